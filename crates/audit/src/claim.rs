@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::figure::{FigureRange, PrintedFigure};
 
 /// Whose output it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadTool {
     /// wg/wrk.
@@ -91,7 +91,7 @@ impl fmt::Display for LoadTool {
 }
 
 /// One run's figures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Claim {
     /// Whose.
     pub tool: LoadTool,
@@ -158,7 +158,7 @@ pub struct Claim {
 }
 
 /// A percentile.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PrintedPercentile {
     /// 0 to 1.
     pub quantile: f64,
@@ -167,7 +167,7 @@ pub struct PrintedPercentile {
 }
 
 /// A bin of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HistogramBin {
     /// Its upper end.
     pub up_to_s: PrintedFigure,
@@ -176,7 +176,7 @@ pub struct HistogramBin {
 }
 
 /// What is known of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClaimedServer {
     /// Processes, one at the least.
     pub workers: u64,
@@ -192,10 +192,10 @@ impl ClaimedServer {
 }
 
 /// How the workers shared the requests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClaimedShares {
-    /// Each worker's deviation from an even share, as a fraction of that share.
-    pub deviations: Vec<ShareDeviation>,
+    /// Each worker's deviation from an even share, as a fraction of that share; unlike all other figures, it may be negative.
+    pub deviations: Vec<PrintedFigure>,
     /// The printed standard deviation of the shares, in percentage points of all requests.
     pub stdev_points: Option<PrintedFigure>,
     /// What a request occupies a slot for when none has to wait, from the row of the same table where slots were
@@ -203,17 +203,8 @@ pub struct ClaimedShares {
     pub unloaded_s: Option<FigureRange>,
 }
 
-/// A printed deviation; unlike all other figures, it may be negative.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ShareDeviation {
-    /// As a fraction.
-    pub value: f64,
-    /// Half of its last digit.
-    pub half_width: f64,
-}
-
 /// One request's line.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RequestLine {
     /// The request's number.
     pub number: u64,

@@ -1,9 +1,9 @@
 //! A figure as somebody printed it, and the range of values that rounding leaves for it and for what follows from it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A printed number. What was printed as `2.31` was anything from 2.305 to 2.315.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PrintedFigure {
     /// As it stands there.
     pub value: f64,
@@ -52,7 +52,7 @@ impl PrintedFigure {
 
 /// A number that lies between two others, both included. Only for numbers that are not negative: products and quotients
 /// take the ends as they are.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FigureRange {
     /// Not less than this.
     pub low: f64,

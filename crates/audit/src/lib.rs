@@ -4,28 +4,24 @@
 //! Pure functions on text: nothing here opens a file, prints, or measures. A figure counts as printed, with the half
 //! of its last digit that rounding may have moved it: a check fails only where no rounding can save it.
 //!
-//! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`check`] makes findings of a claim.
+//! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`CHECKS`] make findings of a claim.
 
-pub mod check;
+mod check;
 pub mod claim;
-mod claim_check;
-pub mod evidence;
 mod figure;
 mod number;
 pub mod parse;
 mod text;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-pub use check::{AuditFinding, CHECKS, CheckOutcome};
+pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck, ClaimGrade};
 pub use claim::{Claim, LoadTool};
-pub use claim_check::ClaimCheck;
-pub use evidence::ClaimEvidence;
 pub use figure::{FigureRange, PrintedFigure};
 pub use text::text;
 
 /// A claim with all that was found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditedClaim {
     /// What was claimed.
     pub claim: Claim,
@@ -36,7 +32,7 @@ pub struct AuditedClaim {
 }
 
 /// Whether a claim can be true.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ClaimVerdict {
     /// Its figures agree with each other, as far as they could be held against each other.
@@ -58,28 +54,19 @@ pub enum ClaimVerdict {
 impl ClaimVerdict {
     /// What the findings amount to: one failed check is enough.
     pub(crate) fn from_findings(findings: &[AuditFinding]) -> ClaimVerdict {
-        let by = |is_one: fn(&CheckOutcome) -> bool| -> Vec<ClaimCheck> {
-            findings.iter().filter(|finding| is_one(&finding.outcome)).map(|finding| finding.check).collect()
+        let by = |is: ClaimGrade| -> Vec<ClaimCheck> {
+            findings.iter().filter(|finding| finding.outcome.is == is).map(|finding| finding.check).collect()
         };
-        let failed = by(|outcome| matches!(outcome, CheckOutcome::Fails { .. }));
-        let doubted = by(|outcome| matches!(outcome, CheckOutcome::Doubtful { .. }));
+        let (failed, doubted) = (by(ClaimGrade::Fails), by(ClaimGrade::Doubtful));
         if !failed.is_empty() {
             ClaimVerdict::Impossible { by: failed }
         } else if !doubted.is_empty() {
             ClaimVerdict::Doubtful { by: doubted }
-        } else if findings.iter().all(|finding| finding.outcome.evidence().is_none()) {
+        } else if by(ClaimGrade::Unchecked).len() == findings.len() {
             ClaimVerdict::Unchecked
         } else {
             ClaimVerdict::Possible
         }
-    }
-}
-
-impl AuditedClaim {
-    /// The evidence of one of its findings, in a sentence or two; empty where nothing could be checked.
-    pub fn sentence(&self, finding: &AuditFinding) -> String {
-        let evidence = finding.outcome.evidence();
-        evidence.map_or_else(String::new, |evidence| evidence.sentence(self.claim.tool, finding.check))
     }
 }
 

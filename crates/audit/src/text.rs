@@ -1,7 +1,7 @@
 //! The report: for each claim a headline, what fails with its evidence, and one line each for what holds and what could
 //! not be checked.
 
-use crate::check::CheckOutcome;
+use crate::check::ClaimGrade;
 use crate::claim::{Claim, LoadTool};
 use crate::number::{self, count_of};
 use crate::{AuditedClaim, ClaimVerdict};
@@ -33,9 +33,9 @@ pub fn text(audited: &[AuditedClaim]) -> String {
 fn is_like(one: &AuditedClaim, other: &AuditedClaim) -> bool {
     let is_row = matches!(one.claim.tool, LoadTool::LongTail | LoadTool::ResponseTimeWrk);
     let found = |audited: &AuditedClaim| -> Vec<_> {
-        audited.findings.iter().map(|finding| (finding.check, std::mem::discriminant(&finding.outcome))).collect()
+        audited.findings.iter().map(|finding| (finding.check, finding.outcome.is)).collect()
     };
-    let is_explained = one.findings.iter().any(|finding| matches!(finding.outcome, CheckOutcome::Explains { .. }));
+    let is_explained = one.findings.iter().any(|finding| finding.outcome.is == ClaimGrade::Explains);
     is_row
         && !is_explained
         && !matches!(one.verdict, ClaimVerdict::Impossible { .. })
@@ -77,20 +77,21 @@ fn claim_text(audited: &AuditedClaim) -> String {
     let (mut in_full, mut held, mut unchecked) = ([const { String::new() }; 3], Vec::new(), Vec::new());
     for finding in &audited.findings {
         let name = finding.check.name();
-        let (at, mark) = match &finding.outcome {
-            CheckOutcome::Fails { .. } => (0, "fails"),
-            CheckOutcome::Doubtful { .. } => (1, "doubt"),
-            CheckOutcome::Explains { .. } => (2, "why"),
-            CheckOutcome::Holds { .. } => {
+        let text = &finding.outcome.text;
+        let (at, mark) = match finding.outcome.is {
+            ClaimGrade::Fails => (0, "fails"),
+            ClaimGrade::Doubtful => (1, "doubt"),
+            ClaimGrade::Explains => (2, "why"),
+            ClaimGrade::Holds => {
                 held.push(name);
                 continue;
             }
-            CheckOutcome::Unchecked { why } => {
-                unchecked.push(format!("{name} ({why})"));
+            ClaimGrade::Unchecked => {
+                unchecked.push(format!("{name} ({text})"));
                 continue;
             }
         };
-        in_full[at] += &wrapped(&format!("  {mark:<6}"), &format!("{name}: {}", audited.sentence(finding)));
+        in_full[at] += &wrapped(&format!("  {mark:<6}"), &format!("{name}: {text}"));
     }
     text += &in_full.concat();
     if !held.is_empty() {

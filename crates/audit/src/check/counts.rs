@@ -2,8 +2,8 @@
 
 use super::{CheckOutcome, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
-use crate::evidence::ClaimEvidence;
 use crate::figure::{FigureRange, PrintedFigure};
+use crate::number::{count_of, in_flight, percent, printed_rate, rate, sum, times};
 
 /// More than rounding explains, and yet possibly another clock or another end of the run.
 const SLIGHT: f64 = 0.01;
@@ -35,8 +35,19 @@ impl From<PrintedFigure> for Stated {
 /// Holds where the printed figure may be what follows from others, is doubtful where it nearly may.
 fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcome> {
     let allowed = expected.range;
-    let evidence = ClaimEvidence::Equal { printed: printed.value, expected: expected.value, allowed };
-    judged(evidence, !allowed.widened(slight).meets(printed.range), !allowed.meets(printed.range))
+    let (is_other, is_nearly) = (!allowed.widened(slight).meets(printed.range), !allowed.meets(printed.range));
+    let figures = [
+        ("printed", printed.value),
+        ("expected", expected.value),
+        ("expected_least", allowed.low),
+        ("expected_most", allowed.high),
+    ];
+    let [printed, expected, low, high] = figures.map(|(_, value)| sum(value));
+    judged(is_other, is_nearly, &figures, || {
+        format!(
+            "{printed} is printed, and {expected} follows from the other figures ({low} to {high} as they are rounded)."
+        )
+    })
 }
 
 fn same_count(printed: u64, expected: u64) -> Option<CheckOutcome> {
@@ -90,7 +101,11 @@ pub(super) fn transfer_rate(claim: &Claim) -> Option<CheckOutcome> {
 /// wrk gives each thread connections / threads, without the rest.
 pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
     let (asked, among, used) = (claim.connections?, claim.threads?, claim.used_connections()?);
-    judged(ClaimEvidence::Truncated { asked, among, used }, false, used != asked)
+    judged(false, used != asked, &of_division(asked, among, used), || {
+        format!(
+            "{asked} connections were asked for and {used} opened: each of {among} threads takes {asked} / {among}, without the rest."
+        )
+    })
 }
 
 /// hey gives each connection requests / connections, without the rest.
@@ -100,7 +115,15 @@ pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
         return None;
     }
     let used = claim.ended().filter(|_| claim.tool == LoadTool::Hey).unwrap_or(asked / among * among);
-    judged(ClaimEvidence::Truncated { asked, among, used }, false, used != asked)
+    judged(false, used != asked, &of_division(asked, among, used), || {
+        format!(
+            "{asked} requests were asked for and {used} sent: each of {among} connections sends {asked} / {among}, without the rest."
+        )
+    })
+}
+
+fn of_division(asked: u64, among: u64, used: u64) -> [(&'static str, f64); 3] {
+    [("asked", asked as f64), ("among", among as f64), ("used", used as f64)]
 }
 
 /// Requests whose times are in no figure. hey keeps the first 1,000,000 times, and divides the sum of all of them by as
@@ -112,22 +135,40 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
         LoadTool::LongTail => claim.requests.map(|requests| (requests, requests.min(HEY_KEEPS)))?,
         _ => (claim.ended()?, claim.samples?),
     };
-    let mean_ratio = (claim.tool.is_heys() && kept > 0 && kept < requests).then(|| requests as f64 / kept as f64);
+    let too_large = (claim.tool.is_heys() && kept > 0 && kept < requests).then(|| requests as f64 / kept as f64);
     // Some may be under way when the run ends.
-    let is_doubtful = mean_ratio.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
-    judged(ClaimEvidence::SamplesLost { requests, kept, mean_ratio }, false, is_doubtful)
+    let is_doubtful = too_large.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
+    let figures = [("requests", requests as f64), ("kept", kept as f64), ("mean_ratio", too_large.unwrap_or(f64::NAN))];
+    judged(false, is_doubtful, &figures, || {
+        let why = match too_large.map(times) {
+            Some(ratio) => format!(
+                ": hey keeps the first million, and divides the sum of all times by as many, so that its mean is {ratio} times too large. Percentiles and histogram are of the start of the run."
+            ),
+            None => "; the start of the run was used to calibrate.".to_owned(),
+        };
+        format!("of {} only {kept} have a time in the figures{why}", count_of(requests, "request"))
+    })
 }
 
 /// A rate that was asked for, against the one that the tool itself says it reached.
 pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
     let (offered, achieved) = (claim.offered_per_s?, claim.rate_per_s?);
-    let evidence = ClaimEvidence::Delivery {
-        offered_per_s: offered.value,
-        achieved_per_s: achieved.value,
-        missing: 1.0 - achieved.value / offered.value,
-        in_flight: claim.mean_s.map(|mean| achieved.value * mean.value),
-    };
-    judged(evidence, false, achieved.range().high < offered.value * KEPT_UP)
+    let missing = 1.0 - achieved.value / offered.value;
+    let under_way = claim.mean_s.map(|mean| achieved.value * mean.value);
+    let figures = [
+        ("offered_per_s", offered.value),
+        ("achieved_per_s", achieved.value),
+        ("missing", missing),
+        ("in_flight", under_way.unwrap_or(f64::NAN)),
+    ];
+    judged(false, achieved.range().high < offered.value * KEPT_UP, &figures, || {
+        let ([asked, reached], part) = ([offered, achieved].map(|rate| printed_rate(rate.value)), percent(missing));
+        let under_way =
+            under_way.map_or_else(String::new, |n| format!(" On average {} requests were under way.", in_flight(n)));
+        format!(
+            "{asked} was asked for and {reached} reached: {part} of the load is missing, and the times are of a lighter one.{under_way}"
+        )
+    })
 }
 
 /// Requests that failed, and are in the figures nevertheless: a refused connection is a fast answer.
@@ -138,12 +179,26 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     // Only errors that the rate counts, and bad answers, make it larger than what came back good.
     let in_rate = if claim.tool.rates_errors() { bad_answers.saturating_add(lost) } else { bad_answers };
     let good = 1.0 - in_rate.min(requests) as f64 / requests.max(1) as f64;
-    let evidence = ClaimEvidence::Failures {
-        failed,
-        requests,
-        good_per_s: claim.rate_per_s.filter(|_| in_rate > 0).map(|rate| rate.value * good),
-        timeouts,
-        as_status_zero: claim.statuses.get("0").is_some_and(|n| *n > 0),
-    };
-    judged(evidence, false, failed as f64 > FEW * requests as f64)
+    let good_per_s = claim.rate_per_s.filter(|_| in_rate > 0).map(|rate| rate.value * good);
+    let figures = [
+        ("failed", failed as f64),
+        ("requests", requests as f64),
+        ("good_per_s", good_per_s.unwrap_or(f64::NAN)),
+        ("timeouts", timeouts as f64),
+    ];
+    judged(false, failed as f64 > FEW * requests as f64, &figures, || {
+        let mut text = format!("{failed} of {} failed", count_of(requests, "request"));
+        if let Some(good) = good_per_s {
+            let good = if failed >= requests { "none".to_owned() } else { rate(good) };
+            text += &format!(", and are in its rate: {good} of it was good");
+        }
+        text.push('.');
+        if timeouts > 0 {
+            text += &format!(" {timeouts} took longer than {}'s timeout and have left its distribution.", claim.tool);
+        }
+        if claim.statuses.get("0").is_some_and(|n| *n > 0) {
+            text += " Those without an answer stand among the statuses as 0, and nothing says that they are not in the times.";
+        }
+        text
+    })
 }

@@ -1,4 +1,4 @@
-//! The checks: pure functions from a claim to what was found, with the numbers that prove it.
+//! The checks: pure functions from a claim to what was found, with the figures that prove it and the sentence that says it.
 //!
 //! A check that does not concern a claim says nothing; one that does, and lacks a figure, says which.
 
@@ -7,14 +7,66 @@ mod phantom;
 mod server;
 mod times;
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 
 use crate::claim::Claim;
-use crate::claim_check::ClaimCheck;
-use crate::evidence::ClaimEvidence;
 
 /// What a check does with a claim.
 type CheckFunction = fn(&Claim) -> Option<CheckOutcome>;
+
+/// The checks by name, as JSON has them; [`CHECKS`] says what each does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimCheck {
+    /// Rate x mean = requests at once.
+    LittlesLaw,
+    /// The mean that the percentiles force, against the one that Little's law leaves.
+    PercentilesAgainstRate,
+    /// The mean that the percentiles force, against the printed one.
+    PercentilesAgainstMean,
+    /// The mean that the histogram forces, against the printed one.
+    HistogramAgainstMean,
+    /// Percentiles rise, and lie between shortest and longest; so does the mean.
+    Order,
+    /// A standard deviation that this mean, shortest and longest allow.
+    Spread,
+    /// Requests = rate x duration.
+    RateTimesDuration,
+    /// Answers and errors add up to the requests.
+    OutcomesAddUp,
+    /// The histogram's bins add up to the answers.
+    HistogramAddsUp,
+    /// Bytes = answers x bytes an answer.
+    BytesPerAnswer,
+    /// Bytes per second = bytes / duration.
+    TransferRate,
+    /// No request is faster than the server sleeps.
+    Floor,
+    /// No more than slots / sleep per second.
+    TheoreticalMaximum,
+    /// First come, first served would give everybody about the mean.
+    FirstComeFirstServed,
+    /// wrk's phantom samples.
+    PhantomSamples,
+    /// Connections that were really opened.
+    ConnectionsOpened,
+    /// Requests that were really sent.
+    RequestsSent,
+    /// All requests are in the times' figures.
+    AllSamplesKept,
+    /// What was asked for was sent.
+    OfferedRate,
+    /// The staircase of answers to a paced overload.
+    Staircase,
+    /// Shares of the workers, and what the fullest one does to a fixed count.
+    WorkerShares,
+    /// The printed deviation of the shares.
+    SharesDeviation,
+    /// Requests that failed.
+    Failures,
+}
 
 /// Each check, its name in text, and what it does, in the order of a report.
 pub const CHECKS: [(ClaimCheck, &str, CheckFunction); 23] = [
@@ -51,7 +103,7 @@ impl ClaimCheck {
 }
 
 /// A check with what it came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditFinding {
     /// Which.
     pub check: ClaimCheck,
@@ -59,68 +111,63 @@ pub struct AuditFinding {
     pub outcome: CheckOutcome,
 }
 
-/// What a check came to, with the numbers that prove it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "is", rename_all = "snake_case")]
-pub enum CheckOutcome {
-    /// The figures agree.
-    Holds {
-        /// The numbers.
-        evidence: ClaimEvidence,
-    },
-    /// No judgement of its own, but the reason of another's.
-    Explains {
-        /// The numbers.
-        evidence: ClaimEvidence,
-    },
-    /// It can be so, and is not what a reader takes it for.
-    Doubtful {
-        /// The numbers.
-        evidence: ClaimEvidence,
-    },
+/// What a check came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckOutcome {
+    /// In a word.
+    pub is: ClaimGrade,
+    /// What was found, for whoever has to decide whether to believe the claim; of a check that could not be made, which
+    /// figure is missing. Empty where all is well.
+    pub text: String,
+    /// The figures that prove it, by name; times in seconds. What is not known is absent.
+    pub figures: BTreeMap<&'static str, f64>,
+}
+
+/// What a check came to, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimGrade {
     /// It cannot be so, whatever rounding did.
-    Fails {
-        /// The numbers.
-        evidence: ClaimEvidence,
-    },
+    Fails,
+    /// It can be so, and is not what a reader takes it for.
+    Doubtful,
+    /// No judgement of its own, but the reason of another's.
+    Explains,
+    /// The figures agree.
+    Holds,
     /// A figure is missing.
-    Unchecked {
-        /// Which, or why else.
-        why: String,
-    },
+    Unchecked,
 }
 
 impl CheckOutcome {
-    /// The numbers; `None` where a figure is missing.
-    pub fn evidence(&self) -> Option<&ClaimEvidence> {
-        match self {
-            CheckOutcome::Holds { evidence }
-            | CheckOutcome::Explains { evidence }
-            | CheckOutcome::Doubtful { evidence }
-            | CheckOutcome::Fails { evidence } => Some(evidence),
-            CheckOutcome::Unchecked { .. } => None,
-        }
+    /// Its evidence is `figures`, of which those that are no numbers are left out.
+    fn new(is: ClaimGrade, figures: &[(&'static str, f64)], text: String) -> CheckOutcome {
+        CheckOutcome { is, text, figures: figures.iter().copied().filter(|(_, value)| value.is_finite()).collect() }
     }
 }
 
 /// Fails where it cannot be so, else is doubtful where it is not what a reader takes it for, else holds.
 #[expect(clippy::unnecessary_wraps, reason = "a check ends with it, and some have nothing to say")]
-fn judged(evidence: ClaimEvidence, is_impossible: bool, is_doubtful: bool) -> Option<CheckOutcome> {
-    Some(match (is_impossible, is_doubtful) {
-        (true, _) => CheckOutcome::Fails { evidence },
-        (false, true) => CheckOutcome::Doubtful { evidence },
-        (false, false) => CheckOutcome::Holds { evidence },
-    })
+fn judged(
+    is_impossible: bool,
+    is_doubtful: bool,
+    figures: &[(&'static str, f64)],
+    text: impl FnOnce() -> String,
+) -> Option<CheckOutcome> {
+    let is = match (is_impossible, is_doubtful) {
+        (true, _) => ClaimGrade::Fails,
+        (false, true) => ClaimGrade::Doubtful,
+        (false, false) => return Some(CheckOutcome::new(ClaimGrade::Holds, figures, String::new())),
+    };
+    Some(CheckOutcome::new(is, figures, text()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a check ends with it, and some have nothing to say")]
 fn unchecked(why: &str) -> Option<CheckOutcome> {
-    Some(CheckOutcome::Unchecked { why: why.to_owned() })
+    Some(CheckOutcome::new(ClaimGrade::Unchecked, &[], why.to_owned()))
 }
 
 /// All that can be said about a claim.
-pub fn all(claim: &Claim) -> Vec<AuditFinding> {
-    let finding =
-        |(check, _, run): (ClaimCheck, &str, CheckFunction)| Some(AuditFinding { check, outcome: run(claim)? });
-    CHECKS.into_iter().filter_map(finding).collect()
+pub(crate) fn all(claim: &Claim) -> Vec<AuditFinding> {
+    CHECKS.into_iter().filter_map(|(check, _, run)| Some(AuditFinding { check, outcome: run(claim)? })).collect()
 }

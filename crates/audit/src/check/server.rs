@@ -1,9 +1,9 @@
 //! What a server with known workers, threads and sleep can have done.
 
 use super::counts::KEPT_UP;
-use super::{CheckOutcome, judged, unchecked};
+use super::{CheckOutcome, ClaimGrade, judged, unchecked};
 use crate::claim::Claim;
-use crate::evidence::{ClaimEvidence, Staircase};
+use crate::number::{exact_time, percent, points, printed_rate, printed_time, rate, time};
 
 /// A sleep may be cut short by a timer's tick.
 const TICK: f64 = 0.005;
@@ -22,21 +22,36 @@ pub(super) fn floor(claim: &Claim) -> Option<CheckOutcome> {
     let times = claim.min_s.into_iter().chain(percentiles).chain(answers);
     let shortest = times.min_by(|a, b| a.value.total_cmp(&b.value))?;
     let is_faster = shortest.range().high < delay_s * (1.0 - TICK);
-    judged(ClaimEvidence::Floor { shortest_s: shortest.value, delay_s }, is_faster, false)
+    let figures = [("shortest_s", shortest.value), ("delay_s", delay_s)];
+    let [shortest, delay] = figures.map(|(_, time)| printed_time(time));
+    judged(is_faster, false, &figures, || {
+        format!("{shortest} is printed, and the server sleeps {delay} over each request.")
+    })
 }
 
 /// The closed form of a server that only sleeps, in a closed loop of N connections on c slots: rate = min(N, c) / sleep,
 /// mean = N / rate, exactly, for any order of service.
 pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
     let delay = claim.delay_s.filter(|delay| *delay > 0.0)?;
-    let (server, rate) = (claim.server?, claim.rate_per_s?);
+    let (server, printed) = (claim.server?, claim.rate_per_s?);
     let (Some(at_once), Some(cycle)) = (claim.at_once(), claim.cycle_s()) else {
         return unchecked("connections are not stated");
     };
     let maximum_per_s = at_once.min(server.slots()) as f64 / delay;
     let ideal_s = at_once as f64 / maximum_per_s;
-    let evidence = ClaimEvidence::Ideal { rate_per_s: rate.value, maximum_per_s, cycle_s: cycle.middle(), ideal_s };
-    judged(evidence, rate.range().low > maximum_per_s * (1.0 + TICK), false)
+    let figures = [
+        ("rate_per_s", printed.value),
+        ("maximum_per_s", maximum_per_s),
+        ("cycle_s", cycle.middle()),
+        ("ideal_s", ideal_s),
+    ];
+    judged(printed.range().low > maximum_per_s * (1.0 + TICK), false, &figures, || {
+        let (mean, ideal, part) = (time(cycle.middle()), time(ideal_s), percent(printed.value / maximum_per_s));
+        let (printed, maximum) = (printed_rate(printed.value), rate(maximum_per_s));
+        format!(
+            "{printed} is {part} of the {maximum} that the slots allow; the mean is {mean}, and {ideal} if nothing but the sleep took time."
+        )
+    })
 }
 
 /// With many more connections than slots, first come, first served gives everybody about the same: N / rate. Where half
@@ -48,14 +63,25 @@ pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
     }
     let cycle = claim.cycle_s()?;
     let (median, p90) = (claim.percentile(0.5)?, claim.percentile(0.9)?);
-    let evidence = ClaimEvidence::Fairness {
-        cycle_s: cycle.middle(),
-        median_s: median.value,
-        p90_s: p90.value,
-        connections,
-        slots,
-    };
-    judged(evidence, false, median.range().high < cycle.low / FAR && p90.range().low > cycle.high * FAR)
+    let figures = [
+        ("cycle_s", cycle.middle()),
+        ("median_s", median.value),
+        ("p90_s", p90.value),
+        ("connections", connections as f64),
+        ("slots", slots as f64),
+    ];
+    let is_unfair = median.range().high < cycle.low / FAR && p90.range().low > cycle.high * FAR;
+    judged(false, is_unfair, &figures, || {
+        let ([median, p90], everybody) = ([median, p90].map(|it| printed_time(it.value)), time(cycle.middle()));
+        let cause = if claim.tool.is_corrected_by_wrk() {
+            " (Puma up to 6 does, with keep-alive), or the slow samples are wrk's own, or both"
+        } else {
+            ""
+        };
+        format!(
+            "first come, first served gives everybody about {everybody} with {connections} connections on {slots} slots; here half took {median} or less and a tenth {p90} or more. The server serves some connections many times in a row while others wait{cause}."
+        )
+    })
 }
 
 /// A fixed number of requests is done when the fullest worker is done. With largest share m of the requests, t threads a
@@ -74,13 +100,25 @@ pub(super) fn fullest_worker(claim: &Claim) -> Option<CheckOutcome> {
     let predicted_per_s = server.threads as f64 / (unloaded * largest_share);
     let printed_per_s = claim.rate_per_s?.value;
     let even_per_s = server.slots() as f64 / unloaded;
-    let evidence = ClaimEvidence::FullestWorker { largest_share, predicted_per_s, printed_per_s, even_per_s };
+    let figures = [
+        ("largest_share", largest_share),
+        ("predicted_per_s", predicted_per_s),
+        ("printed_per_s", printed_per_s),
+        ("even_per_s", even_per_s),
+    ];
+    let text = || {
+        let [predicted, even] = [predicted_per_s, even_per_s].map(rate);
+        let (share, printed) = (percent(largest_share), printed_rate(printed_per_s));
+        format!(
+            "one worker got {share} of a fixed number of requests, and the run ends with it: that alone gives {predicted} instead of {even}, and {printed} is printed. The dip is imbalance, and not capacity."
+        )
+    };
     let is_near = (predicted_per_s / printed_per_s - 1.0).abs() < NEAR;
     if is_near && predicted_per_s < even_per_s * (1.0 - NEAR) {
-        return Some(CheckOutcome::Explains { evidence });
+        return Some(CheckOutcome::new(ClaimGrade::Explains, &figures, text()));
     }
     // Faster than the fullest worker can have been: then its threads were not all, or the shares are of another run.
-    judged(evidence, false, !is_near && printed_per_s >= predicted_per_s)
+    judged(false, !is_near && printed_per_s >= predicted_per_s, &figures, text)
 }
 
 /// Which standard deviation the column shows: of the shares in percentage points of all requests, as a population.
@@ -93,10 +131,14 @@ pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     let squares: f64 = shares.deviations.iter().map(|deviation| (deviation.value * 100.0 / workers).powi(2)).sum();
     let population_points = (squares / workers).sqrt();
     let sample_points = (squares / (workers - 1.0).max(1.0)).sqrt();
-    let evidence = ClaimEvidence::SharesDeviation { printed_points: printed.value, population_points, sample_points };
     let is_near = |points: f64| (points - printed.value).abs() <= hidden + printed.half_width;
     let is_population = is_near(population_points);
-    judged(evidence, !is_population && !is_near(sample_points), !is_population)
+    let figures =
+        [("printed_points", printed.value), ("population_points", population_points), ("sample_points", sample_points)];
+    let [shown, population, sample] = figures.map(|(_, value)| points(value));
+    judged(!is_population && !is_near(sample_points), !is_population, &figures, || {
+        format!("{shown} is printed; the printed shares have {population} (as a population) or {sample} (as a sample).")
+    })
 }
 
 /// Paced requests, δ apart, to c slots that hold each for s, with c δ < s: the k-th answer takes
@@ -129,25 +171,55 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     if spacing(hold_s) <= 0.0 {
         return unchecked("answers rise by more than a request takes");
     }
-    let sent_at_most_per_s = 1.0 / spacing(hold_s);
-    let offered_per_s = claim.offered_per_s.map(|offered| offered.value);
-    let evidence = Staircase {
-        slots: slots as u64,
-        steps: steps as u64,
-        step_s,
-        step_expected_s: offered_per_s.map(|offered| hold_s - slots as f64 / offered),
-        first_excess_s,
-        hold_s,
-        hold_is_known: claim.delay_s.is_some(),
-        hold_measured_s,
-        spacing_least_s: spacing(hold_s),
-        sent_at_most_per_s,
-        sent_estimate_per_s: 1.0 / spacing(hold_measured_s),
-        offered_per_s,
-        missing_least: offered_per_s.map(|offered| 1.0 - sent_at_most_per_s / offered),
-    };
-    let is_late = offered_per_s.is_some_and(|offered| sent_at_most_per_s < offered * KEPT_UP);
-    judged(ClaimEvidence::Staircase(evidence), is_late && claim.delay_s.is_some(), is_late)
+    let (spacing_s, sent_at_most, sent_estimate) =
+        (spacing(hold_s), 1.0 / spacing(hold_s), 1.0 / spacing(hold_measured_s));
+    let offered = claim.offered_per_s.map(|offered| offered.value);
+    let expected_s = offered.map(|offered| hold_s - slots as f64 / offered);
+    let missing = offered.map(|offered| 1.0 - sent_at_most / offered);
+    let figures = [
+        ("slots", slots as f64),
+        ("steps", steps as f64),
+        ("step_s", step_s),
+        ("step_expected_s", expected_s.unwrap_or(f64::NAN)),
+        ("first_excess_s", first_excess_s),
+        ("hold_s", hold_s),
+        ("hold_measured_s", hold_measured_s),
+        ("spacing_least_s", spacing_s),
+        ("sent_at_most_per_s", sent_at_most),
+        ("sent_estimate_per_s", sent_estimate),
+        ("offered_per_s", offered.unwrap_or(f64::NAN)),
+        ("missing_least", missing.unwrap_or(f64::NAN)),
+    ];
+    let is_late = offered.is_some_and(|offered| sent_at_most < offered * KEPT_UP);
+    judged(is_late && claim.delay_s.is_some(), is_late, &figures, || {
+        let expected = expected_s.map_or_else(String::new, |step| format!(" ({} at the offered rate)", time(step)));
+        let mut text = format!(
+            "every {slots} answers take {} longer{expected}, {} times: {slots} are processed at once. As each {} {} at the least, requests were {} or more apart: at most {} were sent",
+            exact_time(step_s),
+            steps - 1,
+            if claim.delay_s.is_some() { "sleeps" } else { "takes" },
+            printed_time(hold_s),
+            exact_time(spacing_s),
+            rate(sent_at_most)
+        );
+        if let (Some(offered), Some(missing)) = (offered, missing.filter(|part| *part > 0.0)) {
+            text += &format!(
+                ", not {}: {} or more is missing (with the {} measured, {} was sent). The delay grows with every request, as when a generator sleeps after each send",
+                printed_rate(offered),
+                percent(missing),
+                exact_time(hold_measured_s),
+                rate(sent_estimate)
+            );
+        }
+        text.push('.');
+        if first_excess_s > 0.02 * hold_s {
+            let excess = time(first_excess_s);
+            text += &format!(
+                " The first of every {slots} takes {excess} more than the others: one slow start is never forgotten."
+            );
+        }
+        text
+    })
 }
 
 /// How many answers make a step, and where the first whole step starts: answers rise sharply at every such distance,

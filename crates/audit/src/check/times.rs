@@ -2,9 +2,8 @@
 
 use super::{CheckOutcome, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
-use crate::evidence::{ClaimEvidence, InFlight};
 use crate::figure::{FigureRange, PrintedFigure};
-use crate::number;
+use crate::number::{self, in_flight, printed_rate, printed_time, time, times};
 
 /// Above 1, and yet explained by requests under way at the run's two ends.
 const EDGE: f64 = 0.01;
@@ -33,24 +32,42 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     let Some(mean) = claim.mean_s else { return unchecked("no mean") };
     let Some(at_once) = claim.at_once() else { return unchecked("connections are not stated") };
     let Some(rate) = claim.timed_rate() else { return unchecked("no rate of answers") };
-    let ratio = rate.times(mean.range()).scaled(1.0 / at_once as f64);
-    let in_flight = rate.middle() * mean.value;
-    let is_impossible = ratio.low > 1.0 + IMPOSSIBLE;
-    let is_doubtful = ratio.low > 1.0 + EDGE || is_idle(claim, ratio.high);
-    let evidence = InFlight {
-        rate_per_s: rate.middle(),
-        mean_s: mean.value,
-        at_once,
-        in_flight,
-        ratio: in_flight / at_once as f64,
-        ratio_allowed: ratio,
-        cycle_s: FigureRange::exactly(at_once as f64).over(rate)?.middle(),
-        fixed_count: claim.asked.is_some(),
-    };
-    if !is_impossible && !is_doubtful && ratio.high - ratio.low > COARSE * ratio.middle() {
+    let allowed = rate.times(mean.range()).scaled(1.0 / at_once as f64);
+    let under_way = rate.middle() * mean.value;
+    let ratio = under_way / at_once as f64;
+    let cycle_s = FigureRange::exactly(at_once as f64).over(rate)?.middle();
+    let is_impossible = allowed.low > 1.0 + IMPOSSIBLE;
+    let is_doubtful = allowed.low > 1.0 + EDGE || is_idle(claim, allowed.high);
+    if !is_impossible && !is_doubtful && allowed.high - allowed.low > COARSE * allowed.middle() {
         return unchecked("the mean has too few digits");
     }
-    judged(ClaimEvidence::InFlight(evidence), is_impossible, is_doubtful)
+    let figures = [
+        ("rate_per_s", rate.middle()),
+        ("mean_s", mean.value),
+        ("at_once", at_once as f64),
+        ("in_flight", under_way),
+        ("ratio", ratio),
+        ("ratio_least", allowed.low),
+        ("ratio_most", allowed.high),
+        ("cycle_s", cycle_s),
+    ];
+    judged(is_impossible, is_doubtful, &figures, || {
+        let (rate, mean) = (printed_rate(rate.middle()), printed_time(mean.value));
+        let product = format!("{rate} x {mean} is {} requests at once", in_flight(under_way));
+        let [low, high] = [allowed.low, allowed.high].map(times);
+        let rounded =
+            if low == high { "however it was rounded".to_owned() } else { format!("{low} to {high} as rounded") };
+        let (shown, cycle) = (times(ratio), time(cycle_s));
+        if ratio >= 1.0 {
+            return format!(
+                "{product}, and there can be {at_once}: {shown} times too many ({rounded}). At that rate the true mean is {cycle} at the most."
+            );
+        }
+        let count = if claim.asked.is_some() { ", or has sent its part and is done" } else { "" };
+        format!(
+            "{product}, of {at_once} that there should be: {shown} times ({rounded}). A connection sends every {cycle} on average; for the rest of that it connects, waits for the generator{count}."
+        )
+    })
 }
 
 /// Whether connections that should have been busy were not; one that is paced should idle.
@@ -60,8 +77,28 @@ fn is_idle(claim: &Claim, busy_at_most: f64) -> bool {
 
 /// What a distribution forces its mean to be; the upper end is unknown without the longest.
 struct ForcedMean {
+    by: &'static str,
     least_s: f64,
     most_s: Option<f64>,
+}
+
+impl ForcedMean {
+    /// Held against a mean that is `said` to be so.
+    fn against(&self, mean_s: f64, said: &str, is_impossible: bool, is_doubtful: bool) -> Option<CheckOutcome> {
+        let ForcedMean { by, least_s, most_s } = *self;
+        let figures = [("least_s", least_s), ("most_s", most_s.unwrap_or(f64::NAN)), ("mean_s", mean_s)];
+        judged(is_impossible, is_doubtful, &figures, || {
+            let most = most_s.map_or_else(String::new, |most| format!(" and {} at the most", time(most)));
+            format!("{by} force a mean of {} at the least{most}; {said}.", time(least_s))
+        })
+    }
+
+    fn against_printed(&self, printed: PrintedFigure) -> Option<CheckOutcome> {
+        let mean = printed.range();
+        let is_outside = mean.high < self.least_s || self.most_s.is_some_and(|most| mean.low > most);
+        let said = format!("the printed mean is {}", printed_time(printed.value));
+        self.against(printed.value, &said, is_outside, false)
+    }
 }
 
 /// What is above p90 took at least p90's time, and what is below it at most that.
@@ -93,22 +130,22 @@ fn forced_by_percentiles(claim: &Claim) -> Option<ForcedMean> {
         }
         most + time * to
     });
-    Some(ForcedMean { least_s: least, most_s: most })
+    Some(ForcedMean { by: "its percentiles", least_s: least, most_s: most })
 }
 
 pub(super) fn percentiles_against_rate(claim: &Claim) -> Option<CheckOutcome> {
-    let ForcedMean { least_s, most_s } = forced_by_percentiles(claim)?;
+    let forced = forced_by_percentiles(claim)?;
     if !claim.tool.is_closed_loop() {
         return None;
     }
     let Some(cycle) = claim.cycle_s() else { return unchecked("connections are not stated") };
-    let is_below = most_s.is_some_and(|most| is_idle(claim, most / cycle.low));
-    let evidence = ClaimEvidence::ForcedMean { least_s, most_s, mean_s: cycle.middle() };
-    judged(evidence, least_s > cycle.high * (1.0 + EDGE), is_below)
+    let is_below = forced.most_s.is_some_and(|most| is_idle(claim, most / cycle.low));
+    let said = format!("connections / rate leaves {}", time(cycle.middle()));
+    forced.against(cycle.middle(), &said, forced.least_s > cycle.high * (1.0 + EDGE), is_below)
 }
 
 pub(super) fn percentiles_against_mean(claim: &Claim) -> Option<CheckOutcome> {
-    against_mean(&forced_by_percentiles(claim)?, claim.mean_s?)
+    forced_by_percentiles(claim)?.against_printed(claim.mean_s?)
 }
 
 /// Bins bound the mean as percentiles do. hey's first is of the fastest alone.
@@ -126,13 +163,7 @@ pub(super) fn histogram_against_mean(claim: &Claim) -> Option<CheckOutcome> {
         most += share * edge.high;
         low = edge.low;
     }
-    against_mean(&ForcedMean { least_s: least, most_s: Some(most) }, claim.mean_s?)
-}
-
-fn against_mean(&ForcedMean { least_s, most_s }: &ForcedMean, printed: PrintedFigure) -> Option<CheckOutcome> {
-    let mean = printed.range();
-    let is_outside = mean.high < least_s || most_s.is_some_and(|most| mean.low > most);
-    judged(ClaimEvidence::ForcedMean { least_s, most_s, mean_s: printed.value }, is_outside, false)
+    ForcedMean { by: "the histogram", least_s: least, most_s: Some(most) }.against_printed(claim.mean_s?)
 }
 
 /// Percentiles rise; they and the mean lie between the shortest and the longest.
@@ -152,13 +183,12 @@ pub(super) fn order(claim: &Claim) -> Option<CheckOutcome> {
     let wrong = pairs
         .iter()
         .find(|((_, lower), (_, upper))| lower.range().widened(error).low > upper.range().widened(error).high);
-    let evidence = match wrong.cloned() {
-        Some(((lower, lower_s), (upper, upper_s))) => {
-            ClaimEvidence::Order { lower, lower_s: lower_s.value, upper, upper_s: upper_s.value }
-        }
-        None => ClaimEvidence::InOrder { figures: pairs.len() as u64 + 1 },
+    let Some(((lower, lower_s), (upper, upper_s))) = wrong else {
+        return judged(false, false, &[("figures", pairs.len() as f64 + 1.0)], String::new);
     };
-    judged(evidence, wrong.is_some(), false)
+    let figures = [("lower_s", lower_s.value), ("upper_s", upper_s.value)];
+    let [low, high] = figures.map(|(_, time)| printed_time(time));
+    judged(true, false, &figures, || format!("the {lower} is {low} and yet the {upper} is {high}."))
 }
 
 /// The largest standard deviation that a mean between two ends allows: √((longest − mean)(mean − shortest)), for a
@@ -176,5 +206,8 @@ pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
     // Some divide by n − 1.
     let n = claim.samples.or(claim.ended()).filter(|n| *n > 1).map_or(1.0, |n| n as f64 / (n - 1) as f64);
     let most_s = largest * n.sqrt();
-    judged(ClaimEvidence::Spread { stdev_s: stdev.value, most_s }, stdev.range().low > most_s, false)
+    judged(stdev.range().low > most_s, false, &[("stdev_s", stdev.value), ("most_s", most_s)], || {
+        let (stdev, most) = (printed_time(stdev.value), time(most_s));
+        format!("{stdev} is printed; with this mean and longest it is at most {most}.")
+    })
 }

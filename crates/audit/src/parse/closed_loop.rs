@@ -1,17 +1,13 @@
 //! The reports of generators that keep a number of connections busy: ab, bombardier, h2load.
 
 use super::words::{self, bytes, count, first, key_and_value, percentile, time, time_in_words};
-use super::{ToolReport, count_option, reports};
+use super::{ToolReport, count_option};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::PrintedFigure;
 
 /// `ApacheBench`. Its first `Time per request` is concurrency x duration / requests, and so keeps Little's law whatever
 /// happened; the mean taken here is that of the table, of measured times, though only in whole milliseconds.
-pub(super) fn ab(lines: &[String]) -> Vec<Claim> {
-    reports(lines, |line| line.starts_with("Concurrency Level:")).map(|report| ab_claim(&report)).collect()
-}
-
-fn ab_claim(report: &ToolReport<'_>) -> Claim {
+pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::Ab, &["ab"]);
     let path = |line: &str| Some(line.strip_prefix("Document Path:")?.trim().to_owned());
     claim.name = report.near(8).find_map(path);
@@ -52,12 +48,7 @@ fn ab_claim(report: &ToolReport<'_>) -> Claim {
 }
 
 /// bombardier. Its rate is the mean of rates sampled during the run, not requests / duration.
-pub(super) fn bombardier(lines: &[String]) -> Vec<Claim> {
-    let found = reports(lines, |line| line.split_whitespace().take(4).eq(["Statistics", "Avg", "Stdev", "Max"]));
-    found.map(|report| bombardier_claim(&report)).collect()
-}
-
-fn bombardier_claim(report: &ToolReport<'_>) -> Claim {
+pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::Bombardier, &["bombardier"]);
     // `Bombarding http://localhost:8080 with 10000 request(s) using 125 connection(s)`, or `for 10s` instead of `with`.
     if let Some(line) = report.near(6).find(|line| line.starts_with("Bombarding ")) {
@@ -91,12 +82,7 @@ fn bombardier_claim(report: &ToolReport<'_>) -> Claim {
 }
 
 /// nghttp2's h2load.
-pub(super) fn h2load(lines: &[String]) -> Vec<Claim> {
-    let found = reports(lines, |line| line.starts_with("finished in ") && line.contains("req/s"));
-    found.map(|report| h2load_claim(&report)).collect()
-}
-
-fn h2load_claim(report: &ToolReport<'_>) -> Claim {
+pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::H2load, &["h2load"]);
     if let Some(command) = &claim.command {
         claim.streams = count_option(command, &["-m", "--max-concurrent-streams"]).or(Some(1));

@@ -4,19 +4,15 @@
 //! nothing), the second from statuses and errors.
 
 use super::words::{self, bytes, count, first, key_and_value, time_in_words};
-use super::{ToolReport, bare, count_option, option, reports, server};
-use crate::claim::{Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile, ShareDeviation};
+use super::{ToolReport, bare, count_option, option, server};
+use crate::claim::{Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile};
 use crate::figure::{FigureRange, PrintedFigure};
 
 /// What `-c` is when it is not given.
 const CONNECTIONS: u64 = 50;
 
 /// From `Summary:` to the next one.
-pub(super) fn hey_and_oha(lines: &[String]) -> Vec<Claim> {
-    reports(lines, |line| line == "Summary:").map(|report| claim(&report)).collect()
-}
-
-fn claim(report: &ToolReport<'_>) -> Claim {
+pub(super) fn hey_and_oha(report: &ToolReport<'_>) -> Claim {
     let is_oha = report.trimmed().take(3).any(|line| line.starts_with("Success rate"));
     let (tool, program) = if is_oha { (LoadTool::Oha, "oha") } else { (LoadTool::Hey, "hey") };
     let mut claim = report.claim(tool, &[program]);
@@ -180,13 +176,13 @@ fn row(line: &str, number: usize) -> Option<Claim> {
 /// `0.935   -3.6 -1.6 -1.1  6.3    3000`; a single process has but the total.
 fn shares(words: &[&str]) -> Option<ClaimedShares> {
     let [stdev, deviations @ .., _] = words else { return None };
-    let deviations: Vec<ShareDeviation> = deviations.iter().map(|word| deviation(word)).collect::<Option<_>>()?;
+    let deviations: Vec<PrintedFigure> = deviations.iter().map(|word| deviation(word)).collect::<Option<_>>()?;
     let stdev_points = PrintedFigure::parse(stdev);
     (!deviations.is_empty()).then_some(ClaimedShares { deviations, stdev_points, unloaded_s: None })
 }
 
-fn deviation(word: &str) -> Option<ShareDeviation> {
-    let printed = PrintedFigure::parse(word.trim_start_matches(['-', '+']))?.scaled(0.01);
+fn deviation(word: &str) -> Option<PrintedFigure> {
     let sign = if word.starts_with('-') { -1.0 } else { 1.0 };
-    Some(ShareDeviation { value: sign * printed.value, half_width: printed.half_width })
+    let printed = PrintedFigure::parse(word.trim_start_matches(['-', '+']))?.scaled(0.01);
+    Some(PrintedFigure { value: sign * printed.value, ..printed })
 }

@@ -8,25 +8,28 @@ mod wrk;
 
 use crate::claim::{Claim, ClaimedServer, LoadTool};
 
-/// What finds the claims of one tool.
-type Parser = fn(&[String]) -> Vec<Claim>;
+/// A report: whether a line is its first, and what it claims.
+type ReportParser = (fn(&str) -> bool, fn(&ToolReport<'_>) -> Claim);
+/// What finds the claims that are rows or lines.
+type RowParser = fn(&[String]) -> Vec<Claim>;
+
+const REPORTS: [ReportParser; 7] = [
+    (|line| line.starts_with("Running ") && line.contains(" test @ "), wrk::wrk_and_wrk2),
+    (|line| line == "Summary:", hey::hey_and_oha),
+    (|line| line.starts_with("Concurrency Level:"), closed_loop::ab),
+    (|line| line.split_whitespace().take(4).eq(["Statistics", "Avg", "Stdev", "Max"]), closed_loop::bombardier),
+    (|line| line.starts_with("finished in ") && line.contains("req/s"), closed_loop::h2load),
+    (|line| line.starts_with("Requests ") && line.contains("[total"), open_loop::vegeta),
+    (|line| line.starts_with("requested:") && line.contains("achieved:"), open_loop::workload),
+];
+const ROWS: [RowParser; 3] = [wrk::response_time_wrk, hey::long_tail, open_loop::attack];
 
 /// Every claim in the text, in its order, whosever it is.
 pub fn claims(text: &str) -> Vec<Claim> {
     let lines = cleaned(text);
-    let each: [Parser; 10] = [
-        wrk::wrk_and_wrk2,
-        wrk::response_time_wrk,
-        hey::hey_and_oha,
-        hey::long_tail,
-        closed_loop::ab,
-        closed_loop::bombardier,
-        closed_loop::h2load,
-        open_loop::vegeta,
-        open_loop::attack,
-        open_loop::workload,
-    ];
-    let mut claims: Vec<Claim> = each.iter().flat_map(|parse| parse(&lines)).filter(Claim::says_something).collect();
+    let of_reports = REPORTS.iter().flat_map(|(opens, claim)| reports(&lines, opens).map(|report| claim(&report)));
+    let of_rows = ROWS.iter().flat_map(|rows| rows(&lines));
+    let mut claims: Vec<Claim> = of_reports.chain(of_rows).filter(Claim::says_something).collect();
     claims.sort_by_key(|claim| claim.line);
     claims
 }

@@ -1,17 +1,12 @@
 //! The reports of generators that send at a rate: vegeta, `attack.cr`, `ic-workload-generator`.
 
 use super::words::{self, count, key_and_value, percentile, time, time_in_words};
-use super::{ToolReport, option, reports};
+use super::{ToolReport, option};
 use crate::claim::{Claim, LoadTool, PrintedPercentile, RequestLine};
 use crate::figure::PrintedFigure;
 
 /// vegeta's text report: heads that name what their figures are.
-pub(super) fn vegeta(lines: &[String]) -> Vec<Claim> {
-    let found = reports(lines, |line| line.starts_with("Requests ") && line.contains("[total"));
-    found.map(|report| vegeta_claim(&report)).collect()
-}
-
-fn vegeta_claim(report: &ToolReport<'_>) -> Claim {
+pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {
     let mut claim = Claim::new(LoadTool::Vegeta, report.at + 1);
     // It may be in the middle of a pipe.
     claim.command = report.near(10).find(|line| line.contains("vegeta attack")).map(str::to_owned);
@@ -110,12 +105,7 @@ fn sleep_s(command: &str) -> Option<f64> {
 }
 
 /// `ic-workload-generator`'s summary, emoji and their mojibake included.
-pub(super) fn workload(lines: &[String]) -> Vec<Claim> {
-    let found = reports(lines, |line| line.starts_with("requested:") && line.contains("achieved:"));
-    found.map(|report| workload_claim(&report)).collect()
-}
-
-fn workload_claim(report: &ToolReport<'_>) -> Claim {
+pub(super) fn workload(report: &ToolReport<'_>) -> Claim {
     let mut claim = Claim::new(LoadTool::Workload, report.at + 1);
     let head = report.lines[0].trim();
     let number = |key: &str| {

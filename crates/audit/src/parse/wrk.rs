@@ -2,17 +2,12 @@
 //! the check of phantom samples. wrk2's run from when the schedule wanted a request sent.
 
 use super::words::{bytes, count, key_and_value, percentile, time};
-use super::{ToolReport, count_option, reports, server};
+use super::{ToolReport, count_option, server};
 use crate::claim::{Claim, ClaimedServer, LoadTool, PrintedPercentile};
 use crate::figure::PrintedFigure;
 
 /// From `Running 30s test @ …` to `Transfer/sec`.
-pub(super) fn wrk_and_wrk2(lines: &[String]) -> Vec<Claim> {
-    let found = reports(lines, |line| line.starts_with("Running ") && line.contains(" test @ "));
-    found.map(|report| claim(&report)).collect()
-}
-
-fn claim(report: &ToolReport<'_>) -> Claim {
+pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
     let last = report.trimmed().position(|line| line.starts_with("Transfer/sec"));
     let block = || report.trimmed().take(last.map_or(usize::MAX, |last| last + 1));
     let is_wrk2 = block().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"));

@@ -1,8 +1,8 @@
-//! What must hold of any text: nothing panics, nothing is lost in JSON, and no honest run is called impossible.
+//! What must hold of any text: nothing panics, and no honest run is called impossible.
 
 use std::fmt::Write as _;
 
-use audit::{AuditedClaim, ClaimVerdict};
+use audit::ClaimVerdict;
 use proptest::prelude::*;
 
 const FIXTURES: [&str; 14] = [
@@ -54,18 +54,6 @@ fn hey_report(times: &[Vec<f64>]) -> String {
     }
     _ = writeln!(text, "\nStatus code distribution:\n  [200]\t{n} responses\n");
     text
-}
-
-fn json_round_trip(audited: &[AuditedClaim]) {
-    let json = serde_json::to_string(audited).unwrap();
-    assert_eq!(serde_json::from_str::<Vec<AuditedClaim>>(&json).unwrap(), audited);
-}
-
-#[test]
-fn json_loses_nothing() {
-    for file in FIXTURES {
-        json_round_trip(&audit::audit(&String::from_utf8_lossy(&bytes_of(file))));
-    }
 }
 
 #[test]

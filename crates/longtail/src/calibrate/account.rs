@@ -1,6 +1,6 @@
 //! One run of one generator: what the sink says, what the kernel says, and what the generator says of itself.
 
-use audit::{Claim, ClaimCheck, ClaimEvidence, ClaimVerdict, PrintedFigure};
+use audit::{Claim, ClaimCheck, ClaimVerdict, PrintedFigure};
 use model::{Nanos, Study};
 use serde::Serialize;
 
@@ -59,10 +59,7 @@ fn theirs(claim: Claim) -> Said {
     let (p50_s, p99_s) = (claim.percentile(0.5), claim.percentile(0.99));
     let audited = audit::audit_claim(claim);
     let law = audited.findings.iter().find(|finding| finding.check == ClaimCheck::LittlesLaw);
-    let littles_law = match law.and_then(|finding| finding.outcome.evidence()) {
-        Some(ClaimEvidence::InFlight(found)) => Some(found.ratio),
-        _ => None,
-    };
+    let littles_law = law.and_then(|finding| finding.outcome.figures.get("ratio").copied());
     Said {
         claimed: audited.claim.ended(),
         rate_per_s: audited.claim.rate_per_s.map(|rate| rate.value),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use audit::claim::ClaimedServer;
-use audit::{AuditedClaim, CheckOutcome, ClaimVerdict, PrintedFigure};
+use audit::{AuditedClaim, ClaimGrade, ClaimVerdict, PrintedFigure};
 use model::claimed::ClaimedPercentile;
 use model::diagnostic::FindingGrade;
 use model::{Believable, Diagnostic, GeneratorClaim, Nanos, ServerFacts, Stop};
@@ -159,14 +159,14 @@ fn claimed_run(
 /// What the audit has to say: what cannot be first, then what is doubtful, then why.
 fn findings(audited: &AuditedClaim, by: &str) -> Vec<Diagnostic> {
     let worth_a_word = audited.findings.iter().filter_map(|finding| {
-        let is = match finding.outcome {
-            CheckOutcome::Fails { .. } => FindingGrade::Fails,
-            CheckOutcome::Doubtful { .. } => FindingGrade::Doubtful,
-            CheckOutcome::Explains { .. } => FindingGrade::Explains,
-            CheckOutcome::Holds { .. } | CheckOutcome::Unchecked { .. } => return None,
+        let is = match finding.outcome.is {
+            ClaimGrade::Fails => FindingGrade::Fails,
+            ClaimGrade::Doubtful => FindingGrade::Doubtful,
+            ClaimGrade::Explains => FindingGrade::Explains,
+            ClaimGrade::Holds | ClaimGrade::Unchecked => return None,
         };
         let (by, check) = (by.to_owned(), finding.check.name().to_owned());
-        Some((is, Diagnostic::Audited { by, check, is, text: audited.sentence(finding) }))
+        Some((is, Diagnostic::Audited { by, check, is, text: finding.outcome.text.clone() }))
     });
     let mut findings: Vec<(FindingGrade, Diagnostic)> = worth_a_word.collect();
     findings.sort_by_key(|(is, _)| *is);
