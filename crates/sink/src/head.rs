@@ -62,11 +62,10 @@ pub(crate) struct RequestHead {
 }
 
 /// The head that `bytes` begin with; `None` where they could be the beginning of one.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Refusal> {
+fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Refusal> {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(bytes, &mut fields) {
-        Ok(httparse::Status::Complete(length)) if length > LONGEST => Err(Refusal::TooLarge),
         Ok(httparse::Status::Complete(length)) => understand(&request, length).map(Some),
         Ok(httparse::Status::Partial) => Ok(None),
         Err(httparse::Error::TooManyHeaders) => Err(Refusal::TooLarge),

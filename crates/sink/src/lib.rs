@@ -32,7 +32,7 @@ pub use bad_word::BadWord;
 pub use delay::{DelayLaw, StallLaw};
 pub use error::SinkError;
 pub use faults::{FaultCounts, Faults, RequestShare, StatusFault};
-pub use ledger::{ArrivalCounts, SinkLedger, ThreadCount};
+pub use ledger::SinkLedger;
 pub use listen::{Listen, ListenAddress};
 pub use listener::PemPair;
 pub use settings::{SinkBody, SinkSettings, SlotQueue, WorkerAssignment};

