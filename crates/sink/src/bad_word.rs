@@ -22,7 +22,7 @@ mod tests {
     use std::str::FromStr;
 
     use super::*;
-    use crate::{DelayLaw, Listen, RequestShare, SlotQueue, StallLaw, StatusFault};
+    use crate::{DelayLaw, FaultLaw, Listen, RequestShare, SlotQueue, StallLaw};
 
     fn assert_refused<T: FromStr<Err = BadWord> + std::fmt::Debug>(hint: &str, texts: &[&str]) {
         for text in texts {
@@ -37,8 +37,8 @@ mod tests {
         assert_refused::<DelayLaw>("write 1ms", &["bimodal:1ms:2ms:3", "lognormal:1ms:-1", "x:1ms"]);
         assert_refused::<StallLaw>("write 1s:100ms", &["", "1s", "1s:", "1s:1s", "0s:0s", "100ms:1s", "a:b"]);
         assert_refused::<RequestShare>("write 2%", &["", "%", "2", "101%", "-1%", "nan", "much"]);
-        assert_refused::<StatusFault>("write 503:1%", &["", "503", "503:", "99:1%", "600:1%", "204:1%", "304:1%"]);
-        assert_refused::<StatusFault>("write 503:1%", &["x:1%", "503:200%"]);
+        assert_refused::<FaultLaw>("write 503:1%", &["", "503", "503:", "99:1%", "600:1%", "204:1%", "304:1%"]);
+        assert_refused::<FaultLaw>("write 503:1%", &["x:1%", "503:200%"]);
         assert_refused::<SlotQueue>("write unlimited", &["", "fifo"]);
         let (no_address, long) = ("write 127.0.0.1:8080", format!("unix://{}", "x".repeat(108)));
         assert_refused::<Listen>(

@@ -13,43 +13,32 @@ use crate::draw::{DrawStream, draw};
 /// The fault laws. A request has one fault at most, so that the shares add up to 100 % at most.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// The connection is reset in place of an answer. On a Unix socket, which knows no reset, it is closed.
-    pub reset: RequestShare,
-    /// The answer is cut in the middle of its body, and the connection closed. Where there is no body, in its head.
-    pub truncate: RequestShare,
-    /// There is no answer, and the connection stays open.
-    pub no_answer: RequestShare,
-    /// Another status than 200.
-    pub status: Vec<StatusFault>,
+    /// What is done to requests.
+    pub laws: Vec<FaultLaw>,
     /// The connection is closed after so many answers, and the last of them says so.
     pub close_after: Option<u32>,
 }
 
-/// Answers with another status.
+/// A fault, and how many requests have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StatusFault {
-    /// The status.
-    pub code: u16,
-    /// How many have it.
+pub struct FaultLaw {
+    /// What happens.
+    pub fault: Fault,
+    /// To how many.
     pub share: RequestShare,
 }
 
-/// What happens to one request.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// A reset.
+pub enum Fault {
+    /// The connection is reset in place of an answer. On a Unix socket, which knows no reset, it is closed.
     Reset,
-    /// A cut answer.
+    /// The answer is cut in the middle of its body, and the connection closed. Where there is no body, in its head.
     Truncate,
-    /// No answer.
+    /// There is no answer, and the connection stays open.
     NoAnswer,
-    /// Another status.
-    Status {
-        /// Its place in [`Faults::status`].
-        place: usize,
-        /// The status.
-        code: u16,
-    },
+    /// Another status than 200.
+    Status(u16),
 }
 
 impl Faults {
@@ -57,27 +46,24 @@ impl Faults {
     pub(crate) fn of(&self, seed: u64, number: u64) -> Option<Fault> {
         let u = draw(seed, DrawStream::Fault, number);
         let mut bound = 0.0;
-        let status = |(place, fault): (usize, &StatusFault)| (Fault::Status { place, code: fault.code }, fault.share);
-        let statuses = self.status.iter().enumerate().map(status);
-        let kinds = [(Fault::Reset, self.reset), (Fault::Truncate, self.truncate), (Fault::NoAnswer, self.no_answer)];
-        kinds.into_iter().chain(statuses).find_map(|(fault, share)| {
+        self.laws.iter().find_map(|FaultLaw { fault, share }| {
             bound += share.part();
             // A share of 0 hits nobody, whatever the rounding of the sum before it.
-            (u <= bound && share > RequestShare::NONE).then_some(fault)
+            (u <= bound && *share > RequestShare::default()).then_some(*fault)
         })
     }
 
     /// The sum of all shares, of any request; `close_after` hits connections.
     pub(crate) fn total(&self) -> f64 {
-        let statuses: f64 = self.status.iter().map(|fault| fault.share.part()).sum();
-        self.reset.part() + self.truncate.part() + self.no_answer.part() + statuses
+        self.laws.iter().map(|law| law.share.part()).sum()
     }
 }
 
-impl FromStr for StatusFault {
+/// `503:1%`: answers with another status.
+impl FromStr for FaultLaw {
     type Err = BadWord;
 
-    fn from_str(text: &str) -> Result<StatusFault, BadWord> {
+    fn from_str(text: &str) -> Result<FaultLaw, BadWord> {
         let parts = text.split_once(':').and_then(|(code, share)| Some((code.parse().ok()?, share.parse().ok()?)));
         let is_good = |code: &u16| (200..600).contains(code) && ![204, 205, 304].contains(code);
         let (code, share) = parts.filter(|(code, _)| is_good(code)).ok_or_else(|| {
@@ -86,7 +72,7 @@ impl FromStr for StatusFault {
                 "a status and its share: write 503:1% (200 to 599, but not 204, 205 or 304, which have no body)",
             )
         })?;
-        Ok(StatusFault { code, share })
+        Ok(FaultLaw { fault: Fault::Status(code), share })
     }
 }
 
@@ -128,9 +114,6 @@ impl FaultCounts {
 pub struct RequestShare(f64);
 
 impl RequestShare {
-    /// Nothing at all.
-    pub const NONE: RequestShare = RequestShare(0.0);
-
     /// The share `part` of 1; `None` where it is not from 0 to 1.
     pub fn new(part: f64) -> Option<RequestShare> {
         (0.0..=1.0).contains(&part).then_some(RequestShare(part))
@@ -169,31 +152,26 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn faults() -> Faults {
-        Faults {
-            reset: share("1%"),
-            truncate: share("2%"),
-            no_answer: share("0.5%"),
-            status: vec!["503:3%".parse().unwrap(), "500:1%".parse().unwrap()],
-            close_after: None,
-        }
+    fn laws(laws: &[(Fault, &str)]) -> Faults {
+        let laws = laws.iter().map(|(fault, text)| FaultLaw { fault: *fault, share: share(text) }).collect();
+        Faults { laws, close_after: None }
     }
 
     #[test]
     fn each_fault_has_its_share() {
-        let faults = faults();
+        let expected = [
+            (Fault::Reset, "1%"),
+            (Fault::Truncate, "2%"),
+            (Fault::NoAnswer, "0.5%"),
+            (Fault::Status(503), "3%"),
+            (Fault::Status(500), "1%"),
+        ];
+        let faults = laws(&expected);
         let count = 200_000;
         for seed in 1..=5 {
             let of = |wanted| (0..count).filter(|number| faults.of(seed, *number) == wanted).count() as f64;
-            let expected = [
-                (Some(Fault::Reset), 0.01),
-                (Some(Fault::Truncate), 0.02),
-                (Some(Fault::NoAnswer), 0.005),
-                (Some(Fault::Status { place: 0, code: 503 }), 0.03),
-                (Some(Fault::Status { place: 1, code: 500 }), 0.01),
-                (None, 0.925),
-            ];
-            for (fault, part) in expected {
+            let shares = expected.iter().map(|(fault, text)| (Some(*fault), share(text).part()));
+            for (fault, part) in shares.chain([(None, 0.925)]) {
                 let deviations = (of(fault) - count as f64 * part) / (count as f64 * part * (1.0 - part)).sqrt();
                 assert!(deviations.abs() < 3.5, "seed {seed}, {fault:?}: {deviations} deviations");
             }
@@ -202,10 +180,9 @@ mod tests {
 
     #[test]
     fn all_and_nothing_are_exact() {
-        let all = Faults { truncate: share("100%"), ..Faults::default() };
+        let all = laws(&[(Fault::Reset, "0"), (Fault::Truncate, "100%"), (Fault::NoAnswer, "0%")]);
         assert!((0..10_000).all(|number| all.of(1, number) == Some(Fault::Truncate)));
         assert!((0..10_000).all(|number| Faults::default().of(1, number).is_none()));
-        assert!(Faults { close_after: Some(3), ..Faults::default() }.total() <= 0.0);
     }
 
     #[test]

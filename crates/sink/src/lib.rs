@@ -31,7 +31,7 @@ mod wire;
 pub use bad_word::BadWord;
 pub use delay::{DelayLaw, StallLaw};
 pub use error::SinkError;
-pub use faults::{FaultCounts, Faults, RequestShare, StatusFault};
+pub use faults::{Fault, FaultCounts, FaultLaw, Faults, RequestShare};
 pub use ledger::SinkLedger;
 pub use listen::{Listen, ListenAddress};
 pub use listener::PemPair;

@@ -31,29 +31,30 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use crate::SinkError;
 use crate::listen::{Listen, ListenAddress};
 
-/// What came of trying to accept.
-#[derive(Debug)]
-pub(crate) enum AcceptOutcome {
-    /// A connection, non-blocking.
-    Connection(OwnedFd),
-    /// None is there.
-    Nobody,
-    /// The kernel could not: no descriptor or no memory. It may later.
-    Failed,
-}
+/// Why nobody is accepted: none is there, no descriptor, no memory.
+const NO_ACCEPT: [Errno; 5] = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
 
 /// A listening socket.
 #[derive(Debug)]
 pub(crate) struct ListeningSocket {
     socket: OwnedFd,
-    at: Listen,
+    /// Where it listens, with the port that it really has.
+    pub(crate) at: Listen,
     /// Whether other loops wait for the same socket.
-    shared: bool,
+    pub(crate) shared: bool,
+    /// It may have more: edges are reported once.
+    pub(crate) may_accept: bool,
+    /// For one that speaks TLS.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
     /// Whether the file goes with it.
     owns_file: bool,
 }
 
 impl ListeningSocket {
+    fn new(socket: OwnedFd, at: Listen, shared: bool, owns_file: bool) -> ListeningSocket {
+        ListeningSocket { socket, at, shared, may_accept: true, tls: None, owns_file }
+    }
+
     /// Listens at `at`, for so many loops: a listener each.
     pub(crate) fn open_all(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
         match &at.place {
@@ -62,25 +63,15 @@ impl ListeningSocket {
         }
     }
 
-    /// Where it listens, with the port that it really has.
-    pub(crate) fn at(&self) -> &Listen {
-        &self.at
-    }
-
-    /// Whether other loops wait for the same socket.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.shared
-    }
-
-    /// The next connection, without waiting.
-    pub(crate) fn accept(&self) -> AcceptOutcome {
+    /// The next connection, non-blocking, without waiting: `AGAIN` where none is there, another error where the kernel has
+    /// no descriptor or no memory, which it may have later.
+    pub(crate) fn accept(&self) -> Result<OwnedFd, Errno> {
         loop {
             match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(socket) => return AcceptOutcome::Connection(socket),
-                Err(Errno::AGAIN) => return AcceptOutcome::Nobody,
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => return AcceptOutcome::Failed,
-                // accept(2): errors that are pending on the new connection are reported here; the next may be well.
-                Err(_) => {}
+                Err(error) if !NO_ACCEPT.contains(&error) => {
+                    // accept(2): errors that are pending on the new connection are reported here; the next may be well.
+                }
+                accepted => return accepted,
             }
         }
     }
@@ -122,7 +113,7 @@ fn open_tcp(address: SocketAddr, tls: bool, backlog: u32, loops: u32) -> Result<
         listen(&socket, backlog_of(backlog)).map_err(|errno| refused(&at(address), errno))?;
         let failed = SinkError::of("open a listening socket");
         address = SocketAddr::try_from(getsockname(&socket).map_err(&failed)?).map_err(&failed)?;
-        listeners.push(ListeningSocket { socket, at: at(address), shared: false, owns_file: false });
+        listeners.push(ListeningSocket::new(socket, at(address), false, false));
     }
     Ok(listeners)
 }
@@ -160,12 +151,12 @@ fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocke
     };
     bound.map_err(|errno| refused(at, errno))?;
     let owns_file = matches!(at.place, ListenAddress::Unix(_));
-    let first = ListeningSocket { socket, at: at.clone(), shared: loops > 1, owns_file };
+    let first = ListeningSocket::new(socket, at.clone(), loops > 1, owns_file);
     listen(&first.socket, backlog_of(backlog)).map_err(|errno| refused(at, errno))?;
     let mut listeners = vec![first];
     for _ in 1..loops {
         let socket = rustix::io::fcntl_dupfd_cloexec(&listeners[0].socket, 0).map_err(&failed)?;
-        listeners.push(ListeningSocket { socket, at: at.clone(), shared: true, owns_file: false });
+        listeners.push(ListeningSocket::new(socket, at.clone(), true, false));
     }
     Ok(listeners)
 }
@@ -252,19 +243,18 @@ mod tests {
     }
 
     fn address(listener: &ListeningSocket) -> SocketAddr {
-        let ListenAddress::Tcp(address) = listener.at().place else { panic!("a TCP listener") };
+        let ListenAddress::Tcp(address) = listener.at.place else { panic!("a TCP listener") };
         address
     }
 
     #[test]
     fn an_accepted_connection_inherits_nodelay() {
         let listener = open(([127, 0, 0, 1], 0).into(), 1).unwrap().remove(0);
-        assert!(matches!(listener.accept(), AcceptOutcome::Nobody));
+        assert_eq!(listener.accept().unwrap_err(), Errno::AGAIN);
         assert!(!listener.has_pending());
         let _client = TcpStream::connect(address(&listener)).unwrap();
         assert!(listener.has_pending());
-        let AcceptOutcome::Connection(socket) = listener.accept() else { panic!("the client is connected") };
-        assert!(sockopt::tcp_nodelay(&socket).unwrap());
+        assert!(sockopt::tcp_nodelay(&listener.accept().unwrap()).unwrap());
     }
 
     #[test]
@@ -273,7 +263,7 @@ mod tests {
             let first = open(([127, 0, 0, 1], 0).into(), first_loops).unwrap();
             assert_eq!(first.len(), first_loops as usize);
             let error = open(address(&first[0]), second_loops).unwrap_err();
-            assert!(matches!(error, SinkError::AddressInUse(at) if &at == first[0].at()));
+            assert!(matches!(error, SinkError::AddressInUse(at) if at == first[0].at));
         }
         assert!(matches!(open(([192, 0, 2, 1], 0).into(), 1), Err(SinkError::NotOurAddress(_))));
     }

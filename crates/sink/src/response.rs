@@ -3,13 +3,17 @@
 
 use std::ops::Range;
 
+use http::StatusCode;
 use model::Nanos;
 use model::anatomy::STAMPS;
 
+use crate::faults::Fault;
 use crate::head::{ConnectionFate, Refusal};
 use crate::settings::SAYS_KEEP_ALIVE;
 use crate::{SinkBody, SinkLedger, SinkSettings};
 
+/// The status of an answer without a fault.
+pub(crate) const OK: u16 = 200;
 /// The interim response that lets a client send its body.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -46,14 +50,19 @@ pub(crate) enum AnswerExtent {
 pub(crate) struct AnswerTable {
     /// By status, worker and ending.
     all: Vec<RenderedAnswer>,
+    statuses: Vec<u16>,
     workers: usize,
     first_worker: usize,
 }
 
 impl AnswerTable {
-    /// Renders them for these workers. Status 0 is 200, and then come those of the faults.
+    /// Renders them for these workers: [`OK`], and the statuses of the faults.
     pub(crate) fn render(settings: &SinkSettings, workers: Range<u32>) -> AnswerTable {
-        let statuses: Vec<_> = [200].into_iter().chain(settings.faults.status.iter().map(|fault| fault.code)).collect();
+        let faulty = settings.faults.laws.iter().filter_map(|law| match law.fault {
+            Fault::Status(code) => Some(code),
+            _ => None,
+        });
+        let statuses: Vec<u16> = [OK].into_iter().chain(faulty).collect();
         let (kind, body) = match settings.body {
             SinkBody::Counter => ("application/cbor", [COUNTER, &[0; 4]].concat()),
             SinkBody::Ok => ("text/plain", b"ok\n".to_vec()),
@@ -63,12 +72,14 @@ impl AnswerTable {
             settings.headers.iter().map(String::as_str).partition(|line| line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE));
         let kept = if keeping.is_empty() { ConnectionFate::KeepAlive } else { ConnectionFate::KeepAliveSaid };
         let mut all = Vec::new();
-        for code in statuses {
+        for code in &statuses {
             for worker in workers.clone() {
                 let named = settings.worker_header.as_ref().map(|name| format!("{name}: {worker}\r\n"));
                 let others = others.iter().flat_map(|line| [line, "\r\n"]).collect::<String>();
                 let fields = format!("content-type: {kind}\r\n{others}{}", named.unwrap_or_default());
-                let status = format!("{code} {}", reason(code));
+                // The usual words; a client must not need them (RFC 9112 section 4).
+                let reason = StatusCode::from_u16(*code).ok().and_then(|status| status.canonical_reason());
+                let status = format!("{code} {}", reason.unwrap_or_default());
                 for ending in [kept, ConnectionFate::KeepAliveSaid, ConnectionFate::Close] {
                     let bytes = response(&status, &fields, ending, &body);
                     let counter = if settings.body == SinkBody::Counter { bytes.len() - 4 } else { bytes.len() };
@@ -76,14 +87,14 @@ impl AnswerTable {
                 }
             }
         }
-        AnswerTable { all, workers: workers.len(), first_worker: workers.start as usize }
+        AnswerTable { all, statuses, workers: workers.len(), first_worker: workers.start as usize }
     }
 
     /// A worker's answer to the request of this number.
     #[inline]
     pub(crate) fn of(
         &mut self,
-        status: usize,
+        status: u16,
         worker: u32,
         ending: ConnectionFate,
         extent: AnswerExtent,
@@ -94,6 +105,7 @@ impl AnswerTable {
             ConnectionFate::KeepAliveSaid => 1,
             ConnectionFate::Close => 2,
         };
+        let status = self.statuses.iter().position(|other| *other == status).unwrap_or(0);
         let place = (status * self.workers + worker as usize - self.first_worker) * 3 + ending;
         let RenderedAnswer { bytes, body, counter } = &mut self.all[place];
         // The counter is a u32, and starts again after 2^32 - 1.
@@ -144,33 +156,13 @@ fn response(status: &str, fields: &str, ending: ConnectionFate, body: &[u8]) -> 
     [head.as_bytes(), body].concat().into()
 }
 
-/// The usual words for a status; a client must not need them (RFC 9112 section 4).
-fn reason(code: u16) -> &'static str {
-    match code {
-        200 => "OK",
-        301 => "Moved Permanently",
-        302 => "Found",
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "Not Found",
-        408 => "Request Timeout",
-        429 => "Too Many Requests",
-        500 => "Internal Server Error",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        _ => "",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn answers(body: SinkBody, header: Option<&str>) -> AnswerTable {
         let mut settings = SinkSettings { body, worker_header: header.map(str::to_owned), ..SinkSettings::default() };
-        settings.faults.status = vec!["503:1%".parse().unwrap()];
+        settings.faults.laws = vec!["503:1%".parse().unwrap()];
         AnswerTable::render(&settings, 3..5)
     }
 
@@ -179,10 +171,10 @@ mod tests {
         let mut answers = answers(SinkBody::Ok, Some("x-worker"));
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         assert_eq!(
-            text(answers.of(0, 4, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0)),
+            text(answers.of(OK, 4, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0)),
             "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nx-worker: 4\r\ncontent-length: 3\r\n\r\nok\n"
         );
-        let other = text(answers.of(1, 3, ConnectionFate::Close, AnswerExtent::Whole, 0));
+        let other = text(answers.of(503, 3, ConnectionFate::Close, AnswerExtent::Whole, 0));
         assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
         assert!(other.contains("x-worker: 3\r\nconnection: close\r\n"), "{other}");
     }
@@ -198,13 +190,13 @@ mod tests {
         };
         let mut answers = AnswerTable::render(&settings, 0..1);
         assert_eq!(
-            answers.of(0, 0, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0),
+            answers.of(OK, 0, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0),
             b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nserver: nginx\r\nx: \r\nw: 0\r\ncontent-length: 3\r\n\r\nok\n"
         );
         let settings = SinkSettings { headers: vec!["Connection: Keep-Alive".to_owned()], ..SinkSettings::default() };
         let mut answers = AnswerTable::render(&settings, 0..1);
         let mut says = |ending, word: &str| {
-            let answer = String::from_utf8_lossy(answers.of(0, 0, ending, AnswerExtent::Head, 0)).into_owned();
+            let answer = String::from_utf8_lossy(answers.of(OK, 0, ending, AnswerExtent::Head, 0)).into_owned();
             answer.matches("onnection").count() == 1 && answer.contains(&format!("connection: {word}\r\n"))
         };
         assert!(says(ConnectionFate::KeepAlive, "keep-alive") && says(ConnectionFate::Close, "close"));
@@ -214,9 +206,9 @@ mod tests {
     fn stamps_are_the_heads_last_field_and_the_body_stays() {
         let mut answers = answers(SinkBody::Ok, None);
         let text = |bytes: &[u8]| String::from_utf8(stamped(bytes, [Nanos(5), Nanos(70)])).unwrap();
-        let whole = text(answers.of(0, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0));
+        let whole = text(answers.of(OK, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0));
         assert!(whole.ends_with("\r\ncontent-length: 3\r\nx-app-stamps: 5 70\r\n\r\nok\n"), "{whole}");
-        let head = text(answers.of(0, 3, ConnectionFate::KeepAlive, AnswerExtent::Head, 0));
+        let head = text(answers.of(OK, 3, ConnectionFate::KeepAlive, AnswerExtent::Head, 0));
         assert_eq!(head + "ok\n", whole);
     }
 
@@ -228,8 +220,8 @@ mod tests {
             0xa2, 0x66, b's', b't', b'a', b't', b'u', b's', 0x67, b'r', b'e', b'p', b'l', b'i', b'e', b'd', 0x65, b'r',
             b'e', b'p', b'l', b'y', 0xa1, 0x63, b'a', b'r', b'g', 0x44, 0x04, 0x03, 0x02, 0x01,
         ];
-        assert_eq!(body(answers.of(0, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0x99_0102_0304)), expected);
-        assert_eq!(body(answers.of(0, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0))[28..], [0; 4]);
+        assert_eq!(body(answers.of(OK, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0x99_0102_0304)), expected);
+        assert_eq!(body(answers.of(OK, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0))[28..], [0; 4]);
     }
 
     #[test]
@@ -237,17 +229,23 @@ mod tests {
         for (body, length) in [(SinkBody::Ok, "3"), (SinkBody::Counter, "32"), (SinkBody::Bytes(70_000), "70000")] {
             let mut answers = answers(body, None);
             let head =
-                String::from_utf8(answers.of(0, 3, ConnectionFate::Close, AnswerExtent::Head, 7).to_vec()).unwrap();
+                String::from_utf8(answers.of(OK, 3, ConnectionFate::Close, AnswerExtent::Head, 7).to_vec()).unwrap();
             assert!(head.ends_with(&format!("connection: close\r\ncontent-length: {length}\r\n\r\n")), "{head}");
-            let whole = answers.of(0, 3, ConnectionFate::Close, AnswerExtent::Whole, 7).len();
+            let whole = answers.of(OK, 3, ConnectionFate::Close, AnswerExtent::Whole, 7).len();
             assert_eq!((whole - head.len()).to_string(), length);
             for bodiless in [false, true] {
-                let cut = answers.of(0, 3, ConnectionFate::Close, AnswerExtent::Cut { bodiless }, 7).len();
+                let cut = answers.of(OK, 3, ConnectionFate::Close, AnswerExtent::Cut { bodiless }, 7).len();
                 assert!(cut < whole && (cut < head.len()) == bodiless && cut > 0);
             }
         }
         assert_ne!(
-            answers(SinkBody::Bytes(0), None).of(0, 3, ConnectionFate::Close, AnswerExtent::Cut { bodiless: false }, 7),
+            answers(SinkBody::Bytes(0), None).of(
+                OK,
+                3,
+                ConnectionFate::Close,
+                AnswerExtent::Cut { bodiless: false },
+                7
+            ),
             b""
         );
     }

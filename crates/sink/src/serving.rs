@@ -16,6 +16,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use model::{Clock, Nanos};
 use poller::{Event, EventFlags, Poller};
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::thread::set_current_timer_slack;
 use rustls::{ServerConfig, ServerConnection};
 
@@ -23,7 +24,7 @@ use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable
 use crate::faults::Faults;
 use crate::head::{HeadMemo, RequestHead};
 use crate::listen::Listen;
-use crate::listener::{AcceptOutcome, ListeningSocket, tls_config};
+use crate::listener::{ListeningSocket, tls_config};
 use crate::mailbox::{LedgerQuery, LoopMailbox};
 use crate::response::AnswerTable;
 use crate::slots::SlotPool;
@@ -48,16 +49,6 @@ const BUFFER_BYTES: usize = 64 * 1024;
 const WAKE: u64 = u64::MAX;
 /// Listeners, at most.
 const MOST_LISTENERS: u64 = 1 << 16;
-
-/// A listener as a loop has it.
-#[derive(Debug)]
-struct LoopListener {
-    listener: ListeningSocket,
-    /// It may have more: edges are reported once.
-    may_accept: bool,
-    /// For a listener that speaks TLS.
-    tls: Option<Arc<ServerConfig>>,
-}
 
 /// A client that waits for the ledger of all loops.
 #[derive(Debug)]
@@ -96,7 +87,7 @@ pub(crate) struct ServingLoop<C> {
     peers: Vec<LoopMailbox>,
     inquiries: Vec<LedgerInquiry>,
     /// None once the sink stops.
-    listeners: Vec<LoopListener>,
+    listeners: Vec<ListeningSocket>,
     next_listener: usize,
     stopping: bool,
     /// The kernel could not accept: another try at once would fail, too.
@@ -131,9 +122,10 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let mut places = Vec::new();
         for listen in &settings.listen {
             let listeners = ListeningSocket::open_all(listen, settings.backlog, settings.loops)?;
-            places.extend(listeners.first().map(|listener| listener.at().clone()));
-            for (serving, listener) in loops.iter_mut().zip(listeners) {
-                serving.listen(listener, tls.as_ref().filter(|_| listen.tls))?;
+            places.extend(listeners.first().map(|listener| listener.at.clone()));
+            for (serving, mut listener) in loops.iter_mut().zip(listeners) {
+                listener.tls = tls.clone().filter(|_| listen.tls);
+                serving.listen(listener)?;
             }
         }
         let mailboxes: Vec<_> = loops.iter().map(|serving| serving.mailbox.clone()).collect();
@@ -366,15 +358,15 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     /// Takes a listener in.
-    fn listen(&mut self, listener: ListeningSocket, tls: Option<&Arc<ServerConfig>>) -> Result<(), SinkError> {
+    fn listen(&mut self, listener: ListeningSocket) -> Result<(), SinkError> {
         let mut flags = EventFlags::IN | EventFlags::ET;
-        if listener.is_shared() {
+        if listener.shared {
             flags |= EventFlags::EXCLUSIVE;
         }
         let place = self.listeners.len() as u64;
         assert!(place < MOST_LISTENERS - 1, "as many listeners as descriptors, and those are fewer");
         self.poller.add(&listener, WAKE - 1 - place, flags).map_err(SinkError::of("wait for connections"))?;
-        self.listeners.push(LoopListener { listener, may_accept: true, tls: tls.cloned() });
+        self.listeners.push(listener);
         Ok(())
     }
 
@@ -396,16 +388,16 @@ impl<C: Clock + Clone> ServingLoop<C> {
             let Some(place) = turn.into_iter().find(|place| self.listeners[*place].may_accept) else { return };
             self.next_listener = (place + 1) % places;
             let listening = &mut self.listeners[place];
-            match listening.listener.accept() {
-                AcceptOutcome::Connection(socket) => {
+            match listening.accept() {
+                Ok(socket) => {
                     let tls = listening.tls.clone();
                     // By the schedule and not by now, as a late turn must not lower the rate; but no time is saved up.
                     let earliest = self.now.saturating_sub(self.accept_gap);
                     self.next_accept = self.next_accept.max(earliest) + self.accept_gap;
                     self.take_in(socket, tls);
                 }
-                AcceptOutcome::Nobody => listening.may_accept = false,
-                AcceptOutcome::Failed => {
+                Err(Errno::AGAIN) => listening.may_accept = false,
+                Err(_) => {
                     self.ledger.accept_failures += 1;
                     self.cannot_accept = true;
                     return;
@@ -437,7 +429,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
 
     /// Whether somebody waits to be accepted.
     fn has_pending_clients(&self) -> bool {
-        self.listeners.iter().any(|listening| listening.listener.has_pending())
+        self.listeners.iter().any(|listening| listening.has_pending())
     }
 
     /// Forgets a connection. A request of it that is in the pool stays there.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
+use http::{HeaderName, HeaderValue};
 use model::{Nanos, Rate};
 
 use crate::SinkError;
@@ -246,25 +247,24 @@ impl SinkSettings {
 
 fn can_name_a_field(name: &str) -> bool {
     let taken = ["connection", "content-length", "content-type", "transfer-encoding"];
-    // A subset of RFC 9110 section 5.6.2's `token`, which every client takes.
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    !name.is_empty() && name.bytes().all(plain) && !taken.iter().any(|taken| name.eq_ignore_ascii_case(taken))
+    HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !taken.contains(&name.as_str()))
 }
 
 /// The one header of those that HTTP needs itself that may be asked for: where a connection is kept the answer says so, as nginx's
 /// do. Otherwise only a client of HTTP/1.0 learns it.
 pub(crate) const SAYS_KEEP_ALIVE: &str = "connection: keep-alive";
 
-/// `name: value`, the value of what can be seen, blanks and tabs (RFC 9110 section 5.5), without what is obsolete.
+/// `name: value`, the value of what can be seen, blanks and tabs.
 fn is_field_line(line: &str) -> bool {
-    let can_be_sent = |byte: u8| matches!(byte, b'\t' | b' '..=b'~');
+    let field = line.split_once(':');
     line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE)
-        || line.split_once(':').is_some_and(|(name, value)| can_name_a_field(name) && value.bytes().all(can_be_sent))
+        || field.is_some_and(|(name, value)| can_name_a_field(name) && HeaderValue::from_str(value).is_ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::FaultLaw;
 
     fn slots(workers: u32, threads: u32) -> SinkSettings {
         SinkSettings { queue: SlotQueue::Shared, workers, threads, ..SinkSettings::default() }
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_served_is_refused_in_one_line() {
-        let reset = "60%".parse().unwrap();
+        let most: FaultLaw = "503:60%".parse().unwrap();
         let bad = [
             slots(0, 5),
             slots(2, 0),
@@ -298,8 +298,8 @@ mod tests {
             SinkSettings { loops: 2, ..slots(1, 1) },
             SinkSettings { loops: 2, queue: SlotQueue::Split(WorkerAssignment::Random), ..SinkSettings::default() },
             SinkSettings { body: SinkBody::Bytes(1 << 20), ..slots(1000, 1) },
-            SinkSettings { faults: Faults { reset, truncate: reset, ..Faults::default() }, ..SinkSettings::default() },
-            SinkSettings { faults: Faults { close_after: Some(0), ..Faults::default() }, ..SinkSettings::default() },
+            SinkSettings { faults: Faults { laws: vec![most; 2], close_after: None }, ..SinkSettings::default() },
+            SinkSettings { faults: Faults { laws: Vec::new(), close_after: Some(0) }, ..SinkSettings::default() },
         ];
         for settings in bad {
             let line = settings.check().unwrap_err().to_string();

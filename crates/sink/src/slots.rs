@@ -57,33 +57,32 @@ pub(crate) struct FinishedRequest {
     pub(crate) crowded: bool,
 }
 
-/// A slot in use. They end in the order of their due times, and those of one instant in the order of their starts: the
-/// first two fields, which no two slots share, decide the derived order.
+/// When a slot is given back. In the order of their instants, and those of one instant in the order in which they were
+/// made: the first two fields, which no two share, decide the derived order.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct BusySlot {
+struct SlotEnd {
     due: Nanos,
-    /// Number of the start.
     order: u64,
-    started: Nanos,
     worker: usize,
-    request: SlotRequest,
+    used: SlotUse,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SlotUse {
+    /// A request holds it, from then on.
+    Request(SlotRequest, Nanos),
+    /// It waits for this connection's next request. What came in time has left an end that no seat knows any more.
+    Hold(ConnectionKey),
 }
 
 /// What a connection has of its worker.
 #[derive(Debug)]
 struct Seat {
     worker: usize,
-    /// The slot that waits for its next request, by the number of the hold.
+    /// The slot that waits for its next request, by the order of its end.
     held: Option<u64>,
     /// Requests started since it got the slot.
     in_a_row: u32,
-}
-
-#[derive(Debug)]
-struct SlotHold {
-    until: Nanos,
-    number: u64,
-    connection: ConnectionKey,
 }
 
 /// All slots of a loop, and the requests in and before them.
@@ -102,14 +101,12 @@ pub(crate) struct SlotPool {
     /// Arrival and request: one queue, or one for each worker.
     queues: Vec<VecDeque<(Nanos, SlotRequest)>>,
     waiting: u64,
-    busy: BinaryHeap<Reverse<BusySlot>>,
-    starts: u64,
+    busy: u64,
+    ends: BinaryHeap<Reverse<SlotEnd>>,
+    ends_made: u64,
     /// The connections, where each belongs to a worker.
     seats: HashMap<ConnectionKey, Seat>,
     opened: u64,
-    /// In the order of their ends, as each is as long as any other. The first is a valid one, or there is none.
-    holds: VecDeque<SlotHold>,
-    holds_made: u64,
 }
 
 impl SlotPool {
@@ -130,12 +127,11 @@ impl SlotPool {
             next_worker: 0,
             queues: vec![VecDeque::new(); queues],
             waiting: 0,
-            busy: BinaryHeap::new(),
-            starts: 0,
+            busy: 0,
+            ends: BinaryHeap::new(),
+            ends_made: 0,
             seats: HashMap::new(),
             opened: 0,
-            holds: VecDeque::new(),
-            holds_made: 0,
         }
     }
 
@@ -171,7 +167,6 @@ impl SlotPool {
         if let Some(Seat { worker, held: Some(_), .. }) = self.seats.remove(&connection) {
             self.release(now, worker);
         }
-        self.forget_stale_holds();
     }
 
     /// A request comes. Where any slot will do, one is free and the request is over at once, it is given back, and
@@ -197,23 +192,26 @@ impl SlotPool {
     /// When a request is over, or a hold.
     #[inline]
     pub(crate) fn next_due(&self) -> Option<Nanos> {
-        let busy = self.busy.peek().map(|Reverse(busy)| busy.due);
-        match self.holds.front() {
-            Some(hold) => Some(busy.map_or(hold.until, |due| due.min(hold.until))),
-            None => busy,
-        }
+        self.ends.peek().map(|Reverse(end)| end.due)
     }
 
     /// The next request that is over by `now`, in the order of due times. To be called until it gives `None`.
     #[inline]
     pub(crate) fn finish(&mut self, now: Nanos) -> Option<FinishedRequest> {
-        loop {
-            let next = self.next_due().filter(|due| *due <= now)?;
-            if self.busy.peek().is_some_and(|Reverse(busy)| busy.due == next) {
-                return self.busy.pop().map(|Reverse(busy)| self.end(busy));
+        while self.next_due()? <= now {
+            let Reverse(SlotEnd { due, order, worker, used }) = self.ends.pop()?;
+            match used {
+                SlotUse::Request(request, started) => return Some(self.end(due, worker, request, started)),
+                SlotUse::Hold(connection) => {
+                    // Nothing came in its time.
+                    if let Some(seat) = self.seats.get_mut(&connection).filter(|seat| seat.held == Some(order)) {
+                        seat.held = None;
+                        self.release(due, worker);
+                    }
+                }
             }
-            self.end_hold();
         }
+        None
     }
 
     /// Requests that wait for a slot.
@@ -223,7 +221,7 @@ impl SlotPool {
 
     /// Slots busy with a request; those held are not.
     pub(crate) fn busy(&self) -> u64 {
-        self.busy.len() as u64
+        self.busy
     }
 
     fn arrive_at_seat(&mut self, now: Nanos, request: SlotRequest) {
@@ -232,7 +230,6 @@ impl SlotPool {
         if seat.held.take().is_some() {
             seat.in_a_row += 1;
             self.start(now, worker, request);
-            self.forget_stale_holds();
         } else if self.free[worker] > 0 {
             seat.in_a_row = 1;
             self.take(worker);
@@ -253,32 +250,32 @@ impl SlotPool {
     }
 
     fn start(&mut self, started: Nanos, worker: usize, request: SlotRequest) {
-        self.starts += 1;
+        self.busy += 1;
         let due = self.released(started.saturating_add(request.service));
-        self.busy.push(Reverse(BusySlot { due, order: self.starts, started, worker, request }));
+        self.push_end(due, worker, SlotUse::Request(request, started));
+    }
+
+    /// The order of the new end.
+    fn push_end(&mut self, due: Nanos, worker: usize, used: SlotUse) -> u64 {
+        self.ends_made += 1;
+        self.ends.push(Reverse(SlotEnd { due, order: self.ends_made, worker, used }));
+        self.ends_made
     }
 
     /// A request is over: its slot is held for its connection, or free.
-    fn end(&mut self, BusySlot { due, started, worker, request, .. }: BusySlot) -> FinishedRequest {
-        let mut crowded = false;
-        let mut is_held = false;
-        if self.queue == SlotQueue::Inline10
-            && let Some(seat) = self.seats.get_mut(&request.connection)
-        {
-            let has_had_its_ten = seat.in_a_row >= IN_A_ROW;
-            crowded = has_had_its_ten && self.free[worker] == 0;
-            is_held = !request.last && (!has_had_its_ten || self.queues[worker].is_empty());
-            if is_held {
-                self.holds_made += 1;
-                seat.held = Some(self.holds_made);
-                let (until, number) = (due.saturating_add(HOLD), self.holds_made);
-                self.holds.push_back(SlotHold { until, number, connection: request.connection });
+    fn end(&mut self, due: Nanos, worker: usize, request: SlotRequest, started: Nanos) -> FinishedRequest {
+        self.busy -= 1;
+        let seat = self.seats.get(&request.connection).filter(|_| self.queue == SlotQueue::Inline10);
+        let has_had_its_ten = seat.is_some_and(|seat| seat.in_a_row >= IN_A_ROW);
+        let crowded = has_had_its_ten && self.free[worker] == 0;
+        if seat.is_some() && !request.last && (!has_had_its_ten || self.queues[worker].is_empty()) {
+            let hold = self.push_end(due.saturating_add(HOLD), worker, SlotUse::Hold(request.connection));
+            if let Some(seat) = self.seats.get_mut(&request.connection) {
+                seat.held = Some(hold);
             }
-        }
-        if !is_held {
+        } else {
             self.release(due, worker);
         }
-        self.forget_stale_holds();
         FinishedRequest { request, worker: self.first_worker + worker as u32, started, due, crowded }
     }
 
@@ -295,25 +292,6 @@ impl SlotPool {
             seat.in_a_row = 1;
         }
         self.start(at.max(arrived), worker, request);
-    }
-
-    /// Nothing came in the time of the first hold.
-    fn end_hold(&mut self) {
-        let Some(SlotHold { until, connection, .. }) = self.holds.pop_front() else { return };
-        if let Some(seat) = self.seats.get_mut(&connection) {
-            seat.held = None;
-            let worker = seat.worker;
-            self.release(until, worker);
-        }
-        self.forget_stale_holds();
-    }
-
-    fn forget_stale_holds(&mut self) {
-        while let Some(hold) = self.holds.front()
-            && self.seats.get(&hold.connection).and_then(|seat| seat.held) != Some(hold.number)
-        {
-            self.holds.pop_front();
-        }
     }
 
     /// When that goes out which would go out at `at`.

@@ -3,14 +3,12 @@
 
 use std::collections::HashSet;
 
-use model::{Arrivals, Nanos, Pace, Profile, Rate};
+use model::Nanos;
 use proptest::prelude::*;
 
 use crate::connection::ConnectionKey;
 use crate::slots::{SlotPool, SlotRequest};
 use crate::{DelayLaw, SinkSettings, SlotQueue, StallLaw, WorkerAssignment};
-
-const SECOND: u64 = 1_000_000_000;
 
 /// One request's way.
 #[derive(Clone, Copy, Debug)]
@@ -133,50 +131,6 @@ fn a_closed_loop_without_thought_has_two_levels() {
 }
 
 #[test]
-fn littles_law_holds_for_any_delay_and_any_work_conserving_queue() {
-    for delay in ["exp:200ms", "bimodal:50ms:1s:0.1", "lognormal:100ms:1", "uniform:0s:400ms"] {
-        for queue in [SlotQueue::Shared, SlotQueue::Split(WorkerAssignment::RoundRobin), SlotQueue::Inline10] {
-            let delay: DelayLaw = delay.parse().unwrap();
-            // With ten a worker no queue runs dry, so that a split pool is work conserving, too.
-            let ways = closed(pool(queue, 4, 5), 40, delay, 150_000);
-            let rate = ways.len() as f64 / ways.last().unwrap().ended as f64;
-            let expected = 20.0 / delay.mean().0 as f64;
-            // The heaviest law here has a standard error of 0.4 %.
-            assert!((rate / expected - 1.0).abs() < 0.015, "{queue} {delay}: {}", rate / expected);
-            let mean = mean(ways.iter().map(|way| way.response()));
-            assert!((mean * rate / 40.0 - 1.0).abs() < 0.005, "{queue} {delay}: X·R = {}", mean * rate);
-        }
-    }
-}
-
-#[test]
-fn a_split_pool_shows_how_many_each_worker_has() {
-    // R_k = N_k·s/t where N_k ≥ t, s where not.
-    let service = Nanos::from_millis(200);
-    for assignment in [WorkerAssignment::RoundRobin, WorkerAssignment::Random] {
-        let ways = closed(pool(SlotQueue::Split(assignment), 4, 5), 50, service.into(), 50_000);
-        let ways = &ways[10_000..];
-        let mut connections: Vec<HashSet<u32>> = vec![HashSet::default(); 4];
-        for way in ways {
-            connections[way.worker as usize].insert(way.connection);
-        }
-        let counts: Vec<_> = connections.iter().map(HashSet::len).collect();
-        assert_eq!(counts.iter().sum::<usize>(), 50, "none changes its worker");
-        if assignment == WorkerAssignment::RoundRobin {
-            assert_eq!(counts, [13, 13, 12, 12]);
-        } else {
-            assert_ne!(counts, [13, 13, 12, 12]);
-        }
-        for (worker, count) in counts.iter().enumerate() {
-            let of_worker = ways.iter().filter(|way| way.worker as usize == worker);
-            let expected = service.0 as f64 * count.max(&5).to_owned() as f64 / 5.0;
-            let seen = mean(of_worker.map(|way| way.response()));
-            assert!((seen / expected - 1.0).abs() < 0.002, "worker {worker} of {counts:?}: {seen}");
-        }
-    }
-}
-
-#[test]
 fn random_assignment_is_as_uneven_as_dice() {
     // N = 20 over w = 4: the mean of the fullest is 7.3825 (multinomial, exact).
     let rounds = 20_000u32;
@@ -264,7 +218,7 @@ fn a_slot_is_held_for_a_fifth_of_a_second() {
     pool.arrive(ms(100), job(1, 2, false));
     assert_eq!(pool.finish(ms(110)).unwrap().request.number, 2);
     // Nothing came in 0.2 s: the slot goes to the other, at the very end of the hold.
-    assert_eq!((pool.next_due(), pool.finish(ms(309))), (Some(ms(310)), None));
+    assert_eq!((pool.finish(ms(309)), pool.next_due()), (None, Some(ms(310))));
     let other = pool.finish(ms(400)).unwrap();
     assert_eq!((other.request.number, other.due), (1, ms(320)));
     assert!(pool.has_room() && pool.next_due().is_none(), "it was its connection's last, and nothing is held for it");
@@ -288,7 +242,7 @@ fn a_hold_that_ends_late_costs_nobody_time() {
     pool.finish(ms(510)).unwrap();
     assert!(!pool.has_room());
     pool.close(ms(511), key(3));
-    assert!(pool.has_room() && pool.next_due().is_none());
+    assert!(pool.has_room() && pool.finish(ms(900)).is_none());
 }
 
 #[test]
@@ -362,68 +316,6 @@ fn a_stall_holds_what_would_go_out_in_it() {
     }
 }
 
-/// Waiting times of `count` customers in M/D/c at utilisation `rho`, in units of the service time. The first tenth is
-/// left out.
-fn waits(slots: u32, rho: f64, seed: u64, count: usize) -> Vec<f64> {
-    let rate = Rate::new(rho * f64::from(slots)).unwrap();
-    let pace = Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, seed, burst: 1 };
-    let arrivals = pace.schedule().unwrap().take(count);
-    let ways = open(pool(SlotQueue::Shared, slots, 1), arrivals.map(|at| (at, Nanos::from_secs(1))));
-    ways[count / 10..].iter().map(|way| (way.response() - SECOND) as f64 / 1e9).collect()
-}
-
-#[test]
-fn a_paced_by_dice_load_waits_as_crommelin_says() {
-    // c, ρ, P(wait), Wq, W90, W99: exact (Crommelin 1932, Franx 2001). The interval is three and a half standard errors
-    // over 40 batches of one long run, which must be small itself: at ρ = .9 the
-    // long waits come in clumps, and a million customers are what it takes. The seed is fixed: a fact, not a chance.
-    let cases = [
-        (1, 0.5, 0.5, 0.5, 1.515_744_8, 3.336_256),
-        (2, 0.8, 0.701_898_32, 0.903_283_88, 2.397_276_5, 5.069_551_2),
-        (5, 0.5, 0.121_341_54, 0.030_653_194, 0.064_959_52, 0.558_361_49),
-        (5, 0.8, 0.533_615_06, 0.289_060_01, 0.867_039_82, 1.937_438_8),
-        (5, 0.9, 0.747_828_55, 0.776_695_16, 2.021_836_1, 4.244_986),
-        (20, 0.9, 0.523_265_07, 0.144_286_08, 0.441_765_97, 0.997_638_89),
-    ];
-    for (slots, rho, delayed, wait, w90, w99) in cases {
-        let waits = waits(slots, rho, 11, 1_000_000);
-        let interval = |of: &dyn Fn(&[f64]) -> f64| {
-            let batches: Vec<_> = waits.chunks(waits.len() / 40).take(40).map(of).collect();
-            let mean = batches.iter().sum::<f64>() / 40.0;
-            let variance = batches.iter().map(|batch| (batch - mean).powi(2)).sum::<f64>() / 39.0;
-            (mean, 3.5 * (variance / 40.0).sqrt())
-        };
-        let assert_near = |what: &str, exact: f64, (seen, error): (f64, f64), width: f64| {
-            let seen_text = format!("M/D/{slots}, ρ {rho}: {what} {seen} ± {error}, exactly {exact}");
-            assert!((seen - exact).abs() <= error, "{seen_text}");
-            assert!(error < exact * width, "{seen_text}");
-        };
-        let share = |batch: &[f64], of: &dyn Fn(f64) -> bool| {
-            batch.iter().filter(|wait| of(**wait)).count() as f64 / batch.len() as f64
-        };
-        assert_near("Wq", wait, interval(&|batch| batch.iter().sum::<f64>() / batch.len() as f64), 0.1);
-        assert_near("P(wait)", delayed, interval(&|batch| share(batch, &|wait| wait > 0.0)), 0.03);
-        // A quantile is looked at from its side of the law: how many wait for longer than it.
-        assert_near("above W90", 0.1, interval(&|batch| share(batch, &|wait| wait > w90)), 0.2);
-        assert_near("above W99", 0.01, interval(&|batch| share(batch, &|wait| wait > w99)), 0.8);
-    }
-}
-
-#[test]
-fn a_split_pool_waits_as_its_workers_do() {
-    // Four workers of five behind a fair dealer at ρ = .8: each is an M/D/5 of its own, Wq = .28906 and not the .03587 of
-    // M/D/20.
-    let rate = Rate::new(16.0).unwrap();
-    let pace = Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, seed: 3, burst: 1 };
-    for (queue, exact) in [(SlotQueue::Split(WorkerAssignment::Random), 0.289_060_01), (SlotQueue::Shared, 0.035_874_1)]
-    {
-        let arrivals = pace.schedule().unwrap().take(200_000);
-        let ways = open(pool(queue, 4, 5), arrivals.map(|at| (at, Nanos::from_secs(1))));
-        let seen = mean(ways.iter().map(|way| way.response() - SECOND)) / 1e9;
-        assert!((seen / exact - 1.0).abs() < 0.05, "{queue}: {seen}, exactly {exact}");
-    }
-}
-
 /// The recursion of Kiefer and Wolfowitz (1955): each request in turn takes the slot that is free first.
 fn recursion(slots: u32, requests: &[(u64, u64)]) -> Vec<u64> {
     let mut free_at = vec![0; slots as usize];
@@ -435,10 +327,10 @@ fn recursion(slots: u32, requests: &[(u64, u64)]) -> Vec<u64> {
     requests.iter().map(end).collect()
 }
 
-/// Of one queue: when each of `requests` (arrival, service), in order of arrival, is over, and by which worker.
-fn ends(workers: u32, threads: u32, requests: &[(u64, u64)]) -> Vec<(u64, u32)> {
+/// When each of `requests` (arrival, service), in order of arrival, is over, and by which worker.
+fn ends(pool: SlotPool, requests: &[(u64, u64)]) -> Vec<(u64, u32)> {
     let requests = requests.iter().map(|(arrival, service)| (Nanos(*arrival), Nanos(*service)));
-    open(pool(SlotQueue::Shared, workers, threads), requests).iter().map(|way| (way.ended, way.worker)).collect()
+    open(pool, requests).iter().map(|way| (way.ended, way.worker)).collect()
 }
 
 fn any_requests() -> impl Strategy<Value = Vec<(u64, u64)>> {
@@ -457,8 +349,16 @@ proptest! {
         requests in any_requests(), late in 0u64..500, workers in 1u32..5, threads in 1u32..5,
     ) {
         let expected = recursion(workers * threads, &requests);
-        let seen: Vec<_> = ends(workers, threads, &requests).into_iter().map(|(end, _)| end).collect();
-        prop_assert_eq!(&seen, &expected);
+        let seen = ends(pool(SlotQueue::Shared, workers, threads), &requests);
+        prop_assert_eq!(&seen.into_iter().map(|(end, _)| end).collect::<Vec<_>>(), &expected);
+        // Where each connection belongs to a worker, a worker is a queue of its own.
+        let dealt = ends(pool(SlotQueue::Split(WorkerAssignment::RoundRobin), workers, threads), &requests);
+        for worker in 0..workers as usize {
+            let own: Vec<_> = requests.iter().copied().skip(worker).step_by(workers as usize).collect();
+            let expected: Vec<_> = recursion(threads, &own).into_iter().map(|end| (end, worker as u32)).collect();
+            let seen: Vec<_> = dealt.iter().copied().skip(worker).step_by(workers as usize).collect();
+            prop_assert_eq!(seen, expected);
+        }
         // A late loop delays nobody: all arrivals are given in time, but nobody looks after the slots until they are all in.
         let mut pool = pool(SlotQueue::Shared, workers, threads);
         let mut finished = Vec::new();
@@ -479,8 +379,9 @@ proptest! {
 
 #[test]
 fn requests_spread_over_the_workers_and_the_one_with_most_free_is_taken() {
-    let workers =
-        |requests: &[(u64, u64)]| ends(3, 2, requests).into_iter().map(|(_, worker)| worker).collect::<Vec<_>>();
+    let workers = |requests: &[(u64, u64)]| {
+        ends(pool(SlotQueue::Shared, 3, 2), requests).into_iter().map(|(_, worker)| worker).collect::<Vec<_>>()
+    };
     assert_eq!(workers(&[(0, 9); 6]), [0, 1, 2, 0, 1, 2]);
     // Worker 1 is the first to have both its slots free again, though it is not its turn.
     let requests = [(0, 90), (0, 5), (0, 90), (0, 90), (0, 5), (0, 90), (6, 1), (6, 1)];

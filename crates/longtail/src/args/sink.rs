@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{Nanos, Rate};
-use sink::{DelayLaw, Faults, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, StallLaw, StatusFault};
+use sink::{
+    DelayLaw, Fault, FaultLaw, Faults, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, StallLaw,
+};
 
 use super::ADVANCED;
 use crate::mistake::{Mistake, wrong};
@@ -91,7 +93,7 @@ pub(crate) struct SinkArgs {
     no_answer: Option<RequestShare>,
     /// Share of responses with another status, such as 503:1%
     #[arg(long, value_name = "CODE:SHARE", help_heading = "Faults")]
-    status: Vec<StatusFault>,
+    status: Vec<FaultLaw>,
     /// Close a connection after N responses
     #[arg(long, value_name = "N", help_heading = "Faults")]
     close_after: Option<u32>,
@@ -130,15 +132,15 @@ impl SinkArgs {
             worker_header: self.worker_header.clone(),
             backlog: self.backlog,
             accept_rate: self.accept_rate,
-            faults: Faults {
-                reset: self.reset.unwrap_or_default(),
-                truncate: self.truncate.unwrap_or_default(),
-                no_answer: self.no_answer.unwrap_or_default(),
-                status: self.status.clone(),
-                close_after: self.close_after,
-            },
+            faults: Faults { laws: self.faults(), close_after: self.close_after },
             spin: self.spin,
         })
+    }
+
+    fn faults(&self) -> Vec<FaultLaw> {
+        let shares = [(Fault::Reset, self.reset), (Fault::Truncate, self.truncate), (Fault::NoAnswer, self.no_answer)];
+        let laws = shares.into_iter().filter_map(|(fault, share)| Some(FaultLaw { fault, share: share? }));
+        laws.chain(self.status.iter().copied()).collect()
     }
 }
 

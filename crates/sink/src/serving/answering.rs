@@ -12,7 +12,7 @@ use crate::faults::Fault;
 use crate::head::{ConnectionFate, Refusal, RequestHead, RequestRoute};
 use crate::mailbox::LoopMailbox;
 use crate::request::ReadProgress;
-use crate::response::{self, AnswerExtent};
+use crate::response::{self, AnswerExtent, OK};
 use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::WriteOutcome;
 
@@ -153,11 +153,11 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let mut extent = if bodiless { AnswerExtent::Head } else { AnswerExtent::Whole };
         let mut then = if fate == ConnectionFate::Close { AfterResponse::Close } else { AfterResponse::Read };
         let mut kind = ResponseKind::Answer;
-        let mut status = 0;
+        let mut status = OK;
         match fault {
             None => {}
-            Some(Fault::Status { place, code }) => {
-                status = place + 1;
+            Some(Fault::Status(code)) => {
+                status = code;
                 *self.ledger.faults.by_status.entry(code).or_default() += 1;
             }
             Some(Fault::Truncate) => {

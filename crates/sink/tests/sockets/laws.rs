@@ -14,12 +14,17 @@ use rustix::net::sockopt::set_socket_linger;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use sink::{
-    DelayLaw, Faults, Listen, RequestShare, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue, WorkerAssignment,
+    DelayLaw, Fault, FaultLaw, Faults, Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue, WorkerAssignment,
 };
 use testkit::clock::Steady;
 
 fn start(settings: SinkSettings) -> Sink {
     Sink::start(settings, Steady).unwrap()
+}
+
+fn faults(laws: &[(Fault, &str)]) -> Faults {
+    let law = |(fault, share): &(Fault, &str)| FaultLaw { fault: *fault, share: share.parse().unwrap() };
+    Faults { laws: laws.iter().map(law).collect(), close_after: None }
 }
 
 /// Bytes of the load sink's answer.
@@ -103,14 +108,9 @@ fn count(sink: &Sink, count: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64
 
 #[test]
 fn both_ledgers_agree_on_every_fault() {
-    let share = |text: &str| text.parse::<RequestShare>().unwrap();
-    let faults = Faults {
-        reset: share("7%"),
-        truncate: share("9%"),
-        no_answer: RequestShare::NONE,
-        status: vec!["503:11%".parse().unwrap(), "404:5%".parse().unwrap()],
-        close_after: Some(6),
-    };
+    let mut faults = faults(&[(Fault::Reset, "7%"), (Fault::Truncate, "9%")]);
+    faults.laws.extend(["503:11%", "404:5%"].map(|text| text.parse::<FaultLaw>().unwrap()));
+    faults.close_after = Some(6);
     for (body, seed) in [(SinkBody::Counter, 1), (SinkBody::Ok, 2), (SinkBody::Bytes(100_000), 3)] {
         let sink = start(SinkSettings { faults: faults.clone(), body, seed, ..anywhere() });
         let (outcomes, received, connections) = count(&sink, 600);
@@ -133,7 +133,8 @@ fn both_ledgers_agree_on_every_fault() {
 
 #[test]
 fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
-    let sink = start(SinkSettings { faults: Faults { close_after: Some(3), ..Faults::default() }, ..anywhere() });
+    let faults = Faults { laws: Vec::new(), close_after: Some(3) };
+    let sink = start(SinkSettings { faults, ..anywhere() });
     let (outcomes, _, connections) = count(&sink, 12);
     assert_eq!((outcomes, connections), ([(Ok(200), 12)].into(), 4));
     assert_eq!(sink.stop().faults.closed, 4);
@@ -141,7 +142,7 @@ fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
 
 #[test]
 fn no_answer_is_silence_until_the_client_goes() {
-    let faults = Faults { no_answer: "100%".parse().unwrap(), ..Faults::default() };
+    let faults = faults(&[(Fault::NoAnswer, "100%")]);
     let sink = start(SinkSettings { faults, ..anywhere() });
     let mut client = Client::connect(sink.address());
     client.send(REQUEST);
@@ -382,7 +383,7 @@ fn an_announced_end_is_distinguished_from_a_cut_over_tls() {
     let mut all = Vec::new();
     client.stream.read_to_end(&mut all).expect("the end is announced");
     assert!(all.starts_with(b"HTTP/1.1 200 OK"));
-    let faults = Faults { truncate: "100%".parse().unwrap(), ..Faults::default() };
+    let faults = faults(&[(Fault::Truncate, "100%")]);
     let (sink, certificate) = tls_sink("cut", SinkSettings { faults, ..anywhere() });
     assert_eq!(tls_client(&sink, certificate).ask(), Err(Failure::Cut));
     assert_eq!(sink.stop().faults.truncated, 1);
