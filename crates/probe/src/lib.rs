@@ -14,7 +14,6 @@ pub mod processes;
 pub mod puma_stats;
 pub mod sampler;
 pub mod server_cpu;
-pub mod server_processes;
 pub mod sink_ledger;
 mod sock_diag;
 pub mod sockets;

@@ -5,98 +5,33 @@
 //! user may read (proc(5)).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
 
 use proctree::ProcessStat;
 use rustix::fs::{Mode, OFlags, RawDir, open, readlinkat};
 use rustix::io::Errno;
 
-use crate::sock_diag::{FAMILIES, SockDiag};
-use crate::sock_diag::{LISTEN, TcpSocket};
-use crate::sockets;
-
-/// Where a socket listens.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BoundAddress {
-    /// A TCP address.
-    Tcp(SocketAddr),
-    /// A Unix socket: its path, or `@` and its abstract name.
-    Unix(String),
-}
-
-impl BoundAddress {
-    /// Its TCP port.
-    pub fn port(&self) -> Option<u16> {
-        match self {
-            BoundAddress::Tcp(address) => Some(address.port()),
-            BoundAddress::Unix(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for BoundAddress {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BoundAddress::Tcp(address) => write!(out, "{address}"),
-            BoundAddress::Unix(address) => write!(out, "{address}"),
-        }
-    }
-}
-
-/// A socket that listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listening {
-    /// Where.
-    pub place: BoundAddress,
-    /// Its number in `/proc/PID/fd`.
-    pub inode: u64,
-    /// Whose it is; of a Unix socket the kernel's table does not tell.
-    pub user: Option<u32>,
-    /// Whether it takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as what listens at `[::]` takes both unless
-    /// it is set otherwise.
-    pub is_v6_only: bool,
-}
+use crate::sock_diag::{FAMILIES, LISTEN, SockDiag, SocketQuery};
+use crate::sockets::{KernelSocket, tcp_table, unix_table};
 
 /// All sockets of this network namespace that listen; several may share one place (`SO_REUSEPORT`).
 ///
 /// # Errors
 /// Where there is no `sock_diag`, and `/proc/net` cannot be read either.
-pub fn listening() -> io::Result<Vec<Listening>> {
-    let mut all = by_sock_diag().or_else(|_| by_table())?;
-    let unix = sockets::unix_table().unwrap_or_default().into_iter().filter(|socket| socket.is_listener);
-    all.extend(unix.map(|socket| Listening {
-        place: BoundAddress::Unix(socket.address),
-        inode: socket.inode,
-        user: None,
-        is_v6_only: false,
-    }));
+pub fn listening() -> io::Result<Vec<KernelSocket>> {
+    let mut all = by_sock_diag().or_else(|_| tcp_table())?;
+    all.extend(unix_table().unwrap_or_default());
+    all.retain(|socket| socket.is_listener);
     Ok(all)
 }
 
 /// TCP listeners, as the kernel lists them by themselves. It may lack IPv6.
-fn by_sock_diag() -> io::Result<Vec<Listening>> {
-    let mut kernel = SockDiag::open()?;
-    let mut all = Vec::new();
-    let asked =
-        FAMILIES.map(|family| kernel.ask(family, 1 << LISTEN, 0, &mut |socket| all.push(Listening::of(&socket))));
-    let [four, _six] = asked;
-    four.map(|()| all)
-}
-
-/// TCP listeners from the table of all sockets.
-fn by_table() -> io::Result<Vec<Listening>> {
-    let all = sockets::tcp_table()?;
-    Ok(all.iter().filter(|socket| socket.state == LISTEN).map(Listening::of).collect())
-}
-
-impl Listening {
-    fn of(socket: &TcpSocket) -> Listening {
-        let TcpSocket { address, inode, user, is_v6_only, .. } = *socket;
-        Listening { place: BoundAddress::Tcp(address), inode, user: Some(user), is_v6_only }
-    }
+fn by_sock_diag() -> io::Result<Vec<KernelSocket>> {
+    let (mut kernel, listeners) = (SockDiag::open()?, SocketQuery { states: 1 << LISTEN, port: 0 });
+    let mut all = kernel.ask(&FAMILIES[..1], listeners)?;
+    all.extend(kernel.ask(&FAMILIES[1..], listeners).unwrap_or_default());
+    Ok(all)
 }
 
 /// The processes that hold some of these sockets.
@@ -180,7 +115,8 @@ pub fn is_in_our_network(pid: u32) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{TcpListener, TcpStream};
+    use crate::sockets::{self, BoundAddress};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -210,16 +146,17 @@ mod tests {
             .filter_map(|address| TcpListener::bind(address).ok())
             .collect();
         let connected = TcpStream::connect(listeners[0].local_addr().unwrap()).unwrap();
-        let (diag, table) = (by_sock_diag().unwrap(), by_table().unwrap());
+        let (diag, table) = (by_sock_diag().unwrap(), tcp_table().unwrap());
         for listener in &listeners {
             let place = BoundAddress::Tcp(listener.local_addr().unwrap());
-            let of = |all: &[Listening]| all.iter().filter(|one| one.place == place).cloned().collect::<Vec<_>>();
+            let is_it = |one: &&KernelSocket| one.is_listener && one.place == place;
+            let of = |all: &[KernelSocket]| all.iter().filter(is_it).cloned().collect::<Vec<_>>();
             let [by_netlink, listed] = [of(&diag), of(&table)].map(|of| {
                 assert_eq!(of.len(), 1, "{place}");
                 of[0].clone()
             });
             // The table does not tell who takes IPv6 alone: as nobody was asked to, those at an address of IPv6 do.
-            assert_eq!(Listening { is_v6_only: false, ..by_netlink }, listed);
+            assert_eq!(KernelSocket { is_v6_only: false, limit: None, ..by_netlink }, listed);
         }
         let ours = BoundAddress::Tcp(connected.local_addr().unwrap());
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");

@@ -1,14 +1,22 @@
-//! What a server's processes have of the machine: time on a CPU and waits for one, memory, threads.
+//! The processes of a server, followed while workers come and go; and what this process itself has of the CPU.
 //!
-//! `/proc/PID/schedstat` is of the main thread alone, so the threads' are summed up: `/proc/PID/task/TID/schedstat` has ns on
-//! a CPU, ns on a run queue, and time slices (Documentation/scheduler/sched-stats.rst). Everybody may read it.
+//! Read of each: time on a CPU, waits for one, and threads; where details are wanted also context switches (`/proc/PID/task/TID/status`)
+//! and resident memory (`/proc/PID/statm`). `/proc/PID/schedstat` is of the main thread alone, so the threads' are summed up:
+//! `/proc/PID/task/TID/schedstat` has ns on a CPU, ns on a run queue, and time slices (Documentation/scheduler/sched-stats.rst).
+//! Which of the server's connections it holds is in `/proc/PID/fd`, which root and its own user may read; all the rest everybody may.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use model::Nanos;
+use proctree::ProcessStat;
 pub use proctree::tree;
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::owners;
+
+/// Of a title, so much is kept.
+const LONGEST_TITLE: usize = 200;
 
 /// CPU time of the calling thread so far.
 pub fn this_threads_cpu() -> Nanos {
@@ -21,31 +29,16 @@ pub fn this_process_cpu() -> Nanos {
 }
 
 /// What one of the kernel's clocks shows.
-pub(crate) fn time_of(clock: ClockId) -> Nanos {
+fn time_of(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
 }
 
-/// Counters of a tree of processes at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TreeUse {
-    /// Time on a CPU so far, in user and kernel mode, of all that live and of their children that were waited for. In
-    /// steps of the kernel's tick, 10 ms.
-    pub cpu: Option<Nanos>,
-    /// Resident memory, what is shared counted once: the sum of the proportional set sizes (PSS).
-    pub memory_bytes: Option<u64>,
-}
-
-/// What the process and its descendants have taken so far; absent where the kernel does not say it of all of them.
-pub fn use_of_tree(root: u32) -> TreeUse {
-    let Some(first) = proctree::ProcessStat::of(root) else { return TreeUse::default() };
-    let all: Vec<_> = proctree::descendants(root).into_iter().chain([first]).collect();
-    let ticks: u64 = all.iter().map(|process| process.cpu_ticks + process.waited_ticks).sum();
-    let per_second = rustix::param::clock_ticks_per_second();
-    TreeUse {
-        cpu: Some(Nanos::from_secs_f64(ticks as f64 / per_second as f64)),
-        memory_bytes: all.iter().map(|process| proportional_set_size(process.pid)).sum(),
-    }
+/// Resident memory of a process and its descendants, what is shared counted once: the sum of the proportional set sizes (PSS). Absent
+/// where the kernel does not say it of all of them.
+pub fn memory_of_tree(root: u32) -> Option<u64> {
+    let all = proctree::descendants(root);
+    all.iter().map(|process| process.pid).chain([root]).map(proportional_set_size).sum()
 }
 
 fn proportional_set_size(pid: u32) -> Option<u64> {
@@ -65,53 +58,209 @@ pub struct CpuShare {
     pub threads: u64,
 }
 
-/// Follows one process. Its sums never fall: a thread that ends leaves what it had at the last sample.
-#[derive(Debug)]
-pub struct ProcessFollower {
-    pid: u32,
-    counters: ThreadCounters<2>,
+/// Context switches of a process since it was first looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextSwitches {
+    /// It had to wait for something.
+    pub voluntary: u64,
+    /// Another thread took the CPU.
+    pub involuntary: u64,
 }
 
-impl ProcessFollower {
-    /// Follows the process `pid` from the first look on.
-    pub fn of(pid: u32) -> ProcessFollower {
-        ProcessFollower { pid, counters: ThreadCounters::default() }
+/// One process at one look. What could not be read, or was not asked for, is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessSample {
+    /// Its id.
+    pub pid: u32,
+    /// Its parent's id.
+    pub parent: u32,
+    /// What it calls itself: its command line, or its name.
+    pub title: String,
+    /// CPU time and run-queue wait since it was first looked at, or born, and threads.
+    pub used: Option<CpuShare>,
+    /// Since it was first looked at.
+    pub switches: Option<ContextSwitches>,
+    /// Resident memory; what is shared with others is counted in each.
+    pub memory_bytes: Option<u64>,
+    /// Of the server's accepted connections those that it holds; one that several hold is the first one's.
+    pub connections: Option<u32>,
+}
+
+/// A server's processes.
+#[derive(Debug)]
+pub struct ServerProcesses {
+    roots: Vec<ProcessStat>,
+    /// Whether they are below us: then all that descends from them is the server's.
+    are_ours: bool,
+    followed: BTreeMap<u32, FollowedProcess>,
+    left_out: usize,
+    has_searched: bool,
+}
+
+#[derive(Debug, Default)]
+struct FollowedProcess {
+    /// With its id this names it for ever; unknown until it is looked at.
+    started: Option<u64>,
+    cpu: ThreadCounters,
+    switches: ThreadCounters,
+}
+
+impl FollowedProcess {
+    /// One that was born meanwhile: all that it has used counts.
+    fn newborn() -> FollowedProcess {
+        FollowedProcess {
+            cpu: ThreadCounters { begun: true, ..ThreadCounters::default() },
+            ..FollowedProcess::default()
+        }
     }
 
-    /// Follows the process `pid`, which was born meanwhile: all that it has used counts.
-    pub(crate) fn of_newborn(pid: u32) -> ProcessFollower {
-        ProcessFollower { pid, counters: ThreadCounters { begun: true, ..ThreadCounters::default() } }
-    }
-
-    /// Whom it follows.
-    pub fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// What it used up to now; `None` where it is gone or the kernel does not count.
-    pub fn sample(&mut self) -> Option<CpuShare> {
-        let [cpu, run_queue] = self.counters.take(each_thread(self.pid, "schedstat", schedstat))?;
-        Some(CpuShare { cpu, run_queue, threads: self.counters.threads.len() as u64 })
+    /// What is to be seen of it now; `None` where it has ended.
+    fn sample(&mut self, pid: u32, connections: Option<u32>, has_details: bool) -> Option<ProcessSample> {
+        let stat = living(pid)?;
+        if self.started.is_some_and(|started| started != stat.started) {
+            *self = FollowedProcess::newborn();
+        }
+        self.started = Some(stat.started);
+        let used = self.cpu.take(each_thread(pid, "schedstat", schedstat));
+        let threads = self.cpu.threads.len() as u64;
+        let used = used.map(|[cpu, run_queue]| CpuShare { cpu, run_queue, threads });
+        let plain = ProcessSample { pid, parent: stat.parent, used, connections, ..ProcessSample::default() };
+        if !has_details {
+            return Some(plain);
+        }
+        let counts = self.switches.take(each_thread(pid, "status", switches));
+        Some(ProcessSample {
+            title: title(pid, &stat.name),
+            switches: counts.map(|[voluntary, involuntary]| ContextSwitches { voluntary, involuntary }),
+            memory_bytes: resident_pages(pid).map(|pages| pages * rustix::param::page_size() as u64),
+            ..plain
+        })
     }
 }
 
-/// Counters that each thread of a process has, summed up from the first look on. The sums never fall.
-#[derive(Debug)]
-pub(crate) struct ThreadCounters<const N: usize> {
-    threads: BTreeMap<u32, [u64; N]>,
-    sum: [u64; N],
+impl ServerProcesses {
+    /// Of the trees of these processes, without this process and its own: of a shell that started both, what is ours is not the server's.
+    pub(crate) fn of(roots: &[u32]) -> ServerProcesses {
+        let mut all = ServerProcesses {
+            roots: Vec::new(),
+            are_ours: false,
+            followed: BTreeMap::new(),
+            left_out: 0,
+            has_searched: false,
+        };
+        all.re_root(roots);
+        all
+    }
+
+    /// Follows the trees of these from now on. Who was followed already keeps its counts.
+    pub(crate) fn re_root(&mut self, roots: &[u32]) {
+        let own = std::process::id();
+        let ours = tree(own);
+        self.are_ours = roots.contains(&own) || roots.iter().all(|root| ours.contains(root));
+        self.roots = roots.iter().filter_map(|pid| living(*pid)).collect();
+    }
+
+    /// Whether any process was found.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.roots.is_empty()
+    }
+
+    /// Whether one of its first processes still lives: a later process of the same number is another.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.roots.iter().any(is_same)
+    }
+
+    /// How long the eldest of its first processes has lived.
+    pub(crate) fn age(&self) -> Option<Nanos> {
+        let started = self.roots.iter().map(|root| root.started).min()?;
+        let started = Nanos::from_secs_f64(started as f64 / rustix::param::clock_ticks_per_second() as f64);
+        Some(time_of(ClockId::Boottime).saturating_sub(started))
+    }
+
+    /// How many of its processes are not followed, because they are too many.
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Looks for all that live now, `most` at the most. Who was born since the last search is followed from its birth.
+    pub(crate) fn search(&mut self, most: usize) {
+        let roots = self.roots.iter().filter(|root| is_same(root));
+        let mut pids: BTreeSet<u32> = roots.flat_map(|root| tree(root.pid)).collect();
+        if !self.are_ours {
+            let ours = tree(std::process::id());
+            pids.retain(|pid| !ours.contains(pid));
+        }
+        self.left_out = pids.len().saturating_sub(most);
+        self.followed.retain(|pid, _| pids.contains(pid));
+        let new = || if self.has_searched { FollowedProcess::newborn() } else { FollowedProcess::default() };
+        for pid in pids.into_iter().take(most) {
+            self.followed.entry(pid).or_insert_with(new);
+        }
+        self.has_searched = true;
+    }
+
+    /// All that live now, by their ids. `accepted` are the inodes of the server's accepted connections.
+    pub(crate) fn sample(&mut self, accepted: Option<&BTreeSet<u64>>, has_details: bool) -> Vec<ProcessSample> {
+        // First of all: connections come and go meanwhile.
+        let mut unclaimed = accepted.cloned();
+        let held: Vec<Option<u32>> =
+            self.followed.keys().map(|pid| unclaimed.as_mut().and_then(|unclaimed| claim(*pid, unclaimed))).collect();
+        let samples = self.followed.iter_mut().zip(held);
+        samples.filter_map(|((pid, followed), held)| followed.sample(*pid, held, has_details)).collect()
+    }
+}
+
+/// `None` where there is no such process, or only what its parent has not waited for yet.
+fn living(pid: u32) -> Option<ProcessStat> {
+    ProcessStat::of(pid).filter(|process| !process.is_dead)
+}
+
+fn is_same(known: &ProcessStat) -> bool {
+    living(known.pid).is_some_and(|now| now.started == known.started)
+}
+
+/// How many of these connections a process holds, which are then nobody else's; `None` where this user may not see that.
+fn claim(pid: u32, unclaimed: &mut BTreeSet<u64>) -> Option<u32> {
+    let held = owners::sockets_of(pid).ok()?;
+    let before = unclaimed.len();
+    unclaimed.retain(|inode| !held.contains(inode));
+    Some((before - unclaimed.len()) as u32)
+}
+
+/// Its command line in one line, or its name where it has none.
+fn title(pid: u32, name: &str) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = String::from_utf8_lossy(&line);
+    let line = if line.trim_matches('\0').is_empty() { name } else { &line };
+    // What would move the cursor has no place on a terminal.
+    let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_TITLE).collect();
+    plain.trim_end().to_owned()
+}
+
+/// The second word of `/proc/PID/statm`.
+fn resident_pages(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// A thread's voluntary and involuntary switches.
+fn switches(status: &str) -> Option<[u64; 2]> {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok();
+    Some([field("voluntary_ctxt_switches:")?, field("nonvoluntary_ctxt_switches:")?])
+}
+
+/// Two counters that each thread of a process has, summed up from the first look on; of a process that was born meanwhile (`begun`) from
+/// its birth. The sums never fall: a thread that ends leaves what it had at the last look.
+#[derive(Debug, Default)]
+struct ThreadCounters {
+    threads: BTreeMap<u32, [u64; 2]>,
+    sum: [u64; 2],
     begun: bool,
 }
 
-impl<const N: usize> Default for ThreadCounters<N> {
-    fn default() -> Self {
-        ThreadCounters { threads: BTreeMap::new(), sum: [0; N], begun: false }
-    }
-}
-
-impl<const N: usize> ThreadCounters<N> {
+impl ThreadCounters {
     /// The sums with what the threads have `now`; `None` where there are none.
-    pub(crate) fn take(&mut self, now: BTreeMap<u32, [u64; N]>) -> Option<[u64; N]> {
+    fn take(&mut self, now: BTreeMap<u32, [u64; 2]>) -> Option<[u64; 2]> {
         if now.is_empty() {
             return None;
         }
@@ -120,7 +269,7 @@ impl<const N: usize> ThreadCounters<N> {
                 // A thread that was not there, or a later one of the same number, began at 0.
                 let before = match self.threads.get(thread) {
                     Some(before) if before.iter().zip(counts).all(|(before, now)| before <= now) => *before,
-                    _ => [0; N],
+                    _ => [0; 2],
                 };
                 for ((sum, now), before) in self.sum.iter_mut().zip(counts).zip(before) {
                     *sum += now - before;
@@ -134,7 +283,7 @@ impl<const N: usize> ThreadCounters<N> {
 }
 
 /// What a file of each thread of a process says. One that ends meanwhile is left out.
-pub(crate) fn each_thread<T>(pid: u32, file: &str, read: fn(&str) -> Option<T>) -> BTreeMap<u32, T> {
+fn each_thread(pid: u32, file: &str, read: fn(&str) -> Option<[u64; 2]>) -> BTreeMap<u32, [u64; 2]> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let of_thread = |entry: fs::DirEntry| {
         let thread = entry.file_name().to_str()?.parse().ok()?;
@@ -151,7 +300,12 @@ fn schedstat(text: &str) -> Option<[u64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Command, Stdio};
+    use std::net::{TcpListener, TcpStream};
+    use std::process::{Child, Command, Stdio};
+
+    fn cat() -> Child {
+        Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+    }
 
     #[test]
     fn threads_that_come_and_go_leave_what_they_used() {
@@ -164,27 +318,70 @@ mod tests {
         // Another thread 3.
         assert_eq!(counters.take(threads(&[(1, 111, 10), (3, 2, 1)])), Some([38, 6]));
         assert_eq!(counters.take(threads(&[])), None, "it is gone: absent, not 0");
-        let mut newborn = ProcessFollower::of_newborn(1).counters;
+        let mut newborn = FollowedProcess::newborn().cpu;
         assert_eq!(newborn.take(threads(&[(1, 100, 10)])), Some([100, 10]), "all counts");
         assert_eq!(newborn.take(threads(&[(1, 110, 10), (2, 5, 1)])), Some([115, 11]));
     }
 
     #[test]
-    fn this_process_uses_cpu() {
-        let mut follower = ProcessFollower::of(std::process::id());
-        assert_eq!(follower.sample().unwrap().cpu, 0);
-        // The kernel adds up at its ticks and whenever another thread gets the CPU.
-        let used = (0..u64::MAX).find_map(|_| follower.sample().filter(|used| used.cpu > 0)).unwrap();
-        assert!(used.threads >= 1, "{used:?}");
+    fn who_is_gone_says_nothing_and_not_0() {
+        let mut child = cat();
+        assert!(memory_of_tree(child.id()) > Some(0));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(memory_of_tree(child.id()), None);
     }
 
     #[test]
-    fn who_is_gone_says_nothing_and_not_0() {
-        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let used = use_of_tree(child.id());
-        assert!(used.memory_bytes.is_some_and(|bytes| bytes > 0) && used.cpu.is_some(), "{used:?}");
-        drop(child.stdin.take());
+    fn a_threads_switches_are_both_or_none() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
+        assert_eq!(switches(status), Some([12, 3]));
+        assert_eq!(switches("voluntary_ctxt_switches:\t12\n"), None);
+    }
+
+    #[test]
+    fn who_comes_is_followed_and_who_goes_is_not() {
+        let mut all = ServerProcesses::of(&[std::process::id()]);
+        let mut pids = || {
+            all.search(usize::MAX);
+            all.sample(None, false).iter().map(|process| process.pid).collect::<Vec<_>>()
+        };
+        let mut child = cat();
+        assert!(pids().contains(&child.id()));
+        child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(use_of_tree(child.id()), TreeUse::default());
+        assert!(!pids().contains(&child.id()));
+    }
+
+    #[test]
+    fn a_server_that_has_ended_is_not_alive_although_nobody_waited_for_it() {
+        let mut child = cat();
+        let server = ServerProcesses::of(&[child.id()]);
+        assert!(server.is_alive());
+        child.kill().unwrap();
+        // A zombie until it is waited for; then nothing.
+        while server.is_alive() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(!server.is_alive() && !ServerProcesses::of(&[]).is_alive());
+    }
+
+    #[test]
+    fn connections_are_found_with_their_process() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let _clients = [(); 3].map(|()| TcpStream::connect(address).unwrap());
+        let _accepted = [(); 2].map(|()| listener.accept().unwrap());
+        let all = crate::sockets::ServerListener::of_port(address.port()).all().unwrap();
+        let accepted: BTreeSet<u64> =
+            all.iter().filter(|socket| socket.is_accepted()).map(|socket| socket.inode).collect();
+        let mut processes = ServerProcesses::of(&[std::process::id()]);
+        processes.search(usize::MAX);
+        let samples = processes.sample(Some(&accepted), true);
+        let this = samples.iter().find(|process| process.pid == std::process::id()).unwrap();
+        assert_eq!((accepted.len(), this.connections, processes.left_out()), (2, Some(2), 0));
+        assert!(this.memory_bytes.is_some_and(|bytes| bytes > 0) && !this.title.is_empty());
+        assert_eq!(this.switches, Some(ContextSwitches::default()), "counted from the first look on");
     }
 }

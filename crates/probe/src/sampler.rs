@@ -12,11 +12,10 @@ use model::{Clock, ControlServer, Nanos};
 
 use crate::host::HostCounters;
 use crate::owners;
-use crate::processes::this_threads_cpu;
+use crate::processes::{ProcessSample, ServerProcesses, this_threads_cpu};
 use crate::puma_stats::{self, PumaStats};
 use crate::server_cpu::CpuRoom;
-use crate::server_processes::{ProcessSample, ServerProcesses};
-use crate::sockets::{AcceptQueue, ServerListener, ServerSocket, ServerSockets};
+use crate::sockets::{KernelSocket, ServerListener, ServerSockets};
 
 /// Between two samples of the accept queue.
 const QUEUE_PERIOD: Nanos = Nanos::from_millis(50);
@@ -24,6 +23,8 @@ const QUEUE_PERIOD: Nanos = Nanos::from_millis(50);
 const CPU_PART: u64 = 20;
 /// The server's statistics are not asked for more often.
 const STATISTICS_PERIOD: Nanos = Nanos::from_secs(1);
+/// Processes that are followed, at the most.
+const MOST_PROCESSES: usize = 256;
 /// Beside a run, whose connections are whose is looked at where there are no more of them than this: each is a link to be read.
 const MOST_CONNECTIONS: usize = 2000;
 
@@ -45,8 +46,8 @@ pub enum Observation {
     Queue {
         /// When.
         at: Nanos,
-        /// What was seen.
-        queue: Option<AcceptQueue>,
+        /// What was seen of the listener.
+        queue: Option<ServerSockets>,
     },
     /// All that is looked at once a period.
     Server(Box<ServerSample>),
@@ -150,7 +151,7 @@ impl Sampler {
         let sockets =
             self.listener.all().map_err(|error| missing.push(format!("the sockets, in some samples: {error}")));
         let sockets = sockets.ok();
-        let is_listener = |socket: &&ServerSocket| socket.is_listener;
+        let is_listener = |socket: &&KernelSocket| socket.is_listener;
         let listeners: Option<BTreeSet<u64>> =
             sockets.as_ref().map(|sockets| sockets.iter().filter(is_listener).map(|socket| socket.inode).collect());
         self.follow(listeners.as_ref());
@@ -162,7 +163,7 @@ impl Sampler {
         let is_search = self.samples.is_multiple_of(self.plan.search_every);
         self.samples += 1;
         if is_search {
-            self.processes.search();
+            self.processes.search(MOST_PROCESSES);
         }
         let accepted: Option<BTreeSet<u64>> = sockets
             .as_ref()

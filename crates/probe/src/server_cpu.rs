@@ -1,68 +1,49 @@
 //! What a server's processes have of the CPU from one moment to another, and how many CPUs they may use: looked at twice, before a
 //! run and after it.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use model::{Cpus, Nanos, Placement, ProcessCpu, ServerCpu};
 
-use proctree::tree;
-
 use crate::cgroup::{cpu_groups, tightest_quota};
 use crate::host::CpuTicks;
-use crate::processes::{CpuShare, ProcessFollower};
+use crate::processes::ServerProcesses;
 
 /// The first sample of a server, before a run.
 #[derive(Debug)]
 pub struct ServerCpuBefore {
-    roots: Vec<u32>,
-    followers: Vec<ProcessFollower>,
+    processes: ServerProcesses,
     placement: Placement,
-    shares: Option<CpuShares>,
+    ticks: Option<CpuTicks>,
     at: Nanos,
 }
 
 /// The first sample, at the instant `at`: of these processes and all their descendants, without this process and its own.
 pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefore {
-    let mut followers: Vec<ProcessFollower> = family(roots).into_iter().map(ProcessFollower::of).collect();
-    for follower in &mut followers {
-        follower.sample();
-    }
-    let shares = shares(&placement.server);
-    ServerCpuBefore { roots: roots.to_vec(), followers, placement: placement.clone(), shares, at }
-}
-
-fn family(roots: &[u32]) -> BTreeSet<u32> {
-    let own = std::process::id();
-    let ours: BTreeSet<u32> = if roots.contains(&own) { BTreeSet::new() } else { tree(own).into_iter().collect() };
-    let all: BTreeSet<u32> = roots.iter().flat_map(|root| tree(*root)).collect();
-    // Of a server that is our own child all is the server's; of a shell that started both, what is ours is not.
-    let is_below_us = roots.iter().all(|root| ours.contains(root));
-    if is_below_us { all } else { all.difference(&ours).copied().collect() }
+    let mut processes = ServerProcesses::of(roots);
+    processes.search(usize::MAX);
+    processes.sample(None, false);
+    ServerCpuBefore { processes, placement: placement.clone(), ticks: ticks_of(&placement.server), at }
 }
 
 impl ServerCpuBefore {
     /// The second sample, at the instant `at`, after so many requests. `None` where none of the processes can be read any more.
     pub fn after(mut self, at: Nanos, requests: u64) -> Option<ServerCpu> {
-        let newborn = family(&self.roots);
-        let is_new = |pid: &u32| self.followers.iter().all(|follower| follower.pid() != *pid);
-        let newborn: Vec<ProcessFollower> =
-            newborn.into_iter().filter(is_new).map(ProcessFollower::of_newborn).collect();
-        self.followers.extend(newborn);
-        let process = |follower: &mut ProcessFollower| {
-            let CpuShare { cpu, run_queue, .. } = follower.sample()?;
-            Some(ProcessCpu { pid: follower.pid(), cpu: Nanos(cpu), run_queue: Nanos(run_queue) })
-        };
-        let processes: Vec<ProcessCpu> = self.followers.iter_mut().filter_map(process).collect();
+        self.processes.search(usize::MAX);
+        let samples = self.processes.sample(None, false);
+        let used = samples.iter().filter_map(|process| Some((process.pid, process.used?)));
+        let processes: Vec<ProcessCpu> = used
+            .map(|(pid, used)| ProcessCpu { pid, cpu: Nanos(used.cpu), run_queue: Nanos(used.run_queue) })
+            .collect();
         let elapsed = at.saturating_sub(self.at);
         let busiest = processes.iter().max_by_key(|process| process.cpu)?.pid;
         let cpus = self.placement.server.len() as f64;
         let read = |path: &str| fs::read_to_string(path).ok();
         let quota = tightest_quota(&cgroups(busiest), &read).filter(|(quota, _)| *quota < cpus);
-        let shares = shares(&self.placement.server).zip(self.shares).filter(|_| quota.is_none());
-        let seconds = elapsed.as_secs_f64().max(1e-9);
-        let since = |part: fn(&CpuShares) -> f64| shares.map(|(now, before)| (part(&now) - part(&before)) / seconds);
+        let ticks = ticks_of(&self.placement.server).zip(self.ticks).filter(|_| quota.is_none());
+        let passed = ticks.and_then(|(now, before)| now.since(&before));
+        let share = |ticks: u64| ticks_in_seconds(ticks) / elapsed.as_secs_f64().max(1e-9);
         Some(ServerCpu {
             processes,
             elapsed,
@@ -73,8 +54,8 @@ impl ServerCpuBefore {
                 Some((_, group)) => cgroups(std::process::id()).iter().any(|own| Path::new(own).starts_with(group)),
                 None => self.placement.is_shared(),
             },
-            busy: since(|shares| shares.busy),
-            idle: since(|shares| shares.idle),
+            busy: passed.map(|passed| share(passed.all - passed.idle)),
+            idle: passed.map(|passed| share(passed.idle)),
             is_ruby: is_ruby(busiest),
         })
     }
@@ -107,26 +88,23 @@ impl CpuRoom {
         let last = *pids.last()?;
         let quota = tightest_quota(&cgroups(last), &read).map(|(quota, _)| quota);
         let quota = quota.filter(|quota| *quota < cpus.len() as f64);
-        let busy = if quota.is_some() { None } else { shares(&cpus).map(|shares| shares.busy) };
+        let busy = if quota.is_some() { None } else { ticks_of(&cpus) };
+        let busy = busy.map(|ticks| ticks_in_seconds(ticks.all - ticks.idle));
         Some(CpuRoom { cpus: quota.unwrap_or(cpus.len() as f64), busy, is_ruby: is_ruby(last) })
     }
 }
 
-/// How long some CPUs were busy and idle since the start of the machine, in seconds of one CPU.
-#[derive(Clone, Copy, Debug)]
-struct CpuShares {
-    busy: f64,
-    idle: f64,
+/// What some CPUs have done since the start of the machine, in sum.
+fn ticks_of(cpus: &Cpus) -> Option<CpuTicks> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    cpus.iter().try_fold(CpuTicks::default(), |sum, cpu| {
+        let one = CpuTicks::named(&stat, &format!("cpu{cpu}"))?;
+        Some(CpuTicks { all: sum.all + one.all, idle: sum.idle + one.idle, steal: sum.steal + one.steal })
+    })
 }
 
-fn shares(cpus: &Cpus) -> Option<CpuShares> {
-    let stat = fs::read_to_string("/proc/stat").ok()?;
-    let per_second = rustix::param::clock_ticks_per_second() as f64;
-    cpus.iter().try_fold(CpuShares { busy: 0.0, idle: 0.0 }, |sum, cpu| {
-        let ticks = CpuTicks::named(&stat, &format!("cpu{cpu}"))?;
-        let idle = ticks.idle as f64 / per_second;
-        Some(CpuShares { busy: sum.busy + ticks.all as f64 / per_second - idle, idle: sum.idle + idle })
-    })
+fn ticks_in_seconds(ticks: u64) -> f64 {
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
 /// Whether the process runs the Ruby that has a lock: `JRuby` and `TruffleRuby` have other names.
@@ -159,8 +137,9 @@ mod tests {
         let cpus: Cpus = (0..2).collect();
         let placement = Placement { server: cpus.clone(), lanes: cpus };
         let before = before(&[child.id()], &placement, Nanos::ZERO);
-        let mut follower = ProcessFollower::of(child.id());
-        while follower.sample().is_some_and(|used| used.cpu == 0) {}
+        let mut follower = ServerProcesses::of(&[child.id()]);
+        follower.search(1);
+        while follower.sample(None, false)[0].used.is_some_and(|used| used.cpu == 0) {}
         let seen = before.after(Nanos::from_secs(1), 4).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();

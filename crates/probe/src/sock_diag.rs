@@ -9,26 +9,12 @@ use std::os::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
+use crate::sockets::{BoundAddress, KernelSocket};
+
 /// States (`include/net/tcp_states.h`).
 pub(crate) const ESTABLISHED: u8 = 1;
 pub(crate) const CLOSE_WAIT: u8 = 8;
 pub(crate) const LISTEN: u8 = 10;
-
-/// A TCP socket as the kernel tells of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TcpSocket {
-    /// Where it is bound.
-    pub(crate) address: SocketAddr,
-    pub(crate) state: u8,
-    pub(crate) receive_queue: u32,
-    /// Of a listener the longest accept queue, which the table does not tell.
-    pub(crate) limit: Option<u32>,
-    /// Whose it is.
-    pub(crate) user: u32,
-    pub(crate) inode: u64,
-    /// Whether a listener takes IPv6 alone, where the kernel says so; the table does not.
-    pub(crate) is_v6_only: bool,
-}
 
 /// Message types and flags (`linux/netlink.h`, `linux/sock_diag.h`).
 const NLMSG_ERROR: u16 = 2;
@@ -38,7 +24,7 @@ const NLM_F_REQUEST: u16 = 0x001;
 const NLM_F_DUMP: u16 = 0x300;
 
 const IPPROTO_TCP: u8 = 6;
-/// IPv4 and IPv6, which are asked for one by one.
+/// IPv4 and IPv6, which are asked for one by one; a kernel may lack the second.
 pub(crate) const FAMILIES: [u8; 2] = [AddressFamily::INET.as_raw() as u8, AddressFamily::INET6.as_raw() as u8];
 
 /// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg` (`linux/inet_diag.h`).
@@ -64,25 +50,40 @@ const INET_DIAG_SKV6ONLY: u16 = 11;
 /// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32 KiB).
 const BUFFER: usize = 64 * 1024;
 
-/// One socket, by `struct inet_diag_msg` and the attributes that follow it.
-fn socket(message: &[u8; MESSAGE], attributes: &[u8]) -> TcpSocket {
-    fn bytes<const N: usize>(message: &[u8; MESSAGE], at: usize) -> [u8; N] {
-        std::array::from_fn(|n| message[at + n])
-    }
-    let word = |at: usize| u32::from_ne_bytes(bytes(message, at));
-    let ip = if message[FAMILY] == FAMILIES[0] {
-        IpAddr::V4(Ipv4Addr::from(bytes::<4>(message, SOURCE)))
-    } else {
-        IpAddr::V6(Ipv6Addr::from(bytes::<16>(message, SOURCE)))
-    };
-    TcpSocket {
-        address: SocketAddr::new(ip, u16::from_be_bytes(bytes(message, SOURCE_PORT))),
-        state: message[STATE],
-        receive_queue: word(RECEIVE_QUEUE),
-        limit: (message[STATE] == LISTEN).then(|| word(SEND_QUEUE)),
-        user: word(USER),
-        inode: u64::from(word(INODE)),
-        is_v6_only: attribute(attributes, INET_DIAG_SKV6ONLY).and_then(<[u8]>::first).is_some_and(|byte| *byte != 0),
+/// What is asked for: sockets in one of these states (bit 1 is state 1) that are bound to this port; 0 is any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SocketQuery {
+    pub(crate) states: u32,
+    pub(crate) port: u16,
+}
+
+impl SocketQuery {
+    /// One socket, by `struct inet_diag_msg` and the attributes that follow it. The kernel filters by state and port; what it tells is
+    /// held against them all the same.
+    fn socket(self, message: &[u8; MESSAGE], attributes: &[u8]) -> Option<KernelSocket> {
+        fn bytes<const N: usize>(message: &[u8; MESSAGE], at: usize) -> [u8; N] {
+            std::array::from_fn(|n| message[at + n])
+        }
+        let word = |at: usize| u32::from_ne_bytes(bytes(message, at));
+        let ip = if message[FAMILY] == FAMILIES[0] {
+            IpAddr::V4(Ipv4Addr::from(bytes::<4>(message, SOURCE)))
+        } else {
+            IpAddr::V6(Ipv6Addr::from(bytes::<16>(message, SOURCE)))
+        };
+        let (state, port) = (message[STATE], u16::from_be_bytes(bytes(message, SOURCE_PORT)));
+        let is_state = 1_u32.checked_shl(state.into()).is_some_and(|state| self.states & state != 0);
+        let is_asked_for = is_state && (self.port == 0 || port == self.port);
+        is_asked_for.then(|| KernelSocket {
+            place: BoundAddress::Tcp(SocketAddr::new(ip, port)),
+            is_listener: state == LISTEN,
+            inode: u64::from(word(INODE)),
+            queue: Some(word(RECEIVE_QUEUE)),
+            limit: (state == LISTEN).then(|| word(SEND_QUEUE)),
+            user: Some(word(USER)),
+            is_v6_only: attribute(attributes, INET_DIAG_SKV6ONLY)
+                .and_then(<[u8]>::first)
+                .is_some_and(|byte| *byte != 0),
+        })
     }
 }
 
@@ -116,34 +117,25 @@ impl SockDiag {
         Ok(SockDiag { socket, sequence: 0, buffer: vec![0; BUFFER] })
     }
 
-    /// Tells each TCP socket of a family that is in one of these states (bit 1 is state 1) and bound to this port; 0 is any.
+    /// The TCP sockets of these families that are asked for.
     ///
     /// # Errors
-    /// Where the kernel does not know the family, or does not answer as it should.
-    pub(crate) fn ask(
-        &mut self,
-        family: u8,
-        states: u32,
-        port: u16,
-        found: &mut dyn FnMut(TcpSocket),
-    ) -> io::Result<()> {
-        self.sequence = self.sequence.wrapping_add(1);
-        let request = request(family, states, port, self.sequence);
-        // The kernel filters by both; what it tells is held against them all the same.
-        let mut asked_for = |socket: TcpSocket| {
-            let is_state = 1_u32.checked_shl(socket.state.into()).is_some_and(|state| states & state != 0);
-            if is_state && (port == 0 || socket.address.port() == port) {
-                found(socket);
-            }
-        };
-        sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-        loop {
-            let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)?;
-            let datagram = self.buffer.get(..length).ok_or_else(|| malformed("a longer answer than it ever writes"))?;
-            if take(datagram, self.sequence, &mut asked_for)? {
-                return Ok(());
+    /// Where the kernel does not know a family, or does not answer as it should.
+    pub(crate) fn ask(&mut self, families: &[u8], query: SocketQuery) -> io::Result<Vec<KernelSocket>> {
+        let mut found = Vec::new();
+        for family in families {
+            self.sequence = self.sequence.wrapping_add(1);
+            let request = request(*family, query, self.sequence);
+            sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+            let mut is_last = false;
+            while !is_last {
+                let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)?;
+                let datagram =
+                    self.buffer.get(..length).ok_or_else(|| malformed("a longer answer than it ever writes"))?;
+                is_last = take(datagram, self.sequence, query, &mut found)?;
             }
         }
+        Ok(found)
     }
 }
 
@@ -152,7 +144,7 @@ fn malformed(what: &str) -> io::Error {
 }
 
 /// `struct nlmsghdr` and `struct inet_diag_req_v2`: the source port filters, all else is any.
-fn request(family: u8, states: u32, port: u16, sequence: u32) -> [u8; HEADER + REQUEST] {
+fn request(family: u8, query: SocketQuery, sequence: u32) -> [u8; HEADER + REQUEST] {
     let mut bytes = [0; HEADER + REQUEST];
     let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
     put(0, &((HEADER + REQUEST) as u32).to_ne_bytes());
@@ -160,13 +152,13 @@ fn request(family: u8, states: u32, port: u16, sequence: u32) -> [u8; HEADER + R
     put(6, &(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
     put(8, &sequence.to_ne_bytes());
     put(HEADER, &[family, IPPROTO_TCP]);
-    put(HEADER + 4, &states.to_ne_bytes());
-    put(HEADER + 8, &port.to_be_bytes());
+    put(HEADER + 4, &query.states.to_ne_bytes());
+    put(HEADER + 8, &query.port.to_be_bytes());
     bytes
 }
 
-/// Tells each socket of one datagram of the answer; `true` where it was the last.
-fn take(mut datagram: &[u8], sequence: u32, found: &mut dyn FnMut(TcpSocket)) -> io::Result<bool> {
+/// Adds the sockets of one datagram of the answer; `true` where it was the last.
+fn take(mut datagram: &[u8], sequence: u32, query: SocketQuery, found: &mut Vec<KernelSocket>) -> io::Result<bool> {
     while !datagram.is_empty() {
         let field = |at: usize| datagram.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_ne_bytes);
         let (Some(length), Some(kind), Some(of)) = (field(0), field(4), field(8)) else {
@@ -185,7 +177,7 @@ fn take(mut datagram: &[u8], sequence: u32, found: &mut dyn FnMut(TcpSocket)) ->
             _ => {
                 let split = body.split_first_chunk::<MESSAGE>();
                 let (message, attributes) = split.ok_or_else(|| malformed("a socket is cut"))?;
-                found(socket(message, attributes));
+                found.extend(query.socket(message, attributes));
             }
         }
         datagram = datagram.get((length as usize).next_multiple_of(4)..).unwrap_or_default();
@@ -215,17 +207,20 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_cut_or_an_error_is_no_count() {
-        let mut never = |socket: TcpSocket| panic!("{socket:?}");
-        assert!(take(&[1, 2, 3], 1, &mut never).is_err());
+        let query = SocketQuery { states: u32::MAX, port: 0 };
+        let mut found = Vec::new();
+        let mut take = |datagram: &[u8], sequence| super::take(datagram, sequence, query, &mut found);
+        assert!(take(&[1, 2, 3], 1).is_err());
         let mut error = [0; 36];
         error[..4].copy_from_slice(&36u32.to_ne_bytes());
         error[4..6].copy_from_slice(&NLMSG_ERROR.to_ne_bytes());
         error[8..12].copy_from_slice(&1u32.to_ne_bytes());
         error[16..20].copy_from_slice(&(-13i32).to_ne_bytes());
-        assert_eq!(take(&error, 1, &mut never).unwrap_err().raw_os_error(), Some(13));
-        assert!(!take(&error, 2, &mut never).unwrap(), "of an earlier question");
+        assert_eq!(take(&error, 1).unwrap_err().raw_os_error(), Some(13));
+        assert!(!take(&error, 2).unwrap(), "of an earlier question");
         let mut endless = error;
         endless[..4].copy_from_slice(&0u32.to_ne_bytes());
-        assert!(take(&endless, 1, &mut never).is_err(), "a length of 0 would never end");
+        assert!(take(&endless, 1).is_err(), "a length of 0 would never end");
+        assert_eq!(found, []);
     }
 }

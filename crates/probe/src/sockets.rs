@@ -10,11 +10,12 @@
 //! is in state `SS_CONNECTING` and has no inode (`unix_seq_show`: no `sk_socket`). It stays, as with TCP, until the
 //! server closes it, whatever we did.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::sock_diag::{CLOSE_WAIT, ESTABLISHED, FAMILIES, LISTEN, SockDiag, TcpSocket};
+use crate::sock_diag::{CLOSE_WAIT, ESTABLISHED, FAMILIES, LISTEN, SockDiag, SocketQuery};
 
 /// Those of a listener, and of a connection that the server has not closed.
 const OPEN: u32 = 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT;
@@ -36,18 +37,39 @@ pub struct ServerSockets {
     pub limit: Option<u32>,
 }
 
-/// A listener's accept queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AcceptQueue {
-    /// Connections that wait to be accepted.
-    pub length: u32,
-    /// So many may; where the kernel tells.
-    pub limit: Option<u32>,
+/// Where a socket is bound.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BoundAddress {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// A Unix socket: its path, or `@` and its abstract name.
+    Unix(String),
 }
 
-/// One socket of a server: its listener, or its end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerSocket {
+impl BoundAddress {
+    /// Its TCP port.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            BoundAddress::Tcp(address) => Some(address.port()),
+            BoundAddress::Unix(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for BoundAddress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BoundAddress::Tcp(address) => write!(out, "{address}"),
+            BoundAddress::Unix(address) => write!(out, "{address}"),
+        }
+    }
+}
+
+/// A socket as the kernel lists it: a listener, or the end of a connection that nobody here has closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelSocket {
+    /// Where it is bound; of the server's end of a connection that is where its listener is.
+    pub place: BoundAddress,
     /// Whether it is a listener.
     pub is_listener: bool,
     /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
@@ -57,9 +79,14 @@ pub struct ServerSocket {
     pub queue: Option<u32>,
     /// Of a listener the longest queue that it allows, where the kernel tells.
     pub limit: Option<u32>,
+    /// Whose it is; of a Unix socket the kernel's table does not tell.
+    pub user: Option<u32>,
+    /// Whether a listener takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as what listens at `[::]` takes both
+    /// unless it is set otherwise.
+    pub is_v6_only: bool,
 }
 
-impl ServerSocket {
+impl KernelSocket {
     /// Whether it is a connection that the server has accepted.
     pub(crate) fn is_accepted(&self) -> bool {
         !self.is_listener && self.inode != 0
@@ -68,7 +95,7 @@ impl ServerSocket {
 
 impl ServerSockets {
     /// The sum of these.
-    pub fn of(sockets: &[ServerSocket]) -> ServerSockets {
+    pub fn of(sockets: &[KernelSocket]) -> ServerSockets {
         let mut seen = ServerSockets { unread: Some(0), ..ServerSockets::default() };
         for socket in sockets {
             if socket.is_listener {
@@ -91,10 +118,6 @@ impl ServerSockets {
     /// Whether the server has nothing left to do for anybody.
     pub fn is_idle(self) -> bool {
         self.accept_queue == 0 && self.open == 0
-    }
-
-    fn queue(self) -> AcceptQueue {
-        AcceptQueue { length: self.accept_queue, limit: self.limit }
     }
 }
 
@@ -132,16 +155,18 @@ impl ServerListener {
         }
     }
 
-    /// The accept queue now; with netlink only the hash of listeners is walked, a hundredth of the work of [`ServerListener::all`].
+    /// The accept queue alone; with netlink only the hash of listeners is walked, a hundredth of the work of [`ServerListener::all`].
     ///
     /// # Errors
     /// Where the kernel does not tell.
-    pub fn queue(&mut self) -> io::Result<AcceptQueue> {
+    pub fn queue(&mut self) -> io::Result<ServerSockets> {
         let all = match &mut self.0 {
-            SocketSource::Diag(kernel, port, families) => ask(kernel, *port, families, 1 << LISTEN)?,
+            SocketSource::Diag(kernel, port, families) => {
+                kernel.ask(families, SocketQuery { states: 1 << LISTEN, port: *port })?
+            }
             _ => self.all()?,
         };
-        Ok(ServerSockets::of(&all).queue())
+        Ok(ServerSockets::of(&all))
     }
 
     /// What the kernel holds now, in sum.
@@ -156,11 +181,16 @@ impl ServerListener {
     ///
     /// # Errors
     /// Where it does not tell.
-    pub fn all(&mut self) -> io::Result<Vec<ServerSocket>> {
+    pub fn all(&mut self) -> io::Result<Vec<KernelSocket>> {
         match &mut self.0 {
-            SocketSource::Diag(kernel, port, families) => ask(kernel, *port, families, OPEN),
-            SocketSource::Table(port) => all_of_port(*port),
-            SocketSource::Unix(address) => all_of_unix(address),
+            SocketSource::Diag(kernel, port, families) => {
+                kernel.ask(families, SocketQuery { states: OPEN, port: *port })
+            }
+            SocketSource::Table(port) => {
+                let is_ours = |socket: &KernelSocket| socket.place.port() == Some(*port);
+                Ok(tcp_table()?.into_iter().filter(is_ours).collect())
+            }
+            SocketSource::Unix(address) => Ok(at_address(unix_table()?, address)),
         }
     }
 }
@@ -168,8 +198,8 @@ impl ServerListener {
 /// A family without a listener has no connections either, and asking for them is half of the cost; the kernel may lack IPv6.
 fn diag(port: u16) -> io::Result<SocketSource> {
     let mut kernel = SockDiag::open()?;
-    let mut is_listening =
-        |family: &u8| ask(&mut kernel, port, &[*family], 1 << LISTEN).is_ok_and(|all| !all.is_empty());
+    let listeners = SocketQuery { states: 1 << LISTEN, port };
+    let mut is_listening = |family: &u8| kernel.ask(&[*family], listeners).is_ok_and(|all| !all.is_empty());
     let families: Vec<u8> = FAMILIES.into_iter().filter(|family| is_listening(family)).collect();
     if families.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, format!("nothing listens on port {port}")));
@@ -177,26 +207,12 @@ fn diag(port: u16) -> io::Result<SocketSource> {
     Ok(SocketSource::Diag(kernel, port, families))
 }
 
-fn ask(kernel: &mut SockDiag, port: u16, families: &[u8], states: u32) -> io::Result<Vec<ServerSocket>> {
-    let mut all = Vec::new();
-    for family in families {
-        kernel.ask(*family, states, port, &mut |socket| all.push(socket.of_server()))?;
-    }
-    Ok(all)
-}
-
 /// The sockets of the local TCP port `port`, IPv4 and IPv6, by the kernel's table.
 ///
 /// # Errors
 /// Where `/proc/net/tcp` cannot be read.
 pub fn of_port(port: u16) -> io::Result<ServerSockets> {
-    Ok(ServerSockets::of(&all_of_port(port)?))
-}
-
-pub(crate) fn all_of_port(port: u16) -> io::Result<Vec<ServerSocket>> {
-    let is_ours =
-        |socket: &TcpSocket| socket.address.port() == port && [LISTEN, ESTABLISHED, CLOSE_WAIT].contains(&socket.state);
-    Ok(tcp_table()?.iter().filter(|socket| is_ours(socket)).map(TcpSocket::of_server).collect())
+    ServerListener(SocketSource::Table(port)).sample()
 }
 
 /// The sockets of a Unix listener: its path as the server gave it to bind(2), or `@` and its abstract name.
@@ -204,49 +220,33 @@ pub(crate) fn all_of_port(port: u16) -> io::Result<Vec<ServerSocket>> {
 /// # Errors
 /// Where `/proc/net/unix` cannot be read.
 pub fn of_unix(address: &str) -> io::Result<ServerSockets> {
-    Ok(ServerSockets::of(&all_of_unix(address)?))
+    ServerListener::of_unix(address).sample()
 }
 
-fn all_of_unix(address: &str) -> io::Result<Vec<ServerSocket>> {
-    Ok(at_address(&unix_table()?, address))
-}
-
-fn at_address(table: &[UnixSocket], address: &str) -> Vec<ServerSocket> {
-    let ours = table.iter().filter(|socket| socket.address == address && (socket.is_listener || socket.is_open));
-    let of_server = |socket: &UnixSocket| ServerSocket {
-        is_listener: socket.is_listener,
-        inode: socket.inode,
-        queue: None,
-        limit: None,
-    };
-    ours.map(of_server).collect()
-}
-
-impl TcpSocket {
-    fn of_server(&self) -> ServerSocket {
-        let TcpSocket { state, inode, receive_queue, limit, .. } = *self;
-        ServerSocket { is_listener: state == LISTEN, inode, queue: Some(receive_queue), limit }
-    }
+fn at_address(table: Vec<KernelSocket>, address: &str) -> Vec<KernelSocket> {
+    let is_ours = |socket: &KernelSocket| matches!(&socket.place, BoundAddress::Unix(at) if at == address);
+    table.into_iter().filter(is_ours).collect()
 }
 
 /// All TCP sockets, by the kernel's table.
-pub(crate) fn tcp_table() -> io::Result<Vec<TcpSocket>> {
-    let mut all: Vec<TcpSocket> = fs::read_to_string("/proc/net/tcp")?.lines().filter_map(tcp_line).collect();
+pub(crate) fn tcp_table() -> io::Result<Vec<KernelSocket>> {
+    let mut all: Vec<KernelSocket> = fs::read_to_string("/proc/net/tcp")?.lines().filter_map(tcp_line).collect();
     // Absent where the kernel has no IPv6.
     all.extend(fs::read_to_string("/proc/net/tcp6").unwrap_or_default().lines().filter_map(tcp_line));
     Ok(all)
 }
 
-fn tcp_line(line: &str) -> Option<TcpSocket> {
+fn tcp_line(line: &str) -> Option<KernelSocket> {
     // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
     let ([_, local, _, state, queues, _, _, user, _, inode], _) = columns(line)?;
-    Some(TcpSocket {
-        address: address(local)?,
-        state: u8::from_str_radix(state, 16).ok()?,
-        receive_queue: u32::from_str_radix(queues.split_once(':')?.1, 16).ok()?,
-        limit: None,
-        user: user.parse().ok()?,
+    let state = u8::from_str_radix(state, 16).ok()?;
+    [LISTEN, ESTABLISHED, CLOSE_WAIT].contains(&state).then_some(KernelSocket {
+        place: BoundAddress::Tcp(address(local)?),
+        is_listener: state == LISTEN,
         inode: inode.parse().ok()?,
+        queue: Some(u32::from_str_radix(queues.split_once(':')?.1, 16).ok()?),
+        limit: None,
+        user: Some(user.parse().ok()?),
         is_v6_only: false,
     })
 }
@@ -268,34 +268,28 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// A Unix socket that has an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UnixSocket {
-    pub(crate) is_listener: bool,
-    is_open: bool,
-    pub(crate) inode: u64,
-    /// Its path, or `@` and its abstract name.
-    pub(crate) address: String,
-}
-
 /// All Unix sockets that have an address. Any byte may be in a path.
-pub(crate) fn unix_table() -> io::Result<Vec<UnixSocket>> {
+pub(crate) fn unix_table() -> io::Result<Vec<KernelSocket>> {
     Ok(String::from_utf8_lossy(&fs::read("/proc/net/unix")?).lines().filter_map(unix_line).collect())
 }
 
-fn unix_line(line: &str) -> Option<UnixSocket> {
+fn unix_line(line: &str) -> Option<KernelSocket> {
     /// States (`include/uapi/linux/net.h`), and the flag of a listener (`__SO_ACCEPTCON`).
     const SS_CONNECTING: &str = "02";
     const SS_CONNECTED: &str = "03";
     const ACCEPTS: u32 = 1 << 16;
     // Num: RefCount Protocol Flags Type St Inode Path; the inode is padded with blanks, the path may hold some.
     let ([_, _, _, flags, _, state, inode], address) = columns(line)?;
-    let address = address.strip_prefix(' ').filter(|address| !address.is_empty())?.to_owned();
-    Some(UnixSocket {
-        is_listener: u32::from_str_radix(flags, 16).ok()? & ACCEPTS != 0,
-        is_open: state == SS_CONNECTED || state == SS_CONNECTING,
+    let address = address.strip_prefix(' ').filter(|address| !address.is_empty())?;
+    let is_listener = u32::from_str_radix(flags, 16).ok()? & ACCEPTS != 0;
+    (is_listener || [SS_CONNECTING, SS_CONNECTED].contains(&state)).then_some(KernelSocket {
+        place: BoundAddress::Unix(address.to_owned()),
+        is_listener,
         inode: inode.parse().ok()?,
-        address,
+        queue: None,
+        limit: None,
+        user: None,
+        is_v6_only: false,
     })
 }
 
@@ -326,13 +320,12 @@ mod tests {
             2: 0100007F:9C41 0100007F:D432 08 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
             3: 0100007F:9C41 0100007F:D433 06 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
             4: 0100007F:D431 0100007F:9C41 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n";
-        let all: Vec<TcpSocket> = table.lines().filter_map(tcp_line).collect();
-        let states: Vec<(u8, u64)> = all.iter().map(|socket| (socket.state, socket.inode)).collect();
-        assert_eq!(states, [(LISTEN, 1), (ESTABLISHED, 0), (CLOSE_WAIT, 0), (6, 0), (ESTABLISHED, 0)]);
-        let all: Vec<ServerSocket> = all[..3].iter().map(TcpSocket::of_server).collect();
+        let all: Vec<KernelSocket> = table.lines().filter_map(tcp_line).collect();
+        let seen: Vec<(bool, u64)> = all.iter().map(|socket| (socket.is_listener, socket.inode)).collect();
+        assert_eq!(seen, [(true, 1), (false, 0), (false, 0), (false, 0)], "the one in FIN_WAIT2 is closed");
         let expected =
             ServerSockets { listening: true, accept_queue: 3, open: 2, unread: Some(1), ..ServerSockets::default() };
-        assert_eq!(ServerSockets::of(&all), expected);
+        assert_eq!(ServerSockets::of(&all[..3]), expected);
     }
 
     #[test]
@@ -359,8 +352,8 @@ mod tests {
             0000000003027b55: 00000003 00000000 00000000 0001 03 2821346 /x/run/a b.sock\n\
             00000000a3c3fbdf: 00000003 00000000 00000000 0001 03 2817629\n\
             0000000003027b53: 00000003 00000000 00000000 0001 02     0 @name\n";
-        let table: Vec<UnixSocket> = table.lines().filter_map(unix_line).collect();
-        let of = |address| ServerSockets::of(&at_address(&table, address));
+        let table: Vec<KernelSocket> = table.lines().filter_map(unix_line).collect();
+        let of = |address| ServerSockets::of(&at_address(table.clone(), address));
         assert_eq!(
             of("/run/a b.sock"),
             ServerSockets { listening: true, accept_queue: 1, open: 3, accepted: 2, ..ServerSockets::default() }
@@ -369,8 +362,8 @@ mod tests {
         assert_eq!((of("name").open, of("b.sock").listening, of("b.sock").open), (0, true, 0));
         let line = "0000000003027b53: 00000002 00000000 00010000 0001 01   812 /run/a 812 b.sock";
         assert_eq!(
-            unix_line(line).map(|socket| (socket.address, socket.inode)),
-            Some(("/run/a 812 b.sock".to_owned(), 812))
+            unix_line(line).map(|socket| (socket.place, socket.inode)),
+            Some((BoundAddress::Unix("/run/a 812 b.sock".to_owned()), 812))
         );
     }
 
@@ -434,19 +427,20 @@ mod tests {
             let is_there = |seen: &ServerSockets| (seen.accept_queue, seen.open, seen.unread) == expected;
             let mut samples = std::iter::repeat_with(|| diag.sample().unwrap()).take(1_000_000);
             let seen = samples.find(is_there).unwrap_or_else(|| panic!("{:?}", ServerListener::of_port(port).sample()));
-            assert_eq!(diag.queue().unwrap(), AcceptQueue { length: 3, limit: seen.limit });
+            let queue = diag.queue().unwrap();
+            assert_eq!((queue.accept_queue, queue.limit), (3, seen.limit));
             // The table is no snapshot: a read of it may miss a socket, or show it twice, where others come and go meanwhile.
             let table = || of_port(port).unwrap();
             let agrees = (0..10_000).any(|_| ServerSockets { limit: None, ..seen } == table());
             assert!(agrees, "{seen:?}, and the table {:?}", table());
             // One by one too, and who is not accepted yet has no inode in either.
-            let inodes = |all: Vec<ServerSocket>| {
+            let inodes = |all: Vec<KernelSocket>| {
                 let mut inodes: Vec<u64> = all.iter().map(|socket| socket.inode).collect();
                 inodes.sort_unstable();
                 inodes
             };
             let one_by_one = inodes(diag.all().unwrap());
-            let table = || inodes(all_of_port(port).unwrap());
+            let table = || inodes(ServerListener(SocketSource::Table(port)).all().unwrap());
             assert!((0..10_000).any(|_| one_by_one == table()), "{one_by_one:?}, and the table {:?}", table());
             assert_eq!(one_by_one.iter().filter(|inode| **inode == 0).count(), 3);
             drop((clients, accepted));

@@ -18,8 +18,6 @@ pub struct ProcessStat {
     pub is_dead: bool,
     /// Its time on a CPU, in user and kernel mode, in ticks.
     pub cpu_ticks: u64,
-    /// The same of its children that have ended and were waited for.
-    pub waited_ticks: u64,
     /// When it started, in ticks after the machine's boot: with its id this names a process for ever.
     pub started: u64,
 }
@@ -46,7 +44,6 @@ impl ProcessStat {
             parent: u32::try_from(number(4)?).ok()?,
             is_dead: matches!(*fields.first()?, "Z" | "X"),
             cpu_ticks: number(14)? + number(15)?,
-            waited_ticks: number(16)? + number(17)?,
             started: number(22)?,
         })
     }
@@ -120,15 +117,8 @@ mod tests {
             format!("77 ({name}) {state} 5 77 77 0 -1 4194304 100 0 0 0 30 12 7 1 20 0 6 0 999 1 1\n")
         };
         for name in ["puma", "a) b (c)", "puma: x) R 9 (y", ""] {
-            let expected = ProcessStat {
-                pid: 77,
-                name: name.to_owned(),
-                parent: 5,
-                is_dead: false,
-                cpu_ticks: 42,
-                waited_ticks: 8,
-                started: 999,
-            };
+            let expected =
+                ProcessStat { pid: 77, name: name.to_owned(), parent: 5, is_dead: false, cpu_ticks: 42, started: 999 };
             assert_eq!(ProcessStat::parse(&line(name, 'S')), Some(expected.clone()));
             assert_eq!(ProcessStat::parse(&line(name, 'Z')), Some(ProcessStat { is_dead: true, ..expected }));
         }

@@ -7,7 +7,7 @@ use engine::Resolver;
 use model::Nanos;
 use model::{ControlAddress, ControlServer};
 use probe::control;
-use probe::owners::BoundAddress;
+use probe::sockets::BoundAddress;
 
 use super::ADVANCED;
 use super::limits::above_zero;

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use engine::{Endpoint, Unreachable, reach};
 use model::ServerLocation;
-use probe::owners::{self, BoundAddress, Listening};
+use probe::owners;
+use probe::sockets::{BoundAddress, KernelSocket};
 
 use crate::mistake::{Mistake, wrong};
 
@@ -35,7 +36,7 @@ const FORWARDERS: [&str; 13] = [
 
 /// What listens on this machine.
 #[derive(Debug, Default)]
-pub(crate) struct Listeners(Vec<Listening>);
+pub(crate) struct Listeners(Vec<KernelSocket>);
 
 impl Listeners {
     /// All that the kernel lists now; none where it cannot be asked.
@@ -44,7 +45,7 @@ impl Listeners {
     }
 
     /// Those behind an endpoint.
-    fn behind(&self, endpoint: &Endpoint) -> impl Iterator<Item = &Listening> {
+    fn behind(&self, endpoint: &Endpoint) -> impl Iterator<Item = &KernelSocket> {
         self.0.iter().filter(move |one| leads_to(endpoint, one))
     }
 
@@ -109,7 +110,7 @@ pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
 }
 
 /// Whether a connection to `endpoint` ends at `listening`.
-fn leads_to(endpoint: &Endpoint, listening: &Listening) -> bool {
+fn leads_to(endpoint: &Endpoint, listening: &KernelSocket) -> bool {
     match (endpoint, &listening.place) {
         (Endpoint::Tcp(to), BoundAddress::Tcp(at)) => {
             let (here, there) = (to.ip().to_canonical(), at.ip().to_canonical());
@@ -149,10 +150,13 @@ mod tests {
         Endpoint::Tcp(address.parse().unwrap())
     }
 
+    fn listener(place: BoundAddress) -> KernelSocket {
+        KernelSocket { place, is_listener: true, inode: 1, queue: None, limit: None, user: None, is_v6_only: false }
+    }
+
     #[test]
     fn a_connection_ends_where_its_address_is_listened_to() {
-        let at = |place: BoundAddress| Listening { place, inode: 1, user: None, is_v6_only: false };
-        let tcp_at = |address: &str| at(BoundAddress::Tcp(address.parse().unwrap()));
+        let tcp_at = |address: &str| listener(BoundAddress::Tcp(address.parse().unwrap()));
         let leads = |to: &str, at: &str| leads_to(&tcp(to), &tcp_at(at));
         assert!(
             leads("127.0.0.1:80", "127.0.0.1:80")
@@ -162,9 +166,9 @@ mod tests {
         assert!(leads("127.0.0.1:80", "[::ffff:127.0.0.1]:80") && leads("127.0.0.1:80", "[::]:80"));
         assert!(!leads("127.0.0.1:80", "127.0.0.1:81") && !leads("127.0.0.1:80", "127.0.0.2:80"));
         assert!(!leads("[::1]:80", "0.0.0.0:80") && !leads("[::1]:80", "127.0.0.1:80"));
-        let of_ipv6 = Listening { is_v6_only: true, ..tcp_at("[::]:80") };
+        let of_ipv6 = KernelSocket { is_v6_only: true, ..tcp_at("[::]:80") };
         assert!(leads_to(&tcp("[::1]:80"), &of_ipv6) && !leads_to(&tcp("127.0.0.1:80"), &of_ipv6));
-        let unix = |path: &str| at(BoundAddress::Unix(path.to_owned()));
+        let unix = |path: &str| listener(BoundAddress::Unix(path.to_owned()));
         assert!(leads_to(&Endpoint::Unix("/run/a".into()), &unix("/run/a")));
         assert!(leads_to(&Endpoint::Abstract(b"a".to_vec()), &unix("@a")));
         assert!(
@@ -183,7 +187,7 @@ mod tests {
         std::os::unix::fs::symlink(&file, &other).unwrap();
         let leads = |to: &Path, at: &str| {
             let place = BoundAddress::Unix(at.to_owned());
-            leads_to(&Endpoint::Unix(to.to_owned()), &Listening { place, inode: 1, user: None, is_v6_only: false })
+            leads_to(&Endpoint::Unix(to.to_owned()), &listener(place))
         };
         let may = |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &BoundAddress::Unix(at.to_owned()));
         let (at, name) = (file.to_str().unwrap(), folder.file_name().unwrap().to_str().unwrap());

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use model::Nanos;
 use probe::host::HostCounters;
+use probe::processes::ProcessSample;
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
-use probe::server_processes::ProcessSample;
 
 use super::quantity::Quantity;
 use super::series::QuantitySeries;
@@ -162,7 +162,7 @@ impl WatchBoard {
             Observation::Queue { at, queue } => {
                 self.now = at;
                 self.samples.0 += 1;
-                let length = queue.map(|queue| f64::from(queue.length));
+                let length = queue.map(|queue| f64::from(queue.accept_queue));
                 self.queue_limit = queue.and_then(|queue| queue.limit).or(self.queue_limit);
                 self.gauge(Whose::Server, Quantity::AcceptQueue, at, length);
             }

@@ -3,10 +3,9 @@
 
 use model::Nanos;
 use probe::host::HostCounters;
-use probe::processes::CpuShare;
+use probe::processes::{ContextSwitches, CpuShare, ProcessSample};
 use probe::sampler::{Observation, ServerSample};
-use probe::server_processes::{ContextSwitches, ProcessSample};
-use probe::sockets::{AcceptQueue, ServerSockets};
+use probe::sockets::ServerSockets;
 
 use super::board::{ANOTHER, MOST_GONE, WatchBoard, Whose};
 use super::quantity::Quantity;
@@ -41,7 +40,8 @@ pub(crate) fn sample(seconds: u64, processes: Vec<ProcessSample>) -> Observation
 }
 
 pub(crate) fn queue(millis: u64, length: u32) -> Observation {
-    Observation::Queue { at: Nanos::from_millis(millis), queue: Some(AcceptQueue { length, limit: Some(1024) }) }
+    let queue = ServerSockets { accept_queue: length, limit: Some(1024), ..ServerSockets::default() };
+    Observation::Queue { at: Nanos::from_millis(millis), queue: Some(queue) }
 }
 
 pub(crate) fn stats(seconds: u64) -> Observation {

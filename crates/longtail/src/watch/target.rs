@@ -9,10 +9,10 @@ use std::str::FromStr;
 
 use engine::{Endpoint, Resolver};
 use model::Nanos;
-use probe::owners::{self, BoundAddress, Listening};
+use probe::owners;
 use probe::processes::tree;
 use probe::sampler::{Sampler, SamplingPlan};
-use probe::sockets::ServerListener;
+use probe::sockets::{BoundAddress, KernelSocket, ServerListener};
 
 use crate::args::HostPort;
 use crate::load::is_of_this_machine;
@@ -156,7 +156,7 @@ impl WatchTarget {
     }
 }
 
-fn is_open(port: u16, all: &[Listening]) -> bool {
+fn is_open(port: u16, all: &[KernelSocket]) -> bool {
     all.iter().any(|one| one.place.port() == Some(port))
 }
 
@@ -165,7 +165,7 @@ fn exists(pid: u32) -> bool {
 }
 
 /// Whether a process or one that descends from it listens anywhere, as far as this user may see.
-fn listens(pid: u32, all: &[Listening]) -> bool {
+fn listens(pid: u32, all: &[KernelSocket]) -> bool {
     let held = held(pid).unwrap_or_default();
     all.iter().any(|one| held.contains(&one.inode))
 }
@@ -179,8 +179,8 @@ fn held(pid: u32) -> io::Result<BTreeSet<u64>> {
     Ok(inodes)
 }
 
-fn of_port(port: u16, all: &[Listening]) -> Result<WatchTarget, Mistake> {
-    let ours: Vec<&Listening> = all.iter().filter(|one| one.place.port() == Some(port)).collect();
+fn of_port(port: u16, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
+    let ours: Vec<&KernelSocket> = all.iter().filter(|one| one.place.port() == Some(port)).collect();
     if ours.is_empty() {
         return Err(wrong(format!(
             "nothing listens on port {port}: start the server first, or give its process (pid:N)"
@@ -189,14 +189,14 @@ fn of_port(port: u16, all: &[Listening]) -> Result<WatchTarget, Mistake> {
     Ok(of_listeners(&ours))
 }
 
-fn of_unix(path: &str, all: &[Listening]) -> Result<WatchTarget, Mistake> {
+fn of_unix(path: &str, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
     let place = BoundAddress::Unix(path.to_owned());
-    let mut ours: Vec<&Listening> = all.iter().filter(|one| one.place == place).collect();
+    let mut ours: Vec<&KernelSocket> = all.iter().filter(|one| one.place == place).collect();
     if ours.is_empty() && !path.starts_with('@') {
         // The kernel knows it as the server wrote it, which may have been by another way.
         let real = |path: &str| fs::canonicalize(path).ok();
         let wanted = real(path);
-        let is_same = |one: &&Listening| match &one.place {
+        let is_same = |one: &&KernelSocket| match &one.place {
             BoundAddress::Unix(address) => wanted.is_some() && real(address) == wanted,
             BoundAddress::Tcp(_) => false,
         };
@@ -208,7 +208,7 @@ fn of_unix(path: &str, all: &[Listening]) -> Result<WatchTarget, Mistake> {
     Ok(of_listeners(&ours))
 }
 
-fn of_listeners(ours: &[&Listening]) -> WatchTarget {
+fn of_listeners(ours: &[&KernelSocket]) -> WatchTarget {
     let inodes: BTreeSet<u64> = ours.iter().map(|one| one.inode).collect();
     let holders = owners::holders(&inodes);
     let seen: BTreeSet<u64> = holders.pids.values().flatten().copied().collect();
@@ -253,7 +253,7 @@ fn of_process(
     pid: u32,
     port: Option<u16>,
     control: Option<&BoundAddress>,
-    all: &[Listening],
+    all: &[KernelSocket],
 ) -> Result<WatchTarget, Mistake> {
     if !exists(pid) {
         return Err(wrong(format!("there is no process {pid}: a port (:9292) finds its server")));
@@ -264,11 +264,11 @@ fn of_process(
         )),
         _ => wrong(format!("process {pid} has just ended")),
     })?;
-    let ours: Vec<&Listening> =
+    let ours: Vec<&KernelSocket> =
         all.iter().filter(|one| held.contains(&one.inode) && Some(&one.place) != control).collect();
     let places: BTreeSet<String> = ours.iter().map(|one| one.place.to_string()).collect();
     let places: Vec<String> = places.into_iter().collect();
-    let ours: Vec<&Listening> = match port {
+    let ours: Vec<&KernelSocket> = match port {
         Some(port) => ours.into_iter().filter(|one| one.place.port() == Some(port)).collect(),
         None => ours,
     };
