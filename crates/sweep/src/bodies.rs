@@ -19,7 +19,6 @@ use crate::context::Context;
 use crate::error::SweepError;
 use crate::job::{Block, Job};
 use crate::observer::{Observer, Phase};
-use crate::server_under_test::right_length;
 use crate::session::{FinishedRun, Session, Watching};
 
 /// Longest wait for a single answer.
@@ -188,14 +187,13 @@ fn ask_for_each<C: Clock + Clone + Send + Sync>(
         let answer = match ask(session, &request, &stream.worker_header) {
             Ok(answer) => answer,
             Err(_) if session.context.is_interrupted() => break,
-            Err(how) => return Err(SweepError::NoAnswer { path, how }),
+            Err(how) => {
+                let what = format!("GET {path} is not answered: {how}");
+                return Err(SweepError::NotServing { what, last_lines: Vec::new() });
+            }
         };
         session.add_answer(&answer);
-        if answer.status >= 400 {
-            let last_lines = if answer.status >= 500 { session.server.last_lines() } else { Vec::new() };
-            return Err(SweepError::BadAnswer { path, status: answer.status, last_lines });
-        }
-        right_length(&path, &stream, &answer)?;
+        session.server.check(&path, &stream, &answer)?;
         bytes.insert(body.kilobytes, answer.bytes);
     }
     Ok(bytes)

@@ -67,19 +67,12 @@ fn body_of(answer_bytes: u64) -> u32 {
     if body < 256 { 0 } else { body.min(1 << 27).next_multiple_of(1 << (body.ilog2().min(27) - 3)) }
 }
 
-/// The kinds of transport, each with a ceiling of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TransportKind {
-    Tcp4,
-    Tcp6,
-    Unix,
-}
-
-fn kind(shape: &LoadSpec) -> Option<TransportKind> {
+/// The kind of transport, each of which has a ceiling of its own.
+fn kind(shape: &LoadSpec) -> Option<Socket> {
     Some(match shape.transport.endpoints.first()? {
-        Endpoint::Tcp(address) if address.is_ipv4() => TransportKind::Tcp4,
-        Endpoint::Tcp(_) => TransportKind::Tcp6,
-        Endpoint::Unix(_) | Endpoint::Abstract(_) => TransportKind::Unix,
+        Endpoint::Tcp(address) if address.is_ipv4() => Socket::Tcp4,
+        Endpoint::Tcp(_) => Socket::Tcp6,
+        Endpoint::Unix(_) | Endpoint::Abstract(_) => Socket::Unix,
     })
 }
 
@@ -116,13 +109,12 @@ fn start_sink_for<C: Clock + Clone + Send>(
     context: &Context<'_, C>,
 ) -> Result<(Server, Transport), SweepError> {
     let (endpoint, place) = match kind(shape) {
-        Some(TransportKind::Unix) => {
+        Some(Socket::Unix) => {
             let name = format!("longtail-calibration-{}-{}", std::process::id(), context.clock.now().0);
             (Endpoint::Abstract(name.clone().into_bytes()), format!("unix://@{name}"))
         }
         kind => {
-            let socket = if kind == Some(TransportKind::Tcp6) { Socket::Tcp6 } else { Socket::Tcp4 };
-            let address = free_address(socket, None, &Addresses::default())?;
+            let address = free_address(kind.unwrap_or(Socket::Tcp4), None, &Addresses::default())?;
             let scheme = if shape.transport.tls.is_some() { "tls://" } else { "" };
             (Endpoint::Tcp(address), format!("{scheme}{address}"))
         }
@@ -155,7 +147,9 @@ pub fn start_sink(
     while !answers() {
         if server.exited().is_some() || clock.now() - begun > LONGEST_WAIT {
             let how = server.exited().map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
-            return Err(SweepError::NoCalibration { how });
+            return Err(SweepError::Unusable(format!(
+                "the built-in server that the generator is calibrated with did not start ({how}): --no-calibrate goes without"
+            )));
         }
         clock.sleep(Nanos::from_millis(10));
     }

@@ -242,7 +242,10 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Comparison<'_> {
         if self.is_trial() {
             let maximum = run.completed_rate();
             if maximum == 0.0 {
-                return Err(SweepError::NoMaximum);
+                return Err(SweepError::Unusable(
+                    "no request was answered well, so what it can do at most is not known: look at the server, or give --rate or -c"
+                        .to_owned(),
+                ));
             }
             self.study.maxima_per_s.push(maximum);
             return Ok(true);

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::SweepError;
 use crate::job::{Block, Job};
 use crate::observer::Phase;
-use crate::server_under_test::ServerUnderTest;
+use crate::server::ServerUnderTest;
 use crate::session::Session;
 
 /// What is done with servers.

@@ -19,7 +19,7 @@ mod observe;
 mod observer;
 mod overload;
 mod probe_discipline;
-mod server_under_test;
+mod server;
 mod session;
 mod statsd_listener;
 mod sweep;

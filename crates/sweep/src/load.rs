@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use engine::{DriveError, DriveResult, LoadSpec, RecordBatch, RunProgress, spawn_scoped};
+use engine::{DriveError, LoadSpec, RecordBatch, RunProgress, spawn_scoped};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::{
-    Clock, Diagnostic, EndedBy, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Placement, Run,
-    ServerLocation, Statistics, verdict, warnings,
+    Clock, Diagnostic, EndedBy, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Placement, Run, ServerLocation,
+    verdict, warnings,
 };
-use probe::host::HostCounters;
 use probe::machine;
 
 use crate::calibrate::ceilings;
@@ -86,7 +85,6 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
     // Before this thread is kept to some of its processors.
     let environment = machine::environment(context.version);
     let kept = CpuRestriction::off_the_server(placement.as_ref());
-    let before = HostCounters::now();
     let progress = Arc::new(context.progress(&shape));
     observer.phase(&Phase::Running {
         number: 1,
@@ -115,33 +113,22 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
             placement: placement.as_ref(),
             statsd,
             journal: sender,
+            percentiles: &warnings::LOAD_PERCENTILES,
             ..RunObservers::ended_by(&mut ends)
         };
         drive_observed(&shape, &context.clock, context.far, progress, observers)
     });
-    let ObservedRun { done, ended_by, statsd, server_cpu, .. } = observed?;
-    let after = HostCounters::now();
-    let (answers, received_bytes, interrupted) =
-        (done.tally.all_answers(), done.tally.received_bytes, done.interrupted);
+    let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } = observed?;
+    let (answers, received_bytes) = (run.tally.all_answers(), run.tally.received_bytes);
+    // This machine's counter is not another's.
+    run.generator.listen_overflows = run.generator.listen_overflows.filter(|_| server.is_here());
     // After the run, when the size of the answers is known.
-    let ceiling = if interrupted || answers == 0 || !calibrates {
-        None
-    } else {
+    if !interrupted && answers > 0 && calibrates {
         observer.phase(&Phase::Calibrating);
         let placement = kept.as_ref().and(placement.as_ref());
-        ceilings(std::slice::from_ref(&shape), received_bytes / answers, placement, context)?[0]
-    };
-    let generator = GeneratorFacts {
-        ceiling,
-        steal: after.steal_since(&before),
-        // This machine's counter is not another's.
-        listen_overflows: after.listen_overflows_since(&before).filter(|_| server.is_here()),
-        syn_retransmits: after.syn_retransmits_since(&before),
-        server: server_cpu,
-        ..GeneratorFacts::default()
-    };
-    let log_dropped = done.dropped_records;
-    let mut run = Run { statsd, ..recorded(done, &plan, generator) };
+        run.generator.ceiling =
+            ceilings(std::slice::from_ref(&shape), received_bytes / answers, placement, context)?[0];
+    }
     judge(&mut run, &plan, placement.as_ref(), interrupted, ended_by.flatten());
     run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
     let study = LoadStudy {
@@ -161,19 +148,6 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
     };
     observer.judged(&study);
     Ok(study)
-}
-
-/// A run that is not judged: what lanes recorded, and what is known of the `generator` beside.
-pub(crate) fn recorded(done: DriveResult, plan: &LoadPlan, generator: GeneratorFacts) -> Run {
-    let DriveResult { tally, batches, backlog, measured, elapsed, lanes, clock_steps, far, .. } = done;
-    let length = plan.requests_total.is_none().then_some(measured);
-    let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
-    let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
-    Run {
-        statistics: Some(statistics),
-        generator: GeneratorFacts { lanes, clock_steps, ..generator }.from_far(far),
-        ..Run::recorded(plan.connections, tally, measured, elapsed)
-    }
 }
 
 /// What the run's own figures say of it; it may have ended before its time, by a condition.

@@ -6,7 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{DriveError, DriveResult, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped};
-use model::{Clock, ControlServer, KernelView, Nanos, Placement, ServerCpu, StatsdReport, Watch};
+use model::run::PERCENTILES;
+use model::{Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics};
+use probe::host::HostCounters;
 use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
 use probe::server_cpu;
@@ -35,6 +37,8 @@ pub(crate) struct RunObservers<'a, E> {
     pub(crate) journal: Option<SyncSender<RecordBatch>>,
     /// Reads server and kernel.
     pub(crate) sampling: Option<Sampling<'a>>,
+    /// Those of the response times that its statistics have.
+    pub(crate) percentiles: &'static [f64],
 }
 
 /// What is read of server and kernel while a run goes on.
@@ -53,26 +57,43 @@ pub(crate) struct Sampling<'a> {
 impl<'a, E> RunObservers<'a, E> {
     /// By nobody but those who may end it.
     pub(crate) fn ended_by(ends: &'a mut (dyn FnMut() -> Option<E> + Send)) -> RunObservers<'a, E> {
-        RunObservers { ends, serving: &[], placement: None, statsd: None, journal: None, sampling: None }
+        RunObservers {
+            ends,
+            serving: &[],
+            placement: None,
+            statsd: None,
+            journal: None,
+            sampling: None,
+            percentiles: &PERCENTILES,
+        }
     }
 }
 
-/// A run, and what was observed of it.
+/// A run that is over and not judged, and what was observed of it.
 pub(crate) struct ObservedRun<E> {
-    /// What the lanes recorded.
-    pub(crate) done: DriveResult,
+    /// What the lanes recorded, and what server, kernel and machine did meanwhile.
+    pub(crate) run: Run,
     /// Why it was asked to end before its time.
     pub(crate) ended_by: Option<E>,
-    /// What was read of server and kernel.
-    pub(crate) watch: Option<Watch>,
-    /// What app and server said over statsd.
-    pub(crate) statsd: Option<StatsdReport>,
-    /// Where requests waited, by the kernel's tracepoints.
-    pub(crate) kernel: Option<KernelView>,
-    /// What the server had of the CPU.
-    pub(crate) server_cpu: Option<ServerCpu>,
+    /// Whether it was ended early.
+    pub(crate) interrupted: bool,
+    /// Records that the journal's reader was too slow for.
+    pub(crate) dropped_records: u64,
     /// CPU time of this process: lanes, and whoever observes; but for the listener to statsd, which stands for another process.
     pub(crate) own_cpu: Nanos,
+}
+
+/// A run that is not judged, with its statistics: what lanes recorded, and what is known of the `generator` beside.
+pub(crate) fn recorded(done: DriveResult, shape: &LoadSpec, percentiles: &[f64], generator: GeneratorFacts) -> Run {
+    let DriveResult { tally, batches, anatomy, backlog, measured, elapsed, lanes, clock_steps, far, .. } = done;
+    let length = shape.requests_total.is_none().then_some(measured);
+    let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
+    Run {
+        anatomy,
+        statistics: Some(Statistics::of(&tally, &batches, percentiles).with_backlog(backlog)),
+        generator: GeneratorFacts { lanes, clock_steps, ..generator }.from_far(far),
+        ..Run::recorded(shape.connections, tally, measured, elapsed)
+    }
 }
 
 /// Drives one run, by lanes of this process or the generators that there are elsewhere.
@@ -89,7 +110,7 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     progress: &RunProgress,
     observation: RunObservers<'_, E>,
 ) -> Result<ObservedRun<E>, DriveError> {
-    let RunObservers { ends, serving, placement, statsd, mut journal, sampling } = observation;
+    let RunObservers { ends, serving, placement, statsd, mut journal, sampling, percentiles } = observation;
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
     // Of a generator elsewhere ports and the app's stamps are not known.
@@ -105,7 +126,7 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     if let Some(statsd) = statsd {
         statsd.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
     }
-    let own_cpu = this_process_cpu();
+    let (host, own_cpu) = (HostCounters::now(), this_process_cpu());
     let over = &over;
     let observed = std::thread::scope(|scope| -> Result<_, DriveError> {
         let _ending = RaiseOnDrop(over);
@@ -158,10 +179,20 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
         let ended_by = ending.join().expect("waiting never panics");
         Ok((done?, server_cpu, seen.map(|seen| (seen, polled)), statsd, traced, ended_by))
     });
-    let (done, server_cpu, seen, statsd, traced, ended_by) = observed?;
+    let (done, server, seen, statsd, traced, ended_by) = observed?;
+    let after = HostCounters::now();
     let listening = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
     let own_cpu = this_process_cpu().saturating_sub(own_cpu + listening);
     let mut watch = seen.map(|(seen, polled)| watch(&seen, polled.as_ref(), done.start + shape.warm_up, single));
     let kernel = traced.and_then(|traced| kernel::view(traced, &done.tally, watch.as_mut()));
-    Ok(ObservedRun { done, ended_by, watch, statsd, kernel, server_cpu, own_cpu })
+    let generator = GeneratorFacts {
+        steal: after.steal_since(&host),
+        listen_overflows: after.listen_overflows_since(&host),
+        syn_retransmits: after.syn_retransmits_since(&host),
+        server,
+        ..GeneratorFacts::default()
+    };
+    let (interrupted, dropped_records) = (done.interrupted, done.dropped_records);
+    let run = Run { watch, statsd, kernel, ..recorded(done, shape, percentiles, generator) };
+    Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
 }

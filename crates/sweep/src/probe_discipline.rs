@@ -3,9 +3,8 @@
 
 use engine::ensure_descriptors;
 use model::forecast::ServiceTime;
-use model::run::PERCENTILES;
 use model::theory::DisciplineProbe;
-use model::{Clock, Nanos, Run, Statistics, Stop, StreamPlan};
+use model::{Clock, Nanos, Stop, StreamPlan};
 
 use crate::error::SweepError;
 use crate::observe::ObservedRun;
@@ -63,10 +62,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         // Who holds the connections shows the order too; the kernel's tracepoints do not.
         let probe = if allowed == model::Probe::None { allowed } else { model::Probe::Proc };
         let watching = Watching { probe, ..Watching::default() };
-        let ObservedRun { done, watch, .. } = self.drive(&shape, &self.context.progress(&shape), &watching)?;
-        let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));
-        let recorded = Run::recorded(connections, done.tally, done.measured, done.elapsed);
-        let run = Run { statistics, watch, ..recorded };
+        let ObservedRun { run, .. } = self.drive(&shape, &self.context.progress(&shape), &watching)?;
         Ok(DisciplineProbe {
             keep_alive,
             connections,

@@ -68,7 +68,7 @@ impl ServerUnderTest {
         block: &Block,
         context: &Context<'_, C>,
     ) -> Result<Option<ServerUnderTest>, SweepError> {
-        let Block { server: plan, stream, .. } = block;
+        let plan = &block.server;
         let mut prepared = prepare(block, context)?;
         // What its kind needs stands last, and so counts.
         let own = std::mem::take(&mut prepared.spec.env);
@@ -80,7 +80,6 @@ impl ServerUnderTest {
             server.stop(GRACE, &context.clock);
             return Ok(None);
         };
-        right_length(&prepared.path, stream, &first_answer)?;
         let first_stats = prepared.control.as_ref().and_then(|control| puma_stats::read(control).ok());
         let facts = ServerFacts { settings, ..describe(block, &prepared, &server, first_stats.as_ref()) };
         let workers = match (&plan.kind, &first_stats) {
@@ -147,9 +146,12 @@ impl ServerUnderTest {
         self.server.exited().is_some()
     }
 
-    /// What the server said last.
-    pub(crate) fn last_lines(&self) -> Vec<String> {
-        last_lines(&self.server)
+    /// Refuses an answer that is an error, or not as long as the stream wants it.
+    ///
+    /// # Errors
+    /// What the server answered instead.
+    pub(crate) fn check(&self, path: &str, stream: &StreamPlan, answer: &FetchedResponse) -> Result<(), SweepError> {
+        check(&self.server, path, stream, answer)
     }
 
     /// The error to report where the server has ended by itself.
@@ -184,6 +186,7 @@ fn wait_until_ready<C: Clock + Clone + Send>(
     let clock = &context.clock;
     let begun = clock.now();
     let left = || boot_timeout.saturating_sub(clock.now() - begun);
+    let not_serving = |what| Err(SweepError::NotServing { what, last_lines: last_lines(server) });
     let mut reported = control.is_none();
     let mut what = "its statistics are not there yet".to_owned();
     loop {
@@ -196,10 +199,14 @@ fn wait_until_ready<C: Clock + Clone + Send>(
             return Err(error.into());
         }
         if let Some(last_lines) = puma::failed_workers(plan, &server.output()) {
-            return Err(SweepError::NoWorker { last_lines });
+            let what =
+                "Puma cannot start its workers: what they said is above, and with -w0 it says more; no load was sent";
+            return Err(SweepError::NotServing { what: what.to_owned(), last_lines });
         }
         if let Some(exit) = exit {
-            return Err(SweepError::DiedAtBoot { how: exit.to_string(), last_lines: last_lines(server) });
+            return not_serving(format!(
+                "the server ended during its start ({exit}); its last lines are above: no load was sent"
+            ));
         }
         if let (false, Some(control)) = (reported, control) {
             match puma_stats::read(control) {
@@ -211,18 +218,15 @@ fn wait_until_ready<C: Clock + Clone + Send>(
             // A server with statistics answers; of any other, a listening socket may be all that there is yet.
             let patience = left().max(STEP);
             match fetch(transport, &request, &stream.worker_header, patience, clock, context.interrupt) {
-                Ok(answer) if answer.status >= 400 => {
-                    let last_lines = if answer.status >= 500 { last_lines(server) } else { Vec::new() };
-                    let path = path.clone();
-                    return Err(SweepError::BadAnswer { path, status: answer.status, last_lines });
-                }
-                Ok(answer) => return Ok(Some(answer)),
+                Ok(answer) => return check(server, path, stream, &answer).map(|()| Some(answer)),
                 Err(error) => what = format!("GET {path} is not answered: {error}"),
             }
         }
         if left() == Nanos::ZERO {
             let seconds = boot_timeout.0 / 1_000_000_000;
-            return Err(SweepError::NotReady { seconds, what, last_lines: last_lines(server) });
+            return not_serving(format!(
+                "the server was not ready after {seconds} s ({what}); its last lines are above: raise --boot-timeout, or fix it"
+            ));
         }
         clock.sleep(STEP);
     }
@@ -255,19 +259,26 @@ fn settings_of<C: Clock>(
     Ok(puma::settings(spec, &context.guard, &context.clock, || context.is_interrupted())?)
 }
 
-/// Refuses an app whose answer is not as long as the stream wants it.
-///
-/// # Errors
-/// With both lengths.
-pub(crate) fn right_length(path: &str, stream: &StreamPlan, answer: &FetchedResponse) -> Result<(), SweepError> {
-    match stream.body {
-        Some(body) if body.bytes() != answer.body_bytes => Err(SweepError::WrongLength {
-            path: path.to_owned(),
-            body: body.to_string(),
-            bytes: answer.body_bytes,
-            expected: body.bytes(),
-        }),
-        _ => Ok(()),
+/// Refuses an answer that is an error, or not as long as the stream wants it.
+fn check(server: &Server, path: &str, stream: &StreamPlan, answer: &FetchedResponse) -> Result<(), SweepError> {
+    let status = answer.status;
+    if status >= 400 {
+        // Is the request wrong, or the app?
+        let (hint, last_lines) = if status >= 500 {
+            ("does the app work? (--path, -r) The server's last lines are above", last_lines(server))
+        } else {
+            ("is the path right? (--path, -r)", Vec::new())
+        };
+        let what = format!("GET {path} is answered {status}, so there is nothing to measure: {hint}");
+        return Err(SweepError::NotServing { what, last_lines });
+    }
+    let bytes = answer.body_bytes;
+    match stream.body.filter(|body| body.bytes() != bytes) {
+        Some(body) => Err(SweepError::Unusable(format!(
+            "GET {path} (Body-Conf: {body}) is answered with {bytes} bytes of content and not with {}: does the app of -r go by that header?",
+            body.bytes()
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -328,7 +339,7 @@ fn prepare<C>(block: &Block, context: &Context<'_, C>) -> Result<Preparation, Sw
             })
         }
         ServerKind::Command { argv, url, .. } => {
-            let bad = |why: &str| SweepError::BadUrl { url: url.clone(), why: why.to_owned() };
+            let bad = |why: &str| SweepError::Unusable(format!("'{url}' cannot be used as --url: {why}"));
             let rest = url.strip_prefix("http://").ok_or_else(|| bad("write http://HOST:PORT/PATH"))?;
             let (authority, own_path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
             let (host, port) =

@@ -2,16 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::{DriveResult, FetchedResponse, LoadSpec, RunProgress};
+use engine::{FetchedResponse, LoadSpec, RunProgress};
 use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
-use model::run::PERCENTILES;
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Pace, Probe, Run, ServerKind, ServerPlan, ServerUse,
-    Statistics, Stop, StreamPlan, Timing, WatchReading, WorkerShare, verdict, warnings,
+    Stop, StreamPlan, Tally, Timing, WatchReading, WorkerShare, verdict, warnings,
 };
-use probe::host::HostCounters;
-use probe::processes::{tree, use_of_tree};
+use probe::processes::{memory_of_tree, tree};
 use probe::puma_stats::PumaStats;
 use probe::sink_ledger;
 use probe::sockets::ServerSockets;
@@ -23,7 +21,7 @@ use crate::job::{Block, Job};
 use crate::ledger::{Account, Accounts, Ledger, fresh_stats, replaced, shares_between, shares_by_header};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::observer::Phase;
-use crate::server_under_test::ServerUnderTest;
+use crate::server::ServerUnderTest;
 use crate::statsd_listener::StatsdListener;
 use crate::watch::LiveReadings;
 
@@ -155,11 +153,11 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             ..RunObservers::ended_by(&mut ends)
         };
         let observed = drive_observed(shape, &context.clock, context.far, progress, observation)?;
-        let tally = &observed.done.tally;
+        let tally = &observed.run.tally;
         self.ledger.add_run(tally);
         self.body_bytes += tally.body_bytes;
         self.unanswered |= tally.all_answers() != tally.all_requests();
-        let ended_by = observed.ended_by.filter(|_| observed.done.interrupted);
+        let ended_by = observed.ended_by.filter(|_| observed.interrupted);
         Ok(ObservedRun { ended_by, ..observed })
     }
 
@@ -185,46 +183,26 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             progress: Arc::clone(&progress),
             live: Arc::clone(&watching.live),
         });
-        let before = HostCounters::now();
         let family = tree(self.server.pid());
-        let ObservedRun { done, ended_by, watch, statsd, kernel, server_cpu, own_cpu } =
-            self.drive(&shape, &progress, &watching)?;
-        let after = HostCounters::now();
-        let memory_bytes = use_of_tree(self.server.pid()).memory_bytes;
+        let ObservedRun { run, ended_by, interrupted, own_cpu, .. } = self.drive(&shape, &progress, &watching)?;
+        let memory_bytes = memory_of_tree(self.server.pid());
         phase(&Phase::CoolingDown);
-        let readings = self.listener_readings(done.elapsed.saturating_sub(job.stream.warm_up));
-        let busy = if self.cools_down && !done.interrupted { self.cool_down() } else { None };
-        let workers = self.worker_shares(&done);
+        let readings = self.listener_readings(run.elapsed.saturating_sub(job.stream.warm_up));
+        let busy = if self.cools_down && !interrupted { self.cool_down() } else { None };
+        let workers = self.worker_shares(&run.tally, interrupted);
         let new_workers = replaced(&workers, &family, &tree(self.server.pid()));
         // Not known where one of its processes has gone with what it had.
-        let whole = server_cpu
-            .as_ref()
-            .filter(|cpu| family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid)));
+        let server_cpu = run.generator.server.as_ref();
+        let whole =
+            server_cpu.filter(|cpu| family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid)));
         let cpu = whole.map(|cpu| cpu.processes.iter().map(|process| process.cpu).sum());
-        let backlog = done.backlog.and_then(|samples| samples.backlog(done.tally.counts.total(), Some(done.measured)));
-        let recorded = Run::recorded(connections, done.tally, done.measured, done.elapsed);
         let mut run = Run {
             repeat: job.repeat,
             multiple: Some(job.multiple),
             workers,
             readings,
-            watch,
-            statsd,
-            anatomy: done.anatomy,
-            kernel,
-            statistics: Some(Statistics::of(&recorded.tally, &done.batches, &PERCENTILES).with_backlog(backlog)),
-            generator: GeneratorFacts {
-                lanes: done.lanes,
-                clock_steps: done.clock_steps,
-                ceiling: job.ceiling,
-                steal: after.steal_since(&before),
-                listen_overflows: after.listen_overflows_since(&before),
-                syn_retransmits: after.syn_retransmits_since(&before),
-                server: server_cpu,
-                far: Vec::new(),
-            }
-            .from_far(done.far),
-            ..recorded
+            generator: GeneratorFacts { ceiling: job.ceiling, ..run.generator },
+            ..run
         };
         let (keep_alive, placement) = (job.stream.keep_alive, self.server.facts.placement.as_ref());
         if self.pace.is_open() {
@@ -264,12 +242,12 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// Each worker's part.
-    fn worker_shares(&mut self, done: &DriveResult) -> Vec<WorkerShare> {
+    fn worker_shares(&mut self, tally: &Tally, interrupted: bool) -> Vec<WorkerShare> {
         let shares = if self.workers_name_themselves() {
-            shares_by_header(&done.tally, &self.server.workers)
+            shares_by_header(tally, &self.server.workers)
         } else {
             let before = self.stats.take();
-            self.stats = if done.interrupted || before.is_none() { None } else { self.fresh_stats() };
+            self.stats = if interrupted || before.is_none() { None } else { self.fresh_stats() };
             match (&before, &self.stats) {
                 (Some(before), Some(after)) => {
                     let single = self.server.workers.first().cloned().unwrap_or_default();
@@ -319,12 +297,11 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
-        let ObservedRun { done, server_cpu, .. } =
-            self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
+        let ObservedRun { run, .. } = self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
         self.cool_down();
-        let cpu = server_cpu.and_then(|cpu| cpu.per_request());
+        let cpu = run.generator.server.and_then(|cpu| cpu.per_request());
         let measured = |time: Nanos| ServiceTime { time, source: ServiceTimeSource::Measured, cpu };
-        Ok(done.tally.service_time.quantile(0.5).map(measured))
+        Ok(run.tally.service_time.quantile(0.5).map(measured))
     }
 
     /// Waits until nobody is connected to the server any more, a minute at the longest: never by a fixed sleep.

@@ -11,10 +11,10 @@ use std::sync::{Mutex, PoisonError};
 
 use model::watch::{HELD_CONNECTIONS, WatchCurve, WatchTrack};
 use model::{Clock, ControlServer, Nanos, Watch};
+use probe::processes::ProcessSample;
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{self, Observation, Sampler, SamplingPlan, ThinnedList};
-use probe::server_processes::ProcessSample;
-use probe::sockets::{AcceptQueue, ServerSockets};
+use probe::sockets::ServerSockets;
 
 /// How closely a server is looked at beside a run.
 pub(crate) const SAMPLING: SamplingPlan =
@@ -46,7 +46,7 @@ impl LiveReadings {
 #[derive(Default)]
 pub(crate) struct SampledServer {
     source: &'static str,
-    queue: ThinnedList<(Nanos, Option<AcceptQueue>), 6000>,
+    queue: ThinnedList<(Nanos, Option<ServerSockets>), 6000>,
     samples: ThinnedList<ServerReading, 1200>,
     missing: BTreeSet<String>,
     cpu: Nanos,
@@ -79,7 +79,7 @@ pub(crate) fn sample(sampler: Sampler, clock: &impl Clock, over: &AtomicBool, li
     sampler.run(clock, over, |observation| {
         match observation {
             Observation::Queue { at, queue } => {
-                live.show("accept_queue", "", queue.map(|queue| u64::from(queue.length)));
+                live.show("accept_queue", "", queue.map(|queue| u64::from(queue.accept_queue)));
                 seen.queue.push((at, queue));
             }
             Observation::Server(sample) => {
@@ -125,8 +125,8 @@ pub(crate) fn poll(
 /// A figure of `T`: its name, its unit, and where it is.
 type Figure<T> = (&'static str, &'static str, fn(&T) -> Option<u64>);
 
-const QUEUE_FIGURES: [Figure<AcceptQueue>; 2] = [
-    ("accept_queue", "connections", |seen| Some(seen.length.into())),
+const QUEUE_FIGURES: [Figure<ServerSockets>; 2] = [
+    ("accept_queue", "connections", |seen| Some(seen.accept_queue.into())),
     ("accept_queue_limit", "connections", |seen| seen.limit.map(u64::from)),
 ];
 const SOCKET_FIGURES: [Figure<ServerSockets>; 2] = [
@@ -264,7 +264,10 @@ mod tests {
         let ms = Nanos::from_millis;
         let mut seen = SampledServer { source: "sock_diag", cpu: ms(1), ..SampledServer::default() };
         for (at, length) in [(2900, Some(9)), (3000, Some(1)), (3050, None), (3100, Some(4))] {
-            seen.queue.push((ms(at), length.map(|length| AcceptQueue { length, limit: Some(128) })));
+            seen.queue.push((
+                ms(at),
+                length.map(|accept_queue| ServerSockets { accept_queue, limit: Some(128), ..ServerSockets::default() }),
+            ));
         }
         for (at, cpu, held) in [(2950, 100, Some(9)), (3000, 150, None), (3010, 200, Some(3)), (3250, 400, None)] {
             let sockets = Some(ServerSockets { listening: true, open: 6, ..ServerSockets::default() });

@@ -63,7 +63,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         if let Some(error) = self.server.death(connections) {
             return Err(error);
         }
-        let failed = |why| SweepError::Other { by: other.name().to_owned(), connections, why };
+        let failed =
+            |why| SweepError::Unusable(format!("{} failed with {connections} connections: {why}", other.name()));
         let Some((ClaimedRun { mut claim, elapsed, found }, generator)) = done.map_err(failed)? else {
             return Ok(None);
         };

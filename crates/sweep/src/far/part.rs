@@ -11,7 +11,7 @@ use engine::{
 use model::study::SCHEMA;
 use model::{
     Clock, Diagnostic, Environment, FarGenerator, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Request,
-    ServerLocation,
+    ServerLocation, warnings,
 };
 use probe::host::HostCounters;
 use probe::machine;
@@ -21,7 +21,8 @@ use super::clock::{ClockShift, ConductorClock};
 use super::wire::{PartDone, merge};
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::load::{PreparedLoad, judge, recorded};
+use crate::load::{PreparedLoad, judge};
+use crate::observe::recorded;
 
 /// Before the common start lanes wait by themselves for so long.
 pub(super) const LEAD: Nanos = Nanos::from_millis(10);
@@ -181,7 +182,7 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
     }
     let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
     let (interrupted, log_dropped) = (done.interrupted, done.dropped_records);
-    let mut run = recorded(done, &plan, GeneratorFacts::default());
+    let mut run = recorded(done, &spec, &warnings::LOAD_PERCENTILES, GeneratorFacts::default());
     judge(&mut run, &plan, None, interrupted, None);
     run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
     Ok(LoadStudy {
