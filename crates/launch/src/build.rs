@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use model::plan::quoted;
 use model::{Clock, Nanos};
 
+use crate::facts::ask_git;
 use crate::protocol::ServerExit;
-use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, Server, ServerOutput};
+use crate::server::run_to_end;
+use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, ServerOutput};
 
-/// Between two looks whether a command has ended.
-const STEP: Nanos = Nanos::from_millis(10);
 /// How long a command that the user interrupts may take to end.
 const GRACE: Nanos = Nanos::from_secs(2);
 
@@ -37,18 +36,21 @@ impl Revision {
     /// # Errors
     /// Where that is no checkout, or has no such reference.
     pub fn find(reference: &str, dir: &Path) -> Result<Revision, LaunchError> {
-        let ask = |words: &[&str]| {
-            let mut git = Command::new("git");
-            git.arg("-C").arg(dir).args(words).stdin(Stdio::null()).stderr(Stdio::null());
-            let output = git.output().ok().filter(|output| output.status.success())?;
-            Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
-        };
-        let place = || dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-        let root = ask(&["rev-parse", "--show-toplevel"])
-            .ok_or_else(|| LaunchError::NoCheckout { reference: reference.to_owned(), dir: place() })?;
-        let commit = ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])
-            .ok_or_else(|| LaunchError::NoRevision { reference: reference.to_owned(), root: root.clone().into() })?;
-        let is_dirty = ask(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|said| !said.is_empty());
+        let root = ask_git(dir, &["rev-parse", "--show-toplevel"]).ok_or_else(|| {
+            let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+            LaunchError::Unusable(format!(
+                "'{reference}' is no option, so a branch, tag or commit, and '{}' is in no git checkout: name one with --puma DIR, or write options such as -t3:3",
+                place.display()
+            ))
+        })?;
+        let named = format!("{reference}^{{commit}}");
+        let commit =
+            ask_git(dir, &["rev-parse", "--verify", "--quiet", "--end-of-options", &named]).ok_or_else(|| {
+                LaunchError::Unusable(format!(
+                    "'{reference}' is no branch, tag or commit of '{root}': git branch --all lists its branches"
+                ))
+            })?;
+        let is_dirty = ask_git(dir, &["status", "--porcelain", "--untracked-files=no"]).is_some();
         Ok(Revision { reference: reference.to_owned(), commit, root: root.into(), is_dirty })
     }
 
@@ -123,7 +125,15 @@ pub fn puma_gem(version: &str, build: &Build<'_>, note: &mut dyn FnMut(String)) 
         let words =
             ["gem", "install", "puma", "--no-document", "--no-user-install", "--version", version].map(OsStr::new);
         let installed = build.run(&[&words[..], &[into.as_ref()]].concat(), Path::new("/"));
-        installed.map_err(|error| LaunchError::NoGem { version: version.to_owned(), why: error.reason() })?;
+        installed.map_err(|error| {
+            let why = match error {
+                LaunchError::BuildFailed { line, .. } => line,
+                other => other.to_string(),
+            };
+            LaunchError::Unusable(format!(
+                "puma {version} is not installed, and gem install puma -v {version} fails ({why}): install it, or give a checkout's folder"
+            ))
+        })?;
     }
     Ok(gem(env))
 }
@@ -179,22 +189,12 @@ impl Build<'_> {
     fn run(&self, words: &[&OsStr], dir: &Path) -> Result<ServerOutput, LaunchError> {
         let env = self.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let spec = LaunchSpec { env, ..LaunchSpec::command(words.iter().copied(), dir) };
-        let child = Server::start(&spec, self.guard, self.clock)?;
-        let exit = loop {
-            if let Some(exit) = child.exited() {
-                break exit;
-            }
-            if (self.is_interrupted)() {
-                child.stop(GRACE, self.clock);
-                return Err(LaunchError::Interrupted);
-            }
-            self.clock.sleep(STEP);
-        };
-        let output = child.output();
+        let (exit, output) = run_to_end(&spec, self.guard, self.clock, GRACE, |_| (self.is_interrupted)())?;
+        let Some(exit) = exit else { return Err(LaunchError::Interrupted) };
         if exit == ServerExit::Code(0) {
             return Ok(output);
         }
         let line = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
-        Err(LaunchError::BuildFailed { command: child.command_line(), how: exit.to_string(), line })
+        Err(LaunchError::BuildFailed { command: spec.command_line(), how: exit.to_string(), line })
     }
 }

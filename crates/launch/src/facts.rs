@@ -42,15 +42,17 @@ impl BootLines {
 /// `branch commit` of the checkout that `dir` is in, such as `main f6e6058`; `detached` where no branch is checked out.
 /// `None` where it is none, or where `git` is missing.
 pub fn git(dir: &Path) -> Option<String> {
-    let ask = |arguments: &[&str]| {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(dir).args(arguments).stdin(Stdio::null()).stderr(Stdio::null());
-        let output = git.output().ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|text| !text.is_empty())
-    };
-    let commit = ask(&["rev-parse", "--short", "HEAD"])?;
-    let branch = ask(&["symbolic-ref", "--short", "--quiet", "HEAD"]).unwrap_or_else(|| "detached".to_owned());
-    Some(format!("{branch} {commit}"))
+    let commit = ask_git(dir, &["rev-parse", "--short", "HEAD"])?;
+    let branch = ask_git(dir, &["symbolic-ref", "--short", "--quiet", "HEAD"]);
+    Some(format!("{} {commit}", branch.unwrap_or_else(|| "detached".to_owned())))
+}
+
+/// What git says of the checkout that `dir` is in; `None` where that is nothing, it fails, or there is no git.
+pub(crate) fn ask_git(dir: &Path, words: &[&str]) -> Option<String> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(dir).args(words).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = git.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()).filter(|said| !said.is_empty())
 }
 
 #[cfg(test)]

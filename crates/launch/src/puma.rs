@@ -68,7 +68,9 @@ impl Surroundings {
     /// Where the current directory was removed.
     pub fn here() -> Result<Surroundings, LaunchError> {
         Ok(Surroundings {
-            dir: std::env::current_dir().map_err(|_| LaunchError::NoDirectory(".".into()))?,
+            dir: std::env::current_dir().map_err(|_| {
+                LaunchError::Unusable("the directory '.' does not exist: start longtail in one that does".to_owned())
+            })?,
             path: std::env::var_os("PATH").unwrap_or_default(),
             rubyopt: std::env::var_os("RUBYOPT").filter(|value| !value.is_empty()),
             gemfile: std::env::var_os("BUNDLE_GEMFILE").filter(|value| !value.is_empty()).map(PathBuf::from),
@@ -124,11 +126,17 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     };
     let missing = |path: &PathBuf| !around.dir.join(path).is_file();
     if let Some(rackup) = plan.rackup.clone().filter(missing) {
-        return Err(LaunchError::RackupMissing(rackup));
+        return Err(LaunchError::Unusable(format!(
+            "rackup '{}' does not exist: correct -r, or leave it out to use the app that longtail brings",
+            rackup.display()
+        )));
     }
     // To Puma `-C -` is "no config file at all".
     if let Some(config) = plan.config.clone().filter(|path| path != Path::new("-") && missing(path)) {
-        return Err(LaunchError::ConfigMissing(config));
+        return Err(LaunchError::Unusable(format!(
+            "config '{}' does not exist: correct -C, or leave it out",
+            config.display()
+        )));
     }
     let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;
     let scratch = scratch(&around.temporary)?;
@@ -192,13 +200,19 @@ pub fn lacks(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
     let brings_rails = plan.rackup.is_none() && plan.app == App::Rails;
     output.lines().find_map(|line| {
         if is_ssl && NO_SSL.iter().any(|said| line.contains(said)) {
-            return Some(LaunchError::NoSsl { socket: plan.socket.to_string() });
+            return Some(LaunchError::Unusable(format!(
+                "this Puma was built without SSL, which -s {} needs: install OpenSSL's headers (libssl-dev) and then the puma gem anew, or use -s tcp4",
+                plan.socket
+            )));
         }
         if NO_EXTENSION.iter().any(|said| line.contains(said)) {
-            return Some(LaunchError::NoExtension { hint: build_extension(output) });
+            let hint = build_extension(output);
+            return Some(LaunchError::Unusable(format!("this Puma's extension is not built (puma_http11): {hint}")));
         }
         let missing = app::missing_rails(line).filter(|_| brings_rails)?;
-        Some(LaunchError::NoRails { missing: missing.to_owned() })
+        Some(LaunchError::Unusable(format!(
+            "--app rails needs Rails 6.1 or later ({missing}): apt-get install ruby-railties, or gem install rails, or add it to your bundle"
+        )))
     })
 }
 

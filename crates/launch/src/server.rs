@@ -26,6 +26,8 @@ use crate::{GuardCommand, LaunchError, LaunchSpec, ServerOutput};
 const GUARD_PATIENCE: Nanos = Nanos::from_secs(30);
 /// How long we wait for what should come at once: the last lines of a server that is gone, the end of what was killed.
 const LAST_PATIENCE: Nanos = Nanos::from_secs(5);
+/// Between two looks whether a command has ended.
+const STEP: Nanos = Nanos::from_millis(10);
 const MOMENT: Nanos = Nanos::from_millis(1);
 /// How long one reading of the guard's reports may wait for more.
 const REPORT_PERIOD: Nanos = Nanos::from_millis(50);
@@ -335,6 +337,28 @@ impl GuardLink {
     }
 }
 
+/// Runs a command that ends by itself: how it ended, and what it printed. Where `gives_up`, asked again and again with the time that has
+/// passed, says so, it is stopped as [`Server::stop`] does, and its end is `None`.
+///
+/// # Errors
+/// As [`Server::start`].
+pub(crate) fn run_to_end(
+    spec: &LaunchSpec,
+    guard: &GuardCommand,
+    clock: &dyn Clock,
+    grace: Nanos,
+    gives_up: impl Fn(Nanos) -> bool,
+) -> Result<(Option<ServerExit>, ServerOutput), LaunchError> {
+    let child = Server::start(spec, guard, clock)?;
+    let begun = clock.now();
+    while child.exited().is_none() && !gives_up(clock.now().saturating_sub(begun)) {
+        clock.sleep(STEP);
+    }
+    let exit = child.exited();
+    child.stop(grace, clock);
+    Ok((exit, child.output()))
+}
+
 /// Waits until all is read that the server wrote. Bounded: a process that nobody could kill may hold the pipe.
 fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
     let begun = clock.now();
@@ -347,7 +371,10 @@ fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
 fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     let program = spec.argv.first().expect("a command has a program");
     if !spec.dir.is_dir() {
-        return Err(LaunchError::NoDirectory(spec.dir.clone()));
+        return Err(LaunchError::Unusable(format!(
+            "the directory '{}' does not exist: start longtail in one that does",
+            spec.dir.display()
+        )));
     }
     let own = spec.env.get(OsStr::new("PATH")).cloned();
     let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();

@@ -17,7 +17,5 @@ pub mod server_cpu;
 pub mod sink_ledger;
 mod sock_diag;
 pub mod sockets;
-pub mod statsd;
 
 pub use control::ControlError;
-pub use statsd::StatsdSocket;

@@ -12,7 +12,7 @@ use launch::puma::Addresses;
 use model::{Ceiling, Diagnostic, GeneratorClaim, LaneCountReason, Nanos, ServerFacts, ServerPlan, StreamPlan};
 
 use crate::far::conductor::FarGenerators;
-use crate::statsd_listener::StatsdListener;
+use crate::statsd::StatsdListener;
 
 /// What a study needs of the world.
 pub struct Context<'a, C> {

@@ -23,7 +23,7 @@ use crate::far::FarGenerators;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
 use crate::observer::{Observer, Phase};
 use crate::overload::overload;
-use crate::statsd_listener::StatsdListener;
+use crate::statsd::StatsdListener;
 
 /// How often the conditions that end a run early are checked.
 const CHECK_EVERY: Nanos = Nanos::from_secs(1);

@@ -15,7 +15,7 @@ use probe::server_cpu;
 
 use crate::far::conductor::FarGenerators;
 use crate::kernel::{self, Tracing};
-use crate::statsd_listener::StatsdListener;
+use crate::statsd::StatsdListener;
 use crate::watch::{self, LiveReadings, watch};
 
 /// Batches of requests that may wait to be joined with what the kernel saw.

@@ -22,7 +22,7 @@ use crate::ledger::{Account, Accounts, Ledger, fresh_stats, replaced, shares_bet
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::observer::Phase;
 use crate::server::ServerUnderTest;
-use crate::statsd_listener::StatsdListener;
+use crate::statsd::StatsdListener;
 use crate::watch::LiveReadings;
 
 /// Load of one connection to learn a service time that nobody gave us.

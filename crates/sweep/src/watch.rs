@@ -13,7 +13,7 @@ use model::watch::{HELD_CONNECTIONS, WatchCurve, WatchTrack};
 use model::{Clock, ControlServer, Nanos, Watch};
 use probe::processes::ProcessSample;
 use probe::puma_stats::{PumaStats, WorkerStats};
-use probe::sampler::{self, Observation, Sampler, SamplingPlan, ThinnedList};
+use probe::sampler::{self, Observation, Sampler, SamplingPlan, ServerSample, ThinnedList};
 use probe::sockets::ServerSockets;
 
 /// How closely a server is looked at beside a run.
@@ -47,16 +47,9 @@ impl LiveReadings {
 pub(crate) struct SampledServer {
     source: &'static str,
     queue: ThinnedList<(Nanos, Option<ServerSockets>), 6000>,
-    samples: ThinnedList<ServerReading, 1200>,
+    samples: ThinnedList<ServerSample, 1200>,
     missing: BTreeSet<String>,
     cpu: Nanos,
-}
-
-#[derive(Clone)]
-struct ServerReading {
-    at: Nanos,
-    sockets: Option<ServerSockets>,
-    processes: Vec<ProcessSample>,
 }
 
 /// What the server's statistics said, and when by both clocks.
@@ -82,15 +75,11 @@ pub(crate) fn sample(sampler: Sampler, clock: &impl Clock, over: &AtomicBool, li
                 live.show("accept_queue", "", queue.map(|queue| u64::from(queue.accept_queue)));
                 seen.queue.push((at, queue));
             }
-            Observation::Server(sample) => {
+            Observation::Server(mut sample) => {
                 live.show("open_connections", "", sample.sockets.map(|sockets| u64::from(sockets.open)));
                 seen.cpu = sample.cpu;
-                seen.missing.extend(sample.missing);
-                seen.samples.push(ServerReading {
-                    at: sample.at,
-                    sockets: sample.sockets,
-                    processes: sample.processes,
-                });
+                seen.missing.extend(std::mem::take(&mut sample.missing));
+                seen.samples.push(*sample);
             }
             _ => {}
         }
@@ -155,7 +144,7 @@ fn name_of(worker: &WorkerStats, single: &str) -> String {
 /// All that was seen, from the instant `from` on.
 pub(crate) fn watch(seen: &SampledServer, polled: Option<&PolledStatistics>, from: Nanos, single: &str) -> Watch {
     let queue: Vec<_> = seen.queue.items().iter().filter(|(at, _)| *at >= from).collect();
-    let samples: Vec<&ServerReading> = seen.samples.items().iter().filter(|sample| sample.at >= from).collect();
+    let samples: Vec<&ServerSample> = seen.samples.items().iter().filter(|sample| sample.at >= from).collect();
     let pids: BTreeSet<u32> = samples.iter().flat_map(|sample| &sample.processes).map(|process| process.pid).collect();
     let at: Vec<Nanos> = samples.iter().map(|sample| sample.at - from).collect();
     let queues = QUEUE_FIGURES.map(|figure| curve("", figure, queue.iter().map(|(_, queue)| queue.as_ref())));
@@ -192,11 +181,11 @@ fn track(source: &str, at: Vec<Nanos>, mut curves: Vec<WatchCurve>) -> WatchTrac
 }
 
 /// The process at each sample.
-fn seen_of<'a>(pid: u32, samples: &'a [&ServerReading]) -> impl Iterator<Item = Option<&'a ProcessSample>> {
+fn seen_of<'a>(pid: u32, samples: &'a [&ServerSample]) -> impl Iterator<Item = Option<&'a ProcessSample>> {
     samples.iter().map(move |sample| sample.processes.iter().find(|process| process.pid == pid))
 }
 
-fn process_curves(pid: u32, samples: &[&ServerReading]) -> Vec<WatchCurve> {
+fn process_curves(pid: u32, samples: &[&ServerSample]) -> Vec<WatchCurve> {
     let was_there = samples.first().is_some_and(|sample| sample.processes.iter().any(|process| process.pid == pid));
     let mut curves = PROCESS_FIGURES.map(|figure| curve(&pid.to_string(), figure, seen_of(pid, samples)));
     for counter in &mut curves[..COUNTERS] {
@@ -210,9 +199,9 @@ fn process_curves(pid: u32, samples: &[&ServerReading]) -> Vec<WatchCurve> {
 }
 
 /// Who holds how many connections is looked at more rarely than the rest.
-fn held_track(pids: &BTreeSet<u32>, samples: &[&ServerReading], from: Nanos) -> WatchTrack {
-    let is_sample = |sample: &&&ServerReading| sample.processes.iter().any(|process| process.connections.is_some());
-    let samples: Vec<&ServerReading> = samples.iter().filter(is_sample).copied().collect();
+fn held_track(pids: &BTreeSet<u32>, samples: &[&ServerSample], from: Nanos) -> WatchTrack {
+    let is_sample = |sample: &&&ServerSample| sample.processes.iter().any(|process| process.connections.is_some());
+    let samples: Vec<&ServerSample> = samples.iter().filter(is_sample).copied().collect();
     let held: Figure<ProcessSample> = (HELD_CONNECTIONS, "connections", |seen| seen.connections.map(u64::from));
     let curves = pids.iter().map(|pid| curve(&pid.to_string(), held, seen_of(*pid, &samples))).collect();
     track("/proc/PID/fd", samples.iter().map(|sample| sample.at - from).collect(), curves)
@@ -273,7 +262,7 @@ mod tests {
             let sockets = Some(ServerSockets { listening: true, open: 6, ..ServerSockets::default() });
             let mut processes = vec![process(11, cpu, held), process(12, 0, None)];
             processes.extend((at == 3250).then(|| process(13, 70, None)));
-            seen.samples.push(ServerReading { at: ms(at), sockets, processes });
+            seen.samples.push(ServerSample { at: ms(at), sockets, processes, ..ServerSample::default() });
         }
         seen
     }

@@ -16,7 +16,8 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
     {
         return of_checkout(root, executable, around);
     }
-    let words = words(text).map_err(|reason| LaunchError::BadCommand { command: text.to_owned(), reason })?;
+    let words =
+        words(text).map_err(|reason| LaunchError::Unusable(format!("--puma '{text}' is no command: {reason}")))?;
     found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
     Ok(words.into_iter().map(OsString::from).collect())
 }

@@ -46,7 +46,7 @@ impl ChosenAddresses {
             Socket::Unix | Socket::Aunix => None,
         };
         if let (Some(port), true, true) = (addresses.port, addresses.port == addresses.control_port, server.is_some()) {
-            return Err(LaunchError::SamePort(port));
+            return Err(LaunchError::Unusable(format!("PUMA_TEST_PORT and PUMA_TEST_CTRL are both {port}: unset one")));
         }
         // Both are held until both are chosen, so that they differ.
         let control = addresses.control_port.map(|port| hold(host4, Some(port), "PUMA_TEST_CTRL")).transpose()?;
@@ -60,18 +60,20 @@ impl ChosenAddresses {
 fn hold(host: IpAddr, port: Option<u16>, setting: &'static str) -> Result<(TcpListener, SocketAddr), LaunchError> {
     let wanted = SocketAddr::new(host, port.unwrap_or(0));
     let bound = TcpListener::bind(wanted).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
-    bound.map_err(|error: io::Error| match (error.kind(), port) {
-        (ErrorKind::AddrInUse, Some(port)) => LaunchError::PortInUse { port, host: host.to_string(), setting },
-        (kind, port) => {
-            let hint = match (kind, port, host) {
-                (ErrorKind::PermissionDenied, Some(port), _) => {
-                    format!("unset {setting}, or set it to a port above 1023, not {port}")
-                }
-                (_, _, IpAddr::V6(_)) => "use -s tcp4".to_owned(),
-                (_, _, IpAddr::V4(_)) => "is the loopback interface up?".to_owned(),
-            };
-            LaunchError::CannotBind { host: wanted.to_string(), reason: error.to_string(), hint }
-        }
+    bound.map_err(|error: io::Error| {
+        let hint = match (error.kind(), port, host) {
+            (ErrorKind::AddrInUse, Some(port), _) => {
+                return LaunchError::Unusable(format!(
+                    "port {port} ({setting}) is in use on {host}: stop what listens there, or set {setting} to another, or unset it"
+                ));
+            }
+            (ErrorKind::PermissionDenied, Some(port), _) => {
+                format!("unset {setting}, or set it to a port above 1023, not {port}")
+            }
+            (_, _, IpAddr::V6(_)) => "use -s tcp4".to_owned(),
+            (_, _, IpAddr::V4(_)) => "is the loopback interface up?".to_owned(),
+        };
+        LaunchError::Unusable(format!("{wanted} cannot be bound on this machine ({error}): {hint}"))
     })
 }
 
@@ -89,7 +91,9 @@ fn loopback6(host: &str) -> Result<IpAddr, LaunchError> {
 }
 
 fn outside(host: &str, setting: &'static str, allowed: &'static str) -> LaunchError {
-    LaunchError::NotLoopback { host: host.to_owned(), setting, allowed }
+    LaunchError::Unusable(format!(
+        "{setting}='{host}' is not loopback: a server under test is bound to {allowed} only; unset {setting}"
+    ))
 }
 
 #[cfg(test)]
@@ -99,10 +103,10 @@ mod tests {
     #[test]
     fn only_loopback_is_bound() {
         for host in ["0.0.0.0", "192.168.1.2", "example.org", "", "::1"] {
-            assert!(matches!(loopback4(host), Err(LaunchError::NotLoopback { .. })), "{host}");
+            assert!(matches!(loopback4(host), Err(LaunchError::Unusable(_))), "{host}");
         }
         for host in ["::", "fe80::1", "::ffff:127.0.0.1", "example.org", "127.0.0.1"] {
-            assert!(matches!(loopback6(host), Err(LaunchError::NotLoopback { .. })), "{host}");
+            assert!(matches!(loopback6(host), Err(LaunchError::Unusable(_))), "{host}");
         }
         assert_eq!(loopback4("127.0.0.2").unwrap(), Ipv4Addr::new(127, 0, 0, 2));
         assert_eq!(loopback4("localhost").unwrap(), Ipv4Addr::LOCALHOST);

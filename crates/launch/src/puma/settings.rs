@@ -9,12 +9,11 @@ use std::path::Path;
 
 use model::{Clock, Nanos, PumaSettings};
 
-use crate::{GuardCommand, LaunchError, LaunchSpec, Server, ServerOutput};
+use crate::server::run_to_end;
+use crate::{GuardCommand, LaunchError, LaunchSpec};
 
 /// Longest wait for it. A config file may load an app.
 const PATIENCE: Nanos = Nanos::from_secs(30);
-/// Between two looks whether it has ended.
-const STEP: Nanos = Nanos::from_millis(10);
 
 /// How the line with the settings begins.
 const MARK: &str = "longtail-settings ";
@@ -51,7 +50,8 @@ pub fn settings(
     options.push(" -r");
     options.push(&script);
     asking.env.insert("RUBYOPT".into(), options);
-    let (output, _) = output_of(&asking, guard, clock, || if is_interrupted() { Nanos::ZERO } else { PATIENCE })?;
+    let gives_up = |waited| waited >= PATIENCE || is_interrupted();
+    let (_, output) = run_to_end(&asking, guard, clock, Nanos::ZERO, gives_up)?;
     Ok(output.lines().find_map(|line| line.strip_prefix(MARK)).map(read))
 }
 
@@ -67,25 +67,8 @@ pub fn printed_version(
     longest: Nanos,
 ) -> Result<Option<String>, LaunchError> {
     let asking = LaunchSpec::command(puma.iter().cloned().chain(["--version".into()]), dir);
-    let (output, has_ended) = output_of(&asking, guard, clock, || longest)?;
-    Ok(has_ended.then(|| output.lines().collect::<Vec<_>>().join("\n")))
-}
-
-/// What a command prints that ends by itself, and whether it did so in time; nothing of it is left.
-fn output_of(
-    spec: &LaunchSpec,
-    guard: &GuardCommand,
-    clock: &dyn Clock,
-    longest: impl Fn() -> Nanos,
-) -> Result<(ServerOutput, bool), LaunchError> {
-    let child = Server::start(spec, guard, clock)?;
-    let begun = clock.now();
-    while child.exited().is_none() && clock.now().saturating_sub(begun) < longest() {
-        clock.sleep(STEP);
-    }
-    let has_ended = child.exited().is_some();
-    child.stop(Nanos::ZERO, clock);
-    Ok((child.output(), has_ended))
+    let (exit, output) = run_to_end(&asking, guard, clock, Nanos::ZERO, |waited| waited >= longest)?;
+    Ok(exit.map(|_| output.lines().collect::<Vec<_>>().join("\n")))
 }
 
 /// `max_fast_inline=10 queue_requests=true …` with Ruby's `inspect` of each value.

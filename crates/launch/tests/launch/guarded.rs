@@ -173,7 +173,7 @@ fn what_cannot_be_started_is_refused_with_the_reason() {
     let missing = refused(&LaunchSpec::command(["no-such-server", "-x"], Path::new("/")), &guard());
     assert!(matches!(&missing, LaunchError::ProgramNotFound { program, .. } if program == "no-such-server"));
     let nowhere = refused(&LaunchSpec::command(["sh"], Path::new("/no/such/place")), &guard());
-    assert!(matches!(nowhere, LaunchError::NoDirectory(_)));
+    assert!(matches!(nowhere, LaunchError::Unusable(_)));
 
     let folder = folder();
     let script = folder.path().join("server");

@@ -16,7 +16,7 @@ use engine::{Resolver, RunProgress};
 use export::otlp::RunOrigin;
 use export::{LiveMetrics, LiveRun, MetricFamily, live};
 use model::{Clock, LoadStudy, Nanos, SweepStudy};
-use sweep::{LiveReadings, Phase, StatsdListener, StatsdSocket};
+use sweep::{LiveReadings, Phase, StatsdListener};
 
 use crate::args::OutletArgs;
 use crate::clock::SystemClock;
@@ -66,7 +66,7 @@ impl StatsdInput {
     /// Where the address is taken.
     pub(crate) fn open(address: Option<SocketAddr>, starts_a_server: bool) -> Result<StatsdInput, Mistake> {
         let Some(address) = address else { return Ok(StatsdInput { listener: None, settings: BTreeMap::new() }) };
-        let socket = StatsdSocket::bind(address).map_err(|error| taken("--statsd-listen", address, &error))?;
+        let socket = StatsdListener::bind(address).map_err(|error| taken("--statsd-listen", address, &error))?;
         let address = socket.address();
         let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
         let mut settings = BTreeMap::new();
@@ -80,7 +80,7 @@ impl StatsdInput {
             }
         };
         ui::note(&format!("listening to statsd at {address}{note}"));
-        Ok(StatsdInput { listener: Some(Mutex::new(StatsdListener::at(socket))), settings })
+        Ok(StatsdInput { listener: Some(Mutex::new(socket)), settings })
     }
 }
 
