@@ -5,7 +5,7 @@
 //!
 //! A panic, of whatever thread, is a fault of longtail itself: a line that says so, and an exit code of its own. Otherwise the other
 //! threads would go on, and the report would be made of what is left of the run, or waited for without end. A terminal that is drawn
-//! on is given back before (ratatui puts its own hook before this one).
+//! on is given back before (the screen of `watch` puts its own hook before this one).
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};

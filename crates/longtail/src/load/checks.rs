@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::str::FromStr;
 
 use engine::RequestRecord;
+use minicbor::Decoder;
+use minicbor::data::Type;
 use sha2::{Digest as _, Sha256};
 
 /// Different bodies, or counters, that are kept apart; more are only counted.
@@ -179,21 +181,30 @@ impl Checker {
     }
 }
 
-/// The counter of a load sink's body.
+/// The counter of a load sink's body, `{"reply": {"arg": counter}}`: four bytes, as such or one by one, or a number.
 fn counter_of(body: &[u8]) -> Option<u32> {
-    let value: ciborium::Value = ciborium::from_reader(body).ok()?;
-    let entry = |value: &ciborium::Value, key: &str| {
-        value.as_map()?.iter().find(|(name, _)| name.as_text() == Some(key)).map(|(_, value)| value.clone())
-    };
-    match entry(&entry(&value, "reply")?, "arg")? {
-        ciborium::Value::Bytes(bytes) => Some(u32::from_le_bytes(bytes.try_into().ok()?)),
-        ciborium::Value::Array(bytes) => {
-            let bytes: Option<Vec<u8>> = bytes.iter().map(|b| b.as_integer()?.try_into().ok()).collect();
-            Some(u32::from_le_bytes(bytes?.try_into().ok()?))
+    let reply = cbor_entry(Decoder::new(body), "reply")?;
+    let mut counter = cbor_entry(reply, "arg")?;
+    match counter.datatype().ok()? {
+        Type::Bytes => Some(u32::from_le_bytes(counter.bytes().ok()?.try_into().ok()?)),
+        Type::Array | Type::ArrayIndef => {
+            let bytes: Vec<u8> = counter.array_iter().ok()?.collect::<Result<_, _>>().ok()?;
+            Some(u32::from_le_bytes(bytes.try_into().ok()?))
         }
-        ciborium::Value::Integer(counter) => counter.try_into().ok(),
-        _ => None,
+        _ => counter.u32().ok(),
     }
+}
+
+/// What a CBOR map has by that name.
+fn cbor_entry<'b>(mut map: Decoder<'b>, name: &str) -> Option<Decoder<'b>> {
+    let entries = map.map().ok()?;
+    for _ in 0..entries.unwrap_or(u64::MAX) {
+        if map.str().ok()? == name {
+            return Some(map);
+        }
+        map.skip().ok()?;
+    }
+    None
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! The terminal while a watch is drawn: the answer, and with `d` all figures. It is given back as it was: at the end, at an error,
 //! and when we panic.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write};
+use std::panic;
 use std::time::Duration;
 
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use ratatui::layout::{Constraint, Layout};
-use ratatui::style::{Modifier, Style};
-use ratatui::text::Line;
-use ratatui::widgets::Paragraph;
-use ratatui::{DefaultTerminal, Frame};
+use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::style::{Attribute, Print, SetAttribute};
+use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
+use crossterm::{cursor, execute, queue};
 
 use super::answer::AnswerLine;
 use crate::mistake::Mistake;
@@ -21,7 +20,6 @@ pub(crate) fn is_a_terminal() -> bool {
 
 /// The terminal in raw mode, on its other screen; dropped it is as it was before.
 pub(crate) struct WatchScreen {
-    terminal: DefaultTerminal,
     /// Whether all figures are wanted.
     pub(crate) is_full: bool,
     /// Whether what is drawn is not what is known.
@@ -36,12 +34,16 @@ impl WatchScreen {
     /// # Errors
     /// Where it is none that can be drawn on.
     pub(crate) fn take(is_full: bool) -> Result<WatchScreen, Mistake> {
-        let terminal = ratatui::try_init().map_err(|why| {
-            // What of it was done already.
-            let _ = ratatui::try_restore();
-            unusable(&why)
-        })?;
-        Ok(WatchScreen { terminal, is_full, is_stale: true, scroll: 0 })
+        let say = panic::take_hook();
+        panic::set_hook(Box::new(move |panicked| {
+            give_back();
+            say(panicked);
+        }));
+        let screen = WatchScreen { is_full, is_stale: true, scroll: 0 };
+        terminal::enable_raw_mode().map_err(|why| unusable(&why))?;
+        execute!(io::stdout(), terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide)
+            .map_err(|why| unusable(&why))?;
+        Ok(screen)
     }
 
     /// Draws these lines.
@@ -52,9 +54,9 @@ impl WatchScreen {
         self.is_stale = false;
         self.scroll = self.scroll.min(lines.len().saturating_sub(1) as u16);
         let keys = if self.is_full { "d the answer   arrows scroll" } else { "d all figures" };
-        let (scroll, foot) = (self.scroll, format!("  q quits   {keys}"));
-        self.terminal.draw(|frame| draw(frame, lines, scroll, &foot)).map_err(|why| unusable(&why))?;
-        Ok(())
+        let shown = lines.get(usize::from(self.scroll)..).unwrap_or_default();
+        let (columns, rows) = terminal::size().map_err(|why| unusable(&why))?;
+        draw(&mut io::stdout().lock(), columns, rows, shown, &format!("  q quits   {keys}")).map_err(|why| unusable(&why))
     }
 
     /// Whether a key that ends it has been pressed, at once; other keys do what they do.
@@ -86,18 +88,31 @@ impl WatchScreen {
 
 impl Drop for WatchScreen {
     fn drop(&mut self) {
-        ratatui::restore();
+        give_back();
     }
 }
 
-fn draw(frame: &mut Frame<'_>, lines: &[AnswerLine], scroll: u16, foot: &str) {
-    let [upper, lower] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
-    let styled = |line: &AnswerLine| {
-        let bold = Style::new().add_modifier(Modifier::BOLD);
-        Line::styled(line.text.clone(), if line.is_bold { bold } else { Style::new() })
-    };
-    frame.render_widget(Paragraph::new(lines.iter().map(styled).collect::<Vec<_>>()).scroll((scroll, 0)), upper);
-    frame.render_widget(Paragraph::new(foot), lower);
+/// The terminal as it was, as far as it still can be.
+fn give_back() {
+    let _ = execute!(io::stdout(), cursor::Show, terminal::EnableLineWrap, terminal::LeaveAlternateScreen);
+    let _ = terminal::disable_raw_mode();
+}
+
+/// As many of the lines as there is room for, and the foot in the last row.
+fn draw(out: &mut impl Write, columns: u16, rows: u16, lines: &[AnswerLine], foot: &str) -> io::Result<()> {
+    queue!(out, BeginSynchronizedUpdate)?;
+    let foot = AnswerLine::plain(foot);
+    let last = rows.saturating_sub(1);
+    for row in 0..rows {
+        queue!(out, cursor::MoveTo(0, row), Clear(ClearType::CurrentLine))?;
+        let line = if row == last { Some(&foot) } else { lines.get(usize::from(row)) };
+        let Some(AnswerLine { text, is_bold }) = line else { continue };
+        let text: String = text.chars().filter(|c| !c.is_control()).take(columns.into()).collect();
+        let attribute = if *is_bold { Attribute::Bold } else { Attribute::Reset };
+        queue!(out, SetAttribute(attribute), Print(text), SetAttribute(Attribute::Reset))?;
+    }
+    queue!(out, EndSynchronizedUpdate)?;
+    out.flush()
 }
 
 fn unusable(why: &io::Error) -> Mistake {
@@ -107,17 +122,18 @@ fn unusable(why: &io::Error) -> Mistake {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
 
     #[test]
     fn no_size_of_a_terminal_is_too_small() {
-        let lines: Vec<_> = (0..40).map(|n| AnswerLine::plain(format!("line {n}"))).collect();
-        for (width, height) in [(1, 1), (5, 3), (22, 2), (300, 100)] {
-            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-            terminal.draw(|frame| draw(frame, &lines, 7, "foot")).unwrap();
-            let first: String = (0..width).map(|x| terminal.backend().buffer()[(x, 0)].symbol()).collect();
-            assert!(height == 1 || "line 7".starts_with(first.trim_end()) || first.starts_with("line 7"), "{first}");
+        let lines: Vec<_> = (0..40).map(|n| AnswerLine::plain(format!("line {n}\x1b[2J"))).collect();
+        for (columns, rows) in [(0, 0), (1, 1), (5, 3), (22, 2), (300, 100)] {
+            let mut drawn = Vec::new();
+            draw(&mut drawn, columns, rows, &lines, "foot").unwrap();
+            let drawn = String::from_utf8(drawn).unwrap();
+            assert_eq!(drawn.matches("\x1b[2K").count(), usize::from(rows), "each row is cleared");
+            assert_eq!(drawn.contains("line 1"), columns > 5 && rows > 2, "{drawn:?}");
+            assert_eq!(drawn.contains("foot"), columns > 3 && rows > 0, "{drawn:?}");
+            assert!(!drawn.contains("\x1b[2J"), "a process may call itself what it likes");
         }
     }
 }
