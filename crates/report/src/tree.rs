@@ -175,13 +175,13 @@ impl TableRow {
 
     /// The same with something said beside it.
     #[must_use]
-    pub(crate) fn noted(self, note: impl Into<String>) -> TableRow {
+    pub fn noted(self, note: impl Into<String>) -> TableRow {
         TableRow { note: note.into(), ..self }
     }
 
     /// The same with a bar of that part of the longest one.
     #[must_use]
-    pub(crate) fn barred(self, part: f64) -> TableRow {
+    pub fn barred(self, part: f64) -> TableRow {
         TableRow { bar: Some(part), ..self }
     }
 }
@@ -227,7 +227,7 @@ impl DataTable {
     }
 
     /// Under these columns, of which the first says what a row is of.
-    pub(crate) fn of_columns(
+    pub fn of_columns(
         columns: impl IntoIterator<Item = TableColumn>,
         rows: impl IntoIterator<Item = TableRow>,
     ) -> DataTable {
@@ -265,6 +265,11 @@ impl ListItem {
         ListItem { lines: vec![line.into()], ..ListItem::default() }
     }
 
+    /// Lines beside what they are of.
+    pub fn labelled(label: impl Into<String>, lines: impl IntoIterator<Item = String>) -> ListItem {
+        ListItem { label: label.into(), lines: lines.into_iter().collect(), ..ListItem::default() }
+    }
+
     /// The same with what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> ListItem {
@@ -293,7 +298,7 @@ impl ReportSection {
 
     /// The same with a paragraph for each of these; an empty one is left out.
     #[must_use]
-    pub(crate) fn paragraphs(mut self, texts: impl IntoIterator<Item = impl Into<String>>) -> ReportSection {
+    pub fn paragraphs(mut self, texts: impl IntoIterator<Item = impl Into<String>>) -> ReportSection {
         let texts = texts.into_iter().map(Into::into).filter(|text: &String| !text.is_empty());
         self.blocks.extend(texts.map(SectionBlock::Paragraph));
         self

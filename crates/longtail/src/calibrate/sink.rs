@@ -1,5 +1,6 @@
 //! The one load sink that all generators are pointed at, and its own account of what it got.
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::path::Path;
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Clock, Nanos, Socket};
+use probe::processes::ProcessFollower;
 use probe::sink_ledger;
 use sink::SinkLedger;
 
@@ -22,6 +24,7 @@ pub(crate) struct SinkUnderLoad {
     server: Server,
     address: SocketAddr,
     clock: SystemClock,
+    used: RefCell<ProcessFollower>,
     /// Where it is.
     pub(crate) url: String,
 }
@@ -33,7 +36,7 @@ pub(crate) struct SinkReading {
     pub(crate) at: Nanos,
     /// Requests that it has received.
     pub(crate) requests: u64,
-    /// CPU time that it has used.
+    /// CPU time that it has used since it was first read.
     pub(crate) cpu: Option<Nanos>,
 }
 
@@ -52,7 +55,8 @@ impl SinkUnderLoad {
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
         let spec = LaunchSpec::command(words.map(OsString::from), dir);
         let server = sweep::start_sink(&spec, guard, &clock, || sink_ledger::requests(address).is_ok())?;
-        Ok(SinkUnderLoad { server, address, clock, url: format!("http://{address}/") })
+        let used = RefCell::new(ProcessFollower::of(server.pid()));
+        Ok(SinkUnderLoad { server, address, clock, used, url: format!("http://{address}/") })
     }
 
     /// What it has counted so far.
@@ -65,7 +69,11 @@ impl SinkUnderLoad {
         let before = self.clock.now();
         let requests = self.ledger()?.requests;
         let after = self.clock.now();
-        Some(SinkReading { at: before + Nanos((after - before).0 / 2), requests, cpu: self.cpu() })
+        Some(SinkReading {
+            at: before + Nanos((after - before).0 / 2),
+            requests,
+            cpu: self.used.borrow_mut().sample().map(|used| Nanos(used.cpu)),
+        })
     }
 
     /// Its account when nobody is connected any more; `None` where somebody stays.
@@ -81,12 +89,6 @@ impl SinkUnderLoad {
             }
             self.clock.sleep(STEP);
         }
-    }
-
-    /// CPU time of its one thread: the first field of `schedstat`, in nanoseconds (Linux, sched-stats).
-    fn cpu(&self) -> Option<Nanos> {
-        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.server.pid())).ok()?;
-        text.split_ascii_whitespace().next()?.parse().ok().map(Nanos)
     }
 
     /// Ends it.

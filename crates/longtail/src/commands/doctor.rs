@@ -4,13 +4,15 @@
 //! What is asked of the machine, and what the answers mean, is in `probe::doctor`; here it becomes text.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use clap::ValueEnum as _;
-use launch::{GuardCommand, LaunchError, Surroundings, puma};
+use launch::{GuardCommand, LaunchError, Surroundings, find_program, puma};
 use model::Nanos;
-use probe::doctor::{FoundPuma, MachineCheck, MachineFitness, MachineGrade, Programs, examine};
+use probe::doctor::{FoundPuma, MachineCheck, MachineFitness, MachineGrade, PumaInstallation, examine};
 use report::number::count_of;
+use report::tree::{ListItem, ReportSection};
+use report::{Width, text};
 use serde_json::json;
 
 use crate::args::{DoctorArgs, Examination};
@@ -25,9 +27,7 @@ use crate::{GUARD, selftest, signals, this_program, ui};
 /// How long Puma may take to print its version.
 const LONGEST_VERSION: Nanos = Nanos::from_millis(1500);
 /// No line is longer than this.
-const WIDTH: usize = 100;
-/// Columns before what was seen: the mark, and the name.
-const INDENT: usize = 25;
+const COLUMNS: usize = 100;
 
 /// Examines what was asked for, and prints what was found.
 ///
@@ -54,42 +54,36 @@ fn examine_machine(args: &DoctorArgs) -> Result<Exit, Mistake> {
         Ok(FoundPuma { command: argv.join(OsStr::new(" ")).to_string_lossy().into_owned(), printed })
     };
     let puma = puma::discover(&around).and_then(version).map_err(|error| error.to_string());
-    let generators = Generator::value_variants().iter().filter(|generator| **generator != Generator::Longtail);
-    let programs =
-        Programs { path: around.path, puma, generators: generators.map(|generator| generator.name()).collect() };
-    let checks = examine(&programs, &clock);
+    let has_ruby = find_program(OsStr::new("ruby"), Path::new(""), &around.path).is_some();
+    let checks = examine(PumaInstallation { puma, has_ruby }, &clock);
     let fitness = MachineFitness::of(&checks);
     if args.output.is_json() {
         ui::print_json(&json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks }));
     } else {
-        ui::print(&text(&checks, &fitness, args.full));
+        ui::print(&machine_text(&checks, &fitness, args.full));
     }
     Ok(if fitness.fit { Exit::Fine } else { Exit::Missed })
 }
 
 /// The verdict, what is not fine, and how much is; with `is_full` what is fine as well.
-fn text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool) -> String {
+fn machine_text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool) -> String {
     let is_shown = |check: &&MachineCheck| is_full || check.grade != MachineGrade::Fine;
     let shown: Vec<&MachineCheck> = checks.iter().filter(is_shown).collect();
-    let mut text = format!("This machine is {}.\n\n", verdict(fitness));
-    for group in shown.chunk_by(|a, b| a.group == b.group) {
-        text.push_str(group[0].group);
-        text.push('\n');
-        for check in group {
-            push(&mut text, &format!("{} {:<22}", mark(check.grade), check.name), &check.seen);
-            if let Some(hint) = &check.hint {
-                push(&mut text, "", &format!("spoils {}", check.spoils));
-                push(&mut text, "", &format!("→ {hint}"));
-            }
-        }
-        text.push('\n');
+    let item = |check: &&MachineCheck| {
+        let spoils = check.hint.as_ref().map(|_| format!("spoils {}", check.spoils));
+        let label = format!("{} {:<16}", mark(check.grade), check.name);
+        let item = ListItem::labelled(label, std::iter::once(check.seen.clone()).chain(spoils));
+        check.hint.iter().fold(item, ListItem::hint)
+    };
+    let mut sections = vec![ReportSection::new(format!("This machine is {}.", verdict(fitness)))];
+    let groups = shown.chunk_by(|a, b| a.group == b.group);
+    sections.extend(groups.map(|group| ReportSection::new(group[0].group).list(group.iter().map(item))));
+    let passed = (checks.len() - shown.len()) as u64;
+    if passed > 0 {
+        let how = "passed: longtail doctor --full lists what they saw.";
+        sections.push(ReportSection::new(format!("{} {how}", count_of(passed, "check"))));
     }
-    let fine = checks.len() - shown.len();
-    if fine > 0 {
-        text += &count_of(fine as u64, "check");
-        text += " passed: longtail doctor --full lists what they saw.\n";
-    }
-    text
+    text::sections(&sections, Width::of(COLUMNS))
 }
 
 /// `fit`, `fit with warnings: 3`, `not fit: busy; warnings: 2`, and how much is unknown.
@@ -111,28 +105,6 @@ fn mark(grade: MachineGrade) -> char {
         MachineGrade::Bad => '✗',
         MachineGrade::Unknown => '?',
     }
-}
-
-/// A line, continued below itself where it is too long; a word that is longer than a line stays whole.
-fn push(text: &mut String, start: &str, words: &str) {
-    let mut line = format!("{start:<INDENT$}");
-    let mut filled = line.chars().count();
-    for (nth, word) in words.split(' ').enumerate() {
-        let length = word.chars().count();
-        if nth > 0 && filled + 1 + length > WIDTH {
-            text.push_str(line.trim_end());
-            text.push('\n');
-            line = format!("{:<INDENT$}  ", "");
-            filled = INDENT + 2;
-        } else if nth > 0 {
-            line.push(' ');
-            filled += 1;
-        }
-        line.push_str(word);
-        filled += length;
-    }
-    text.push_str(line.trim_end());
-    text.push('\n');
 }
 
 /// Runs every generator that is there against one sink, in rounds, and prints what they reach.
@@ -229,42 +201,37 @@ fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
-
-    fn check(name: &'static str, grade: MachineGrade, seen: &str, hint: Option<&str>) -> MachineCheck {
-        MachineCheck {
-            group: "network",
-            name,
-            seen: seen.to_owned(),
-            figures: BTreeMap::new(),
-            grade,
-            spoils: "the tail",
-            hint: hint.map(str::to_owned),
-        }
-    }
 
     #[test]
     fn what_is_not_fine_has_its_hint_below() {
+        let check = |name, grade, seen: &str, hint: Option<&str>| MachineCheck {
+            group: "network",
+            name,
+            seen: seen.to_owned(),
+            grade,
+            spoils: "the tail",
+            hint: hint.map(str::to_owned),
+        };
         let checks = [
             check("TIME_WAIT", MachineGrade::Fine, "3 connections", None),
             check("somaxconn", MachineGrade::Warn, "128", Some("sudo sysctl -w net.core.somaxconn=4096")),
-            check("tcp_syncookies", MachineGrade::Unknown, "/proc/x does not tell", None),
+            check("tcp_syncookies", MachineGrade::Unknown, "cannot be read here", None),
         ];
         let expected = "\
 This machine is fit with warnings: 1; unknown: 1.
 
 network
-! somaxconn              128
-                         spoils the tail
-                         → sudo sysctl -w net.core.somaxconn=4096
-? tcp_syncookies         /proc/x does not tell
+  ! somaxconn         128
+                      spoils the tail
+    → sudo sysctl -w net.core.somaxconn=4096
+  ? tcp_syncookies    cannot be read here
 
 1 check passed: longtail doctor --full lists what they saw.
 ";
         let fitness = MachineFitness::of(&checks);
-        assert_eq!(text(&checks, &fitness, false), expected);
-        let full = text(&checks, &fitness, true);
-        assert!(full.contains("\n✓ TIME_WAIT              3 connections\n") && !full.contains("passed"), "{full}");
+        assert_eq!(machine_text(&checks, &fitness, false), expected);
+        let full = machine_text(&checks, &fitness, true);
+        assert!(full.contains("\n  ✓ TIME_WAIT         3 connections\n") && !full.contains("passed"), "{full}");
     }
 
     #[test]
@@ -275,13 +242,5 @@ network
         assert_eq!([of(&[], 0, 0), of(&[], 2, 0), of(&[], 0, 1)], ["fit", "fit with warnings: 2", "fit; unknown: 1"]);
         assert_eq!(of(&["busy", "cpu quota"], 0, 0), "not fit: busy, cpu quota");
         assert_eq!(of(&["busy"], 1, 1), "not fit: busy; warnings: 1; unknown: 1");
-    }
-
-    #[test]
-    fn long_lines_go_on_below() {
-        let mut text = String::new();
-        push(&mut text, "x", &"word ".repeat(40));
-        assert!(text.lines().count() == 3 && text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert_eq!(text.split_whitespace().count(), 41);
     }
 }

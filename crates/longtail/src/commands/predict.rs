@@ -39,10 +39,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     if args.output.is_json() {
         ui::print_json(&prediction);
     } else {
-        ui::print(&predict::text::table(&prediction, ui::terminal_width()));
-        if args.plot {
-            ui::print(&predict::text::plot(&predict::plot_steps(&server)?));
-        }
+        let plot = args.plot.then(|| predict::plot_steps(&server)).transpose()?;
+        ui::print(&predict::text::whole(&prediction, plot.as_deref(), ui::terminal_width()));
     }
     Ok(Exit::Fine)
 }

@@ -24,13 +24,13 @@ fn the_text_is_grouped_marked_and_narrow() {
         assert_eq!(text.lines().filter(|line| *line == heading).count(), 1, "{heading}: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    let with = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
-    assert_eq!(with("! ") + with("✗ "), text.matches("  → ").count(), "each doubt has its hint: {text}");
+    let with = |mark: &str| text.lines().filter(|line| line.trim_start().starts_with(mark)).count();
+    assert_eq!(with("! ") + with("✗ "), text.matches("    → ").count(), "each doubt has its hint: {text}");
     let verdict = text.lines().next().unwrap();
     assert_eq!(verdict.starts_with("This machine is not fit: "), with("✗ ") > 0, "{verdict}");
     assert!(verdict.starts_with("This machine is "), "{verdict}");
     let brief = examined(&lab, "doctor").stdout;
-    assert!(brief.lines().count() <= 30 && !brief.contains("\n✓ "), "{brief}");
+    assert!(brief.lines().count() <= 30 && !brief.contains("✓ "), "{brief}");
     assert!(brief.contains(" passed: longtail doctor --full lists what they saw.\n"), "{brief}");
     assert!(lab.studies().is_empty() && lab.living().is_empty());
 }
@@ -43,7 +43,7 @@ fn the_json_has_every_check_with_its_grade() {
     let checks = file["checks"].as_array().unwrap();
     let names: BTreeSet<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), checks.len());
-    for name in ["processors", "stolen time", "late waits", "file descriptors", "BPF", "other generators"] {
+    for name in ["processors", "stolen time", "late waits", "file descriptors", "BPF", "Puma"] {
         assert!(names.contains(name), "{name}: {names:?}");
     }
     let graded = |grade: &str| checks.iter().filter(|check| check["grade"] == grade).count();

@@ -34,10 +34,7 @@ pub(super) fn busy(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let share = 1.0 - (ticks.idle + ticks.steal) as f64 / ticks.all as f64;
     let by = if busiest.is_empty() { String::new() } else { format!(", most by {}", busiest.join(", ")) };
     let seen = format!("{:.0} % of all processors in 1 s{by}", share * 100.0);
-    Some(
-        MachineAnswer::graded(share, 0.05, 0.30, seen, "end what runs, or wait for it: top -d 1")
-            .with("busy_share", share),
-    )
+    Some(MachineAnswer::graded(share, 0.05, 0.30, seen, "end what runs, or wait for it: top -d 1"))
 }
 
 pub(super) fn steal(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
@@ -45,7 +42,7 @@ pub(super) fn steal(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let share = ticks.steal as f64 / ticks.all as f64;
     let seen = format!("{:.1} % in 1 s", share * 100.0);
     let hint = "another host or another hour; in a cloud, an instance with processors of its own";
-    Some(MachineAnswer::graded(share, 0.01, 0.05, seen, hint).with("steal_share", share))
+    Some(MachineAnswer::graded(share, 0.01, 0.05, seen, hint))
 }
 
 pub(super) fn memory(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
@@ -56,7 +53,7 @@ pub(super) fn memory(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     // In MiB that are lacking: 512 are comfortable for a small server, below 128 it is about to be killed.
     let lacking = -((available >> 10) as f64);
     let hint = "end what holds it: ps -e --sort=-rss -o rss,pid,comm | head";
-    Some(MachineAnswer::graded(lacking, -512.0, -128.0, seen, hint).with("available_bytes", (available << 10) as f64))
+    Some(MachineAnswer::graded(lacking, -512.0, -128.0, seen, hint))
 }
 
 /// The names of the three programs that ran the most, those that ran a twentieth of the sample at least.
@@ -77,24 +74,26 @@ fn busiest(before: &[ProcessStat], after: &[ProcessStat]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::MachineGrade::{Bad, Fine, Warn};
-    use super::super::tests::{ask, ask_of};
+    use super::super::tests::{asked, asked_with};
     use super::*;
 
     #[test]
     fn busy_is_neither_idle_nor_stolen() {
         let ticks = CpuTicks { all: 200, idle: 130, steal: 10 };
         let busiest = vec!["rustc".to_owned()];
-        let of = |name| ask_of(name, &[], |all| all.activity = Some(Activity { ticks, busiest: busiest.clone() }));
-        assert_eq!((of("busy").grade, of("busy").figures["busy_share"]), (Bad, 1.0 - 140.0 / 200.0));
-        assert_eq!(of("busy").seen, "30 % of all processors in 1 s, most by rustc");
-        assert_eq!((of("stolen time").grade, of("stolen time").figures["steal_share"]), (Warn, 0.05));
+        let of = |name| asked_with(name, &[], |all| all.activity = Some(Activity { ticks, busiest: busiest.clone() }));
+        assert_eq!(
+            (of("busy").grade, of("busy").seen),
+            (Bad, "30 % of all processors in 1 s, most by rustc".to_owned())
+        );
+        assert_eq!((of("stolen time").grade, of("stolen time").seen), (Warn, "5.0 % in 1 s".to_owned()));
     }
 
     #[test]
     fn little_memory_is_a_doubt_and_hardly_any_is_bad() {
         for (kib, grade) in [(4 << 20, Fine), (400 << 10, Warn), (100 << 10, Bad)] {
             let text = format!("MemTotal: 8388608 kB\nMemAvailable: {kib} kB\n");
-            assert_eq!(ask("memory", &[("/proc/meminfo", &text)]).grade, grade);
+            assert_eq!(asked("memory", &[("/proc/meminfo", &text)]).grade, grade);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What limits connections: descriptors, ports, and the queue of a listener; and whether tracepoints may be attached.
+//! What limits connections: descriptors, ports, and the queue of a listener.
 //!
 //! Kernel facts are those of Linux `net/ipv4/{inet_connection_sock,tcp_ipv4}.c` and `Documentation/networking/ip-sysctl.rst`.
 
@@ -22,9 +22,8 @@ pub(super) fn descriptors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswe
     let raised = if limit(soft)? < limit(hard)? { ", longtail raises its own" } else { "" };
     // Lacking is the negative of having.
     let seen = format!("{soft} soft, {hard} hard{raised}");
-    let answer =
-        MachineAnswer::graded(-(room as f64), -4000.0, -200.0, seen, "sudo prlimit --pid $$ --nofile=65536:65536");
-    Some(answer.with("soft", limit(soft)? as f64).with("hard", limit(hard)? as f64))
+    let hint = "sudo prlimit --pid $$ --nofile=65536:65536";
+    Some(MachineAnswer::graded(-(room as f64), -4000.0, -200.0, seen, hint))
 }
 
 /// How many connects a second the ports allow, and how many of them are held by connections that were closed (`TIME_WAIT`).
@@ -47,45 +46,28 @@ pub(super) fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let held_share = held.map_or(0.0, |held| held as f64 / ports.max(1) as f64);
     // Where ports are reused after a second, full is not empty-handed.
     let (many, too_many) = if reuse == 0 { (0.25, 0.90) } else { (0.50, f64::INFINITY) };
-    let answer = if held_share > many {
-        MachineAnswer::graded(held_share, many, too_many, seen, "sleep 60")
+    if held_share > many {
+        return Some(MachineAnswer::graded(held_share, many, too_many, seen, "sleep 60"));
+    }
+    let hint = if reuse == 0 {
+        "sudo sysctl -w net.ipv4.tcp_tw_reuse=2"
     } else {
-        let hint = if reuse == 0 {
-            "sudo sysctl -w net.ipv4.tcp_tw_reuse=2"
-        } else {
-            "sudo sysctl -w net.ipv4.ip_local_port_range='10240 65535'"
-        };
-        MachineAnswer::graded(-(loopback as f64), -10_000.0, -100.0, seen, hint)
+        "sudo sysctl -w net.ipv4.ip_local_port_range='10240 65535'"
     };
-    Some(
-        answer
-            .with("ports", ports as f64)
-            .with("loopback_per_s", loopback as f64)
-            .with("elsewhere_per_s", elsewhere as f64),
-    )
+    Some(MachineAnswer::graded(-(loopback as f64), -10_000.0, -100.0, seen, hint))
 }
 
 pub(super) fn accept_queue(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let limit = evidence.number("/proc/sys/net/core/somaxconn")?;
     let seen = format!("somaxconn {limit}: a listener of Puma holds {} connections", limit.min(BACKLOG) + 1);
     let hint = "sudo sysctl -w net.core.somaxconn=4096";
-    Some(MachineAnswer::graded(-(limit as f64), -(BACKLOG as f64), -16.0, seen, hint).with("connections", limit as f64))
-}
-
-/// Tried out, since a kernel that is locked down may refuse what is permitted.
-#[expect(clippy::unnecessary_wraps, reason = "a question may have no answer; this one always has")]
-pub(super) fn tracepoints(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
-    let hint = "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", or run it as root; the kernel must be 6.3 or later";
-    Some(match &evidence.tracepoints {
-        Ok(()) => MachineAnswer::fine("works (sweep --inspect kernel)"),
-        Err(missing) => MachineAnswer::warn(missing.clone(), hint),
-    })
+    Some(MachineAnswer::graded(-(limit as f64), -(BACKLOG as f64), -16.0, seen, hint))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::MachineGrade::{Bad, Fine, Unknown, Warn};
-    use super::super::tests::{ask, ask_of};
+    use super::super::tests::asked;
 
     #[test]
     fn descriptors_are_judged_by_the_limit_that_can_be_reached() {
@@ -97,7 +79,7 @@ mod tests {
         ];
         for (soft, hard, grade, seen) in cases {
             let text = format!("Limit  Soft Limit  Hard Limit  Units\nMax open files   {soft}   {hard}   files\n");
-            let check = ask("file descriptors", &[("/proc/self/limits", &text)]);
+            let check = asked("file descriptors", &[("/proc/self/limits", &text)]);
             assert_eq!((check.grade, check.seen.as_str()), (grade, seen));
         }
     }
@@ -109,7 +91,7 @@ mod tests {
             (all, "2\n", 0, Fine, "28232 connects/s to a server here, 470/s elsewhere", ""),
             (all, "0\n", 0, Warn, "470 connects/s to a server here, 470/s elsewhere", "tcp_tw_reuse=2"),
             ("40000\t40099\n", "0\n", 0, Bad, "1 connects/s", "tcp_tw_reuse=2"),
-            ("60999\t32768\n", "2\n", 0, Unknown, "does not tell", ""),
+            ("60999\t32768\n", "2\n", 0, Unknown, "cannot be read here", ""),
             (all, "0\n", 8000, Warn, "8000 of them in TIME_WAIT", "sleep 60"),
             (all, "0\n", 27_000, Bad, "27000 of them", "sleep 60"),
             (all, "2\n", 8000, Fine, "8000 of them", ""),
@@ -122,7 +104,7 @@ mod tests {
                 ("/proc/sys/net/ipv4/tcp_tw_reuse", reuse),
                 ("/proc/net/sockstat", sockets.as_str()),
             ];
-            let check = ask("ephemeral ports", &files);
+            let check = asked("ephemeral ports", &files);
             assert!(check.grade == grade && check.seen.contains(seen), "{check:?}");
             assert!(check.hint.unwrap_or_default().contains(hint));
         }
@@ -130,15 +112,8 @@ mod tests {
 
     #[test]
     fn a_listener_holds_one_more_than_its_queue() {
-        let of = |limit| ask("accept queue", &[("/proc/sys/net/core/somaxconn", limit)]);
+        let of = |limit| asked("accept queue", &[("/proc/sys/net/core/somaxconn", limit)]);
         assert_eq!(of("128\n").seen, "somaxconn 128: a listener of Puma holds 129 connections");
         assert_eq!((of("128").grade, of("4096").grade), (Warn, Fine));
-    }
-
-    #[test]
-    fn what_the_kernel_refuses_says_why() {
-        let check =
-            ask_of("BPF", &[], |all| all.tracepoints = Err("the tracepoint x: Operation not permitted".to_owned()));
-        assert_eq!((check.grade, check.seen.as_str()), (Warn, "the tracepoint x: Operation not permitted"));
     }
 }

@@ -10,9 +10,6 @@ mod processors;
 mod programs;
 mod timers;
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-
 use model::{Clock, Nanos};
 use serde::Serialize;
 
@@ -42,8 +39,6 @@ pub struct MachineCheck {
     pub name: &'static str,
     /// What was seen.
     pub seen: String,
-    /// The figures in it, each with its unit last in its name.
-    pub figures: BTreeMap<&'static str, f64>,
     /// How it is to be taken.
     pub grade: MachineGrade,
     /// Which numbers it would spoil.
@@ -75,15 +70,13 @@ impl MachineFitness {
     }
 }
 
-/// What a sweep would start here, and where programs are looked for.
+/// The Puma that a sweep would start here.
 #[derive(Clone, Debug)]
-pub struct Programs {
-    /// `PATH`.
-    pub path: OsString,
-    /// The Puma that would be started, or why there is none.
+pub struct PumaInstallation {
+    /// What was found, or why there is none.
     pub puma: Result<FoundPuma, String>,
-    /// Other load generators, by the names of their programs.
-    pub generators: Vec<&'static str>,
+    /// Whether there is a Ruby to install one with.
+    pub has_ruby: bool,
 }
 
 /// A Puma that was asked for its version.
@@ -96,7 +89,7 @@ pub struct FoundPuma {
 }
 
 /// Asks everything. The machine is looked at first, before we do anything ourselves.
-pub fn examine(programs: &Programs, clock: &impl Clock) -> Vec<MachineCheck> {
+pub fn examine(installation: PumaInstallation, clock: &impl Clock) -> Vec<MachineCheck> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let evidence = MachineEvidence {
         read: &read,
@@ -105,7 +98,7 @@ pub fn examine(programs: &Programs, clock: &impl Clock) -> Vec<MachineCheck> {
         waits: timers::lane_waits(clock),
         send: timers::lane_sends(clock),
         tracepoints: crate::bpf::possible().map_err(|missing| missing.to_string()),
-        programs: programs.clone(),
+        installation,
     };
     QUESTIONS.iter().map(|question| question.check(&evidence)).collect()
 }
@@ -121,7 +114,7 @@ struct MachineEvidence<'a> {
     /// What a send takes.
     send: Option<Nanos>,
     tracepoints: Result<(), String>,
-    programs: Programs,
+    installation: PumaInstallation,
 }
 
 impl MachineEvidence<'_> {
@@ -142,12 +135,11 @@ struct MachineAnswer {
     grade: MachineGrade,
     seen: String,
     hint: Option<String>,
-    figures: BTreeMap<&'static str, f64>,
 }
 
 impl MachineAnswer {
     fn fine(seen: impl Into<String>) -> MachineAnswer {
-        MachineAnswer { grade: MachineGrade::Fine, seen: seen.into(), hint: None, figures: BTreeMap::new() }
+        MachineAnswer { grade: MachineGrade::Fine, seen: seen.into(), hint: None }
     }
 
     fn warn(seen: impl Into<String>, hint: impl Into<String>) -> MachineAnswer {
@@ -166,147 +158,51 @@ impl MachineAnswer {
             _ => MachineAnswer::bad(seen, hint),
         }
     }
-
-    /// The same with a figure more.
-    fn with(mut self, name: &'static str, figure: f64) -> MachineAnswer {
-        self.figures.insert(name, figure);
-        self
-    }
 }
 
-/// What is asked. No answer is unknown: its source does not tell.
+/// What is asked.
 struct MachineQuestion {
     group: &'static str,
     name: &'static str,
-    spoils: &'static str,
-    source: &'static str,
+    /// `None` is unknown.
     answer: fn(&MachineEvidence<'_>) -> Option<MachineAnswer>,
+    spoils: &'static str,
 }
 
 impl MachineQuestion {
     fn check(&self, evidence: &MachineEvidence<'_>) -> MachineCheck {
         let MachineQuestion { group, name, spoils, .. } = *self;
-        let MachineAnswer { grade, seen, hint, figures } = (self.answer)(evidence).unwrap_or_else(|| MachineAnswer {
-            grade: MachineGrade::Unknown,
-            ..MachineAnswer::fine(format!("{} does not tell", self.source))
-        });
-        MachineCheck { group, name, seen, figures, grade, spoils, hint }
+        let unknown = || MachineAnswer { grade: MachineGrade::Unknown, ..MachineAnswer::fine("cannot be read here") };
+        let MachineAnswer { grade, seen, hint } = (self.answer)(evidence).unwrap_or_else(unknown);
+        MachineCheck { group, name, seen, grade, spoils, hint }
     }
 }
 
-const QUESTIONS: [MachineQuestion; 16] = [
-    MachineQuestion {
-        group: "processors",
-        name: "processors",
-        spoils: "the rate and the times: the server and the generator wait for each other",
-        source: "/proc/self/status",
-        answer: processors::allowed_processors,
-    },
-    MachineQuestion {
-        group: "processors",
-        name: "cpu quota",
-        spoils: "every percentile: a process that has used up its quota stands still until the period ends",
-        source: "/sys/fs/cgroup",
-        answer: processors::quota,
-    },
-    MachineQuestion {
-        group: "processors",
-        name: "SMT siblings",
-        spoils: "rates and tails: two halves of one core slow each other down by a third or so",
-        source: "/sys/devices/system/cpu",
-        answer: processors::siblings,
-    },
-    MachineQuestion {
-        group: "processors",
-        name: "frequency",
-        spoils: "comparisons: the processor is slower at low load, after pauses, and when it is hot",
-        source: "cpufreq",
-        answer: processors::frequency,
-    },
-    MachineQuestion {
-        group: "right now",
-        name: "busy",
-        spoils: "every number: the server and the generator wait while others run",
-        source: "/proc/stat",
-        answer: activity::busy,
-    },
-    MachineQuestion {
-        group: "right now",
-        name: "stolen time",
-        spoils: "every percentile: the hypervisor runs others, and everything here stands still",
-        source: "/proc/stat",
-        answer: activity::steal,
-    },
-    MachineQuestion {
-        group: "right now",
-        name: "memory",
-        spoils: "tails: without free memory the kernel takes pages away while requests wait",
-        source: "/proc/meminfo",
-        answer: activity::memory,
-    },
-    MachineQuestion {
-        group: "timers",
-        name: "clocksource",
-        spoils: "every instant, and the generator's ceiling: each request reads the clock several times",
-        source: "/sys/devices/system/clocksource",
-        answer: timers::clocksource,
-    },
-    MachineQuestion {
-        group: "timers",
-        name: "late waits",
-        spoils: "open loop: due requests are sent so much later; it is in the send lag, and in the verdict",
-        source: "the kernel's timer slack",
-        answer: timers::late_waits,
-    },
-    MachineQuestion {
-        group: "timers",
-        name: "sends",
-        spoils: "open loop: two requests that are due closer together than a send takes leave that far apart",
-        source: "200 sends over loopback",
-        answer: timers::sends,
-    },
-    MachineQuestion {
-        group: "network",
-        name: "file descriptors",
-        spoils: "many connections: each is a descriptor, here and in the server",
-        source: "/proc/self/limits",
-        answer: limits::descriptors,
-    },
-    MachineQuestion {
-        group: "network",
-        name: "ephemeral ports",
-        spoils: "-k, and servers that close: without a port a connect fails, and it was not the server",
-        source: "/proc/sys/net/ipv4",
-        answer: limits::ports,
-    },
-    MachineQuestion {
-        group: "network",
-        name: "accept queue",
-        spoils: "many connections: a full queue drops connects, and they come back 1, 2, 3 … s later",
-        source: "/proc/sys/net/core/somaxconn",
-        answer: limits::accept_queue,
-    },
-    MachineQuestion {
-        group: "kernel",
-        name: "BPF",
-        spoils: "where the wait is: times inside the kernel, request by request, cannot be had",
-        source: "the kernel",
-        answer: limits::tracepoints,
-    },
-    MachineQuestion {
-        group: "programs",
-        name: "Puma",
-        spoils: "sweep: it measures the built-in server instead",
-        source: "puma --version",
-        answer: programs::puma,
-    },
-    MachineQuestion {
-        group: "programs",
-        name: "other generators",
-        spoils: "nothing: --generator has fewer to choose from",
-        source: "PATH",
-        answer: programs::generators,
-    },
+const fn ask(
+    group: &'static str,
+    name: &'static str,
+    answer: fn(&MachineEvidence<'_>) -> Option<MachineAnswer>,
+    spoils: &'static str,
+) -> MachineQuestion {
+    MachineQuestion { group, name, answer, spoils }
+}
+
+const QUESTIONS: [MachineQuestion; 15] = [
+    ask("processors", "processors", processors::allowed_processors, "rate and times: server and generator share a CPU"),
+    ask("processors", "cpu quota", processors::quota, "percentiles: a process out of quota stands still"),
+    ask("processors", "SMT siblings", processors::siblings, "rates and tails: two halves of a core slow each other"),
+    ask("processors", "frequency", processors::frequency, "comparisons: the processor's speed follows load and heat"),
+    ask("right now", "busy", activity::busy, "every number: server and generator wait while others run"),
+    ask("right now", "stolen time", activity::steal, "percentiles: the hypervisor runs others meanwhile"),
+    ask("right now", "memory", activity::memory, "tails: the kernel takes pages away while requests wait"),
+    ask("timers", "clocksource", timers::clocksource, "the generator's ceiling: a request reads it several times"),
+    ask("timers", "late waits", timers::late_waits, "open loop: due requests are sent so much later"),
+    ask("timers", "sends", timers::sends, "open loop: requests that are due closer together leave that far apart"),
+    ask("network", "file descriptors", limits::descriptors, "many connections: each is one, here and in the server"),
+    ask("network", "ephemeral ports", limits::ports, "-k: without a free port a connect fails"),
+    ask("network", "accept queue", limits::accept_queue, "many connections: a full queue drops connects for seconds"),
+    ask("kernel", "BPF", programs::tracepoints, "where the wait is: no times from inside the kernel"),
+    ask("programs", "Puma", programs::puma, "sweep: it measures the built-in server instead"),
 ];
 
 #[cfg(test)]
@@ -315,15 +211,15 @@ mod tests {
     use std::collections::BTreeSet;
     use testkit::clock::Stepped;
 
-    const PROGRAMS: Programs = Programs { path: OsString::new(), puma: Err(String::new()), generators: Vec::new() };
+    const NO_PUMA: PumaInstallation = PumaInstallation { puma: Err(String::new()), has_ruby: false };
 
     /// The answer to one question on a machine that has these files, and no others.
-    pub(super) fn ask(name: &str, files: &[(&str, &str)]) -> MachineCheck {
-        ask_of(name, files, |_| {})
+    pub(super) fn asked(name: &str, files: &[(&str, &str)]) -> MachineCheck {
+        asked_with(name, files, |_| {})
     }
 
-    /// As [`ask`], with other evidence beside the files.
-    pub(super) fn ask_of(
+    /// As [`asked`], with other evidence beside the files.
+    pub(super) fn asked_with(
         name: &str,
         files: &[(&str, &str)],
         change: impl FnOnce(&mut MachineEvidence<'_>),
@@ -336,7 +232,7 @@ mod tests {
             waits: None,
             send: None,
             tracepoints: Ok(()),
-            programs: PROGRAMS,
+            installation: NO_PUMA,
         };
         change(&mut evidence);
         QUESTIONS.iter().find(|question| question.name == name).unwrap().check(&evidence)
@@ -345,16 +241,15 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_unknown_and_never_fine() {
         for question in &QUESTIONS {
-            let is_read = !["BPF", "Puma", "other generators"].contains(&question.name);
-            let check = ask(question.name, &[]);
+            let is_read = !["BPF", "Puma"].contains(&question.name);
+            let check = asked(question.name, &[]);
             assert!(check.grade == MachineGrade::Unknown || !is_read, "{check:?}");
         }
     }
 
     #[test]
     fn this_machine_answers_every_question_once() {
-        let programs = Programs { puma: Err("no Puma".to_owned()), ..PROGRAMS };
-        let checks = examine(&programs, &Stepped::default());
+        let checks = examine(PumaInstallation { puma: Err("no Puma".to_owned()), ..NO_PUMA }, &Stepped::default());
         let names: BTreeSet<_> = checks.iter().map(|check| check.name).collect();
         assert_eq!((names.len(), checks.len()), (QUESTIONS.len(), QUESTIONS.len()));
         for check in &checks {
@@ -369,7 +264,7 @@ mod tests {
         let grade = |figure| MachineAnswer::graded(figure, 1.0, 2.0, String::new(), "hint");
         let expected = [MachineGrade::Fine, MachineGrade::Warn, MachineGrade::Bad, MachineGrade::Bad];
         assert_eq!([1.0, 2.0, 2.1, f64::NAN].map(|figure| grade(figure).grade), expected);
-        let check = |grade| MachineCheck { grade, ..ask("busy", &[]) };
+        let check = |grade| MachineCheck { grade, ..asked("busy", &[]) };
         let all = [MachineGrade::Fine, MachineGrade::Warn, MachineGrade::Bad, MachineGrade::Unknown].map(check);
         assert_eq!(MachineFitness::of(&all), MachineFitness { fit: false, bad: vec!["busy"], warnings: 1, unknown: 1 });
         assert_eq!(

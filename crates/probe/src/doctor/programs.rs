@@ -1,27 +1,26 @@
-//! What there is to be measured and to compare with: Puma, and other generators.
+//! What else a study needs: tracepoints that may be attached, and a Puma.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt as _;
+use super::{FoundPuma, MachineAnswer, MachineEvidence};
 
-use super::{FoundPuma, MachineAnswer, MachineEvidence, Programs};
-
-/// Whether an executable of this name is in `PATH`.
-fn is_there(program: &str, path: &OsStr) -> bool {
-    std::env::split_paths(path).any(|folder| {
-        let file = folder.join(program).metadata();
-        file.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+/// Tried out, since a kernel that is locked down may refuse what is permitted.
+#[expect(clippy::unnecessary_wraps, reason = "a question may have no answer; this one always has")]
+pub(super) fn tracepoints(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
+    let hint = "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", or run it as root; the kernel must be 6.3 or later";
+    Some(match &evidence.tracepoints {
+        Ok(()) => MachineAnswer::fine("works (sweep --inspect kernel)"),
+        Err(missing) => MachineAnswer::warn(missing.clone(), hint),
     })
 }
 
 pub(super) fn puma(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
-    let install = if is_there("ruby", &evidence.programs.path) {
-        "gem install puma"
-    } else {
-        "sudo apt-get install ruby, then gem install puma"
-    };
-    let FoundPuma { command, printed } = match &evidence.programs.puma {
+    let FoundPuma { command, printed } = match &evidence.installation.puma {
         Ok(found) => found,
-        Err(why) => return Some(MachineAnswer::warn(why.clone(), install)),
+        Err(why) => {
+            let has_ruby = evidence.installation.has_ruby;
+            let install =
+                if has_ruby { "gem install puma" } else { "sudo apt-get install ruby, then gem install puma" };
+            return Some(MachineAnswer::warn(why.clone(), install));
+        }
     };
     let said = printed.as_deref()?;
     // Ruby's warnings may stand before it.
@@ -33,48 +32,32 @@ pub(super) fn puma(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     Some(MachineAnswer::warn(format!("{command} --version says: {last}"), "bundle install, or gem install puma"))
 }
 
-/// That there are none spoils no number.
-#[expect(clippy::unnecessary_wraps, reason = "a question may have no answer; this one always has")]
-pub(super) fn generators(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
-    let Programs { path, generators, .. } = &evidence.programs;
-    let (found, missing): (Vec<&str>, Vec<&str>) = generators.iter().partition(|name| is_there(name, path));
-    let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-    Some(MachineAnswer::fine(if missing.is_empty() {
-        found
-    } else {
-        format!("{found}; not found: {}", missing.join(", "))
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::MachineGrade::{Fine, Unknown, Warn};
-    use super::super::tests::ask_of;
+    use super::super::tests::asked_with;
     use super::*;
 
     #[test]
     fn a_puma_that_cannot_tell_its_version_is_a_doubt() {
+        let bundler = "Could not find gem 'puma' in locally installed gems 1.2.\n";
         let cases = [
             (Some("x.rb: warning: y\npuma version 6.4.2\n"), Fine, "6.4.2 (bundle exec puma)"),
-            (
-                Some("Could not find gem 'puma' in locally installed gems 1.2.\n"),
-                Warn,
-                "bundle exec puma --version says: Could",
-            ),
+            (Some(bundler), Warn, "bundle exec puma --version says: Could"),
             (Some(""), Warn, "bundle exec puma --version says: nothing"),
-            (None, Unknown, "puma --version does not tell"),
+            (None, Unknown, "cannot be read here"),
         ];
         for (printed, grade, seen) in cases {
             let found = FoundPuma { command: "bundle exec puma".to_owned(), printed: printed.map(str::to_owned) };
-            let check = ask_of("Puma", &[], |all| all.programs.puma = Ok(found));
+            let check = asked_with("Puma", &[], |all| all.installation.puma = Ok(found));
             assert!(check.grade == grade && check.seen.starts_with(seen), "{check:?}");
         }
-        let programs = Programs {
-            path: "/usr/bin:/bin".into(),
-            puma: Err("no Puma".to_owned()),
-            generators: vec!["sh", "no-such-generator"],
-        };
-        let generators = ask_of("other generators", &[], |all| all.programs = programs.clone());
-        assert_eq!(generators.seen, "sh; not found: no-such-generator");
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_says_why() {
+        let check =
+            asked_with("BPF", &[], |all| all.tracepoints = Err("the tracepoint x: Operation not permitted".to_owned()));
+        assert_eq!((check.grade, check.seen.as_str()), (Warn, "the tracepoint x: Operation not permitted"));
     }
 }

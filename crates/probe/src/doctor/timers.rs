@@ -102,7 +102,7 @@ pub(super) fn clocksource(evidence: &MachineEvidence<'_>) -> Option<MachineAnswe
         "a machine whose clock is read without a system call (clocksource tsc)".to_owned()
     };
     let seen = format!("{source}, {cost} ns a reading");
-    Some(MachineAnswer::graded(cost as f64, 150.0, 2000.0, seen, &hint).with("reading_ns", cost as f64))
+    Some(MachineAnswer::graded(cost as f64, 150.0, 2000.0, seen, &hint))
 }
 
 pub(super) fn late_waits(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
@@ -110,25 +110,24 @@ pub(super) fn late_waits(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer
     let micros = |time: Nanos| format!("{:.0} µs", time.0 as f64 / 1e3);
     let seen = format!("1 ms waits end {} late, the worst of {WAITS} {}", micros(median), micros(worst));
     let hint = "end what runs beside it (top -d 1), or pin generator and server apart (taskset); --for 60s lets p99 outvote it";
-    let answer = match (median.0, worst.0) {
+    Some(match (median.0, worst.0) {
         (..=100_000, ..=5_000_000) => MachineAnswer::fine(seen),
         (..=1_000_000, _) => MachineAnswer::warn(seen, hint),
         _ => MachineAnswer::bad(seen, "a kernel with high-resolution timers, or a host that is less busy"),
-    };
-    Some(answer.with("median_ns", median.0 as f64).with("worst_ns", worst.0 as f64))
+    })
 }
 
 pub(super) fn sends(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let time = evidence.send?.0 as f64;
     let seen = format!("a request leaves in {:.0} µs, the median of {SENDS}", time / 1e3);
     let hint = "more generator threads (--generator-threads) send side by side, where there are CPUs for them";
-    Some(MachineAnswer::graded(time, 50_000.0, 500_000.0, seen, hint).with("median_ns", time))
+    Some(MachineAnswer::graded(time, 50_000.0, 500_000.0, seen, hint))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::MachineGrade::{Bad, Fine, Warn};
-    use super::super::tests::ask_of;
+    use super::super::tests::asked_with;
     use super::*;
     use testkit::clock::Stepped;
 
@@ -141,11 +140,11 @@ mod tests {
             clock.advance(WAIT + if nth == 50 { Nanos::from_millis(7) } else { Nanos::from_micros(30) });
         });
         assert_eq!(late, WaitLateness { median: Nanos::from_micros(30), worst: Nanos::from_millis(7) });
-        let check = ask_of("late waits", &[], |all| all.waits = Some(late));
+        let check = asked_with("late waits", &[], |all| all.waits = Some(late));
         assert_eq!(check.seen, "1 ms waits end 30 µs late, the worst of 200 7000 µs");
         for (median, worst, grade) in [(30, 900, Fine), (30, 6000, Warn), (300, 900, Warn), (4000, 4000, Bad)] {
             let late = WaitLateness { median: Nanos::from_micros(median), worst: Nanos::from_micros(worst) };
-            assert_eq!(ask_of("late waits", &[], |all| all.waits = Some(late)).grade, grade);
+            assert_eq!(asked_with("late waits", &[], |all| all.waits = Some(late)).grade, grade);
         }
     }
 
@@ -160,7 +159,7 @@ mod tests {
         ];
         for (source, available, ns, grade, hint) in cases {
             let files = [(current.as_str(), source), (all.as_str(), available)];
-            let check = ask_of("clocksource", &files, |all| all.clock_reading = Nanos(ns));
+            let check = asked_with("clocksource", &files, |all| all.clock_reading = Nanos(ns));
             assert_eq!((check.grade, check.seen), (grade, format!("{}, {ns} ns a reading", source.trim())));
             assert!(check.hint.unwrap_or_default().starts_with(hint));
         }
@@ -170,7 +169,7 @@ mod tests {
     fn sends_are_timed_and_graded() {
         assert_eq!(lane_sends(&Stepped::default()), Some(Nanos::ZERO), "the clock stands still meanwhile");
         for (micros, grade) in [(18, Fine), (80, Warn), (900, Bad)] {
-            let check = ask_of("sends", &[], |all| all.send = Some(Nanos::from_micros(micros)));
+            let check = asked_with("sends", &[], |all| all.send = Some(Nanos::from_micros(micros)));
             assert_eq!(
                 (check.grade, check.seen),
                 (grade, format!("a request leaves in {micros} µs, the median of 200"))
