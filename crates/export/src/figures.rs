@@ -6,7 +6,7 @@
 use model::counts::name;
 use model::run::PERCENTILES;
 use model::warnings::LOAD_PERCENTILES;
-use model::{Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict};
+use model::{Histogram, LoadStudy, Nanos, Pace, Quantile, Run, SweepStudy, Verdict};
 
 use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};
 
@@ -122,14 +122,8 @@ impl RunFigures {
     }
 
     /// What stays known of a run whatever its verdict is.
-    fn of_any(
-        &mut self,
-        connections: u32,
-        measured: Nanos,
-        tally: &Tally,
-        judgement: Option<&Judgement>,
-        warnings: usize,
-    ) {
+    fn of_any(&mut self, run: &Run) {
+        let (tally, judgement) = (&run.tally, run.judgement.as_ref());
         let verdict = judgement.map_or("none", |judgement| match judgement.verdict {
             Verdict::ServerBound => "server-bound",
             Verdict::GeneratorBound => "generator-bound",
@@ -139,9 +133,9 @@ impl RunFigures {
             Verdict::Invalid => "invalid",
         });
         self.push(&VERDICT, vec![("verdict", verdict.to_owned())], PointValue::Number(1.0));
-        self.number(&WARNINGS, warnings as f64);
-        self.number(&CONNECTIONS, f64::from(connections));
-        self.time(&MEASURED, Some(measured));
+        self.number(&WARNINGS, run.warnings.len() as f64);
+        self.number(&CONNECTIONS, f64::from(run.connections));
+        self.time(&MEASURED, Some(run.measured));
         self.number(&GOOD_REQUESTS, tally.counts.good() as f64);
         for (outcome, n) in tally.counts.iter() {
             self.push(&PLANNED_REQUESTS, vec![("outcome", name(outcome))], PointValue::Number(n as f64));
@@ -149,10 +143,6 @@ impl RunFigures {
         for (reason, n) in tally.bad_responses.iter() {
             self.push(&BAD_RESPONSES, vec![("reason", reason.name().to_owned())], PointValue::Number(n as f64));
         }
-    }
-
-    fn of_worker(&mut self, worker: &str, requests: u64) {
-        self.push(&WORKER_REQUESTS, vec![("worker", worker.to_owned())], PointValue::Number(requests as f64));
     }
 
     /// Where the requests of a run waited, by what was looked at meanwhile.
@@ -206,10 +196,6 @@ impl RunFigures {
     }
 }
 
-fn is_hidden(judgement: Option<&Judgement>) -> bool {
-    judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
-}
-
 /// The figures of a sweep's run number `number`, from 1; each name once.
 pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamily> {
     let labels = vec![
@@ -221,48 +207,44 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamil
         ("workers", study.server.workers.to_string()),
         ("threads", study.server.threads.to_string()),
     ];
-    let mut figures = RunFigures { labels, families: Vec::new() };
-    let (judgement, tally) = (run.judgement.as_ref(), &run.tally);
-    figures.of_any(run.connections, run.measured, tally, judgement, run.warnings.len());
-    run.workers.iter().for_each(|share| figures.of_worker(&share.worker, share.requests));
-    figures.queues(run);
-    if is_hidden(judgement) {
-        return figures.families;
-    }
-    // A service time is known where the response time at that quantile has enough independent answers.
-    let service_time = |q| match run.response_time(q) {
-        unsupported @ (Quantile::TooFew | Quantile::Growing | Quantile::NotPrinted) => unsupported,
-        _ => tally.service_time_at(q),
-    };
-    figures.number(&COMPLETED, run.completed_rate());
-    figures.quantiles(&RESPONSE_TIME, &tally.response_time, &PERCENTILES, |q| run.response_time(q));
-    figures.time(&LONGEST_RESPONSE_TIME, run.max_response_time().time());
-    figures.quantiles(&SERVICE_TIME, &tally.service_time, &PERCENTILES, service_time);
-    figures.buckets(&tally.response_time);
-    figures.time(&ACCEPT_QUEUE_WAIT, run.accept_queue_wait());
-    figures.tracepoints(run);
-    figures.number(&OF_MAXIMUM, run.of_maximum());
-    figures.families
+    let workers = run.workers.iter().map(|share| (share.worker.clone(), share.requests));
+    of_run(labels, run, workers, &PERCENTILES, None)
 }
 
 /// The figures of a load; each name once.
 pub fn of_load(study: &LoadStudy) -> Vec<MetricFamily> {
-    let (run, plan) = (&study.run, &study.plan);
-    let labels =
-        vec![("command", "load".to_owned()), ("run", "1".to_owned()), ("connections", plan.connections.to_string())];
+    let (run, connections) = (&study.run, study.run.connections.to_string());
+    let labels = vec![("command", "load".to_owned()), ("run", "1".to_owned()), ("connections", connections)];
+    let workers = run.tally.per_worker.iter().map(|(worker, count)| (worker.to_owned(), count.measured));
+    of_run(labels, run, workers, &LOAD_PERCENTILES, Some(&study.plan.pace))
+}
+
+/// The figures of a run with these `workers` and their requests. Rates that are asked for are of a load with a pace.
+fn of_run(
+    labels: Labels,
+    run: &Run,
+    workers: impl Iterator<Item = (String, u64)>,
+    percentiles: &[f64],
+    pace: Option<&Pace>,
+) -> Vec<MetricFamily> {
     let mut figures = RunFigures { labels, families: Vec::new() };
-    let (judgement, tally) = (run.judgement.as_ref(), &run.tally);
-    figures.of_any(plan.connections, run.measured, tally, judgement, run.warnings.len());
-    tally.per_worker.iter().for_each(|(worker, count)| figures.of_worker(worker, count.measured));
-    if is_hidden(judgement) {
+    figures.of_any(run);
+    for (worker, requests) in workers {
+        figures.push(&WORKER_REQUESTS, vec![("worker", worker)], PointValue::Number(requests as f64));
+    }
+    figures.queues(run);
+    if run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced) {
         return figures.families;
     }
     figures.number(&COMPLETED, run.completed_rate());
-    figures.number(&SENT, run.sent_rate());
-    figures.number(&OFFERED, run.offered_rate(&plan.pace));
-    figures.quantiles(&RESPONSE_TIME, &tally.response_time, &LOAD_PERCENTILES, |q| run.response_time(q));
-    figures.time(&LONGEST_RESPONSE_TIME, tally.longest_response_time().time());
-    figures.quantiles(&SERVICE_TIME, &tally.service_time, &LOAD_PERCENTILES, |q| run.service_time(q));
-    figures.buckets(&tally.response_time);
+    figures.number(&SENT, pace.map(|_| run.sent_rate()));
+    figures.number(&OFFERED, pace.and_then(|pace| run.offered_rate(pace)));
+    figures.quantiles(&RESPONSE_TIME, &run.tally.response_time, percentiles, |q| run.response_time(q));
+    figures.time(&LONGEST_RESPONSE_TIME, run.max_response_time().time());
+    figures.quantiles(&SERVICE_TIME, &run.tally.service_time, percentiles, |q| run.service_time(q));
+    figures.buckets(&run.tally.response_time);
+    figures.time(&ACCEPT_QUEUE_WAIT, run.accept_queue_wait());
+    figures.tracepoints(run);
+    figures.number(&OF_MAXIMUM, run.of_maximum());
     figures.families
 }

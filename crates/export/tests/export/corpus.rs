@@ -1,6 +1,8 @@
-//! The fuzzer's packets, replayed.
+//! The fuzzer's packets, replayed, and packets at random.
 
 use std::path::Path;
+
+use proptest::prelude::*;
 
 #[path = "../../../../fuzz/claims/statsd.rs"]
 mod claims;
@@ -17,4 +19,17 @@ fn every_line_of_the_corpus_is_in_one_place() {
         replayed += 1;
     }
     assert!(replayed >= 10, "only {replayed} files: is the corpus there?");
+}
+
+proptest! {
+    #[test]
+    fn every_line_of_any_packet_is_in_one_place(
+        packet in prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..200),
+            "([a-c+-]{0,3}:[-+0-9.e:]{0,6}\\|(c|g|ms|h|d|s|x)(\\|@[0-9.]{1,4})?(\\|#[a-c,:]{0,6})?(\\|T[0-9]{1,3})?\n|_sc\\|x\n){0,6}"
+                .prop_map(String::into_bytes),
+        ],
+    ) {
+        claims::every_line_is_in_one_place(&packet, 3);
+    }
 }
