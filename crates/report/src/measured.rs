@@ -2,7 +2,8 @@
 
 use model::forecast::ServiceTimeSource;
 use model::{
-    App, BodiesStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerLocation, StreamPlan, Study, SweepStudy,
+    App, BodiesStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerLocation, Stop, StreamPlan, Study,
+    SweepStudy,
 };
 
 use crate::comparison;
@@ -23,9 +24,12 @@ pub(crate) fn lines(study: &Study) -> Vec<String> {
 
 fn of_sweep(study: &SweepStudy) -> Vec<String> {
     let (plan, facts) = (&study.plan, &study.server);
+    let closed_loop = closed_loop(&plan.stream, plan.runs(), &study.environment, facts.placement.as_ref());
+    // Later runs find a warm server.
+    let is_at_most = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
     vec![
         joined([Some(server(facts)), Some(slots(facts)), Some(app(study))]),
-        closed_loop(&plan.stream, plan.runs(), &study.environment, facts.placement.as_ref()),
+        if is_at_most { closed_loop.replacen(", after ", ", after up to ", 1) } else { closed_loop },
     ]
 }
 

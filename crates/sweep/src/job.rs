@@ -25,6 +25,7 @@ pub(crate) struct Block {
 }
 
 /// One run, and its place in the study.
+#[derive(Clone)]
 pub(crate) struct Job {
     /// What is asked.
     pub(crate) stream: StreamPlan,

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use engine::{LoadSpec, ensure_descriptors};
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
-use model::{Ceiling, Clock, Nanos, Pace, Plan, Probe, Run, SweepStudy};
+use model::{Ceiling, Clock, Nanos, Pace, Plan, Probe, Run, Stop, StreamPlan, SweepStudy};
 use probe::machine;
 
 use crate::conduct::{Experiment, conduct, ensure_connections};
@@ -56,6 +56,11 @@ fn most_connections(plan: &Plan, slots: u32) -> u32 {
     plan.loads(slots).iter().map(|(_, connections)| *connections).max().unwrap_or(0)
 }
 
+/// Responses of each connection after which a closed loop on a warm server is in its order.
+const SETTLED: f64 = 2.0;
+/// No warm-up is shorter, where one was asked for: all connections are opened in it.
+const SHORTEST_WARM_UP: Nanos = Nanos::from_millis(100);
+
 struct Sweep<'a> {
     plan: &'a Plan,
     observer: &'a mut dyn Observer,
@@ -72,6 +77,17 @@ impl Sweep<'_> {
         self.study.interrupted = context.is_interrupted();
         self.study.total_time = context.clock.now() - self.begun;
     }
+}
+
+/// How long a run over so many connections warms up. The first one of a server: as long as was asked for. One after another finds the
+/// server warm, and only its connections have to settle: until each has had [`SETTLED`] responses by the throughput of the run before.
+fn warm_up(stream: &StreamPlan, before: Option<&Run>, connections: u32) -> Nanos {
+    let throughput = before.map_or(0.0, Run::completed_rate);
+    if throughput == 0.0 || matches!(stream.stop, Stop::RequestsPerConnection(_)) {
+        return stream.warm_up;
+    }
+    let settled = Nanos::from_secs_f64(SETTLED * f64::from(connections) / throughput);
+    settled.max(SHORTEST_WARM_UP).min(stream.warm_up)
 }
 
 impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
@@ -135,6 +151,9 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
     }
 
     fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
+        let before = self.study.runs.last().filter(|run| run.repeat == job.repeat);
+        let warm_up = warm_up(&job.stream, before, job.connections);
+        let job = &Job { stream: StreamPlan { warm_up, ..job.stream.clone() }, ..job.clone() };
         let (service_time, mut phase) = (self.study.service_time, |phase: &Phase| self.observer.phase(phase));
         let run = match session.context.other {
             Some(other) => session.claimed_run(other, job, service_time, &mut phase)?,
@@ -163,5 +182,34 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
             run.theory = theory::beside(run, &plan.server, &plan.stream, &study.server, study.service_time, scatters);
         }
         observer.judged(study);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_on_a_warm_server_warms_up_until_its_connections_have_settled() {
+        let ms = Nanos::from_millis;
+        let study = testkit::study::canonical();
+        let mut before = study.runs[0].clone();
+        (before.tally.completed_in_window, before.measured) = (1000, ms(10_000));
+        let by_time = StreamPlan { stop: Stop::After(ms(10_000)), warm_up: ms(1000), ..study.plan.stream };
+        let by_count = StreamPlan { stop: Stop::RequestsPerConnection(100), ..by_time.clone() };
+        let none = StreamPlan { warm_up: Nanos::ZERO, ..by_time.clone() };
+        let mut failing = before.clone();
+        failing.tally.completed_in_window = 0;
+        for (case, stream, before, connections, expected) in [
+            ("the first run", &by_time, None, 10, 1000),
+            ("two rounds at 100/s", &by_time, Some(&before), 20, 400),
+            ("never longer than was asked for", &by_time, Some(&before), 80, 1000),
+            ("all connections are opened", &by_time, Some(&before), 1, 100),
+            ("no throughput is known", &by_time, Some(&failing), 20, 1000),
+            ("nothing was asked for", &none, Some(&before), 20, 0),
+            ("a count ends it", &by_count, Some(&before), 20, 1000),
+        ] {
+            assert_eq!(warm_up(stream, before, connections), ms(expected), "{case}");
+        }
     }
 }
