@@ -7,17 +7,17 @@ use model::{ComparisonStudy, Run, Study, ThresholdDoubt, ThresholdResult, Verdic
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// All was done.
-    Fine,
+    Fine = 0,
     /// A threshold was missed, or nobody can tell because the generator was the limit; or a check of the answers failed.
-    Missed,
+    Missed = 1,
     /// The user's mistake, or a server that does not start: no load was sent.
-    Mistake,
+    Mistake = 2,
     /// longtail itself failed: a bug.
-    Fault,
+    Fault = 70,
     /// Load was sent, and no figure is the server's: nothing came back good, counts disagree, or the server died.
-    Invalid,
+    Invalid = 3,
     /// The user ended it; what there is was reported.
-    Interrupted,
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -68,13 +68,6 @@ impl Exit {
 
     /// The process's exit code.
     pub(crate) fn code(self) -> i32 {
-        match self {
-            Exit::Fine => 0,
-            Exit::Missed => 1,
-            Exit::Mistake => 2,
-            Exit::Fault => 70,
-            Exit::Invalid => 3,
-            Exit::Interrupted => 130,
-        }
+        self as i32
     }
 }

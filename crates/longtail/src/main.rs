@@ -82,6 +82,5 @@ fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
         Command::Generate(args) => commands::generate::run(&args, resolver),
         Command::Merge(args) => commands::generate::merge(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args),
-        Command::BuiltinServer(args) => commands::sink::run_builtin(&args),
     }
 }

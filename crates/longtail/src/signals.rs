@@ -30,15 +30,30 @@ pub(crate) const ENDS_WITH_INPUT: &str = "LONGTAIL_ENDS_WITH_INPUT";
 /// `timeout` sends its signal to us, and then to our whole group.
 const ONE_KEY: Nanos = Nanos::from_millis(200);
 
-/// A flag that the first signal sets.
+/// A flag that the first signal sets, or the end of stdin where [`ENDS_WITH_INPUT`] is set.
 ///
 /// # Errors
 /// Where the system refuses.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
+    let interrupted = first_signal()?;
+    if std::env::var_os(ENDS_WITH_INPUT).is_some() {
+        spawn("input", || {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = kill_process(getpid(), Signal::TERM);
+        })?;
+    }
+    Ok(interrupted)
+}
+
+/// A flag that the first signal sets.
+///
+/// # Errors
+/// Where the system refuses.
+pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let (mut signals, raised) =
         (Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Mistake::Signals)?, Arc::clone(&interrupted));
-    let wait = move || {
+    spawn("signals", move || {
         let mut signals = signals.forever();
         signals.next();
         raised.store(true, Ordering::SeqCst);
@@ -46,17 +61,13 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
         if signals.any(|_| clock.now() > ONE_KEY) {
             std::process::exit(Exit::Interrupted.code());
         }
-    };
-    let failed = |error| no_thread(DriveError::Thread(error));
-    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;
-    if std::env::var_os(ENDS_WITH_INPUT).is_some() {
-        let wait = || {
-            let _ = io::copy(&mut io::stdin(), &mut io::sink());
-            let _ = kill_process(getpid(), Signal::TERM);
-        };
-        std::thread::Builder::new().name("input".to_owned()).spawn(wait).map_err(failed)?;
-    }
+    })?;
     Ok(interrupted)
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Mistake> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+    started.map(|_| ()).map_err(|error| no_thread(DriveError::Thread(error)))
 }
 
 /// From now on a panic ends the program.

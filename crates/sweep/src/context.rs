@@ -20,7 +20,7 @@ pub struct Context<'a, C> {
     pub clock: C,
     /// The command that runs the guard of a server.
     pub guard: GuardCommand,
-    /// This program, which runs the built-in server as `builtin-server` and the load sink as `sink`.
+    /// This program, which runs the built-in server and the load sink as `sink`.
     pub program: OsString,
     /// The directory that servers run in.
     pub dir: PathBuf,

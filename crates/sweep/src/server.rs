@@ -317,10 +317,12 @@ fn prepare<C>(block: &Block, context: &Context<'_, C>) -> Result<Preparation, Sw
         ServerKind::Builtin => {
             let address = puma::free_address(plan.socket, plan.address, &context.addresses)?;
             let threads = plan.threads.map_or(5, |threads| threads.max);
-            let mut argv = vec![context.program.clone(), OsString::from("builtin-server")];
+            let mut argv = vec![context.program.clone(), OsString::from("sink")];
             argv.extend(
                 [
                     format!("--listen={address}"),
+                    "--queue=shared".to_owned(),
+                    "--body=3".to_owned(),
                     format!("--workers={}", plan.workers.unwrap_or(0).max(1)),
                     format!("--threads={threads}"),
                     format!("--delay={}", stream.delay.unwrap_or(Nanos::ZERO)),

@@ -16,18 +16,12 @@ use super::server::ServerArgs;
 use super::{ADVANCED, OutputArgs};
 use crate::mistake::{Mistake, wrong};
 
-const FEW_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   longtail compare -w2 -t5:5 --arm '' --arm -k              keep-alive or not?
   longtail compare -w2 -t5:5 --arm main --arm my-branch     two branches of this folder's repository
-  longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1             two versions of Puma
-  longtail compare a.study.json b.study.json                two results that are saved already";
-
-const EXAMPLES: &str = "\
-Examples:
-  longtail compare -w2 -t5:5 --arm '' --arm -k              keep-alive or not? '' is the settings as they stand outside
+  longtail compare a.study.json b.study.json                two results that are saved already
   longtail compare -w2 --arm -t3:3 --arm -t5:5 -r config.ru --path /posts    3 threads or 5?
-  longtail compare -w2 -t5:5 --arm main --arm my-branch     two branches: of the checkout that --puma names, or of the folder
   longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1             two versions of Puma, installed where they are missing
   longtail compare -w2 -t5:5 --arm 'old=--puma ~/puma6' --arm 'new=--puma ~/puma7'    two checkouts, with names
   longtail compare -t5:5 -r config.ru --arm '' --arm '--env RUBY_YJIT_ENABLE=1'    a setting in the environment
@@ -35,10 +29,10 @@ Examples:
   longtail compare -w2 -t5:5 --rate 60 --metric cpu --arm '' --arm -Y    CPU a request, at the same rate
   longtail compare --url http://127.0.0.1:8000 -t4 --arm '-- ./server-a' --arm '-- ./server-b'    any two commands
   longtail compare -w2 -t5:5 --arm --inspect=none --arm --inspect=kernel    what does it cost to look?
-  longtail compare a.study.json b.study.json                two results that are saved already
 
-An arm is options of the server and of what is requested of it, put behind the common ones. A word without a dash is a branch, tag or
-commit; NAME=OPTIONS gives it a name. The first arm is the base; it runs once more in each block as a control.";
+An arm is options of the server and of what is requested of it, put behind the common ones; '' is these as they stand. A word without
+a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
+the base; it runs once more in each block as a control.";
 
 /// What an arm can set.
 #[derive(Debug, Args)]
@@ -56,7 +50,7 @@ pub(crate) struct ArmArgs {
 /// Flags of `longtail compare`.
 #[expect(clippy::struct_excessive_bools, reason = "each switch is a flag")]
 #[derive(Debug, Args)]
-#[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES, args_override_self = true)]
+#[command(after_long_help = EXAMPLES, args_override_self = true)]
 pub(crate) struct CompareArgs {
     /// Two results that are saved already (.study.json), in place of arms
     #[arg(value_name = "STUDY", conflicts_with = "arms", help_heading = "Arms")]

@@ -49,16 +49,22 @@ fn help_flag() -> clap::Arg {
     clap::Arg::new("help").short('h').long("help").action(clap::ArgAction::Help).hide(true).global(true)
 }
 
+/// So many examples of a command with a long list of them fit on a screen.
+const FEW_EXAMPLES: usize = 3;
+
 /// One command with its rare flags hidden from `-h`, and its examples laid out.
 fn laid_out(command: Command) -> Command {
     let command = command.mut_args(laid_out_flag);
-    let short = command.get_after_help().map(|text| examples(&text.to_string()));
-    let long = command.get_after_long_help().map(|text| examples(&text.to_string()));
-    let name = command.get_name().to_owned();
-    let Some(short) = short else { return command };
-    let title = format!("Examples (all flags: longtail {name} --help):");
-    let titled = short.replacen("Examples:", &title, 1);
-    command.after_help(titled).after_long_help(long.unwrap_or(short))
+    let few = command.get_after_help().map(|text| examples(&text.to_string()));
+    let all = command.get_after_long_help().map(|text| examples(&text.to_string()));
+    let first = |text: &String| {
+        let ends = text.match_indices("\n  longtail ").nth(FEW_EXAMPLES).map_or(text.len(), |(at, _)| at);
+        text[..ends].to_owned()
+    };
+    let Some(short) = few.or(all.as_ref().map(first)) else { return command };
+    let title = format!("Examples (all flags: longtail {} --help):", command.get_name());
+    let long = all.unwrap_or_else(|| short.clone());
+    command.after_help(short.replacen("Examples:", &title, 1)).after_long_help(long)
 }
 
 fn laid_out_flag(arg: clap::Arg) -> clap::Arg {

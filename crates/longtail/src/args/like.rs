@@ -12,50 +12,41 @@ pub(crate) enum Tool {
     Wrk,
 }
 
-/// One flag of the other tool.
-struct Flag {
-    names: &'static [&'static str],
-    /// What it becomes; `{}` is its value. Empty: it is taken and changes nothing. `None`: it cannot be done.
-    ours: Option<&'static [&'static str]>,
-    takes_value: bool,
-}
+/// A flag of the other tool, under its names, and ours for it. Behind `=` it takes a value, which stands where ours has `{}`. Empty: it is
+/// taken and changes nothing. `None`: it cannot be done.
+type OthersFlag = (&'static str, Option<&'static [&'static str]>);
 
-const fn flag(names: &'static [&'static str], ours: Option<&'static [&'static str]>, takes_value: bool) -> Flag {
-    Flag { names, ours, takes_value }
-}
-
-const HEY: &[Flag] = &[
-    flag(&["n"], Some(&["-n", "{}"]), true),
-    flag(&["c"], Some(&["-c", "{}"]), true),
-    flag(&["q"], Some(&["-q", "{}"]), true),
-    flag(&["z"], Some(&["--for", "{}"]), true),
-    flag(&["m"], Some(&["-m", "{}"]), true),
-    flag(&["H"], Some(&["-H", "{}"]), true),
-    flag(&["t"], Some(&["--timeout", "{}"]), true),
-    flag(&["A"], Some(&["-A", "{}"]), true),
-    flag(&["d"], Some(&["-d", "{}"]), true),
-    flag(&["D"], Some(&["-D", "{}"]), true),
-    flag(&["T"], Some(&["-T", "{}"]), true),
-    flag(&["U"], Some(&["-H", "User-Agent: {}"]), true),
-    flag(&["a"], Some(&["-a", "{}"]), true),
-    flag(&["host"], Some(&["--host", "{}"]), true),
-    flag(&["disable-keepalive"], Some(&["--disable-keepalive"]), false),
-    flag(&["disable-compression", "disable-redirects"], Some(&[]), false),
-    flag(&["cpus"], Some(&["--generator-threads", "{}"]), true),
-    flag(&["o"], Some(&["--log=-.{}"]), true),
-    flag(&["x"], None, true),
-    flag(&["h2"], None, false),
-    flag(&["more"], Some(&[]), false),
+const HEY: &[OthersFlag] = &[
+    ("n=", Some(&["-n", "{}"])),
+    ("c=", Some(&["-c", "{}"])),
+    ("q=", Some(&["-q", "{}"])),
+    ("z=", Some(&["--for", "{}"])),
+    ("m=", Some(&["-m", "{}"])),
+    ("H=", Some(&["-H", "{}"])),
+    ("t=", Some(&["--timeout", "{}"])),
+    ("A=", Some(&["-A", "{}"])),
+    ("d=", Some(&["-d", "{}"])),
+    ("D=", Some(&["-D", "{}"])),
+    ("T=", Some(&["-T", "{}"])),
+    ("U=", Some(&["-H", "User-Agent: {}"])),
+    ("a=", Some(&["-a", "{}"])),
+    ("host=", Some(&["--host", "{}"])),
+    ("disable-keepalive", Some(&["--disable-keepalive"])),
+    ("disable-compression disable-redirects more", Some(&[])),
+    ("cpus=", Some(&["--generator-threads", "{}"])),
+    ("o=", Some(&["--log=-.{}"])),
+    ("x=", None),
+    ("h2", None),
 ];
 
-const WRK: &[Flag] = &[
-    flag(&["t", "threads"], Some(&["--generator-threads", "{}"]), true),
-    flag(&["c", "connections"], Some(&["-c", "{}"]), true),
-    flag(&["d", "duration"], Some(&["--for", "{}"]), true),
-    flag(&["H", "header"], Some(&["-H", "{}"]), true),
-    flag(&["L", "latency"], Some(&[]), false),
-    flag(&["T", "timeout"], Some(&["--timeout", "{}"]), true),
-    flag(&["s", "script"], None, true),
+const WRK: &[OthersFlag] = &[
+    ("t threads=", Some(&["--generator-threads", "{}"])),
+    ("c connections=", Some(&["-c", "{}"])),
+    ("d duration=", Some(&["--for", "{}"])),
+    ("H header=", Some(&["-H", "{}"])),
+    ("L latency", Some(&[])),
+    ("T timeout=", Some(&["--timeout", "{}"])),
+    ("s script=", None),
 ];
 
 /// Our words for the other tool's, its defaults among them.
@@ -63,25 +54,10 @@ const WRK: &[Flag] = &[
 /// # Errors
 /// One line, where a flag is not that tool's or cannot be done.
 pub(crate) fn translate(tool: Tool, words: &[String]) -> Result<Vec<String>, String> {
-    let (name, flags, defaults): (_, _, &[(&str, &[&str])]) = match tool {
-        // hey does not verify certificates, and sends 200 requests over 50 connections where nothing else is said.
-        Tool::Hey => (
-            "hey",
-            HEY,
-            &[("-c", &["-c", "50"]), ("--timeout", &["--timeout", "20s"]), ("--insecure", &["--insecure"])],
-        ),
-        // wrk does not verify them either.
-        Tool::Wrk => (
-            "wrk",
-            WRK,
-            &[
-                ("-c", &["-c", "10"]),
-                ("--for", &["--for", "10s"]),
-                ("--generator-threads", &["--generator-threads", "2"]),
-                ("--timeout", &["--timeout", "2s"]),
-                ("--insecure", &["--insecure"]),
-            ],
-        ),
+    // Neither verifies certificates. hey sends 200 requests over 50 connections where nothing else is said.
+    let (name, flags, defaults): (_, _, &[[&str; 2]]) = match tool {
+        Tool::Hey => ("hey", HEY, &[["-c", "50"], ["--timeout", "20s"]]),
+        Tool::Wrk => ("wrk", WRK, &[["-c", "10"], ["--for", "10s"], ["--generator-threads", "2"], ["--timeout", "2s"]]),
     };
     let mut ours: Vec<String> = Vec::new();
     let mut words = words.iter();
@@ -90,26 +66,26 @@ pub(crate) fn translate(tool: Tool, words: &[String]) -> Result<Vec<String>, Str
             ours.push(word.clone());
             continue;
         }
-        let (flag, glued) =
+        let ((names, template), glued) =
             find(tool, flags, word).ok_or_else(|| format!("{word} is no flag of {name} that is known here"))?;
-        let Some(template) = flag.ours else {
-            return Err(format!("{name}'s {word} cannot be done here: leave it out"));
-        };
-        let value = match (flag.takes_value, glued) {
+        let template = template.ok_or_else(|| format!("{name}'s {word} cannot be done here: leave it out"))?;
+        let value = match (names.ends_with('='), glued) {
             (false, _) => String::new(),
             (true, Some(value)) => value,
             (true, None) => words.next().cloned().ok_or_else(|| format!("{name}'s {word} wants a value"))?,
         };
-        let value = if tool == Tool::Wrk { without_unit(&value) } else { value };
-        // hey's -t 0 waits for ever; a day is as good.
-        let value = if tool == Tool::Hey && flag.names == ["t"] && value == "0" { "24h".to_owned() } else { value };
+        let value = match tool {
+            Tool::Wrk => without_unit(&value),
+            // Its -t 0 waits for ever; a day is as good.
+            Tool::Hey if *names == "t=" && value == "0" => "24h".to_owned(),
+            Tool::Hey => value,
+        };
         ours.extend(template.iter().map(|part| part.replace("{}", &value)));
     }
-    for (flag, words) in defaults {
-        if !ours.iter().any(|word| word == flag) {
-            ours.extend(words.iter().map(|word| (*word).to_owned()));
-        }
+    for words in defaults.iter().filter(|[flag, _]| !ours.iter().any(|word| word == flag)).collect::<Vec<_>>() {
+        ours.extend(words.map(str::to_owned));
     }
+    ours.push("--insecure".to_owned());
     if tool == Tool::Hey && !ours.iter().any(|word| word == "-n" || word == "--for") {
         ours.extend(["-n", "200"].map(str::to_owned));
     }
@@ -133,18 +109,16 @@ fn without_unit(value: &str) -> String {
 }
 
 /// The flag, and the value that is glued to it (`-c=50` of hey, `-c50` and `--timeout=2s` of wrk).
-fn find<'a>(tool: Tool, flags: &'a [Flag], word: &str) -> Option<(&'a Flag, Option<String>)> {
+fn find<'a>(tool: Tool, flags: &'a [OthersFlag], word: &str) -> Option<(&'a OthersFlag, Option<String>)> {
     let bare = word.trim_start_matches('-');
+    let called =
+        |name: &str| flags.iter().find(|(names, _)| names.trim_end_matches('=').split(' ').any(|it| it == name));
     let (name, glued) = bare.split_once('=').map_or((bare, None), |(name, value)| (name, Some(value.to_owned())));
-    if let Some(flag) = flags.iter().find(|flag| flag.names.contains(&name)) {
+    if let Some(flag) = called(name) {
         return Some((flag, glued));
     }
-    if tool == Tool::Wrk && !word.starts_with("--") {
-        let (letter, rest) = bare.split_at_checked(1)?;
-        let flag = flags.iter().find(|flag| flag.takes_value && flag.names.contains(&letter))?;
-        return Some((flag, Some(rest.to_owned())));
-    }
-    None
+    let (letter, rest) = bare.split_at_checked(1).filter(|_| tool == Tool::Wrk && !word.starts_with("--"))?;
+    called(letter).filter(|(names, _)| names.ends_with('=')).map(|flag| (flag, Some(rest.to_owned())))
 }
 
 #[cfg(test)]

@@ -18,20 +18,14 @@ use crate::generators::Generator;
 use crate::load::Check;
 use crate::mistake::{Mistake, wrong};
 
-const FEW_EXAMPLES: &str = "\
-Examples:
-  longtail load -c 64 --for 30s http://127.0.0.1:9292/         closed loop: 64 connections
-  longtail load --rate 500/s --for 1m http://127.0.0.1:9292/   open loop: 500 requests a second
-  longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each for 10 s";
-
 const EXAMPLES: &str = "\
 Examples:
-  longtail load -c 64 --for 30s http://127.0.0.1:9292/           closed loop: 64 connections, each waits for its response
+  longtail load -c 64 --for 30s http://127.0.0.1:9292/           closed loop: 64 connections
+  longtail load --rate 500/s --arrivals poisson http://127.0.0.1:9292/    open loop: 500 a second
+  longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each rate for 10 s
   longtail load -n 1000 -c 20 http://127.0.0.1:9292/             exactly 1000 requests
-  longtail load --rate 500/s --arrivals poisson http://127.0.0.1:9292/    open loop: users do not wait for each other
   longtail load --rate 80/s --service 100ms http://127.0.0.1:9292/    overloaded: how many requests does it process at once?
   longtail load --ramp 100/s..1000/s --for 60s http://127.0.0.1:9292/
-  longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each rate for 10 s
   longtail load --unix /run/app.sock http://localhost/           over a Unix socket; @name for an abstract one
   longtail load --requests requests.txt --fail-if 'p99 > 200ms' http://127.0.0.1:9292/    or 'errors > 0.1%'
   longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app sends by statsd meanwhile
@@ -55,7 +49,7 @@ const TIMINGS: &[(&str, Timing)] =
 
 /// Flags of `longtail load`.
 #[derive(Debug, Args)]
-#[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub(crate) struct LoadArgs {
     /// Connections [default: 50; with --rate as many as it takes]
@@ -89,7 +83,10 @@ pub(crate) struct LoadArgs {
     #[arg(long, alias = "lanes", alias = "threads", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
     generator_threads: Option<u32>,
     /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
-    #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load")]
+    #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
+        "unix", "connect_to", "source_ip", "pipeline", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
+        "timestamps", "requests_per_connection", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
+    ])]
     pub(crate) generator: Option<Generator>,
 
     /// http:// or https://, any host
@@ -217,10 +214,10 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "LIMIT", help_heading = ADVANCED)]
     pub(crate) stop_if: Vec<Objective>,
     /// Make the load on another machine, such as 'ssh box2'; repeatable
-    #[arg(long, value_name = "COMMAND", help_heading = "Load", conflicts_with = "generator")]
+    #[arg(long, value_name = "COMMAND", help_heading = "Load")]
     pub(crate) from: Vec<String>,
     /// How long a request holds a thread: an overload then shows how many requests the server processes at once
-    #[arg(long, value_name = "TIME", value_parser = above_zero, conflicts_with = "generator", help_heading = ADVANCED)]
+    #[arg(long, value_name = "TIME", value_parser = above_zero, help_heading = ADVANCED)]
     pub(crate) service: Option<Nanos>,
     /// Check the responses: status=200, length=1024, sha256=HEX, same-body, cbor-counter
     #[arg(long = "check", value_name = "WHAT", help_heading = ADVANCED)]
@@ -239,7 +236,8 @@ impl LoadArgs {
         if self.url.is_some() {
             return Err(wrong("with --as the URL belongs to the words after --"));
         }
-        let words = like::translate(tool, &self.others_words).map_err(Mistake::Flags)?;
+        let mut words = like::translate(tool, &self.others_words).map_err(Mistake::Flags)?;
+        words.extend(self.generator.map(|generator| format!("--generator={}", generator.name())));
         let theirs = load_words(words)?;
         let style = match tool {
             Tool::Hey => TextStyle::Hey,
@@ -248,7 +246,6 @@ impl LoadArgs {
         Ok(LoadArgs {
             // What the other tool has no words for may stand before the --. Another generator's claim has a layout of its own.
             output: if self.generator.is_some() { self.output } else { self.output.or_style(style) },
-            generator: self.generator,
             log: self.log.or(theirs.log),
             thresholds: self.thresholds,
             stop_if: self.stop_if,
@@ -273,11 +270,6 @@ impl LoadArgs {
         resolver
     }
 
-    /// Whether flags give the address of a name.
-    pub(crate) fn chooses_address(&self) -> bool {
-        !self.resolve.is_empty()
-    }
-
     /// A flag of these that needs the whole load in one process, where there is one, as it is typed.
     pub(crate) fn own_process_flag(&self) -> Option<&'static str> {
         let given = [
@@ -287,32 +279,6 @@ impl LoadArgs {
             (!self.stop_if.is_empty(), "--stop-if"),
             (!self.from.is_empty(), "--from"),
             (self.outlets.statsd_listen.is_some(), "--statsd-listen"),
-        ];
-        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
-    }
-
-    /// A flag of these that only longtail's own generator can follow, where there is one, as it is typed.
-    pub(crate) fn own_flag(&self) -> Option<&'static str> {
-        let given = [
-            (self.unix.is_some(), "--unix"),
-            (self.connect_to.is_some(), "--connect-to"),
-            (!self.source_ip.is_empty(), "--source-ip"),
-            (self.pipeline > 1, "--pipeline"),
-            (self.requests.is_some(), "--requests"),
-            (self.think > Nanos::ZERO, "--think"),
-            (self.ramp.is_some(), "--ramp"),
-            (!self.steps.is_empty(), "--steps"),
-            (self.arrivals != Arrivals::Constant, "--arrivals"),
-            (self.burst > 1, "--burst"),
-            (self.late == LatePolicy::Skip, "--late"),
-            (self.timing != Timing::Precise, "--timing"),
-            (self.timestamps != TimestampsWord::Auto, "--timestamps"),
-            (self.requests_per_connection.is_some(), "--requests-per-connection"),
-            (self.cacert.is_some(), "--cacert"),
-            (self.cert.is_some(), "--cert"),
-            (!self.stop_if.is_empty(), "--stop-if"),
-            (!self.checks.is_empty(), "--check"),
-            (self.log.is_some(), "--log"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
     }

@@ -6,7 +6,7 @@
 mod compare;
 mod doctor;
 #[cfg(test)]
-mod documented;
+mod documents_tests;
 pub(crate) mod environment;
 mod fleet;
 mod generate;
@@ -41,7 +41,7 @@ pub(crate) use self::outlets::{HostPort, OtlpUrl, OutletArgs};
 pub(crate) use self::output::{OutputArgs, ThresholdArgs};
 pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
 pub(crate) use self::report::{AuditArgs, ReportArgs};
-pub(crate) use self::sink::{BuiltinServerArgs, SinkArgs};
+pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
 pub(crate) use self::watch::WatchArgs;
 use crate::mistake::Mistake;
@@ -117,9 +117,6 @@ pub(crate) enum Command {
     /// Write man pages and completions (make install)
     #[command(hide = true)]
     GenerateDocs(GenerateDocsArgs),
-    /// (started by sweep --server builtin)
-    #[command(hide = true)]
-    BuiltinServer(BuiltinServerArgs),
 }
 
 /// What the words on the command line ask for.

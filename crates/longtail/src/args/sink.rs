@@ -1,6 +1,5 @@
-//! Flags of `longtail sink`: a test server with known delays and faults; and of the hidden command that `--server builtin` starts.
+//! Flags of `longtail sink`: a test server with known delays and faults, which is also the server of `--server builtin`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -142,19 +141,4 @@ impl SinkArgs {
         let laws = shares.into_iter().filter_map(|(fault, share)| Some(FaultLaw { fault, share: share? }));
         laws.chain(self.status.iter().copied()).collect()
     }
-}
-
-/// Flags of the built-in server's process.
-#[derive(Debug, Args)]
-pub(crate) struct BuiltinServerArgs {
-    #[arg(long)]
-    pub(crate) listen: SocketAddr,
-    #[arg(long)]
-    pub(crate) workers: u32,
-    #[arg(long)]
-    pub(crate) threads: u32,
-    #[arg(long)]
-    pub(crate) delay: Nanos,
-    #[arg(long)]
-    pub(crate) worker_header: String,
 }

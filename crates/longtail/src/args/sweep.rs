@@ -16,16 +16,11 @@ use super::{OutletArgs, OutputArgs, ThresholdArgs};
 use crate::generators::Generator;
 use crate::mistake::{Mistake, wrong};
 
-const FEW_EXAMPLES: &str = "\
-Examples:
-  longtail sweep -w2 -t5:5 -d0.1               2 workers x 5 threads, an app that sleeps 100 ms
-  longtail sweep -r config.ru --path /posts    your own app
-  longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app";
-
 const EXAMPLES: &str = "\
 Examples:
-  longtail sweep -w2 -t5:5 -d0.1                    two workers of five threads, an app that sleeps 100 ms
+  longtail sweep -w2 -t5:5 -d0.1                    2 workers x 5 threads, a sleep of 100 ms
   longtail sweep -r config.ru --path /posts         your own app; its service time is measured first
+  longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
   longtail sweep -w2 -t5:5 -c 16,20,64              numbers of connections in place of multiples
@@ -39,7 +34,6 @@ Examples:
   longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app send
   longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics
   longtail sweep --slots 4 --url http://127.0.0.1:9292 -- falcon serve -n4 -b http://127.0.0.1:9292
-  longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
 Puma's own scripts; without them free ports are used.";
@@ -51,7 +45,7 @@ Puma's own scripts; without them free ports are used.";
     reason = "these lines are the help, and each switch is a flag"
 )]
 #[derive(Debug, Args)]
-#[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,

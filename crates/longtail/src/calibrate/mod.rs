@@ -89,7 +89,7 @@ impl CalibrationRounds<'_> {
             }
             self.interrupted()
         };
-        let report = self.runner.run(&generator.installed, &order, order.end, &mut meanwhile)?;
+        let report = self.runner.run(&generator.installed, &order, &mut meanwhile)?;
         let report = report.ok_or_else(|| "it was interrupted".to_owned())?;
         generator.command_line.clone_from(&report.command_line);
         let after = self.sink.at_rest().ok_or_else(silent)?;

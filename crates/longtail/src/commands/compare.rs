@@ -11,16 +11,14 @@ use model::comparison::ArmPlan;
 use report::comparison::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
 
-use super::conducted::{TerminalObserver, be_reached, context, fall_back, refuse_in_vain, start_far};
+use super::conducted::{Surroundings, TerminalObserver, be_reached, fall_back, refuse_in_vain};
 use crate::args::environment::{addresses, with_environment};
 use crate::args::output::StudyKind;
 use crate::args::{ArmRequest, CompareArgs, PumaSource};
-use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
 use crate::results::Results;
-use crate::store::{self, CeilingFile};
-use crate::{GUARD, signals, ui};
+use crate::{GUARD, store, ui};
 
 /// Conducts a comparison, shows it as it grows, and keeps it on disk; of studies that exist, prints what they say of each other.
 ///
@@ -35,10 +33,9 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let mut arms = requests.iter().map(ArmRequest::plan).collect::<Result<Vec<_>, _>>()?;
     args.plan(arms.clone())?;
     let addresses = addresses()?;
-    let interrupt = signals::interruption()?;
-    let (clock, started_at) = (SystemClock::start(), wall_time());
+    let mut here = Surroundings::now()?;
     let guard = GuardCommand::this_program(GUARD);
-    let is_interrupted = || interrupt.load(Ordering::Relaxed);
+    let is_interrupted = || here.interrupt.load(Ordering::Relaxed);
     let data = store::data_folder()?;
     let mut said = BTreeSet::new();
     let mut say = |line: String| {
@@ -48,7 +45,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     };
     for (request, arm) in requests.iter().zip(&mut arms) {
         let env = arm.env.clone();
-        let build = Build { guard: &guard, clock: &clock, is_interrupted: &is_interrupted, data: &data, env };
+        let build = Build { guard: &guard, clock: &here.clock, is_interrupted: &is_interrupted, data: &data, env };
         match find(request, arm, &build, &mut say) {
             Err(Mistake::Launch(LaunchError::Interrupted)) => {
                 ui::note("interrupted before the first run: there is nothing to report");
@@ -59,21 +56,17 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         fall_back(&mut arm.server)?;
         refuse_in_vain(arm.probe)?;
     }
-    let far = start_far(&args.own.server.from, clock)?;
+    here.start_far(&args.own.server.from)?;
     for arm in &mut arms {
-        be_reached(&mut arm.server, far.as_ref());
+        be_reached(&mut arm.server, here.far.as_ref());
     }
     let plan = args.plan(arms)?;
-    let results = Results::open("compare", &started_at, &args.output)?;
-    let ceilings = CeilingFile::of_day(&started_at);
+    let results = Results::open("compare", &here.started_at, &args.output)?;
     let context = Context {
         addresses,
         boot_timeout: args.own.server.puma.boot_timeout,
-        command_line: with_environment(&args.command_line()),
         lanes_by: Some(args.own.server.lanes_by()),
-        resolver,
-        far: far.as_ref(),
-        ..context(clock, &started_at, &interrupt, &ceilings)
+        ..here.context(with_environment(&args.command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
     let study = conduct_comparison(&plan, &context, &mut observer);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::Resolver;
@@ -16,39 +17,70 @@ use model::{
 };
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
 
-use crate::clock::SystemClock;
-use crate::mistake::Mistake;
+use crate::clock::{SystemClock, wall_time};
+use crate::mistake::{Mistake, wrong};
 use crate::outlets::Outlets;
 use crate::results::Results;
 use crate::store::CeilingFile;
 use crate::ui::Ui;
-use crate::{GUARD, this_program, ui};
+use crate::{GUARD, signals, this_program, ui};
 
-/// What a conductor needs of the world; what is of one command alone is as if nobody had asked for it.
-pub(super) fn context<'a>(
-    clock: SystemClock,
-    started_at: &str,
-    interrupt: &'a AtomicBool,
-    ceilings: &'a CeilingFile,
-) -> Context<'a, SystemClock> {
-    Context {
-        clock,
-        guard: GuardCommand::this_program(GUARD),
-        program: this_program(),
-        dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-        addresses: Addresses::default(),
-        boot_timeout: Nanos::ZERO,
-        version: env!("CARGO_PKG_VERSION"),
-        started_at: started_at.to_owned(),
-        command_line: String::new(),
-        interrupt,
-        ceilings,
-        other: None,
-        far: None,
-        statsd: None,
-        server_env: BTreeMap::new(),
-        lanes_by: None,
-        resolver: Resolver::default(),
+/// When a study began, who wants to end it, and who else makes its load.
+pub(super) struct Surroundings {
+    pub(super) clock: SystemClock,
+    pub(super) started_at: String,
+    pub(super) interrupt: Arc<AtomicBool>,
+    pub(super) far: Option<FarGenerators>,
+    ceilings: CeilingFile,
+}
+
+impl Surroundings {
+    /// Begins a study now, which Ctrl-C ends.
+    ///
+    /// # Errors
+    /// Where the system refuses to listen to signals.
+    pub(super) fn now() -> Result<Surroundings, Mistake> {
+        Ok(Surroundings::ended_by(signals::interruption()?))
+    }
+
+    /// Begins a study now.
+    pub(super) fn ended_by(interrupt: Arc<AtomicBool>) -> Surroundings {
+        let started_at = wall_time();
+        let ceilings = CeilingFile::of_day(&started_at);
+        Surroundings { clock: SystemClock::start(), started_at, interrupt, far: None, ceilings }
+    }
+
+    /// Starts the generators on other machines, where there are any.
+    ///
+    /// # Errors
+    /// Where one of them does not start, or is another version of longtail.
+    pub(super) fn start_far(&mut self, from: &[String]) -> Result<(), Mistake> {
+        let start = || FarGenerators::start(from, env!("CARGO_PKG_VERSION"), self.clock);
+        self.far = if from.is_empty() { None } else { Some(start().map_err(SweepError::from)?) };
+        Ok(())
+    }
+
+    /// What a conductor needs of the world; what is of one command alone is as if nobody had asked for it.
+    pub(super) fn context(&self, command_line: String, resolver: Resolver) -> Context<'_, SystemClock> {
+        Context {
+            clock: self.clock,
+            guard: GuardCommand::this_program(GUARD),
+            program: this_program(),
+            dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            addresses: Addresses::default(),
+            boot_timeout: Nanos::ZERO,
+            version: env!("CARGO_PKG_VERSION"),
+            started_at: self.started_at.clone(),
+            command_line,
+            interrupt: &self.interrupt,
+            ceilings: &self.ceilings,
+            other: None,
+            far: self.far.as_ref(),
+            statsd: None,
+            server_env: BTreeMap::new(),
+            lanes_by: None,
+            resolver,
+        }
     }
 }
 
@@ -56,17 +88,8 @@ pub(super) fn context<'a>(
 pub(super) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
     let tried = if asked == Probe::Bpf { probe::bpf::possible() } else { Ok(()) };
     tried.map_err(|missing| {
-        Mistake::Flags(format!("--inspect kernel cannot be done here: {missing}; --inspect proc goes without"))
+        wrong(format!("--inspect kernel cannot be done here: {missing}; --inspect proc goes without"))
     })
-}
-
-/// Starts the generators on other machines, where there are any.
-///
-/// # Errors
-/// Where one of them does not start, or is another version of longtail.
-pub(super) fn start_far(from: &[String], clock: SystemClock) -> Result<Option<FarGenerators>, Mistake> {
-    let start = || FarGenerators::start(from, env!("CARGO_PKG_VERSION"), clock);
-    Ok(if from.is_empty() { None } else { Some(start().map_err(SweepError::from)?) })
 }
 
 /// Gives a server the address that ssh came from, where all of its generators name the same, so that they reach it there.

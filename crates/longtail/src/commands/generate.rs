@@ -8,34 +8,27 @@ use std::sync::Arc;
 
 use engine::{GeneratorPart, Resolver};
 use model::{Clock as _, Nanos, Study};
-use sweep::{Context, NamedPart, drive_load_part, merge_parts, serve};
+use sweep::{NamedPart, drive_load_part, merge_parts, serve};
 
-use super::conducted::context;
+use super::conducted::Surroundings;
 use super::load::{command_line, words_of_the_command_line};
 use crate::args::output::StudyKind;
 use crate::args::{GenerateArgs, MergeArgs, load_words};
-use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::load::prepare;
 use crate::mistake::{Mistake, wrong};
 use crate::results::Results;
 use crate::signals;
-use crate::store::{self, CeilingFile};
+use crate::store;
 
 /// Serves a conductor until it is gone, or drives one part of a load.
 ///
 /// # Errors
 /// Where the words are no load, or the part cannot be written.
 pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    let (clock, started_at) = (SystemClock::start(), wall_time());
     // Who is ordered about ends by a signal at once.
-    let interrupt = if args.of.is_some() { signals::interruption()? } else { Arc::default() };
-    let ceilings = CeilingFile::of_day(&started_at);
-    let here = Context {
-        command_line: command_line(words_of_the_command_line()),
-        resolver: resolver.clone(),
-        ..context(clock, &started_at, &interrupt, &ceilings)
-    };
+    let around = Surroundings::ended_by(if args.of.is_some() { signals::interruption()? } else { Arc::default() });
+    let here = around.context(command_line(words_of_the_command_line()), resolver.clone());
     let (Some(of), Some(start_at), Some(out)) = (args.of, args.start_at, &args.out) else {
         // Whoever started us has gone, and with it all reason to be: what is under way is its load.
         let served = serve(io::stdin(), io::stdout(), &here, || std::process::exit(Exit::Fine.code()));
@@ -50,9 +43,9 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
         return Err(wrong(format!("{flag} is not for one part of a load: leave it out")));
     }
     store::check_writable(out)?;
-    let prepared = prepare(&load, &load.resolver(resolver), &clock, None)?;
+    let prepared = prepare(&load, &load.resolver(resolver), &around.clock, None)?;
     let start = Nanos(u64::try_from(start_at.as_nanosecond()).unwrap_or(0));
-    if start < clock.wall() {
+    if start < around.clock.wall() {
         return Err(wrong(format!("--start-at {start_at} has passed: name a time at which all generators are ready")));
     }
     let part = drive_load_part(prepared, GeneratorPart { index, of }, start, &here)?;

@@ -1,30 +1,32 @@
 //! `longtail load` and `longtail attack`: the generator alone, against a server that is there already.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::networks::is_public;
 use model::plan::quoted;
-use model::{BadResponse, BadResponses, Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, Tally, Verdict};
-use sweep::{Context, LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
+use model::{BadResponse, Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, Tally, Verdict};
+use sweep::{LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
 
-use super::conducted::{context, start_far};
+use super::conducted::Surroundings;
 use crate::args::output::StudyKind;
 use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::Generator;
-use crate::load::{Log, Recorder, order_load, prepare};
+use crate::load::{Recorder, order_load, prepare};
 use crate::mistake::{Mistake, wrong};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
-use crate::store::CeilingFile;
 use crate::ui::Ui;
 use crate::{signals, ui};
+
+/// Names of `--log` that are stdout: attack's lines, and CSV.
+const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
+const CSV_TO_STDOUT: &str = "-.csv";
 
 /// Runs the load and prints its report.
 ///
@@ -32,21 +34,9 @@ use crate::{signals, ui};
 /// Where a flag is wrong, before any load is sent, or the results cannot be written.
 pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let args = args.or_like()?;
-    let result = measure(&args, resolver)?;
-    let published = match (&result.study, &args.log) {
-        (None, _) => Ok(()),
-        // Its lines are the output.
-        (Some(study), Some(log)) if log == Path::new(CSV_TO_STDOUT) => result.results.keep(study),
-        (Some(study), _) => result.results.publish(study),
-    };
-    // Below the report, where a terminal's user looks.
-    for line in &result.complaints {
-        ui::note(line);
-    }
-    if let Some((outlets, interrupt)) = result.end {
-        outlets.close(&interrupt);
-    }
-    published.map(|()| result.exit)
+    // Its lines are the output.
+    let is_logged = args.log.as_deref() == Some(Path::new(CSV_TO_STDOUT));
+    measure(&args, resolver, |results, study| if is_logged { results.keep(study) } else { results.publish(study) })
 }
 
 /// Runs the load that `attack` comes to: its lines, and how many of the started requests were completed.
@@ -54,47 +44,31 @@ pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
 /// # Errors
 /// As [`run`].
 pub(crate) fn attack(args: &AttackArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    let args = load_words(args.as_load())?;
-    let result = measure(&args, resolver)?;
-    let kept = result.study.as_ref().map_or(Ok(()), |study| result.results.keep(study));
-    if let Some(Study::Load(study)) = &result.study {
-        let counts = &study.run.tally.counts;
-        ui::print(&format!("Completed {}/{}\n", counts.answered(), counts.attempted()));
-    }
-    for line in &result.complaints {
-        ui::note(line);
-    }
-    kept.map(|()| result.exit)
+    measure(&load_words(args.as_load())?, resolver, |results, study| {
+        let kept = results.keep(study);
+        if let Study::Load(study) = study {
+            let counts = &study.run.tally.counts;
+            ui::print(&format!("Completed {}/{}\n", counts.answered(), counts.attempted()));
+        }
+        kept
+    })
 }
 
-/// What is left to be said after a load.
-struct LoadResult<'a> {
-    exit: Exit,
-    /// `None` where nothing was measured.
-    study: Option<Study>,
-    results: Results<'a>,
-    /// What went wrong.
-    complaints: Vec<String>,
-    /// What is reported, and what ends it.
-    end: Option<(Outlets, Arc<AtomicBool>)>,
-}
-
-/// Names of `--log` that are stdout: attack's lines, and CSV.
-const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
-const CSV_TO_STDOUT: &str = "-.csv";
-
-fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistake> {
+/// Runs the load; `publish` is given its study.
+fn measure(
+    args: &LoadArgs,
+    resolver: Resolver,
+    publish: impl FnOnce(&Results<'_>, &Study) -> Result<(), Mistake>,
+) -> Result<Exit, Mistake> {
     let resolver = args.resolver(resolver);
     args.outlets.check()?;
     if let Some(generator) = args.generator {
-        return run_another(args, &resolver, generator);
+        return run_another(args, &resolver, generator, publish);
     }
     args.output.check(StudyKind::Load)?;
-    let clock = SystemClock::start();
+    let mut here = Surroundings::now()?;
     let ears = StatsdInput::open(args.outlets.statsd_listen, false)?;
-    let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
-    let interrupt = signals::interruption()?;
-    let started_at = wall_time();
+    let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
     let log = args.log.as_deref();
     let is_stdout = log.is_some_and(|log| STDOUT.iter().any(|name| log == Path::new(name)));
     if is_stdout && !args.output.is_prose() {
@@ -104,62 +78,48 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
         return Err(wrong("--log and -o name one file: give each its own"));
     }
     // Last of what may be wrong: it may connect.
-    let far = start_far(&args.from, clock)?;
-    let prepared = prepare(args, &resolver, &clock, far.as_ref())?;
+    here.start_far(&args.from)?;
+    let prepared = prepare(args, &resolver, &here.clock, here.far.as_ref())?;
     announce(&prepared);
-    let results = Results::open("load", &started_at, &args.output)?;
-    let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
-    let path_of = |path| if is_stdout { Path::new("-") } else { path };
-    let logs: Vec<Log<'_>> = log.map(|path| Log { path: path_of(path), is_csv: is_csv(path) }).into_iter().collect();
-    let ceilings = CeilingFile::of_day(&started_at);
-    let conductor = Context {
-        command_line: command_line(words_of_the_command_line()),
-        far: far.as_ref(),
-        ..context(clock, &started_at, &interrupt, &ceilings)
-    };
-    let calibrates = !args.no_calibrate;
-    let mut recorder = Recorder::open(&logs, &args.checks)?;
+    let results = Results::open("load", &here.started_at, &args.output)?;
+    let conductor = here.context(command_line(words_of_the_command_line()), resolver);
+    let mut recorder = Recorder::open(log.map(|path| (path, is_stdout)), &args.checks)?;
     let transport = prepared.shape.transport.clone();
     let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
-    let company = LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates };
+    let company = LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates: !args.no_calibrate };
     let mut observer = LoadObserver { ui: None, requests: args.number, outlets: &mut outlets };
-    let study = conduct_load(prepared, company, &conductor, &mut observer)?;
+    let load = conduct_load(prepared, company, &conductor, &mut observer)?;
     drop(observer);
-    let study = Study::from(study);
-    let Study::Load(load) = &study else { unreachable!("it is a load") };
     let run = &load.run;
     if let Some(reason) = tls_trouble(&transport, &run.tally) {
         ui::note(&reason);
     }
-    let stopped = run.warnings.iter().find_map(|warning| match warning {
-        Diagnostic::StoppedEarly { condition } => Some(condition),
-        _ => None,
-    });
-    if let Some(condition) = stopped {
-        ui::note(&format!("ended early: {condition}"));
+    for warning in &run.warnings {
+        if let Diagnostic::StoppedEarly { condition } = warning {
+            ui::note(&format!("ended early: {condition}"));
+        }
     }
     let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
     let failed = recorder.and_then(|recorder| recorder.failed);
     let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;
+    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
+    let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
+    let is_interrupted = here.interrupt.load(Ordering::Relaxed);
+    let complaint = (nothing_came && !is_interrupted).then(|| unanswered(&run.tally, &load.plan));
+    let study = Study::from(load);
     let exit = match Exit::of(&study) {
-        _ if interrupt.load(Ordering::Relaxed) => Exit::Interrupted,
+        _ if is_interrupted => Exit::Interrupted,
         _ if nothing_came => Exit::Invalid,
         Exit::Fine if !checks_hold => Exit::Missed,
         Exit::Fine if failed.is_some() => Exit::Mistake,
         exit => exit,
     };
-    let complaint = (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally, &load.plan));
-    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
-    let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
-    let complaints = verdict
-        .filter(|_| !is_said)
-        .and_then(distrust)
-        .into_iter()
-        .chain(complaint)
-        .chain(failed.map(|mistake| mistake.to_string()))
-        .collect();
-    let end = Some((outlets, Arc::clone(&interrupt)));
-    Ok(LoadResult { exit, study: Some(study), results, complaints, end })
+    let published = publish(&results, &study);
+    // Below the report, where a terminal's user looks.
+    let complaints = verdict.filter(|_| !is_said).and_then(distrust).into_iter().chain(complaint);
+    complaints.chain(failed.map(|mistake| mistake.to_string())).for_each(|line| ui::note(&line));
+    outlets.close(&here.interrupt);
+    published.map(|()| exit)
 }
 
 /// Shows how far a load is, and exports it when it is judged.
@@ -225,7 +185,8 @@ fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
     let kinds = counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let most = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
-    let bad = why_bad(&tally.bad_responses, plan.tls);
+    let may_be_tls = tally.bad_responses.of(BadResponse::NotHttp) > 0 && !plan.tls;
+    let bad = format!("{}{}", tally.bad_responses, if may_be_tls { ": does it speak TLS (https://)?" } else { "" });
     let look = match most {
         Some(Outcome::ConnectFailed) if plan.tls => {
             "does it speak TLS, with a certificate that is trusted here? --cacert FILE trusts another, --insecure any"
@@ -250,41 +211,37 @@ fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
     format!("not one request to {} was answered ({kinds}): {look}", plan.url)
 }
 
-/// What was wrong with what came back; what is no HTTP may be TLS.
-fn why_bad(reasons: &BadResponses, tls: bool) -> String {
-    let ask = if reasons.of(BadResponse::NotHttp) > 0 && !tls { ": does it speak TLS (https://)?" } else { "" };
-    reasons.to_string() + ask
-}
-
 /// A load that another generator makes.
-fn run_another<'a>(args: &'a LoadArgs, resolver: &Resolver, generator: Generator) -> Result<LoadResult<'a>, Mistake> {
+fn run_another(
+    args: &LoadArgs,
+    resolver: &Resolver,
+    generator: Generator,
+    publish: impl FnOnce(&Results<'_>, &Study) -> Result<(), Mistake>,
+) -> Result<Exit, Mistake> {
     args.output.check(StudyKind::ClaimedLoad)?;
     let ordered = order_load(args, resolver, generator, SystemClock::start())?;
-    announce(ordered.prepared());
+    announce(&ordered.prepared);
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let results = Results::open("load", &started_at, &args.output)?;
     let progress = ui::Ui::new();
-    let length = ordered.length().map(|length| format!(" for {length}")).unwrap_or_default();
-    progress.working(&format!("{} makes the load{length}", generator.name()));
+    let length = ordered.order.time().map(|time| format!(" for {}", time + ordered.order.warm_up));
+    progress.working(&format!("{} makes the load{}", generator.name(), length.unwrap_or_default()));
     let done = ordered.conduct(started_at, command_line(words_of_the_command_line()), &interrupt);
     drop(progress);
-    let mut result = LoadResult { exit: Exit::Interrupted, study: None, results, complaints: Vec::new(), end: None };
     let Some(study) = done? else {
-        result.complaints =
-            vec![format!("interrupted: {} had not finished, so there is nothing to report", generator.name())];
-        return Ok(result);
+        ui::note(&format!("interrupted: {} had not finished, so there is nothing to report", generator.name()));
+        return Ok(Exit::Interrupted);
     };
     let claim = study.run.claim.as_ref().expect("another generator made it");
     let nothing_came = claim.good().unwrap_or(0) == 0 && claim.failed.is_some();
-    if nothing_came {
-        result.complaints =
-            vec![format!("{} had no good answer at all: does anything serve {}?", claim.by, study.plan.url)];
-    }
+    let complaint = format!("{} had no good answer at all: does anything serve {}?", claim.by, study.plan.url);
     let study = study.into();
-    result.exit = if nothing_came { Exit::Invalid } else { Exit::of(&study) };
-    result.study = Some(study);
-    Ok(result)
+    let published = publish(&results, &study);
+    if nothing_came {
+        ui::note(&complaint);
+    }
+    published.map(|()| if nothing_came { Exit::Invalid } else { Exit::of(&study) })
 }
 
 /// The words after the program's name, as far as they are text.

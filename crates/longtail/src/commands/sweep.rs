@@ -4,18 +4,16 @@ use engine::Resolver;
 use launch::puma;
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
-use super::conducted::{TerminalObserver, be_reached, context, fall_back, refuse_in_vain, start_far};
+use super::conducted::{Surroundings, TerminalObserver, be_reached, fall_back, refuse_in_vain};
 use crate::args::SweepArgs;
 use crate::args::environment::{addresses, with_environment};
 use crate::args::output::StudyKind;
-use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::{GeneratorDriver, InstalledGenerator};
 use crate::mistake::Mistake;
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
-use crate::store::CeilingFile;
-use crate::{signals, ui};
+use crate::ui;
 
 /// Conducts a sweep, shows its rows as they are done, and keeps it on disk.
 ///
@@ -28,27 +26,21 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let found = args.generator.map(InstalledGenerator::on_path).transpose()?;
     fall_back(&mut plan.server)?;
     refuse_in_vain(plan.probe)?;
-    let clock = SystemClock::start();
+    let mut here = Surroundings::now()?;
     let ears = StatsdInput::open(plan.statsd_listen, true)?;
-    let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
-    let interrupt = signals::interruption()?;
-    let started_at = wall_time();
-    let far = start_far(&plan.stream.from, clock)?;
-    be_reached(&mut plan.server, far.as_ref());
-    let results = Results::open("sweep", &started_at, &args.output)?;
-    let driver = found.map(|found| GeneratorDriver::new(found, clock)).transpose()?;
-    let ceilings = CeilingFile::of_day(&started_at);
+    let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
+    here.start_far(&plan.stream.from)?;
+    be_reached(&mut plan.server, here.far.as_ref());
+    let results = Results::open("sweep", &here.started_at, &args.output)?;
+    let driver = found.map(|found| GeneratorDriver::new(found, here.clock)).transpose()?;
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,
-        command_line: with_environment(&plan.command_line()),
         statsd: ears.listener.as_ref(),
         server_env: ears.settings.clone(),
         lanes_by: args.generator.is_none().then(|| args.server.lanes_by()),
-        resolver,
-        far: far.as_ref(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
-        ..context(clock, &started_at, &interrupt, &ceilings)
+        ..here.context(with_environment(&plan.command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, Some(&mut outlets));
     let study = conduct_sweep(&plan, &context, &mut observer);
@@ -59,7 +51,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     }
     let study = study.into();
     let published = results.publish(&study);
-    outlets.close(&interrupt);
+    outlets.close(&here.interrupt);
     published.map(|()| Exit::of(&study))
 }
 
@@ -76,21 +68,15 @@ pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, M
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
         puma::discover(&puma::Surroundings::here()?)?;
     }
-    let interrupt = signals::interruption()?;
-    let started_at = wall_time();
-    let clock = SystemClock::start();
-    let far = start_far(&plan.stream.from, clock)?;
-    be_reached(&mut plan.server, far.as_ref());
-    let results = Results::open("bodies", &started_at, &output)?;
-    let ceilings = CeilingFile::of_day(&started_at);
+    let mut here = Surroundings::now()?;
+    here.start_far(&plan.stream.from)?;
+    be_reached(&mut plan.server, here.far.as_ref());
+    let results = Results::open("bodies", &here.started_at, &output)?;
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,
-        command_line: with_environment(&plan.command_line()),
         lanes_by: Some(args.server.lanes_by()),
-        resolver,
-        far: far.as_ref(),
-        ..context(clock, &started_at, &interrupt, &ceilings)
+        ..here.context(with_environment(&plan.command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
     let study = conduct_bodies(&plan, &context, &mut observer);

@@ -8,7 +8,7 @@ use audit::claim::ClaimedServer;
 use audit::{AuditedClaim, ClaimGrade, ClaimVerdict, PrintedFigure};
 use model::claimed::ClaimedPercentile;
 use model::diagnostic::FindingGrade;
-use model::{Believable, Diagnostic, GeneratorClaim, Nanos, ServerFacts, Stop};
+use model::{Believable, Diagnostic, GeneratorClaim, Nanos, Stop};
 use sweep::{ClaimedRun, OtherGenerator, Task};
 
 use crate::clock::SystemClock;
@@ -20,14 +20,6 @@ pub(crate) struct GeneratorDriver {
     installed: InstalledGenerator,
     version: Option<String>,
     runner: GeneratorRunner,
-}
-
-/// What is known of the server whom the load goes to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KnownServer<'a> {
-    pub(crate) facts: Option<&'a ServerFacts>,
-    /// How long it sleeps over each request.
-    pub(crate) delay: Option<Nanos>,
 }
 
 impl GeneratorDriver {
@@ -55,24 +47,20 @@ impl GeneratorDriver {
     ///
     /// # Errors
     /// Where it fails, or what it prints is not understood.
-    pub(crate) fn run(
-        &self,
-        order: &LoadOrder,
-        known: KnownServer<'_>,
-        ended: &dyn Fn() -> bool,
-    ) -> Result<Option<ClaimedRun>, String> {
-        let process = |end| self.runner.run(&self.installed, order, end, &mut |_| ended());
-        let claimed = |report: ProcessReport| {
-            claimed_run(self.installed.generator, self.version.clone(), report, order.connections, known)
+    pub(crate) fn run(&self, order: &LoadOrder, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String> {
+        let process = |order: &LoadOrder| {
+            let report = self.runner.run(&self.installed, order, &mut |_| ended())?;
+            Ok::<_, String>(report.map(|report| claimed_run(self.installed.generator, report, order)))
         };
         let mut warm_up_requests = None;
         if order.warm_up > Nanos::ZERO {
-            let Some(report) = process(LoadEnd::After(order.warm_up))? else { return Ok(None) };
-            warm_up_requests = claimed(report).ok().and_then(|warm_up| warm_up.claim.requests);
+            let warm_up = LoadOrder { end: LoadEnd::After(order.warm_up), ..order.clone() };
+            let Some(done) = process(&warm_up)? else { return Ok(None) };
+            warm_up_requests = done.ok().and_then(|warm_up| warm_up.claim.requests);
         }
-        let Some(report) = process(order.end)? else { return Ok(None) };
-        let mut run = claimed(report)?;
+        let Some(mut run) = process(order)?.transpose()? else { return Ok(None) };
         run.claim.warm_up_requests = warm_up_requests;
+        run.claim.version.clone_from(&self.version);
         Ok(Some(run))
     }
 }
@@ -88,15 +76,18 @@ impl OtherGenerator for GeneratorDriver {
             Stop::After(time) => LoadEnd::After(time),
             Stop::RequestsPerConnection(each) => LoadEnd::Requests(each * u64::from(task.connections)),
         };
+        // A path of the user's own need not sleep.
+        let delay = stream.delay.filter(|_| stream.path.is_none() && task.started.rackup.is_none());
+        let server = ClaimedServer { workers: task.server.workers.into(), threads: task.server.threads.into() };
         let order = LoadOrder {
+            server: Some(server),
+            delay,
             warm_up: stream.warm_up,
             keep_alive: stream.keep_alive,
             timeout: stream.timeout,
             ..LoadOrder::closed_loop(task.url, task.connections, stream.lanes, end)
         };
-        // A path of the user's own need not sleep.
-        let delay = stream.delay.filter(|_| stream.path.is_none() && task.started.rackup.is_none());
-        GeneratorDriver::run(self, &order, KnownServer { facts: Some(task.server), delay }, ended)
+        GeneratorDriver::run(self, &order, ended)
     }
 }
 
@@ -104,13 +95,7 @@ impl OtherGenerator for GeneratorDriver {
 ///
 /// # Errors
 /// Where what it printed is not understood.
-fn claimed_run(
-    generator: Generator,
-    version: Option<String>,
-    report: ProcessReport,
-    connections: u32,
-    known: KnownServer<'_>,
-) -> Result<ClaimedRun, String> {
+fn claimed_run(generator: Generator, report: ProcessReport, order: &LoadOrder) -> Result<ClaimedRun, String> {
     // The command line says what the output does not: connections, and what was asked for.
     let text = format!("{}\n{}", report.command_line, report.printed);
     let claim = audit::parse::claims(&text).into_iter().find(|claim| Some(claim.tool) == generator.prints());
@@ -119,16 +104,14 @@ fn claimed_run(
         format!("what it printed is not understood{}", last.map(|line| format!(": {line}")).unwrap_or_default())
     };
     let mut claim = claim.ok_or_else(not_understood)?;
-    claim.connections.get_or_insert(u64::from(connections));
-    let server = known.facts.map(|it| ClaimedServer { workers: it.workers.into(), threads: it.threads.into() });
-    claim.server = claim.server.or(server);
-    claim.delay_s = claim.delay_s.or(known.delay.map(Nanos::as_secs_f64));
+    claim.connections.get_or_insert(u64::from(order.connections));
+    claim.server = claim.server.or(order.server);
+    claim.delay_s = claim.delay_s.or(order.delay.map(Nanos::as_secs_f64));
     // To the nanosecond: it has at most as many digits.
     let nanos = |printed: PrintedFigure| Nanos((printed.value * 1e9).round() as u64);
     let percentile = |quantile, time_s| ClaimedPercentile { quantile, time: nanos(time_s) };
     let figures = GeneratorClaim {
         by: generator.name().to_owned(),
-        version,
         command_line: report.command_line,
         requests: claim.ended(),
         failed: claim.failed(),
@@ -186,7 +169,7 @@ mod tests {
             elapsed: Nanos::ZERO,
             cpu: None,
         };
-        claimed_run(Generator::Wrk, None, report, 10, KnownServer::default())
+        claimed_run(Generator::Wrk, report, &LoadOrder::closed_loop("", 10, 1, LoadEnd::After(Nanos::from_secs(1))))
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! Other load generators, as `longtail calibrate` and `--generator` run them: which there are (here), what one is asked to do
-//! and whether it can (`order`), its command line (`command`), its process (`process`), and what it claims (`driver`).
+//! Other load generators, as `longtail doctor --generators` and `--generator` run them: a table of what each can do and in which words
+//! (here), what one is asked to do and whether it can (`order`), its process (`process`), and what it claims (`driver`).
 
-mod command;
 mod driver;
 mod order;
 mod process;
@@ -14,7 +13,7 @@ use clap::ValueEnum;
 use launch::find_program;
 use serde::Serialize;
 
-pub(crate) use driver::{GeneratorDriver, KnownServer};
+pub(crate) use driver::GeneratorDriver;
 pub(crate) use order::{LoadEnd, LoadOrder};
 pub(crate) use process::{GeneratorRunner, ProcessReport};
 
@@ -43,33 +42,94 @@ struct GeneratorTraits {
     name: &'static str,
     /// Whose output it prints; `None` of our own, which is read as a study.
     prints: Option<LoadTool>,
-    /// What makes it print its version; `None` of one that does not.
-    version_flag: Option<&'static str>,
+    /// What makes it print its version; empty of one that does not.
+    version_flag: &'static str,
     /// The percentiles that it prints, rising; without the longest.
     percentiles: &'static [f64],
+    /// How a load is put into its words: see [`LoadOrder::argument`] for what stands in braces. Brackets enclose what is left out where a
+    /// load has no such thing. What has no place here it cannot do.
+    words: &'static str,
 }
 
 impl Generator {
     fn traits(self) -> GeneratorTraits {
-        let (name, prints, version_flag, percentiles): (_, _, _, &[f64]) = match self {
-            Generator::Longtail => ("longtail", None, None, &[]),
-            Generator::Wrk => ("wrk", Some(LoadTool::Wrk), Some("-v"), &[0.50, 0.75, 0.90, 0.99]),
-            Generator::Hey => ("hey", Some(LoadTool::Hey), None, &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99]),
-            Generator::Oha => {
-                let percentiles = &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
-                ("oha", Some(LoadTool::Oha), Some("--version"), percentiles)
-            }
-            Generator::Ab => ("ab", Some(LoadTool::Ab), Some("-V"), &[0.50, 0.66, 0.75, 0.80, 0.90, 0.95, 0.98, 0.99]),
-            Generator::H2load => ("h2load", Some(LoadTool::H2load), Some("--version"), &[]),
-            Generator::Bombardier => {
-                ("bombardier", Some(LoadTool::Bombardier), Some("--version"), &[0.50, 0.75, 0.90, 0.95, 0.99])
-            }
-            Generator::Wrk2 => {
-                ("wrk2", Some(LoadTool::Wrk2), Some("-v"), &[0.50, 0.75, 0.90, 0.99, 0.999, 0.9999, 0.99999])
-            }
-            Generator::Vegeta => ("vegeta", Some(LoadTool::Vegeta), Some("-version"), &[0.50, 0.90, 0.95, 0.99]),
+        let (name, prints, version_flag, percentiles, words): (_, _, _, &[f64], _) = match self {
+            Generator::Longtail => (
+                "longtail",
+                None,
+                "",
+                &[],
+                "load --format study --no-calibrate --generator-threads {t} -c {c} [--for {time}s] {url}",
+            ),
+            Generator::Wrk => (
+                "wrk",
+                Some(LoadTool::Wrk),
+                "-v",
+                &[0.50, 0.75, 0.90, 0.99],
+                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-H {close}] [-H {header}] {url}",
+            ),
+            Generator::Hey => (
+                "hey",
+                Some(LoadTool::Hey),
+                "",
+                &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99],
+                "-cpus {t} -c {c} -t {s} -disable-redirects [-z {time}s] [-n {n}] [-q {each}] [-m {m}] \
+                 [-disable-keepalive{closes}] [-host {host}] [-H {header}] [-D {body}] {url}",
+            ),
+            Generator::Oha => (
+                "oha",
+                Some(LoadTool::Oha),
+                "--version",
+                &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999],
+                "--no-tui -c {c} -t {s}s --redirect 0 --insecure [-z {time}s] [-n {n}] [-q {rate}] [-m {m}] \
+                 [--disable-keepalive{closes}] [-H {header}] [-D {body}] {url}",
+            ),
+            // Without -l an answer of another length than the first is a failed one. -t alone ends it after 50 000 requests.
+            Generator::Ab => (
+                "ab",
+                Some(LoadTool::Ab),
+                "-V",
+                &[0.50, 0.66, 0.75, 0.80, 0.90, 0.95, 0.98, 0.99],
+                "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] [-H {header}] [-p {body}] {url}",
+            ),
+            Generator::H2load => (
+                "h2load",
+                Some(LoadTool::H2load),
+                "--version",
+                &[],
+                "--h1 -t{t} -c{c} -N {s}s [-D {time}s] [-n {n}] [-H {header}] [-d {body}] {url}",
+            ),
+            Generator::Bombardier => (
+                "bombardier",
+                Some(LoadTool::Bombardier),
+                "--version",
+                &[0.50, 0.75, 0.90, 0.95, 0.99],
+                "-l -p r -k -c {c} -t {s}s [-d {time}s] [-n {n}] [-r {rate}] [-m {m}] [-a{closes}] [-H {header}] [-f {body}] {url}",
+            ),
+            Generator::Wrk2 => (
+                "wrk2",
+                Some(LoadTool::Wrk2),
+                "-v",
+                &[0.50, 0.75, 0.90, 0.99, 0.999, 0.9999, 0.99999],
+                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-R {rate}] [-R 10000000{floods}] [-H {close}] [-H {header}] {url}",
+            ),
+            // Method and URL are in its file of targets.
+            Generator::Vegeta => (
+                "vegeta",
+                Some(LoadTool::Vegeta),
+                "-version",
+                &[0.50, 0.90, 0.95, 0.99],
+                "-cpus={t} attack -max-workers={c} -connections={c} -max-connections={c} -redirects=-1 -insecure \
+                 -timeout={s}s [-keepalive=false{closes}] [-rate={rate}/s] [-rate=0 -workers={c}{floods}] [-duration={time}s] \
+                 -output={folder}/vegeta.bin -targets={folder}/targets [-header {header}] [-body {body}]",
+            ),
         };
-        GeneratorTraits { name, prints, version_flag, percentiles }
+        GeneratorTraits { name, prints, version_flag, percentiles, words }
+    }
+
+    /// Whether its words have a place for one of these.
+    fn takes(self, placeholders: &[&str]) -> bool {
+        placeholders.iter().any(|one| self.traits().words.contains(one))
     }
 
     /// Its program's name.

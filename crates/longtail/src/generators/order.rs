@@ -1,11 +1,14 @@
-//! What a generator is to do in one run, and whether it can: what it cannot is refused in one line before any load is sent.
+//! What a generator is to do in one run, whether it can, and its command line. What it cannot is refused in one line before any load is sent.
 
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
+use audit::claim::ClaimedServer;
 use model::objective::ObjectiveFigure;
 use model::{Nanos, Rate, Threshold};
 
 use crate::generators::Generator;
+use crate::mistake::{Mistake, wrong};
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +48,9 @@ pub(crate) struct LoadOrder {
     pub(crate) headers: Vec<String>,
     /// A file with the body.
     pub(crate) body: Option<PathBuf>,
+    /// What is known of the server that it goes to, for the audit: its size, and how long it sleeps over each request.
+    pub(crate) server: Option<ClaimedServer>,
+    pub(crate) delay: Option<Nanos>,
 }
 
 impl LoadOrder {
@@ -64,13 +70,9 @@ impl LoadOrder {
             method: "GET".to_owned(),
             headers: Vec::new(),
             body: None,
+            server: None,
+            delay: None,
         }
-    }
-
-    /// Threads that share the connections evenly, so that all of them are opened: the largest divisor of the connections
-    /// that is at most what was asked for. (wrk gives each thread connections / threads and forgets the rest.)
-    pub(crate) fn even_threads(&self) -> u32 {
-        (1..=self.threads.min(self.connections)).rev().find(|n| self.connections.is_multiple_of(*n)).unwrap_or(1)
     }
 
     /// The time of a run that time ends.
@@ -80,108 +82,190 @@ impl LoadOrder {
             LoadEnd::Requests(_) => None,
         }
     }
+
+    /// Threads that share the connections evenly, so that all of them are opened: the largest divisor of the connections
+    /// that is at most what was asked for. (wrk gives each thread connections / threads and forgets the rest.)
+    fn even_threads(&self) -> u32 {
+        (1..=self.threads.min(self.connections)).rev().find(|n| self.connections.is_multiple_of(*n)).unwrap_or(1)
+    }
+
+    /// What stands for `{name}` in the words of a generator; `None` where this load has no such thing. Some stand for nothing and only
+    /// say whether their words belong there.
+    fn argument(&self, name: &str, folder: &Path) -> Option<String> {
+        let number = if let LoadEnd::Requests(number) = self.end { Some(number) } else { None };
+        let seconds = self.time().map(whole_seconds);
+        let marks = |is_so: bool| is_so.then(String::new);
+        let method = Some(self.method.clone()).filter(|method| method != "GET");
+        match name {
+            "c" => Some(self.connections.to_string()),
+            "t" => Some(self.even_threads().to_string()),
+            "s" => Some(whole_seconds(self.timeout).to_string()),
+            "time" => seconds.map(|time| time.to_string()),
+            "n" => number.map(|number| number.to_string()),
+            // More than one thread of ab makes in that time, and costs it 32 bytes each: not more than 1.6 GB.
+            "enough" => seconds.map(|time| (2_000_000 * time).clamp(self.connections.into(), 50_000_000).to_string()),
+            "rate" => self.rate.map(|rate| rate.per_second().to_string()),
+            "each" => self.rate_per_connection.map(|rate| rate.per_second().to_string()),
+            // One without a closed loop is given a rate that nothing reaches, or none: all its connections are busy then too.
+            "floods" => marks(self.rate.is_none()),
+            "closes" => marks(!self.keep_alive),
+            "keeps" => marks(self.keep_alive),
+            "close" => (!self.keep_alive).then(|| "Connection: close".to_owned()),
+            "m" => method,
+            "bodiless" => method.filter(|_| self.body.is_none()),
+            "host" => self.host.clone(),
+            "body" => self.body.as_ref().map(|file| file.to_string_lossy().into_owned()),
+            "folder" => Some(folder.to_string_lossy().into_owned()),
+            "url" => Some(self.url.clone()),
+            _ => unreachable!("no generator has a word {name}"),
+        }
+    }
+
+    /// The command line of `words`, but for the program.
+    fn words_of(&self, words: &str, folder: &Path) -> Vec<String> {
+        let fill = |word: &str, header: &str| -> Option<String> {
+            let parts = word.split(['{', '}']).enumerate().map(|(at, part)| match part {
+                _ if at.is_multiple_of(2) => Some(part.to_owned()),
+                "header" => Some(header.to_owned()),
+                name => self.argument(name, folder),
+            });
+            parts.collect()
+        };
+        let host = self.host.iter().filter(|_| !words.contains("{host}")).map(|host| format!("Host: {host}"));
+        let headers: Vec<String> = host.chain(self.headers.iter().cloned()).collect();
+        let once = [String::new()];
+        let groups = words.split(['[', ']']).flat_map(|group| {
+            let times = if group.contains("{header}") { &headers[..] } else { &once };
+            times.iter().filter_map(|header| group.split_ascii_whitespace().map(|word| fill(word, header)).collect())
+        });
+        groups.collect::<Vec<Vec<String>>>().concat()
+    }
+}
+
+fn whole_seconds(time: Nanos) -> u64 {
+    time.0 / 1_000_000_000
+}
+
+/// What to run for one load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GeneratorCommand {
+    /// Program and arguments.
+    pub(crate) argv: Vec<OsString>,
+    /// Variables set beside ours.
+    pub(crate) env: Vec<(&'static str, OsString)>,
+    /// What prints the report, of those that only write a file while they make load. Not measured.
+    pub(crate) report: Option<Vec<OsString>>,
 }
 
 impl Generator {
-    /// Why it cannot run this, naming the flag; `None` where it can.
-    pub(crate) fn refusal(self, order: &LoadOrder) -> Option<String> {
-        use Generator::{Ab, Bombardier, H2load, Hey, Oha, Vegeta, Wrk, Wrk2};
-        let is_one_of = |generators: &[Generator]| generators.contains(&self);
+    /// The command of this load. `folder` is for its files.
+    pub(crate) fn command(self, program: &OsStr, order: &LoadOrder, folder: &Path) -> GeneratorCommand {
+        let words = order.words_of(self.traits().words, folder);
+        let threads = || order.even_threads().to_string().into();
+        let env = match self {
+            // Its studies are none that the user made.
+            Generator::Longtail => vec![("XDG_DATA_HOME", folder.into())],
+            Generator::Oha => vec![("TOKIO_WORKER_THREADS", threads())],
+            Generator::Bombardier => vec![("GOMAXPROCS", threads())],
+            _ => Vec::new(),
+        };
+        let report = [program.to_owned(), "report".into(), folder.join("vegeta.bin").into()];
+        GeneratorCommand {
+            argv: std::iter::once(program.to_owned()).chain(words.into_iter().map(OsString::from)).collect(),
+            env,
+            report: (self == Generator::Vegeta).then(|| report.to_vec()),
+        }
+    }
+
+    /// Refuses what it cannot run, naming the flag.
+    ///
+    /// # Errors
+    /// Where there is such a thing.
+    pub(crate) fn check_order(self, order: &LoadOrder) -> Result<(), Mistake> {
+        let refused = |why: &str| Err(wrong(format!("--generator {}: {why}", self.name())));
         let times = [(order.time(), "--for"), (Some(order.warm_up), "--warm-up"), (Some(order.timeout), "--timeout")];
         let odd = times.into_iter().find(|(time, _)| time.is_some_and(|time| !time.0.is_multiple_of(1_000_000_000)));
         if let Some((_, flag)) = odd {
-            return Some(format!("--generator {}: {flag} wants whole seconds here, such as {flag} 5s", self.name()));
+            return refused(&format!("{flag} wants whole seconds here, such as {flag} 5s"));
         }
         let count = if let LoadEnd::Requests(total) = order.end { Some(total) } else { None };
         let each = u64::from(order.connections);
-        if let Some(total) = count.filter(|total| self == Hey && !total.is_multiple_of(each)) {
+        if let Some(total) = count.filter(|total| self == Generator::Hey && !total.is_multiple_of(each)) {
             let sent = total / each * each;
-            return Some(format!(
-                "--generator hey: it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
+            return refused(&format!(
+                "it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
             ));
         }
         let rate = order.rate.or(order.rate_per_connection);
         let (is_get, has_body) = (order.method == "GET", order.body.is_some());
         let is_post_with_body = order.method == "POST" && has_body;
         let reasons = [
+            (count.is_some() && !self.takes(&["{n}"]), "it ends by time only: give --for instead of -n or -R"),
+            (rate.is_some() && !self.takes(&["{rate}", "{each}"]), "it has no open loop: leave out --rate and -q"),
             (
-                count.is_some() && is_one_of(&[Wrk, Wrk2, Vegeta]),
-                "it ends by time only: give --for instead of -n or -R",
-            ),
-            (rate.is_some() && is_one_of(&[Wrk, Ab, H2load]), "it has no open loop: leave out --rate and -q"),
-            (
-                order.rate.is_some() && self == Hey,
+                order.rate.is_some() && !self.takes(&["{rate}"]),
                 "it has no rate in total: give -q, which is of each connection, instead of --rate",
             ),
-            (order.rate.is_none() && is_one_of(&[Wrk2, Vegeta]), "it has no closed loop: give --rate"),
+            (rate.is_none() && self.takes(&["{floods}"]), "it has no closed loop: give --rate"),
             (
-                order.rate_per_connection.is_some() && is_one_of(&[Oha, Bombardier, Wrk2, Vegeta]),
+                order.rate_per_connection.is_some() && !self.takes(&["{each}"]),
                 "its rate is in total: give --rate instead of -q",
             ),
             (
                 rate.is_some_and(|rate| rate.per_second().fract() != 0.0),
                 "it takes whole numbers of requests per second only",
             ),
-            (!order.keep_alive && self == H2load, "it cannot open a connection for each request: leave out -k"),
             (
-                (!is_get || has_body) && is_one_of(&[Wrk, Wrk2]),
+                !order.keep_alive && !self.takes(&["{closes}", "{close}", "{keeps}"]),
+                "it cannot open a connection for each request: leave out -k",
+            ),
+            (
+                (!is_get || has_body) && !self.takes(&["{body}"]),
                 "it sends GET without a body (more would need Lua): leave out -m, -d and -D",
             ),
-            (!is_get && !is_post_with_body && self == H2load, "it sends GET, or POST with a body: leave out -m"),
+            (
+                !is_get && !is_post_with_body && self == Generator::H2load,
+                "it sends GET, or POST with a body: leave out -m",
+            ),
             // -p is a POST, whatever -m says.
-            (has_body && !is_post_with_body && self == Ab, "a body makes it POST: leave out -m"),
+            (has_body && !is_post_with_body && self == Generator::Ab, "a body makes it POST: leave out -m"),
         ];
-        let refused = reasons.into_iter().find(|(is_so, _)| *is_so);
-        refused.map(|(_, why)| format!("--generator {}: {why}", self.name()))
+        reasons.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| refused(why))
     }
 
-    /// Why it cannot make each connection carry so many requests (`-R`); `None` where it can.
-    pub(crate) fn shares_requests_unevenly(self) -> Option<String> {
-        let even = matches!(self, Generator::Hey | Generator::H2load);
-        let name = self.name();
-        (!even).then(|| format!("--generator {name}: it cannot give each connection -R requests: give --for"))
-    }
-
-    /// Whether it can say what is judged here, before it has run.
-    pub(crate) fn reports(self, figure: ObjectiveFigure) -> bool {
-        match figure {
-            ObjectiveFigure::ResponseTime(q) => self.traits().percentiles.iter().any(|known| (known - q).abs() < 1e-9),
-            ObjectiveFigure::Mean
-            | ObjectiveFigure::Max
-            | ObjectiveFigure::ErrorShare
-            | ObjectiveFigure::Errors
-            | ObjectiveFigure::Completed => true,
-            ObjectiveFigure::ServiceTime(_) | ObjectiveFigure::SentShare => false,
+    /// Refuses to be asked at all where we make the load ourselves, and to be judged by what it does not print.
+    ///
+    /// # Errors
+    /// Where it is ours, or there is such a threshold.
+    pub(crate) fn check(self, thresholds: &[Threshold]) -> Result<(), Mistake> {
+        if self == Generator::Longtail {
+            return Err(wrong("--generator longtail: it is longtail that makes the load anyway; leave it out"));
         }
-    }
-
-    /// Why it cannot be judged by this, in a line; `None` where it can.
-    pub(crate) fn unjudged(self, threshold: &Threshold) -> Option<String> {
-        let objective = &threshold.condition;
-        if self.reports(objective.figure) {
-            return None;
+        let percentiles = self.traits().percentiles;
+        let prints = |q: f64| percentiles.iter().any(|known| (known - q).abs() < 1e-9);
+        for Threshold { condition, is_expected } in thresholds {
+            let what = match condition.figure {
+                ObjectiveFigure::ResponseTime(q) if prints(q) => continue,
+                ObjectiveFigure::ResponseTime(_) if percentiles.is_empty() => "no percentile at all".to_owned(),
+                ObjectiveFigure::ResponseTime(_) => {
+                    let all: Vec<String> = percentiles.iter().map(|q| report::number::percentile(*q)).collect();
+                    format!("of percentiles {} only", all.join(" "))
+                }
+                ObjectiveFigure::ServiceTime(_) => "one kind of time only, judged without the word service".to_owned(),
+                ObjectiveFigure::SentShare => "not what was sent of what was due".to_owned(),
+                _ => continue,
+            };
+            let flag = if *is_expected { "--expect" } else { "--fail-if" };
+            return Err(wrong(format!("{flag} '{condition}': {} reports {what}", self.name())));
         }
-        let name = self.name();
-        let what = match objective.figure {
-            ObjectiveFigure::ResponseTime(_) if self.traits().percentiles.is_empty() => {
-                "no percentile at all".to_owned()
-            }
-            ObjectiveFigure::ResponseTime(_) => {
-                let all: Vec<String> =
-                    self.traits().percentiles.iter().map(|q| report::number::percentile(*q)).collect();
-                format!("of percentiles {} only", all.join(" "))
-            }
-            ObjectiveFigure::ServiceTime(_) => "one kind of time only, judged without the word service".to_owned(),
-            _ => "not what was sent of what was due".to_owned(),
-        };
-        let flag = if threshold.is_expected { "--expect" } else { "--fail-if" };
-        Some(format!("{flag} '{objective}': {name} reports {what}"))
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::ValueEnum as _;
 
     fn two_seconds() -> LoadOrder {
         LoadOrder::closed_loop("http://127.0.0.1:1/", 10, 4, LoadEnd::After(Nanos::from_secs(2)))
@@ -205,25 +289,99 @@ mod tests {
             (Generator::Hey, half, "--for"),
         ];
         for (generator, order, part) in cases {
-            let line = generator.refusal(&order).unwrap_or_else(|| panic!("{generator:?} takes {order:?}"));
+            let line = generator.check_order(&order).unwrap_err().to_string();
             assert!(line.starts_with(&format!("--generator {}", generator.name())) && line.contains(part), "{line}");
             assert!(!line.contains('\n'));
         }
         for generator in [Generator::Wrk, Generator::Hey, Generator::Ab, Generator::H2load] {
-            assert_eq!(generator.refusal(&two_seconds()), None);
+            assert!(generator.check_order(&two_seconds()).is_ok());
         }
-        assert_eq!(Generator::Hey.refusal(&counted(100)), None);
+        assert!(Generator::Hey.check_order(&counted(100)).is_ok());
     }
 
     #[test]
     fn an_objective_is_taken_only_where_its_figure_is_reported() {
-        let unjudged = |generator: Generator, text: &str| generator.unjudged(&text.parse().unwrap());
-        assert_eq!(unjudged(Generator::Wrk, "p99 > 1s"), None);
-        assert_eq!(unjudged(Generator::Wrk, "errors > 1%"), None);
-        assert!(unjudged(Generator::Wrk, "p95 > 1s").unwrap().contains("p50 p75 p90 p99"));
-        assert!(unjudged(Generator::H2load, "p50 > 1s").unwrap().contains("no percentile"));
-        assert!(
-            unjudged(Generator::Hey, "service p99 > 1s").is_some() && unjudged(Generator::Hey, "sent < 9%").is_some()
-        );
+        for (generator, threshold, said) in [
+            (Generator::Wrk, "p99 > 1s", ""),
+            (Generator::Wrk, "errors > 1%", ""),
+            (Generator::Wrk, "p95 > 1s", "p50 p75 p90 p99"),
+            (Generator::H2load, "p50 > 1s", "no percentile"),
+            (Generator::Hey, "service p99 > 1s", "one kind of time"),
+            (Generator::Hey, "sent < 9%", "not what was sent"),
+        ] {
+            let line =
+                generator.check(&[threshold.parse().unwrap()]).map_or_else(|line| line.to_string(), |()| String::new());
+            assert!(line.contains(said) && line.is_empty() == said.is_empty(), "{threshold}: {line}");
+        }
+    }
+
+    fn line(generator: Generator, change: impl FnOnce(&mut LoadOrder)) -> String {
+        let mut order = LoadOrder { url: "http://127.0.0.1:1/x".to_owned(), ..two_seconds() };
+        change(&mut order);
+        let command = generator.command(OsStr::new("it"), &order, Path::new("/f"));
+        command.argv.join(OsStr::new(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn each_is_asked_for_the_same_load_and_goes_nowhere_else() {
+        for generator in Generator::value_variants() {
+            let line = line(*generator, |order| {
+                order.connections = 37;
+                order.rate = Some("5".parse().unwrap());
+            });
+            assert!(line.starts_with("it ") && line.contains("37") && line.contains('2'), "{line}");
+            assert!(line.ends_with(" http://127.0.0.1:1/x") || *generator == Generator::Vegeta, "{line}");
+            let stays = match generator {
+                Generator::Hey => "-disable-redirects",
+                Generator::Oha => "--redirect 0",
+                Generator::Vegeta => "-redirects=-1",
+                _ => "",
+            };
+            assert!(line.contains(stays), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_load_in_the_words_of_each() {
+        let plain = |_: &mut LoadOrder| {};
+        let count = |order: &mut LoadOrder| order.end = LoadEnd::Requests(1000);
+        let other = |order: &mut LoadOrder| {
+            order.keep_alive = false;
+            order.host = Some("app.test".to_owned());
+            order.headers = vec!["X-A: {url}".to_owned()];
+        };
+        let post = |order: &mut LoadOrder| {
+            order.method = "POST".to_owned();
+            order.body = Some("/f/body".into());
+        };
+        let vegeta =
+            "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 -redirects=-1 -insecure -timeout=30s";
+        let vegeta = format!("{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets");
+        let cases: [(_, &dyn Fn(&mut LoadOrder), _); 11] = [
+            // Ten connections on four threads would be eight: two threads share them evenly.
+            (Generator::Wrk, &plain, "-t2 -c10 --latency --timeout 30s -d 2s"),
+            (
+                Generator::Wrk,
+                &other,
+                "-t2 -c10 --latency --timeout 30s -d 2s -H Connection: close -H Host: app.test -H X-A: {url}",
+            ),
+            (Generator::Wrk2, &plain, "-t2 -c10 --latency --timeout 30s -d 2s -R 10000000"),
+            (Generator::Hey, &count, "-cpus 2 -c 10 -t 30 -disable-redirects -n 1000"),
+            (
+                Generator::Hey,
+                &other,
+                "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -disable-keepalive -host app.test -H X-A: {url}",
+            ),
+            (Generator::Hey, &post, "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -m POST -D /f/body"),
+            (Generator::Ab, &plain, "-q -l -c 10 -s 30 -k -t 2 -n 4000000"),
+            (Generator::Ab, &post, "-q -l -c 10 -s 30 -k -t 2 -n 4000000 -p /f/body"),
+            (Generator::Ab, &count, "-q -l -c 10 -s 30 -k -n 1000"),
+            (Generator::H2load, &post, "--h1 -t2 -c10 -N 30s -D 2s -d /f/body"),
+            (Generator::Vegeta, &plain, &vegeta),
+        ];
+        for (generator, change, words) in cases {
+            let url = if generator == Generator::Vegeta { "" } else { " http://127.0.0.1:1/x" };
+            assert_eq!(line(generator, change), format!("it {words}{url}"));
+        }
     }
 }

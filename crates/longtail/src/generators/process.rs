@@ -15,8 +15,8 @@ use nix::sys::time::TimeVal;
 
 use crate::GUARD;
 use crate::clock::SystemClock;
-use crate::generators::command::GeneratorCommand;
-use crate::generators::{InstalledGenerator, LoadEnd, LoadOrder};
+use crate::generators::order::GeneratorCommand;
+use crate::generators::{InstalledGenerator, LoadOrder};
 use crate::mistake::Mistake;
 
 /// A generator that has not ended so long after its time (and its last answer's timeout) is taken for stuck.
@@ -76,18 +76,15 @@ impl GeneratorRunner {
         &self,
         installed: &InstalledGenerator,
         order: &LoadOrder,
-        end: LoadEnd,
         meanwhile: &mut dyn FnMut(Nanos) -> bool,
     ) -> Result<Option<ProcessReport>, String> {
         // Of those that read their targets from a file.
         let targets = format!("{} {}\n", order.method, order.url);
         fs::write(self.folder().join("targets"), targets).map_err(|why| why.to_string())?;
-        let command = installed.generator.command(&installed.program, order, end, self.folder());
+        let command = installed.generator.command(&installed.program, order, self.folder());
         let env = command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
         let argv = command.argv.iter().map(|word| quoted(&word.to_string_lossy()));
         let command_line = env.chain(argv).collect::<Vec<_>>().join(" ");
-        // However slow the server is, each request of a count ends by its timeout.
-        let time = if let LoadEnd::After(time) = end { Some(time) } else { None };
         let cpu_before = used_by_children();
         let begun = self.clock.now();
         let process = self.start(&command)?;
@@ -99,7 +96,8 @@ impl GeneratorRunner {
             if meanwhile(since) {
                 return Ok(None);
             }
-            if time.is_some_and(|time| since > time + order.timeout + STUCK_AFTER) {
+            // However slow the server is, each request of a count ends by its timeout.
+            if order.time().is_some_and(|time| since > time + order.timeout + STUCK_AFTER) {
                 return Err(format!("it had not ended {} after its time, and was killed", order.timeout + STUCK_AFTER));
             }
             self.clock.sleep(POLL_EVERY);
@@ -127,8 +125,11 @@ impl GeneratorRunner {
 
     /// Its version, where it prints one.
     pub(crate) fn version(&self, installed: &InstalledGenerator) -> Option<String> {
-        let flag = installed.generator.traits().version_flag?;
+        let flag = installed.generator.traits().version_flag;
         let argv = vec![installed.program.clone(), flag.into()];
+        if flag.is_empty() {
+            return None;
+        }
         let (printed, complaint) = self.printed_within(argv, VERSION_WITHIN).ok()?;
         version_in(&printed).or_else(|| version_in(&complaint.unwrap_or_default()))
     }

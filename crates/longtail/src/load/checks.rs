@@ -1,6 +1,7 @@
 //! Checks of the answers, made off the lanes: they get the raw bytes of each answer and judge them in their own time.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::str::FromStr;
 
 use engine::RequestRecord;
@@ -18,8 +19,8 @@ pub(crate) enum Check {
     Status(u16),
     /// A body of so many bytes.
     Length(u64),
-    /// A body with this SHA-256.
-    Hash([u8; 32]),
+    /// A body with this SHA-256, in hexadecimal digits.
+    Hash(String),
     /// The same body as all others.
     SameBody,
     /// A CBOR body with a counter: `{…, reply: {arg: <4 bytes, little endian>}}`.
@@ -40,7 +41,9 @@ impl FromStr for Check {
         let check = match text.split_once('=').unwrap_or((text, "")) {
             ("status", value) => value.parse().ok().filter(|s| (100..=999).contains(s)).map(Check::Status),
             ("length", value) => value.parse().ok().map(Check::Length),
-            ("sha256", value) => hash_of(value).map(Check::Hash),
+            ("sha256", hex) if hex.len() == 64 && hex.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+                Some(Check::Hash(hex.to_ascii_lowercase()))
+            }
             ("same-body", "") => Some(Check::SameBody),
             ("cbor-counter", "") => Some(Check::CborCounter),
             _ => None,
@@ -51,15 +54,11 @@ impl FromStr for Check {
     }
 }
 
-fn hash_of(hex: &str) -> Option<[u8; 32]> {
-    let mut hash = [0; 32];
-    if hex.len() != 64 || !hex.is_ascii() {
-        return None;
-    }
-    for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(hash)
+fn sha256(body: &[u8]) -> String {
+    Sha256::digest(body).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 /// One check and what it has seen.
@@ -69,7 +68,8 @@ pub(crate) struct Checker {
     wrong: u64,
     /// The first answer that was wrong.
     example: Option<String>,
-    bodies: BTreeMap<[u8; 32], u64>,
+    /// Different bodies, by their SHA-256.
+    bodies: HashSet<String>,
     counters: HashSet<u32>,
     largest: Option<u32>,
     duplicates: u64,
@@ -82,7 +82,7 @@ impl Checker {
             checked: 0,
             wrong: 0,
             example: None,
-            bodies: BTreeMap::new(),
+            bodies: HashSet::new(),
             counters: HashSet::new(),
             largest: None,
             duplicates: 0,
@@ -104,20 +104,20 @@ impl Checker {
         let Some(body) = engine::response_body(raw) else {
             return self.judge(record.number, false, || "no body that can be read".to_owned());
         };
-        match self.check {
+        match &self.check {
             Check::Status(_) => {}
             Check::Length(expected) => {
-                self.judge(record.number, body.len() as u64 == expected, || format!("{} bytes", body.len()));
+                let is_right = body.len() as u64 == *expected;
+                self.judge(record.number, is_right, || format!("{} bytes", body.len()));
             }
             Check::Hash(expected) => {
-                let hash = Sha256::digest(&body);
-                self.judge(record.number, hash[..] == expected, || format!("another body of {} bytes", body.len()));
+                let is_right = sha256(&body) == *expected;
+                self.judge(record.number, is_right, || format!("another body of {} bytes", body.len()));
             }
             Check::SameBody => {
                 self.checked += 1;
-                let hash: [u8; 32] = Sha256::digest(&body).into();
-                if self.bodies.len() < KEPT || self.bodies.contains_key(&hash) {
-                    *self.bodies.entry(hash).or_default() += 1;
+                if self.bodies.len() < KEPT {
+                    self.bodies.insert(sha256(&body));
                 }
             }
             Check::CborCounter => {
@@ -143,41 +143,28 @@ impl Checker {
 
     /// Whether it holds, and what was seen, in one line. What nothing was checked by does not hold.
     pub(crate) fn result(&self) -> (bool, String) {
-        let (holds, text) = self.seen();
-        (holds && self.checked > 0, text)
-    }
-
-    fn seen(&self) -> (bool, String) {
         let (checked, wrong) = (self.checked, self.wrong);
         let example = self.example.as_ref().map(|example| format!(" ({example})")).unwrap_or_default();
-        match &self.check {
-            Check::Status(status) => {
-                (wrong == 0, format!("status {status}: {} of {checked} answers{example}", checked - wrong))
-            }
-            Check::Length(length) => {
-                (wrong == 0, format!("{length} bytes: {} of {checked} bodies{example}", checked - wrong))
-            }
-            Check::Hash(_) => (wrong == 0, format!("sha256: {} of {checked} bodies{example}", checked - wrong)),
-            Check::SameBody => {
-                let different = self.bodies.len();
-                (
-                    different <= 1 && wrong == 0,
-                    format!("same body: {different} different in {checked} answers{example}"),
-                )
-            }
+        let right = checked - wrong;
+        let (is_one_body, is_unique) = (self.bodies.len() <= 1, self.duplicates == 0);
+        let text = match &self.check {
+            Check::Status(status) => format!("status {status}: {right} of {checked} answers{example}"),
+            Check::Length(length) => format!("{length} bytes: {right} of {checked} bodies{example}"),
+            Check::Hash(_) => format!("sha256: {right} of {checked} bodies{example}"),
+            Check::SameBody => format!("same body: {} different in {checked} answers{example}", self.bodies.len()),
             Check::CborCounter => {
                 // Gaps below the largest: what was answered to others, or to us and lost.
                 let smallest = self.counters.iter().min().copied().unwrap_or(0);
                 let span = self.largest.map_or(0, |largest| u64::from(largest - smallest) + 1);
                 let gaps = span.saturating_sub(self.counters.len() as u64);
                 let largest = self.largest.map_or_else(|| "-".to_owned(), |largest| largest.to_string());
-                let text = format!(
-                    "Max counter value seen: {largest} - in {checked} answers, {} duplicates, {gaps} gaps, {wrong} without{example}",
-                    self.duplicates
-                );
-                (wrong == 0 && self.duplicates == 0, text)
+                let duplicates = self.duplicates;
+                format!(
+                    "Max counter value seen: {largest} - in {checked} answers, {duplicates} duplicates, {gaps} gaps, {wrong} without{example}"
+                )
             }
-        }
+        };
+        (checked > 0 && wrong == 0 && is_one_body && is_unique, text)
     }
 }
 

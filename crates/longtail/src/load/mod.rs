@@ -10,5 +10,5 @@ mod with;
 pub(crate) use checks::Check;
 pub(crate) use listeners::is_of_this_machine;
 pub(crate) use prepare::prepare;
-pub(crate) use recorder::{Log, Recorder};
+pub(crate) use recorder::Recorder;
 pub(crate) use with::order_load;

@@ -21,27 +21,29 @@ use crate::store::is_fifo;
 /// Several lanes: what is older than this, compared with the newest, is complete.
 const SETTLING: Nanos = Nanos::from_millis(500);
 
-/// The format of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
-    /// As attack.cr: `request 99 status=200 latency=1006.335446ms`.
-    Attack,
-    /// A table.
-    Csv,
+/// Where one line a request goes.
+struct RequestLog {
+    out: Box<dyn Write + Send>,
+    path: PathBuf,
+    /// Whether it is a table, and not attack.cr's lines: `request 99 status=200 latency=1006.335446ms`.
+    is_csv: bool,
 }
 
-/// Where one line a request goes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Log<'a> {
-    /// The file; `-` is stdout.
-    pub(crate) path: &'a Path,
-    /// Whether it is a table, and not attack.cr's lines.
-    pub(crate) is_csv: bool,
+impl RequestLog {
+    fn open(path: &Path, is_stdout: bool) -> io::Result<RequestLog> {
+        let file: Box<dyn Write + Send> = if is_stdout { Box::new(io::stdout()) } else { Box::new(create(path)?) };
+        let mut out = Box::new(BufWriter::with_capacity(1 << 16, file));
+        let is_csv = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
+        if is_csv {
+            out.write_all(report::request_log::csv_header().as_bytes())?;
+        }
+        Ok(RequestLog { out, path: path.to_owned(), is_csv })
+    }
 }
 
 /// Writes and checks.
 pub(crate) struct Recorder {
-    logs: Vec<(Box<dyn Write + Send>, Style, PathBuf)>,
+    log: Option<RequestLog>,
     checkers: Vec<Checker>,
     lines: String,
     /// Where a log could not be written to its end.
@@ -49,29 +51,17 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for this log and these checks; `None` where there is nothing to record.
+    /// A recorder for this log, which may be stdout by this name, and these checks; `None` where there is nothing to record.
     ///
     /// # Errors
     /// Where the log cannot be written.
-    pub(crate) fn open(logs: &[Log<'_>], checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
-        if logs.is_empty() && checks.is_empty() {
+    pub(crate) fn open(log: Option<(&Path, bool)>, checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
+        if log.is_none() && checks.is_empty() {
             return Ok(None);
         }
-        let open = |log: Log<'_>| -> Result<(Box<dyn Write + Send>, Style, PathBuf), Mistake> {
-            let (path, style) = (log.path, if log.is_csv { Style::Csv } else { Style::Attack });
-            let file: Box<dyn Write + Send> = if path == Path::new("-") {
-                Box::new(io::stdout())
-            } else {
-                Box::new(create(path).map_err(|why| unwritable(path, why))?)
-            };
-            let mut out: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 16, file));
-            if style == Style::Csv {
-                out.write_all(report::request_log::csv_header().as_bytes()).map_err(|why| unwritable(path, why))?;
-            }
-            Ok((out, style, path.to_owned()))
-        };
+        let open = |(path, is_stdout)| RequestLog::open(path, is_stdout).map_err(|why| unwritable(path, why));
         Ok(Some(Recorder {
-            logs: logs.iter().copied().map(open).collect::<Result<_, _>>()?,
+            log: log.map(open).transpose()?,
             checkers: checks.iter().cloned().map(Checker::new).collect(),
             lines: String::with_capacity(1 << 17),
             failed: None,
@@ -94,7 +84,7 @@ impl RequestJournal for Recorder {
                     checker.check(record);
                 }
             }
-            if self.logs.is_empty() {
+            if self.log.is_none() {
                 continue;
             }
             if lanes == 1 {
@@ -120,26 +110,26 @@ impl RequestJournal for Recorder {
 }
 
 impl Recorder {
-    /// Writes a line a request to each log; one that cannot be written ends.
+    /// Writes a line a request, as long as the log can be written.
     fn write(&mut self, batch: &[RequestRecord], start: Nanos) {
-        let (lines, failed) = (&mut self.lines, &mut self.failed);
-        self.logs.retain_mut(|(out, style, path)| {
-            lines.clear();
-            for record in batch {
-                let RequestRecord { number, exchange, reason, .. } = record;
-                match style {
-                    Style::Csv => report::request_log::write_csv(lines, *number, exchange, *reason, start),
-                    // Its numbers begin at 1.
-                    Style::Attack => report::request_log::write_attack_line(lines, number + 1, exchange, *reason),
-                }
+        let Some(log) = &mut self.log else { return };
+        let lines = &mut self.lines;
+        lines.clear();
+        for RequestRecord { number, exchange, reason, .. } in batch {
+            if log.is_csv {
+                report::request_log::write_csv(lines, *number, exchange, *reason, start);
+            } else {
+                // attack.cr's numbers begin at 1.
+                report::request_log::write_attack_line(lines, number + 1, exchange, *reason);
             }
-            let Err(why) = out.write_all(lines.as_bytes()).and_then(|()| out.flush()) else { return true };
+        }
+        if let Err(why) = log.out.write_all(lines.as_bytes()).and_then(|()| log.out.flush()) {
             // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either case.
             if why.kind() != io::ErrorKind::BrokenPipe {
-                *failed = Some(unwritable(path, why));
+                self.failed = Some(unwritable(&log.path, why));
             }
-            false
-        });
+            self.log = None;
+        }
     }
 }
 

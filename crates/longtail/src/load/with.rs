@@ -6,21 +6,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Endpoint, Resolver};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
-use model::{GeneratorClaim, LoadStudy, Nanos, Run};
-use requests::TargetUrl;
+use model::{GeneratorClaim, LoadStudy, Run};
+use requests::{RequestHeader, TargetUrl};
 use sweep::{ClaimedRun, OtherGenerator as _, PreparedLoad};
 
 use crate::args::LoadArgs;
 use crate::clock::SystemClock;
-use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, KnownServer, LoadEnd, LoadOrder};
+use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadEnd, LoadOrder};
 use crate::load::prepare::{prepare, template};
 use crate::mistake::{Mistake, wrong};
 
 /// Another generator's load, with nothing left to decide.
 pub(crate) struct OrderedLoad {
     driver: GeneratorDriver,
-    order: LoadOrder,
-    prepared: PreparedLoad,
+    pub(crate) order: LoadOrder,
+    /// The same load as ours would be.
+    pub(crate) prepared: PreparedLoad,
 }
 
 /// Makes it of the flags, as [`prepare`] does.
@@ -33,70 +34,42 @@ pub(crate) fn order_load(
     generator: Generator,
     clock: SystemClock,
 ) -> Result<OrderedLoad, Mistake> {
-    let name = generator.name();
-    if generator == Generator::Longtail {
-        return Err(wrong("--generator longtail: it is longtail that makes the load anyway; leave it out"));
-    }
-    if let Some(flag) = args.own_flag() {
-        return Err(wrong(format!(
-            "--generator {name}: {flag} is of longtail's own generator: leave out one of the two"
-        )));
-    }
-    if let Some(line) = args.thresholds.all().iter().find_map(|threshold| generator.unjudged(threshold)) {
-        return Err(wrong(line));
-    }
+    let refused = |why: &str| wrong(format!("--generator {}: {why}", generator.name()));
+    generator.check(&args.thresholds.all())?;
     let prepared = prepare(args, resolver, &clock, None)?;
-    let order = load_order(args, resolver, &prepared, name)?;
-    if let Some(line) = generator.refusal(&order) {
-        return Err(wrong(line));
-    }
-    let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
-    let body = template(args)?.body.map(|body| driver.keep_body(&body)).transpose()?;
-    Ok(OrderedLoad { driver, order: LoadOrder { body, ..order }, prepared })
-}
-
-/// What it is to do, but for where its body is.
-fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &PreparedLoad, name: &str) -> Result<LoadOrder, Mistake> {
     let (plan, endpoints) = (&prepared.plan, &prepared.shape.transport.endpoints);
     if endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
-        return Err(wrong(format!("--generator {name}: it needs a TCP address")));
+        return Err(refused("it needs a TCP address"));
     }
     let target = TargetUrl::parse(args.url.as_deref().unwrap_or_default())?;
     if target.tls && !args.insecure {
-        return Err(wrong(format!(
-            "--generator {name}: it is run so that it takes any certificate: say so with --insecure"
-        )));
+        return Err(refused("it is run so that it takes any certificate: say so with --insecure"));
     }
     let template = template(args)?;
-    let own_host = template.headers.iter().find(|header| header.is("host")).and_then(requests::RequestHeader::value);
+    let own_host = template.headers.iter().find(|header| header.is("host")).and_then(RequestHeader::value);
     // The other generator is given the name, by which it asks for a certificate; or the very address that was checked
     // where only some may be connected to, or was chosen.
-    let gives_name = resolver.allowed.is_none() && resolver.version.is_none() && !args.chooses_address();
+    let gives_name = resolver.allowed.is_none() && resolver.version.is_none() && resolver.given.is_empty();
     let scheme = if target.tls { "https" } else { "http" };
     let url = if gives_name { target.to_string() } else { format!("{scheme}://{}{}", endpoints[0], target.path) };
     let is_name = target.host.parse::<IpAddr>().is_err() && !gives_name;
     let named = is_name.then(|| target.authority.clone());
     let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
     if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
-        let header = header.name();
-        return Err(wrong(format!("--generator {name}: it cannot leave out a header: take away -H '{header}:'")));
+        return Err(refused(&format!("it cannot leave out a header: take away -H '{}:'", header.name())));
     }
-    let line = |header: &requests::RequestHeader| {
+    let line = |header: &RequestHeader| {
         format!("{}: {}", header.name(), String::from_utf8_lossy(header.value().unwrap_or_default()))
     };
     let end = match (plan.length, plan.requests_total) {
-        (Some(_), Some(_)) => {
-            return Err(wrong(format!(
-                "--generator {name}: give --for or -n: what comes first ends only our own runs"
-            )));
-        }
+        (Some(_), Some(_)) => return Err(refused("give --for or -n: what comes first ends only our own runs")),
         (Some(length), None) => LoadEnd::After(length),
         (None, Some(total)) => LoadEnd::Requests(total),
         (None, None) => return Err(wrong("say when the run ends: --for or -n")),
     };
-    let credentials = target.credentials.as_ref().map(requests::RequestHeader::basic_auth).transpose()?;
+    let credentials = target.credentials.as_ref().map(RequestHeader::basic_auth).transpose()?;
     let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
-    Ok(LoadOrder {
+    let mut order = LoadOrder {
         host,
         warm_up: plan.warm_up,
         rate: args.rate,
@@ -107,7 +80,11 @@ fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &PreparedLoad, nam
         headers: own.chain(credentials.as_ref().map(line)).collect(),
         body: template.body.is_some().then(|| "body".into()),
         ..LoadOrder::closed_loop(&url, plan.connections, plan.lanes, end)
-    })
+    };
+    generator.check_order(&order)?;
+    let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
+    order.body = template.body.map(|body| driver.keep_body(&body)).transpose()?;
+    Ok(OrderedLoad { driver, order, prepared })
 }
 
 impl OrderedLoad {
@@ -126,7 +103,7 @@ impl OrderedLoad {
         let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
         let kept = CpuRestriction::off_the_server(prepared.placement.as_ref());
         let ended = || interrupt.load(Ordering::Relaxed);
-        let run = || driver.run(&order, KnownServer::default(), &ended);
+        let run = || driver.run(&order, &ended);
         let done = sweep::observe_claimed(prepared.server.is_here(), run);
         drop(kept);
         let failed = |why| wrong(format!("--generator {}: {why}", driver.name()));
@@ -150,16 +127,6 @@ impl OrderedLoad {
             log_dropped: 0,
             interrupted: false,
         }))
-    }
-
-    /// The same load as ours would be.
-    pub(crate) fn prepared(&self) -> &PreparedLoad {
-        &self.prepared
-    }
-
-    /// How long it takes, warm-up included; `None` where a count ends it.
-    pub(crate) fn length(&self) -> Option<Nanos> {
-        self.order.time().map(|time| time + self.order.warm_up)
     }
 }
 

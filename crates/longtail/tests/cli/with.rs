@@ -128,7 +128,7 @@ fn mistakes_are_one_line_and_send_nothing() {
     for (words, part) in [
         ("--generator wrk --rate 5", "--generator wrk: it has no open loop"),
         ("--generator wrk -n 5", "it ends by time only"),
-        ("--generator wrk --unix /x", "--unix is of longtail's own generator"),
+        ("--generator wrk --unix /x", "cannot be used with"),
         ("--generator wrk --steps 1,2", "--steps"),
         ("--generator wrk --pipeline 2", "--pipeline"),
         ("--generator wrk --check status=200", "--check"),

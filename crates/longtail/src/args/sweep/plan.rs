@@ -66,16 +66,10 @@ impl SweepArgs {
         if socket.is_unix() {
             return Err(wrong(format!("--generator {name}: it knows no Unix socket: leave out -s {socket}")));
         }
-        if with == Generator::Longtail {
-            return Err(wrong("--generator longtail: it is longtail that makes the load anyway; leave it out"));
-        }
-        if self.requests_per_connection.is_some()
-            && let Some(line) = with.shares_requests_unevenly()
-        {
-            return Err(wrong(line));
-        }
-        if let Some(line) = self.thresholds.all().iter().find_map(|threshold| with.unjudged(threshold)) {
-            return Err(wrong(line));
+        with.check(&self.thresholds.all())?;
+        let shares_evenly = matches!(with, Generator::Hey | Generator::H2load);
+        if self.requests_per_connection.is_some() && !shares_evenly {
+            return Err(wrong(format!("--generator {name}: it cannot give each connection -R requests: give --for")));
         }
         let end = self.requests_per_connection.map_or(LoadEnd::After(self.length), LoadEnd::Requests);
         let order = LoadOrder {
@@ -84,9 +78,7 @@ impl SweepArgs {
             timeout: self.server.timeout,
             ..LoadOrder::closed_loop("", 1, self.server.lanes(), end)
         };
-        if let Some(line) = with.refusal(&order) {
-            return Err(wrong(line));
-        }
+        with.check_order(&order)?;
         if self.server.body.is_some() && self.server.puma.has_rackup() {
             return Err(wrong(format!(
                 "--generator {name} asks for a path alone: leave out -r, or give --path in place of --body"
