@@ -1,6 +1,6 @@
 //! Where the results of one study go: its file in the data folder, the files that the user named, and stdout.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::{LoadStudy, Study, Verdict};
 use report::Layout;
@@ -8,13 +8,14 @@ use report::summary::Summary;
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
 use crate::mistake::Mistake;
-use crate::store::{self, Store};
+use crate::store;
 use crate::ui;
 
 /// The places of one study's results.
 pub(crate) struct Results<'a> {
     output: &'a OutputArgs,
-    store: Store,
+    /// Where the study is kept: its own file in the data folder, and those that the user named for it.
+    studies: Vec<PathBuf>,
     /// What is written when all is measured.
     files: Vec<OutputFile>,
 }
@@ -25,23 +26,25 @@ impl<'a> Results<'a> {
     /// # Errors
     /// Where one of them cannot be written.
     pub(crate) fn open(command: &str, started_at: &str, output: &'a OutputArgs) -> Result<Results<'a>, Mistake> {
-        let (studies, files) = output.files().partition::<Vec<_>, _>(|file| file.format == OutputFormat::Study);
-        files.iter().try_for_each(|file| store::check_writable(&file.path))?;
-        let store = Store::create(command, started_at, studies.into_iter().map(|file| file.path))?;
-        Ok(Results { output, store, files })
+        output.files().try_for_each(|file| store::check_writable(&file.path))?;
+        let (named, files): (Vec<_>, Vec<_>) = output.files().partition(|file| file.format == OutputFormat::Study);
+        let own = store::new_study(command, started_at)?;
+        let studies = std::iter::once(own).chain(named.into_iter().map(|file| file.path)).collect();
+        Ok(Results { output, studies, files })
     }
 
     /// The study's own file.
     pub(crate) fn path(&self) -> &Path {
-        self.store.path()
+        &self.studies[0]
     }
 
-    /// Writes the study as it is now.
+    /// Writes the study as it is now, to each of its files: one that cannot be written keeps no other from it.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Of the first that cannot be written.
     pub(crate) fn keep(&self, study: &Study) -> Result<(), Mistake> {
-        self.store.save(study)
+        let text = report::json::write(study);
+        self.studies.iter().map(|path| store::write(path, &text)).collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Keeps the whole study, prints it, writes the other files, and says where the study is. What was measured is printed also where it
@@ -106,22 +109,19 @@ pub(crate) fn render(
     let study = &output.forced(study);
     output.check(StudyKind::from(study))?;
     let saved = saved.map(|path| path.display().to_string());
+    let layout = Layout { columns: output.columns(), width: output.width() };
     Ok(match format {
         OutputFormat::Study => report::json::write(study),
         OutputFormat::Summary => Summary::of(study, saved).json(),
         OutputFormat::Html => report::html::whole(study, &Summary::of(study, saved)),
         OutputFormat::Markdown => report::answer::markdown(study, saved.as_deref()),
         OutputFormat::Csv => report::csv::whole(study),
-        OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), output.width()),
+        OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), layout.width),
         OutputFormat::Hdr | OutputFormat::Full => match study {
             Study::Load(load) => load_text(load, output, format),
-            Study::Sweep(sweep) => {
-                report::sweep::whole(sweep, Layout { columns: output.columns(), width: output.width() })
-            }
-            Study::Compare(_) => report::text::whole(&report::report(study), output.width()),
-            Study::Bodies(bodies) => {
-                report::bodies::whole(bodies, Layout { columns: output.columns(), width: output.width() })
-            }
+            Study::Sweep(sweep) => report::sweep::whole(sweep, layout),
+            Study::Compare(_) => report::text::whole(&report::report(study), layout.width),
+            Study::Bodies(bodies) => report::bodies::whole(bodies, layout),
         },
     })
 }

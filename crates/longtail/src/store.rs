@@ -18,51 +18,20 @@ use crate::mistake::{Mistake, wrong};
 /// No study and no output of a tool is larger.
 const LARGEST: u64 = 256 << 20;
 
-/// Where one study is written to.
-pub(crate) struct Store {
-    files: Vec<PathBuf>,
-}
-
-impl Store {
-    /// A new study of `command`: its file in the data folder, and `also` where the user wants it.
-    ///
-    /// # Errors
-    /// Where the folder cannot be made, or a file cannot be written.
-    pub(crate) fn create(
-        command: &str,
-        started_at: &str,
-        also: impl IntoIterator<Item = PathBuf>,
-    ) -> Result<Store, Mistake> {
-        let folder = folder()?;
-        fs::create_dir_all(&folder).map_err(|why| Mistake::Write {
-            path: folder.clone(),
-            why,
-            hint: "set XDG_DATA_HOME to a folder that you can write",
-        })?;
-        let name = format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id());
-        let own = folder.join(name);
-        // Found out now, not after minutes of load.
-        let tried = with_end(&own, ".new");
-        File::create(&tried).and_then(|_| fs::remove_file(&tried)).map_err(|why| unwritable(&own, why))?;
-        let files: Vec<PathBuf> = std::iter::once(own).chain(also).collect();
-        files[1..].iter().try_for_each(|path| check_writable(path))?;
-        Ok(Store { files })
-    }
-
-    /// The study's own file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.files[0]
-    }
-
-    /// Writes the study as it is now, to each of its files: one that cannot be written keeps the other from nothing.
-    ///
-    /// # Errors
-    /// Of the first file that cannot be written.
-    pub(crate) fn save(&self, study: &Study) -> Result<(), Mistake> {
-        let text = report::json::write(study);
-        let written = self.files.iter().map(|path| write(path, &text));
-        written.collect::<Vec<_>>().into_iter().collect()
-    }
+/// The file of a new study of `command`. That it can be written is found out now, not after minutes of load.
+///
+/// # Errors
+/// Where the folder cannot be made, or the file cannot be written.
+pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mistake> {
+    let folder = folder()?;
+    fs::create_dir_all(&folder).map_err(|why| Mistake::Write {
+        path: folder.clone(),
+        why,
+        hint: "set XDG_DATA_HOME to a folder that you can write",
+    })?;
+    let path = folder.join(format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id()));
+    try_to_write(&path).map_err(|why| unwritable(&path, why))?;
+    Ok(path)
 }
 
 /// Finds out whether a file that the user named can be written.
@@ -70,16 +39,19 @@ impl Store {
 /// # Errors
 /// Where it cannot.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
+    // Opening a pipe waits until somebody reads it, and a study is replaced after each run.
+    let (tried, hint) = if is_fifo(path) {
+        (Err(io::Error::other("it is a pipe")), "give -o a file, or pipe what is printed")
+    } else {
+        (try_to_write(path), "give -o a file that you can write")
+    };
+    tried.map_err(|why| Mistake::Write { path: path.to_owned(), why, hint })
+}
+
+fn try_to_write(path: &Path) -> io::Result<()> {
     let is_new = !path.exists();
-    let unwritable = |why, hint| Mistake::Write { path: path.to_owned(), why, hint };
-    if is_fifo(path) {
-        // Opening it waits until somebody reads it, and a study is replaced after each run.
-        let why = io::Error::other("it is a pipe");
-        return Err(unwritable(why, "give -o a file, or pipe what is printed"));
-    }
-    let tried = File::options().append(true).create(true).open(path);
-    let tried = tried.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) });
-    tried.map_err(|why| unwritable(why, "give -o a file that you can write"))
+    File::options().append(true).create(true).open(path)?;
+    if is_new { fs::remove_file(path) } else { Ok(()) }
 }
 
 /// Writes a file that the user named.
@@ -98,19 +70,13 @@ fn unwritable(path: &Path, why: io::Error) -> Mistake {
     Mistake::Write { path: path.to_owned(), why, hint }
 }
 
-/// `path` with `end` after its name.
-fn with_end(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
-}
-
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     // A pipe or a device is written to as it is.
     if path.exists() && !path.is_file() {
         return fs::write(path, text);
     }
-    let new = with_end(path, ".new");
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
     let write = || {
         fs::write(&new, text)?;
         fs::rename(&new, path)
@@ -187,9 +153,7 @@ impl CeilingFile {
         let day = started_at.get(..10).unwrap_or("day").to_owned();
         CeilingFile { path: data_folder().ok().map(|folder| folder.join(format!("ceilings-{day}.json"))) }
     }
-}
 
-impl CeilingFile {
     fn all(&self) -> BTreeMap<String, Ceiling> {
         let text = self.path.as_ref().and_then(|path| fs::read_to_string(path).ok());
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()

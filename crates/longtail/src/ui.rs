@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use engine::RunProgress;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::{Nanos, Study};
 use report::Width;
 use report::answer::Emphasis;
@@ -141,8 +141,7 @@ pub(crate) fn fault(text: &str) {
 /// What a long command shows while it goes on: the rows that are done, and a line of progress below them. All of it goes at the end.
 pub(crate) struct Ui {
     bar: ProgressBar,
-    /// The rows, each with a line break.
-    rows: Arc<Mutex<String>>,
+    line: Arc<Mutex<ProgressLine>>,
     /// Draws it anew, until the other end of its channel goes.
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -152,83 +151,66 @@ impl Ui {
     pub(crate) fn new() -> Ui {
         let is_drawn = io::stderr().is_terminal();
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("a constant template");
         // Its first frame is drawn before anything is reported.
-        let rows = Arc::default();
-        let bar = ProgressBar::with_draw_target(None, target).with_style(waiting(&rows)).with_message("starting");
+        let bar = ProgressBar::with_draw_target(None, target).with_style(style).with_message("starting");
+        let line = Arc::new(Mutex::new(ProgressLine::of("starting")));
         let (end, ended) = channel();
         let tick = {
-            let bar = bar.clone();
+            let (bar, line) = (bar.clone(), Arc::clone(&line));
             move || {
                 while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    let text = line.lock().unwrap_or_else(PoisonError::into_inner).text(bar.elapsed());
+                    bar.set_message(text);
                     bar.tick();
                 }
             }
         };
         // The library's own ticker panics where no thread can be had: then the line stands still.
         let ticker = is_drawn.then(|| std::thread::Builder::new().name("progress".to_owned()).spawn(tick).ok());
-        Ui { bar, rows, ticker: ticker.flatten().map(|thread| (end, thread)) }
+        Ui { bar, line, ticker: ticker.flatten().map(|thread| (end, thread)) }
     }
 
     /// Shows what is going on.
     pub(crate) fn phase(&self, phase: &Phase) {
-        self.bar.reset_elapsed();
-        match phase {
+        let (message, length, progress) = match phase {
             Phase::Running { number, of, what, connections, length, left, progress, .. } => {
                 // The first estimate of a study of one run would only say its length again.
                 let left = left.filter(|_| *of > 1);
                 let left =
                     left.map(|left| format!(", about {} left", report::number::minutes(left))).unwrap_or_default();
                 let what = if what.is_empty() { String::new() } else { format!("{what}, ") };
-                let message = format!("run {number}/{of}{left}: {what}{connections} connections");
-                self.say_in_a_pipe(&message, *length);
-                self.bar.set_style(running(&self.rows, progress));
-                self.bar.set_message(message);
-                self.bar.set_prefix(length.map(|length| format!(" of {length}")).unwrap_or_default());
+                (format!("run {number}/{of}{left}: {what}{connections} connections"), *length, Some(progress))
             }
             Phase::OtherRunning { number, of, connections, length } => {
-                let message = format!("run {number}/{of}: {connections} connections");
-                self.say_in_a_pipe(&message, *length);
-                let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
-                self.bar.set_style(waiting(&self.rows));
-                self.bar.set_message(message + &length);
+                (format!("run {number}/{of}: {connections} connections"), *length, None)
             }
-            other => {
-                self.bar.set_style(waiting(&self.rows));
-                self.bar.set_message(match other {
-                    Phase::Calibrating => "measuring the generator's own limit",
-                    Phase::Starting => "starting the server",
-                    Phase::WarmingUp => "warming the server up with each body",
-                    Phase::MeasuringServiceTime => "measuring the service time over one connection",
-                    Phase::Probing => "probing who waits for whom, with keep-alive and without",
-                    Phase::CoolingDown => "waiting until the server is idle",
-                    Phase::Reconciling => "waiting for the server's own count",
-                    _ => "stopping the server",
-                });
-            }
-        }
-    }
-
-    /// That a run begins, where no line is drawn: minutes of a script's sweep are not silent.
-    fn say_in_a_pipe(&self, message: &str, length: Option<Nanos>) {
+            other => return self.working(waits_for(other)),
+        };
         if self.bar.is_hidden() {
-            let length = length.map(|length| format!(", {length}")).unwrap_or_default();
-            note(&format!("{message}{length}"));
+            // Minutes of a script's sweep are not silent.
+            note(&format!("{message}{}", length.map(|length| format!(", {length}")).unwrap_or_default()));
         }
+        let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
+        self.show(ProgressLine { length, progress: progress.map(Arc::clone), ..ProgressLine::of(&message) });
     }
 
     /// Shows how far a load is, by its time or its number of requests.
     pub(crate) fn loading(&self, length: Option<Nanos>, number: Option<u64>, progress: &Arc<RunProgress>) {
         let length = length.map(|length| format!(" of {length}"));
         let number = number.map(|number| format!(" of {number} requests"));
-        self.bar.set_style(running(&self.rows, progress));
-        self.bar.set_message("load");
-        self.bar.set_prefix(length.or(number).unwrap_or_default());
+        let length = length.or(number).unwrap_or_default();
+        self.show(ProgressLine { length, progress: Some(Arc::clone(progress)), ..ProgressLine::of("load") });
     }
 
     /// Shows what is going on where no requests are counted.
     pub(crate) fn working(&self, what: &str) {
-        self.bar.set_style(waiting(&self.rows));
-        self.bar.set_message(what.to_owned());
+        self.show(ProgressLine::of(what));
+    }
+
+    fn show(&self, line: ProgressLine) {
+        self.bar.reset_elapsed();
+        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }
 
     /// Says a line that stays: above the progress, or on stderr where there is none.
@@ -242,11 +224,23 @@ impl Ui {
 
     /// Shows the runs that are done.
     pub(crate) fn rows(&self, study: &Study) {
-        if self.bar.is_hidden() {
-            return;
+        if !self.bar.is_hidden() {
+            self.bar.set_prefix(harmless(&report::answer::rows(study)).into_owned());
         }
-        let text = report::answer::rows(study);
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = harmless(&text).into_owned();
+    }
+}
+
+/// What is going on where no run is.
+fn waits_for(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Calibrating => "measuring the generator's own limit",
+        Phase::Starting => "starting the server",
+        Phase::WarmingUp => "warming the server up with each body",
+        Phase::MeasuringServiceTime => "measuring the service time over one connection",
+        Phase::Probing => "probing who waits for whom, with keep-alive and without",
+        Phase::CoolingDown => "waiting until the server is idle",
+        Phase::Reconciling => "waiting for the server's own count",
+        _ => "stopping the server",
     }
 }
 
@@ -260,52 +254,43 @@ impl Drop for Ui {
     }
 }
 
-/// Rows, and a line of which this is the template.
-fn style(rows: &Arc<Mutex<String>>, template: &str) -> ProgressStyle {
-    let rows = Arc::clone(rows);
-    let write_rows = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let _ = out.write_str(&rows.lock().unwrap_or_else(PoisonError::into_inner));
-    };
-    let template = format!("{{rows}}{{spinner}} {template}");
-    ProgressStyle::with_template(&template).expect("a constant template").with_key("rows", write_rows)
-}
-
-fn waiting(rows: &Arc<Mutex<String>>) -> ProgressStyle {
-    style(rows, "{msg}, {elapsed}")
-}
-
-fn running(rows: &Arc<Mutex<String>>, progress: &Arc<RunProgress>) -> ProgressStyle {
-    let figures = Arc::new(Mutex::new(LiveFigures::default()));
-    let progress = Arc::clone(progress);
-    style(rows, "{msg}, {elapsed}{prefix}, {done}").with_key(
-        "done",
-        move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let connected = progress.connected();
-            if progress.start() == Nanos::ZERO && connected > 0 {
-                let _ = write!(out, "{connected} connections open");
-            } else {
-                let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
-                figures.update(&progress, state.elapsed());
-                let _ = write!(out, "{} requests{}", progress.ended(), figures.text);
-            }
-        },
-    )
-}
-
-/// What a run shows of itself while it goes on: its rate now, and the response times so far.
+/// What is going on, for how long already, and of a run its rate now and the response times so far.
 #[derive(Default)]
-struct LiveFigures {
+struct ProgressLine {
+    what: String,
+    /// ` of 10s`.
+    length: String,
+    progress: Option<Arc<RunProgress>>,
     /// When the rate was last worked out, and how many requests had ended then.
     at: Duration,
     ended: u64,
     /// `, 1203/s, p50 3.56 ms, p99 23.3 ms`.
-    text: String,
+    figures: String,
 }
 
 /// The figures are worked out anew so often: each time costs a generator thread a copy of its tally.
 const REFRESH: Duration = Duration::from_secs(2);
 
-impl LiveFigures {
+impl ProgressLine {
+    fn of(what: &str) -> ProgressLine {
+        ProgressLine { what: harmless(what).into_owned(), ..ProgressLine::default() }
+    }
+
+    /// The line, so long after it was first shown.
+    fn text(&mut self, elapsed: Duration) -> String {
+        let done = match self.progress.clone() {
+            None => String::new(),
+            Some(run) if run.start() == Nanos::ZERO && run.connected() > 0 => {
+                format!(", {} connections open", run.connected())
+            }
+            Some(run) => {
+                self.update(&run, elapsed);
+                format!(", {} requests{}", run.ended(), self.figures)
+            }
+        };
+        format!("{}, {:#}{}{done}", self.what, HumanDuration(elapsed), self.length)
+    }
+
     fn update(&mut self, progress: &RunProgress, now: Duration) {
         let passed = now.saturating_sub(self.at);
         if passed < REFRESH {
@@ -313,11 +298,11 @@ impl LiveFigures {
         }
         let ended = progress.ended();
         let rate = ended.saturating_sub(self.ended) as f64 / passed.as_secs_f64();
-        self.text = format!(", {}/s", report::number::rate_in_words(rate));
+        self.figures = format!(", {}/s", report::number::rate_in_words(rate));
         if let Some(tally) = progress.tally() {
             for q in [0.5, 0.99] {
                 if let Some(time) = tally.response_time_at(q).time() {
-                    let _ = write!(self.text, ", {} {}", report::number::percentile(q), report::number::time(time));
+                    let _ = write!(self.figures, ", {} {}", report::number::percentile(q), report::number::time(time));
                 }
             }
         }

@@ -181,10 +181,9 @@ pub(crate) fn parse_all(
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(Invocation::Help(error.to_string())),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             let Some(command) = command else { return Ok((Invocation::Usage(help::in_short()), None)) };
-            let asked = vec!["longtail".into(), command.get_name().into(), OsString::from("-h")];
-            return Ok(match parse_all(asked)? {
-                (Invocation::Help(text), allowed) => (Invocation::Usage(text), allowed),
-                other => other,
+            return Ok(match parse(["longtail", command.get_name(), "-h"].map(OsString::from))? {
+                Invocation::Help(text) => (Invocation::Usage(text), None),
+                other => (other, None),
             });
         }
         _ => Err(Mistake::Flags(sentence(&error, &whole, command.unwrap_or(&whole), &texts))),
@@ -226,17 +225,14 @@ const PLAINER: [(&str, &str); 6] = [
 
 /// clap's complaint about `words` as one line: what is wrong, and what to type.
 fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command, words: &[String]) -> String {
-    let context = |kind| match error.get(kind) {
-        Some(ContextValue::String(word)) => word.clone(),
-        Some(ContextValue::Strings(words)) => words.join(" and "),
-        _ => String::new(),
+    let found = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => vec![word.clone()],
+        Some(ContextValue::Strings(words)) => words.clone(),
+        _ => Vec::new(),
     };
+    let context = |kind| found(kind).join(" and ");
+    let suggested = |kind| found(kind).into_iter().next();
     let name = command.get_name();
-    let suggested = |kind| match error.get(kind) {
-        Some(ContextValue::Strings(words)) => words.first().cloned(),
-        Some(ContextValue::String(word)) => Some(word.clone()),
-        _ => None,
-    };
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let flag = context(ContextKind::InvalidArg);
@@ -247,17 +243,15 @@ fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command,
         }
         ErrorKind::InvalidSubcommand => {
             let typed = context(ContextKind::InvalidSubcommand);
-            if command.has_subcommands() && command.get_name() != whole.get_name() {
-                let meant = suggested(ContextKind::SuggestedSubcommand);
-                let meant = meant.map_or(format!("longtail {name} -h lists them"), |ours| {
-                    format!("did you mean longtail {name} {ours}?")
-                });
+            let ours = suggested(ContextKind::SuggestedSubcommand);
+            if command.has_subcommands() && name != whole.get_name() {
+                let meant = ours.map(|ours| format!("did you mean longtail {name} {ours}?"));
+                let meant = meant.unwrap_or_else(|| format!("longtail {name} -h lists them"));
                 return format!("{name} has no command '{typed}': {meant}");
             }
-            let ours = suggested(ContextKind::SuggestedSubcommand)
-                .filter(|ours| whole.find_subcommand(ours).is_some_and(|command| !command.is_hide_set()));
+            let is_shown = |ours: &String| whole.find_subcommand(ours).is_some_and(|command| !command.is_hide_set());
             let meant = near_miss::command(&typed)
-                .or_else(|| ours.map(|ours| format!("did you mean longtail {ours}?")))
+                .or_else(|| Some(format!("did you mean longtail {}?", ours.filter(is_shown)?)))
                 .unwrap_or_else(|| "longtail --help lists the commands".to_owned());
             format!("there is no command '{typed}': {meant}")
         }
@@ -266,11 +260,9 @@ fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command,
         }
         ErrorKind::ArgumentConflict => {
             let (one, other) = (context(ContextKind::InvalidArg), context(ContextKind::PriorArg));
-            if one == other {
-                format!("{one} is given twice: leave out one of them")
-            } else {
-                format!("{one} cannot be used with {other}: leave out one of them")
-            }
+            let trouble =
+                if one == other { "is given twice".to_owned() } else { format!("cannot be used with {other}") };
+            format!("{one} {trouble}: leave out one of them")
         }
         _ => plain(&error.to_string()),
     }

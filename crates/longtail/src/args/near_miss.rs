@@ -92,13 +92,9 @@ pub(super) fn flag(all: &Command, command: &Command, flag: &str, words: &[String
     let value =
         glued.or_else(|| typed.and_then(|at| words.get(at + 1)).map(String::as_str).filter(|next| is_value(next)));
     let name = flag.trim_start_matches('-');
-    let ours = found(FLAGS, name).find(|ours| !ours.starts_with('-') || has(command, ours));
-    if let Some(ours) = ours {
-        return Some(if ours.starts_with('-') {
-            format!("type {}", with_value(command, ours, value))
-        } else {
-            ours.to_owned()
-        });
+    if let Some(ours) = found(FLAGS, name).find(|ours| !ours.starts_with('-') || has(command, ours)) {
+        let is_flag = ours.starts_with('-');
+        return Some(if is_flag { format!("type {}", with_value(command, ours, value)) } else { ours.to_owned() });
     }
     if flag.starts_with("http") && command.get_name() == "sweep" {
         return Some("a sweep starts the server itself; type longtail load URL for one that runs".to_owned());

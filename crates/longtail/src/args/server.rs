@@ -2,7 +2,7 @@
 //! Where Puma listens is said by its environment (`environment.rs`).
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use launch::affinity;
@@ -13,7 +13,7 @@ use model::{
 use super::ADVANCED;
 use super::inspect::InspectArgs;
 use super::limits::{above_zero, from_1_to, path, threads, words};
-use super::timestamps::{Situation, TimestampsWord};
+use super::timestamps::TimestampsWord;
 use crate::mistake::{Mistake, wrong};
 
 /// The servers that longtail knows how to start.
@@ -50,7 +50,7 @@ pub(crate) struct PumaArgs {
     threads: Option<Threads>,
     /// Rackup file of your app [default: an app that sleeps]
     #[arg(short, long, value_name = "FILE")]
-    rackup: Option<PathBuf>,
+    pub(super) rackup: Option<PathBuf>,
     /// Puma's config file
     #[arg(short = 'C', long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -74,11 +74,6 @@ impl PumaArgs {
         self.puma.iter().flat_map(|words| words.split(',')).map(str::trim).collect()
     }
 
-    /// The rackup file of the user's own app.
-    pub(super) fn rackup(&self) -> Option<&Path> {
-        self.rackup.as_deref()
-    }
-
     /// Refuses what no Puma can be.
     ///
     /// # Errors
@@ -96,14 +91,9 @@ impl PumaArgs {
         Ok(())
     }
 
-    /// Puma, started as these flags say.
-    pub(super) fn kind(&self) -> ServerKind {
-        ServerKind::Puma { command: self.puma.clone() }
-    }
-
     /// Whether there is a flag that no other server has.
     pub(super) fn asks_for_puma(&self) -> bool {
-        self.has_rackup() || self.config.is_some() || self.yjit || self.puma.is_some()
+        self.rackup.is_some() || self.config.is_some() || self.yjit || self.puma.is_some()
     }
 
     /// Workers x threads, where one of them was given: what is left out is one.
@@ -111,11 +101,6 @@ impl PumaArgs {
         let is_given = self.workers.is_some() || self.threads.is_some();
         let threads = self.threads.map_or(1, |threads| threads.max);
         is_given.then(|| self.workers.unwrap_or(0).max(1).saturating_mul(threads))
-    }
-
-    /// Whether the app is the user's own.
-    pub(super) fn has_rackup(&self) -> bool {
-        self.rackup.is_some()
     }
 
     /// A server of that kind with that app on that socket, and all else as these flags say.
@@ -258,7 +243,7 @@ impl ServerArgs {
                     Err(wrong("--server builtin takes no -r, --app, -C, -Y or --puma: they are Puma's"))
                 }
                 (ServerWord::Builtin, _) => Ok(ServerKind::Builtin),
-                (ServerWord::Puma, _) => Ok(self.puma.kind()),
+                (ServerWord::Puma, _) => Ok(ServerKind::Puma { command: self.puma.puma.clone() }),
             };
         }
         if self.which == ServerWord::Builtin || asks_for_puma {
@@ -286,10 +271,11 @@ impl ServerArgs {
     /// Where flags contradict each other.
     pub(super) fn stream(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
         let app = self.app();
-        let sleeps = !self.puma.has_rackup() && self.command.is_empty() && app != App::Bodies;
+        let sleeps = !self.puma.rackup.is_some() && self.command.is_empty() && app != App::Bodies;
         let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
         let delay = self.delay.or(default_delay);
-        let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", milliseconds(delay)));
+        // As the Rails app takes it: a number without its unit.
+        let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", delay.0 as f64 / 1e6));
         let path = self.path.clone().or(rails_path);
         Ok(StreamPlan { delay, path, ..self.stream_as_given(stop, warm_up)? })
     }
@@ -310,7 +296,7 @@ impl ServerArgs {
             warm_up: warm_up.unwrap_or(default_warm_up),
             timeout: self.timeout,
             lanes: self.lanes(),
-            timestamps: self.timestamps.resolve(Situation { is_tcp, is_pipelined: false })?,
+            timestamps: self.timestamps.resolve(is_tcp, false)?,
             worker_header: self.worker_header.clone(),
             anatomy: self.inspect.asks_app(),
             from: self.from.clone(),
@@ -334,9 +320,4 @@ impl ServerArgs {
     pub(crate) fn lanes_by(&self) -> LaneCountReason {
         if self.generator_threads.is_some() { LaneCountReason::Asked } else { LaneCountReason::One }
     }
-}
-
-/// As the Rails app takes it: a number without its unit.
-fn milliseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e6
 }

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use model::Timestamps;
 
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 /// As the flag has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -17,22 +17,13 @@ pub(crate) enum TimestampsWord {
     User,
 }
 
-/// What a run can have and wants.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Situation {
-    /// Whether it is TCP: the kernel stamps no Unix stream.
-    pub(crate) is_tcp: bool,
-    /// Whether several answers may be under way on a connection: a stamp may be of a later one's bytes.
-    pub(crate) is_pipelined: bool,
-}
-
 impl TimestampsWord {
-    /// What it comes to.
+    /// What it comes to. The kernel stamps no Unix stream; and of several answers under way on a connection (`is_pipelined`) a stamp may
+    /// be of a later one's bytes.
     ///
     /// # Errors
     /// Where the kernel's stamps were asked for and cannot be had.
-    pub(crate) fn resolve(self, situation: Situation) -> Result<Timestamps, Mistake> {
-        let Situation { is_tcp, is_pipelined } = situation;
+    pub(crate) fn resolve(self, is_tcp: bool, is_pipelined: bool) -> Result<Timestamps, Mistake> {
         let why_not = match () {
             () if !is_tcp => Some("is for TCP: the kernel stamps nothing on a Unix socket; leave it out"),
             () if is_pipelined => Some("needs one request at a time on a connection: leave out --pipeline, or this"),
@@ -42,7 +33,7 @@ impl TimestampsWord {
             () => None,
         };
         match (self, why_not) {
-            (TimestampsWord::Kernel, Some(why)) => Err(Mistake::Flags(format!("--timestamps kernel {why}"))),
+            (TimestampsWord::Kernel, Some(why)) => Err(wrong(format!("--timestamps kernel {why}"))),
             (TimestampsWord::User, _) | (_, Some(_)) => Ok(Timestamps::User),
             (TimestampsWord::Auto | TimestampsWord::Kernel, None) => Ok(Timestamps::Kernel),
         }

@@ -14,7 +14,6 @@ use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, T
 use sweep::{FarGenerators, PreparedLoad};
 
 use crate::args::LoadArgs;
-use crate::args::timestamps::Situation;
 use crate::load::listeners::Listeners;
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
@@ -77,10 +76,8 @@ pub(crate) fn prepare(
         cpus,
         placement.as_ref().filter(|_| far.is_none()),
     );
-    let timestamps = args.timestamps.resolve(Situation {
-        is_tcp: transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_))),
-        is_pipelined: args.pipeline > 1,
-    })?;
+    let is_tcp = transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_)));
+    let timestamps = args.timestamps.resolve(is_tcp, args.pipeline > 1)?;
     let plan = LoadPlan {
         url: target.to_string(),
         endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),

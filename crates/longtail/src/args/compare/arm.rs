@@ -84,7 +84,7 @@ impl ArmRequest {
 
     /// The folder of its app: the rackup file's, or this one.
     pub(crate) fn app_dir(&self) -> PathBuf {
-        let rackup = self.args.own.server.puma.rackup();
+        let rackup = self.args.own.server.puma.rackup.as_deref();
         let dir = rackup.and_then(Path::parent).filter(|dir| !dir.as_os_str().is_empty());
         dir.unwrap_or(Path::new(".")).to_owned()
     }

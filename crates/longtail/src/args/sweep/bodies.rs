@@ -1,6 +1,6 @@
 //! What the flags of `sweep --bodies` mean together.
 
-use model::{App, BodiesPlan, Probe, Stop};
+use model::{App, BodiesPlan, Probe, ServerKind, Stop};
 
 use super::SweepArgs;
 use crate::args::OutputArgs;
@@ -55,8 +55,9 @@ impl SweepArgs {
             Some(connections) => (*connections, Some(self.streams.unwrap_or(1))),
             None => (self.connections_per_stream.unwrap_or(BodiesPlan::CONNECTIONS_PER_STREAM), self.streams),
         };
+        let puma = ServerKind::Puma { command: self.server.puma.puma.clone() };
         Ok(BodiesPlan {
-            server: self.server.reached(self.server.puma.server(self.server.puma.kind(), App::Bodies, sockets[0]))?,
+            server: self.server.reached(self.server.puma.server(puma, App::Bodies, sockets[0]))?,
             stream: self.server.stream_as_given(Stop::After(self.length), self.warm_up)?,
             sockets: sockets.clone(),
             bodies: self.bodies.clone().unwrap_or_default(),

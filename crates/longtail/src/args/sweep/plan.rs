@@ -79,7 +79,7 @@ impl SweepArgs {
             ..LoadOrder::closed_loop("", 1, self.server.lanes(), end)
         };
         with.check_order(&order)?;
-        if self.server.body.is_some() && self.server.puma.has_rackup() {
+        if self.server.body.is_some() && self.server.puma.rackup.is_some() {
             return Err(wrong(format!(
                 "--generator {name} asks for a path alone: leave out -r, or give --path in place of --body"
             )));
