@@ -140,7 +140,7 @@ impl FollowedProcess {
 
 impl ServerProcesses {
     /// Of the trees of these processes, without this process and its own: of a shell that started both, what is ours is not the server's.
-    pub(crate) fn of(roots: &[u32]) -> ServerProcesses {
+    pub fn of(roots: &[u32]) -> ServerProcesses {
         let mut all = ServerProcesses {
             roots: Vec::new(),
             are_ours: false,
@@ -183,7 +183,7 @@ impl ServerProcesses {
     }
 
     /// Looks for all that live now, `most` at the most. Who was born since the last search is followed from its birth.
-    pub(crate) fn search(&mut self, most: usize) {
+    pub fn search(&mut self, most: usize) {
         let roots = self.roots.iter().filter(|root| is_same(root));
         let mut pids: BTreeSet<u32> = roots.flat_map(|root| tree(root.pid)).collect();
         if !self.are_ours {
@@ -200,7 +200,7 @@ impl ServerProcesses {
     }
 
     /// All that live now, by their ids. `accepted` are the inodes of the server's accepted connections.
-    pub(crate) fn sample(&mut self, accepted: Option<&BTreeSet<u64>>, has_details: bool) -> Vec<ProcessSample> {
+    pub fn sample(&mut self, accepted: Option<&BTreeSet<u64>>, has_details: bool) -> Vec<ProcessSample> {
         // First of all: connections come and go meanwhile.
         let mut unclaimed = accepted.cloned();
         let held: Vec<Option<u32>> =

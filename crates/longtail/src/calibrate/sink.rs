@@ -8,7 +8,7 @@ use std::path::Path;
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Clock, Nanos, Socket};
-use probe::processes::ProcessFollower;
+use probe::processes::ServerProcesses;
 use probe::sink_ledger;
 use sink::SinkLedger;
 
@@ -24,7 +24,7 @@ pub(crate) struct SinkUnderLoad {
     server: Server,
     address: SocketAddr,
     clock: SystemClock,
-    used: RefCell<ProcessFollower>,
+    process: RefCell<ServerProcesses>,
     /// Where it is.
     pub(crate) url: String,
 }
@@ -55,8 +55,10 @@ impl SinkUnderLoad {
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
         let spec = LaunchSpec::command(words.map(OsString::from), dir);
         let server = sweep::start_sink(&spec, guard, &clock, || sink_ledger::requests(address).is_ok())?;
-        let used = RefCell::new(ProcessFollower::of(server.pid()));
-        Ok(SinkUnderLoad { server, address, clock, used, url: format!("http://{address}/") })
+        let mut process = ServerProcesses::of(&[server.pid()]);
+        process.search(1);
+        let process = RefCell::new(process);
+        Ok(SinkUnderLoad { server, address, clock, process, url: format!("http://{address}/") })
     }
 
     /// What it has counted so far.
@@ -72,7 +74,7 @@ impl SinkUnderLoad {
         Some(SinkReading {
             at: before + Nanos((after - before).0 / 2),
             requests,
-            cpu: self.used.borrow_mut().sample().map(|used| Nanos(used.cpu)),
+            cpu: self.process.borrow_mut().sample(None, false).pop().and_then(|sample| Some(Nanos(sample.used?.cpu))),
         })
     }
 
