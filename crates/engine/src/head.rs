@@ -261,11 +261,9 @@ fn is_field(line: &[u8]) -> bool {
 }
 
 fn content_length_of(value: &[u8]) -> Result<u64, BadResponse> {
-    let digits = value.trim_ascii();
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(BadResponse::ContentLength);
-    }
-    std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).ok_or(BadResponse::ContentLength)
+    // (A number may have a sign to Rust, and none here.)
+    let digits = std::str::from_utf8(value.trim_ascii()).ok().filter(|text| !text.starts_with('+'));
+    digits.and_then(|text| text.parse().ok()).ok_or(BadResponse::ContentLength)
 }
 
 #[cfg(test)]
@@ -310,7 +308,7 @@ mod tests {
         let cases: [(BadResponse, Vec<String>); 6] = [
             (
                 BadResponse::ContentLength,
-                ["5\r\nContent-Length: 6", "-5", "99999999999999999999"]
+                ["5\r\nContent-Length: 6", "-5", "+5", "99999999999999999999"]
                     .map(|n| of(&format!("Content-Length: {n}")))
                     .into(),
             ),

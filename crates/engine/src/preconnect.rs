@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{Clock, Nanos};
 
+use crate::connection::ConnectionState;
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::LaneProgress;
 use crate::wire::ConnectionDriver;
@@ -18,14 +19,6 @@ const AT_ONCE: u32 = 256;
 const LONGEST_STALL: Nanos = Nanos::from_secs(2);
 /// How late an interruption may be noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
-
-/// What became of a connection so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ConnectPhase {
-    Closed,
-    Opening,
-    Open,
-}
 
 /// Whether connections are opened before the run: a closed loop of many, kept alive, that all get a request.
 pub(crate) fn is_wanted(spec: &LoadSpec) -> bool {
@@ -43,7 +36,7 @@ pub(crate) fn preconnect(
     progress: &LaneProgress,
 ) -> Vec<bool> {
     let (slots, at_once) = (share.connections as usize, (AT_ONCE / share.lanes).max(1));
-    let mut phases = vec![ConnectPhase::Closed; slots];
+    let mut states = vec![ConnectionState::Closed; slots];
     let (mut next, mut under_way, mut connected) = (0, 0, 0_u64);
     let mut last_news = clock.now();
     let mut events = Vec::with_capacity(1024);
@@ -51,7 +44,7 @@ pub(crate) fn preconnect(
         while next < slots && under_way < at_once {
             // One that fails at once is tried again when its first request is due.
             if wire.open(next).is_ok() {
-                phases[next] = ConnectPhase::Opening;
+                states[next] = ConnectionState::Opening;
                 under_way += 1;
             }
             next += 1;
@@ -60,19 +53,19 @@ pub(crate) fn preconnect(
         let now = clock.now();
         for event in &events {
             let slot = event.slot as usize;
-            match phases[slot] {
-                ConnectPhase::Opening if event.is_writable() => {
+            match states[slot] {
+                ConnectionState::Opening if event.is_writable() => {
                     under_way -= 1;
                     last_news = now;
-                    phases[slot] = ConnectPhase::Open;
+                    states[slot] = ConnectionState::Open;
                     connected += 1;
                     if event.is_closing() || !wire.is_connected(slot) {
-                        phases[slot] = ConnectPhase::Closed;
+                        states[slot] = ConnectionState::Closed;
                         wire.close(slot);
                     }
                 }
-                ConnectPhase::Open if event.is_closing() => {
-                    phases[slot] = ConnectPhase::Closed;
+                ConnectionState::Open if event.is_closing() => {
+                    states[slot] = ConnectionState::Closed;
                     wire.close(slot);
                 }
                 _ => {}
@@ -83,10 +76,10 @@ pub(crate) fn preconnect(
             break;
         }
     }
-    for slot in (0..slots).filter(|slot| phases[*slot] == ConnectPhase::Opening) {
+    for slot in (0..slots).filter(|slot| states[*slot] == ConnectionState::Opening) {
         wire.close(slot);
     }
-    phases.into_iter().map(|phase| phase == ConnectPhase::Open).collect()
+    states.into_iter().map(|state| state == ConnectionState::Open).collect()
 }
 
 #[cfg(test)]

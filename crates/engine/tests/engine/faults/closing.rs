@@ -68,11 +68,14 @@ pub(crate) fn with_the_request_unread(stream: &mut TcpStream) -> io::Result<()> 
 }
 
 #[test]
-fn a_server_that_closes_before_its_answer_is_whole_has_closed_early() {
+fn a_connection_that_ends_before_its_answer_is_whole_was_closed_or_reset() {
     let servers: [Serve; 5] = [before_the_head, in_the_head, behind_the_head, in_the_body, half_before_the_answer];
     for serve in servers {
         ends_in(Outcome::Closed, serve);
     }
+    ends_in(Outcome::Reset, reset_at_once);
+    ends_in(Outcome::Reset, reset_in_the_body);
+    ends_in_one_of(&[Outcome::Closed, Outcome::Reset], with_the_request_unread);
 }
 
 #[test]
@@ -126,17 +129,6 @@ fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
     // Two connections are not used again after their last answer.
     assert!((REQUESTS - 2..=REQUESTS).contains(&done.tally.closed_by_server), "{}", done.tally.closed_by_server);
     assert_eq!(server.stop(), REQUESTS);
-}
-
-#[test]
-fn a_reset_is_a_reset_wherever_it_comes() {
-    ends_in(Outcome::Reset, reset_at_once);
-    ends_in(Outcome::Reset, reset_in_the_body);
-}
-
-#[test]
-fn a_request_that_nobody_reads_is_closed_or_reset() {
-    ends_in_one_of(&[Outcome::Closed, Outcome::Reset], with_the_request_unread);
 }
 
 #[test]

@@ -1,21 +1,18 @@
 //! Servers that cannot be connected to, or not yet.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Endpoint, LoadSpec, RunProgress, Transport};
+use engine::{LoadSpec, RunProgress};
 use model::{Nanos, Outcome};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
 use super::kit::{
-    ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shape_over, shown,
-    timed_out,
+    ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shown, timed_out,
 };
 
 /// A port of ours at which nobody listens yet.
@@ -35,14 +32,6 @@ fn where_nobody_listens_every_request_is_refused() {
         assert_eq!((done.tally.sent_bytes, done.tally.received_bytes), (0, 0));
         assert_eq!(done.tally.connections_opened, REQUESTS);
     }
-}
-
-#[test]
-fn an_open_loop_keeps_its_schedule_though_nobody_listens() {
-    let (_port, address) = taken_port();
-    // All of them, whatever was refused before: a connection is free again at once (in exact time: `simulated.rs`).
-    let done = driven(&LoadSpec { requests_total: Some(400), ..open(&shape(address)) });
-    assert_eq!(done.tally.counts.of(Outcome::Refused), 400, "{}", shown(&done));
 }
 
 #[test]
@@ -83,30 +72,6 @@ fn a_server_that_never_accepts_times_out_while_connecting() {
             let timed_out = done.tally.counts.of(Outcome::TimedOut);
             assert_eq!(timed_out, 0, "no connection came about: {}", shown(&done));
         }
-    }
-}
-
-#[test]
-fn a_unix_server_whose_queue_is_full_refuses() {
-    let name = format!("longtail-faults-full-{}", std::process::id());
-    let address = UnixAddress::from_abstract_name(&name).unwrap();
-    let listener = UnixListener::bind_addr(&address).unwrap();
-    listen(&listener, 0).unwrap();
-    let mut queued = Vec::new();
-    while {
-        let probe = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
-        rustix::io::ioctl_fionbio(&probe, true).unwrap();
-        let place = rustix::net::SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
-        let taken = rustix::net::connect(&probe, &place).is_ok();
-        queued.push(UnixStream::from(probe));
-        taken
-    } {
-        assert!(queued.len() < 10, "a queue of one takes everybody");
-    }
-    let transport = Transport::plain(vec![Endpoint::Abstract(name.into_bytes())]);
-    for shape in [open(&shape_over(transport.clone())), shape_over(transport)] {
-        let done = driven(&shape);
-        assert_eq!(kinds(&done), [Outcome::Refused], "{}", shown(&done));
     }
 }
 

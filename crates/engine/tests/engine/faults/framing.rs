@@ -4,12 +4,15 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 
 use engine::LoadSpec;
-use model::{BadResponse, Nanos, Outcome, WrongLengths};
+use model::BadResponse::{self, ChunkedBody, ContentLength, TrailingBytes};
+use model::{Nanos, Outcome, WrongLengths};
 
 use super::kit::{
-    ANSWER, GOOD, REQUESTS, Serve, Server, always, driven, ends_badly, ends_in, once, once_and_wait, read_request,
-    shape, until_closed,
+    ANSWER, Ending::Badly, Ending::In, GOOD, REQUESTS, Serve, Server, all_end, always, driven, once, once_and_wait,
+    read_request, shape, until_closed,
 };
+
+const GZIP: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
 
 pub(crate) fn more_than_it_says(stream: &mut TcpStream) -> io::Result<()> {
     always(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello")
@@ -24,7 +27,7 @@ pub(crate) fn less_than_it_says_and_waits(stream: &mut TcpStream) -> io::Result<
 }
 
 fn chunked(stream: &mut TcpStream, body: &str) -> io::Result<()> {
-    always(stream, format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}").as_bytes())
+    always(stream, format!("{CHUNKED}{body}").as_bytes())
 }
 
 pub(crate) fn a_chunk_that_overflows(stream: &mut TcpStream) -> io::Result<()> {
@@ -47,63 +50,33 @@ pub(crate) fn garbage_behind_the_answer(stream: &mut TcpStream) -> io::Result<()
     always(stream, &[ANSWER, b"and what is this?"].concat())
 }
 
-#[test]
-fn a_body_longer_than_its_length_is_refused() {
-    ends_badly(BadResponse::TrailingBytes, more_than_it_says);
+const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+/// Answers one request with a body of this length, by its own word, and waits.
+fn of_length(stream: &mut TcpStream, length: &str) -> io::Result<()> {
+    once_and_wait(stream, format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello").as_bytes())
 }
 
 #[test]
-fn a_body_shorter_than_its_length_is_cut_or_awaited() {
-    ends_in(Outcome::Closed, less_than_it_says);
-    ends_in(Outcome::TimedOut, less_than_it_says_and_waits);
-}
-
-#[test]
-fn a_length_that_no_body_has_is_awaited_or_refused() {
-    let answer = |length: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello").into_bytes();
-    let longest = answer("18446744073709551615");
-    ends_in(Outcome::TimedOut, move |stream| once_and_wait(stream, &longest));
-    for length in ["18446744073709551616", "five", "5\r\nContent-Length: 6"] {
-        let answer = answer(length);
-        ends_badly(BadResponse::ContentLength, move |stream| once_and_wait(stream, &answer));
-    }
-}
-
-#[test]
-fn a_chunk_that_is_none_is_refused() {
-    ends_badly(BadResponse::ChunkedBody, a_chunk_that_overflows);
-    ends_badly(BadResponse::ChunkedBody, garbage_for_a_chunk);
-    for body in ["5\r\nhello, longer\r\n0\r\n\r\n", "-5\r\nhello\r\n0\r\n\r\n"] {
-        ends_badly(BadResponse::ChunkedBody, move |stream| chunked(stream, body));
-    }
-}
-
-#[test]
-fn a_last_chunk_that_is_missing_is_awaited_until_the_end() {
-    ends_in(Outcome::Closed, no_last_chunk);
-    ends_in(Outcome::TimedOut, |stream| {
-        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
-    });
-}
-
-#[test]
-fn chunks_with_extensions_and_trailers_are_whole() {
-    ends_in(GOOD, good_chunks);
-}
-
-#[test]
-fn what_nobody_asked_for_behind_an_answer_spoils_it() {
-    ends_badly(BadResponse::TrailingBytes, garbage_behind_the_answer);
-    ends_badly(BadResponse::TrailingBytes, |stream| always(stream, &[ANSWER, ANSWER].concat()));
-}
-
-#[test]
-fn a_coded_body_is_taken_as_it_is() {
-    // An empty file of gzip's, and not a byte of it is looked at.
-    let body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
-    let answer = [head.as_bytes(), body].concat();
-    ends_in(GOOD, move |stream| always(stream, &answer));
+fn a_body_is_as_long_as_its_head_and_its_chunks_say_or_its_request_fails() {
+    all_end(&[
+        (more_than_it_says, Badly(TrailingBytes)),
+        (less_than_it_says, In(Outcome::Closed)),
+        (less_than_it_says_and_waits, In(Outcome::TimedOut)),
+        (|stream| of_length(stream, "18446744073709551615"), In(Outcome::TimedOut)),
+        (|stream| of_length(stream, "18446744073709551616"), Badly(ContentLength)),
+        (a_chunk_that_overflows, Badly(ChunkedBody)),
+        (garbage_for_a_chunk, Badly(ChunkedBody)),
+        (|stream| chunked(stream, "5\r\nhello, longer\r\n0\r\n\r\n"), Badly(ChunkedBody)),
+        (|stream| chunked(stream, "-5\r\nhello\r\n0\r\n\r\n"), Badly(ChunkedBody)),
+        (no_last_chunk, In(Outcome::Closed)),
+        (|stream| once_and_wait(stream, format!("{CHUNKED}5\r\nhello\r\n").as_bytes()), In(Outcome::TimedOut)),
+        (good_chunks, In(GOOD)),
+        (garbage_behind_the_answer, Badly(TrailingBytes)),
+        (|stream| always(stream, &[ANSWER, ANSWER].concat()), Badly(TrailingBytes)),
+        // A coded body is taken as it is: an empty file of gzip's, and not a byte of it is looked at.
+        (|stream| always(stream, GZIP), In(GOOD)),
+    ]);
 }
 
 #[test]

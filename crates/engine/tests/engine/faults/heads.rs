@@ -4,11 +4,12 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 
 use engine::{LoadSpec, render};
-use model::{BadResponse, Outcome};
+use model::BadResponse::{LongHead, MalformedHead, NotHttp, StatusLine, SwitchedProtocol, TrailingBytes};
+use model::Outcome;
 
 use super::kit::{
-    ANSWER, GOOD, REQUESTS, always, answered_over, ends_badly, ends_in, kinds, loads, once_and_wait, read_request,
-    shown, until_closed,
+    ANSWER, Ending::Badly, Ending::In, GOOD, REQUESTS, all_end, always, answered_over, ends_in, kinds, loads,
+    once_and_wait, read_request, shown, until_closed,
 };
 
 fn with_status(stream: &mut TcpStream, status: &str) -> io::Result<()> {
@@ -52,38 +53,28 @@ pub(crate) fn tls_alert(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 #[test]
-fn a_head_without_an_end_is_refused() {
-    ends_badly(BadResponse::LongHead, endless_fields);
-    ends_badly(BadResponse::LongHead, a_line_of_100_megabytes);
-}
-
-#[test]
-fn a_thousand_fields_are_refused_and_two_hundred_are_not() {
-    ends_badly(BadResponse::LongHead, a_thousand_fields);
-    ends_in(GOOD, |stream| with_fields(stream, 200));
-}
-
-#[test]
-fn a_status_that_is_none_is_refused_and_one_that_nobody_knows_is_counted_as_it_is() {
-    for status in ["99 Low", "099 Low", "1000 High", "abc Word", "-200 OK"] {
-        ends_badly(BadResponse::StatusLine, move |stream| with_status(stream, status));
-    }
-    ends_in(Outcome::Answered(999), |stream| with_status(stream, "999 Go Away"));
-    ends_in(Outcome::Answered(299), |stream| with_status(stream, "299"));
-}
-
-#[test]
-fn what_is_no_answer_in_http_1_is_refused() {
-    ends_badly(BadResponse::NotHttp, ssh);
-    ends_badly(BadResponse::NotHttp, tls_alert);
-    for (reason, bytes) in [
-        (BadResponse::NotHttp, &b"HTTP/2.0 200 OK\r\n\r\n"[..]),
-        (BadResponse::NotHttp, b"\0\0\x12\x04\0\0\0\0\0"),
-        (BadResponse::MalformedHead, b"HTTP/1.1 200 OK\r\nX-Split: one\r\nand two\r\nContent-Length: 5\r\n\r\nhello"),
-        (BadResponse::SwitchedProtocol, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
-    ] {
-        ends_badly(reason, move |stream| once_and_wait(stream, bytes));
-    }
+fn a_head_is_one_of_http_1_1_that_ends_or_its_request_fails() {
+    all_end(&[
+        (endless_fields, Badly(LongHead)),
+        (a_line_of_100_megabytes, Badly(LongHead)),
+        (a_thousand_fields, Badly(LongHead)),
+        (|stream| with_fields(stream, 200), In(GOOD)),
+        (|stream| with_status(stream, "099 Low"), Badly(StatusLine)),
+        (|stream| with_status(stream, "1000 High"), Badly(StatusLine)),
+        // One that nobody knows is counted as it is.
+        (|stream| with_status(stream, "999 Go Away"), In(Outcome::Answered(999))),
+        (|stream| with_status(stream, "299"), In(Outcome::Answered(299))),
+        (ssh, Badly(NotHttp)),
+        (tls_alert, Badly(NotHttp)),
+        (|stream| once_and_wait(stream, b"HTTP/2.0 200 OK\r\n\r\n"), Badly(NotHttp)),
+        (|stream| once_and_wait(stream, b"\0\0\x12\x04\0\0\0\0\0"), Badly(NotHttp)),
+        (|stream| once_and_wait(stream, b"HTTP/1.1 200 OK\r\nX-Split: one\r\nand two\r\n\r\n"), Badly(MalformedHead)),
+        (|stream| once_and_wait(stream, b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"), Badly(SwitchedProtocol)),
+        // Without a body by its status, it may lie about its length, and has none.
+        (|stream| always(stream, b"HTTP/1.1 204 X\r\nContent-Length: 5\r\n\r\n"), In(Outcome::Answered(204))),
+        (|stream| always(stream, b"HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n"), In(Outcome::Answered(304))),
+        (|stream| always(stream, b"HTTP/1.1 204 X\r\nContent-Length: 5\r\n\r\nhello"), Badly(TrailingBytes)),
+    ]);
 }
 
 #[test]
@@ -116,19 +107,6 @@ fn http_1_0_closes_unless_it_says_that_it_does_not() {
 }
 
 #[test]
-fn an_answer_without_a_body_may_lie_about_its_length() {
-    for (status, answer) in [
-        (204, &b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"[..]),
-        (304, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
-    ] {
-        ends_in(Outcome::Answered(status), move |stream| always(stream, answer));
-    }
-    ends_badly(BadResponse::TrailingBytes, |stream| {
-        always(stream, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello")
-    });
-}
-
-#[test]
 fn an_answer_to_head_has_no_body_and_keeps_its_length() {
     for (answer, outcome) in [
         (&b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"[..], GOOD),
@@ -140,7 +118,7 @@ fn an_answer_to_head_has_no_body_and_keeps_its_length() {
         for done in loads(false, move |stream| always(stream, answer), head) {
             assert_eq!(kinds(&done), [outcome], "{}", shown(&done));
             let reasons: Vec<_> = done.tally.bad_responses.iter().map(|(reason, _)| reason).collect();
-            assert!(reasons.is_empty() || reasons == [BadResponse::TrailingBytes], "{reasons:?}");
+            assert!(reasons.is_empty() || reasons == [TrailingBytes], "{reasons:?}");
         }
     }
 }

@@ -144,15 +144,11 @@ pub(crate) fn reset(stream: &TcpStream) -> io::Result<()> {
 
 /// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with a long timeout.
 pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
-    shape_over(Transport::tcp(address))
-}
-
-pub(crate) fn shape_over(transport: Transport) -> LoadSpec {
     LoadSpec {
         lanes: 2,
         requests_total: Some(REQUESTS),
         timeout: LONG_TIMEOUT,
-        ..LoadSpec::closed(transport, render("GET", "localhost", "/", true), 2)
+        ..LoadSpec::closed(Transport::tcp(address), render("GET", "localhost", "/", true), 2)
     }
 }
 
@@ -231,6 +227,22 @@ pub(crate) fn ends_badly(
     for done in loads(false, serve, |shape| shape) {
         assert_eq!(kinds(&done), [Outcome::BadResponse], "{}", shown(&done));
         assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(reason, REQUESTS)]);
+    }
+}
+
+/// How every request to a server ends.
+pub(crate) enum Ending {
+    In(Outcome),
+    Badly(BadResponse),
+}
+
+/// Every request to each of these servers ends so.
+pub(crate) fn all_end(servers: &[(Serve, Ending)]) {
+    for (serve, ending) in servers {
+        match *ending {
+            Ending::In(outcome) => ends_in(outcome, *serve),
+            Ending::Badly(reason) => ends_badly(reason, *serve),
+        }
     }
 }
 

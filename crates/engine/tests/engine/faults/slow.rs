@@ -54,28 +54,12 @@ pub(crate) fn endless_interim_responses(stream: &mut TcpStream) -> io::Result<()
 }
 
 #[test]
-fn a_server_that_never_answers_times_out() {
-    ends_in(Outcome::TimedOut, never_answers);
-}
-
-#[test]
-fn a_byte_a_second_times_out_however_alive_it_looks() {
-    ends_in(Outcome::TimedOut, a_byte_a_second);
-}
-
-#[test]
-fn a_byte_at_a_time_is_an_answer_all_the_same() {
+fn whoever_does_not_end_his_answer_in_time_times_out_however_alive_he_looks() {
+    for serve in [never_answers, a_byte_a_second, endless_body, endless_interim_responses] {
+        ends_in(Outcome::TimedOut, serve);
+    }
+    // A byte at a time is an answer all the same.
     ends_in(GOOD, byte_by_byte);
-}
-
-#[test]
-fn a_body_without_an_end_times_out() {
-    ends_in(Outcome::TimedOut, endless_body);
-}
-
-#[test]
-fn interim_responses_without_an_end_time_out() {
-    ends_in(Outcome::TimedOut, endless_interim_responses);
 }
 
 #[test]
