@@ -114,4 +114,4 @@ pub use threshold::Threshold;
 pub use time_map::ResponseTimeMap;
 pub use units::Nanos;
 pub use waits::Waits;
-pub use watch::{Watch, WatchReading};
+pub use watch::Watch;

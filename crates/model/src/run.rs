@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::Overload;
 use crate::{
     Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Pace, Quantile,
-    Statistics, StatsdReport, Tally, Theory, Verdict, Watch, WatchReading,
+    Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
@@ -32,9 +32,7 @@ pub struct Run {
     pub elapsed: Nanos,
     /// Each worker's part, by whichever source knows best; empty where none does.
     pub workers: Vec<WorkerShare>,
-    /// What the server and the kernel counted.
-    pub readings: Vec<WatchReading>,
-    /// What was read of both again and again meanwhile; `None` where nobody looked.
+    /// What was read of server and kernel again and again meanwhile; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
     /// What app and server said over statsd meanwhile; `None` where nobody listened.

@@ -1,6 +1,6 @@
 //! What was read of server and kernel again and again while a run went on: one time axis a source, one curve a quantity.
 //!
-//! As with [`crate::WatchReading`], a value that could not be had is absent, never 0.
+//! A value that could not be had is absent, never 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -105,27 +105,6 @@ impl WatchCurve {
         let known = || self.values.iter().flatten();
         known().next_back()?.checked_sub(*known().next()?)
     }
-}
-
-/// A number that someone else counted. A value that could not be had is an absent reading, never 0.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WatchReading {
-    /// Who said it: `puma stats`, `/proc/net/tcp`.
-    pub source: String,
-    /// Of whom: a worker, a listener; empty for the whole server.
-    pub of: String,
-    /// What: `requests_count`, `accept_queue`.
-    pub name: String,
-    /// The unit of the value: `requests`, `connections`, `threads`.
-    pub unit: String,
-    /// When it was read, since the start of the run's measured window.
-    #[serde(rename = "at_ns")]
-    pub at: Nanos,
-    /// The value.
-    pub value: f64,
-    /// How old the value may have been when it was read.
-    #[serde(rename = "staleness_ns")]
-    pub staleness: Nanos,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Pace, Probe, Run, ServerKind, ServerPlan, ServerUse,
-    Stop, StreamPlan, Tally, Timing, WatchReading, WorkerShare, verdict, warnings,
+    Stop, StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
 };
 use probe::processes::{memory_of_tree, tree};
 use probe::puma_stats::PumaStats;
@@ -187,7 +187,6 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let ObservedRun { run, ended_by, interrupted, own_cpu, .. } = self.drive(&shape, &progress, &watching)?;
         let memory_bytes = memory_of_tree(self.server.pid());
         phase(&Phase::CoolingDown);
-        let readings = self.listener_readings(run.elapsed.saturating_sub(job.stream.warm_up));
         let busy = if self.cools_down && !interrupted { self.cool_down() } else { None };
         let workers = self.worker_shares(&run.tally, interrupted);
         let new_workers = replaced(&workers, &family, &tree(self.server.pid()));
@@ -200,7 +199,6 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             repeat: job.repeat,
             multiple: Some(job.multiple),
             workers,
-            readings,
             generator: GeneratorFacts { ceiling: job.ceiling, ..run.generator },
             ..run
         };
@@ -223,22 +221,6 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let cpu_rate = run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(facts.workers));
         run.forecast = queueing::closed_loop::forecast(run.connections, facts.slots(), known.time, known.source)
             .map(|forecast| queueing::closed_loop::on_cpus(forecast, run.connections, cpu_rate, run.completed_rate()));
-    }
-
-    /// What the kernel still holds for the server right after the run.
-    pub(crate) fn listener_readings(&self, at: Nanos) -> Vec<WatchReading> {
-        let mut listener = self.server.listener();
-        let Ok(sockets) = listener.sample() else { return Vec::new() };
-        let reading = |name: &str, value: u32| WatchReading {
-            source: listener.source().to_owned(),
-            of: String::new(),
-            name: name.to_owned(),
-            unit: "connections".to_owned(),
-            at,
-            value: f64::from(value),
-            staleness: Nanos::ZERO,
-        };
-        vec![reading("accept_queue_at_end", sockets.accept_queue), reading("open_at_end", sockets.open)]
     }
 
     /// Each worker's part.

@@ -69,7 +69,6 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             return Ok(None);
         };
         let mut warnings = found;
-        let readings = self.listener_readings(elapsed);
         phase(&Phase::CoolingDown);
         warnings.extend(if self.cools_down { self.cool_down() } else { None });
         phase(&Phase::Reconciling);
@@ -89,7 +88,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             queueing::closed_loop::forecast(connections, slots, time, source)
         });
         let claimed = Run { multiple: Some(job.multiple), ..Run::claimed(connections, claim, elapsed) };
-        Ok(Some(Run { repeat: job.repeat, workers, readings, forecast, generator, warnings, ..claimed }))
+        Ok(Some(Run { repeat: job.repeat, workers, forecast, generator, warnings, ..claimed }))
     }
 
     /// What the server has counted up to now; `None` where it does not say.

@@ -122,7 +122,6 @@ pub fn hey_sweep() -> SweepStudy {
         let claim = GeneratorClaim { requests: Some(requests), server_requests: Some(counted), ..hey_claim() };
         *run = Run {
             workers: (0..4).map(|n| share(n, counted / 4 + u64::from(n == 0) * 20 - u64::from(n == 1) * 20)).collect(),
-            readings: std::mem::take(&mut run.readings),
             forecast: run.forecast.take(),
             warnings: (at == 1).then_some(differs).into_iter().collect(),
             multiple: run.multiple,

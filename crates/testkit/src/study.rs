@@ -133,7 +133,6 @@ pub fn unknown_server() -> SweepStudy {
     for run in &mut study.runs {
         run.forecast = None;
         run.workers.clear();
-        run.readings.clear();
         run.tally.per_worker.clear();
         run.warnings = vec![Diagnostic::LedgerUnknown { reason: "it has no control server".to_owned() }];
     }

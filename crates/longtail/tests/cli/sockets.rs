@@ -56,7 +56,6 @@ fn swept_for(socket: &str, words: &str, assert_url: impl Fn(&ServerFacts, u16)) 
         assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), counts.answered());
         let busy = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::StillBusy { .. }));
         assert!(!busy, "all of it was over: {:?}", run.warnings);
-        assert_eq!(run.readings.len(), 2, "the kernel was asked: {:?}", run.readings);
         if words.contains(" -k ") {
             assert_eq!(run.tally.connections_opened, run.tally.all_requests());
         }

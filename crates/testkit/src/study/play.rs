@@ -10,7 +10,7 @@ use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::{
     Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Run, ServerFacts, Statistics, Stop, StreamPlan,
-    SweepStudy, Tally, WatchReading, Window, WorkerShare, verdict,
+    SweepStudy, Tally, Window, WorkerShare, verdict,
 };
 
 use crate::machine::{at_ease, environment, note_lags, note_reason, puma, stream};
@@ -192,20 +192,10 @@ fn run(
         source: ShareSource::Header,
     });
     let workers = if server.cluster { shares.collect() } else { Vec::new() };
-    let readings = tally.per_worker.iter().map(|(worker, count)| WatchReading {
-        source: "puma stats".to_owned(),
-        of: worker.clone(),
-        name: "requests_count".to_owned(),
-        unit: "requests".to_owned(),
-        at: measured,
-        value: count.all as f64,
-        staleness: Nanos::from_secs(1),
-    });
     let connections = tally.per_connection.len() as u32;
     let mut run = Run {
         repeat,
         workers,
-        readings: readings.collect(),
         forecast: Some(Forecast {
             model: "one line, first come first served".to_owned(),
             service_time,
