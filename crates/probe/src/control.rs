@@ -2,12 +2,11 @@
 //!
 //! It has one thread and no keep-alive, so each question is a connection of its own.
 
-use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use model::{ControlAddress, ControlServer};
-use thiserror::Error;
+use serde::de::DeserializeOwned;
 
 use crate::http;
 
@@ -16,20 +15,6 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Finds the address of a host and port; why there is none, in a line.
 pub type FindAddress<'a> = &'a dyn Fn(&str, u16) -> Result<SocketAddr, String>;
-
-/// Why the control server gave no answer.
-#[derive(Debug, Error)]
-pub enum ControlError {
-    /// It could not be reached, or closed the connection.
-    #[error("the control server does not answer: {0}")]
-    Io(#[from] io::Error),
-    /// It answered something else than 200.
-    #[error("the control server answered {0}")]
-    Refused(String),
-    /// Its answer is not what it should be.
-    #[error("the control server's answer is not understood: {0}")]
-    Malformed(#[from] serde_json::Error),
-}
 
 /// The address as Puma takes it, `tcp://HOST:PORT` or `unix://PATH`. A server that listens on every address is asked on loopback.
 ///
@@ -72,10 +57,16 @@ pub fn from_state_file(text: &str, find: FindAddress<'_>) -> Result<ControlServe
 ///
 /// # Errors
 /// Where it cannot be reached in time, or refuses (during boot and shutdown it does).
-pub(crate) fn ask(server: &ControlServer, command: &str, longest_wait: Duration) -> Result<Vec<u8>, ControlError> {
+pub(crate) fn ask(server: &ControlServer, command: &str, longest_wait: Duration) -> Result<Vec<u8>, String> {
     let token = if server.token.is_empty() { String::new() } else { format!("?token={}", server.token) };
-    let answer = http::get(&server.address, &format!("{command}{token}"), longest_wait)?;
-    if answer.is_ok() { Ok(answer.body) } else { Err(ControlError::Refused(answer.status)) }
+    let answer = http::get(&server.address, &format!("{command}{token}"), longest_wait)
+        .map_err(|error| format!("the control server does not answer: {error}"))?;
+    if answer.is_ok() { Ok(answer.body) } else { Err(format!("the control server answered {}", answer.status)) }
+}
+
+/// What was asked for, of the body of an answer.
+pub(crate) fn understood<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| format!("the control server's answer is not understood: {error}"))
 }
 
 #[cfg(test)]

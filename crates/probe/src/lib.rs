@@ -17,5 +17,3 @@ pub mod server_cpu;
 pub mod sink_ledger;
 mod sock_diag;
 pub mod sockets;
-
-pub use control::ControlError;

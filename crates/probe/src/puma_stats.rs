@@ -11,7 +11,7 @@ use model::{ControlServer, Nanos};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::control::{self, ControlError, LONGEST_WAIT};
+use crate::control::{self, LONGEST_WAIT};
 
 /// A poll that takes longer is not waited for.
 const SOON: Duration = Duration::from_millis(500);
@@ -52,7 +52,7 @@ pub struct WorkerStats {
 ///
 /// # Errors
 /// Where the control server does not answer, or not with statistics (it may not yet have any).
-pub fn read(control: &ControlServer) -> Result<PumaStats, ControlError> {
+pub fn read(control: &ControlServer) -> Result<PumaStats, String> {
     parse(&control::ask(control, "stats", LONGEST_WAIT)?)
 }
 
@@ -60,7 +60,7 @@ pub fn read(control: &ControlServer) -> Result<PumaStats, ControlError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_soon(control: &ControlServer) -> Result<PumaStats, ControlError> {
+pub fn read_soon(control: &ControlServer) -> Result<PumaStats, String> {
     parse(&control::ask(control, "stats", SOON)?)
 }
 
@@ -68,7 +68,7 @@ pub fn read_soon(control: &ControlServer) -> Result<PumaStats, ControlError> {
 ///
 /// # Errors
 /// Where it is not JSON of that form.
-pub fn parse(text: &[u8]) -> Result<PumaStats, ControlError> {
+pub fn parse(text: &[u8]) -> Result<PumaStats, String> {
     #[derive(Deserialize)]
     struct InCluster {
         pid: u32,
@@ -77,13 +77,13 @@ pub fn parse(text: &[u8]) -> Result<PumaStats, ControlError> {
         last_checkin: Option<String>,
         last_status: Value,
     }
-    let stats: Value = serde_json::from_slice(text)?;
+    let stats: Value = control::understood(text)?;
     let version = stats.pointer("/versions/puma").and_then(Value::as_str).map(str::to_owned);
     let Some(statuses) = stats.get("worker_status") else {
         let alone = worker(WorkerStats { ready: true, ..WorkerStats::default() }, &stats);
         return Ok(PumaStats { version, cluster: false, workers: vec![alone] });
     };
-    let statuses: Vec<InCluster> = Deserialize::deserialize(statuses)?;
+    let statuses: Vec<InCluster> = Deserialize::deserialize(statuses).map_err(|error| error.to_string())?;
     let of_cluster = |one: InCluster| {
         let InCluster { pid, index, booted, last_checkin, last_status } = one;
         let named = WorkerStats { pid: Some(pid), index, ready: booted, last_checkin, ..WorkerStats::default() };

@@ -209,7 +209,7 @@ pub fn poll(
 ) {
     let mut next = clock.now();
     while clock.sleep_until(next, over) {
-        let stats = puma_stats::read_soon(control).map_err(|error| error.to_string());
+        let stats = puma_stats::read_soon(control);
         let (at, wall) = (clock.now(), clock.wall());
         if !tell(Observation::Statistics { at, wall, cpu: this_threads_cpu(), stats }) {
             return;

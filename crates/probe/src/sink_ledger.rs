@@ -6,13 +6,13 @@ use model::{ControlAddress, ControlServer};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::control::{self, ControlError, LONGEST_WAIT};
+use crate::control::{self, LONGEST_WAIT};
 
 /// Requests that the built-in server at `address` has taken since its start.
 ///
 /// # Errors
 /// Where it does not answer, or not with a ledger.
-pub fn requests(address: SocketAddr) -> Result<u64, ControlError> {
+pub fn requests(address: SocketAddr) -> Result<u64, String> {
     #[derive(Deserialize)]
     struct SinkRequests {
         requests: u64,
@@ -24,8 +24,7 @@ pub fn requests(address: SocketAddr) -> Result<u64, ControlError> {
 ///
 /// # Errors
 /// Where it does not answer, or not with such a ledger.
-pub fn read<T: DeserializeOwned>(address: SocketAddr) -> Result<T, ControlError> {
+pub fn read<T: DeserializeOwned>(address: SocketAddr) -> Result<T, String> {
     let sink = ControlServer { address: ControlAddress::Tcp(address), token: String::new() };
-    let text = control::ask(&sink, "_ledger", LONGEST_WAIT)?;
-    Ok(serde_json::from_slice(&text)?)
+    control::understood(&control::ask(&sink, "_ledger", LONGEST_WAIT)?)
 }

@@ -109,13 +109,13 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
             self.observer.phase(&Phase::Calibrating);
             for (kilobytes, bytes) in &answer_bytes {
                 let body = Body { kilobytes: *kilobytes, kind: bodies[0].kind };
-                let shape = session.shape(&of_body(&session.stream, body), connections);
+                let shape = session.shape(&of_body(&session.block.stream, body), connections);
                 let ceiling = session.ceilings(std::slice::from_ref(&shape), *bytes)?[0];
                 self.ceilings.insert((socket, *kilobytes), ceiling);
             }
         }
         let job = |(at, body): (usize, Body)| Job {
-            stream: of_body(&session.stream, body),
+            stream: of_body(&session.block.stream, body),
             probe: plan.probe,
             what: format!("{body} over {socket}"),
             multiple: f64::from(connections) / f64::from(slots.max(1)),
@@ -141,7 +141,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
             _ => true,
         });
         let body = job.stream.body.expect("each job has a body");
-        let run = BodyRun { socket: session.server_plan.socket, body, server, run };
+        let run = BodyRun { socket: session.block.server.socket, body, server, run };
         self.note_the_time(session.context);
         let mut provisional = run.clone();
         self.study.runs.push(run);
@@ -181,7 +181,7 @@ fn ask_for_each<C: Clock + Clone + Send + Sync>(
 ) -> Result<BTreeMap<u32, u64>, SweepError> {
     let mut bytes = BTreeMap::new();
     for body in bodies {
-        let stream = of_body(&session.stream, *body);
+        let stream = of_body(&session.block.stream, *body);
         let path = stream.target_path();
         let request = session.server.request(&stream, false);
         let answer = match ask(session, &request, &stream.worker_header) {
@@ -204,7 +204,7 @@ fn ask<C: Clock + Clone + Send + Sync>(
     request: &model::Request,
     header: &str,
 ) -> Result<FetchedResponse, String> {
-    let patience = LONGEST_WAIT + session.stream.delay.unwrap_or(Nanos::ZERO);
+    let patience = LONGEST_WAIT + session.block.stream.delay.unwrap_or(Nanos::ZERO);
     fetch(&session.server.transport, request, header, patience, &session.context.clock, session.context.interrupt)
         .map_err(|error| error.to_string())
 }
@@ -215,19 +215,19 @@ fn warm_up<C: Clock + Clone + Send + Sync>(
     connections: u32,
     session: &mut Session<'_, C>,
 ) -> Result<(), SweepError> {
-    if session.stream.warm_up == Nanos::ZERO {
+    if session.block.stream.warm_up == Nanos::ZERO {
         return Ok(());
     }
     for kind in BodyKind::ALL {
         let streams: Vec<StreamPlan> =
-            bodies.iter().filter(|body| body.kind == kind).map(|body| of_body(&session.stream, *body)).collect();
+            bodies.iter().filter(|body| body.kind == kind).map(|body| of_body(&session.block.stream, *body)).collect();
         let Some(first) = streams.first().filter(|_| !session.context.is_interrupted()) else { continue };
         let requests = streams.iter().map(|stream| session.server.request(stream, stream.keep_alive)).collect();
         let shape = LoadSpec {
             requests,
             order: RequestOrder::Sequential,
             warm_up: Nanos::ZERO,
-            measured: Some(session.stream.warm_up),
+            measured: Some(session.block.stream.warm_up),
             requests_per_connection: None,
             // They differ from one request to the next.
             body_bytes: None,
@@ -241,7 +241,7 @@ fn warm_up<C: Clock + Clone + Send + Sync>(
 
 /// The bytes of content that our app says it has answered beside those that we had, over this server's whole life.
 fn compare_bytes<C: Clock + Clone + Send + Sync>(session: &mut Session<'_, C>) -> Option<Diagnostic> {
-    if session.server_plan.rackup.is_some() || session.server_plan.app != App::Bodies || session.unanswered {
+    if session.block.server.rackup.is_some() || session.block.server.app != App::Bodies || session.unanswered {
         // What is not known for want of answers is said where requests are counted.
         return None;
     }

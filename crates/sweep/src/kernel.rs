@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use engine::{LoadSpec, RecordBatch, RunProgress, shared_clock_lead};
 use model::forecast::ServiceTime;
 use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally, Watch};
-use probe::bpf::{self, TracedPath, TracingPlan};
+use probe::bpf::{self, MissingRight, TracedPath, TracingPlan};
 use probe::processes;
 
 use crate::join::StampJoin;
@@ -40,72 +40,62 @@ pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Optio
     }
 }
 
-/// The tracepoints of a run.
-pub(crate) struct Tracing {
-    path: TracedPath,
+/// Attaches the tracepoints of the server at `port` whose first process is `root`, for a run of `shape`. Where that is traced, each answer
+/// is reported.
+///
+/// # Errors
+/// With what is missing.
+pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<TracedPath, MissingRight> {
+    let family = processes::tree(root);
+    let requests = shape.transport.tls.is_none();
+    let mut path = TracedPath::follow(&TracingPlan { port, processes: &family, requests, events: shape.traces })?;
+    if shape.warm_up == Nanos::ZERO {
+        path.count_from(Nanos::ZERO)?;
+    }
+    Ok(path)
 }
 
-impl Tracing {
-    /// Attaches the tracepoints of the server at `port` whose first process is `root`, for a run of `shape`. Where that is
-    /// traced, each answer is reported.
-    ///
-    /// # Errors
-    /// What is missing, in a line.
-    pub(crate) fn begin(port: u16, root: u32, shape: &LoadSpec) -> Result<Tracing, String> {
-        let family = processes::tree(root);
-        let requests = shape.transport.tls.is_none();
-        let wanted = TracingPlan { port, processes: &family, requests, events: shape.traces };
-        let failed = |missing: bpf::MissingRight| missing.to_string();
-        let mut path = TracedPath::follow(&wanted).map_err(failed)?;
-        if shape.warm_up == Nanos::ZERO {
-            path.count_from(Nanos::ZERO).map_err(failed)?;
+/// Listens until `over`, and joins what is reported with the journal's records where there is one.
+///
+/// # Errors
+/// Where the kernel does not tell.
+pub(crate) fn listen(
+    mut path: TracedPath,
+    shape: &LoadSpec,
+    clock: &impl Clock,
+    progress: &RunProgress,
+    over: &AtomicBool,
+    journal: Option<&Receiver<RecordBatch>>,
+) -> Result<TraceResult, MissingRight> {
+    let begun_with = processes::this_threads_cpu();
+    let lead = shared_clock_lead(clock);
+    let mut join = None;
+    loop {
+        let is_over = over.load(Ordering::Relaxed);
+        if join.is_none() && progress.start() > Nanos::ZERO {
+            let window = shape.window(progress.start());
+            path.count_until(Nanos(window.until.0.saturating_add(lead.0)))?;
+            if shape.warm_up > Nanos::ZERO {
+                path.count_from(window.from + lead)?;
+            }
+            join = Some(StampJoin::new(lead, window));
         }
-        Ok(Tracing { path })
-    }
-
-    /// Listens until `over`, and joins what is reported with the journal's records where there is one.
-    /// # Errors
-    /// Where the kernel does not tell.
-    pub(crate) fn go_on(
-        mut self,
-        shape: &LoadSpec,
-        clock: &impl Clock,
-        progress: &RunProgress,
-        over: &AtomicBool,
-        journal: Option<&Receiver<RecordBatch>>,
-    ) -> Result<TraceResult, String> {
-        let begun_with = processes::this_threads_cpu();
-        let lead = shared_clock_lead(clock);
-        let failed = |missing: bpf::MissingRight| missing.to_string();
-        let mut join = None;
-        loop {
-            let is_over = over.load(Ordering::Relaxed);
-            if join.is_none() && progress.start() > Nanos::ZERO {
-                let window = shape.window(progress.start());
-                let until = Nanos(window.until.0.saturating_add(lead.0));
-                self.path.count_until(until).map_err(failed)?;
-                if shape.warm_up > Nanos::ZERO {
-                    self.path.count_from(window.from + lead).map_err(failed)?;
-                }
-                join = Some(StampJoin::new(lead, window));
+        if let Some(join) = &mut join {
+            // First what the client says: see `join.rs`.
+            let batches: Vec<RecordBatch> = journal.iter().flat_map(|journal| journal.try_iter()).collect();
+            while let Some(event) = path.next_event() {
+                join.record_answer(&event);
             }
-            if let Some(join) = &mut join {
-                // First what the client says: see `join.rs`.
-                let batches: Vec<RecordBatch> = journal.iter().flat_map(|journal| journal.try_iter()).collect();
-                while let Some(event) = self.path.next_event() {
-                    join.record_answer(&event);
-                }
-                batches.iter().flatten().for_each(|record| join.record(record));
-            }
-            if is_over {
-                break;
-            }
-            clock.sleep(PERIOD);
+            batches.iter().flatten().for_each(|record| join.record(record));
         }
-        let view = self.path.view().map_err(failed)?;
-        let cpu = processes::this_threads_cpu().saturating_sub(begun_with);
-        Ok(TraceResult { view, join: join.filter(|_| journal.is_some()), cpu })
+        if is_over {
+            break;
+        }
+        clock.sleep(PERIOD);
     }
+    let view = path.view()?;
+    let cpu = processes::this_threads_cpu().saturating_sub(begun_with);
+    Ok(TraceResult { view, join: join.filter(|_| journal.is_some()), cpu })
 }
 
 /// What was reported in a run.
@@ -118,7 +108,7 @@ pub(crate) struct TraceResult {
 
 /// All of it, of a run with this tally; where it failed, `watch` has the reason.
 pub(crate) fn view(
-    traced: Result<TraceResult, String>,
+    traced: Result<TraceResult, MissingRight>,
     tally: &Tally,
     watch: Option<&mut Watch>,
 ) -> Option<KernelView> {

@@ -41,8 +41,8 @@ impl Ledger {
     }
 
     /// Ours beside a server's that counts `server` requests in all.
-    pub(crate) fn beside(&self, server: u64) -> Accounts {
-        Accounts { worker: None, client: self.answers, server }
+    pub(crate) fn beside(&self, server: u64) -> Diagnostic {
+        Diagnostic::Conservation { worker: None, client: self.answers, server }
     }
 
     /// Ours beside Puma's: in total, or, where workers name themselves by pid and the totals agree, those of the first
@@ -50,50 +50,20 @@ impl Ledger {
     ///
     /// # Errors
     /// Why this Puma's is not known.
-    pub(crate) fn beside_puma(&self, stats: &PumaStats) -> Result<Accounts, String> {
+    pub(crate) fn beside_puma(&self, stats: &PumaStats) -> Result<Diagnostic, String> {
         let server =
             stats.requests_count().ok_or_else(|| "this Puma does not count requests (before 5.0)".to_owned())?;
         let all = self.beside(server);
-        if all.client != all.server || !self.is_complete() {
+        if self.answers != server || !self.is_complete() {
             return Ok(all);
         }
-        let of_worker = |pid: u32| self.by_worker.get(&pid.to_string()).copied().unwrap_or(0);
-        let accounts = stats.workers.iter().filter_map(|worker| {
+        let otherwise = stats.workers.iter().find_map(|worker| {
             let (pid, server) = (worker.pid?, worker.requests_count?);
-            Some(Accounts { worker: Some(pid), client: of_worker(pid), server })
+            let client = self.by_worker.get(&pid.to_string()).copied().unwrap_or(0);
+            (client != server).then_some(Diagnostic::Conservation { worker: Some(pid), client, server })
         });
-        Ok(accounts.into_iter().find(|one| one.client != one.server).unwrap_or(all))
+        Ok(otherwise.unwrap_or(all))
     }
-}
-
-/// Two accounts of the same requests, over a server's whole life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Accounts {
-    /// The worker that they are of; `None` for the whole server.
-    pub(crate) worker: Option<u32>,
-    /// Whole answers that we had.
-    pub(crate) client: u64,
-    /// Requests that the server took.
-    pub(crate) server: u64,
-}
-
-impl Accounts {
-    /// The question that they answer.
-    pub(crate) fn check(self) -> Diagnostic {
-        Diagnostic::Conservation { worker: self.worker, client: self.client, server: self.server }
-    }
-
-    /// What is doubtful where they differ.
-    pub(crate) fn warning(self) -> Option<Diagnostic> {
-        let Accounts { worker, client, server } = self;
-        (client != server).then_some(Diagnostic::Conservation { worker, client, server })
-    }
-}
-
-/// The server's own count at one moment, each worker's part where it tells.
-pub(crate) struct Account {
-    pub(crate) requests: u64,
-    pub(crate) stats: Option<PumaStats>,
 }
 
 /// Puma's statistics, none of them older than this call. `None` where it does not answer, or `stop` says so.
@@ -183,23 +153,23 @@ mod tests {
     }
 
     #[test]
-    fn equal_accounts_raise_no_doubt() {
-        let accounts = ledger(&[(11, 3), (12, 0)]).beside_puma(&stats(&[(11, 3), (12, 0)])).unwrap();
-        assert_eq!(accounts, Accounts { worker: None, client: 3, server: 3 });
-        assert_eq!((accounts.warning(), accounts.check().grade()), (None, Grade::Passed));
-    }
-
-    #[test]
-    fn a_request_in_the_wrong_worker_is_a_difference_though_the_sums_agree() {
-        let accounts = ledger(&[(11, 3), (12, 1)]).beside_puma(&stats(&[(11, 2), (12, 2)])).unwrap();
-        assert_eq!(accounts, Accounts { worker: Some(11), client: 3, server: 2 });
-        assert_eq!(accounts.check().grade(), Grade::Failed);
-    }
-
-    #[test]
-    fn a_request_that_somebody_else_sent_is_a_difference() {
-        let accounts = ledger(&[(11, 3)]).beside_puma(&stats(&[(11, 4)])).unwrap();
-        assert_eq!(accounts.warning(), Some(Diagnostic::Conservation { worker: None, client: 3, server: 4 }));
+    fn accounts_agree_in_total_and_worker_by_worker() {
+        let cases: [(&str, &[(u32, u64)], &[(u32, u64)], _, _); 3] = [
+            ("they agree", &[(11, 3), (12, 0)], &[(11, 3), (12, 0)], (None, 3, 3), Grade::Passed),
+            (
+                "a request in the wrong worker",
+                &[(11, 3), (12, 1)],
+                &[(11, 2), (12, 2)],
+                (Some(11), 3, 2),
+                Grade::Failed,
+            ),
+            ("a request that somebody else sent", &[(11, 3)], &[(11, 4)], (None, 3, 4), Grade::Failed),
+        ];
+        for (what, ours, theirs, (worker, client, server), grade) in cases {
+            let found = ledger(ours).beside_puma(&stats(theirs)).unwrap();
+            assert_eq!(found, Diagnostic::Conservation { worker, client, server }, "{what}");
+            assert_eq!(found.grade(), grade, "{what}");
+        }
     }
 
     #[test]

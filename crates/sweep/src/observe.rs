@@ -14,7 +14,7 @@ use probe::sampler::Sampler;
 use probe::server_cpu;
 
 use crate::far::conductor::FarGenerators;
-use crate::kernel::{self, Tracing};
+use crate::kernel;
 use crate::statsd::StatsdListener;
 use crate::watch::{self, LiveReadings, watch};
 
@@ -117,7 +117,7 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     let traces = traced.is_some() && far.is_none() && shape.reads_app_times && shape.transport.tls.is_none();
     let shape = &LoadSpec { traces, ..shape.clone() };
     // To attach tracepoints costs once, and not for each request.
-    let tracing = traced.map(|(port, root)| Tracing::begin(port, root, shape));
+    let tracing = traced.map(|(port, root)| kernel::attach(port, root, shape));
     let records = traces.then(|| sync_channel(BATCHES)).map(|(sender, records)| {
         journal = Some(sender);
         records
@@ -161,7 +161,7 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
             statsd.listen_until(clock, progress, shape.warm_up, over)
         };
         let listening = statsd.map(|statsd| spawn_scoped(scope, "statsd", move || listen(statsd))).transpose()?;
-        let trace = move |tracing: Tracing| tracing.go_on(shape, clock, progress, over, records.as_ref());
+        let trace = move |path| kernel::listen(path, shape, clock, progress, over, records.as_ref());
         let tracing = tracing.map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace))).transpose()?;
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
         let done = match far {

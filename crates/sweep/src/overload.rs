@@ -74,26 +74,36 @@ mod tests {
         LoadPlan { pace, service_time: service_ms.map(Nanos::from_millis), ..testkit::load::closed().plan }
     }
 
-    /// Requests at an even pace on slots of 0.1 s, in simulated time: the `n`-th takes the slot that is free first.
-    fn run(rate: u64, slots: u64, seconds: u64, fails: bool) -> Run {
+    /// So many requests a second at an even pace; the `n`-th, due then, ends when `end` says, and well unless it is `failing`.
+    fn recorded(rate: u64, seconds: u64, failing: Option<u64>, mut end: impl FnMut(u64, Nanos) -> Nanos) -> Run {
         let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(seconds) };
-        let (mut tally, mut batches) = (Tally::new(window, 1), Batches::new(window));
-        let mut free = vec![Nanos::ZERO; slots as usize];
-        let mut times = Vec::new();
+        let (mut tally, mut batches, mut times) = (Tally::new(window, 1), Batches::new(window), Vec::new());
         for n in 0..rate * seconds {
             let due = Nanos(n * 1_000_000_000 / rate);
-            let slot = &mut free[(n % slots) as usize];
-            let ended = due.max(*slot) + Nanos::from_millis(100);
-            *slot = ended;
-            times.push((due, ended));
-            let outcome = if fails && n == 7 { Outcome::Answered(503) } else { Outcome::Answered(200) };
-            let exchange = Exchange { due, sent: due, ended, received_bytes: 0, outcome };
+            let outcome = Outcome::Answered(if failing == Some(n) { 503 } else { 200 });
+            let exchange = Exchange { due, sent: due, ended: end(n, due), received_bytes: 0, outcome };
             tally.record(&exchange, 0);
             batches.record(due, exchange.response_time(), Nanos::ZERO);
+            times.push((due, exchange.ended));
         }
-        let (length, statistics) = (window.until, Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES));
+        let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES);
         let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
-        Run { statistics: Some(statistics), ..Run::recorded(1, tally, length, length) }
+        Run { statistics: Some(statistics), ..Run::recorded(1, tally, window.until, window.until) }
+    }
+
+    /// On slots of 0.1 s: the `n`-th request takes the slot that is free first.
+    fn run(rate: u64, slots: u64, seconds: u64, fails: bool) -> Run {
+        let mut free = vec![Nanos::ZERO; slots as usize];
+        recorded(rate, seconds, fails.then_some(7), |n, due| {
+            let slot = &mut free[(n % slots) as usize];
+            *slot = due.max(*slot) + Nanos::from_millis(100);
+            *slot
+        })
+    }
+
+    /// 60 requests a second for 9 s, of which the `n`-th takes so long.
+    fn taking(time: impl Fn(u64) -> Nanos) -> Run {
+        recorded(60, 9, None, |n, due| due + time(n))
     }
 
     #[test]
@@ -104,23 +114,6 @@ mod tests {
         let slots = seen.slots.unwrap();
         assert!((slots.value - 5.0).abs() < 0.05 && slots.half_width < 0.1, "{seen:?}");
         assert_eq!(overload(&run(60, 5, 20, false), &plan(60.0, None)).unwrap().slots, None);
-    }
-
-    /// 60 requests a second for 9 s, of which the `n`-th takes so long.
-    fn taking(time: impl Fn(u64) -> Nanos) -> Run {
-        let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(9) };
-        let (mut tally, mut batches, mut times) = (Tally::new(window, 1), Batches::new(window), Vec::new());
-        for n in 0..540 {
-            let due = Nanos(n * 1_000_000_000 / 60);
-            let exchange =
-                Exchange { due, sent: due, ended: due + time(n), received_bytes: 0, outcome: Outcome::Answered(200) };
-            tally.record(&exchange, 0);
-            batches.record(due, exchange.response_time(), Nanos::ZERO);
-            times.push((due, exchange.ended));
-        }
-        let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES);
-        let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
-        Run { statistics: Some(statistics), ..Run::recorded(1, tally, window.until, window.until) }
     }
 
     #[test]

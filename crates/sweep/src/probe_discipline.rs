@@ -56,7 +56,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             keep_alive,
             warm_up: turn * WARM_UP_TURNS,
             stop: Stop::After((turn * HALF_TURNS / 2).max(of_answers).max(LEAST)),
-            ..self.stream.clone()
+            ..self.block.stream.clone()
         };
         let shape = self.shape(&stream, connections);
         // Who holds the connections shows the order too; the kernel's tracepoints do not.
@@ -68,7 +68,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             connections,
             measured: run.measured,
             answers: run.tally.counts.good(),
-            theory: theory::beside(&run, &self.server_plan, &stream, &self.server.facts, Some(known), false),
+            theory: theory::beside(&run, &self.block.server, &stream, &self.server.facts, Some(known), false),
         })
     }
 }

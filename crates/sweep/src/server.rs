@@ -211,7 +211,7 @@ fn wait_until_ready<C: Clock + Clone + Send>(
         if let (false, Some(control)) = (reported, control) {
             match puma_stats::read(control) {
                 Ok(stats) => reported = stats.is_ready(),
-                Err(error) => what = error.to_string(),
+                Err(error) => what = error,
             }
         }
         if reported {

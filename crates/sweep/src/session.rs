@@ -6,8 +6,8 @@ use engine::{FetchedResponse, LoadSpec, RunProgress};
 use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Pace, Probe, Run, ServerKind, ServerPlan, ServerUse,
-    Stop, StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind, ServerUse, Stop,
+    StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
 };
 use probe::processes::{memory_of_tree, tree};
 use probe::puma_stats::PumaStats;
@@ -18,7 +18,7 @@ use crate::calibrate::ceilings;
 use crate::context::Context;
 use crate::error::SweepError;
 use crate::job::{Block, Job};
-use crate::ledger::{Account, Accounts, Ledger, fresh_stats, replaced, shares_between, shares_by_header};
+use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::observer::Phase;
 use crate::server::ServerUnderTest;
@@ -55,33 +55,25 @@ pub(crate) struct FinishedRun {
 
 /// One server's life within a study.
 pub(crate) struct Session<'a, C> {
-    pub(crate) server_plan: ServerPlan,
-    pub(crate) stream: StreamPlan,
-    pub(crate) pace: Pace,
-    pub(crate) cools_down: bool,
+    pub(crate) block: &'a Block,
     pub(crate) context: &'a Context<'a, C>,
     pub(crate) server: ServerUnderTest,
     /// Off the server's processors while this lasts, where there are others.
     kept: Option<CpuRestriction>,
     pub(crate) ledger: Ledger,
-    /// The last fresh statistics: what the next run's are counted from.
-    stats: Option<PumaStats>,
+    /// What the server had counted after the last run: what the next run's part is counted from.
+    pub(crate) stats: Option<PumaStats>,
     /// Whether any request was left without an answer, so that the server may rightly have counted more.
     pub(crate) unanswered: bool,
     /// Bytes of content of all whole answers.
     pub(crate) body_bytes: u64,
-    /// Of another generator's sweep: what the server had counted after its last run.
-    pub(crate) account: Option<Account>,
 }
 
 impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
-    pub(crate) fn new(block: &Block, context: &'a Context<'a, C>, server: ServerUnderTest) -> Self {
+    pub(crate) fn new(block: &'a Block, context: &'a Context<'a, C>, server: ServerUnderTest) -> Self {
         let kept = CpuRestriction::off_the_server(server.facts.placement.as_ref());
         let mut session = Session {
-            server_plan: block.server.clone(),
-            stream: block.stream.clone(),
-            pace: block.pace.clone(),
-            cools_down: block.cool_down,
+            block,
             context,
             server,
             kept,
@@ -89,7 +81,6 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             stats: None,
             unanswered: false,
             body_bytes: 0,
-            account: None,
         };
         session.add_answer(&session.server.first_answer.clone());
         session
@@ -108,7 +99,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         };
         let request = self.server.request(stream, stream.keep_alive);
         LoadSpec {
-            pace: self.pace.clone(),
+            pace: self.block.pace.clone(),
             lanes: stream.lanes,
             timestamps: stream.timestamps,
             warm_up: stream.warm_up,
@@ -187,7 +178,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let ObservedRun { run, ended_by, interrupted, own_cpu, .. } = self.drive(&shape, &progress, &watching)?;
         let memory_bytes = memory_of_tree(self.server.pid());
         phase(&Phase::CoolingDown);
-        let busy = if self.cools_down && !interrupted { self.cool_down() } else { None };
+        let busy = if self.block.cool_down && !interrupted { self.cool_down() } else { None };
         let workers = self.worker_shares(&run.tally, interrupted);
         let new_workers = replaced(&workers, &family, &tree(self.server.pid()));
         // Not known where one of its processes has gone with what it had.
@@ -203,8 +194,8 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             ..run
         };
         let (keep_alive, placement) = (job.stream.keep_alive, self.server.facts.placement.as_ref());
-        if self.pace.is_open() {
-            run.warnings = warnings::of_load(&run, &self.pace, keep_alive, placement, ended_by);
+        if self.block.pace.is_open() {
+            run.warnings = warnings::of_load(&run, &self.block.pace, keep_alive, placement, ended_by);
         } else {
             self.forecast(&mut run, service_time.unwrap_or_default());
             run.warnings = warnings::of_run(&run, keep_alive, placement, ended_by);
@@ -275,7 +266,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
 
     /// The median service time over one connection, and its CPU time; `None` where nothing was answered.
     pub(crate) fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
-        let mut shape = self.shape(&self.stream, 1);
+        let mut shape = self.shape(&self.block.stream, 1);
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
@@ -314,32 +305,34 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     /// our account of its whole life beside its own. Returns a warning where the two differ or cannot be compared.
     pub(crate) fn judge<'r>(&self, runs: impl IntoIterator<Item = &'r mut Run>, is_whole: bool) -> Option<Diagnostic> {
         // The user who interrupts does not want to wait for it.
-        let accounts = if is_whole { self.reconcile() } else { Err(None) };
+        let account = if is_whole { self.reconcile() } else { Err(None) };
         for run in runs.into_iter().filter(|run| run.claim.is_none()) {
-            let judgement = if self.pace.is_open() {
-                verdict::of_open_loop(run, &self.pace, Timing::default())
+            let judgement = if self.block.pace.is_open() {
+                verdict::of_open_loop(run, &self.block.pace, Timing::default())
             } else {
                 verdict::of_run(run, self.server.facts.slots())
             };
-            let check = accounts.as_ref().ok().map(|accounts| accounts.check());
-            run.judgement = Some(check.into_iter().fold(judgement, model::Judgement::with));
+            run.judgement = Some(account.clone().into_iter().fold(judgement, model::Judgement::with));
         }
-        accounts.map_or_else(|reason| reason.map(|reason| Diagnostic::LedgerUnknown { reason }), Accounts::warning)
+        match account {
+            Ok(check) => (check.grade() > Grade::Passed).then_some(check),
+            Err(reason) => reason.map(|reason| Diagnostic::LedgerUnknown { reason }),
+        }
     }
 
     /// Our account of this server's whole life beside its own.
     ///
     /// # Errors
     /// Why the server's is not known; `None` where the user interrupted.
-    fn reconcile(&self) -> Result<Accounts, Option<String>> {
+    fn reconcile(&self) -> Result<Diagnostic, Option<String>> {
         let unknown = |reason: &str| Err(Some(reason.to_owned()));
         if self.unanswered {
             return unknown("requests were left without an answer, and nobody knows which of them it had started");
         }
-        if self.server_plan.kind == ServerKind::Builtin
+        if self.block.server.kind == ServerKind::Builtin
             && let Some(address) = self.server.bind.address()
         {
-            let server = sink_ledger::requests(address).map_err(|error| Some(error.to_string()))?;
+            let server = sink_ledger::requests(address).map_err(Some)?;
             return Ok(self.ledger.beside(server));
         }
         if self.server.control.is_none() {

@@ -4,12 +4,13 @@ use model::forecast::ServiceTime;
 use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind, Stop, WorkerShare};
 use probe::host::HostCounters;
 use probe::processes::tree;
+use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sink_ledger;
 
 use crate::context::{ClaimedRun, OtherGenerator, Task};
 use crate::error::SweepError;
 use crate::job::Job;
-use crate::ledger::{Account, replaced, shares_between};
+use crate::ledger::{replaced, shares_between};
 use crate::observer::Phase;
 use crate::session::Session;
 
@@ -54,9 +55,9 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             Stop::RequestsPerConnection(_) => None,
         };
         phase(&Phase::OtherRunning { number: job.number, of: job.of, connections, length });
-        let account_before = self.account.take().or_else(|| self.server_account());
+        let before = self.stats.take().or_else(|| self.counted());
         let family = tree(self.server.pid());
-        let (server, started) = (&self.server.facts, &self.server_plan);
+        let (server, started) = (&self.server.facts, &self.block.server);
         let task = Task { stream, started, server, url: &self.server.target_url, connections };
         let ended = || self.context.is_interrupted() || self.server.has_ended();
         let done = observe_claimed(true, || other.run(&task, &ended));
@@ -70,10 +71,10 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         };
         let mut warnings = found;
         phase(&Phase::CoolingDown);
-        warnings.extend(if self.cools_down { self.cool_down() } else { None });
+        warnings.extend(if self.block.cool_down { self.cool_down() } else { None });
         phase(&Phase::Reconciling);
-        self.account = self.server_account();
-        let (server_requests, workers) = self.since(account_before.as_ref());
+        self.stats = self.counted();
+        let (server_requests, workers) = self.since(before.as_ref());
         self.welcome(&workers);
         let new = replaced(&workers, &family, &tree(self.server.pid()));
         warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
@@ -92,23 +93,25 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     }
 
     /// What the server has counted up to now; `None` where it does not say.
-    fn server_account(&self) -> Option<Account> {
-        if self.server_plan.kind == ServerKind::Builtin {
-            let requests = sink_ledger::requests(self.server.bind.address()?).ok()?;
-            return Some(Account { requests, stats: None });
+    fn counted(&self) -> Option<PumaStats> {
+        if self.is_builtin() {
+            let requests_count = Some(sink_ledger::requests(self.server.bind.address()?).ok()?);
+            let workers = vec![WorkerStats { requests_count, ..WorkerStats::default() }];
+            return Some(PumaStats { workers, ..PumaStats::default() });
         }
-        let stats = self.fresh_stats()?;
-        Some(Account { requests: stats.requests_count()?, stats: Some(stats) })
+        self.fresh_stats().filter(|stats| stats.requests_count().is_some())
+    }
+
+    fn is_builtin(&self) -> bool {
+        self.block.server.kind == ServerKind::Builtin
     }
 
     /// What it has counted since `before`, and each worker's part of it.
-    fn since(&self, before: Option<&Account>) -> (Option<u64>, Vec<WorkerShare>) {
-        let (Some(before), Some(after)) = (before, &self.account) else { return (None, Vec::new()) };
-        let single = self.server.workers.first().cloned().unwrap_or_default();
-        let shares = match (&before.stats, &after.stats) {
-            (Some(before), Some(after)) => shares_between(before, after, &single),
-            _ => Vec::new(),
-        };
-        (after.requests.checked_sub(before.requests), shares)
+    fn since(&self, before: Option<&PumaStats>) -> (Option<u64>, Vec<WorkerShare>) {
+        let (Some(before), Some(after)) = (before, &self.stats) else { return (None, Vec::new()) };
+        let single = self.server.workers.first().map_or("", String::as_str);
+        let shares = if self.is_builtin() { Vec::new() } else { shares_between(before, after, single) };
+        let requests = after.requests_count().zip(before.requests_count());
+        (requests.and_then(|(after, before)| after.checked_sub(before)), shares)
     }
 }
