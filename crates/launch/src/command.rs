@@ -31,22 +31,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_split_as_a_shell_does() {
-        assert_eq!(words("bundle exec  puma ").unwrap(), ["bundle", "exec", "puma"]);
-        assert_eq!(
-            words(r#"'my puma' "a \"b\" \n" c\ d '' e"f"'g'"#).unwrap(),
-            ["my puma", r#"a "b" \n"#, "c d", "", "efg"]
-        );
-    }
-
-    #[test]
-    fn what_is_no_command_is_refused() {
-        for text in ["", "  ", "'puma", "\"puma", "puma\\"] {
-            assert!(words(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn what_model_quotes_is_read_back() {
         for word in ["plain", "it's", "a b", "", "\"x\"", "back\\slash", "$HOME *"] {
             assert_eq!(words(&model::plan::quoted(word)).unwrap(), [word]);

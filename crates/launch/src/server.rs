@@ -4,7 +4,6 @@
 //! dropped, nothing of it lives (but what is beyond our rights, which `stop` names).
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -44,6 +43,7 @@ pub struct StoppedServer {
 }
 
 /// A server that was started. Dropping it kills it.
+#[derive(Debug)]
 pub struct Server {
     pid: Pid,
     spec: LaunchSpec,
@@ -52,6 +52,7 @@ pub struct Server {
 }
 
 /// Our end of the pipes to the guard, and all it has said.
+#[derive(Debug)]
 struct GuardLink {
     guard: Child,
     orders: Option<ChildStdin>,
@@ -64,7 +65,7 @@ struct GuardLink {
 }
 
 /// What a guard has said.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct GuardSaid {
     started: Option<Pid>,
     refused: Option<GuardReport>,
@@ -138,11 +139,6 @@ impl Server {
     /// The process id of the server's own process: of Puma's master, in cluster mode.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
-    }
-
-    /// What was started.
-    pub fn spec(&self) -> &LaunchSpec {
-        &self.spec
     }
 
     /// The command as a shell takes it.
@@ -223,15 +219,6 @@ impl Drop for Server {
         if link.state == GuardState::Lost {
             link.kill_group();
         }
-    }
-}
-
-impl fmt::Debug for Server {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Server")
-            .field("pid", &self.pid())
-            .field("command_line", &self.command_line())
-            .finish_non_exhaustive()
     }
 }
 

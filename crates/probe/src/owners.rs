@@ -116,7 +116,9 @@ pub fn is_in_our_network(pid: u32) -> Option<bool> {
 mod tests {
     use super::*;
     use crate::sockets::{self, BoundAddress};
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
     use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -162,18 +164,23 @@ mod tests {
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
     }
 
+    /// Listens there with a queue of 8, when `prepare` has set what it wants; `None` where that address cannot be had.
+    fn listening_at(address: &str, prepare: impl Fn(&OwnedFd)) -> Option<TcpListener> {
+        let address: SocketAddr = address.parse().unwrap();
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let one = socket(family, SocketType::STREAM, None).ok()?;
+        prepare(&one);
+        bind(&one, &address).ok()?;
+        listen(&one, 8).unwrap();
+        Some(TcpListener::from(one))
+    }
+
     #[test]
     fn a_listener_of_ipv6_alone_is_known() {
-        use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
         for is_v6_only in [false, true] {
-            let Ok(one) = socket(AddressFamily::INET6, SocketType::STREAM, None) else { return };
-            sockopt::set_ipv6_v6only(&one, is_v6_only).unwrap();
-            let any: SocketAddr = "[::]:0".parse().unwrap();
-            if bind(&one, &any).is_err() {
-                return;
-            }
-            listen(&one, 8).unwrap();
-            let place = BoundAddress::Tcp(TcpListener::from(one.try_clone().unwrap()).local_addr().unwrap());
+            let set = |one: &OwnedFd| sockopt::set_ipv6_v6only(one, is_v6_only).unwrap();
+            let Some(one) = listening_at("[::]:0", set) else { return };
+            let place = BoundAddress::Tcp(one.local_addr().unwrap());
             let all = by_sock_diag().unwrap();
             let found = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
             assert_eq!(found.is_v6_only, is_v6_only, "{place}");
@@ -182,17 +189,12 @@ mod tests {
 
     #[test]
     fn several_sockets_may_share_a_port() {
-        use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
-        let bound = |address: SocketAddr| {
-            let one = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-            sockopt::set_socket_reuseport(&one, true).unwrap();
-            bind(&one, &address).unwrap();
-            listen(&one, 8).unwrap();
-            TcpListener::from(one)
+        let shared = |address: &str| {
+            listening_at(address, |one| sockopt::set_socket_reuseport(one, true).unwrap()).expect("loopback is there")
         };
-        let one = bound("127.0.0.1:0".parse().unwrap());
+        let one = shared("127.0.0.1:0");
         let address = one.local_addr().unwrap();
-        let other = bound(address);
+        let other = shared(&address.to_string());
         let all = listening().unwrap();
         let inodes: BTreeSet<u64> =
             all.iter().filter(|one| one.place == BoundAddress::Tcp(address)).map(|one| one.inode).collect();

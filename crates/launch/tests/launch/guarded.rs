@@ -44,24 +44,20 @@ fn a_puma_that_does_not_tell_its_version_holds_nobody_up() {
 }
 
 #[test]
-fn a_server_is_given_the_time_to_stop_by_itself() {
-    let server = shell("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done");
-    said(&server, "ready");
-    assert_eq!(server.exited(), None);
-    let stopped = server.stop(PATIENCE, &Steady);
-    assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(7), false));
-    assert_eq!(server.output().lines().last(), Some("bye"));
-    assert!(!lives(server.pid()));
-    assert_eq!(server.exited(), Some(ServerExit::Code(7)));
-}
-
-#[test]
-fn a_server_that_ignores_the_request_to_stop_is_killed() {
-    let server = shell("trap '' TERM; echo ready; while :; do sleep 0.02; done");
-    said(&server, "ready");
-    let stopped = server.stop(Nanos::from_millis(10), &Steady);
-    assert_eq!((stopped.exit, stopped.forced), (ServerExit::Signal(9), true));
-    assert!(!lives(server.pid()));
+fn a_server_is_given_the_time_to_stop_by_itself_and_killed_when_it_ignores_that() {
+    for (trap, grace, exit, last) in [
+        ("echo bye; exit 7", PATIENCE, ServerExit::Code(7), "bye"),
+        ("", Nanos::from_millis(10), ServerExit::Signal(9), "ready"),
+    ] {
+        let server = shell(&format!("trap '{trap}' TERM; echo ready; while :; do sleep 0.02; done"));
+        said(&server, "ready");
+        assert_eq!(server.exited(), None);
+        let stopped = server.stop(grace, &Steady);
+        assert_eq!((stopped.exit, stopped.forced), (exit, exit == ServerExit::Signal(9)));
+        assert_eq!(server.output().lines().last(), Some(last));
+        assert!(!lives(server.pid()));
+        assert_eq!(server.exited(), Some(exit));
+    }
 }
 
 #[test]

@@ -81,28 +81,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
 }
 
 #[test]
-fn puma_in_single_mode_runs_and_leaves_nothing() {
+fn puma_runs_and_leaves_nothing_in_single_mode_and_in_cluster_mode() {
     runs_and_leaves_nothing(None);
-}
-
-#[test]
-fn puma_in_cluster_mode_runs_and_leaves_nothing() {
     runs_and_leaves_nothing(Some(2));
-}
-
-#[test]
-#[expect(clippy::print_stderr, reason = "a skip says why")]
-fn an_app_that_does_not_load_is_why_puma_did_not_start() {
-    let folder = folder();
-    std::fs::write(folder.path().join("broken.ru"), "require 'no_such_library'\n").unwrap();
-    let plan = ServerPlan { rackup: Some("broken.ru".into()), ..puma(0, None) };
-    let around = Surroundings { dir: folder.path().to_owned(), ..Surroundings::here().unwrap() };
-    let puma = match prepare(&plan, &Addresses::default(), &around) {
-        Err(LaunchError::NoPuma) => return eprintln!("skipped: puma is not on PATH"),
-        puma => puma.unwrap(),
-    };
-    let server = Server::start(&puma.spec, &guard(), &Steady).unwrap();
-    eventually("its end", || server.exited());
-    let output = server.output();
-    assert!(output.lines().any(|line| line.contains("cannot load such file -- no_such_library")), "{output:?}");
 }

@@ -259,19 +259,16 @@ impl Generators {
 
     /// The best of some exchanges with one of them.
     fn compare_clocks(&mut self, one: usize) -> Result<ClockExchange, DriveError> {
-        let mut best: Option<ClockExchange> = None;
-        for _ in 0..EXCHANGES {
+        let exchanges = (0..EXCHANGES).map(|_| {
             let asked = self.clock.now();
             self.order(one, &Order::Clock)?;
             let (answered, Report::Clock(there)) = self.next_of(one)? else {
                 return Err(self.failed(one, "it does not say what its clock shows".to_owned()));
             };
-            let exchange = ClockExchange { asked, there, answered };
-            if best.is_none_or(|best| exchange.round_trip() < best.round_trip()) {
-                best = Some(exchange);
-            }
-        }
-        best.ok_or_else(|| self.failed(one, "it does not say what its clock shows".to_owned()))
+            Ok(ClockExchange { asked, there, answered })
+        });
+        let exchanges = exchanges.collect::<Result<Vec<_>, _>>()?;
+        Ok(*exchanges.iter().min_by_key(|exchange| exchange.round_trip()).expect("there were some"))
     }
 
     fn drive(
