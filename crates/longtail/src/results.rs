@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use model::{LoadStudy, Study, Verdict};
-use report::Layout;
 use report::summary::Summary;
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
@@ -109,34 +108,35 @@ pub(crate) fn render(
     let study = &output.forced(study);
     output.check(StudyKind::from(study))?;
     let saved = saved.map(|path| path.display().to_string());
-    let layout = Layout { columns: output.columns(), width: output.width() };
     Ok(match format {
         OutputFormat::Study => report::json::write(study),
         OutputFormat::Summary => Summary::of(study, saved).json(),
         OutputFormat::Html => report::html::whole(study, &Summary::of(study, saved)),
         OutputFormat::Markdown => report::answer::markdown(study, saved.as_deref()),
         OutputFormat::Csv => report::csv::whole(study),
-        OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), layout.width),
-        OutputFormat::Hdr | OutputFormat::Full => match study {
-            Study::Load(load) => load_text(load, output, format),
-            Study::Sweep(sweep) => report::sweep::whole(sweep, layout),
-            Study::Compare(_) => report::text::whole(&report::report(study), layout.width),
-            Study::Bodies(bodies) => report::bodies::whole(bodies, layout),
+        OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), output.width()),
+        OutputFormat::Hdr | OutputFormat::Full => match (study, output.style()) {
+            (Study::Load(load), style)
+                if format == OutputFormat::Hdr || matches!(style, TextStyle::Hey | TextStyle::Wrk) =>
+            {
+                others_layout(load, output, format)
+            }
+            (_, TextStyle::Puma) => report::puma(study, saved.as_deref(), output.width()),
+            _ => report::full(study, saved.as_deref(), output.width()),
         },
     })
 }
 
-/// A load as text or as a histogram. Other tools' layouts have no word for a run whose figures are worth nothing.
-fn load_text(load: &LoadStudy, output: &OutputArgs, format: OutputFormat) -> String {
+/// A load as another tool lays it out. They have no word for a run whose figures are worth nothing.
+fn others_layout(load: &LoadStudy, output: &OutputArgs, format: OutputFormat) -> String {
     let judgement = load.run.judgement.as_ref();
     let is_hidden = judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced);
-    match (format, output.style()) {
-        (OutputFormat::Hdr, _) | (_, TextStyle::Hey | TextStyle::Wrk) if is_hidden => {
+    match output.style() {
+        _ if is_hidden => {
             "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned()
         }
-        (OutputFormat::Hdr, _) => report::hdr_log::log(load),
-        (_, TextStyle::Hey) => report::hey::whole(load),
-        (_, TextStyle::Wrk) => report::wrk::whole(load),
-        _ => report::text::whole(&report::load::report(load), output.width()),
+        _ if format == OutputFormat::Hdr => report::hdr_log::log(load),
+        TextStyle::Hey => report::hey::whole(load),
+        _ => report::wrk::whole(load),
     }
 }

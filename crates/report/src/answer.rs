@@ -7,10 +7,11 @@ use model::Study;
 
 use crate::comparison;
 use crate::load_answer;
+use crate::next_steps::NextCommand;
 use crate::number;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
-use crate::tree::ReportSection;
-use crate::trust::is_uncertain;
+use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
+use crate::trust::{TrustMark, is_uncertain};
 use crate::width::{Width, columns_of, wrap};
 
 /// Columns of a line at the most.
@@ -18,6 +19,8 @@ const COLUMNS: usize = 100;
 /// Lines at the most, and rows of the table that are part of them: each further row is one line more.
 const LINES: usize = 30;
 const ROWS: usize = 8;
+/// Of the table and of what is under it.
+const INDENT: usize = 2;
 /// Doubts that are shown; the others are counted.
 const DOUBTS: usize = 3;
 /// Doubts and next commands that are shown, fewer and fewer until the answer fits.
@@ -30,13 +33,6 @@ const SHOWN: [EndingLength; 7] = [
     EndingLength { doubts: 1, commands: 0 },
     EndingLength { doubts: 0, commands: 0 },
 ];
-
-/// So much is said at the end.
-#[derive(Clone, Copy)]
-struct EndingLength {
-    doubts: usize,
-    commands: usize,
-}
 
 /// How a piece of the answer is shown: a renderer may colour it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +54,42 @@ pub fn whole(study: &Study, saved: Option<&str>, width: Width) -> String {
 
 /// The same, each piece as `paint` shows it. What it adds must take no columns.
 pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
-    laid_out(study, &Summary::of(study, saved.map(str::to_owned)), width, paint)
+    let summary = Summary::of(study, saved.map(str::to_owned));
+    let layout = AnswerLayout::of(&summary, width, paint);
+    let text = layout.opening(study, false);
+    // A comparison has a row a figure, and not a run.
+    let runs = if summary.comparison.is_some() { 0 } else { summary.runs.len() };
+    let room = (LINES + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
+    let more = if summary.runs.is_empty() {
+        ""
+    } else {
+        "  More   longtail report --full | --html report.html | --markdown | --json\n"
+    };
+    let ends = SHOWN.map(|shown| {
+        let ending = layout.ending(shown) + more;
+        if ending.is_empty() { ending } else { format!("\n{ending}") }
+    });
+    let fits = |end: &&String| end.lines().count() <= room;
+    text + ends.iter().find(fits).or(ends.last()).map_or("", String::as_str)
+}
+
+/// The same without colour, with all doubts and every picture.
+pub(crate) fn in_full(study: &Study, saved: Option<&str>, width: Width) -> String {
+    let summary = Summary::of(study, saved.map(str::to_owned));
+    let layout = AnswerLayout::of(&summary, width, &|_, text| text.to_owned());
+    crate::text::joined([layout.opening(study, true).trim_end().to_owned() + "\n", layout.ending(ALL)])
+}
+
+/// The conclusion and what follows it, for a layout that has a table of its own.
+pub(crate) fn conclusion(study: &Study, saved: Option<&str>, width: Width) -> String {
+    let summary = Summary::of(study, saved.map(str::to_owned));
+    let layout = AnswerLayout::of(&summary, width, &|_, text| text.to_owned());
+    crate::text::joined([layout.sentence(), layout.ending(ALL)])
+}
+
+/// The table alone, as it grows.
+pub fn rows(study: &Study) -> String {
+    crate::text::table(&table(&Summary::of(study, None)), INDENT, Width::ANY)
 }
 
 /// What the marks behind figures mean, where there are any.
@@ -67,81 +98,127 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
         return comparison::legend(summary).map(str::to_owned);
     }
     let shown = || summary.runs.iter().filter(|run| run.is_the_servers());
+    let is_load = summary.command == "load";
     let is_marked = |run: &SummaryRun| {
-        let times = &run.response_ms;
-        let mut times = [("p50", times.p50), ("p95", times.p95), ("p99", times.p99)].to_vec();
-        if summary.command == "load" {
-            times.extend([("p90", run.response_ms.p90), ("p99.9", run.response_ms.p999)]);
-        }
-        times.iter().any(|(name, time)| time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name))))
+        let is_shown = |name: &str| is_load || ["p50", "p95", "p99"].contains(&name);
+        let mut times = run.response_ms.percentiles().into_iter();
+        times.any(|(name, time)| {
+            is_shown(name) && time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)))
+        })
     };
-    let is_shared = |run: &SummaryRun| summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus;
+    let is_shared = |run: &SummaryRun| !is_load && run.verdict == SummaryVerdict::SharedCpus;
     let rough = shown().any(is_marked).then_some("? not known to ± 20 % (95 % interval)");
     let shared = shown().any(is_shared).then_some("~ on CPUs that others used, too");
     let marks: Vec<&str> = [rough, shared].into_iter().flatten().collect();
     (!marks.is_empty()).then(|| marks.join(" · "))
 }
 
-/// The table alone, as it grows.
-pub fn rows(study: &Study) -> String {
-    run_table(&Summary::of(study, None), &|_, text| text.to_owned())
+/// So much is said at the end.
+#[derive(Clone, Copy)]
+struct EndingLength {
+    doubts: usize,
+    commands: usize,
 }
 
-fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
-    let width = Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS));
-    let mut text = String::new();
-    for line in &summary.measured {
-        wrap(&mut text, width, "", line);
+/// In a full report.
+const ALL: EndingLength = EndingLength { doubts: usize::MAX, commands: 3 };
+
+/// A summary, and how it is laid out.
+struct AnswerLayout<'a> {
+    summary: &'a Summary,
+    width: Width,
+    paint: &'a dyn Fn(Emphasis, &str) -> String,
+}
+
+impl<'a> AnswerLayout<'a> {
+    fn of(summary: &'a Summary, width: Width, paint: &'a dyn Fn(Emphasis, &str) -> String) -> AnswerLayout<'a> {
+        AnswerLayout { summary, width: Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS)), paint }
     }
-    text.push('\n');
-    match study {
-        Study::Load(study) => text.push_str(&load_answer::figures(study, &summary.runs[0], width)),
-        Study::Compare(_) => {
-            let table = summary.comparison.as_ref().map(comparison::table).unwrap_or_default();
-            text.push_str(&crate::text::sections(&[ReportSection::new("").table(table)], width));
+
+    /// What was measured, its figures, and the conclusion.
+    fn opening(&self, study: &Study, is_full: bool) -> String {
+        let mut text = String::new();
+        for line in &self.summary.measured {
+            wrap(&mut text, self.width, "", line);
         }
-        _ => text.push_str(&run_table(summary, paint)),
+        text.push('\n');
+        if let Study::Load(study) = study {
+            text.push_str(&load_answer::rates_and_gap(&self.summary.runs[0], self.width));
+            text.push_str(&self.table());
+            text.push_str(&load_answer::pictures(study, &self.summary.runs[0], self.width, is_full));
+        } else {
+            text.push_str(&self.table());
+        }
+        if let Some(legend) = legend(self.summary) {
+            _ = writeln!(text, "  {legend}");
+        }
+        text + "\n" + &self.sentence()
     }
-    if let Some(legend) = legend(summary) {
-        _ = writeln!(text, "  {legend}");
-    }
-    text.push('\n');
-    let mut sentence = String::new();
-    wrap(&mut sentence, width, "", &summary.sentence);
-    let emphasis = if summary.verdict >= SummaryVerdict::Overloaded { Emphasis::Bad } else { Emphasis::Strong };
-    for line in sentence.lines() {
-        _ = writeln!(text, "{}", paint(emphasis, line));
-    }
-    // A comparison has a row a figure, and not a run.
-    let runs = if summary.comparison.is_some() { 0 } else { summary.runs.len() };
-    let rows = runs.saturating_sub(ROWS);
-    let ends = SHOWN.map(|shown| ending(summary, width, paint, shown));
-    let room = (LINES + rows).saturating_sub(text.lines().count());
-    let fits = |end: &&String| end.lines().count() <= room;
-    text + ends.iter().find(fits).or(ends.last()).map_or("", String::as_str)
-}
 
-/// Why, what was expected, whether to trust it, what to type next: with so many doubts and commands.
-fn ending(summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> String, length: EndingLength) -> String {
-    let mut text = String::new();
-    for (at, reason) in summary.reasons().enumerate() {
-        wrap(&mut text, width, if at == 0 { "  Why    " } else { "         " }, reason);
+    fn table(&self) -> String {
+        let table = table(self.summary);
+        if table.rows.is_empty() && self.summary.command == "load" {
+            return String::new();
+        }
+        let indent = if self.summary.comparison.is_some() { 0 } else { INDENT };
+        let text = crate::text::table(&table, indent, self.width);
+        let is_bad = |line: &str| NO_FIGURE.iter().any(|(_, word)| line.ends_with(word));
+        let shown = |line: &str| if is_bad(line) { (self.paint)(Emphasis::Bad, line) } else { line.to_owned() };
+        text.lines().map(|line| shown(line) + "\n").collect()
     }
-    for expectation in &summary.expectations {
-        wrap(&mut text, width, "  Expect ", &without_expect(&expectation.sentence));
+
+    fn sentence(&self) -> String {
+        let mut sentence = String::new();
+        if self.summary.sentence.is_empty() {
+            return sentence;
+        }
+        wrap(&mut sentence, self.width, "", &self.summary.sentence);
+        let is_bad = self.summary.verdict >= SummaryVerdict::Overloaded;
+        let emphasis = if is_bad { Emphasis::Bad } else { Emphasis::Strong };
+        sentence.lines().map(|line| (self.paint)(emphasis, line) + "\n").collect()
     }
-    trust_lines(&mut text, summary, width, paint, length.doubts);
-    for (at, next) in summary.next.iter().take(length.commands).enumerate() {
-        let before = if at == 0 { "  Next   " } else { "         " };
-        text.push_str(&continued(before, &next.command, &next.why));
+
+    /// Why, what was expected, whether to trust it, what to type next: with so many doubts and commands.
+    fn ending(&self, length: EndingLength) -> String {
+        let mut text = String::new();
+        for (at, reason) in self.summary.reasons().enumerate() {
+            wrap(&mut text, self.width, if at == 0 { "  Why    " } else { "         " }, reason);
+        }
+        for expectation in &self.summary.expectations {
+            wrap(&mut text, self.width, "  Expect ", &without_expect(&expectation.sentence));
+        }
+        self.trust(&mut text, length.doubts);
+        for (at, next) in self.summary.next.iter().take(length.commands).enumerate() {
+            let before = if at == 0 { "  Next   " } else { "         " };
+            text.push_str(&continued(before, next, self.width));
+        }
+        text
     }
-    if !summary.runs.is_empty() {
-        text.push_str("  More   longtail report --full | --html report.html | --markdown | --json\n");
+
+    fn trust(&self, text: &mut String, most: usize) {
+        let mut before = "  Trust  ";
+        let mut doubts = 0;
+        for line in &self.summary.trust {
+            doubts += usize::from(line.mark != TrustMark::Passed);
+            if doubts > most {
+                continue;
+            }
+            let is_shown = line.mark == TrustMark::Failed || doubts == 1 || most == usize::MAX;
+            let hint = line.hint.filter(|_| is_shown).map(|hint| format!(" → {hint}")).unwrap_or_default();
+            let mut own = String::new();
+            wrap(&mut own, self.width, "           ", &format!("{}{hint}", line.sentence));
+            let emphasis = match line.mark {
+                TrustMark::Passed => Emphasis::Plain,
+                TrustMark::Uncertain | TrustMark::Doubtful => Emphasis::Doubtful,
+                TrustMark::Failed => Emphasis::Bad,
+            };
+            _ = write!(text, "{before}{} {}", (self.paint)(emphasis, line.mark.sign()), own.trim_start());
+            before = "         ";
+        }
+        if doubts > most {
+            _ = writeln!(text, "{before}… {} more: longtail report --full", doubts - most);
+        }
     }
-    if !text.is_empty() {
-        text.insert(0, '\n');
-    }
-    text
 }
 
 /// `PASS p99 < 200ms: …`: that it was expected stands before it.
@@ -149,53 +226,20 @@ fn without_expect(sentence: &str) -> String {
     sentence.replacen(" expect ", " ", 1)
 }
 
-fn trust_lines(
-    text: &mut String,
-    summary: &Summary,
-    width: Width,
-    paint: &dyn Fn(Emphasis, &str) -> String,
-    most: usize,
-) {
-    use crate::trust::TrustMark;
-    let mut before = "  Trust  ";
-    let mut doubts = 0;
-    for line in &summary.trust {
-        doubts += usize::from(line.mark != TrustMark::Passed);
-        if doubts > most {
-            continue;
-        }
-        let hint = line.hint.filter(|_| line.mark == TrustMark::Failed || doubts == 1);
-        let hint = hint.map(|hint| format!(" → {hint}")).unwrap_or_default();
-        let mut own = String::new();
-        wrap(&mut own, width, "           ", &format!("{}{hint}", line.sentence));
-        let emphasis = match line.mark {
-            TrustMark::Passed => Emphasis::Plain,
-            TrustMark::Uncertain | TrustMark::Doubtful => Emphasis::Doubtful,
-            TrustMark::Failed => Emphasis::Bad,
-        };
-        let own = own.trim_start();
-        _ = write!(text, "{before}{} {own}", paint(emphasis, line.mark.sign()));
-        before = "         ";
-    }
-    if doubts > most {
-        _ = writeln!(text, "{before}… {} more: longtail report --full", doubts - most);
-    }
-}
-
 /// A command on lines that a shell reads as one, so that it can be pasted, and why one would.
-fn continued(before: &str, command: &str, why: &str) -> String {
+fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     let mut text = String::new();
     let mut line = before.to_owned();
-    for word in command.split(' ') {
-        if columns_of(&line) + columns_of(word) + 3 > COLUMNS {
+    for word in next.command.split(' ') {
+        if !width.fits(columns_of(&line) + columns_of(word) + 3) {
             _ = writeln!(text, "{line}\\");
             line = " ".repeat(columns_of(before) + 2);
         }
         line.push_str(word);
         line.push(' ');
     }
-    let why = format!("  # {why}");
-    if columns_of(&line) + columns_of(&why) > COLUMNS {
+    let why = format!("  # {}", next.why);
+    if !width.fits(columns_of(&line) + columns_of(&why)) {
         _ = writeln!(text, "{}", line.trim_end());
         line = " ".repeat(columns_of(before));
     }
@@ -229,7 +273,9 @@ const COLUMNS_OF_A_SWEEP: [AnswerColumn; 11] = [
         name: "req/s ",
         cell: |run| {
             let mark = if run.verdict == SummaryVerdict::SharedCpus { "~" } else { " " };
-            format!("{}{mark}", number::or_none(run.rate.completed, number::rate))
+            // An invalid run has no headline figure.
+            let is_hidden = run.verdict == SummaryVerdict::Invalid && run.response_ms.mean.is_none();
+            format!("{}{mark}", number::or_none(run.rate.completed.filter(|_| !is_hidden), number::rate))
         },
     },
     AnswerColumn { band: "", name: "failed", cell: |run| number::or_none(run.requests.failed, |n| n.to_string()) },
@@ -252,7 +298,7 @@ const COLUMNS_OF_A_SWEEP: [AnswerColumn; 11] = [
 ];
 
 /// The columns that these runs need: those of slow requests where a run has two groups, CPUs where they are known.
-pub(crate) fn columns_of_runs(summary: &Summary) -> Vec<&'static AnswerColumn> {
+fn columns_of_runs(summary: &Summary) -> Vec<&'static AnswerColumn> {
     let has = |of: fn(&SummaryRun) -> bool| summary.runs.iter().any(of);
     let is_needed = |column: &&AnswerColumn| match column.band {
         SLOW => has(|run| run.slow.is_some()),
@@ -262,96 +308,59 @@ pub(crate) fn columns_of_runs(summary: &Summary) -> Vec<&'static AnswerColumn> {
     COLUMNS_OF_A_SWEEP.iter().filter(is_needed).collect()
 }
 
-/// Columns of a run that says nothing of the server.
-pub(crate) const COLUMNS_WITHOUT_TIMES: usize = 3;
+/// Verdicts of runs that say nothing of the server, and the word in place of their times.
+const NO_FIGURE: [(SummaryVerdict, &str); 2] =
+    [(SummaryVerdict::Invalid, "INVALID"), (SummaryVerdict::GeneratorBound, "GENERATOR-BOUND")];
+/// Columns that such a run has.
+const COLUMNS_WITHOUT_TIMES: usize = 3;
 
-/// A row a run. A run that says nothing of the server says so in place of its times.
-fn run_table(summary: &Summary, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
-    let columns = columns_of_runs(summary);
-    let rows: Vec<Vec<String>> =
-        summary.runs.iter().map(|run| columns.iter().map(|column| (column.cell)(run)).collect()).collect();
-    let width_of = |at: usize| {
-        let widest = rows.iter().map(|row: &Vec<String>| columns_of(&row[at])).max().unwrap_or(0);
-        widest.max(columns_of(columns[at].name))
-    };
-    let mut widths: Vec<usize> = (0..columns.len()).map(width_of).collect();
-    let label = summary.runs.iter().map(|run| columns_of(&run.label)).max().unwrap_or(0).max(4);
-    let mut bands = format!("  {:label$}", "");
-    let mut names = format!("  {:>label$}", "load");
-    let mut at = 0;
-    while at < columns.len() {
-        let band = columns[at].band;
-        let end = (at..columns.len()).find(|next| columns[*next].band != band).unwrap_or(columns.len());
-        let room: usize = widths[at..end].iter().map(|width| width + 2).sum();
-        // A band that is wider than its columns widens the first of them.
-        let lacking = (columns_of(band) + 2).saturating_sub(room);
-        widths[at] += if band.is_empty() { 0 } else { lacking };
-        let room = room + if band.is_empty() { 0 } else { lacking };
-        _ = write!(bands, "{band:>room$}");
-        for (column, width) in columns[at..end].iter().zip(&widths[at..end]) {
-            _ = write!(names, "  {:>width$}", column.name);
+/// The table: a row a run, of a comparison a row a figure or an arm, of a load its percentiles.
+pub(crate) fn table(summary: &Summary) -> DataTable {
+    match (&summary.comparison, summary.runs.as_slice()) {
+        (Some(comparison), _) => comparison::table(comparison),
+        (None, [run]) if summary.command == "load" => load_answer::percentiles(run),
+        (None, runs) => {
+            let columns = columns_of_runs(summary);
+            let named = |column: &&AnswerColumn| {
+                let name = TableColumn::new(column.name);
+                let suffix = if column.band == TIMES { "ms" } else { column.band };
+                if column.band.is_empty() { name } else { name.under(&ColumnBand::new(column.band, suffix)) }
+            };
+            let row = |run: &SummaryRun| {
+                let word = NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict).map(|(_, word)| *word);
+                let shown = if word.is_some() { COLUMNS_WITHOUT_TIMES } else { columns.len() };
+                let cells = columns.iter().take(shown).map(|column| (column.cell)(run));
+                TableRow::new(std::iter::once(run.label.clone()).chain(cells)).noted(word.unwrap_or_default())
+            };
+            let heads = std::iter::once(TableColumn::new("load")).chain(columns.iter().map(named));
+            DataTable { lead: 0, ..DataTable::of_columns(heads, runs.iter().map(row)) }
         }
-        at = end;
     }
-    let mut text = format!("{}\n{}\n", bands.trim_end(), names.trim_end());
-    for (run, row) in summary.runs.iter().zip(&rows) {
-        let mut line = format!("  {:>label$}", run.label);
-        let hides = !run.is_the_servers();
-        let shown = if hides { COLUMNS_WITHOUT_TIMES } else { row.len() };
-        for (cell, width) in row.iter().zip(&widths).take(shown) {
-            _ = write!(line, "  {cell:>width$}");
-        }
-        if hides {
-            let word = if run.verdict == SummaryVerdict::Invalid { "INVALID" } else { "GENERATOR-BOUND" };
-            line = paint(Emphasis::Bad, &format!("{line}  {word}"));
-        }
-        _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
 }
 
 /// The answer for a pull request: the sentence, the table, why and whether to trust it, and everything else folded.
 pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
-    let mut parts = vec![format!("**{}**\n", crate::markdown::escaped(&summary.sentence))];
-    match &summary.comparison {
-        Some(comparison) => parts.push(crate::markdown::pipe_table(&comparison::table(comparison))),
-        None if summary.runs.is_empty() => {}
-        None => {
-            parts.push(pipe_table(&summary));
-            parts.extend(legend(&summary).map(|legend| line(&legend)));
-        }
+    let sentence = crate::markdown::escaped(&summary.sentence);
+    let mut parts = vec![if sentence.is_empty() { sentence } else { format!("**{sentence}**\n") }];
+    let table = table(&summary);
+    if summary.command == "load" {
+        parts.push(line(&load_answer::rates(&summary.runs[0])));
+    }
+    if !table.rows.is_empty() {
+        parts.push(crate::markdown::pipe_table(&table));
+        parts.extend(legend(&summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)));
     }
     let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
     let trust = summary.trust.iter().take(1 + DOUBTS).map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
     let expected = summary.expectations.iter().map(|it| line(&format!("- Expected: {}", without_expect(&it.sentence))));
     parts.push(reasons.chain(trust).chain(expected).collect());
     parts.push(line(&summary.measured.join(" · ")));
-    let report = crate::markdown::whole(&crate::report(study));
+    let report = crate::markdown::whole(&crate::details(study));
     parts.push(crate::markdown::details(
         "The command, more columns and versions (all figures: longtail report --full)",
         &report,
     ));
-    parts.join("\n")
-}
-
-fn pipe_table(summary: &Summary) -> String {
-    let columns = columns_of_runs(summary);
-    let names = columns.iter().map(|column| {
-        let name = column.name.trim();
-        match column.band {
-            TIMES => format!("{name} ms"),
-            "" => name.to_owned(),
-            band => format!("{band} {name}"),
-        }
-    });
-    let names: Vec<String> = std::iter::once("load".to_owned()).chain(names).collect();
-    let mut text = format!("| {} |\n|{}\n", names.join(" | "), "---:|".repeat(names.len()));
-    for run in &summary.runs {
-        let cells = columns.iter().map(|column| (column.cell)(run).trim().to_owned());
-        let cells: Vec<String> = std::iter::once(run.label.clone()).chain(cells).collect();
-        _ = writeln!(text, "| {} |", cells.join(" | "));
-    }
-    text
+    crate::text::joined(parts)
 }

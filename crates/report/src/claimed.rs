@@ -1,16 +1,13 @@
-//! Runs of another generator (`--generator wrk`): what is said of them in a sweep beside its table, and in the report of a load.
-//!
-//! Each figure is marked as the generator's own: what it printed, and a dash for what it did not.
+//! Runs of another generator (`--generator wrk`): who made them, what the audit says of them, and what it printed.
 
-use model::{Believable, GeneratorClaim, LoadStudy, Nanos};
+use model::{Believable, GeneratorClaim, Nanos};
 
-use crate::facts::beside_the_server;
 use crate::named_runs::NamedRun;
-use crate::number::{self, NONE, or_none};
-use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, TableCell, TableRow};
+use crate::number::{self, count_of, or_none};
+use crate::tree::{ListItem, ReportSection};
 
 /// The audit's word, as it stands in a column and in a title.
-pub(crate) fn word(audit: Believable) -> &'static str {
+pub(crate) fn audit_word(audit: Believable) -> &'static str {
     match audit {
         Believable::Possible => "possible",
         Believable::Doubtful => "doubtful",
@@ -20,7 +17,7 @@ pub(crate) fn word(audit: Believable) -> &'static str {
 }
 
 /// How much of the machine it took in so long, and the command that made the run.
-fn made_by(claim: &GeneratorClaim, elapsed: Nanos) -> String {
+pub(crate) fn made_by(claim: &GeneratorClaim, elapsed: Nanos) -> String {
     let used = claim.cpu.filter(|_| elapsed > Nanos::ZERO).map(|cpu| cpu.as_secs_f64() / elapsed.as_secs_f64());
     let used = used.map(|used| format!(", {} processors used", number::fixed(used, 2)));
     format!("by {}{}: {}", claim.name(), used.unwrap_or_default(), claim.command_line)
@@ -30,13 +27,13 @@ fn made_by(claim: &GeneratorClaim, elapsed: Nanos) -> String {
 pub(crate) fn accounts(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let of_run = |NamedRun { name, run }: &NamedRun<'_>| {
         let claim = run.claim.as_ref()?;
-        let warm_up = claim.warm_up_requests.map(|n| format!(" and {} in its warm-up", number::count(n)));
-        let reported = or_none(claim.requests, |n| number::count_of(n, "request"));
+        let warm_up = claim.warm_up_requests.map(|n| format!(" and {n} in its warm-up"));
+        let reported = or_none(claim.requests, |n| count_of(n, "request"));
         let server = match claim.server_requests {
-            Some(n) => format!("the server counted {}", number::count(n)),
+            Some(n) => format!("the server counted {n}"),
             None => "the server's count is not known".to_owned(),
         };
-        let (word, by) = (word(claim.audit), claim.name());
+        let (word, by) = (audit_word(claim.audit), claim.name());
         let first = format!("{word}: {by} reports {reported}{}, {server}", warm_up.unwrap_or_default());
         let lines = vec![first, made_by(claim, run.elapsed)];
         Some(ListItem { label: name.clone(), lines, hints: Vec::new() })
@@ -44,52 +41,8 @@ pub(crate) fn accounts(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     ReportSection::new("claims").list(runs.iter().filter_map(of_run)).filled()
 }
 
-/// Who made a load, and where.
-pub(crate) fn maker(study: &LoadStudy) -> Option<NamedFact> {
-    let claim = study.run.claim.as_ref()?;
-    let placed = study.placement.as_ref().map(|placement| beside_the_server(claim.name(), Some(placement)));
-    Some(NamedFact::key("made", std::iter::once(made_by(claim, study.run.elapsed)).chain(placed)))
-}
-
-/// The figures of a load.
-pub(crate) fn figures(claim: &GeneratorClaim) -> Vec<ReportSection> {
-    let name = claim.name();
-    let count = |n: Option<u64>| n.map_or_else(|| TableCell::from(NONE), TableCell::count);
-    let row = |name: &str, cell: TableCell| TableRow::new([name.into(), cell]);
-    let warm_up = claim.warm_up_requests.map(|n| row("in its warm-up", TableCell::count(n)).noted("thrown away"));
-    let rates = [
-        row("requests", count(claim.requests)),
-        row("failed", count(claim.failed)).noted("bad statuses, errors and timeouts, as it counts them"),
-        row("per second", TableCell::number(claim.rate_per_s, number::rate)),
-        row("duration", or_none(claim.duration, number::length).into()),
-    ];
-    // Only what it printed.
-    let ends = |name: &str, time: Option<Nanos>| Some((name.to_owned(), time?));
-    let moments = [ends("mean", claim.mean), ends("std deviation", claim.stdev), ends("shortest", claim.min)];
-    let percentiles = claim.percentiles.iter().map(|one| Some((number::percentile(one.quantile), one.time)));
-    let times = moments.into_iter().chain(percentiles).chain([ends("longest", claim.max)]).flatten();
-    let times = times.map(|(name, time)| row(&name, TableCell::time(Some(time))));
-    let statuses = claim.statuses.iter().map(|(status, n)| row(status, TableCell::count(*n)));
-    let is = match claim.audit {
-        Believable::Possible => ", its figures, as far as they can be held against each other, agree",
-        Believable::Unchecked => ", its figures cannot be held against each other",
-        Believable::Doubtful | Believable::Impossible => ", see the warnings",
-    };
-    let all = [
-        Some(ReportSection::new(format!("claim of {name}: {}{is}", word(claim.audit)))),
-        Some(
-            ReportSection::new(format!("rates, by {name}"))
-                .table(DataTable::new(["", ""], rates.into_iter().chain(warm_up))),
-        ),
-        ReportSection::new(format!("times, by {name}")).table(DataTable::new(["", "ms"], times)).filled(),
-        ReportSection::new(format!("status codes, by {name}"))
-            .table(DataTable::new(["", "answers"], statuses))
-            .filled(),
-    ];
-    all.into_iter().flatten().collect()
-}
-
-/// All that it printed.
-pub(crate) fn output(claim: &GeneratorClaim) -> ReportSection {
-    ReportSection::detail(format!("what {} printed", claim.name())).verbatim(&claim.output)
+/// All that it printed of a load.
+pub(crate) fn of_load(claim: &GeneratorClaim) -> ReportSection {
+    let title = format!("{}: what {} printed", audit_word(claim.audit), claim.name());
+    ReportSection::new(title).verbatim(&claim.output)
 }

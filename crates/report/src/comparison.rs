@@ -1,22 +1,18 @@
 //! What a comparison says: its figures, its conclusions in sentences, its table, whether it can be trusted, and everything else, each in
-//! a module of its own. Two studies that exist already are set side by side in `two_studies`.
+//! a module of its own.
 
 mod figures;
 mod forest;
-mod full;
 mod tables;
 mod trust;
-mod two_studies;
-mod words;
+pub(crate) mod words;
 
 use model::ComparisonStudy;
 
 pub use self::figures::{SummaryArm, SummaryComparison, SummaryDifference, SummaryMetric, SummaryRanking};
 pub(crate) use self::forest::figure as forest;
-pub use self::full::report;
 pub(crate) use self::tables::{legend, table};
 pub(crate) use self::trust::{measured, sound_runs, trust};
-pub use self::two_studies::{StudyFile, side_by_side};
 pub(crate) use self::words::sentence;
 
 /// What a comparison came to, and what else must be known.

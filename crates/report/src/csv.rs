@@ -1,48 +1,16 @@
-//! The runs of a study as CSV, a line a run, for a spreadsheet or a plot: the main table of a report, and a load's figures.
+//! The runs of a study as CSV, a line a run, for a spreadsheet or a plot: the table of a full report.
 //!
 //! Numbers are not rounded as tables are, times are in ms, parts of a whole are fractions, words are in lower case. What is not known is empty, and so are the figures of an invalid run.
 
 use model::Study;
 
 use crate::number::NONE;
-use crate::summary::{Summary, SummaryRun};
-use crate::tree::{DataTable, TableCell, TableColumn, TableRow};
+use crate::run_columns;
+use crate::tree::{TableCell, TableColumn};
 
 /// The names of the columns and all rows.
 pub fn whole(study: &Study) -> String {
-    match crate::report(study).table {
-        Some(table) => written(&table),
-        None => written(&figures(&Summary::of(study, None).runs)),
-    }
-}
-
-/// What a load says of itself, in the words of a sweep's table.
-fn figures(runs: &[SummaryRun]) -> DataTable {
-    type Figure = (&'static str, fn(&SummaryRun) -> Option<f64>);
-    let figures: [Figure; 14] = [
-        ("connections", |run| Some(f64::from(run.connections))),
-        ("seconds", |run| Some(run.seconds)),
-        ("offered_per_s", |run| run.rate.offered),
-        ("sent_per_s", |run| run.rate.sent),
-        ("rate_per_s", |run| run.rate.completed),
-        ("mean_ms", |run| run.response_ms.mean),
-        ("p50_ms", |run| run.response_ms.p50),
-        ("p90_ms", |run| run.response_ms.p90),
-        ("p95_ms", |run| run.response_ms.p95),
-        ("p99_ms", |run| run.response_ms.p99),
-        ("p99.9_ms", |run| run.response_ms.p999),
-        ("max_ms", |run| run.response_ms.max),
-        ("requests", |run| run.requests.planned.map(|n| n as f64)),
-        ("errors", |run| run.requests.failed.map(|n| n as f64)),
-    ];
-    let columns = figures.iter().map(|(name, _)| TableColumn { key: (*name).to_owned(), ..TableColumn::default() });
-    let row = |run: &SummaryRun| {
-        TableRow::new(figures.iter().map(|(_, figure)| TableCell::number(figure(run), |value| value.to_string())))
-    };
-    DataTable::of_columns(columns, runs.iter().map(row))
-}
-
-fn written(table: &DataTable) -> String {
+    let table = run_columns::table(study);
     let name =
         |column: &TableColumn| if column.key.is_empty() { quoted(&column.full_name()) } else { column.key.clone() };
     let cell = |cell: &TableCell| match cell.value {

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::named_runs::NamedRun;
 use crate::number;
-use crate::tree::ReportSection;
 
 /// Runs that a sentence names; the others are counted.
 const NAMED: usize = 3;
@@ -37,12 +36,6 @@ pub struct ExpectedRun {
     pub value: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<[Option<f64>; 2]>,
-}
-
-/// Of a full report; `None` where nothing was expected.
-pub(crate) fn section(thresholds: &[Threshold], runs: &[NamedRun<'_>]) -> Option<ReportSection> {
-    let sentences = results(thresholds, runs).into_iter().map(|expectation| expectation.sentence);
-    ReportSection::new("thresholds").lines(sentences).filled()
 }
 
 /// What came of each of these.

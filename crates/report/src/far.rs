@@ -6,16 +6,6 @@ use crate::named_runs::NamedRun;
 use crate::number;
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
 
-/// `load from ssh box2 and ssh box3`; nothing where the generator is this process.
-pub(crate) fn who(from: &[String]) -> Option<String> {
-    let (last, others) = from.split_last()?;
-    Some(if others.is_empty() {
-        format!("load from {last}")
-    } else {
-        format!("load from {} and {last}", others.join(", "))
-    })
-}
-
 /// A line for each generator of each run, and below one for all of them.
 pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let rows = runs.iter().filter(|named| !named.run.generator.far.is_empty()).flat_map(|NamedRun { name, run }| {

@@ -5,8 +5,8 @@
 
 use model::Study;
 
+use crate::details;
 use crate::markup::{escaped, joined};
-use crate::report;
 use crate::summary::Summary;
 use figure::PageFigure;
 
@@ -31,10 +31,13 @@ const STYLE: &str = include_str!("html/page.css");
 /// # Panics
 /// Never: every value of a summary has a place in JSON.
 pub fn whole(study: &Study, summary: &Summary) -> String {
-    let tree = report(study);
-    let all = tree.table.as_ref().filter(|table| !table.rows.is_empty()).map(sections::table);
-    let all = all.map(|table| format!("<details><summary>All columns</summary>{table}</details>")).unwrap_or_default();
-    let details = joined(&tree.sections, sections::section);
+    let tree = details(study);
+    let all = if tree.table.rows.is_empty() {
+        String::new()
+    } else {
+        format!("<details><summary>All columns</summary>{}</details>", sections::table(&tree.table))
+    };
+    let sections = joined(&tree.sections, sections::section);
     let titled = |title: &str, inside: &str| match inside {
         "" => String::new(),
         inside => format!("<h2>{title}</h2>\n{inside}\n"),
@@ -55,7 +58,7 @@ pub fn whole(study: &Study, summary: &Summary) -> String {
         trust = head::trust(summary),
         command = escaped(&tree.command_line),
         facts = sections::facts(&tree.facts),
-        details = titled("Details", &details),
+        details = titled("Details", &sections),
     )
 }
 

@@ -1,6 +1,6 @@
-//! A server and its load in a few words: name and versions, what it can process at once, how long a run is.
+//! A server, a machine and a load in a few words.
 
-use model::{ServerFacts, Stop};
+use model::{Arrivals, Environment, LoadPlan, Nanos, Pace, Profile, ServerFacts, Stop};
 
 use crate::number::{self, count_of};
 
@@ -9,20 +9,29 @@ pub(crate) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String 
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
+/// Joined by commas, empty ones left out.
+pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// `kernel 6.1.0`; nothing where there is nothing to name.
+pub(crate) fn named(name: &str, what: &str) -> String {
+    if what.is_empty() { String::new() } else { format!("{name} {what}") }
+}
+
 /// `Puma 5.6.5, Ruby 3.1.7, main 43b8bba1`.
 pub(crate) fn server(server: &ServerFacts) -> String {
     let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let runtime = server.runtime.as_ref().map(|runtime| {
         let runtime = runtime.split(" (").next().unwrap_or(runtime);
         // `ruby 3.1.7p261`: nobody asks for the patch level.
-        let word = runtime.strip_prefix("ruby ").unwrap_or(runtime);
-        let is_ruby = word.len() < runtime.len();
-        let version: String = if is_ruby {
-            word.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect()
-        } else {
-            word.to_owned()
-        };
-        if is_ruby { format!("Ruby {version}") } else { version }
+        match runtime.strip_prefix("ruby ") {
+            Some(ruby) => {
+                let end = ruby.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(ruby.len());
+                format!("Ruby {}", &ruby[..end])
+            }
+            None => runtime.to_owned(),
+        }
     });
     listed([Some(format!("{}{version}", server.name)), runtime, server.git.clone()].into_iter().flatten())
 }
@@ -30,17 +39,12 @@ pub(crate) fn server(server: &ServerFacts) -> String {
 /// `2 workers x 5 threads = 10 slots`.
 pub(crate) fn slots(server: &ServerFacts) -> String {
     let threads = count_of(server.threads, "thread");
-    match (server.cluster, server.workers) {
-        (true, workers) => {
-            format!("{} x {threads} = {} slots", count_of(workers, "worker"), number::count(server.slots()))
-        }
-        (false, 0 | 1) => threads,
-        (false, workers) => format!(
-            "{} x {threads} = {} slots",
-            count_of(workers, "process").replace("processs", "processes"),
-            number::count(server.slots())
-        ),
-    }
+    let processes = match (server.cluster, server.workers) {
+        (true, workers) => count_of(workers, "worker"),
+        (false, 0 | 1) => return threads,
+        (false, workers) => format!("{workers} processes"),
+    };
+    format!("{processes} x {threads} = {} slots", server.slots())
 }
 
 /// How long each run is: `10 s`, `100 requests a connection`.
@@ -56,7 +60,60 @@ pub(crate) fn connections(keep_alive: bool) -> &'static str {
     if keep_alive { "keep-alive" } else { "a new connection for each request" }
 }
 
-/// Joined by commas, empty ones left out.
-pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+/// Processor, memory and system, as far as they are known.
+pub fn hardware(machine: &Environment) -> String {
+    let cores = if machine.cores > 0 { count_of(machine.cores, "core") } else { String::new() };
+    let memory = if machine.memory_bytes > 0 { number::memory(machine.memory_bytes) } else { String::new() };
+    listed([machine.cpu.clone(), cores, memory, machine.os.clone(), named("kernel", &machine.kernel)])
+}
+
+/// `open loop, Poisson, 500 req/s for 30 s, seed 1, at most 64 connections`.
+pub fn load(plan: &LoadPlan) -> String {
+    let length = plan.length.map(number::span);
+    let total = plan.requests_total.map(|n| count_of(n, "request")).unwrap_or_default();
+    let at_most = count_of(plan.connections, "connection");
+    match &plan.pace {
+        Pace::Closed => listed([
+            "closed loop".to_owned(),
+            at_most,
+            connections(plan.keep_alive).to_owned(),
+            if plan.think == Nanos::ZERO { String::new() } else { format!("think time {}", number::span(plan.think)) },
+            length.map(|length| format!("for {length}")).unwrap_or_default(),
+            total,
+        ]),
+        Pace::Open { profile, arrivals, seed, burst } => {
+            let law = match arrivals {
+                Arrivals::Constant => "constant",
+                Arrivals::Poisson => "Poisson",
+                Arrivals::Uniform => "uniform gaps",
+            };
+            let ends_by_itself = profile.length().is_some() && profile.length() == plan.length;
+            let length = length.filter(|_| !ends_by_itself).map(|length| format!(" for {length}")).unwrap_or_default();
+            let gap = if matches!(profile, Profile::Flat { .. }) || length.is_empty() { "" } else { "," };
+            listed([
+                "open loop".to_owned(),
+                law.to_owned(),
+                format!("{}{gap}{length}", rate(profile)),
+                total,
+                if *burst > 1 { format!("in bursts of {burst}") } else { String::new() },
+                if *arrivals == Arrivals::Constant { String::new() } else { format!("seed {seed}") },
+                format!("at most {at_most}"),
+            ])
+        }
+    }
+}
+
+/// `500 req/s`, `ramp from 20 to 200 req/s over 10 s`, `steps of 50, 100, 150 req/s for 5 s each`.
+fn rate(profile: &Profile) -> String {
+    let shown = |rate: &model::Rate| number::shortest(rate.per_second());
+    match profile {
+        Profile::Flat { rate } => format!("{} req/s", shown(rate)),
+        Profile::Ramp { from, to, over } => {
+            format!("ramp from {} to {} req/s over {}", shown(from), shown(to), number::span(*over))
+        }
+        Profile::Steps { rates, each } => {
+            let rates: Vec<String> = rates.iter().map(shown).collect();
+            format!("steps of {} req/s for {} each", rates.join(", "), number::span(*each))
+        }
+    }
 }

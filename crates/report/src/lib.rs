@@ -1,94 +1,86 @@
-//! Studies as text, as Markdown, as CSV and as the file that is kept: pure functions from a study to a `String`.
+//! Studies as text, as Markdown, as HTML, as CSV and as the file that is kept: pure functions from a study to a `String`.
 //!
-//! What is said of a study is gathered once, as a [`tree`] of sections; [`text`], [`markdown`] and [`csv`] lay it out. Layouts of other
-//! tools (`puma`, `hey`, `wrk`, `hdr_log`) are of their own. Nothing here measures, prints, opens a file or reads a clock, and what a
-//! number looks like is decided in [`number`] alone.
+//! What a study comes to is gathered once, as a [`summary`]; everything beside it once, as a tree of sections (`details`). [`answer`],
+//! [`full()`], [`html`] and [`csv`] lay them out. Layouts of other tools (`puma`, `hey`, `wrk`, `hdr_log`) are of their own.
+//! Nothing here measures, prints, opens a file or reads a clock, and what a number looks like is decided in [`number`] alone.
 
 pub mod answer;
-pub mod bodies;
 mod claimed;
 pub mod comparison;
 pub mod csv;
-mod diagnostics;
+mod details;
 mod expectations;
-mod facts;
 mod far;
 pub mod hdr_log;
 pub mod hey;
 pub mod html;
-mod in_words;
+pub mod in_words;
 mod intervals;
 pub mod json;
 mod kernel_view;
-pub mod load;
+mod load;
 mod load_answer;
-pub mod load_facts;
-mod load_picture;
-mod load_times;
-pub mod markdown;
+mod markdown;
 mod markup;
 mod measured;
 mod named_runs;
-pub mod next_steps;
+mod next_steps;
 pub mod number;
-mod pivot;
 mod plot;
 mod puma;
 mod puma_bodies;
-mod repeats;
 pub mod request_log;
 mod run_columns;
 mod sentences;
 mod server_view;
-mod sparkline;
 pub mod summary;
-pub mod sweep;
 pub mod text;
 mod theory;
+mod time_parts;
 pub mod tree;
-pub mod trust;
-mod verdicts;
+mod trust;
+mod two_studies;
 mod width;
-mod workers;
 pub mod wrk;
 
-pub use facts::hardware_in_words;
+use details::details;
 use model::Study;
-use tree::ReportTree;
+pub use two_studies::{StudyFile, side_by_side};
 pub use width::{Width, broken, wrap};
 
-/// What is said of a study.
-pub fn report(study: &Study) -> ReportTree {
+/// Everything that is known of a study: the command line that repeats it, the answer with all its doubts, and the details.
+pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
+    let tree = details(study);
+    let table = if tree.table.rows.is_empty() { String::new() } else { text::table(&tree.table, 0, width) };
+    let total = format!("total time {}\n", number::elapsed(tree.total_time));
+    text::joined([
+        width::command(&tree.command_line, width),
+        answer::in_full(study, saved, width),
+        text::facts(&tree.facts, width),
+        table,
+        text::sections(&tree.sections, width),
+        text::glossary(&tree, width),
+        total,
+    ])
+}
+
+/// The same with the table of Puma's scripts in place of ours, character by character, to stand next to an old one.
+pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
+    let tree = details(study);
+    let ending = answer::conclusion(study, saved, width);
+    let sections = text::sections(&tree.sections, width);
     match study {
-        Study::Sweep(study) => sweep::report(study, Columns::Longtail),
-        Study::Bodies(study) => bodies::report(study),
-        Study::Compare(study) => comparison::report(study),
-        Study::Load(study) => load::report(study),
-    }
-}
-
-/// The columns of the text table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Columns {
-    /// All that longtail knows.
-    #[default]
-    Longtail,
-    /// Those of Puma's scripts, character by character, to stand next to an old table.
-    Puma,
-}
-
-/// How a study is laid out as text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
-    /// Whose columns.
-    pub columns: Columns,
-    /// What every line keeps to; the columns of [`Columns::Puma`] do not.
-    pub width: Width,
-}
-
-impl From<Columns> for Layout {
-    /// As wide as it takes.
-    fn from(columns: Columns) -> Layout {
-        Layout { columns, width: Width::ANY }
+        Study::Bodies(bodies) => text::joined([puma_bodies::tables(bodies), ending, sections]),
+        Study::Sweep(sweep) => text::joined([
+            width::command(&tree.command_line, width),
+            text::facts(&tree.facts, width),
+            puma::table(sweep),
+            ending,
+            sections,
+            text::words(puma::words(sweep), width),
+            format!("{:>5} Total Time\n", number::minutes(tree.total_time)),
+        ]),
+        // Their scripts had no such table.
+        Study::Load(_) | Study::Compare(_) => full(study, saved, width),
     }
 }

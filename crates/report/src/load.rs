@@ -1,172 +1,162 @@
-//! The report of a load: how much, how fast, where the time went, what went wrong, and what is doubtful.
+//! What is said of a load beside its answer: response and service time side by side, how it went over time, what the generator added, phases,
+//! failures (another population, never mixed with the good answers), the network and what went over the wire.
 
 use std::fmt::Write as _;
 
 use model::forecast::{Estimate, Overload, OverloadDoubt};
-use model::{Diagnostic, Grade, LoadStudy, Nanos, NetworkPath, Outcome, Pace, Profile, counts};
+use model::histogram::rank;
+use model::series::Second;
+use model::warnings::LOAD_PERCENTILES;
+use model::{Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile, Tally};
 
-use crate::load_facts::{good_answers, sent};
-use crate::named_runs::NamedRun;
-use crate::number::{self, count_of, or_none};
-use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, TableCell, TableRow};
-use crate::{claimed, expectations, far, load_facts, load_picture, load_times, server_view, verdicts};
+use crate::named_runs::hides;
+use crate::number::{self, NONE, count_of, or_none};
+use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
+use crate::{claimed, intervals};
 
-/// What is said of it.
-pub fn report(study: &LoadStudy) -> ReportTree {
-    let runs = [NamedRun { name: String::new(), run: &study.run }];
+/// The sections, in the order in which they are asked. An invalid run has no headline figure.
+pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     if let Some(claim) = &study.run.claim {
-        let rest =
-            [expectations::section(&study.plan.thresholds, &runs), warnings(study), Some(claimed::output(claim))];
-        return ReportTree {
-            command_line: study.command_line.clone(),
-            facts: load_facts::of_load(study),
-            sections: claimed::figures(claim).into_iter().chain(rest.into_iter().flatten()).collect(),
-            total_time: total_time(study),
-            ..ReportTree::default()
-        };
+        return vec![Some(claimed::of_load(claim))];
     }
-    // An invalid run has no headline figure.
-    let is_shown = !verdicts::hides(study.run.judgement.as_ref());
-    let sections = [
-        verdict(study),
-        is_shown.then(|| rates(study)),
-        load_times::answers(study).filter(|_| is_shown),
-        overload(study).filter(|_| is_shown),
-        picture(study).filter(|_| is_shown),
-        load_times::over_time(study).filter(|_| is_shown),
-        load_times::generator(study),
-        far::section(&runs),
-        load_times::phases(study).filter(|_| is_shown),
-        network(study),
-        statuses(study),
-        errors(study),
-        load_times::failures(study),
-        load_times::slowest(study).filter(|_| is_shown),
-        workers(study),
-        server_view::statsd(&runs),
+    let shown = |section: Option<ReportSection>| section.filter(|_| !hides(study.run.judgement.as_ref()));
+    vec![
+        shown(Some(rates(study))),
+        shown(answers(study)),
+        shown(study.run.overload.as_ref().map(overload)),
+        shown(over_time(study)),
+        generator(study),
+        shown(phases(study)),
+        network(&study.run.tally),
+        failures(study),
+        shown(slowest(study)),
         Some(traffic(study)),
-        study
-            .plan
-            .log
-            .as_ref()
-            .map(|log| ReportSection::detail("log, one line a request").lines([log.display().to_string()])),
         ReportSection::new("checks of the answers").lines(study.checks.clone()).filled(),
-        expectations::section(&study.plan.thresholds, &runs),
-        warnings(study),
-    ];
-    ReportTree {
-        command_line: study.command_line.clone(),
-        facts: load_facts::of_load(study),
-        table: None,
-        sections: sections.into_iter().flatten().collect(),
-        glossary: if study.run.tally.counts.total() == 0 { Vec::new() } else { WORDS.to_vec() },
-        total_time: total_time(study),
-    }
+    ]
 }
 
-fn total_time(study: &LoadStudy) -> String {
-    let elapsed = study.run.elapsed;
-    let total = if elapsed < Nanos::from_secs(60) { number::length(elapsed) } else { number::minutes(elapsed) };
-    format!("total time {total}")
+/// `14421 good answers`.
+fn good_answers(study: &LoadStudy) -> String {
+    count_of(study.run.tally.counts.good(), "good answer")
 }
 
-/// What limited the run, with the evidence.
-fn verdict(study: &LoadStudy) -> Option<ReportSection> {
-    let judgement = study.run.judgement.as_ref()?;
-    let counts = &study.run.tally.counts;
-    let failures = Diagnostic::Failures { failed: counts.failed(), planned: counts.total() };
-    // Whose limit it was is not all that there is to say of a server that answers only some.
-    let failed = match failures.grade() {
-        Grade::Doubtful => {
-            format!(", {} % of requests failed", number::percent_tenths(counts.failed() as f64 / counts.total() as f64))
-        }
-        _ => String::new(),
-    };
-    let hints = verdicts::hints(judgement).into_iter().map(str::to_owned).collect();
-    let item = ListItem { hints, ..ListItem::new(verdicts::evidence(judgement).join("; ")) };
-    Some(ReportSection::new(format!("verdict: {}{failed}", verdicts::name(judgement.verdict))).list([item]))
-}
-
-/// How much was wanted, sent and answered, of the requests that were due in the measured window: the first thing to look at, since
-/// a generator that sends less than it was asked for has measured something else.
+/// What was asked and what became of it, of the requests that were due in the measured window: a generator that sends less than it was asked
+/// for has measured something else.
 fn rates(study: &LoadStudy) -> ReportSection {
     let (plan, run) = (&study.plan, &study.run);
     let counts = &run.tally.counts;
-    let (planned, sent, good) = (counts.total(), sent(study), counts.good());
-    let offered = run.offered_rate(&plan.pace);
-    let known = |rate: f64| if run.measured.0 == 0 { None } else { Some(rate) };
-    let in_words = |rate: Option<f64>| or_none(rate, |rate| format!("{}/s", number::rate_in_words(rate)));
+    let (planned, sent, good) = (counts.total(), run.tally.send_lag.count(), counts.good());
+    let in_words = |rate: Option<f64>| {
+        or_none(rate.filter(|_| run.measured.0 > 0), |rate| format!("{}/s", number::rate_in_words(rate)))
+    };
     let requested = match &plan.pace {
         // What was asked, where that is one number; a random law offers a little more or less.
-        Pace::Open { profile: Profile::Flat { rate }, .. } => in_words(Some(rate.per_second())),
-        Pace::Open { .. } => in_words(offered.and_then(known)),
+        Pace::Open { profile: Profile::Flat { rate }, .. } => format!("{}/s", number::rate_in_words(rate.per_second())),
+        Pace::Open { .. } => in_words(run.offered_rate(&plan.pace)),
         Pace::Closed => "as fast as answers come".to_owned(),
     };
-    let tool_words = format!(
-        "requested: {requested} - achieved: {}, submit failures: {}, wait failures: {}",
-        in_words(known(run.completed_rate())),
-        number::count(planned - sent),
-        number::count(sent - good),
+    let achieved = in_words(Some(run.completed_rate()));
+    let words = format!(
+        "requested: {requested} - achieved: {achieved}, submit failures: {}, wait failures: {}",
+        planned - sent,
+        sent - good,
     );
-    let row = |name: &str, n: u64, rate: Option<f64>, note: String| {
-        let part = (planned > 0).then(|| n as f64 / planned as f64);
-        let part = TableCell::number(part, |part| number::or_zero(part, number::percent));
-        let rate = TableCell::number(rate, |rate| number::or_zero(rate, number::rate));
-        TableRow::new([name.into(), TableCell::count(n), part, rate]).noted(note)
-    };
-    let failures = |n: u64, what: &str| if n == 0 { String::new() } else { format!("{} {what}", number::count(n)) };
-    // In a closed loop nothing is offered that is not sent, unless it fails to be.
-    let offered = plan.pace.is_open().then(|| row("offered", planned, offered.and_then(known), String::new()));
-    let rows = [
-        row("sent", sent, known(run.sent_rate()), failures(planned - sent, "never sent")),
-        row("completed", good, known(run.completed_rate()), failures(sent - good, "sent, no good answer")),
-    ];
-    let table = DataTable::new(["", "requests", "% of all", "per second"], offered.into_iter().chain(rows));
+    let ended = study.interrupted.then(|| {
+        let planned = plan.length.map(|length| format!(" of {} planned", number::span(length))).unwrap_or_default();
+        let asked = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::StoppedEarly { .. }));
+        // A server that is gone ends no load.
+        let who = if asked { "--stop-if" } else { "the user" };
+        format!("ended early, by {who}: {}{planned}", number::length(run.measured))
+    });
     ReportSection::new(format!("rates over the measured {}", number::length(run.measured)))
-        .lines(study.interrupted.then(|| ended_early(study)).into_iter().chain([tool_words]))
-        .table(table)
+        .lines(ended.into_iter().chain([words]))
 }
 
-fn ended_early(study: &LoadStudy) -> String {
-    let planned = study.plan.length.map(|length| format!(" of {} planned", number::span(length))).unwrap_or_default();
-    let asked = study.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::StoppedEarly { .. }));
-    // A server that is gone ends no load.
-    let who = if asked { "--stop-if" } else { "the user" };
-    format!("ended early, by {who}: {}{planned}", number::length(study.run.measured))
+/// Response time and service time of the good answers, side by side.
+fn answers(study: &LoadStudy) -> Option<ReportSection> {
+    /// From this percentile on it matters how many answers stand above.
+    const HIGH: f64 = 0.95;
+    let tally = &study.run.tally;
+    if tally.counts.good() == 0 {
+        return None;
+    }
+    let row = |name: &str, [response, service]: [Option<Nanos>; 2], [interval, part]: [String; 2]| {
+        let [response, service] = [response, service].map(TableCell::time);
+        TableRow::new([name.into(), response, interval.into(), part.into(), service])
+    };
+    let both = |figure: fn(&Histogram) -> Option<Nanos>| [figure(&tally.response_time), figure(&tally.service_time)];
+    let nothing = || [String::new(), String::new()];
+    let failed = tally.counts.failed();
+    let left_out = if failed == 0 { String::new() } else { format!("{} left out", count_of(failed, "request")) };
+    let mut rows = vec![
+        row("mean", both(Histogram::mean), nothing()).noted(left_out),
+        row("std deviation", both(Histogram::standard_deviation), nothing()),
+    ];
+    // What supports a percentile, or why there is none.
+    let beside = |q: f64, time: Quantile| match time {
+        Quantile::Time(_) if q >= HIGH => {
+            // The rank is among those that may still have come too; they stand above all answers.
+            let good = tally.counts.good();
+            format!("{} above", good.saturating_sub(rank(q, good + tally.counts.censored())))
+        }
+        Quantile::Time(_) | Quantile::NotPrinted => String::new(),
+        Quantile::TooFew => "too few answers".to_owned(),
+        Quantile::Growing => "no steady state".to_owned(),
+        Quantile::Unanswered => format!("{failed} had no good answer"),
+    };
+    let mut last_note = String::new();
+    for q in LOAD_PERCENTILES {
+        let times = [study.run.response_time(q), study.run.service_time(q)];
+        // The same reason again says nothing.
+        let note = beside(q, times[0]);
+        let is_new = times[0].time().is_some() || note != last_note;
+        let known = intervals::cells(study.run.statistics.as_ref(), q, times[0]);
+        let shown = row(&number::percentile(q), times.map(Quantile::time), known);
+        rows.push(if is_new { shown.noted(note.as_str()) } else { shown });
+        last_note = note;
+    }
+    let endless = tally.counts.censored();
+    let longest = both(Histogram::max).map(|time| time.filter(|_| endless == 0));
+    let note = if endless > 0 { format!("{endless} timed out or in flight") } else { String::new() };
+    rows.push(row("max", longest, nothing()).noted(note));
+    let table = DataTable::new(["", "response time", "95 % interval", "of it ours", "service time"], rows);
+    Some(ReportSection::new(format!("times of {}, ms", good_answers(study))).table(table))
 }
 
-fn picture(study: &LoadStudy) -> Option<ReportSection> {
-    let title = format!("response times of {}", good_answers(study));
-    ReportSection::new(title).table(load_picture::table(&study.run.tally.response_time)).filled()
-}
-
-/// The growth and what follows from it; nothing of a load that was no overload.
-fn overload(study: &LoadStudy) -> Option<ReportSection> {
-    let overload = study.run.overload.as_ref()?;
+/// The growth and what follows from it.
+fn overload(overload: &Overload) -> ReportSection {
     let times = match overload.growth {
         Some(growth) => format!("response times by {} s", number::fixed(growth, 3)),
         None => "the longest response times with it: not all wait their turn".to_owned(),
     };
-    let mut lines = vec![format!(
+    let grew = format!(
         "the backlog grew by {} requests each second of {} req/s, to {}, and {times}; there is no steady state, and no percentile of one",
         number::fixed(overload.backlog_growth, 1),
         number::rate_in_words(overload.offered),
-        number::count(overload.backlog_at_end),
-    )];
-    lines.push(match overload.doubt {
-        Some(doubt) => format!("nothing is inferred: {}", why(overload, doubt)),
-        None => inferred(overload),
-    });
-    Some(ReportSection::new("overload").lines(lines))
+        overload.backlog_at_end,
+    );
+    let answered = number::rate_in_words(overload.answered);
+    let inferred = match overload.doubt {
+        Some(OverloadDoubt::Failures) => {
+            "nothing is inferred: requests without a good answer have no response time that could have grown".to_owned()
+        }
+        Some(OverloadDoubt::Disagreement) => format!(
+            "nothing is inferred: the growth says {} req/s, the answers counted say {answered}: it was not one server at one speed",
+            number::rate_in_words(overload.capacity.value),
+        ),
+        None => inferred(overload, &answered),
+    };
+    ReportSection::new("overload").lines([grew, inferred])
 }
 
-fn inferred(overload: &Overload) -> String {
-    let capacity = format!(
-        "capacity {} req/s by the growth{}, {} by the answers counted",
-        with_error(overload.capacity, 1),
-        if overload.growth.is_some() { "" } else { " of the backlog" },
-        number::rate_in_words(overload.answered)
-    );
+fn inferred(overload: &Overload, answered: &str) -> String {
+    // `5.00 ± 0.02`
+    let with_error = |inferred: Estimate, decimals: usize| {
+        format!("{} ± {}", number::fixed(inferred.value, decimals), number::fixed(inferred.half_width, decimals))
+    };
+    let by = if overload.growth.is_some() { "" } else { " of the backlog" };
+    let capacity = with_error(overload.capacity, 1);
+    let capacity = format!("capacity {capacity} req/s by the growth{by}, {answered} by the answers counted");
     match (overload.slots, overload.service_time) {
         (Some(slots), Some(time)) => {
             format!("inferred: {} slots of {}; {capacity}", with_error(slots, 2), number::time(time))
@@ -175,49 +165,162 @@ fn inferred(overload: &Overload) -> String {
     }
 }
 
-/// `5.00 ± 0.02`.
-fn with_error(inferred: Estimate, decimals: usize) -> String {
-    format!("{} ± {}", number::fixed(inferred.value, decimals), number::fixed(inferred.half_width, decimals))
+/// Some seconds of a run, together. A request is counted in the second in which it ended.
+pub(crate) struct TimeSlice {
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+    pub(crate) mean: Option<Nanos>,
+    pub(crate) longest: Option<Nanos>,
 }
 
-fn why(overload: &Overload, doubt: OverloadDoubt) -> String {
-    match doubt {
-        OverloadDoubt::Failures => {
-            "requests without a good answer have no response time that could have grown".to_owned()
+impl TimeSlice {
+    pub(crate) fn of(seconds: &[Second]) -> TimeSlice {
+        let sum = |part: fn(&Second) -> u64| seconds.iter().map(part).sum::<u64>();
+        let completed = sum(|second| second.completed);
+        let longest = seconds.iter().map(|second| second.response_time_max_ns).max();
+        TimeSlice {
+            completed,
+            failed: sum(|second| second.failed),
+            mean: sum(|second| second.response_time_sum_ns).checked_div(completed).map(Nanos),
+            longest: longest.filter(|_| completed > 0).map(Nanos),
         }
-        OverloadDoubt::Disagreement => format!(
-            "the growth says {} req/s, the answers counted say {}: it was not one server at one speed",
-            number::rate_in_words(overload.capacity.value),
-            number::rate_in_words(overload.answered)
-        ),
+    }
+
+    fn row(&self, from: TableCell, covered: Option<f64>) -> TableRow {
+        let per_second = covered.filter(|covered| *covered > 0.0).map(|covered| self.completed as f64 / covered);
+        TableRow::new([
+            from,
+            TableCell::count(self.completed),
+            TableCell::number(per_second, |rate| number::or_zero(rate, number::rate)),
+            TableCell::time(self.mean),
+            TableCell::time(self.longest),
+            TableCell::count(self.failed),
+        ])
     }
 }
 
-/// Round trip and retransmissions; nothing where the server is on this machine and nothing was sent again.
-fn network(study: &LoadStudy) -> Option<ReportSection> {
+/// The run in a few slices of time: whether it was the same all along, or fell behind. Those requests that ended after the window have a slice
+/// of their own. Nothing where the run is too short to have two slices.
+fn over_time(study: &LoadStudy) -> Option<ReportSection> {
+    let seconds = &study.run.tally.series.seconds;
+    let measured = study.run.measured.as_secs_f64();
+    // The second in which the window ends belongs to it, if only in part.
+    let (window, drain) = seconds.split_at(seconds.len().min(measured.ceil() as usize));
+    if window.len() < 2 {
+        return None;
+    }
+    let length = slice_length(study, window.len());
+    let in_window = window.chunks(length).enumerate().map(|(at, slice)| {
+        let from = at * length;
+        let covered = (measured - from as f64).min(slice.len() as f64);
+        TimeSlice::of(slice).row(TableCell::count(from as u64), Some(covered))
+    });
+    let after = TimeSlice::of(drain);
+    let after = (after.completed + after.failed > 0).then(|| after.row("after".into(), None));
+    let columns = ["from second", "answers", "per second", "mean", "longest", "failed"];
+    let table = DataTable { lead: 0, ..DataTable::new(columns, in_window.chain(after)) };
+    let title = "over time, by the second in which a request ended; response times of good answers in ms";
+    Some(ReportSection::detail(title).table(table))
+}
+
+/// Seconds a slice: a step each, where steps fit.
+fn slice_length(study: &LoadStudy, seconds: usize) -> usize {
+    /// Slices at the most.
+    const SLICES: usize = 12;
+    if let Pace::Open { profile: Profile::Steps { each, .. }, .. } = &study.plan.pace {
+        let step = (each.0 / 1_000_000_000) as usize;
+        let is_whole = Nanos::from_secs(step as u64) == *each;
+        if step > 0 && is_whole && seconds.div_ceil(step) <= SLICES {
+            // Halves say more about a step than its mean, where there is room for them.
+            let has_room = step.is_multiple_of(2) && seconds.div_ceil(step / 2) <= SLICES;
+            return if has_room { step / 2 } else { step };
+        }
+    }
+    seconds.div_ceil(SLICES)
+}
+
+/// The head of times of one kind.
+const DISTRIBUTION: [&str; 6] = ["", "requests", "mean", "p50", "p99", "max"];
+
+/// Count, mean, p50, p99 and longest; a percentile needs a time above it.
+fn distribution(name: &str, times: &Histogram) -> TableRow {
+    let at = |q: f64| {
+        let is_supported = times.count() as f64 * (1.0 - q) > 1.0 - 1e-9;
+        times.quantile(q).filter(|_| is_supported)
+    };
+    let [mean, p50, p99, max] = [times.mean(), at(0.5), at(0.99), times.max()].map(TableCell::time);
+    TableRow::new([name.into(), TableCell::count(times.count()), mean, p50, p99, max])
+}
+
+/// What the generator itself added: send lag, and the wait for a connection.
+fn generator(study: &LoadStudy) -> Option<ReportSection> {
     let tally = &study.run.tally;
+    let lag = &tally.send_lag;
+    if lag.count() == 0 {
+        return None;
+    }
+    let queued = tally.queued;
+    let includes = if queued.count > 0 { "includes the wait for a connection" } else { "" };
+    let mut rows = vec![distribution("send lag", lag).noted(includes)];
+    if tally.read_lag.count() > 0 {
+        rows.push(distribution("read lag", &tally.read_lag).noted("by the kernel's stamps; in none of the times"));
+    }
+    if queued.count > 0 {
+        let [mean, max] = [queued.mean(), Some(queued.max)].map(TableCell::time);
+        let name = "queued in the generator".into();
+        let cells = [name, TableCell::count(queued.count), mean, NONE.into(), NONE.into(), max];
+        rows.push(TableRow::new(cells).noted("due while every connection was busy"));
+    }
+    let title = format!("the generator's own part, ms, of {} sent", count_of(lag.count(), "request"));
+    Some(ReportSection::new(title).table(DataTable::new(DISTRIBUTION, rows)))
+}
+
+/// The phases of the measured good answers; one that never occurred is a dash.
+fn phases(study: &LoadStudy) -> Option<ReportSection> {
+    let (run, phases) = (&study.run, &study.run.tally.phases);
+    if run.tally.counts.good() == 0 {
+        return None;
+    }
+    let mut resolved = DurationSummary::default();
+    study.name_resolution.iter().for_each(|time| resolved.record(*time));
+    let is_open = phases.connect.count == 0 && run.tally.connections_opened > 0;
+    let rows = [
+        ("name resolution", &resolved, if resolved.count > 0 { "once, before the start" } else { "" }),
+        ("connect", &phases.connect, if is_open { "all before the measured requests" } else { "" }),
+        ("TLS handshake", &phases.handshake, ""),
+        ("request write", &phases.write, ""),
+        ("time to first byte", &phases.first_byte, ""),
+        ("response read", &phases.read, ""),
+    ];
+    let rows = rows.map(|(name, phase, note)| {
+        let occurred = phase.count > 0;
+        let times = [phase.mean(), occurred.then_some(phase.min), occurred.then_some(phase.max)].map(TableCell::time);
+        let count = if occurred { TableCell::count(phase.count) } else { NONE.into() };
+        TableRow::new([name.into(), count].into_iter().chain(times)).noted(note)
+    });
+    let table = DataTable::new(["", "count", "average", "fastest", "slowest"], rows);
+    Some(ReportSection::new("details by phase of the good answers, ms").table(table))
+}
+
+/// Round trip and retransmissions; nothing where the server is on this machine and nothing was sent again.
+fn network(tally: &Tally) -> Option<ReportSection> {
     let NetworkPath { round_trip, retransmitted, slow, slow_with_retransmission } = tally.network;
     let mut lines = Vec::new();
     if let Some(mean) = round_trip.mean() {
-        let connections = count_of(round_trip.count, "connection");
-        let mut line = format!("round trip {} over {connections}", number::time(mean));
+        let mut line = format!("round trip {} over {}", number::time(mean), count_of(round_trip.count, "connection"));
         if round_trip.max > round_trip.min * 2 {
-            let _ = write!(line, " ({} to {})", number::time(round_trip.min), number::time(round_trip.max));
+            _ = write!(line, " ({} to {})", number::time(round_trip.min), number::time(round_trip.max));
         }
         if let Some(share) = tally.network.share_of_round_trip(&tally.service_time) {
-            let _ = write!(line, ": {} % of the mean service time", number::percent(share));
+            _ = write!(line, ": {} % of the mean service time", number::percent(share));
         }
-        lines.push(line);
-        lines.push(if retransmitted == 0 {
-            "no segment was sent again from here".to_owned()
-        } else {
-            format!("{} sent again from here", count_of(retransmitted, "segment"))
-        });
+        let again = if retransmitted == 0 { "no segment was".to_owned() } else { count_of(retransmitted, "segment") };
+        lines.extend([line, format!("{again} sent again from here")]);
     }
     if slow_with_retransmission.count > 0 {
         lines.push(format!(
             "{} of the {} that took {} or longer had a retransmission: at least so many were slow because of the network",
-            number::count(slow_with_retransmission.count),
+            slow_with_retransmission.count,
             count_of(slow, "request"),
             number::time(NetworkPath::SLOW),
         ));
@@ -225,102 +328,52 @@ fn network(study: &LoadStudy) -> Option<ReportSection> {
     ReportSection::new("network to the server, by TCP").lines(lines).filled()
 }
 
-/// The status codes, exactly.
-fn statuses(study: &LoadStudy) -> Option<ReportSection> {
-    let note = |outcome: Outcome| if outcome.is_good() { "" } else { "failed" };
-    let rows = endings(study, |outcome| matches!(outcome, Outcome::Answered(_)), note);
-    ReportSection::new("status codes").table(DataTable::new(["", "answers", "% of all"], rows)).filled()
+/// The times of what failed and had an end.
+fn failures(study: &LoadStudy) -> Option<ReportSection> {
+    let times = &study.run.tally.failed_response_time;
+    let rows = (times.count() > 0).then(|| distribution("response time", times));
+    let title = "failures that ended: another population, in none of the figures above (timeouts not among them), ms";
+    ReportSection::new(title).table(DataTable::new(DISTRIBUTION, rows)).filled()
 }
 
-/// What ended without a whole, good answer, by kind; and why answers were bad.
-fn errors(study: &LoadStudy) -> Option<ReportSection> {
-    let note = |outcome: Outcome| match outcome {
-        Outcome::Skipped => "never sent: due while every connection was busy",
-        outcome if outcome.is_connect() => "never sent",
-        _ => "",
-    };
-    let rows = endings(study, |outcome| !matches!(outcome, Outcome::Answered(_)), note);
-    let tally = &study.run.tally;
-    let why = tally.counts.iter().filter_map(|(outcome, _)| Some((outcome, tally.reason(outcome)?)));
-    let why = why.map(|(outcome, why)| format!("{}: {why}", in_words(outcome)));
-    ReportSection::new("errors by kind").table(DataTable::new(["", "requests", "% of all"], rows)).lines(why).filled()
-}
-
-/// How the requests ended.
-fn endings(study: &LoadStudy, wanted: fn(Outcome) -> bool, note: fn(Outcome) -> &'static str) -> Vec<TableRow> {
-    let counts = &study.run.tally.counts;
-    let planned = counts.total() as f64;
-    let row = |(outcome, n): (Outcome, u64)| {
-        let part = TableCell::number(Some(n as f64 / planned), number::percent);
-        TableRow::new([in_words(outcome).into(), TableCell::count(n), part]).noted(note(outcome))
-    };
-    counts.iter().filter(|(outcome, _)| wanted(*outcome)).map(row).collect()
-}
-
-fn in_words(outcome: Outcome) -> String {
-    counts::name(outcome).replace('_', " ")
-}
-
-/// The workers' shares, where the server names its workers.
-fn workers(study: &LoadStudy) -> Option<ReportSection> {
-    let workers = &study.run.tally.per_worker;
-    let total: u64 = workers.values().map(|count| count.measured).sum();
-    let even = total as f64 / workers.len() as f64;
-    let mut named: Vec<_> = workers.iter().collect();
-    named.sort_unstable_by_key(|(name, _)| (name.len(), name.as_str()));
-    let rows = named.into_iter().map(|(name, count)| {
-        let share = |of: f64| (total > 0).then(|| count.measured as f64 / of);
-        TableRow::new([
-            name.as_str().into(),
-            TableCell::count(count.measured),
-            TableCell::number(share(total as f64), number::percent_tenths),
-            TableCell::number(share(even).map(|ratio| ratio - 1.0), number::deviation),
-        ])
+/// The slowest good answers, each with the time at which it was due: what else happened then?
+fn slowest(study: &LoadStudy) -> Option<ReportSection> {
+    let rows = study.run.tally.slowest.requests.iter().map(|request| {
+        let due = TableCell::number(Some(request.due.as_secs_f64()), |due| number::fixed(due, 3));
+        let [response, service] = [request.response_time, request.service_time].map(|time| TableCell::time(Some(time)));
+        TableRow::new([due, response, service])
     });
-    let title = "answers by worker, as the response header names it; deviation from an even share";
-    ReportSection::detail(title).table(DataTable::new(["worker", "answers", "%", "±%"], rows)).filled()
+    let table = DataTable::new(["due at, s", "response time", "service time"], rows);
+    ReportSection::detail("slowest good answers, ms").table(table).filled()
 }
 
 /// Connections and bytes of the whole run, unmeasured requests included.
 fn traffic(study: &LoadStudy) -> ReportSection {
     let (run, tally) = (&study.run, &study.run.tally);
     let seconds = run.elapsed.as_secs_f64();
-    let row = |name: &str, bytes: u64| {
+    let bytes = |name: &str, bytes: u64| {
         let per_second = (seconds > 0.0).then(|| bytes as f64 / seconds);
-        let per_second = TableCell::number(per_second, |rate| format!("{}/s", number::bytes(rate)));
-        TableRow::new([name.into(), TableCell::count(bytes), number::bytes(bytes as f64).into(), per_second])
+        let per_second = or_none(per_second, |rate| format!("{}/s", number::bytes(rate)));
+        format!("{name} {} ({bytes} bytes), {per_second}", number::bytes(bytes as f64))
     };
-    let mut connections = format!(
-        "{} opened, {} closed by the server between two requests",
-        count_of(tally.connections_opened, "connection"),
-        number::count(tally.closed_by_server)
-    );
+    let opened = count_of(tally.connections_opened, "connection");
+    let mut connections =
+        format!("{opened} opened, {} closed by the server between two requests", tally.closed_by_server);
     if tally.closed_for_unasked > 0 {
-        let unasked = number::count(tally.closed_for_unasked);
+        let unasked = tally.closed_for_unasked;
         _ = write!(connections, ", {unasked} by us, because it sent then what nobody had asked for");
     }
-    let rows = [row("received", tally.received_bytes), row("sent", tally.sent_bytes)];
-    ReportSection::detail(format!("over the wire, in all {}", number::length(run.elapsed)))
-        .lines([connections])
-        .table(DataTable::new(["", "bytes", "", ""], rows))
-}
-
-/// Each doubt with its hint, a hint once.
-fn warnings(study: &LoadStudy) -> Option<ReportSection> {
-    let alike = study.run.warnings.chunk_by(|a, b| a.hint() == b.hint());
-    let item = |warnings: &[Diagnostic]| {
-        let lines = warnings.iter().map(ToString::to_string).collect();
-        ListItem { lines, ..ListItem::default() }.hint(warnings[0].hint())
-    };
-    ReportSection::new("warnings").list(alike.map(item)).filled()
+    ReportSection::detail(format!("over the wire, in all {}", number::length(run.elapsed))).lines([
+        connections,
+        bytes("received", tally.received_bytes),
+        bytes("sent", tally.sent_bytes),
+    ])
 }
 
 /// What the words of the report mean.
-const WORDS: [(&str, &str); 10] = [
-    ("response time", "from when a request was due to its last byte back: what a user waits"),
+pub(crate) const WORDS: [(&str, &str); 7] = [
     ("service time", "from its first byte sent to its last byte back: what server and network take"),
     ("send lag", "from due to first byte sent: what the generator adds, the wait for a connection included"),
-    ("offered", "requests that were due; completed: good answers (2xx, 3xx); % of all: of those that were due"),
     ("submit failures", "never sent; wait failures: sent, and no good answer came"),
     (
         "95 % interval",
@@ -329,5 +382,4 @@ const WORDS: [(&str, &str); 10] = [
     ("of it ours", "what the generator's own lateness may have added to it, at most"),
     ("read lag", "from an answer's arrival in the kernel until the generator read it"),
     ("above", "how many answers were slower; with few of them the percentile is a matter of chance"),
-    ("a dash", "not known, or too few answers to tell, or requests without a good answer could change it"),
 ];

@@ -6,37 +6,41 @@ use std::fmt::Write as _;
 use model::series::Second;
 use model::{Histogram, LoadStudy, Nanos};
 
-use crate::number;
-use crate::summary::{SUMMARY_PERCENTILES, SummaryRun};
+use crate::load::TimeSlice;
+use crate::number::{self, or_none};
+use crate::summary::SummaryRun;
+use crate::tree::{DataTable, TableRow};
 use crate::trust::is_uncertain;
-use crate::width::Width;
+use crate::width::{Width, wrap};
 
 /// Bars and seconds at the most.
 const BARS: usize = 6;
 const PARTS: usize = 10;
+/// Characters of what a row of parts is called, and of a part.
+const NAME: usize = 13;
+const CELL: usize = 8;
 /// Characters of the longest bar.
 const BAR: usize = 30;
-/// A column of the percentiles.
-const CELL: usize = 11;
 
-/// All figures, on lines.
-pub(crate) fn figures(study: &LoadStudy, run: &SummaryRun, width: Width) -> String {
+/// The rates on a line, parted from the percentiles where there are any.
+pub(crate) fn rates_and_gap(run: &SummaryRun, width: Width) -> String {
     let mut text = String::new();
-    crate::width::wrap(&mut text, width, "  ", &rates(run));
-    if run.response_ms.mean.is_none() {
-        return text;
-    }
-    text.push('\n');
-    text.push_str(&percentiles(run));
-    let picture = if run.rate.offered.is_some() {
-        seconds(&study.run.tally.series.seconds)
-    } else {
-        bars(&study.run.tally.response_time)
-    };
-    if !picture.is_empty() {
-        _ = write!(text, "\n{picture}");
+    wrap(&mut text, width, "  ", &rates(run));
+    if run.response_ms.mean.is_some() {
+        text.push('\n');
     }
     text
+}
+
+/// How the times are spread, or how they went; in a full report both.
+pub(crate) fn pictures(study: &LoadStudy, run: &SummaryRun, width: Width, is_full: bool) -> String {
+    if run.response_ms.mean.is_none() {
+        return String::new();
+    }
+    let is_open = run.rate.offered.is_some();
+    let spread = if is_full || !is_open { bars(&study.run.tally.response_time) } else { String::new() };
+    let over_time = if is_open { seconds(&study.run.tally.series.seconds, width) } else { String::new() };
+    [spread, over_time].into_iter().filter(|text| !text.is_empty()).map(|text| format!("\n{text}")).collect()
 }
 
 /// `offered 500/s · sent 500/s · completed 499/s · 2500 requests, 0 failed`.
@@ -55,29 +59,26 @@ pub(crate) fn rates(run: &SummaryRun) -> String {
     }
 }
 
-fn percentiles(run: &SummaryRun) -> String {
+/// The percentiles and their intervals; nothing of a run without a figure.
+pub(crate) fn percentiles(run: &SummaryRun) -> DataTable {
     let times = &run.response_ms;
-    let cells = [times.p50, times.p90, times.p95, times.p99, times.p999];
-    let mut names = "  response time".to_owned();
-    let mut values = format!("  {:<13}", "ms");
-    let mut intervals = format!("  {:<13}", "95 % interval");
-    let mut has_interval = false;
-    for ((name, _), time) in SUMMARY_PERCENTILES.iter().zip(cells) {
-        let interval = run.interval_ms.get(name);
-        let mark = time.filter(|time| is_uncertain(*time, interval)).map_or("", |_| "?");
-        let shown = time.map_or_else(|| "-".to_owned(), number::of_millis);
-        let range = interval.filter(|_| time.is_some()).map_or(String::new(), range);
-        has_interval |= !range.is_empty();
-        _ = write!(names, "{name:>CELL$}");
-        _ = write!(values, "{:>CELL$}", format!("{shown}{mark}"));
-        _ = write!(intervals, "{range:>CELL$}");
+    if times.mean.is_none() {
+        return DataTable::default();
     }
-    let max = times.max.map_or_else(|| "-".to_owned(), number::of_millis);
-    let mut text = format!("{names}{:>CELL$}\n{values}{max:>CELL$}\n", "max");
-    if has_interval {
-        _ = writeln!(text, "{}", intervals.trim_end());
-    }
-    text
+    let all = times.percentiles();
+    let names = ["response time", "mean"].into_iter().chain(all.map(|(name, _)| name)).chain(["max"]);
+    let alone = |time: Option<f64>| or_none(time, number::of_millis);
+    let marked = |(name, time): (&'static str, Option<f64>)| {
+        let is_uncertain = time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)));
+        format!("{}{}", alone(time), if is_uncertain { "?" } else { "" })
+    };
+    let values = ["ms".to_owned(), alone(times.mean)].into_iter().chain(all.map(marked)).chain([alone(times.max)]);
+    let ranges = all.map(|(name, time)| run.interval_ms.get(name).filter(|_| time.is_some()).map(range));
+    let intervals = ranges.iter().any(Option::is_some).then(|| {
+        let named = ["95 % interval".to_owned(), String::new()];
+        TableRow::new(named.into_iter().chain(ranges.map(Option::unwrap_or_default)))
+    });
+    DataTable::new(names, std::iter::once(TableRow::new(values)).chain(intervals))
 }
 
 /// `21.3–27.3`, `>29.1`.
@@ -129,30 +130,21 @@ fn bars(times: &Histogram) -> String {
 }
 
 /// A part of an open loop's run: its seconds' mean and longest response times.
-fn seconds(seconds: &[Second]) -> String {
+fn seconds(seconds: &[Second], width: Width) -> String {
     if seconds.len() < 2 {
         return String::new();
     }
-    let each = seconds.len().div_ceil(PARTS);
-    let parts: Vec<&[Second]> = seconds.chunks(each).collect();
-    let mean = |part: &&[Second]| {
-        let completed: u64 = part.iter().map(|second| second.completed).sum();
-        let sum: u64 = part.iter().map(|second| second.response_time_sum_ns).sum();
-        (completed > 0).then(|| sum as f64 / completed as f64)
-    };
-    let longest = |part: &&[Second]| {
-        part.iter().map(|second| second.response_time_max_ns).max().filter(|most| *most > 0).map(|most| most as f64)
-    };
+    let room = width.columns().map_or(PARTS, |columns| columns.saturating_sub(NAME + 2) / CELL).clamp(1, PARTS);
+    let each = seconds.len().div_ceil(room);
+    let parts: Vec<TimeSlice> = seconds.chunks(each).map(TimeSlice::of).collect();
     let line = |name: &str, cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>8}")).collect();
-        format!("  {name:<13}{}\n", cells.concat())
+        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>CELL$}")).collect();
+        format!("  {name:<NAME$}{}\n", cells.concat())
     };
-    let row = |name: &str, values: &[Option<f64>]| {
-        let shown = |value: &Option<f64>| number::or_none(*value, |nanos| number::milliseconds(Nanos(nanos as u64)));
-        line(name, &values.iter().map(shown).collect::<Vec<_>>())
+    let row = |name: &str, of: fn(&TimeSlice) -> Option<Nanos>| {
+        line(name, &parts.iter().map(|part| or_none(of(part), number::milliseconds)).collect::<Vec<_>>())
     };
     let ends: Vec<String> = (1..=parts.len()).map(|at| (at * each).min(seconds.len()).to_string()).collect();
-    let means: Vec<Option<f64>> = parts.iter().map(mean).collect();
-    let most: Vec<Option<f64>> = parts.iter().map(longest).collect();
-    format!("{}{}{}", line("until second", &ends), row("mean, ms", &means), row("slowest, ms", &most))
+    let [mean, slowest] = [row("mean, ms", |part| part.mean), row("slowest, ms", |part| part.longest)];
+    format!("{}{mean}{slowest}", line("until second", &ends))
 }

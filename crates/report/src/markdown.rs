@@ -3,20 +3,18 @@
 
 use std::fmt::Write as _;
 
-use crate::sparkline;
-use crate::text::{self, bar, right};
+use crate::number;
+use crate::text::{self, right};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, SectionBlock};
 use crate::width::{Width, columns_of};
 
 /// The whole report.
-pub fn whole(report: &ReportTree) -> String {
-    let key = report.facts.iter().filter(|fact| fact.is_key).flat_map(|fact| &fact.lines);
-    let key: Vec<String> = key.map(|line| escaped(line)).collect();
-    let mut parts = vec![fenced("sh", &report.command_line), key.join("<br>\n") + "\n"];
-    parts.extend(report.table.iter().filter(|table| !table.rows.is_empty()).map(pipe_table));
+pub(crate) fn whole(report: &ReportTree) -> String {
+    let mut parts = vec![fenced("sh", &report.command_line)];
+    parts.extend((!report.table.rows.is_empty()).then(|| pipe_table(&report.table)));
     parts.extend(report.sections.iter().filter(|section| !section.is_detail).map(section));
-    parts.push(details("Environment", &fenced("text", text::facts(&report.facts, Width::ANY).trim_end())));
-    parts.push(format!("{}\n", report.total_time));
+    parts.push(fenced("text", text::facts(&report.facts, Width::ANY).trim_end()));
+    parts.push(format!("total time {}\n", number::elapsed(report.total_time)));
     parts.join("\n")
 }
 
@@ -32,7 +30,6 @@ fn block(block: &SectionBlock) -> String {
         SectionBlock::Paragraph(text) => escaped(text) + "\n",
         SectionBlock::List(items) => items.iter().map(item).collect(),
         SectionBlock::Table(table) => pipe_table(table),
-        SectionBlock::Curves(curves) => fenced("text", sparkline::lines(curves, Width::ANY).trim_end()),
         SectionBlock::Verbatim(text) => fenced("text", text.trim_end_matches('\n')),
     }
 }
@@ -45,20 +42,20 @@ fn item(item: &ListItem) -> String {
 }
 
 /// A table that can be read as it is too: numbers aligned right, what a row is of left. The column of marks goes where none is
-/// set; notes and bars are a last column, where there are any.
+/// set; notes are a last column, where there are any.
 pub(crate) fn pipe_table(table: &DataTable) -> String {
     let is_empty = |at: usize| table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()));
     let is_shown =
         |at: &usize| !(table.columns[*at].is_constant || table.columns[*at].name.is_empty() && is_empty(*at));
     let shown: Vec<usize> = (0..table.columns.len()).filter(is_shown).collect();
-    let has_notes = table.rows.iter().any(|row| !row.note.is_empty() || row.bar.is_some());
+    let has_notes = table.rows.iter().any(|row| !row.note.is_empty());
     let notes = |note: String| has_notes.then_some(note);
     let name = |at: &usize| escaped(&table.columns[*at].full_name());
     let mut lines: Vec<Vec<String>> = vec![shown.iter().map(name).chain(notes(String::new())).collect()];
     for row in &table.rows {
-        let cells = shown.iter().map(|at| row.cells.get(*at).map_or_else(String::new, |cell| escaped(&cell.text)));
-        let note = row.bar.map_or_else(|| escaped(&row.note), bar);
-        lines.push(cells.chain(notes(note)).collect());
+        let cells =
+            shown.iter().map(|at| row.cells.get(*at).map_or_else(String::new, |cell| escaped(cell.text.trim())));
+        lines.push(cells.chain(notes(escaped(&row.note))).collect());
     }
     let widths: Vec<usize> = (0..lines[0].len())
         .map(|column| lines.iter().map(|line| columns_of(&line[column])).max().unwrap_or(0).max(2))

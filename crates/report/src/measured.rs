@@ -1,45 +1,130 @@
-//! What was measured and how, in two lines: no figure means anything without it.
+//! What was measured and how: two lines above every answer, for no figure means anything without them, and beside them in a full report
+//! addresses, commands, machine and generator.
 
-use model::forecast::ServiceTimeSource;
+use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{
-    App, BodiesStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerLocation, Stop, StreamPlan, Study,
-    SweepStudy,
+    App, BodiesStudy, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan, LoadStudy, Nanos, Placement,
+    ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
 };
 
-use crate::comparison;
-use crate::far;
-use crate::in_words::{connections, joined, length, server, slots};
-use crate::load_facts;
+use crate::in_words::{connections, hardware, joined, length, listed, load, named, server, slots};
 use crate::number::{self, count_of};
+use crate::tree::NamedFact;
+use crate::{claimed, comparison, theory};
+
+/// What every study begins with.
+pub(crate) struct StudyHead<'a> {
+    pub(crate) command_line: &'a str,
+    pub(crate) started_at: &'a str,
+    pub(crate) environment: &'a Environment,
+}
+
+impl StudyHead<'_> {
+    pub(crate) fn of(study: &Study) -> StudyHead<'_> {
+        let (command_line, started_at, environment) = match study {
+            Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment),
+            Study::Load(it) => (&it.command_line, &it.started_at, &it.environment),
+            Study::Compare(it) => (&it.command_line, &it.started_at, &it.environment),
+            Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment),
+        };
+        StudyHead { command_line, started_at, environment }
+    }
+
+    /// Hardware, system, version of longtail and when it began.
+    fn machine(&self) -> NamedFact {
+        let version = named("longtail", &self.environment.longtail_version);
+        let all = [hardware(self.environment), version, named("started", self.started_at)];
+        NamedFact::new("machine", [listed(all)])
+    }
+
+    /// When it began, as a person reads it.
+    pub(crate) fn when(&self) -> String {
+        self.started_at.replace('T', " ").replace('Z', " UTC")
+    }
+}
 
 /// The server, then the load.
 pub(crate) fn lines(study: &Study) -> Vec<String> {
     match study {
-        Study::Sweep(study) => of_sweep(study),
+        Study::Sweep(study) => {
+            let (plan, facts) = (&study.plan, &study.server);
+            let closed_loop = closed_loop(&plan.stream, plan.runs(), &study.environment, facts.placement.as_ref());
+            // Later runs find a warm server.
+            let is_at_most = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
+            vec![
+                joined([Some(server(facts)), Some(slots(facts)), Some(app(study))]),
+                if is_at_most { closed_loop.replacen(", after ", ", after up to ", 1) } else { closed_loop },
+            ]
+        }
+        Study::Bodies(study) => {
+            let facts = study.server();
+            let what = Some("bodies by socket, kind and size".to_owned());
+            let placement = facts.and_then(|facts| facts.placement.as_ref());
+            vec![
+                joined([facts.map(server), facts.map(slots), what]),
+                closed_loop(&study.plan.stream, study.runs.len(), &study.environment, placement),
+            ]
+        }
         Study::Load(study) => of_load(study),
-        Study::Bodies(study) => of_bodies(study),
         Study::Compare(study) => comparison::measured(study),
     }
 }
 
-fn of_sweep(study: &SweepStudy) -> Vec<String> {
-    let (plan, facts) = (&study.plan, &study.server);
-    let closed_loop = closed_loop(&plan.stream, plan.runs(), &study.environment, facts.placement.as_ref());
-    // Later runs find a warm server.
-    let is_at_most = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
-    vec![
-        joined([Some(server(facts)), Some(slots(facts)), Some(app(study))]),
-        if is_at_most { closed_loop.replacen(", after ", ", after up to ", 1) } else { closed_loop },
-    ]
-}
-
-fn of_bodies(study: &BodiesStudy) -> Vec<String> {
-    let facts = study.servers.first().map(|socket| &socket.server);
-    let placement = facts.and_then(|facts| facts.placement.as_ref());
-    vec![
-        joined([facts.map(server), facts.map(slots), Some("bodies by socket, kind and size".to_owned())]),
-        closed_loop(&study.plan.stream, study.runs.len(), &study.environment, placement),
-    ]
+/// What else is known of server, machine and load.
+pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
+    let machine = StudyHead::of(study).machine();
+    match study {
+        Study::Sweep(study) => {
+            let (server, stream) = (&study.server, &study.plan.stream);
+            let with = study.plan.with.as_deref();
+            let generator = generator(stream, study.lanes_by, server.placement.as_ref(), with);
+            vec![
+                NamedFact::new("at", [format!("{}, path {}", server.url, stream.target_path())]),
+                NamedFact::new("command", [server.command_line.clone()]),
+                NamedFact::new("runtime", server.runtime.clone()),
+                machine,
+                NamedFact::new("load", [generator, most_possible(study)]),
+                NamedFact::new("probe", theory::probes(study)),
+            ]
+        }
+        Study::Bodies(study) => {
+            let started = study.servers.iter().flat_map(|started| {
+                [format!("{}: {}", started.socket, started.server.url), format!("  {}", started.server.command_line)]
+            });
+            let runtime = study.server().and_then(|server| server.runtime.clone());
+            vec![
+                NamedFact::new("at", started),
+                NamedFact::new("runtime", runtime),
+                machine,
+                NamedFact::new("load", load_of_bodies(study)),
+            ]
+        }
+        Study::Load(study) => {
+            let plan = &study.plan;
+            let made = study.run.claim.as_ref().map(|claim| {
+                let placed = study.placement.as_ref().map(|placed| beside_the_server(claim.name(), Some(placed)));
+                listed([claimed::made_by(claim, study.run.elapsed), placed.unwrap_or_default()])
+            });
+            let generator = if made.is_some() { String::new() } else { generator_of_load(study) };
+            vec![
+                NamedFact::new("made", made),
+                NamedFact::new("target", target(plan).into_iter().chain(unseen(&study.server))),
+                machine,
+                NamedFact::new("load", [requests(plan), generator]),
+            ]
+        }
+        Study::Compare(study) => {
+            let plan = &study.plan;
+            let command = |at| study.server(at).map(|server| format!("{}: {}", plan.letter(at), server.command_line));
+            let placement = study.server(0).and_then(|server| server.placement.as_ref());
+            let order = format!("in blocks of all arms in a balanced order (seed {})", plan.seed);
+            vec![
+                NamedFact::new("commands", (0..plan.arms.len()).filter_map(command)),
+                machine,
+                NamedFact::new("load", [order, generator(&plan.arms[0].stream, study.lanes_by, placement, None)]),
+            ]
+        }
+    }
 }
 
 /// `closed loop, keep-alive · 5 runs of 10 s, after 1 s of warm-up · 2 CPUs shared with longtail`.
@@ -49,8 +134,13 @@ fn closed_loop(stream: &StreamPlan, runs: usize, machine: &Environment, placemen
         Some(format!("closed loop, {}", connections(stream.keep_alive))),
         Some(format!("{runs}, after {} of warm-up", number::span(stream.warm_up))),
         cpus(machine, placement),
-        far::who(&stream.from),
+        from(&stream.from),
     ])
+}
+
+/// `load from ssh box2 and ssh box3`; nothing where the generator is this process.
+fn from(generators: &[String]) -> Option<String> {
+    (!generators.is_empty()).then(|| format!("load from {}", crate::sentences::listed(generators)))
 }
 
 fn app(study: &SweepStudy) -> String {
@@ -86,6 +176,90 @@ fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> 
     }
 }
 
+/// Who makes the requests of a closed loop, and how long an answer may take.
+fn generator(
+    stream: &StreamPlan,
+    by: Option<LaneCountReason>,
+    placement: Option<&Placement>,
+    with: Option<&str>,
+) -> String {
+    let maker = match with {
+        None => lanes(stream.lanes, by, placement),
+        Some(with) => format!("made by {with}"),
+    };
+    listed([maker, format!("answers given up after {}", number::span(stream.timeout))])
+}
+
+/// `1 lane (20000 req/s a lane) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
+/// processor with the server.
+fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
+    let why = by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
+    beside_the_server(count_of(lanes, "lane") + &why.unwrap_or_default(), placement)
+}
+
+/// Who makes the load, and on which processors, as [`lanes`].
+fn beside_the_server(who: String, placement: Option<&Placement>) -> String {
+    let Some(Placement { server, lanes }) = placement else { return who };
+    if lanes.is_empty() {
+        format!("{who} of each generator, the server on {}", server.in_words())
+    } else if lanes == server {
+        format!("{who} on {}, as the server", server.in_words())
+    } else {
+        format!("{who} on {}, the server on {}", lanes.in_words(), server.in_words())
+    }
+}
+
+/// How long a slot is held, how that is known, and the highest rate that leaves room for.
+///
+/// Before the first run there is no forecast yet; a delay that was given says the same.
+pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
+    let ServiceTime { time, source, .. } = study.service_time.filter(|known| known.time > Nanos::ZERO)?;
+    let source = match source {
+        ServiceTimeSource::Given => "given",
+        ServiceTimeSource::Measured => "measured over one connection",
+    };
+    let slots = f64::from(study.server.slots()) / time.as_secs_f64();
+    Some((time, source, computing(study).map_or(slots, |(_, rate)| rate)))
+}
+
+/// Of an app that computes so much of its time that CPUs, and not slots, are the ceiling: its CPU time a request, and that ceiling. A
+/// worker in Ruby computes on one CPU at a time.
+fn computing(study: &SweepStudy) -> Option<(Nanos, f64)> {
+    let ServiceTime { time, cpu, .. } = study.service_time?;
+    let cpu = cpu.filter(|cpu| *cpu > Nanos::ZERO)?;
+    let server = &study.server;
+    let cpus = server.placement.as_ref()?.server.len() as f64;
+    let is_ruby = server.runtime.as_ref().is_some_and(|runtime| runtime.starts_with("ruby"));
+    let at_once = if is_ruby { cpus.min(f64::from(server.workers)) } else { cpus };
+    let rate = at_once / cpu.as_secs_f64();
+    (rate * time.as_secs_f64() < f64::from(server.slots())).then_some((cpu, rate))
+}
+
+/// What the server can do at most, by theory.
+fn most_possible(study: &SweepStudy) -> String {
+    let Some((time, source, maximum)) = service_time(study) else {
+        return "service time unknown, so no theoretical maximum".to_owned();
+    };
+    let on_cpu = computing(study).map(|(cpu, _)| format!(", {} of it on a CPU", number::time(cpu))).unwrap_or_default();
+    let (time, maximum) = (number::time(time), number::rate_in_words(maximum));
+    format!("service time {time} ({source}){on_cpu}, so {maximum} req/s at most")
+}
+
+fn load_of_bodies(study: &BodiesStudy) -> Vec<String> {
+    let plan = &study.plan;
+    let placement = study.server().and_then(|server| server.placement.as_ref());
+    let connections = study.server().map(|server| {
+        let streams = count_of(plan.streams_on(server.slots()), "stream");
+        let all = count_of(plan.connections_on(server.slots()), "connection");
+        format!("{all} = {streams} x {}", plan.connections_per_stream)
+    });
+    let delay = plan.stream.delay.map(|delay| format!("each answer is delayed by {} in the app", number::span(delay)));
+    let passes = if plan.repeat > 1 { format!(", {} passes", plan.repeat) } else { String::new() };
+    let order = format!("bodies in an order of chance (seed {}){passes}", plan.seed);
+    let generator = generator(&plan.stream, Some(study.lanes_by), placement, None);
+    [Some(generator), connections, delay, Some(order)].into_iter().flatten().collect()
+}
+
 fn of_load(study: &LoadStudy) -> Vec<String> {
     let plan = &study.plan;
     let place = match &study.server {
@@ -94,18 +268,65 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
         ServerLocation::Forwarded { by: Some(by) } => Some(format!("forwarded by {by}")),
         ServerLocation::Forwarded { by: None } => Some("forwarded (NAT)".to_owned()),
     };
-    let how = match &plan.pace {
-        Pace::Closed => format!("closed loop: {}", closed(study)),
-        Pace::Open { .. } => load_facts::model(plan).replacen("open loop, ", "open loop: ", 1),
-    };
+    let how = load(plan).replacen("loop, ", "loop: ", 1);
     let warm_up = (plan.warm_up > Nanos::ZERO).then(|| format!("after {} of warm-up", number::span(plan.warm_up)));
     vec![
-        joined([Some(format!("{} {}", plan.requests, plan.url)), place, far::who(&plan.from)]),
+        joined([Some(format!("{} {}", plan.requests, plan.url)), place, from(&plan.from)]),
         joined([Some(how), warm_up, Some(format!("timeout {}", number::span(plan.timeout)))]),
     ]
 }
 
-/// `50 connections, keep-alive, for 10 s`.
-fn closed(study: &LoadStudy) -> String {
-    load_facts::model(&study.plan).trim_start_matches("closed loop, ").to_owned()
+/// What is sent over the connections.
+fn requests(plan: &LoadPlan) -> String {
+    let is_open = plan.pace.is_open();
+    let late = match plan.late {
+        _ if !is_open => {
+            "its response times must not be compared with an open loop's: it sends less when the server is slow"
+        }
+        LatePolicy::Queue => "late requests wait for a connection",
+        LatePolicy::Skip => "late requests are skipped",
+    };
+    listed([
+        if is_open { connections(plan.keep_alive).to_owned() } else { String::new() },
+        plan.requests_per_connection.map(|n| format!("{} a connection", count_of(n, "request"))).unwrap_or_default(),
+        if plan.pipeline > 1 { format!("{} at once on each", plan.pipeline) } else { String::new() },
+        late.to_owned(),
+    ])
+}
+
+fn target(plan: &LoadPlan) -> Vec<String> {
+    let tls = if plan.tls { ", TLS" } else { "" };
+    let at = if plan.endpoints.is_empty() { String::new() } else { format!("at {}{tls}", plan.endpoints.join(", ")) };
+    vec![plan.url.clone(), at]
+}
+
+/// What is not known of a server that is not here.
+fn unseen(server: &ServerLocation) -> Option<String> {
+    let (where_it_is, whose) = match server {
+        ServerLocation::Here => return None,
+        ServerLocation::Elsewhere => ("on another machine".to_owned(), "its"),
+        ServerLocation::Forwarded { by: Some(by) } => {
+            (format!("{by} listens there and passes connections on"), "the server's")
+        }
+        ServerLocation::Forwarded { by: None } => {
+            ("nobody listens there, the kernel passes connections on (NAT)".to_owned(), "the server's")
+        }
+    };
+    Some(format!("{where_it_is}: {whose} accept queue, CPU and processes are not seen from here"))
+}
+
+/// The lanes of a load, and how they wait.
+fn generator_of_load(study: &LoadStudy) -> String {
+    let plan = &study.plan;
+    let timing = match plan.timing {
+        _ if !plan.pace.is_open() => "",
+        Timing::Coalesce => "timing coalesce (up to 1 ms late)",
+        Timing::Precise => "timing precise",
+        Timing::Spin => "timing spin",
+    };
+    // How much of the time the lanes polled for answers that were to come soon, where that is worth a word.
+    let sum = |part: fn(&LaneFacts) -> Nanos| study.run.generator.lanes.iter().map(part).sum::<Nanos>().0 as f64;
+    let share = sum(|lane| lane.spun) / sum(|lane| lane.elapsed).max(1.0);
+    let polled = if share < 0.01 { String::new() } else { format!("busy polling {:.0} % of the time", 100.0 * share) };
+    listed([lanes(plan.lanes, Some(study.lanes_by), study.placement.as_ref()), timing.to_owned(), polled])
 }

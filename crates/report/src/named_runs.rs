@@ -1,13 +1,18 @@
 //! What the runs of a study are called, in every table and sentence.
 
 use model::comparison::{ComparisonRun, ComparisonStudy};
-use model::{BodiesStudy, Run, Study, SweepStudy};
+use model::{BodiesStudy, Judgement, Run, Study, SweepStudy, Verdict};
 
 /// A run and what it is called.
 pub(crate) struct NamedRun<'a> {
     /// `1.5x`, `tcp4 s10`, where there are several passes `1.5x run 2`; of a comparison `B, block 3`; empty of a load.
     pub(crate) name: String,
     pub(crate) run: &'a Run,
+}
+
+/// Whether the run's figures must not be shown.
+pub(crate) fn hides(judgement: Option<&Judgement>) -> bool {
+    judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
 /// The runs of a study, in the order in which they are printed.

@@ -135,16 +135,6 @@ pub(crate) fn percent_tenths(fraction: f64) -> String {
     fixed(fraction * 100.0, 1)
 }
 
-/// The part of a distribution up to some point, in percent, rounded down so that only all of it is 100: `62.5`, `99.984`.
-pub(crate) fn percent_up_to(fraction: f64) -> String {
-    if fraction >= 1.0 {
-        return "100".to_owned();
-    }
-    let decimals = if fraction < 0.999 { 1 } else { 3 };
-    let scale = 10f64.powi(decimals);
-    fixed((fraction * 100.0 * scale).floor() / scale, decimals as usize)
-}
-
 /// As `percent_tenths`, with its sign: `+6.3`, `-3.6`, `0.0`.
 pub fn deviation(fraction: f64) -> String {
     let text = percent_tenths(fraction);
@@ -171,6 +161,11 @@ pub fn count_of(n: impl Into<u64>, one: &str) -> String {
 pub fn minutes(time: Nanos) -> String {
     let seconds = time.0 / 1_000_000_000;
     format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// How long all of it took: `24.0 s`, from a minute on `4:27`.
+pub(crate) fn elapsed(time: Nanos) -> String {
+    if time < Nanos::from_secs(60) { length(time) } else { minutes(time) }
 }
 
 /// All digits that the value has and no more: `0.2`.
@@ -249,7 +244,6 @@ mod tests {
         let spans = [Nanos::from_secs(30), Nanos::from_millis(1500), Nanos::from_millis(200), Nanos::ZERO];
         assert_eq!(spans.map(span), ["30 s", "1.5 s", "200 ms", "0 s"]);
         assert_eq!([0.5, 0.99, 0.999, 0.9999].map(percentile), ["p50", "p99", "p99.9", "p99.99"]);
-        assert_eq!([0.625, 0.998_99, 0.999_999_9, 1.0].map(percent_up_to), ["62.5", "99.8", "99.999", "100"]);
         assert_eq!([Nanos::from_millis(785), Nanos::from_secs(3)].map(length), ["785 ms", "3.00 s"]);
         assert_eq!([or_zero(0.0, rate), or_zero(0.5, rate)], ["0", "0.500"]);
         assert_eq!([0.0, 1023.0, 1024.0, 39_981_000.0].map(bytes), ["0 B", "1023 B", "1.00 KiB", "38.1 MiB"]);

@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 
 use model::{Run, ServerKind, SweepStudy, Threads};
 
+use crate::named_runs::hides;
 use crate::number::{self, NONE, or_none};
 use crate::text::{band, right};
-use crate::verdicts;
 
 /// hey's percentiles; the 100 % beside them is the longest.
 const PERCENTILES: [f64; 7] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99];
@@ -72,7 +72,7 @@ fn size(study: &SweepStudy) -> String {
 fn row(study: &SweepStudy, run: &Run) -> String {
     let connections = right(&number::count(run.connections), 3);
     // An invalid run has no headline figure.
-    let hidden = verdicts::hides(run.judgement.as_ref());
+    let hidden = hides(run.judgement.as_ref());
     let rate = right(&or_none(run.rate().filter(|_| !hidden), |rate| number::fixed(rate, 4)), 12);
     let mut row = format!("{} {connections} {rate}  ", or_none(run.multiple, number::multiple));
     let percentiles = PERCENTILES.iter().map(|q| run.response_time(*q));

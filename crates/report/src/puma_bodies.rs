@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 
 use model::{BodiesStudy, Body, BodyRun, Nanos, Quantile, Socket, Stop};
 
-use crate::facts;
+use crate::details::{PivotFigure, PivotPlace};
+use crate::in_words;
 use crate::number::{self, or_none};
-use crate::pivot::{PivotFigure, of_body};
 use crate::text::{band, right};
 
 /// Bars over the rows of a size.
@@ -63,7 +63,7 @@ pub(crate) fn tables(study: &BodiesStudy) -> String {
 }
 
 fn cell(study: &BodiesStudy, socket: Socket, body: Body, figure: &PivotFigure) -> String {
-    or_none(of_body(study, socket, body, figure), figure.shown)
+    or_none(figure.of_body(study, PivotPlace { socket, body }), figure.shown)
 }
 
 fn by_size(study: &BodiesStudy, socket: Socket) -> String {
@@ -120,7 +120,7 @@ fn footer(study: &BodiesStudy) -> String {
         lines.extend(
             server.git.as_ref().map(|git| format!("Puma repo branch {}", git.split(' ').next().unwrap_or(git))),
         );
-        lines.push(facts::server_name(server));
+        lines.push(in_words::server(server));
     }
     lines.push(format!("\n{:>5} Total Time\n", number::minutes(study.total_time)));
     lines.join("\n")

@@ -5,26 +5,18 @@ use model::{MetricKind, Nanos, Run, StatsdFigures, StatsdMetric, StatsdReport, W
 
 use crate::named_runs::NamedRun;
 use crate::number::{self, NONE};
-use crate::tree::{CurvePoint, DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow, TimeCurve};
+use crate::plot::PlotPoint;
+use crate::tree::{ColumnBand, DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow};
 
 /// A row for each run that was watched; the first columns are of the accept queue.
 pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let row = |NamedRun { name, run }: &NamedRun<'_>| Some(row(name, run, run.watch.as_ref()?));
+    let [queue, ours] = ["accept queue", "sampling"].map(|title| ColumnBand::new(title, ""));
     let new = TableColumn::new;
-    let columns = [
-        new(""),
-        new("in line"),
-        new("at most").joined(),
-        new("of").joined(),
-        new("wait, ms").joined(),
-        new("connected"),
-        new("busy"),
-        new("backlog"),
-        new("CPUs"),
-        new("CPU wait"),
-        new("samples"),
-        new("they took").joined(),
-    ];
+    let of_queue = ["in line", "at most", "of", "wait, ms"].map(|name| new(name).under(&queue));
+    let of_server = ["connected", "busy", "backlog", "CPUs", "CPU wait"].map(new);
+    let of_us = ["samples", "took"].map(|name| new(name).under(&ours));
+    let columns = std::iter::once(new("")).chain(of_queue).chain(of_server).chain(of_us);
     let table = DataTable::of_columns(columns, runs.iter().filter_map(row));
     let is_watched = !table.rows.is_empty();
     let missing = runs.iter().flat_map(|NamedRun { name, run }| {
@@ -123,76 +115,28 @@ fn words(runs: &[NamedRun<'_>]) -> Vec<String> {
     }
     if source("cpu").is_some() {
         lines.push(
-            "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; they took: our sampling, of one CPU"
+            "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; took: our sampling, of one CPU"
                 .to_owned(),
         );
     }
     lines
 }
 
-/// Looks of which something can be drawn.
-const LEAST_SAMPLES: usize = 8;
-
-/// How the watched runs went, drawn small.
-pub(crate) fn over_time(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
-    let curves = runs.iter().filter_map(|NamedRun { name, run }| Some(curves_of(name, run, run.watch.as_ref()?)));
-    let title =
-        "over time, from the start of the window to the last answer; · is 0, and at the right is what █ stands for";
-    ReportSection::detail(title).curves(curves.flatten().collect()).filled()
-}
-
-fn curves_of(label: &str, run: &Run, watch: &Watch) -> Vec<TimeCurve> {
-    let sums = [("in line", "accept_queue"), ("connected", "open_connections"), ("backlog", "backlog")];
-    let curves = sums.map(|(name, curve)| (name, summed(watch, curve)));
-    let curves: Vec<_> = curves.into_iter().chain([("response time", response_times(run))]).collect();
-    let span = curves.iter().filter_map(|(_, points)| Some(points.last()?.at)).max().unwrap_or(Nanos::ZERO);
-    let samples = curves.first().map_or(0, |(_, points)| points.len());
-    if span == Nanos::ZERO || samples < LEAST_SAMPLES {
-        return Vec::new();
-    }
-    let curve = |(name, points): (&'static str, Vec<CurvePoint>)| {
-        let most = points.iter().filter_map(|point| point.value).fold(0.0, f64::max);
-        // A server without a backlog need not be shown one.
-        if points.is_empty() || (name == "backlog" && most == 0.0) {
-            return None;
-        }
-        let highest = if name == "response time" {
-            format!("{} ms", number::milliseconds(Nanos::from_secs_f64(most)))
-        } else {
-            number::or_zero(most, number::significant)
-        };
-        Some(TimeCurve { label: label.to_owned(), name, points, span, most_points: samples, highest })
-    };
-    curves.into_iter().filter_map(curve).collect()
-}
-
-/// The curves of that name, added up sample by sample; a sample that one of them lacks is a gap.
-pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<CurvePoint> {
-    let mut points: Vec<CurvePoint> = Vec::new();
+/// The curves of that name, added up sample by sample, over seconds; a sample that one of them lacks is left out.
+pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<PlotPoint> {
+    let mut sums: Vec<(Nanos, Option<u64>)> = Vec::new();
     for (track, curve) in watch.curves(name) {
-        let values = track
-            .at
-            .iter()
-            .zip(&curve.values)
-            .map(|(at, value)| CurvePoint { at: *at, value: value.map(|value| value as f64) });
-        if points.is_empty() {
-            points = values.collect();
+        let values = track.at.iter().copied().zip(curve.values.iter().copied());
+        if sums.is_empty() {
+            sums = values.collect();
         } else {
-            for (mine, theirs) in points.iter_mut().zip(values) {
-                mine.value = mine.value.zip(theirs.value).map(|(mine, theirs)| mine + theirs);
+            for ((_, sum), (_, value)) in sums.iter_mut().zip(values) {
+                *sum = sum.zip(value).map(|(sum, value)| sum + value);
             }
         }
     }
-    points
-}
-
-/// The mean response time of the good answers of each second, in seconds.
-fn response_times(run: &Run) -> Vec<CurvePoint> {
-    let mean = |(at, second): (usize, &model::series::Second)| {
-        let mean = second.response_time_sum_ns.checked_div(second.completed);
-        CurvePoint { at: Nanos::from_secs(at as u64), value: mean.map(|mean| Nanos(mean).as_secs_f64()) }
-    };
-    run.tally.series.seconds.iter().enumerate().map(mean).collect()
+    let point = |(at, sum): (Nanos, Option<u64>)| Some(PlotPoint { x: at.as_secs_f64(), y: sum? as f64 });
+    sums.into_iter().filter_map(point).collect()
 }
 
 /// Metrics of a run that have a row; all are in the saved study.
@@ -240,14 +184,6 @@ fn shown(series: &StatsdMetric) -> String {
 
 /// What of it is not in the table, and what it cost where that is much; of a run of that length.
 fn beside(statsd: &StatsdReport, elapsed: Nanos) -> Option<String> {
-    let share = statsd.cpu.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
-    let cost = (share > MUCH).then(|| format!("listening took {} % of one CPU", number::percent(share)));
-    let parts: Vec<String> = not_shown(statsd).into_iter().chain(cost).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-fn not_shown(statsd: &StatsdReport) -> Option<String> {
-    let mut parts = Vec::new();
     if statsd.packets == 0 {
         let before = match statsd.before {
             0 => String::new(),
@@ -255,23 +191,22 @@ fn not_shown(statsd: &StatsdReport) -> Option<String> {
         };
         return Some(format!("nothing came{before}"));
     }
-    let more = statsd.series.len().saturating_sub(MOST_METRICS) as u64;
-    let mut counted = |n: u64, what: &str| {
-        if n > 0 {
-            parts.push(format!("{} {what}", number::count(n)));
-        }
-    };
-    counted(more, "further metrics, in the saved study");
-    counted(statsd.left_out, "lines of still further metrics were left out");
-    counted(statsd.dropped_by_kernel.unwrap_or(0), "packets were dropped by the kernel");
-    counted(statsd.no_metrics, "events and service checks");
-    if statsd.malformed > 0 {
-        let first = statsd.first_malformed.as_deref().unwrap_or_default();
-        parts.push(format!("{} without statsd, the first '{first}'", number::count_of(statsd.malformed, "line")));
-    }
-    if statsd.packets > 0 && statsd.dropped_by_kernel.is_none() {
-        parts.push("whether the kernel dropped packets is not known".to_owned());
-    }
+    let counted = |n: u64, what: &str| (n > 0).then(|| format!("{n} {what}"));
+    let first = statsd.first_malformed.as_deref().unwrap_or_default();
+    let malformed = format!("{} without statsd, the first '{first}'", number::count_of(statsd.malformed, "line"));
+    let share = statsd.cpu.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+    let parts = [
+        counted(statsd.series.len().saturating_sub(MOST_METRICS) as u64, "further metrics, in the saved study"),
+        counted(statsd.left_out, "lines of still further metrics were left out"),
+        match statsd.dropped_by_kernel {
+            Some(dropped) => counted(dropped, "packets were dropped by the kernel"),
+            None => Some("whether the kernel dropped packets is not known".to_owned()),
+        },
+        counted(statsd.no_metrics, "events and service checks"),
+        (statsd.malformed > 0).then_some(malformed),
+        (share > MUCH).then(|| format!("listening took {} % of one CPU", number::percent(share))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("not in the table: {}", parts.join("; ")))
 }
 

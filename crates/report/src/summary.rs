@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::comparison::{self, SummaryComparison};
 use crate::expectations::{self, ExpectationResult};
-use crate::measured;
-use crate::named_runs::named_runs;
+use crate::measured::{self, StudyHead};
+use crate::named_runs::{hides, named_runs};
 use crate::next_steps::{NextCommand, next_commands};
 use crate::sentences;
 use crate::trust::{TrustLine, TrustMark, trust};
@@ -229,6 +229,15 @@ pub struct SummaryTimes {
     pub max: Option<f64>,
 }
 
+impl SummaryTimes {
+    /// The percentiles with their names.
+    pub(crate) fn percentiles(&self) -> [(&'static str, Option<f64>); 5] {
+        let names = SUMMARY_PERCENTILES.map(|(name, _)| name);
+        let times = [self.p50, self.p90, self.p95, self.p99, self.p999];
+        std::array::from_fn(|at| (names[at], times[at]))
+    }
+}
+
 /// The slow ones of two groups of requests.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SlowGroup {
@@ -293,7 +302,7 @@ impl Summary {
             }
             _ => trust(study, &named),
         };
-        let (command_line, started_at, longtail) = head(study);
+        let head = StudyHead::of(study);
         Summary {
             schema: SUMMARY_SCHEMA,
             command,
@@ -301,9 +310,9 @@ impl Summary {
             trusted: !study.is_claimed() && is_trusted,
             sentence,
             measured: measured::lines(study),
-            command_line: command_line.to_owned(),
-            started_at: started_at.to_owned(),
-            longtail: longtail.to_owned(),
+            command_line: head.command_line.to_owned(),
+            started_at: head.started_at.to_owned(),
+            longtail: head.environment.longtail_version.clone(),
             trust,
             next,
             expectations: expectations::results(study.thresholds(), &named),
@@ -328,15 +337,6 @@ impl Summary {
         let reasons = self.findings.iter().filter(|finding| finding.finding.role() == FindingRole::Reason);
         let of_comparison = self.comparison.iter().flat_map(|comparison| &comparison.reasons);
         reasons.map(|finding| finding.sentence.as_str()).chain(of_comparison.map(String::as_str))
-    }
-}
-
-fn head(study: &Study) -> (&str, &str, &str) {
-    match study {
-        Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
-        Study::Load(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
-        Study::Compare(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
-        Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
     }
 }
 
@@ -370,7 +370,7 @@ fn run_of(run: &Run, label: String) -> SummaryRun {
     summary_run(run, label, RunRates { rate, closed: Some(run.connections) }, verdict)
 }
 
-fn load_run(study: &LoadStudy) -> SummaryRun {
+pub(crate) fn load_run(study: &LoadStudy) -> SummaryRun {
     let (run, plan) = (&study.run, &study.plan);
     let is_open = plan.pace.is_open();
     let never_pauses = !is_open && plan.think == Nanos::ZERO;
@@ -414,7 +414,7 @@ fn verdict_of(judgement: Option<&Judgement>) -> SummaryVerdict {
 
 fn summary_run(run: &Run, label: String, RunRates { rate, closed }: RunRates, verdict: SummaryVerdict) -> SummaryRun {
     let judgement = run.judgement.as_ref();
-    let is_hidden = crate::verdicts::hides(judgement);
+    let is_hidden = hides(judgement);
     let quantiles = SUMMARY_PERCENTILES.map(|(_, q)| run.response_time(q));
     let quantile = |at: usize| quantiles[at].time().filter(|_| !is_hidden).map(millis);
     let times = &run.tally.response_time;

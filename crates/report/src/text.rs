@@ -1,51 +1,26 @@
-//! A report as text for a terminal: sections with a blank line between them, tables in columns.
+//! A report as text for a terminal: parts with a blank line between them, tables in columns.
 //!
-//! Widths are of characters, each one column wide on a terminal. Nothing is ever cut: a cell wider than its column moves the
-//! rest of its row. Where there is no room, a table whose columns have ranks leaves some out and names them; any other is
-//! printed in parts, one below the other.
+//! Widths are of characters, each one column wide on a terminal. Nothing is ever cut or left out: a table that is too wide is printed in
+//! parts, one below the other.
 
 use std::fmt::Write as _;
 
-use crate::sparkline;
-use crate::tree::{
-    ColumnBand, DataTable, ListItem, NamedFact, ReportSection, ReportTree, SectionBlock, TableCell, TableColumn,
-};
+use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, ReportTree, SectionBlock, TableCell, TableColumn};
 use crate::width::{self, Width, columns_of, flow, wrap};
 
-/// The longest bar.
-const BAR: f64 = 40.0;
 /// Under a title.
 const INDENT: usize = 2;
+/// Between two columns.
+const GAP: usize = 2;
 
-/// The whole report.
-pub fn whole(report: &ReportTree, width: Width) -> String {
-    let table = report.table.iter().map(|table| TableLayout::new(table, 0, width).text());
-    around(report, &table.collect::<String>(), width)
-}
-
-/// The report with this in the place of its table: first the command line that repeats it, then what was measured.
-pub(crate) fn around(report: &ReportTree, table: &str, width: Width) -> String {
-    let gap = if table.is_empty() { "" } else { "\n" };
-    let opening = format!("{}\n{}{gap}", width::command(&report.command_line, width), facts(&report.facts, width));
-    opening + table + &closing(report, width)
-}
-
-/// What stands after the table.
-fn closing(report: &ReportTree, width: Width) -> String {
-    let (shown, left_out) = report.table.as_ref().map(|table| fitting(table, width)).unwrap_or_default();
-    let columns = report.table.iter().flat_map(|table| shown.iter().map(|at| &table.columns[*at]));
-    let own = report.glossary.iter().map(|(word, is)| ((*word).to_owned(), *is));
-    let words = words(columns).into_iter().chain(own).map(|(word, is)| NamedFact::new(word, [is.to_owned()]));
-    let mut parts = vec![report.table.as_ref().map_or(String::new(), |table| no_room(table, &left_out, width))];
-    parts.extend(report.sections.iter().map(|one| section(one, width)));
-    parts.push(facts(&words.collect::<Vec<_>>(), width));
-    parts.push(format!("{}\n", report.total_time));
-    parts.iter().filter(|part| !part.is_empty()).fold(String::new(), |text, part| text + "\n" + part)
+/// Parts of a report with a blank line between them; empty ones are left out.
+pub(crate) fn joined(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Sections with a blank line between them.
 pub fn sections(sections: &[ReportSection], width: Width) -> String {
-    sections.iter().map(|one| section(one, width)).collect::<Vec<_>>().join("\n")
+    joined(sections.iter().map(|one| section(one, width)))
 }
 
 /// Names in front, what they name behind.
@@ -60,18 +35,25 @@ pub fn facts(facts: &[NamedFact], width: Width) -> String {
     text
 }
 
-/// The words of these columns that need one, with what they mean: a band's once.
-pub(crate) fn words<'a>(columns: impl Iterator<Item = &'a TableColumn>) -> Vec<(String, &'static str)> {
-    let mut words: Vec<(String, &'static str)> = Vec::new();
-    for column in columns {
-        let of_band = column.band.as_ref().map(|band| (band.title.clone(), band.meaning));
-        for (word, meaning) in of_band.into_iter().chain([(column.name.clone(), column.meaning)]) {
-            if !meaning.is_empty() && !words.iter().any(|(known, _)| *known == word) {
-                words.push((word, meaning));
-            }
+/// What the words of a report mean: those of its table's columns, a band's once, then its own.
+pub(crate) fn glossary(report: &ReportTree, width: Width) -> String {
+    let columns = report.table.columns.iter().filter(|column| !column.is_constant);
+    let of_columns = columns.flat_map(|column| {
+        let of_band = column.band.as_ref().map(|band| (band.title.as_str(), band.meaning));
+        of_band.into_iter().chain([(column.name.as_str(), column.meaning)])
+    });
+    words(of_columns.chain(report.glossary.iter().copied()), width)
+}
+
+/// Words with what they mean, each once; one without a meaning is plain.
+pub(crate) fn words<'a>(words: impl IntoIterator<Item = (&'a str, &'static str)>, width: Width) -> String {
+    let mut explained: Vec<NamedFact> = Vec::new();
+    for (word, meaning) in words {
+        if !meaning.is_empty() && !explained.iter().any(|known| known.name == word) {
+            explained.push(NamedFact::new(word.to_owned(), [meaning.to_owned()]));
         }
     }
-    words
+    facts(&explained, width)
 }
 
 fn section(section: &ReportSection, width: Width) -> String {
@@ -81,8 +63,7 @@ fn section(section: &ReportSection, width: Width) -> String {
         match block {
             SectionBlock::Paragraph(line) => flow(&mut text, width, &indent, indent.len() + 2, [line.as_str()]),
             SectionBlock::List(items) => list(&mut text, items, &indent, width),
-            SectionBlock::Table(table) => text.push_str(&TableLayout::new(table, indent.len(), width).text()),
-            SectionBlock::Curves(curves) => text.push_str(&sparkline::lines(curves, width)),
+            SectionBlock::Table(table) => text.push_str(&self::table(table, indent.len(), width)),
             SectionBlock::Verbatim(lines) => lines.lines().for_each(|line| _ = writeln!(text, "{indent}{line}")),
         }
     }
@@ -104,140 +85,80 @@ fn list(text: &mut String, items: &[ListItem], indent: &str, width: Width) {
     }
 }
 
-/// A bar of that part of the longest; a dot where some are too few for a square.
-pub(crate) fn bar(part: f64) -> String {
-    match (part * BAR).round() as usize {
-        0 if part > 0.0 => "·".to_owned(),
-        squares => "■".repeat(squares),
-    }
-}
-
 /// Right-aligned.
 pub(crate) fn right(text: &str, width: usize) -> String {
     format!("{text:>width$}")
 }
 
-/// `title` between two bars, `width` wide.
+/// `title` between two bars, `width` wide; alone where there is no room for them.
 pub(crate) fn band(title: &str, width: usize) -> String {
-    let bars = width.saturating_sub(columns_of(title) + 2);
-    format!("{} {title} {}", "─".repeat(bars / 2), "─".repeat(bars - bars / 2))
+    match width.saturating_sub(columns_of(title) + 2) {
+        0 | 1 => right(title, width),
+        bars => format!("{} {title} {}", "─".repeat(bars / 2), "─".repeat(bars - bars / 2)),
+    }
 }
 
-/// Two columns apart where a band begins or ends, one elsewhere; in a table that is as wide as its cells one more.
-fn gap(before: &TableColumn, column: &TableColumn) -> usize {
-    1 + usize::from(column.width == 0) + usize::from(before.band != column.band)
-}
-
-fn span(table: &DataTable, columns: &[usize], widths: &[usize]) -> usize {
-    let gaps = columns.windows(2).map(|pair| gap(&table.columns[pair[0]], &table.columns[pair[1]]));
-    columns.iter().map(|at| widths[*at]).sum::<usize>() + gaps.sum::<usize>()
-}
-
-/// The columns that there is room for, and those that are left out: the weightiest first, and behind one that has no room one
-/// that has.
-fn fitting(table: &DataTable, width: Width) -> (Vec<usize>, Vec<usize>) {
-    let all: Vec<usize> = (0..table.columns.len()).filter(|at| !table.columns[*at].is_constant).collect();
-    let rank = |at: &usize| table.columns[*at].rank;
-    let widths: Vec<usize> = table.columns.iter().map(|column| column.width).collect();
-    let mut ranks: Vec<u8> = all.iter().map(rank).filter(|rank| *rank > 0).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    let mut kept = vec![0];
-    for next in ranks {
-        kept.push(next);
-        let columns: Vec<usize> = all.iter().copied().filter(|at| kept.contains(&rank(at))).collect();
-        if !width.fits(span(table, &columns, &widths)) {
-            kept.pop();
+/// A table in columns as wide as their cells; in parts one below the other where it is too wide.
+pub(crate) fn table(table: &DataTable, indent: usize, width: Width) -> String {
+    let shown: Vec<usize> = (0..table.columns.len()).filter(|at| !table.columns[*at].is_constant).collect();
+    let widest = |(at, column): (usize, &TableColumn)| {
+        let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| columns_of(&cell.text));
+        cells.fold(columns_of(&column.name), usize::max)
+    };
+    let mut layout =
+        TableLayout { table, indent, width, widths: table.columns.iter().enumerate().map(widest).collect() };
+    // A band that is wider than its columns widens the last of them.
+    for under in shown.chunk_by(|a, b| table.columns[*a].band == table.columns[*b].band) {
+        let last = under[under.len() - 1];
+        if let Some(band) = &table.columns[last].band {
+            layout.widths[last] += columns_of(&band.title).saturating_sub(layout.span(under));
         }
     }
-    all.into_iter().partition(|at| kept.contains(&rank(at)))
+    let (lead, rest): (Vec<usize>, Vec<usize>) = shown.iter().partition(|at| **at < table.lead);
+    if layout.fits(&shown) {
+        return layout.part(&shown, true);
+    }
+    let is_one =
+        |a: &usize, b: &usize| table.columns[*a].band.is_some() && table.columns[*a].band == table.columns[*b].band;
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    for unit in rest.chunk_by(is_one) {
+        match parts.last_mut() {
+            Some(part) if layout.fits(&[part.as_slice(), unit].concat()) => part.extend(unit),
+            _ => parts.push([lead.as_slice(), unit].concat()),
+        }
+    }
+    let last = parts.len().saturating_sub(1);
+    parts.iter().enumerate().map(|(at, part)| layout.part(part, at == last)).collect()
 }
 
-/// Which columns a table has no room for, and how to see them; nothing where it has all.
-fn no_room(table: &DataTable, left_out: &[usize], width: Width) -> String {
-    let Some(columns) = width.columns().filter(|_| !left_out.is_empty()) else { return String::new() };
-    let names: Vec<String> = left_out.iter().map(|at| table.columns[*at].full_name()).collect();
-    let how = "longtail report --width 0 shows all of the last study";
-    let mut text = String::new();
-    flow(&mut text, width, "", 2, [format!("no room at {columns} columns for {}: {how}", names.join(", ")).as_str()]);
-    text
-}
-
-/// A table and the room it has.
+/// A table, the widths of its columns, and the room it has.
 struct TableLayout<'a> {
     table: &'a DataTable,
     indent: usize,
     width: Width,
-    shown: Vec<usize>,
     widths: Vec<usize>,
 }
 
-impl<'a> TableLayout<'a> {
-    fn new(table: &'a DataTable, indent: usize, width: Width) -> TableLayout<'a> {
-        let (shown, _) = fitting(table, width);
-        let fitted = |(at, column): (usize, &TableColumn)| {
-            let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| columns_of(&cell.text));
-            if column.width > 0 { column.width } else { cells.fold(columns_of(&column.name), usize::max) }
-        };
-        let widths = table.columns.iter().enumerate().map(fitted).collect();
-        let mut layout = TableLayout { table, indent, width, shown, widths };
-        layout.make_room_for_bands();
-        layout
-    }
-
-    /// Where cells set the width, a band's title does so too.
-    fn make_room_for_bands(&mut self) {
-        for columns in self.shown.chunk_by(|a, b| self.table.columns[*a].band == self.table.columns[*b].band) {
-            let last = columns[columns.len() - 1];
-            let Some(ColumnBand { title, .. }) = &self.table.columns[last].band else { continue };
-            if self.table.columns[last].width == 0 {
-                let needed = columns_of(title) + 4;
-                self.widths[last] += needed.saturating_sub(span(self.table, columns, &self.widths));
-            }
-        }
+impl TableLayout<'_> {
+    fn span(&self, columns: &[usize]) -> usize {
+        columns.iter().map(|at| self.widths[*at] + GAP).sum::<usize>().saturating_sub(GAP)
     }
 
     fn fits(&self, columns: &[usize]) -> bool {
-        self.width.fits(self.indent + span(self.table, columns, &self.widths))
-    }
-
-    /// The table, in parts one below the other where it is too wide. Where its first column takes most of the room, that
-    /// stands on a line above the others.
-    fn text(&self) -> String {
-        let (lead, rest) = self.shown.split_at(self.table.lead.min(self.shown.len()));
-        if self.fits(&self.shown) || self.table.columns.iter().any(|column| column.rank > 0) {
-            return self.part(&self.shown, true);
-        }
-        if self.table.lead == 1 && !self.width.fits(2 * (self.indent + span(self.table, lead, &self.widths))) {
-            return self.under_their_names(rest);
-        }
-        let columns = &self.table.columns;
-        let is_one = |a: &usize, b: &usize| {
-            let (before, column) = (&columns[*a], &columns[*b]);
-            column.is_joined || (column.band.is_some() && column.band == before.band)
-        };
-        let mut parts: Vec<Vec<usize>> = Vec::new();
-        for unit in rest.chunk_by(is_one) {
-            match parts.last_mut() {
-                Some(part) if self.fits(&[part.as_slice(), unit].concat()) => part.extend(unit),
-                _ => parts.push([lead, unit].concat()),
-            }
-        }
-        let last = parts.len().saturating_sub(1);
-        parts.iter().enumerate().map(|(at, part)| self.part(part, at == last)).collect()
+        self.width.fits(self.indent + self.span(columns))
     }
 
     fn part(&self, columns: &[usize], has_notes: bool) -> String {
         let mut text = self.head(columns);
         for row in &self.table.rows {
             let shown = self.line(columns, &row.cells);
-            let note = if has_notes { row.bar.map_or_else(|| row.note.clone(), bar) } else { String::new() };
+            let note = if has_notes { row.note.as_str() } else { "" };
             let beside = format!("{shown}  {note}");
             if note.is_empty() || self.width.fits(columns_of(&beside)) {
                 _ = writeln!(text, "{}", beside.trim_end());
             } else {
                 _ = writeln!(text, "{}", shown.trim_end());
-                wrap(&mut text, self.width, &" ".repeat(self.indent + 4), &note);
+                wrap(&mut text, self.width, &" ".repeat(self.indent + 4), note);
             }
         }
         text
@@ -246,51 +167,25 @@ impl<'a> TableLayout<'a> {
     /// Bands, where there are any, and names.
     fn head(&self, shown: &[usize]) -> String {
         let columns = &self.table.columns;
-        let mut bands = " ".repeat(self.indent);
-        for (at, under) in shown.chunk_by(|a, b| columns[*a].band == columns[*b].band).enumerate() {
-            let inner = span(self.table, under, &self.widths);
-            let place = shown.iter().position(|one| *one == under[0]).unwrap_or(0);
-            if at > 0 {
-                bands.push_str(&" ".repeat(gap(&columns[shown[place - 1]], &columns[under[0]])));
-            }
-            match &columns[under[0]].band {
-                Some(ColumnBand { title, suffix, .. }) => {
-                    let has_room = columns_of(title) + 2 <= inner || suffix.is_empty();
-                    bands.push_str(&band(if has_room { title } else { suffix }, inner));
-                }
-                None => bands.push_str(&" ".repeat(inner)),
-            }
-        }
+        let over = |under: &[usize]| match &columns[under[0]].band {
+            Some(title) => band(&title.title, self.span(under)),
+            None => " ".repeat(self.span(under)),
+        };
+        let bands: Vec<String> = shown.chunk_by(|a, b| columns[*a].band == columns[*b].band).map(over).collect();
+        let bands = " ".repeat(self.indent) + &bands.join(&" ".repeat(GAP));
         let names: Vec<TableCell> = columns.iter().map(|column| TableCell::from(column.name.as_str())).collect();
         let lines = [bands, self.line(shown, &names)];
         let shown = lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
         shown.flat_map(|line| [line, "\n"]).collect()
     }
 
-    /// One line.
+    /// One line, up to the last cell that the row has.
     fn line(&self, shown: &[usize], cells: &[TableCell]) -> String {
-        let mut line = " ".repeat(self.indent);
-        for (place, at) in shown.iter().enumerate() {
-            let (column, width) = (&self.table.columns[*at], self.widths[*at]);
-            let text = cells.get(*at).map_or("", |cell| cell.text.as_str());
-            if place > 0 {
-                line.push_str(&" ".repeat(gap(&self.table.columns[shown[place - 1]], column)));
-            }
-            _ = if self.table.is_left(*at) { write!(line, "{text:<width$}") } else { write!(line, "{text:>width$}") };
-        }
-        line
-    }
-
-    fn under_their_names(&self, columns: &[usize]) -> String {
-        let indent = " ".repeat(self.indent);
-        let mut text = self.head(columns);
-        for row in &self.table.rows {
-            let name = row.cells.first().map_or("", |cell| cell.text.trim_end());
-            if !name.is_empty() {
-                _ = writeln!(text, "{indent}{name}");
-            }
-            _ = writeln!(text, "{indent}{}", self.line(columns, &row.cells).trim_end());
-        }
-        text
+        let known = shown.iter().filter_map(|at| Some((*at, cells.get(*at)?.text.as_str())));
+        let aligned = known.map(|(at, text)| {
+            let width = self.widths[at];
+            if self.table.is_left(at) { format!("{text:<width$}") } else { right(text, width) }
+        });
+        " ".repeat(self.indent) + &aligned.collect::<Vec<_>>().join(&" ".repeat(GAP))
     }
 }

@@ -7,25 +7,14 @@ use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudge
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
 use crate::in_words::listed;
-use crate::named_runs::name_in_sweep;
+use crate::named_runs::{hides, name_in_sweep};
 use crate::number::{self, NONE, count_of, or_none};
-use crate::verdicts;
+use crate::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 
 /// The runs whose figures are shown, with their theory.
 fn shown(study: &SweepStudy) -> impl Iterator<Item = (&Run, &Theory)> {
-    let runs = study.runs.iter().filter(|run| !verdicts::hides(run.judgement.as_ref()));
+    let runs = study.runs.iter().filter(|run| !hides(run.judgement.as_ref()));
     runs.filter_map(|run| Some((run, run.theory.as_ref()?)))
-}
-
-/// What stands above the lines.
-pub(crate) fn title(study: &SweepStudy) -> String {
-    let what = "theory beside measurement, ms; ±%: how far off it was measured";
-    match shown(study).map(|(_, theory)| theory).find(|theory| theory.expected.is_some()) {
-        Some(theory) => {
-            format!("{what} ({}: {})", setting(study), theory.expected.map_or_else(String::new, |it| name(theory, it)))
-        }
-        None => format!("{what} (the order of service of this server is not known)"),
-    }
 }
 
 /// `Puma 5.6.5 with keep-alive`.
@@ -36,28 +25,38 @@ fn setting(study: &SweepStudy) -> String {
     format!("{}{version} with {keep_alive}", server.name)
 }
 
-/// The head of [`lines`].
-pub(crate) fn head() -> Vec<String> {
-    let names = ["req/s", "mean", "p50", "p95", "p99"].into_iter().flat_map(|name| [name, "±%"]);
-    ["", "says"].into_iter().chain(names).map(str::to_owned).collect()
+/// A line a run: its name, whose forecast it is, and each figure with how far off it was measured; and what the runs look like.
+pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
+    let what = "theory beside measurement, ms; ±%: how far off it was measured";
+    let expected = shown(study).find_map(|(_, theory)| Some(name(theory, theory.expected?)));
+    let title = match expected {
+        Some(expected) => format!("{what} ({}: {expected})", setting(study)),
+        None => format!("{what} (the order of service of this server is not known)"),
+    };
+    let bands = ["req/s", "mean", "p50", "p95", "p99"].map(|figure| ColumnBand::new(figure, figure));
+    let figures = bands.iter().flat_map(|band| ["forecast", "±%"].map(|name| TableColumn::new(name).under(band)));
+    let columns = ["", "by"].map(TableColumn::new).into_iter().chain(figures);
+    let table = DataTable::of_columns(columns, shown(study).filter_map(|(run, theory)| row(study, run, theory)));
+    let remarks = remarks(study);
+    // Of runs that are held against no model there may be no forecast either.
+    (!remarks.is_empty()).then(|| ReportSection::detail(title).table(DataTable { lead: 2, ..table }).lines(remarks))
 }
 
-/// A line a run: its name, whose forecast it is, and each figure with how far off it was measured.
-pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
-    let line = |(run, theory): (&Run, &Theory)| {
-        // Of an app that computes no order of service says how many it does.
-        let theory = Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?;
-        let says = theory.shown()?;
-        let mut line = vec![name_in_sweep(study, run), name(theory, says.discipline)];
-        line.extend([number::rate(says.rate), number::deviation(run.completed_rate() / says.rate - 1.0)]);
-        let all_good = run.tally.counts.failed() == 0;
-        let mean = run.tally.response_time.mean().filter(|_| all_good);
-        let off = |mean: Nanos| mean.as_secs_f64() / says.mean.as_secs_f64() - 1.0;
-        line.extend([number::milliseconds(says.mean), or_none(mean.map(off), number::deviation)]);
-        line.extend(says.percentiles.iter().flat_map(|allowed| percentile(run, allowed)));
-        Some(line)
-    };
-    shown(study).filter_map(line).collect()
+fn row(study: &SweepStudy, run: &Run, theory: &Theory) -> Option<TableRow> {
+    // Of an app that computes no order of service says how many it does.
+    let says = Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?.shown()?;
+    let all_good = run.tally.counts.failed() == 0;
+    let mean = run.tally.response_time.mean().filter(|_| all_good);
+    let off = |mean: Nanos| mean.as_secs_f64() / says.mean.as_secs_f64() - 1.0;
+    let cells = [
+        name_in_sweep(study, run),
+        name(theory, says.discipline),
+        number::rate(says.rate),
+        number::deviation(run.completed_rate() / says.rate - 1.0),
+        number::milliseconds(says.mean),
+        or_none(mean.map(off), number::deviation),
+    ];
+    Some(TableRow::new(cells.into_iter().chain(says.percentiles.iter().flat_map(|allowed| percentile(run, allowed)))))
 }
 
 /// What a percentile may be, and how far off it is.
@@ -73,7 +72,7 @@ fn percentile(run: &Run, allowed: &PercentileRange) -> [String; 2] {
 }
 
 /// What each run looks like, with the evidence, and what all say together.
-pub(crate) fn remarks(study: &SweepStudy) -> Vec<String> {
+fn remarks(study: &SweepStudy) -> Vec<String> {
     let service_time = study.service_time;
     let of_run =
         |(run, theory): (&Run, &Theory)| format!("{} {}", name_in_sweep(study, run), resemblance(theory, service_time));

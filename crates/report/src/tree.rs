@@ -1,37 +1,33 @@
-//! What a report says, before it is laid out: a tree of sections that is built once and rendered as text, Markdown or CSV.
-//!
-//! Nothing here knows of lines, spaces or widths in characters, but for the columns of a table whose rows are printed as they
-//! are done: those have their width before the first row is known.
+//! What a report says beside the answer, before it is laid out: a tree of sections that is built once and rendered as text, Markdown,
+//! HTML or CSV. Nothing here knows of lines, spaces or widths.
 
 use std::borrow::Cow;
 
 use model::Nanos;
 
-use crate::number::NONE;
+use crate::number::{self, NONE};
 
 /// The report of one study.
 #[derive(Default)]
-pub struct ReportTree {
+pub(crate) struct ReportTree {
     /// The command line that repeats the study.
-    pub command_line: String,
-    /// What was measured, and where.
-    pub facts: Vec<NamedFact>,
-    /// The main table, a row a run.
-    pub table: Option<DataTable>,
+    pub(crate) command_line: String,
+    /// What was measured and where, beside what the answer says of it.
+    pub(crate) facts: Vec<NamedFact>,
+    /// A row a run.
+    pub(crate) table: DataTable,
     /// Everything else, in the order in which it is asked.
-    pub sections: Vec<ReportSection>,
-    /// Words that are not the name of a column of the main table, with what they mean.
-    pub glossary: Vec<(&'static str, &'static str)>,
+    pub(crate) sections: Vec<ReportSection>,
+    /// Words that are not the name of a column of the table, with what they mean.
+    pub(crate) glossary: Vec<(&'static str, &'static str)>,
     /// How long it all took.
-    pub total_time: String,
+    pub(crate) total_time: Nanos,
 }
 
 /// A fact about what was measured: its name and its lines.
 pub struct NamedFact {
     pub(crate) name: Cow<'static, str>,
     pub(crate) lines: Vec<String>,
-    /// Whether no figure means anything without it: it stands at the top wherever the others are folded away.
-    pub(crate) is_key: bool,
 }
 
 /// A title and what stands under it.
@@ -48,7 +44,6 @@ pub(crate) enum SectionBlock {
     Paragraph(String),
     List(Vec<ListItem>),
     Table(DataTable),
-    Curves(Vec<TimeCurve>),
     /// What somebody else printed, as it is.
     Verbatim(String),
 }
@@ -63,28 +58,6 @@ pub struct ListItem {
     pub(crate) hints: Vec<String>,
 }
 
-/// A curve over time.
-pub(crate) struct TimeCurve {
-    /// Which run it is of.
-    pub(crate) label: String,
-    pub(crate) name: &'static str,
-    pub(crate) points: Vec<CurvePoint>,
-    /// From 0 to here.
-    pub(crate) span: Nanos,
-    /// Points that a drawing may show at the most: how often somebody looked.
-    pub(crate) most_points: usize,
-    /// The highest value, in words.
-    pub(crate) highest: String,
-}
-
-/// A point of a curve over time.
-#[derive(Clone, Copy)]
-pub(crate) struct CurvePoint {
-    pub(crate) at: Nanos,
-    /// `None` is a gap.
-    pub(crate) value: Option<f64>,
-}
-
 /// A table: columns that are known before the rows.
 #[derive(Default)]
 pub struct DataTable {
@@ -94,7 +67,7 @@ pub struct DataTable {
     pub(crate) lead: usize,
 }
 
-/// A column and how it behaves where there is little room.
+/// A column; where a table is parted it stays with those under the same band.
 #[derive(Clone, Default)]
 pub struct TableColumn {
     pub(crate) name: String,
@@ -103,12 +76,6 @@ pub struct TableColumn {
     pub(crate) band: Option<ColumnBand>,
     /// What its name means; empty where that is plain, or where its band says it.
     pub(crate) meaning: &'static str,
-    /// Characters of a cell; 0: as its widest cell takes.
-    pub(crate) width: usize,
-    /// 0 never goes; of the others those with the highest number go first, and those with the same one together.
-    pub(crate) rank: u8,
-    /// Whether it stays with the column before where a table is parted.
-    pub(crate) is_joined: bool,
     /// Whether it says the same in each row, so that CSV alone has it.
     pub(crate) is_constant: bool,
 }
@@ -117,7 +84,7 @@ pub struct TableColumn {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ColumnBand {
     pub(crate) title: String,
-    /// Stands behind a column's name where there is no band above it, and above it where the title has no room.
+    /// Stands behind a column's name where there is no band above it.
     pub(crate) suffix: &'static str,
     /// As in [`TableColumn`], of all its columns.
     pub(crate) meaning: &'static str,
@@ -129,8 +96,6 @@ pub struct TableRow {
     pub(crate) cells: Vec<TableCell>,
     /// What is said beside it.
     pub(crate) note: String,
-    /// Its bar, as a part of the longest one.
-    pub(crate) bar: Option<f64>,
 }
 
 /// A cell: what is shown, and the number behind it where it is one.
@@ -148,16 +113,13 @@ impl TableCell {
 
     /// A time, in a column of milliseconds.
     pub fn time(time: Option<Nanos>) -> TableCell {
-        TableCell {
-            text: crate::number::or_none(time, crate::number::milliseconds),
-            value: time.map(Nanos::as_millis_f64),
-        }
+        TableCell { text: number::or_none(time, number::milliseconds), value: time.map(Nanos::as_millis_f64) }
     }
 
     /// How many.
     pub fn count(count: impl Into<u64>) -> TableCell {
         let count = count.into();
-        TableCell { text: crate::number::count(count), value: Some(count as f64) }
+        TableCell { text: count.to_string(), value: Some(count as f64) }
     }
 }
 
@@ -178,12 +140,6 @@ impl TableRow {
     pub fn noted(self, note: impl Into<String>) -> TableRow {
         TableRow { note: note.into(), ..self }
     }
-
-    /// The same with a bar of that part of the longest one.
-    #[must_use]
-    pub fn barred(self, part: f64) -> TableRow {
-        TableRow { bar: Some(part), ..self }
-    }
 }
 
 impl TableColumn {
@@ -198,23 +154,17 @@ impl TableColumn {
         TableColumn { band: Some(band.clone()), ..self }
     }
 
-    /// The same, never parted from the column before.
-    #[must_use]
-    pub fn joined(self) -> TableColumn {
-        TableColumn { is_joined: true, ..self }
-    }
-
     /// What it is called where no band stands above it.
     pub(crate) fn full_name(&self) -> String {
         match self.band.as_ref().map(|band| band.suffix) {
-            Some(suffix) if !suffix.is_empty() => format!("{} {suffix}", self.name),
-            _ => self.name.clone(),
+            Some(suffix) if !suffix.is_empty() => format!("{} {suffix}", self.name.trim()),
+            _ => self.name.trim().to_owned(),
         }
     }
 }
 
 impl ColumnBand {
-    /// A title that a narrower one may stand for.
+    /// A title, and what of it stands behind a column's name where it has no room above.
     pub fn new(title: impl Into<String>, suffix: &'static str) -> ColumnBand {
         ColumnBand { title: title.into(), suffix, meaning: "" }
     }
@@ -233,29 +183,18 @@ impl DataTable {
     ) -> DataTable {
         DataTable { columns: columns.into_iter().collect(), rows: rows.into_iter().collect(), lead: 1 }
     }
-}
 
-impl DataTable {
     /// Whether a column is words that say what a row is of, and so aligned left.
     pub(crate) fn is_left(&self, at: usize) -> bool {
         let is_number = |row: &TableRow| row.cells.get(at).is_some_and(|cell| cell.value.is_some());
-        at < self.lead && self.columns[at].width == 0 && !self.rows.iter().any(is_number)
+        at < self.lead && !self.rows.iter().any(is_number)
     }
 }
 
 impl NamedFact {
     /// Lines under a name; empty ones are left out.
     pub fn new(name: impl Into<Cow<'static, str>>, lines: impl IntoIterator<Item = String>) -> NamedFact {
-        NamedFact {
-            name: name.into(),
-            lines: lines.into_iter().filter(|line| !line.is_empty()).collect(),
-            is_key: false,
-        }
-    }
-
-    /// One that no figure can do without.
-    pub fn key(name: &'static str, lines: impl IntoIterator<Item = String>) -> NamedFact {
-        NamedFact { is_key: true, ..NamedFact::new(name, lines) }
+        NamedFact { name: name.into(), lines: lines.into_iter().filter(|line| !line.is_empty()).collect() }
     }
 }
 
@@ -323,12 +262,6 @@ impl ReportSection {
     pub fn table(self, table: DataTable) -> ReportSection {
         let is_empty = table.rows.is_empty();
         self.with(SectionBlock::Table(table), is_empty)
-    }
-
-    /// The same with curves, where there are any.
-    pub(crate) fn curves(self, curves: Vec<TimeCurve>) -> ReportSection {
-        let is_empty = curves.is_empty();
-        self.with(SectionBlock::Curves(curves), is_empty)
     }
 
     /// The same with what somebody else printed.

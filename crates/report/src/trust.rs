@@ -6,10 +6,9 @@ use std::mem::discriminant;
 use model::{Counts, Diagnostic, Grade, Judgement, Nanos, Quantile, Study, Verdict};
 use serde::Serialize;
 
-use crate::named_runs::NamedRun;
+use crate::named_runs::{NamedRun, hides};
 use crate::number;
 use crate::sentences::{brief, listed, percent};
-use crate::verdicts::hides;
 
 /// One thing that speaks for the figures or against them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

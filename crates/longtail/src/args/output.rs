@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 use model::{Judgement, Objective, Study, Threshold};
-use report::{Columns, Width};
+use report::Width;
 
 use super::ADVANCED;
 use super::limits::words;
@@ -205,11 +205,6 @@ impl OutputArgs {
     /// The style of the full report.
     pub(crate) fn style(&self) -> TextStyle {
         self.style.unwrap_or(TextStyle::Longtail)
-    }
-
-    /// The columns of its table.
-    pub(crate) fn columns(&self) -> Columns {
-        if self.style == Some(TextStyle::Puma) { Columns::Puma } else { Columns::Longtail }
     }
 
     /// The files that are written too.

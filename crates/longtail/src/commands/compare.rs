@@ -8,7 +8,7 @@ use engine::Resolver;
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
 use model::ServerKind;
 use model::comparison::ArmPlan;
-use report::comparison::{StudyFile, side_by_side};
+use report::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
 
 use super::conducted::{Surroundings, TerminalObserver, be_reached, fall_back, refuse_in_vain};

@@ -164,7 +164,7 @@ fn announce(prepared: &PreparedLoad) {
         if let Endpoint::Tcp(address) = endpoint
             && is_public(address.ip())
         {
-            ui::note(&format!("Loading {address}: {}", report::load_facts::model(&prepared.plan)));
+            ui::note(&format!("Loading {address}: {}", report::in_words::load(&prepared.plan)));
         }
     }
 }

@@ -9,6 +9,8 @@ use super::{LockedThreads, PlotStep, PredictedQueue, PredictedTime, Prediction, 
 
 /// Below this part of what the slots would do without Ruby's lock it is the limit that counts.
 const LOCK_MATTERS: f64 = 0.95;
+/// Characters of the longest bar.
+const BAR: f64 = 40.0;
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
 
@@ -160,7 +162,7 @@ fn plotted(steps: &[PlotStep]) -> ReportSection {
     let row = |step: &PlotStep, (queue, time): &(&str, Nanos)| {
         let rate = TableCell::number(Some(step.rate_per_s), number::rate);
         let cells = [rate, (*queue).into(), TableCell::time(Some(*time))];
-        TableRow::new(cells).barred(time.0 as f64 / longest)
+        TableRow::new(cells).noted("■".repeat((time.0 as f64 / longest * BAR).round() as usize))
     };
     let rows = steps.iter().flat_map(|step| step.p99.iter().map(move |line| row(step, line)));
     let table = DataTable::new(["req/s", "queue", "p99"], rows);

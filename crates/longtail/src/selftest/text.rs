@@ -75,7 +75,7 @@ fn ledgers(results: &[CaseResult]) -> Vec<String> {
 
 /// Where it was measured.
 pub(crate) fn machine(environment: &Environment) -> String {
-    format!("longtail {}, {}", environment.longtail_version, report::hardware_in_words(environment))
+    format!("longtail {}, {}", environment.longtail_version, report::in_words::hardware(environment))
 }
 
 #[cfg(test)]

@@ -56,7 +56,8 @@ impl WatchScreen {
         let keys = if self.is_full { "d the answer   arrows scroll" } else { "d all figures" };
         let shown = lines.get(usize::from(self.scroll)..).unwrap_or_default();
         let (columns, rows) = terminal::size().map_err(|why| unusable(&why))?;
-        draw(&mut io::stdout().lock(), columns, rows, shown, &format!("  q quits   {keys}")).map_err(|why| unusable(&why))
+        draw(&mut io::stdout().lock(), columns, rows, shown, &format!("  q quits   {keys}"))
+            .map_err(|why| unusable(&why))
     }
 
     /// Whether a key that ends it has been pressed, at once; other keys do what they do.

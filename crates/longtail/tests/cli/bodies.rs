@@ -260,7 +260,7 @@ fn a_study_is_printed_again_in_every_layout() {
     let report = |words: &str| lab.run(&format!("report kept.study.json {words}")).with_code(0).stdout;
     assert_eq!(report("--style puma"), seed.stdout);
     let study = read(&lab);
-    assert_eq!(report(""), report::bodies::whole(&study, report::Columns::Longtail.into()));
+    assert_eq!(report(""), report::full(&study.clone().into(), None, report::Width::ANY));
     assert_eq!(report("--format markdown"), report::answer::markdown(&study.clone().into(), None));
     assert_eq!(report("--format csv").lines().count(), 5);
     assert_eq!(report("--format study"), fs::read_to_string(lab.path("kept.study.json")).unwrap());

@@ -122,7 +122,7 @@ fn a_sweep_tells_what_was_wrong_with_bad_responses() {
     let bad = run.tally.counts.of(Outcome::BadResponse);
     assert!(length > 0 && trailing > 0 && length + trailing == bad, "{:?}", run.tally.bad_responses);
     let said = sweep.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains(&format!("requests: {bad} bad response: ")), "{}", sweep.stdout);
+    assert!(said.contains(&format!(" {bad} bad response: ")), "{}", sweep.stdout);
     assert!(said.contains(&format!("bytes after the end of the response ({trailing})")), "{}", sweep.stdout);
     let length_is_none = "the response's Content-Length is not a number, or there are two";
     assert!(said.contains(&format!("{length_is_none} ({length})")), "{}", sweep.stdout);

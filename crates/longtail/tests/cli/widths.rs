@@ -37,7 +37,6 @@ fn a_report_fits_its_terminal_and_is_whole_in_a_pipe() {
     let whole = lab.run("report study.json").with_code(0).stdout;
     let narrow = on_a_terminal(&lab, "report study.json --full").end().with_code(0).stdout;
     assert!(widest(&narrow) <= 80, "{narrow}");
-    assert!(narrow.contains("no room at 80 columns for p10 ms, "), "{narrow}");
     let asked = on_a_terminal(&lab, "report study.json --full --width 0").end().with_code(0).stdout;
     assert_eq!(asked.replace('\r', ""), whole);
     let markdown = lab.run("report study.json --format markdown").with_code(0).stdout;

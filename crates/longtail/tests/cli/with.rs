@@ -53,12 +53,12 @@ fn loads(tool: &str, prints: &[f64]) {
     // Eight connections, two runs; ab may still count what came after its time was up.
     let slack = if tool == "ab" { 16 } else { 0 };
     assert!(claimed <= received + slack && received <= claimed + 16, "{claimed} claimed, {received} received");
-    assert!(ended.stdout.contains(&format!("times, by {}", claim.name())), "{}", ended.stdout);
+    assert!(ended.stdout.contains(&format!(": what {} printed\n", claim.name())), "{}", ended.stdout);
     assert!(ended.stdout.contains(claim.output.lines().next_back().unwrap_or_default().trim()));
     // The kept study says the same again, and as markdown too.
     assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout);
     let markdown = lab.run("report --format markdown").with_code(0).stdout;
-    assert!(markdown.contains(&format!("Times, by {}", claim.name())), "{markdown}");
+    assert!(markdown.contains(&format!(": what {} printed**", claim.name())), "{markdown}");
     assert!(lab.living().is_empty());
     assert_eq!(std::fs::read_dir(lab.path("tmp")).unwrap().count(), 0);
 }

@@ -104,7 +104,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
                 TableRow::new(cells.into_iter().chain(change(&difference))).noted(words::verdict(difference.verdict))
             }
             None if arm.letter == base && summary.ranking.as_ref().is_some_and(SummaryRanking::is_decided) => {
-                TableRow::new(cells).noted("best")
+                TableRow::new(cells.into_iter().chain(["", ""].map(str::to_owned))).noted("best")
             }
             None => TableRow::new(cells),
         }

@@ -8,7 +8,7 @@ use crate::number::{self, count_of};
 use crate::sentences::listed;
 
 /// What a metric is called in a sentence.
-pub(super) fn name(metric: Metric) -> &'static str {
+pub(crate) fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
         Metric::Mean => "mean",
@@ -25,7 +25,7 @@ pub(super) fn name(metric: Metric) -> &'static str {
 }
 
 /// The verdict in a word.
-pub(super) fn verdict(verdict: ComparisonVerdict) -> &'static str {
+pub(crate) fn verdict(verdict: ComparisonVerdict) -> &'static str {
     match verdict {
         ComparisonVerdict::Worse => "worse",
         ComparisonVerdict::Better => "better",
@@ -50,12 +50,12 @@ fn decimals(parts: impl IntoIterator<Item = f64>) -> usize {
 }
 
 /// `+1.4 %`, in as many decimals as the interval beside it.
-pub(super) fn estimate(part: f64, interval: Option<[f64; 2]>) -> String {
+pub(crate) fn estimate(part: f64, interval: Option<[f64; 2]>) -> String {
     format!("{} %", percent(part, decimals(interval.into_iter().flatten().chain([part]))))
 }
 
 /// `[-1.2, +3.0]`, in as many decimals as the estimate beside it.
-pub(super) fn interval(ends: [f64; 2], estimate: Option<f64>) -> String {
+pub(crate) fn interval(ends: [f64; 2], estimate: Option<f64>) -> String {
     let decimals = decimals(ends.into_iter().chain(estimate));
     format!("[{}, {}]", percent(ends[0], decimals), percent(ends[1], decimals))
 }

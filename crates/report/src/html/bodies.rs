@@ -2,9 +2,8 @@
 
 use model::{BodiesStudy, Body, BodyKind, Socket};
 
-use crate::bodies::{MEDIAN_MS, REQUESTS_A_SECOND};
+use crate::details::{MEDIAN_MS, PivotFigure, PivotPlace, REQUESTS_A_SECOND};
 use crate::html::figure::{DrawnFigure, KeyEntry, PageFigure};
-use crate::pivot::{PivotFigure, of_body};
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotMark, PlotPoint};
 
 /// All figures.
@@ -40,7 +39,7 @@ fn against_size(study: &BodiesStudy, title: &'static str, unit: &str, figure: &P
     }
     let line = |socket: Socket, kind: BodyKind| {
         let point = |kilobytes: &u32| {
-            let y = of_body(study, socket, Body { kilobytes: *kilobytes, kind }, figure)?;
+            let y = figure.of_body(study, PivotPlace { socket, body: Body { kilobytes: *kilobytes, kind } })?;
             Some(PlotPoint { x: f64::from(*kilobytes), y })
         };
         bodies.kilobytes.iter().filter_map(point).collect::<Vec<_>>()

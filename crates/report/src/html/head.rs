@@ -1,12 +1,10 @@
 //! The top and the bottom of the page, from the summary alone: the answer, why, the table, whether it can be trusted, what to type next.
 
-use crate::answer::{self, COLUMNS_WITHOUT_TIMES};
+use crate::answer;
 use crate::html::sections;
 use crate::load_answer;
 use crate::markup::{escaped, joined};
-use crate::number;
-use crate::summary::{SUMMARY_PERCENTILES, Summary, SummaryRun, SummaryVerdict};
-use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
+use crate::summary::{Summary, SummaryVerdict};
 use crate::trust::TrustMark;
 
 /// The conclusion, what was measured, what was expected, and why.
@@ -60,53 +58,13 @@ fn list(class: &str, items: impl Iterator<Item = String>) -> String {
 
 /// The table of the answer.
 pub(crate) fn table(summary: &Summary) -> String {
-    if let Some(comparison) = &summary.comparison {
-        return sections::table(&crate::comparison::table(comparison));
-    }
-    match summary.runs.as_slice() {
-        [run] if summary.command == "load" => {
-            let times = if run.is_the_servers() { sections::table(&percentiles(run)) } else { String::new() };
-            format!("<p>{}</p>{times}", escaped(&load_answer::rates(run)))
-        }
-        [] => String::new(),
-        runs => {
-            let columns = answer::columns_of_runs(summary);
-            let named = |column: &&answer::AnswerColumn| {
-                let name = TableColumn::new(column.name.trim());
-                if column.band.is_empty() { name } else { name.under(&ColumnBand::new(column.band, "")) }
-            };
-            let heads = std::iter::once(TableColumn::new("load")).chain(columns.iter().map(named));
-            let row = |run: &SummaryRun| {
-                let shown = if run.is_the_servers() { columns.len() } else { COLUMNS_WITHOUT_TIMES };
-                let cells = columns.iter().take(shown).map(|column| (column.cell)(run));
-                let row = TableRow::new(std::iter::once(run.label.clone()).chain(cells));
-                match run.verdict {
-                    SummaryVerdict::Invalid => row.noted("INVALID"),
-                    SummaryVerdict::GeneratorBound => row.noted("GENERATOR-BOUND"),
-                    _ => row,
-                }
-            };
-            let mut table = DataTable::of_columns(heads, runs.iter().map(row));
-            table.columns.iter_mut().for_each(|column| column.width = 1);
-            let legend = answer::legend(summary).map(|legend| format!("<small>{}</small>", escaped(&legend)));
-            sections::table(&table) + &legend.unwrap_or_default()
-        }
-    }
-}
-
-/// The percentiles of a load, and their intervals.
-fn percentiles(run: &SummaryRun) -> DataTable {
-    let times = &run.response_ms;
-    let known = [times.p50, times.p90, times.p95, times.p99, times.p999];
-    let all = || SUMMARY_PERCENTILES.iter().map(|(name, _)| *name).zip(known);
-    let names = ["", "mean"].into_iter().chain(SUMMARY_PERCENTILES.iter().map(|(name, _)| *name)).chain(["max"]);
-    let alone = |time: Option<f64>| time.map_or_else(|| number::NONE.to_owned(), number::of_millis);
-    let values = all().map(|(name, time)| answer::time_cell(run, name, time));
-    let first = ["response time, ms".to_owned(), alone(times.mean)];
-    let values = TableRow::new(first.into_iter().chain(values).chain([alone(times.max)]));
-    let ranges = all().map(|(name, _)| run.interval_ms.get(name).map(load_answer::range).unwrap_or_default());
-    let intervals = TableRow::new(["95 % interval".to_owned(), String::new()].into_iter().chain(ranges));
-    DataTable::new(names, [values, intervals])
+    let table = answer::table(summary);
+    let rates =
+        (summary.command == "load").then(|| format!("<p>{}</p>", escaped(&load_answer::rates(&summary.runs[0]))));
+    let legend = answer::legend(summary).filter(|_| summary.comparison.is_none());
+    let legend = legend.map(|legend| format!("<small>{}</small>", escaped(&legend)));
+    let table = if table.rows.is_empty() { String::new() } else { sections::table(&table) };
+    rates.unwrap_or_default() + &table + &legend.unwrap_or_default()
 }
 
 /// What speaks for the figures and against them, and the commands that settle what is open.

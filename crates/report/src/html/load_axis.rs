@@ -142,7 +142,7 @@ pub(crate) fn throughput(runs: &ShownRuns<'_>) -> PageFigure {
     };
     let mut marks: Vec<PlotMark> = rates.iter().map(under).collect();
     let highest = rates.iter().flatten().map(|point| point.y).fold(0.0, f64::max);
-    let ceiling = crate::facts::service_time(runs.study);
+    let ceiling = crate::measured::service_time(runs.study);
     let near = ceiling.filter(|(.., rate)| highest > 0.0 && *rate < NEAR * highest);
     let mut values = vec![highest];
     if let Some((.., rate)) = near {

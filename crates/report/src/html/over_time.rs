@@ -10,9 +10,7 @@ const MOST: usize = 150;
 /// The sum over the server's processes of a curve that was watched, sample by sample, thinned to the highest of neighbours. Empty where nobody
 /// looked.
 pub(crate) fn watched(watch: Option<&Watch>, name: &str) -> Vec<PlotPoint> {
-    let points = watch.map(|watch| crate::server_view::summed(watch, name)).unwrap_or_default();
-    let known = points.into_iter().filter_map(|point| Some(PlotPoint { x: point.at.as_secs_f64(), y: point.value? }));
-    thinned(known.collect())
+    thinned(watch.map(|watch| crate::server_view::summed(watch, name)).unwrap_or_default())
 }
 
 /// Of more points than can be distinguished, the highest of each few neighbours.

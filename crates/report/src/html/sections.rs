@@ -12,9 +12,6 @@ pub(crate) fn section(section: &ReportSection) -> String {
     let title = escaped(&capitalised(&section.title));
     if section.blocks.is_empty() {
         format!("<p>{title}</p>\n")
-    } else if inside.is_empty() {
-        // Curves alone: they are plots.
-        String::new()
     } else if section.is_detail {
         format!("<details><summary>{title}</summary>{inside}</details>\n")
     } else {
@@ -27,7 +24,6 @@ fn block(block: &SectionBlock) -> String {
         SectionBlock::Paragraph(text) => format!("<p>{}</p>", escaped(text)),
         SectionBlock::List(items) => format!("<ul>{}</ul>", joined(items, item)),
         SectionBlock::Table(table) => self::table(table),
-        SectionBlock::Curves(_) => String::new(),
         SectionBlock::Verbatim(text) => format!("<pre>{}</pre>", escaped(text)),
     }
 }
@@ -69,7 +65,7 @@ pub(crate) fn table(table: &DataTable) -> String {
         let meaning = column.band.as_ref().map_or("", |band| band.meaning);
         let meaning = if column.meaning.is_empty() { meaning } else { column.meaning };
         let hover = if meaning.is_empty() { String::new() } else { format!(" title=\"{}\"", escaped(meaning)) };
-        let _ = write!(html, "<th{}{hover}>{}</th>", side(*at), escaped(&column.name));
+        let _ = write!(html, "<th{}{hover}>{}</th>", side(*at), escaped(column.name.trim()));
     }
     html += "</tr></thead><tbody>";
     for row in &table.rows {
@@ -83,9 +79,6 @@ fn table_row(row: &TableRow, shown: impl Iterator<Item = usize>, side: &dyn Fn(u
     for at in shown {
         let text = row.cells.get(at).map_or("", |cell| &cell.text);
         let _ = write!(html, "<td{}>{}</td>", side(at), escaped(text.trim()));
-    }
-    if let Some(part) = row.bar {
-        let _ = write!(html, "<td class=\"words\"><meter value=\"{part:.3}\"></meter></td>");
     }
     if !row.note.is_empty() {
         let _ = write!(html, "<td class=\"words\">{}</td>", escaped(&row.note));

@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use model::{ComparisonStudy, LoadStudy, Study};
-use report::comparison::{StudyFile, side_by_side};
-use report::{Columns, Layout, Width, csv, hey, json, markdown, sweep, text, wrk};
+use report::{StudyFile, Width, csv, hey, json, side_by_side, wrk};
 use testkit::{bodies, claimed, comparison, golden, load, study};
 
 /// Compares with `tests/golden/<name>.<ending>`, or writes it.
@@ -24,9 +23,7 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
             Some(Ok(columns)) => Width::of(columns),
             _ => Width::ANY,
         };
-        let columns = if ending == "puma.txt" { Columns::Puma } else { Columns::Longtail };
         let printed = match (ending, &study) {
-            ("md", _) => markdown::whole(&report::report(&study)),
             ("csv", _) => csv::whole(&study),
             ("json", _) => json::write(&study),
             ("answer.md", _) => report::answer::markdown(&study, None),
@@ -34,9 +31,8 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
             ("summary.json", _) => report::summary::Summary::of(&study, None).json(),
             ("hey.txt", Study::Load(study)) => hey::whole(study),
             ("wrk.txt", Study::Load(study)) => wrk::whole(study),
-            (_, Study::Sweep(study)) => sweep::whole(study, Layout { columns, width }),
-            (_, Study::Bodies(study)) => report::bodies::whole(study, Layout { columns, width }),
-            _ => text::whole(&report::report(&study), width),
+            ("puma.txt", _) => report::puma(&study, None, width),
+            _ => report::full(&study, None, width),
         };
         expect(name, ending, &printed);
     }
@@ -44,15 +40,15 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
 
 #[test]
 fn sweeps() {
-    golden_of("canonical", study::canonical(), "answer.md txt puma.txt md csv answer.txt");
+    golden_of("canonical", study::canonical(), "answer.md txt puma.txt csv answer.txt");
     golden_of("judged", study::judged(), "txt 80.txt answer.txt");
-    golden_of("watched", study::watched(), "txt md 80.txt answer.txt");
-    golden_of("theorized", study::theorized(), "txt md 80.txt answer.txt");
-    golden_of("repeated", study::repeated(), "txt md 100.txt answer.txt");
-    golden_of("failing", study::failing(), "txt puma.txt md answer.txt");
+    golden_of("watched", study::watched(), "txt 80.txt answer.txt");
+    golden_of("theorized", study::theorized(), "txt 80.txt answer.txt");
+    golden_of("repeated", study::repeated(), "txt 100.txt answer.md answer.txt");
+    golden_of("failing", study::failing(), "txt puma.txt answer.md answer.txt");
     golden_of("unknown_server", study::unknown_server(), "txt puma.txt");
     golden_of("interrupted", study::interrupted(), "txt answer.txt");
-    golden_of("empty", study::empty(), "txt md answer.txt");
+    golden_of("empty", study::empty(), "txt answer.txt");
     golden_of("single_mode", study::single_mode(), "puma.txt");
     golden_of("eight_workers", study::with_workers(8), "puma.txt");
     golden_of("tiny", study::tiny(), "json summary.json");
@@ -61,25 +57,25 @@ fn sweeps() {
 #[test]
 fn loads() {
     let of = |name: &str, study: LoadStudy, endings: &str| golden_of(&format!("load/{name}"), study, endings);
-    of("open_poisson", load::open_poisson(), "txt md hey.txt wrk.txt answer.txt");
+    of("open_poisson", load::open_poisson(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("closed", load::closed(), "txt hey.txt wrk.txt 80.txt answer.txt");
     of("closed_counted", load::closed_counted(), "txt answer.txt");
     of("overloaded", load::overloaded(), "txt answer.txt");
     of("steep", load::steep(), "txt answer.txt");
-    of("failing", load::failing(), "txt md hey.txt wrk.txt answer.txt");
+    of("failing", load::failing(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("refused", load::refused(), "txt hey.txt wrk.txt answer.txt");
     of("skipped", load::skipped(), "txt answer.txt");
-    of("tls_unix", load::tls_unix(), "txt");
-    of("empty", load::empty(), "txt md hey.txt wrk.txt answer.txt");
+    of("tls_unix", load::tls_unix(), "txt csv");
+    of("empty", load::empty(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("tiny", load::tiny(), "json summary.json");
 }
 
 #[test]
 fn bodies_over_sockets() {
-    golden_of("bodies/canonical", bodies::canonical(), "answer.txt txt puma.txt md csv");
+    golden_of("bodies/canonical", bodies::canonical(), "answer.txt txt puma.txt answer.md csv");
     golden_of("bodies/sockets", bodies::sockets(), "txt puma.txt");
     golden_of("bodies/troubled", bodies::troubled(), "txt puma.txt csv 80.txt");
-    golden_of("bodies/empty", bodies::empty(), "txt md");
+    golden_of("bodies/empty", bodies::empty(), "txt");
 }
 
 #[test]
@@ -152,6 +148,6 @@ fn the_answer_of_a_comparison_fits_a_screen() {
 
 #[test]
 fn runs_of_other_generators() {
-    golden_of("claimed/wrk_load", claimed::wrk_load(), "answer.txt txt md");
-    golden_of("claimed/hey_sweep", claimed::hey_sweep(), "answer.txt txt puma.txt md 80.txt");
+    golden_of("claimed/wrk_load", claimed::wrk_load(), "answer.txt txt answer.md");
+    golden_of("claimed/hey_sweep", claimed::hey_sweep(), "answer.txt txt puma.txt 80.txt");
 }

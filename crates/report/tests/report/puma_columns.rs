@@ -3,7 +3,6 @@
 
 use model::run::ShareSource;
 use model::{Run, SweepStudy, WorkerShare};
-use report::{Columns, bodies};
 use testkit::bodies::canonical;
 use testkit::study;
 
@@ -22,12 +21,12 @@ Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%  
 
 /// The three lines over the rows.
 fn head(study: &SweepStudy) -> String {
-    table(study, Columns::Puma.into())[..3].iter().map(|line| line.clone() + "\n").collect()
+    table(study, report::puma)[..3].iter().map(|line| line.clone() + "\n").collect()
 }
 
 /// The row of `run`.
 fn row(study: &SweepStudy, run: &Run) -> String {
-    pieces::row(study, run, Columns::Puma.into())
+    pieces::row(study, run, report::puma)
 }
 
 /// Where each word of a line ends.
@@ -63,7 +62,7 @@ fn the_head_is_the_published_one_but_for_one_word() {
 
 #[test]
 fn every_column_ends_where_the_published_one_does() {
-    let ours = table(&study::canonical(), Columns::Puma.into());
+    let ours = table(&study::canonical(), report::puma);
     assert_eq!(ours.len(), PUBLISHED.lines().count());
     for (ours, published) in ours.iter().zip(PUBLISHED.lines()).skip(3) {
         assert_eq!(ends(ours), ends(published), "\n{ours}\n{published}");
@@ -139,7 +138,7 @@ fn the_total_is_of_good_answers() {
 /// The heads, rules and widths of the table in Puma's own documentation.
 #[test]
 fn pumas_layout_is_that_of_its_script() {
-    let printed = bodies::whole(&canonical(), Columns::Puma.into());
+    let printed = report::puma(&canonical().into(), None, report::Width::ANY);
     let lines: Vec<&str> = printed.lines().collect();
     assert_eq!(lines[0], "Type   req/sec    50%     75%     90%     99%    100%  Resp Size");
     assert_eq!(lines[1], "─────────────────────────────────────────────────────────────────    1kB");

@@ -115,7 +115,7 @@ fn a_layout_without_a_verdict_has_it_beside_where_the_figures_are_worth_nothing(
         assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report tells why"), "{}", ended.stderr);
     }
     let ended = load(&Lab::new(), &format!("-n 10 -c 3 {}", full.words)).with_code(3);
-    assert!(ended.stdout.contains("verdict: INVALID") && !ended.stderr.contains("verdict"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("\nINVALID: ") && !ended.stderr.contains("verdict"), "{}", ended.stderr);
 }
 
 /// The last of what is said beside the report: a terminal's user sees it.
@@ -139,14 +139,14 @@ fn a_report_is_printed_where_the_study_cannot_be_kept() {
     let (lab, server) = (Lab::new(), sink(SinkBody::Ok));
     symlink("/dev/full", lab.path("full.study.json")).unwrap();
     let full = load(&lab, &format!("-n 20 -c 2 -o full.study.json {}", url(&server))).with_code(2);
-    assert!(full.stdout.contains("verdict:") && full.stdout.contains("total time"), "{}", full.stdout);
+    assert!(full.stdout.contains("\n  Trust  ") && full.stdout.contains("total time"), "{}", full.stdout);
     assert!(last_line(&full).starts_with("longtail: 'full.study.json' cannot be written"), "{}", full.stderr);
     assert!(last_line(&full).ends_with("make room there, or name another place"), "{}", full.stderr);
     assert_eq!(outcomes(&study(&lab)), [(Outcome::Answered(200), 20)], "the data folder has room");
     let sweep = lab
         .run("sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2 --no-calibrate -o full.study.json")
         .with_code(2);
-    assert!(sweep.stdout.contains("verdicts") && sweep.stdout.contains("total time"), "{}", sweep.stdout);
+    assert!(sweep.stdout.contains("\n  Trust  ") && sweep.stdout.contains("total time"), "{}", sweep.stdout);
     assert!(last_line(&sweep).starts_with("longtail: 'full.study.json' cannot be written"), "{}", sweep.stderr);
 }
 
@@ -189,14 +189,14 @@ fn a_bad_response_is_told_with_what_was_wrong() {
         let (lab, server) = (Lab::new(), Receiver::answering(answer));
         let ended = load(&lab, &format!("-n 6 -c 2 {}", server.url())).with_code(3);
         assert_eq!(outcomes(&study(&lab)), [(Outcome::BadResponse, 6)]);
-        assert!(ended.stdout.contains(&format!("\n  bad response: {words}\n")), "{}", ended.stdout);
+        assert!(ended.stdout.contains(&format!(": 6 bad response: {words}\n")), "{}", ended.stdout);
         let line = format!("longtail: not one request to {} was answered (6 bad response): {words}", server.url());
         let ask = if name == "not_http" { ": does it speak TLS (https://)?" } else { "" };
         assert_eq!(last_line(&ended), line + ask);
         let json = fs::read_to_string(&lab.studies()[0]).unwrap();
         assert!(json.contains(&format!("\"{name}\": 6")), "{json}");
         let markdown = lab.run("report --format markdown").with_code(0).stdout;
-        assert!(markdown.contains(&format!("\n- bad response: {words}\n")), "{markdown}");
+        assert!(markdown.contains(&format!(": 6 bad response: {words}\n")), "{markdown}");
     }
 }
 

@@ -2,11 +2,13 @@
 //! between is in every difference: the text says so, and calls nothing different that repeats inside the studies do not bear out.
 
 use model::comparison::{ComparisonVerdict, Metric, RankSum};
-use model::{Environment, Run, Study};
+use model::{Run, Study};
 
-use super::words;
+use crate::comparison::words;
+use crate::in_words;
+use crate::measured::{self, StudyHead};
 use crate::number::{self, NONE, count_of};
-use crate::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
+use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 use crate::width::{Width, wrap};
 
 /// A study and the file that it was read from.
@@ -64,10 +66,10 @@ pub fn side_by_side(base: StudyFile<'_>, other: StudyFile<'_>, width: Width) -> 
     }
     let mut text = String::new();
     for (letter, file) in [("A", base), ("B", other)] {
-        wrap(&mut text, width, "", &format!("{letter}  {}: {}", file.name, about(file.study)));
+        wrap(&mut text, width, "", &format!("{letter}  {}: {}", file.name, measured::lines(file.study)[0]));
     }
     text.push('\n');
-    text.push_str(&crate::text::sections(&[ReportSection::new("").table(table(&rows))], width));
+    text.push_str(&crate::text::table(&table(&rows), 0, width));
     text.push('\n');
     wrap(&mut text, width, "", &conclusion(&rows));
     text.push('\n');
@@ -183,11 +185,11 @@ fn conclusion(rows: &[SideRow]) -> String {
 
 /// What such a comparison cannot tell.
 fn limits(base: &Study, other: &Study) -> Vec<String> {
-    let [a, b] = [base, other].map(head);
+    let [a, b] = [base, other].map(StudyHead::of);
     let mut limits = vec![format!(
         "A was measured at {}, B at {}: what the machine did in between is in every difference.",
-        a.started_at.replace('T', " ").replace('Z', " UTC"),
-        b.started_at.replace('T', " ").replace('Z', " UTC")
+        a.when(),
+        b.when()
     )];
     let machine = |head: &StudyHead<'_>| {
         format!("{}, {}, {}", head.environment.cpu, count_of(head.environment.cores, "CPU"), head.environment.kernel)
@@ -199,11 +201,6 @@ fn limits(base: &Study, other: &Study) -> Vec<String> {
         limits.push(format!("The commands differ: {}  |  {}", a.command_line, b.command_line));
     }
     limits
-}
-
-/// The server, or what was asked for.
-fn about(study: &Study) -> String {
-    crate::measured::lines(study).into_iter().next().unwrap_or_default()
 }
 
 /// The runs of a study that were measured by us and passed their checks.
@@ -219,27 +216,10 @@ fn comparable<'a>(file: StudyFile<'a>) -> Result<Vec<ComparableRun<'a>>, String>
                 |row: &'a model::BodyRun| ComparableRun { load: format!("{} {}", row.socket, row.body), run: &row.run };
             study.sorted().into_iter().map(row).collect()
         }
-        Study::Load(study) => vec![ComparableRun { load: crate::load_facts::model(&study.plan), run: &study.run }],
+        Study::Load(study) => vec![ComparableRun { load: in_words::load(&study.plan), run: &study.run }],
         Study::Compare(_) => {
             return Err(format!("{} is a comparison already: longtail report {} shows it", file.name, file.name));
         }
     };
     Ok(runs.into_iter().filter(|run| run.run.is_evidence()).collect())
-}
-
-/// What every study begins with.
-struct StudyHead<'a> {
-    command_line: &'a str,
-    started_at: &'a str,
-    environment: &'a Environment,
-}
-
-fn head(study: &Study) -> StudyHead<'_> {
-    let (command_line, started_at, environment) = match study {
-        Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment),
-        Study::Load(it) => (&it.command_line, &it.started_at, &it.environment),
-        Study::Compare(it) => (&it.command_line, &it.started_at, &it.environment),
-        Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment),
-    };
-    StudyHead { command_line, started_at, environment }
 }

@@ -1,0 +1,166 @@
+//! Where the response time went: the mean of all responses of a run, and of its slowest, cut into parts that add up to it. The full report
+//! writes them as an equation, the page draws them as bars.
+
+use model::anatomy::{AnatomySums, AppSource};
+use model::kernel::PathSums;
+use model::{Nanos, Run};
+
+use crate::named_runs::{NamedRun, hides};
+use crate::number;
+use crate::tree::{ListItem, ReportSection};
+
+/// A part of the response time: what it is, its class in the page's style sheet, and how long it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TimePart {
+    pub(crate) name: &'static str,
+    pub(crate) class: &'static str,
+    pub(crate) time: Nanos,
+}
+
+/// The mean time of some responses, cut into its parts.
+pub(crate) struct DividedTime {
+    pub(crate) requests: u64,
+    pub(crate) is_slowest: bool,
+    pub(crate) whole: Nanos,
+    pub(crate) parts: Vec<TimePart>,
+}
+
+impl DividedTime {
+    /// Of all responses of a run, and of its slowest: by the kernel's stamps, else by the app's, else by the length of the accept queue.
+    pub(crate) fn of(run: &Run) -> Vec<DividedTime> {
+        let ways = run.kernel.as_ref().and_then(|kernel| kernel.ways.as_ref()).filter(|ways| ways.all.requests > 0);
+        let anatomy = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0);
+        let in_line = run.accept_queue_wait();
+        let slowest = |divided| DividedTime { is_slowest: true, ..divided };
+        if let Some(ways) = ways {
+            let of = |sums: &PathSums| of_path(sums, ways.app);
+            std::iter::once(of(&ways.all)).chain(ways.slowest.as_ref().map(|sums| slowest(of(sums)))).collect()
+        } else if let Some(anatomy) = anatomy {
+            let of = |sums: &AnatomySums, in_line| of_anatomy(sums, anatomy.source, in_line);
+            let all = of(&anatomy.all, in_line);
+            // The queue's length tells a mean over all requests, and nothing of the slowest.
+            std::iter::once(all).chain(anatomy.slowest.as_ref().map(|sums| slowest(of(sums, None)))).collect()
+        } else {
+            queue_alone(run, in_line).into_iter().collect()
+        }
+    }
+
+    /// `response 690 = send lag 0.02 + accept queue 365 + receive queue 0.14 + server queue 118 + app 201 + rest 6.00`.
+    fn equation(&self) -> String {
+        let name = if self.is_slowest { format!("slowest {}", self.requests) } else { "response".to_owned() };
+        let part = |part: &TimePart| format!("{} {}", part.name, number::milliseconds(part.time));
+        let parts: Vec<String> = self.parts.iter().map(part).collect();
+        format!("{name} {} = {}", number::milliseconds(self.whole), parts.join(" + "))
+    }
+}
+
+/// An equation for each run that something is known of. Nothing of runs whose figures are not to be shown.
+pub(crate) fn section(runs: &[NamedRun<'_>], is_asked: bool) -> Option<ReportSection> {
+    const SILENT: &str =
+        "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
+    let item = |NamedRun { name, run }: &NamedRun<'_>| {
+        let divided = DividedTime::of(run);
+        let traced = run.kernel.as_ref().and_then(|kernel| kernel.ways.as_ref()).filter(|ways| ways.all.requests > 0);
+        let is_silent = match traced {
+            Some(ways) => ways.app.is_none(),
+            None => is_asked && run.anatomy.is_none() && run.tally.counts.good() > 0,
+        };
+        let silent = is_silent.then(|| SILENT.to_owned());
+        let lines = divided.iter().map(DividedTime::equation).chain(silent).collect();
+        ListItem { label: name.clone(), lines, hints: Vec::new() }
+    };
+    let shown = runs.iter().filter(|named| !hides(named.run.judgement.as_ref()));
+    let items = shown.map(item).filter(|item| !item.lines.is_empty());
+    ReportSection::new("where the response time went, means in ms").list(items).filled()
+}
+
+fn of_path(sums: &PathSums, source: Option<AppSource>) -> DividedTime {
+    let mean = |sum: Nanos| sums.mean(sum).unwrap_or_default();
+    let part = |name, class, sum| TimePart { name, class, time: mean(sum) };
+    let (left, outside) = (sums.left_in_server(), sums.sending + sums.reading);
+    let mut parts = vec![
+        part("send lag", "rest", sums.send_lag),
+        part("accept queue", "accept", sums.accept_queue),
+        part("receive queue", "server", sums.receive_queue),
+    ];
+    match (source, sums.app) {
+        (Some(AppSource::Stamps), Some(app)) => parts.extend([
+            part("server queue", "server", sums.server_queue.unwrap_or_default()),
+            part("app", "app", app),
+            part("rest", "rest", outside + left),
+        ]),
+        (_, Some(app)) => parts.extend([
+            part("server", "server", left),
+            part("app (Server-Timing)", "app", app),
+            part("rest", "rest", outside),
+        ]),
+        (_, None) => parts.extend([part("server and app", "app", left), part("rest", "rest", outside)]),
+    }
+    DividedTime { requests: sums.requests, is_slowest: false, whole: mean(sums.response_time), parts }
+}
+
+fn of_anatomy(sums: &AnatomySums, source: AppSource, in_line: Option<Nanos>) -> DividedTime {
+    let mean = |sum: Nanos| sums.mean(sum).unwrap_or_default();
+    let part = |name, class, time| TimePart { name, class, time };
+    let rest = mean(sums.rest());
+    // What waits before the app is in the rest where the app does not say when it began.
+    let before = sums.before_app.map(mean);
+    let waiting = before.unwrap_or(rest);
+    let in_line = in_line.filter(|in_line| *in_line <= waiting);
+    let left = waiting.saturating_sub(in_line.unwrap_or_default());
+    let mut parts = vec![part("send lag", "rest", mean(sums.send_lag))];
+    parts.extend(in_line.map(|in_line| part("accept queue (by its length)", "accept", in_line)));
+    let class = if in_line.is_some() { "server" } else { "waiting" };
+    parts.extend(before.map(|_| part("before the app", class, left)));
+    let app = if source == AppSource::ServerTiming { "app (Server-Timing)" } else { "app" };
+    parts.push(part(app, "app", mean(sums.app)));
+    parts.push(if before.is_some() {
+        part("rest", "rest", rest)
+    } else {
+        part("before and after it", "waiting", left)
+    });
+    DividedTime { requests: sums.requests, is_slowest: false, whole: mean(sums.response_time), parts }
+}
+
+fn queue_alone(run: &Run, in_line: Option<Nanos>) -> Option<DividedTime> {
+    let (in_line, whole) = (in_line?, run.tally.response_time.mean()?);
+    // More than the whole is no part: the warning says so.
+    let rest = Nanos(whole.0.checked_sub(in_line.0)?);
+    let parts = vec![
+        TimePart { name: "accept queue (by its length)", class: "accept", time: in_line },
+        TimePart { name: "server, app and the rest", class: "rest", time: rest },
+    ];
+    Some(DividedTime { requests: run.tally.counts.good(), is_slowest: false, whole, parts })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTS: PathSums = PathSums {
+        requests: 1,
+        response_time: Nanos::from_millis(690),
+        send_lag: Nanos::from_millis(1),
+        sending: Nanos::from_millis(2),
+        accept_queue: Nanos::from_millis(360),
+        receive_queue: Nanos::from_millis(3),
+        in_server: Nanos::from_millis(320),
+        server_queue: Some(Nanos::from_millis(118)),
+        app: Some(Nanos::from_millis(200)),
+        reading: Nanos::from_millis(4),
+    };
+
+    #[test]
+    fn what_is_not_known_is_one_part_with_what_it_is_in() {
+        let timing = PathSums { server_queue: None, ..PARTS };
+        for (sums, source, end) in [
+            (PARTS, Some(AppSource::Stamps), "+ receive queue 3.00 + server queue 118 + app 200 + rest 8.00"),
+            (timing, Some(AppSource::ServerTiming), "+ server 120 + app (Server-Timing) 200 + rest 6.00"),
+            (PathSums { app: None, ..timing }, None, "+ server and app 320 + rest 6.00"),
+        ] {
+            let divided = of_path(&sums, source);
+            assert!(divided.equation().ends_with(end), "{}", divided.equation());
+            assert_eq!(divided.parts.iter().map(|part| part.time).sum::<Nanos>(), divided.whole);
+        }
+    }
+}
