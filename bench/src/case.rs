@@ -54,13 +54,7 @@ pub(crate) struct Rounds {
 impl Contender {
     /// A tool as it is.
     pub(crate) fn of(tool: Tool) -> Contender {
-        Contender {
-            name: tool.name().to_owned(),
-            tool,
-            extra: Vec::new(),
-            terminal: false,
-            every_round: tool.is_in_every_round(),
-        }
+        Contender { name: tool.name().to_owned(), tool, extra: Vec::new(), every_round: tool.is_in_every_round() }
     }
 
     /// longtail with other words, under another name, in each round.

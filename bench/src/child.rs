@@ -5,17 +5,15 @@
 //! one has a single child, so they are the program's own, with all that it has started and waited for.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _};
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::JoinHandle;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +27,6 @@ pub(crate) struct Order {
     pub(crate) cpu: Option<usize>,
     /// The process itself becomes the program, and there is no account: for servers.
     pub(crate) becomes: bool,
-    /// Its stderr is a pseudo terminal, which is read all the time.
-    pub(crate) terminal: bool,
     /// A folder for `stdout`, `stderr` and `account.json`.
     pub(crate) folder: PathBuf,
 }
@@ -44,8 +40,6 @@ pub(crate) struct Account {
     pub(crate) system_ns: u64,
     /// The most memory that it had at once, bytes (`ru_maxrss`). At least what this process had when it started it.
     pub(crate) peak_bytes: u64,
-    /// Bytes that it wrote to its terminal.
-    pub(crate) drawn_bytes: u64,
 }
 
 impl Order {
@@ -81,48 +75,19 @@ fn execute(order: &Order, program: &OsString, arguments: &[OsString]) -> io::Res
     for name in PROXIES {
         command.env_remove(name);
     }
-    let mut screen = None;
-    if order.terminal {
-        let (terminal, reader) = terminal()?;
-        command.env("TERM", "xterm").stderr(terminal);
-        screen = Some(reader);
-    } else {
-        command.stderr(File::create(order.folder.join("stderr"))?);
-    }
+    command.stderr(File::create(order.folder.join("stderr"))?);
     if order.becomes {
         return Err(command.exec());
     }
-    let mut child = command.spawn()?;
-    // Its ends of the terminal.
-    drop(command);
-    let status = child.wait()?;
+    let status = command.status()?;
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let account = Account {
         user_ns: nanos(usage.user_time()),
         system_ns: nanos(usage.system_time()),
         peak_bytes: usage.max_rss().cast_unsigned() * 1024,
-        drawn_bytes: screen.and_then(|reader| reader.join().ok()).unwrap_or_default(),
     };
     fs::write(Order::account(&order.folder), serde_json::to_string(&account)?)?;
     Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1))
-}
-
-/// A terminal, and who reads what is written to it until nobody has it open: how many bytes.
-fn terminal() -> io::Result<(File, JoinHandle<u64>)> {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-    grantpt(&ours)?;
-    unlockpt(&ours)?;
-    let name = ptsname(&ours, Vec::new())?;
-    let theirs = OpenOptions::new().read(true).write(true).open(name.to_string_lossy().as_ref())?;
-    let reader = std::thread::spawn(move || {
-        let (mut from, mut bytes, mut total) = (File::from(ours), [0; 4096], 0);
-        // The end of a terminal is an error, EIO.
-        while let Ok(n @ 1..) = from.read(&mut bytes) {
-            total += n as u64;
-        }
-        total
-    });
-    Ok((theirs, reader))
 }
 
 fn nanos(time: TimeVal) -> u64 {

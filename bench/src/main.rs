@@ -29,11 +29,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::args::Args;
-use crate::case::{Done, Entry};
+use crate::case::Done;
 use crate::counters::Counters;
 use crate::lab::{CHILD, GUARD, Lab};
 use crate::sections::{Extent, Found, Section};
-use crate::tools::End;
 use testkit::clock::Steady;
 
 const FAULT: u8 = 1;
@@ -66,8 +65,6 @@ fn run(args: &Args) -> Result<u8, String> {
     for line in left_out(&mut extent) {
         ui::print(&format!("{line}\n"));
     }
-    let expected: f64 = args.sections().into_iter().map(|section| expected_s(section, &extent, &lab)).sum();
-    ui::progress(&format!("about {:.0} s in all", expected.ceil()));
     let mut all = Vec::new();
     for section in args.sections() {
         if lab.interrupted() {
@@ -92,27 +89,6 @@ fn run(args: &Args) -> Result<u8, String> {
         (false, false) => FAULT,
         (false, true) => 0,
     })
-}
-
-/// How long a section takes where nothing hangs, s.
-fn expected_s(section: Section, extent: &Extent, lab: &Lab<'_>) -> f64 {
-    /// Start and end of a run.
-    const BESIDE: f64 = 0.15;
-    /// Requests per second of a run that their number ends.
-    const RATE: f64 = 200_000.0;
-    let (cases, rounds, _) = section.cases(extent, lab);
-    let of = |done: Done| -> f64 {
-        let runs = |entry: &Entry| {
-            let n = if entry.contender.every_round { rounds.all } else { rounds.others };
-            let length = match done.case.job.end {
-                End::After(length) => entry.contender.tool.length(length).as_secs_f64(),
-                End::Requests(requests) => requests as f64 / RATE,
-            };
-            f64::from(n) * (length + BESIDE)
-        };
-        done.entries.iter().map(runs).sum()
-    };
-    cases.into_iter().map(|case| of(Done::new(case, lab))).sum()
 }
 
 fn conduct(section: Section, extent: &Extent, lab: &Lab<'_>) -> Found {

@@ -30,8 +30,6 @@ pub(crate) struct Contender {
     pub(crate) tool: Tool,
     /// Words beside those of the job.
     pub(crate) extra: Vec<String>,
-    /// Whether it has a terminal to draw on.
-    pub(crate) terminal: bool,
     /// Whether it runs in each round, or in the first ones only.
     pub(crate) every_round: bool,
 }
@@ -116,12 +114,7 @@ pub(crate) fn run(
     argv.extend(tool.arguments(job, &url));
     argv.extend(contender.extra.iter().map(OsString::from));
     let argv = lab.counters.before(counting, argv, &folder);
-    let order = Order {
-        cpu: lab.cpus.map(|(generator, _)| generator),
-        becomes: false,
-        terminal: contender.terminal,
-        folder: folder.clone(),
-    };
+    let order = Order { cpu: lab.cpus.map(|(generator, _)| generator), becomes: false, folder: folder.clone() };
     let silent = || "the server does not answer any more".to_owned();
     let before = server.at_rest(lab).ok_or_else(silent)?;
     let (machine, server_cpu, begun) = (machine_busy(), server.cpu(), lab.clock.now());

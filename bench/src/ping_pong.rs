@@ -19,9 +19,7 @@ use model::{Clock as _, Nanos};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
-};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use testkit::clock::Steady;
 
@@ -45,21 +43,13 @@ struct Floor {
     outstanding: usize,
 }
 
+/// A connection, whose request is out until its last answer has come.
 struct Socket {
-    fd: OwnedFd,
-    state: State,
+    stream: TcpStream,
     /// Bytes of the answer that have come.
     received: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// It connects, and its request is still to be sent.
-    New,
-    /// Its request is out.
-    Asked,
-    /// Its last answer has come: no event of it means anything any more.
-    Over,
+    /// Whether no event of it means anything any more.
+    is_over: bool,
 }
 
 fn main() -> ExitCode {
@@ -120,7 +110,7 @@ impl Floor {
     fn drive(&mut self, connections: usize, time: Nanos) -> Result<(), Fault> {
         let clock = Steady;
         for slot in 0..connections {
-            let socket = self.open(slot)?;
+            let socket = self.asked(slot)?;
             self.sockets.push(socket);
         }
         self.outstanding = connections;
@@ -142,7 +132,7 @@ impl Floor {
                 }
             }
             for slot in ready.drain(..) {
-                request(&mut self.sockets[slot], &self.request)?;
+                self.sockets[slot].ask(&self.request)?;
             }
             // Late by one wait at most: all answers of a wait are followed by requests, or none.
             is_over = clock.now() >= until;
@@ -150,36 +140,32 @@ impl Floor {
         Ok(())
     }
 
-    /// A socket that connects; its first event will say that it may send.
-    fn open(&self, slot: usize) -> Result<Socket, Fault> {
-        let family = if self.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = socket_with(family, SocketType::STREAM, flags, None).map_err(said("socket"))?;
-        sockopt::set_tcp_nodelay(&fd, true).map_err(said("nodelay"))?;
-        match connect(&fd, &self.address) {
-            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
-            Err(errno) => return Err(said("connect")(errno)),
-        }
-        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        epoll::add(&self.epoll, &fd, epoll::EventData::new_u64(slot as u64), interest).map_err(said("epoll_ctl"))?;
-        Ok(Socket { fd, state: State::New, received: 0 })
+    /// A new connection whose first request is out.
+    fn asked(&self, slot: usize) -> Result<Socket, Fault> {
+        let connected = TcpStream::connect(self.address).and_then(|stream| {
+            stream.set_nodelay(true)?;
+            stream.set_nonblocking(true)?;
+            Ok(stream)
+        });
+        let stream = connected.map_err(|error| format!("connect: {error}"))?;
+        let interest = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, &stream, epoll::EventData::new_u64(slot as u64), interest)
+            .map_err(said("epoll_ctl"))?;
+        let mut socket = Socket { stream, received: 0, is_over: false };
+        socket.ask(&self.request)?;
+        Ok(socket)
     }
 
     /// Takes what has come; whether the next request can go out.
     fn serve(&mut self, slot: usize, flags: EventFlags, is_over: bool) -> Result<bool, Fault> {
         let socket = &mut self.sockets[slot];
-        match socket.state {
-            State::New => return Ok(flags.contains(EventFlags::OUT)),
-            State::Over => return Ok(false),
-            State::Asked => {}
-        }
-        if !flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
+        if socket.is_over {
             return Ok(false);
         }
         // Edge triggered: read until nothing is left. A read shorter than the buffer has taken all, but an end.
         let is_ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         loop {
-            let n = match recv(&socket.fd, &mut self.buffer[..], RecvFlags::empty()) {
+            let n = match recv(&socket.stream, &mut self.buffer[..], RecvFlags::empty()) {
                 Ok((n, _)) => n,
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
                 Err(errno) => return Err(said("recv")(errno)),
@@ -192,24 +178,15 @@ impl Floor {
                 return Err(format!("an answer is longer than the first, {} bytes", self.answer_bytes));
             }
             let is_whole = socket.received == self.answer_bytes;
-            if is_whole && self.keep {
+            if is_whole && self.keep || n == 0 {
                 self.answers += 1;
-                if is_over {
-                    socket.state = State::Over;
-                    self.outstanding -= 1;
-                }
-                return Ok(!is_over);
-            }
-            if n == 0 {
-                self.answers += 1;
-                if is_over {
-                    socket.state = State::Over;
-                    self.outstanding -= 1;
-                } else {
+                socket.is_over = is_over;
+                self.outstanding -= usize::from(is_over);
+                if !self.keep && !is_over {
                     // The old one is closed, and so out of the set.
-                    self.sockets[slot] = self.open(slot)?;
+                    self.sockets[slot] = self.asked(slot)?;
                 }
-                return Ok(false);
+                return Ok(self.keep && !is_over);
             }
             if n < BUFFER && !is_ending {
                 return Ok(false);
@@ -218,13 +195,15 @@ impl Floor {
     }
 }
 
-/// Sends the whole request, which is shorter than any socket's buffer.
-fn request(socket: &mut Socket, bytes: &[u8]) -> Result<(), Fault> {
-    (socket.state, socket.received) = (State::Asked, 0);
-    match send(&socket.fd, bytes, SendFlags::NOSIGNAL) {
-        Ok(n) if n == bytes.len() => Ok(()),
-        Ok(_) => Err("a request did not fit into the socket's buffer".to_owned()),
-        Err(errno) => Err(said("send")(errno)),
+impl Socket {
+    /// Sends the whole request, which is shorter than any socket's buffer.
+    fn ask(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.received = 0;
+        match send(&self.stream, bytes, SendFlags::NOSIGNAL) {
+            Ok(n) if n == bytes.len() => Ok(()),
+            Ok(_) => Err("a request did not fit into the socket's buffer".to_owned()),
+            Err(errno) => Err(said("send")(errno)),
+        }
     }
 }
 

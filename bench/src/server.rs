@@ -77,7 +77,7 @@ impl Running {
             Kind::Sink { bytes, delay } => sink(lab, (plain, tls), *bytes, *delay),
             Kind::Nginx => nginx(lab, (plain, tls), &folder)?,
         };
-        let order = Order { cpu: lab.cpus.map(|(_, server)| server), becomes: true, terminal: false, folder };
+        let order = Order { cpu: lab.cpus.map(|(_, server)| server), becomes: true, folder };
         let server = lab.start(&order, argv, &[]).map_err(|why| format!("{} does not start: {why}", kind.name()))?;
         let running = Running { server, kind: kind.clone(), asked: Cell::new(0), plain, tls };
         let begun = lab.clock.now();

@@ -32,11 +32,6 @@ impl Middle {
             of: n,
         })
     }
-
-    /// Whether the interval holds this value.
-    pub(crate) fn holds(&self, value: f64) -> bool {
-        (self.low..=self.high).contains(&value)
-    }
 }
 
 /// With which probability the range of `n` independent values holds the true median: not all are on one side of it.
@@ -60,7 +55,6 @@ mod tests {
         // David, Nagaraja: of nine values the second and the eighth hold the median with 96.1 %.
         let nine = Middle::of((1..=9).map(f64::from)).unwrap();
         assert_eq!((nine.low, nine.median, nine.high), (2.0, 5.0, 8.0));
-        assert!(nine.holds(2.0) && !nine.holds(1.9));
         // Of six the first and the last, with 96.9 %.
         let six = Middle::of((1..=6).map(f64::from)).unwrap();
         assert_eq!((six.low, six.high), (1.0, 6.0));

@@ -9,9 +9,9 @@ pub(crate) struct Table {
 pub(crate) const NONE: &str = "-";
 
 impl Table {
-    /// With the lines of its head; each line has a cell for each column.
-    pub(crate) fn new(head: &[&[&str]]) -> Table {
-        Table { rows: head.iter().map(|line| line.iter().map(|cell| (*cell).to_owned()).collect()).collect() }
+    /// With the lines of its head; each line has a cell for each column, between `|`.
+    pub(crate) fn new(head: &[&str]) -> Table {
+        Table { rows: head.iter().map(|line| line.split('|').map(str::to_owned).collect()).collect() }
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_they_must_be() {
-        let mut table = Table::new(&[&["", "rate", ""], &["", "req/s", "x"]]);
+        let mut table = Table::new(&["|rate|", "|req/s|x"]);
         table.row(["longtail", "123456", "1.00"].map(str::to_owned));
         table.row(["ab".to_owned(), shown(None::<f64>, |n| n.to_string()), "0.5".to_owned()]);
         assert_eq!(

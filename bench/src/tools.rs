@@ -35,6 +35,13 @@ pub(crate) struct Job {
     pub(crate) rate: Option<u32>,
 }
 
+impl Job {
+    /// A closed loop over connections that are kept.
+    pub(crate) const fn closed(connections: u32, end: End) -> Job {
+        Job { connections, end, keep_alive: true, tls: false, rate: None }
+    }
+}
+
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -216,8 +223,7 @@ fn words(line: &str) -> Vec<OsString> {
 mod tests {
     use super::*;
 
-    const JOB: Job =
-        Job { connections: 37, end: End::After(Nanos::from_millis(1500)), keep_alive: true, tls: false, rate: None };
+    const JOB: Job = Job::closed(37, End::After(Nanos::from_millis(1500)));
 
     fn line(tool: Tool, job: &Job) -> String {
         tool.arguments(job, "http://127.0.0.1:1/").join(std::ffi::OsStr::new(" ")).into_string().unwrap()

@@ -18,7 +18,7 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     vec![Case {
         name: format!("system calls, {CONNECTIONS} conn."),
         server: Kind::Sink { bytes: SMALL, delay: None },
-        job: Job { connections: CONNECTIONS, end: End::After(extent.length), keep_alive: true, tls: false, rate: None },
+        job: Job::closed(CONNECTIONS, End::After(extent.length)),
         contenders: extent.contenders(if extent.quick { &quick } else { &Tool::ALL }),
     }]
 }
@@ -26,7 +26,7 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
 pub(super) fn text(cases: &[Done]) -> String {
     let mut text = String::new();
     for done in cases {
-        let mut table = Table::new(&[&["", "calls a request"]]);
+        let mut table = Table::new(&["|calls a request"]);
         for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
             let calls = shown(entry.middle(Sample::calls), |middle| number::fixed(middle.median, 2));
             table.row([entry.contender.name.clone(), calls]);

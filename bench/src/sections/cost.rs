@@ -1,4 +1,4 @@
-//! What a request costs: every kind of load, side by side, as fast as each can.
+//! What a request costs, side by side: every kind of load as fast as each can, and against a server that leaves them idle.
 
 use model::Nanos;
 use report::number;
@@ -23,7 +23,7 @@ const MANY: u32 = 5000;
 pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     let job = |connections: u32| {
         let length = if connections >= MANY { Nanos(extent.length.0 * 2) } else { extent.length };
-        Job { connections, end: End::After(length), keep_alive: true, tls: false, rate: None }
+        Job::closed(connections, End::After(length))
     };
     let case = |name: &str, bytes: u64, job: Job| {
         let tools: &[Tool] =
@@ -55,50 +55,37 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     all
 }
 
+/// Against nginx, which is slower than a generator: whoever sleeps between answers pays for each wake-up, and may come late.
+pub(super) fn idle_cases(extent: &Extent) -> Vec<Case> {
+    let all: &[u32] = if extent.quick { &[4] } else { &[1, 4, 16, 64, 256] };
+    let case = |connections: &u32, tls: bool| Case {
+        name: format!("nginx, {connections} conn.{}", if tls { ", TLS" } else { "" }),
+        server: Kind::Nginx,
+        job: Job { tls, ..Job::closed(*connections, End::After(extent.length)) },
+        contenders: extent.contenders(if extent.quick || tls {
+            &[Tool::Longtail, Tool::Wrk]
+        } else {
+            &[Tool::Longtail, Tool::Floor, Tool::Wrk]
+        }),
+    };
+    let plain = all.iter().map(|connections| case(connections, false));
+    plain.chain(all.iter().map(|connections| case(connections, true))).collect()
+}
+
+/// The cases one by one.
+pub(super) fn details(cases: &[Done]) -> String {
+    cases.iter().filter(|done| done.failure.is_none()).map(detail).collect()
+}
+
 pub(super) fn text(cases: &[Done]) -> String {
-    let each: String = cases.iter().filter(|done| done.failure.is_none()).map(detail).collect();
-    format!("{}\n{}\n{}", each, summary(cases, "longtail"), summary(cases, OWN_CLOCK))
+    format!("{}\n{}\n{}", details(cases), summary(cases, "longtail"), summary(cases, OWN_CLOCK))
 }
 
 /// One case: a line a tool.
-pub(super) fn detail(done: &Done) -> String {
+fn detail(done: &Done) -> String {
     let mut table = Table::new(&[
-        &[
-            "",
-            "received",
-            "",
-            "CPU us",
-            "",
-            "",
-            "",
-            "instructions a request",
-            "",
-            "",
-            "",
-            "cycles",
-            "server",
-            "server CPU us",
-            "",
-            "un-",
-        ],
-        &[
-            "",
-            "req/s",
-            "x wrk",
-            "a req.",
-            "x wrk",
-            "[interval]",
-            "x floor",
-            "user",
-            "kernel",
-            "x wrk",
-            "x floor",
-            "x wrk",
-            "busy",
-            "a req.",
-            "x wrk",
-            "claimed",
-        ],
+        "|received||CPU us||||instructions a request||||cycles|server|server CPU us||un-",
+        "|req/s|x wrk|a req.|x wrk|[interval]|x floor|user|kernel|x wrk|x floor|x wrk|busy|a req.|x wrk|claimed",
     ]);
     let (wrk, floor) = (done.entry("wrk"), done.entry("floor"));
     for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
@@ -128,23 +115,9 @@ pub(super) fn detail(done: &Done) -> String {
 
 /// One line a case: ours, of this name, beside wrk and the floor; nothing where it did not run.
 fn summary(cases: &[Done], name: &str) -> String {
-    let mut table = Table::new(&[
-        &[name, "CPU us", "CPU time", "", "", "instructions", "", "cycles", "", "received", "server CPU", ""],
-        &[
-            "",
-            "a req.",
-            "x wrk",
-            "[interval]",
-            "x floor",
-            "x wrk",
-            "x floor",
-            "x wrk",
-            "x floor",
-            "x wrk",
-            "x wrk",
-            "[interval]",
-        ],
-    ]);
+    let first = format!("{name}|CPU us|CPU time|||instructions||cycles||received|server CPU|");
+    let mut table =
+        Table::new(&[&first, "|a req.|x wrk|[interval]|x floor|x wrk|x floor|x wrk|x floor|x wrk|x wrk|[interval]"]);
     let mut is_empty = true;
     for done in cases {
         let Some(ours) = done.entry(name).filter(|ours| !ours.samples.is_empty()) else { continue };
@@ -221,7 +194,7 @@ mod tests {
         let case = Case {
             name: "16 conn.".to_owned(),
             server: Kind::Nginx,
-            job: Job { connections: 16, end: End::Requests(1), keep_alive: true, tls: false, rate: None },
+            job: Job::closed(16, End::Requests(1)),
             contenders: vec![],
         };
         let mut hey = entry(Tool::Hey, 4.0);

@@ -1,12 +1,9 @@
-//! What is shown, a file each: what a request costs (`cost`), system calls (`calls`), a server that leaves the generator
-//! idle (`idle`), due times (`timing`), memory, the log, the display.
+//! What is shown: what a request costs, also where the server leaves the generator idle (`cost`), system calls (`calls`), due times
+//! (`timing`), memory and the log (`alone`).
 
+pub(crate) mod alone;
 pub(crate) mod calls;
 pub(crate) mod cost;
-pub(crate) mod display;
-pub(crate) mod idle;
-pub(crate) mod log;
-pub(crate) mod memory;
 pub(crate) mod timing;
 
 use clap::ValueEnum;
@@ -35,8 +32,6 @@ pub(crate) enum Section {
     Memory,
     /// A log line for each request, at full speed
     Log,
-    /// The progress display, drawn and not
-    Display,
 }
 
 /// How much of it.
@@ -64,28 +59,21 @@ pub(crate) struct Found {
 }
 
 impl Section {
-    pub(crate) const ALL: [Section; 7] = [
-        Section::Cost,
-        Section::Calls,
-        Section::Idle,
-        Section::Timing,
-        Section::Memory,
-        Section::Log,
-        Section::Display,
-    ];
+    pub(crate) const ALL: [Section; 6] =
+        [Section::Cost, Section::Calls, Section::Idle, Section::Timing, Section::Memory, Section::Log];
 
     /// What is run, and in which way.
     pub(crate) fn cases(self, extent: &Extent, lab: &Lab<'_>) -> (Vec<Case>, Rounds, Counting) {
-        let once = Rounds { all: 1, others: 1 };
+        let rounds = |all| Rounds { all, others: all };
+        let (once, few) = (rounds(1), rounds(extent.rounds.all.min(if extent.quick { 1 } else { 3 })));
         let counted = if lab.counters.has_calls() { calls::cases(extent) } else { Vec::new() };
         match self {
             Section::Cost => (cost::cases(extent), extent.rounds, Counting::Cost),
             Section::Calls => (counted, once, Counting::Calls),
-            Section::Idle => (idle::cases(extent), extent.rounds, Counting::Cost),
-            Section::Timing => (timing::cases(extent), timing::rounds(extent), Counting::Cost),
-            Section::Memory => (memory::cases(extent), once, Counting::Nothing),
-            Section::Log => (log::cases(extent, lab), log::rounds(extent), Counting::Nothing),
-            Section::Display => (display::cases(extent), extent.rounds, Counting::Cost),
+            Section::Idle => (cost::idle_cases(extent), extent.rounds, Counting::Cost),
+            Section::Timing => (timing::cases(extent), few, Counting::Cost),
+            Section::Memory => (alone::memory_cases(extent), once, Counting::Nothing),
+            Section::Log => (alone::log_cases(extent, lab), few, Counting::Nothing),
         }
     }
 
@@ -94,11 +82,10 @@ impl Section {
         let (mut text, more) = match self {
             Section::Cost => (cost::text(&cases), Vec::new()),
             Section::Calls => (calls::text(&cases), Vec::new()),
-            Section::Idle => (idle::text(&cases), Vec::new()),
+            Section::Idle => (cost::details(&cases), Vec::new()),
             Section::Timing => (timing::text(&cases), Vec::new()),
-            Section::Memory => memory::text(&cases),
-            Section::Log => log::text(&cases, lab),
-            Section::Display => display::text(&cases),
+            Section::Memory => alone::memory_text(&cases),
+            Section::Log => alone::log_text(&cases, lab),
         };
         text += &trouble(&cases);
         let faults = cases.iter().flat_map(Done::faults).chain(more).collect();

@@ -5,7 +5,7 @@ use model::Nanos;
 use report::number;
 use std::fmt::Write as _;
 
-use crate::case::{Case, Done, Entry, Rounds};
+use crate::case::{Case, Done, Entry};
 use crate::measure::{Contender, Sample};
 use crate::said::Times;
 use crate::sections::Extent;
@@ -18,11 +18,6 @@ const DELAY: Nanos = Nanos::from_millis(1);
 const RATE: u32 = 10_000;
 const CONNECTIONS: u32 = 64;
 
-pub(super) fn rounds(extent: &Extent) -> Rounds {
-    let all = extent.rounds.all.min(if extent.quick { 1 } else { 3 });
-    Rounds { all, others: all }
-}
-
 pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     let timed = |timing| Contender::ours(&format!("longtail --timing {timing}"), &["--timing", timing]);
     let mut contenders: Vec<Contender> = ["coalesce", "precise", "spin"].map(timed).into();
@@ -31,13 +26,10 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     vec![Case {
         name: format!("{RATE} req/s over {CONNECTIONS} conn., answers after {DELAY}"),
         server: Kind::Sink { bytes: SMALL, delay: Some(DELAY) },
+        // Of 10 000 requests ten are beyond p99.9.
         job: Job {
-            connections: CONNECTIONS,
-            // Of 10 000 requests ten are beyond p99.9.
-            end: End::After(Nanos(extent.length.0 * if extent.quick { 1 } else { 2 })),
-            keep_alive: true,
-            tls: false,
             rate: Some(RATE),
+            ..Job::closed(CONNECTIONS, End::After(Nanos(extent.length.0 * if extent.quick { 1 } else { 2 })))
         },
         contenders,
     }]
@@ -47,8 +39,8 @@ pub(super) fn text(cases: &[Done]) -> String {
     let mut text = String::new();
     for done in cases.iter().filter(|done| done.failure.is_none()) {
         let mut table = Table::new(&[
-            &["", "received", "send lag, us", "", "", "reported less 1000 us", "", "", "CPU us"],
-            &["", "req/s", "p50", "p99", "p99.9", "p50", "p99", "p99.9", "a req."],
+            "|received|send lag, us|||reported less 1000 us|||CPU us",
+            "|req/s|p50|p99|p99.9|p50|p99|p99.9|a req.",
         ]);
         for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
             let lag = |of: fn(&Times) -> Option<f64>| time(entry, |sample| of(&sample.said.send_lag));

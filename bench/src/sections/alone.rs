@@ -1,57 +1,97 @@
-//! A log line for each request, at full speed: what it costs, that memory stays bounded, and that what was dropped was
-//! counted.
+//! longtail by itself: memory, of which a long run takes no more than a short one, and a log line for each request at full speed, what it
+//! costs and that dropped lines are counted.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
-use crate::case::{Case, Done, Rounds};
+use report::number;
+
+use crate::case::{Case, Done};
 use crate::lab::Lab;
 use crate::measure::{Contender, Sample};
 use crate::sections::Extent;
 use crate::sections::cost::{SMALL, interval, micros, times};
-use crate::sections::memory::mebibytes;
 use crate::server::Kind;
 use crate::table::{Table, shown};
 use crate::tools::{End, Job};
 
 const CONNECTIONS: u32 = 64;
+/// What may differ by the allocator's moods, and by a report of more seconds.
+const SHARE: f64 = 0.1;
+const MORE: f64 = 1024.0 * 1024.0;
+
+/// Requests of the short run.
+fn short(extent: &Extent) -> u64 {
+    (extent.memory_requests / 5).clamp(1, 1_000_000)
+}
+
+pub(super) fn memory_cases(extent: &Extent) -> Vec<Case> {
+    let case = |requests| Case {
+        name: format!("{requests} requests"),
+        server: Kind::Sink { bytes: SMALL, delay: None },
+        job: Job::closed(CONNECTIONS, End::Requests(requests)),
+        contenders: vec![Contender::ours("longtail", &[])],
+    };
+    [short(extent), extent.memory_requests].into_iter().map(case).collect()
+}
+
+/// The table, and what is wrong with it.
+pub(super) fn memory_text(cases: &[Done]) -> (String, Vec<String>) {
+    let peaks: Vec<(u64, f64)> = cases.iter().filter_map(peak).collect();
+    let mut table = Table::new(&["memory, 64 conn.|peak resident"]);
+    for (requests, bytes) in &peaks {
+        table.row([format!("{requests} requests"), mebibytes(*bytes)]);
+    }
+    let faults = match peaks[..] {
+        [few, many] => growth(few, many).into_iter().collect(),
+        _ => Vec::new(),
+    };
+    (format!("\n{}", table.text()), faults)
+}
+
+/// What is wrong where the long run (its requests, its peak in bytes) took more than the short one.
+fn growth((few, before): (u64, f64), (many, after): (u64, f64)) -> Option<String> {
+    (after > before * (1.0 + SHARE) + MORE).then(|| {
+        let [before, after] = [before, after].map(mebibytes);
+        format!("memory grows with the run: {before} of {few} requests, {after} of {many}")
+    })
+}
+
+/// Bytes as MiB.
+fn mebibytes(bytes: f64) -> String {
+    format!("{} MiB", number::fixed(bytes / (1024.0 * 1024.0), 1))
+}
+
+fn peak(done: &Done) -> Option<(u64, f64)> {
+    let sample = done.entries.first()?.samples.last()?;
+    Some((sample.received, sample.account.peak_bytes as f64))
+}
+
 const WITH: &str = "with --log FILE";
 const WITHOUT: &str = "without a log";
-
-pub(super) fn rounds(extent: &Extent) -> Rounds {
-    let all = extent.rounds.all.min(if extent.quick { 1 } else { 3 });
-    Rounds { all, others: all }
-}
 
 fn file(lab: &Lab<'_>) -> PathBuf {
     lab.folder.join("requests.csv")
 }
 
-pub(super) fn cases(extent: &Extent, lab: &Lab<'_>) -> Vec<Case> {
+pub(super) fn log_cases(extent: &Extent, lab: &Lab<'_>) -> Vec<Case> {
     let file = file(lab).to_string_lossy().into_owned();
     vec![Case {
         name: format!("log, {CONNECTIONS} conn."),
         server: Kind::Sink { bytes: SMALL, delay: None },
-        job: Job { connections: CONNECTIONS, end: End::After(extent.length), keep_alive: true, tls: false, rate: None },
+        job: Job::closed(CONNECTIONS, End::After(extent.length)),
         contenders: vec![Contender::ours(WITHOUT, &[]), Contender::ours(WITH, &["--log", &file])],
     }]
 }
 
 /// The table, and what is wrong with it.
-pub(super) fn text(cases: &[Done], lab: &Lab<'_>) -> (String, Vec<String>) {
+pub(super) fn log_text(cases: &[Done], lab: &Lab<'_>) -> (String, Vec<String>) {
     let (mut text, mut faults) = (String::new(), Vec::new());
     for done in cases.iter().filter(|done| done.failure.is_none()) {
-        let mut table = Table::new(&[&[
-            "log, 64 conn.",
-            "CPU us a req.",
-            "x without",
-            "[interval]",
-            "peak resident",
-            "requests",
-            "lines dropped",
-        ]]);
+        let mut table =
+            Table::new(&["log, 64 conn.|CPU us a req.|x without|[interval]|peak resident|requests|lines dropped"]);
         let without = done.entry(WITHOUT);
         for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
             let ratio = entry.times(without, |sample| Some(sample.cpu()));
@@ -93,6 +133,14 @@ fn incomplete(sample: &Sample, lines: u64) -> Option<String> {
 mod tests {
     use super::*;
     use crate::said::Said;
+
+    #[test]
+    fn a_byte_a_request_is_growth() {
+        const MEGABYTE: f64 = 1e6;
+        assert_eq!(growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 11.5 * MEGABYTE)), None);
+        let said = growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 20.0 * MEGABYTE)).unwrap();
+        assert_eq!(said, "memory grows with the run: 10.5 MiB of 1000000 requests, 19.1 MiB of 10000000");
+    }
 
     #[test]
     fn a_line_that_is_missing_is_found() {
