@@ -140,10 +140,9 @@ pub fn drive_part<C: Clock + Clone + Send>(
             .zip(progress.lanes())
             .map(|(share, progress)| {
                 let (begin, begun) = channel();
-                let barrier = StartBarrier { ready: is_ready.clone(), begun };
                 starts.push(begin);
-                let (clock, journal) = (clock.clone(), journal.cloned());
-                let lane = LaneThread { spec, share, clock, barrier, interrupt, progress, journal };
+                let (clock, ready, journal) = (clock.clone(), is_ready.clone(), journal.cloned());
+                let lane = LaneThread { spec, share, clock, ready, begun, interrupt, progress, journal };
                 spawn_scoped(scope, format!("lane-{}", share.lane), move || lane.run())
             })
             .collect();
@@ -169,28 +168,14 @@ pub fn drive_part<C: Clock + Clone + Send>(
     Ok((start, merged))
 }
 
-/// Where a lane waits until all of them are ready.
-struct StartBarrier {
-    ready: Sender<()>,
-    begun: Receiver<Nanos>,
-}
-
-impl StartBarrier {
-    /// When the run begins; `None` where another lane could not start.
-    fn wait(self) -> Option<Nanos> {
-        // Where nobody hears it, nobody says when to begin either.
-        let _ = self.ready.send(());
-        drop(self.ready);
-        self.begun.recv().ok()
-    }
-}
-
 /// What one lane's thread is given.
 struct LaneThread<'a, C> {
     spec: &'a LoadSpec,
     share: LaneShare,
     clock: C,
-    barrier: StartBarrier,
+    /// Where it says that it is ready, and hears when all of them begin.
+    ready: Sender<()>,
+    begun: Receiver<Nanos>,
     interrupt: &'a AtomicBool,
     progress: &'a LaneProgress,
     journal: Option<SyncSender<RecordBatch>>,
@@ -213,7 +198,10 @@ impl<C: Clock> LaneThread<'_, C> {
     fn run_over(self, mut wire: impl ConnectionDriver) -> Option<LaneOutcome> {
         let open = preconnect::is_wanted(self.spec)
             .then(|| preconnect::preconnect(&mut wire, &self.clock, self.share, self.interrupt, self.progress));
-        let start = self.barrier.wait()?;
+        // Where nobody hears it, another lane could not start, and nobody says when to begin either.
+        let _ = self.ready.send(());
+        drop(self.ready);
+        let start = self.begun.recv().ok()?;
         let lane = Lane::new(self.spec, self.share, self.clock, wire, start, self.journal);
         let lane = lane.connected(&open.unwrap_or_default());
         Some(lane.run(self.interrupt, self.progress))

@@ -63,29 +63,20 @@ impl TlsDriver {
         let session = &mut self.sessions[slot];
         let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
         let mut pipe = TlsPipe::new(&mut self.sockets, slot);
-        loop {
-            pipe.flush(tls)?;
-            if !tls.is_handshaking() {
-                break;
+        while tls.is_handshaking() {
+            // To the very end, a short read or not: the event that brought us here may have announced an end too. Where we break it off,
+            // the server is told why, if it still listens.
+            if let Err(error) = tls.complete_io(&mut pipe) {
+                let is_ours = error.get_ref().is_some() || error.kind() == io::ErrorKind::UnexpectedEof;
+                return Err(pipe.trouble.filter(|_| !is_ours).unwrap_or(Errno::PROTO));
             }
-            // To the very end, a short read or not: the event that brought us here may have announced an end too.
-            match tls.read_tls(&mut pipe) {
-                Ok(0) => return Err(Errno::PROTO),
-                Ok(_) => {}
-                Err(_) => return Err(pipe.trouble.unwrap_or(Errno::PROTO)),
-            }
-            match tls.process_new_packets() {
-                Ok(state) if state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() => {
-                    session.has_ended |= state.peer_has_closed();
-                    owe(&mut session.is_owed, &mut self.owed, slot);
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    // The server is told why, if it still listens.
-                    let _ = pipe.flush(tls);
-                    return Err(Errno::PROTO);
-                }
-            }
+        }
+        pipe.flush(tls)?;
+        // What came with the server's last message.
+        let state = tls.process_new_packets().map_err(|_| Errno::PROTO)?;
+        session.has_ended = state.peer_has_closed();
+        if state.plaintext_bytes_to_read() > 0 || session.has_ended {
+            owe(&mut session.is_owed, &mut self.owed, slot);
         }
         session.is_established = true;
         Ok(())
@@ -266,10 +257,12 @@ impl<'a> TlsPipe<'a> {
         Ok(())
     }
 
+    /// An error that carries nothing but whether it is worth to try again.
     fn failed(&mut self, errno: Errno) -> io::Error {
+        let is_blocked = would_block(errno);
         let trouble = if is_reset(errno) { Errno::CONNRESET } else { errno };
-        self.trouble = Some(if would_block(errno) { Errno::AGAIN } else { trouble });
-        io::ErrorKind::WouldBlock.into()
+        self.trouble = Some(if is_blocked { Errno::AGAIN } else { trouble });
+        if is_blocked { io::ErrorKind::WouldBlock } else { io::ErrorKind::ConnectionReset }.into()
     }
 }
 

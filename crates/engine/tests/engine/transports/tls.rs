@@ -37,23 +37,13 @@ fn a_connection_carries_one_exchange_after_the_other() {
 }
 
 #[test]
-fn http_1_1_is_what_we_ask_for_and_the_name_is_told() {
+fn a_server_is_told_its_name_and_http_1_1_and_later_connections_resume_the_session_of_the_first() {
     let mut config = own_config();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let (server, address) = serve_tls(config, 1, |mut stream| {
+    let (server, address) = serve_tls(config, 3, |mut stream| {
         answer_one(&mut stream).expect("answered");
-        (stream.conn.alpn_protocol().map(<[u8]>::to_vec), stream.conn.server_name().map(str::to_owned))
-    });
-    let mut wire = encrypted(address, insecure(), 1);
-    answered(&mut wire, 0);
-    wire.close(0);
-    assert_eq!(server.join().expect("no panic"), [(Some(b"http/1.1".to_vec()), Some("localhost".to_owned()))]);
-}
-
-#[test]
-fn later_connections_resume_the_session_of_the_first() {
-    let (server, address) = serve_tls(own_config(), 3, |mut stream| {
-        answer_one(&mut stream).expect("answered");
+        assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+        assert_eq!(stream.conn.server_name(), Some("localhost"));
         stream.conn.handshake_kind()
     });
     let mut wire = encrypted(address, insecure(), 3);
