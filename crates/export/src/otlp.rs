@@ -3,16 +3,10 @@
 //! Each figure is a gauge, for a run that is over counts no further; the distribution
 //! is a cumulative histogram with explicit bounds. A quantile is an attribute of its gauge.
 
-mod messages;
-
 use model::Nanos;
 use prost::Message as _;
 
 use crate::family::{MetricFamily, MetricPoint, PointValue};
-use messages::{
-    AnyValue, CUMULATIVE, ExportRequest, ExportResponse, HistogramDataPoint, InstrumentationScope, KeyValue,
-    NumberDataPoint, OtlpGauge, OtlpHistogram, OtlpMetric, Resource, ResourceMetrics, ScopeMetrics,
-};
 
 /// The content type of a request and its answer.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
@@ -106,4 +100,75 @@ fn metrics(family: &MetricFamily, origin: &RunOrigin<'_>) -> Vec<OtlpMetric> {
         metrics.push(OtlpMetric { histogram: Some(histogram), ..metric() });
     }
     metrics
+}
+
+/// `AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE`.
+const CUMULATIVE: i32 = 2;
+
+/// Messages of protobuf, `FIELD: TYPE = NUMBER HOW;` each field.
+macro_rules! messages {
+    ($($name:ident { $($field:ident: $type:ty = $number:tt $($how:ident)+;)* })*) => {
+        $(#[derive(Clone, PartialEq, prost::Message)]
+        struct $name {
+            $(#[prost($($how,)+ tag = $number)]
+            $field: $type,)*
+        })*
+    };
+}
+
+// As far as they are sent or read here: numbers and types as in `opentelemetry/proto` (metrics/v1, common/v1, resource/v1,
+// collector/metrics/v1). The published crate of all messages brings an SDK with it, which is a dozen crates more; tests
+// decode with that crate what is encoded here. A value is only ever a string, and a metric has one of gauge and histogram.
+messages! {
+    ExportRequest { resource_metrics: Vec<ResourceMetrics> = "1" message repeated; }
+    ExportResponse { partial_success: Option<PartialSuccess> = "1" message optional; }
+    PartialSuccess {
+        rejected_data_points: i64 = "1" int64;
+        error_message: String = "2" string;
+    }
+    ResourceMetrics {
+        resource: Option<Resource> = "1" message optional;
+        scope_metrics: Vec<ScopeMetrics> = "2" message repeated;
+    }
+    Resource { attributes: Vec<KeyValue> = "1" message repeated; }
+    ScopeMetrics {
+        scope: Option<InstrumentationScope> = "1" message optional;
+        metrics: Vec<OtlpMetric> = "2" message repeated;
+    }
+    InstrumentationScope {
+        name: String = "1" string;
+        version: String = "2" string;
+    }
+    KeyValue {
+        key: String = "1" string;
+        value: Option<AnyValue> = "2" message optional;
+    }
+    AnyValue { string: Option<String> = "1" string optional; }
+    OtlpMetric {
+        name: String = "1" string;
+        description: String = "2" string;
+        unit: String = "3" string;
+        gauge: Option<OtlpGauge> = "5" message optional;
+        histogram: Option<OtlpHistogram> = "9" message optional;
+    }
+    OtlpGauge { data_points: Vec<NumberDataPoint> = "1" message repeated; }
+    NumberDataPoint {
+        start_time_unix_nano: u64 = "2" fixed64;
+        time_unix_nano: u64 = "3" fixed64;
+        as_double: Option<f64> = "4" double optional;
+        attributes: Vec<KeyValue> = "7" message repeated;
+    }
+    OtlpHistogram {
+        data_points: Vec<HistogramDataPoint> = "1" message repeated;
+        aggregation_temporality: i32 = "2" int32;
+    }
+    HistogramDataPoint {
+        start_time_unix_nano: u64 = "2" fixed64;
+        time_unix_nano: u64 = "3" fixed64;
+        count: u64 = "4" fixed64;
+        sum: Option<f64> = "5" double optional;
+        bucket_counts: Vec<u64> = "6" fixed64 repeated;
+        explicit_bounds: Vec<f64> = "7" double repeated;
+        attributes: Vec<KeyValue> = "9" message repeated;
+    }
 }

@@ -240,22 +240,14 @@ pub(crate) struct ConnectionTable {
 }
 
 impl ConnectionTable {
-    /// The key that [`ConnectionTable::insert`] will give next.
-    pub(crate) fn next_key(&self) -> ConnectionKey {
-        match self.free.last() {
-            Some(place) => ConnectionKey::new(*place, self.places[*place].0),
-            None => ConnectionKey::new(self.places.len(), 0),
-        }
-    }
-
     /// Takes a connection in.
     pub(crate) fn insert(&mut self, connection: SinkConnection) -> ConnectionKey {
-        let key = self.next_key();
-        if self.free.pop().is_none() {
+        let place = self.free.pop().unwrap_or_else(|| {
             self.places.push((0, None));
-        }
-        self.places[key.place()].1 = Some(connection);
-        key
+            self.places.len() - 1
+        });
+        self.places[place].1 = Some(connection);
+        ConnectionKey::new(place, self.places[place].0)
     }
 
     /// The connection, if it is still open.

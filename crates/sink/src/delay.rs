@@ -8,8 +8,7 @@ use std::str::FromStr;
 use model::Nanos;
 
 use crate::bad_word::BadWord;
-use crate::draw::{DrawStream, draw};
-use crate::faults::RequestShare;
+use crate::chance::{DrawStream, RequestShare, draw};
 
 /// The law of the delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -252,16 +251,6 @@ mod tests {
             let ratio = sum.as_secs_f64() / count as f64 / delay.mean().as_secs_f64();
             assert!((ratio - 1.0).abs() < 0.01, "{text}: {ratio}");
         }
-    }
-
-    #[test]
-    fn a_delay_is_the_requests_own_and_not_its_turns() {
-        let delay = law("exp:5ms");
-        let forwards: Vec<_> = (0..100).map(|number| delay.of(3, number)).collect();
-        let mut backwards: Vec<_> = (0..100).rev().map(|number| delay.of(3, number)).collect();
-        backwards.reverse();
-        assert_eq!(forwards, backwards);
-        assert_ne!(forwards[0], delay.of(4, 0));
     }
 
     fn any_delay() -> impl Strategy<Value = DelayLaw> {

@@ -2,13 +2,12 @@
 //! ledger can be compared with what was done to it, exactly.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::bad_word::BadWord;
-use crate::draw::{DrawStream, draw};
+use crate::chance::{DrawStream, RequestShare, draw};
 
 /// The fault laws. A request has one fault at most, so that the shares add up to 100 % at most.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,6 +43,9 @@ pub enum Fault {
 impl Faults {
     /// What happens to request `number`.
     pub(crate) fn of(&self, seed: u64, number: u64) -> Option<Fault> {
+        if self.laws.is_empty() {
+            return None;
+        }
         let u = draw(seed, DrawStream::Fault, number);
         let mut bound = 0.0;
         self.laws.iter().find_map(|FaultLaw { fault, share }| {
@@ -109,41 +111,6 @@ impl FaultCounts {
     }
 }
 
-/// A part of all requests, from none (0) to all (1); a person writes `2%` or `0.02`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct RequestShare(f64);
-
-impl RequestShare {
-    /// The share `part` of 1; `None` where it is not from 0 to 1.
-    pub fn new(part: f64) -> Option<RequestShare> {
-        (0.0..=1.0).contains(&part).then_some(RequestShare(part))
-    }
-
-    /// As a number from 0 to 1.
-    pub fn part(self) -> f64 {
-        self.0
-    }
-}
-
-/// As a fraction: the shortest text that parses to the same share.
-impl fmt::Display for RequestShare {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}", self.0)
-    }
-}
-
-impl FromStr for RequestShare {
-    type Err = BadWord;
-
-    fn from_str(text: &str) -> Result<RequestShare, BadWord> {
-        let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
-        let number: Option<f64> = number.parse().ok();
-        number
-            .and_then(|number| RequestShare::new(number / whole))
-            .ok_or_else(|| BadWord::new(text, "a share of all requests: write 2% or 0.02, from 0 to 100%"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,12 +150,5 @@ mod tests {
         let all = laws(&[(Fault::Reset, "0"), (Fault::Truncate, "100%"), (Fault::NoAnswer, "0%")]);
         assert!((0..10_000).all(|number| all.of(1, number) == Some(Fault::Truncate)));
         assert!((0..10_000).all(|number| Faults::default().of(1, number).is_none()));
-    }
-
-    #[test]
-    fn percent_and_fraction_are_the_same() {
-        for (text, part) in [("0.1%", 0.001), ("0.02", 0.02), ("100%", 1.0)] {
-            assert_eq!(text.parse(), Ok(RequestShare(part)));
-        }
     }
 }

@@ -8,9 +8,9 @@
 //! an answer is never sent before it is due, and every request is in one place of the [`SinkLedger`].
 
 mod bad_word;
+mod chance;
 mod connection;
 mod delay;
-mod draw;
 mod error;
 mod faults;
 mod head;
@@ -29,9 +29,10 @@ mod slots_tests;
 mod wire;
 
 pub use bad_word::BadWord;
+pub use chance::RequestShare;
 pub use delay::{DelayLaw, StallLaw};
 pub use error::SinkError;
-pub use faults::{Fault, FaultCounts, FaultLaw, Faults, RequestShare};
+pub use faults::{Fault, FaultCounts, FaultLaw, Faults};
 pub use ledger::SinkLedger;
 pub use listen::{Listen, ListenAddress};
 pub use listener::PemPair;

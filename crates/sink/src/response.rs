@@ -167,7 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_names_its_worker() {
+    fn an_answer_names_its_worker_and_its_number() {
+        let mut counting = self::answers(SinkBody::Counter, None);
+        let counter = counting.of(OK, 4, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0x99_0102_0304);
+        assert!(counter.ends_with(b"\x63arg\x44\x04\x03\x02\x01"), "in CBOR, and it starts again after 2^32 - 1");
         let mut answers = answers(SinkBody::Ok, Some("x-worker"));
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         assert_eq!(
@@ -210,18 +213,6 @@ mod tests {
         assert!(whole.ends_with("\r\ncontent-length: 3\r\nx-app-stamps: 5 70\r\n\r\nok\n"), "{whole}");
         let head = text(answers.of(OK, 3, ConnectionFate::KeepAlive, AnswerExtent::Head, 0));
         assert_eq!(head + "ok\n", whole);
-    }
-
-    #[test]
-    fn the_counter_is_the_requests_number_in_cbor() {
-        let mut answers = answers(SinkBody::Counter, None);
-        let body = |bytes: &[u8]| bytes[bytes.len() - 32..].to_vec();
-        let expected = [
-            0xa2, 0x66, b's', b't', b'a', b't', b'u', b's', 0x67, b'r', b'e', b'p', b'l', b'i', b'e', b'd', 0x65, b'r',
-            b'e', b'p', b'l', b'y', 0xa1, 0x63, b'a', b'r', b'g', 0x44, 0x04, 0x03, 0x02, 0x01,
-        ];
-        assert_eq!(body(answers.of(OK, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0x99_0102_0304)), expected);
-        assert_eq!(body(answers.of(OK, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0))[28..], [0; 4]);
     }
 
     #[test]

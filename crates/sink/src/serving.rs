@@ -21,7 +21,6 @@ use rustix::thread::set_current_timer_slack;
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection};
-use crate::faults::Faults;
 use crate::head::{HeadMemo, RequestHead};
 use crate::listen::Listen;
 use crate::listener::{ListeningSocket, tls_config};
@@ -75,8 +74,6 @@ pub(crate) struct ServingLoop<C> {
     /// The number of the next request.
     requests: Arc<AtomicU64>,
     settings: SinkSettings,
-    /// Those that hit requests, if any does.
-    faults: Option<Faults>,
     /// Time between two accepts.
     accept_gap: Nanos,
     next_accept: Nanos,
@@ -161,7 +158,6 @@ impl<C: Clock + Clone> ServingLoop<C> {
             arrived: 0,
             requests,
             settings: settings.clone(),
-            faults: (settings.faults.total() > 0.0).then(|| settings.faults.clone()),
             accept_gap,
             next_accept: accept_gap / u64::from(loops) * u64::from(number),
             poller,
@@ -407,14 +403,18 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     fn take_in(&mut self, socket: OwnedFd, tls: Option<Arc<ServerConfig>>) {
-        let data = self.connections.next_key().0;
-        // Where TLS cannot be had there is no memory.
-        let tls = tls.map(ServerConnection::new).transpose();
-        let (Ok(tls), Ok(())) = (tls, self.poller.add(&socket, data, watched())) else {
+        // Where TLS or a place in the poller cannot be had there is no memory.
+        let Ok(tls) = tls.map(ServerConnection::new).transpose() else {
             self.ledger.accept_failures += 1;
             return;
         };
         let key = self.connections.insert(SinkConnection::new(ClientSocket::new(socket, tls)));
+        let socket = self.connections.at(key).map(|connection| &connection.socket);
+        if socket.is_none_or(|socket| self.poller.add(socket, key.0, watched()).is_err()) {
+            self.connections.remove(key);
+            self.ledger.accept_failures += 1;
+            return;
+        }
         self.ledger.connections += 1;
         self.ledger.open_connections += 1;
         self.pool.open(key);

@@ -19,9 +19,9 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use model::Nanos;
 
 use crate::SinkSettings;
+use crate::chance::{DrawStream, draw};
 use crate::connection::ConnectionKey;
 use crate::delay::StallLaw;
-use crate::draw::{DrawStream, draw};
 use crate::settings::{SlotQueue, WorkerAssignment};
 
 /// Requests in a row that nobody can interrupt (`max_fast_inline`).

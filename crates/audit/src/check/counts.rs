@@ -1,6 +1,6 @@
 //! Requests, answers, bytes and connections: what must add up or multiply, and what a tool loses on the way.
 
-use super::{CheckOutcome, judged, unchecked};
+use super::{ABSENT, CheckOutcome, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::{FigureRange, PrintedFigure};
 use crate::number::{count_of, in_flight, percent, printed_rate, rate, sum, times};
@@ -138,7 +138,7 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
     let too_large = (claim.tool.is_heys() && kept > 0 && kept < requests).then(|| requests as f64 / kept as f64);
     // Some may be under way when the run ends.
     let is_doubtful = too_large.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
-    let figures = [("requests", requests as f64), ("kept", kept as f64), ("mean_ratio", too_large.unwrap_or(f64::NAN))];
+    let figures = [("requests", requests as f64), ("kept", kept as f64), ("mean_ratio", too_large.unwrap_or(ABSENT))];
     judged(false, is_doubtful, &figures, || {
         let why = match too_large.map(times) {
             Some(ratio) => format!(
@@ -159,7 +159,7 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
         ("offered_per_s", offered.value),
         ("achieved_per_s", achieved.value),
         ("missing", missing),
-        ("in_flight", under_way.unwrap_or(f64::NAN)),
+        ("in_flight", under_way.unwrap_or(ABSENT)),
     ];
     judged(false, achieved.range().high < offered.value * KEPT_UP, &figures, || {
         let ([asked, reached], part) = ([offered, achieved].map(|rate| printed_rate(rate.value)), percent(missing));
@@ -183,7 +183,7 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     let figures = [
         ("failed", failed as f64),
         ("requests", requests as f64),
-        ("good_per_s", good_per_s.unwrap_or(f64::NAN)),
+        ("good_per_s", good_per_s.unwrap_or(ABSENT)),
         ("timeouts", timeouts as f64),
     ];
     judged(false, failed as f64 > FEW * requests as f64, &figures, || {

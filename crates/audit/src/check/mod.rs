@@ -139,8 +139,11 @@ pub enum ClaimGrade {
     Unchecked,
 }
 
+/// A figure that is not known, among those that are.
+const ABSENT: f64 = f64::NAN;
+
 impl CheckOutcome {
-    /// Its evidence is `figures`, of which those that are no numbers are left out.
+    /// Its evidence is `figures`, of which those that are [`ABSENT`] or no numbers otherwise are left out.
     fn new(is: ClaimGrade, figures: &[(&'static str, f64)], text: String) -> CheckOutcome {
         CheckOutcome { is, text, figures: figures.iter().copied().filter(|(_, value)| value.is_finite()).collect() }
     }

@@ -10,7 +10,7 @@
 //! Percentiles bound F(2E) and S, and so both.
 
 use super::counts::FEW;
-use super::{CheckOutcome, ClaimGrade, judged, times, unchecked};
+use super::{ABSENT, CheckOutcome, ClaimGrade, judged, times, unchecked};
 use crate::claim::Claim;
 use crate::figure::FigureRange;
 use crate::number::{self, percent, time};
@@ -42,7 +42,7 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
     let (part, mean_without_s) = straight(&corners, interval.middle())?;
     let mean_ratios = claim.mean_s.map(|mean| mean.value / mean_without_s);
     let mean_ratios = mean_ratios.zip(claim.mean_s.map(|mean| mean.value / cycle.middle()));
-    let (predicted, printed) = mean_ratios.unwrap_or((f64::NAN, f64::NAN));
+    let (predicted, printed) = mean_ratios.unwrap_or((ABSENT, ABSENT));
     let figures = [
         ("interval_s", interval.middle()),
         ("share_least", phantoms.low),

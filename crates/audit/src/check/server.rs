@@ -1,7 +1,7 @@
 //! What a server with known workers, threads and sleep can have done.
 
 use super::counts::KEPT_UP;
-use super::{CheckOutcome, ClaimGrade, judged, unchecked};
+use super::{ABSENT, CheckOutcome, ClaimGrade, judged, unchecked};
 use crate::claim::Claim;
 use crate::number::{exact_time, percent, points, printed_rate, printed_time, rate, time};
 
@@ -180,15 +180,15 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
         ("slots", slots as f64),
         ("steps", steps as f64),
         ("step_s", step_s),
-        ("step_expected_s", expected_s.unwrap_or(f64::NAN)),
+        ("step_expected_s", expected_s.unwrap_or(ABSENT)),
         ("first_excess_s", first_excess_s),
         ("hold_s", hold_s),
         ("hold_measured_s", hold_measured_s),
         ("spacing_least_s", spacing_s),
         ("sent_at_most_per_s", sent_at_most),
         ("sent_estimate_per_s", sent_estimate),
-        ("offered_per_s", offered.unwrap_or(f64::NAN)),
-        ("missing_least", missing.unwrap_or(f64::NAN)),
+        ("offered_per_s", offered.unwrap_or(ABSENT)),
+        ("missing_least", missing.unwrap_or(ABSENT)),
     ];
     let is_late = offered.is_some_and(|offered| sent_at_most < offered * KEPT_UP);
     judged(is_late && claim.delay_s.is_some(), is_late, &figures, || {

@@ -1,6 +1,6 @@
 //! What the times of a run say about each other and about its rate.
 
-use super::{CheckOutcome, judged, unchecked};
+use super::{ABSENT, CheckOutcome, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::{FigureRange, PrintedFigure};
 use crate::number::{self, in_flight, printed_rate, printed_time, time, times};
@@ -86,7 +86,7 @@ impl ForcedMean {
     /// Held against a mean that is `said` to be so.
     fn against(&self, mean_s: f64, said: &str, is_impossible: bool, is_doubtful: bool) -> Option<CheckOutcome> {
         let ForcedMean { by, least_s, most_s } = *self;
-        let figures = [("least_s", least_s), ("most_s", most_s.unwrap_or(f64::NAN)), ("mean_s", mean_s)];
+        let figures = [("least_s", least_s), ("most_s", most_s.unwrap_or(ABSENT)), ("mean_s", mean_s)];
         judged(is_impossible, is_doubtful, &figures, || {
             let most = most_s.map_or_else(String::new, |most| format!(" and {} at the most", time(most)));
             format!("{by} force a mean of {} at the least{most}; {said}.", time(least_s))
@@ -163,7 +163,7 @@ pub(super) fn histogram_against_mean(claim: &Claim) -> Option<CheckOutcome> {
         most += share * edge.high;
         low = edge.low;
     }
-    ForcedMean { by: "the histogram", least_s: least, most_s: Some(most) }.against_printed(claim.mean_s?)
+    ForcedMean { by: "its bins", least_s: least, most_s: Some(most) }.against_printed(claim.mean_s?)
 }
 
 /// Percentiles rise; they and the mean lie between the shortest and the longest.

@@ -163,16 +163,11 @@ fn flags_are_each_requests_default_and_its_own_word_wins() {
     assert!(texts[1].ends_with("content-length: 4\r\nX-A: flag\r\n\r\nflag"), "{}", texts[1]);
     assert!(!texts[1].contains("accept"));
     assert!(texts.iter().all(|text| text.contains("\r\nauthorization: Basic bWU6cHc=\r\n")));
+    let template = RequestTemplate { method: requests::method("post").unwrap(), ..RequestTemplate::default() };
+    assert!(self::texts(&read("/a", &FileDefaults { template, ..to("h") }))[0].starts_with("POST /a HTTP/1.1\r\n"));
     let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
     assert!(refusal(raw, &given).starts_with("raw requests go out byte for byte"));
     assert!(refusal(raw, &to("http://me:pw@h/")).starts_with("raw requests go out byte for byte"));
-}
-
-#[test]
-fn a_list_is_sent_with_the_flags_method() {
-    let template = RequestTemplate { method: requests::method("post").unwrap(), ..RequestTemplate::default() };
-    let requests = read("/a", &FileDefaults { template, ..to("h") });
-    assert!(texts(&requests)[0].starts_with("POST /a HTTP/1.1\r\n"));
 }
 
 #[test]
@@ -269,53 +264,16 @@ fn a_request_larger_than_64_mib_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_file_on_disk_is_named_and_its_line() {
     let error = requests::read_file(Path::new("/nowhere/requests"), &FileDefaults::default()).unwrap_err();
     assert!(error.to_string().starts_with("'/nowhere/requests' cannot be read ("), "{error}");
-}
-
-#[test]
-fn a_mistake_in_a_file_on_disk_names_file_and_line() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mistake.txt");
     std::fs::write(&path, "http://a/\nhttp://b/\n").unwrap();
     let error = requests::read_file(&path, &FileDefaults::default()).unwrap_err().to_string();
     assert!(error.starts_with(&format!("'{}': line 2: 'http://b/' goes to", path.display())), "{error}");
 }
 
-/// Lines that are nearly of a format, put together at random.
-fn nearly() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop_oneof![
-        Just("GET http://h/x\n".as_bytes().to_vec()),
-        Just(b"POST /y\n".to_vec()),
-        Just(b"X-A: 1\n".to_vec()),
-        Just(b"Accept:\n".to_vec()),
-        Just(b"@/etc/body\n".to_vec()),
-        Just(b"@missing\n".to_vec()),
-        Just(b"# c\n".to_vec()),
-        Just(b"\r\n".to_vec()),
-        Just(b"http://h/\n".to_vec()),
-        Just(b"{\"method\":\"GET\",\"url\":\"http://h\"}\n".to_vec()),
-        Just(b"{\"method\":\"PUT\",\"url\":\"/\",\"body\":\"YQ==\",\"header\":{\"A\":[\"b\"]}}\n".to_vec()),
-        Just(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec()),
-        Just(b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc".to_vec()),
-        prop::collection::vec(any::<u8>(), 0..20),
-    ];
-    prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
-}
-
 proptest! {
-    #[test]
-    fn no_file_makes_a_parser_panic(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..300), nearly()]) {
-        for format in [None, Some(RequestsFormat::Json), Some(RequestsFormat::Plain), Some(RequestsFormat::Raw), Some(RequestsFormat::List)] {
-            for target in [None, Some(target("http://h"))] {
-                match parse(&bytes, &FileDefaults { format, target, ..FileDefaults::default() }, body_of) {
-                    Ok(requests) => prop_assert!(!requests.requests.is_empty()),
-                    Err(error) => prop_assert!(!error.to_string().contains(['\n', '\r'])),
-                }
-            }
-        }
-    }
-
     #[test]
     fn raw_requests_back_to_back_are_cut_where_they_were_joined(
         requests in prop::collection::vec((0..3u8, prop::collection::vec(any::<u8>(), 0..50)), 1..6),

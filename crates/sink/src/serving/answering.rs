@@ -137,7 +137,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let FinishedRequest { request: SlotRequest { connection: key, number, .. }, worker, started, due, crowded } =
             finished;
         self.ledger.per_worker[worker as usize] += 1;
-        let fault = self.faults.as_ref().and_then(|faults| faults.of(self.settings.seed, number));
+        let fault = self.settings.faults.of(self.settings.seed, number);
         let makes_room = crowded && self.has_pending_clients();
         let Some(connection) = self.connections.at(key) else {
             self.ledger.abandoned += 1;

@@ -222,19 +222,3 @@ fn a_client_that_reads_late_gets_every_answer() {
     assert_eq!((ledger.requests, ledger.answers, ledger.connections), (count as u64, count as u64, 1));
     assert_eq!((ledger.received_bytes, ledger.sent_bytes), ((request.len() * count) as u64, received as u64));
 }
-
-#[test]
-fn hundreds_of_connections_are_served_at_once() {
-    let sink = start(2, 500, Nanos::from_millis(20));
-    let mut clients: Vec<_> = (0..400).map(|_| Client::connect(sink.address())).collect();
-    for client in &mut clients {
-        client.send("GET / HTTP/1.1\r\n\r\n");
-    }
-    let per_worker = clients.iter_mut().map(Client::receive).fold([0, 0], |mut per_worker, response| {
-        per_worker[response.worker()] += 1;
-        per_worker
-    });
-    let ledger = sink.stop();
-    assert_eq!(ledger.per_worker, per_worker);
-    assert_eq!((ledger.connections, ledger.answers), (400, 400));
-}
