@@ -38,7 +38,6 @@ readme: ## Run the command of the README's first screen, and put what it prints 
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests
 	@bin/install-missing test
 	@$(MAKE) --no-print-directory check
-	@cargo build --workspace --examples --locked
 	@bin/run-tests --workspace --locked --no-fail-fast
 	@if $(COUNTS); then $(MAKE) --no-print-directory ceiling; else \
 		echo "ceiling: skipped: perf counts no instructions here (make ceiling has valgrind count them, in some minutes more)"; \
