@@ -7,7 +7,7 @@ use model::{Anatomy, Diagnostic, Nanos, Run};
 use crate::lab::{Lab, free_port, has};
 
 /// The anatomy of a run in which every good answer said what the app took, and nothing impossible.
-fn whole(run: &Run) -> &Anatomy {
+pub(crate) fn whole(run: &Run) -> &Anatomy {
     let anatomy = run.anatomy.as_ref().expect("the app was asked");
     assert_eq!((anatomy.all.requests, anatomy.silent, anatomy.impossible), (run.tally.counts.good(), 0, 0));
     assert_eq!(Some(anatomy.all.response_time / anatomy.all.requests), run.tally.response_time.mean());
@@ -18,7 +18,7 @@ fn whole(run: &Run) -> &Anatomy {
 }
 
 /// Whether most of the response time was before the app.
-fn waited(parts: &AnatomySums) -> bool {
+pub(crate) fn waited(parts: &AnatomySums) -> bool {
     parts.before_app.expect("there are stamps") * 2 > parts.response_time
 }
 
@@ -44,57 +44,28 @@ fn what_waits_in_the_server_is_before_the_app_and_not_in_the_kernel() {
     }
 }
 
-/// Puma up to 6 leaves in the kernel what its threads have no time for.
-#[test]
-fn what_waits_for_an_old_puma_waits_in_the_accept_queue() {
-    let Some((lab, port)) = Lab::with_port("puma") else { return };
-    let words = "sweep -w2 -t2:2 -d0.2 -k --for 3s --warm-up 1s --multiples 4 --no-calibrate --anatomy --force";
-    let sweep = lab.start_at(port, words).end().with_code(0);
-    let study = lab.study();
-    let run = &study.runs[0];
-    assert!(waited(&whole(run).all), "{:?}", run.anatomy);
-    assert!(
-        sweep.stdout.contains("where the response time went") && sweep.stdout.contains(" + app "),
-        "{}",
-        sweep.stdout
-    );
-    let version = study.server.version.clone().unwrap_or_default();
-    if ["3.", "4.", "5.", "6."].iter().any(|major| version.starts_with(major)) {
-        let kernel = run.accept_queue_wait().unwrap();
-        let before = whole(run).all.before_app.unwrap() / whole(run).all.requests;
-        assert!(kernel * 2 > before, "Puma {version}: most of {before}, but {kernel}");
-    }
-}
-
 #[test]
 fn an_app_that_tells_a_duration_is_believed_and_one_that_is_silent_is_said_to_be() {
-    let Some(lab) = Lab::with("puma") else { return };
-    let timing = "run lambda { |env| sleep 0.02; [200, {'server-timing' => 'db;dur=1, app;dur=20'}, ['ok']] }\n";
-    lab.write("timing.ru", timing);
-    lab.write("silent.ru", "run lambda { |env| [200, {}, ['ok']] }\n");
-    // Of another clock: from before the request was sent.
-    lab.write("liar.ru", "run lambda { |env| [200, {'x-app-stamps' => '5 6'}, ['ok']] }\n");
-    let swept = |app: &str| {
-        let words = format!(
-            "sweep -r {app} --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --force --inspect proc -o {app}.study.json"
-        );
-        let sweep = lab.start_at(free_port(), &words).end();
-        (sweep.with_code(0).stdout, crate::lab::read(&lab.path(&format!("{app}.study.json"))))
+    let swept = |headers: &str| {
+        let lab = Lab::with("puma")?;
+        lab.write("app.ru", &format!("run lambda {{ |env| sleep 0.02; [200, {{{headers}}}, ['ok']] }}\n"));
+        let words = "sweep -r app.ru --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --force --inspect proc";
+        Some((lab.run(words).with_code(0).stdout, lab.study().runs.remove(0)))
     };
-    let (stdout, study) = swept("timing.ru");
-    let anatomy = whole(&study.runs[0]);
+    let Some((stdout, run)) = swept("'server-timing' => 'db;dur=1, app;dur=20'") else { return };
+    let anatomy = whole(&run);
     assert_eq!((anatomy.source, anatomy.all.before_app), (AppSource::ServerTiming, None));
     assert_eq!(anatomy.all.app, Nanos::from_millis(20) * anatomy.all.requests);
     assert!(stdout.contains("app (Server-Timing) 20.0 + before and after it"), "{stdout}");
 
-    let (stdout, study) = swept("silent.ru");
-    assert_eq!(study.runs[0].anatomy, None);
+    let (stdout, run) = swept("").unwrap();
+    assert_eq!(run.anatomy, None);
     assert!(stdout.contains("the app did not say when it began and ended"), "{stdout}");
 
-    let (stdout, study) = swept("liar.ru");
-    let good = study.runs[0].tally.counts.good();
-    let doubt = Diagnostic::ImpossibleStamps { answers: good, of: good };
-    assert!(study.runs[0].warnings.contains(&doubt), "{:?}", study.runs[0].warnings);
+    // Of another clock: from before the request was sent.
+    let (stdout, run) = swept("'x-app-stamps' => '5 6'").unwrap();
+    let good = run.tally.counts.good();
+    assert!(run.warnings.contains(&Diagnostic::ImpossibleStamps { answers: good, of: good }), "{:?}", run.warnings);
     assert!(stdout.contains("lie outside the request"), "{stdout}");
 }
 

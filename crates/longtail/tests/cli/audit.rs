@@ -2,7 +2,7 @@
 
 use sink::SinkBody;
 
-use crate::lab::{Lab, Running};
+use crate::lab::{Lab, end};
 use crate::load::{load, sink, url, word};
 
 const H2LOAD: &str = include_str!("../../../audit/tests/fixtures/real/h2load.txt");
@@ -16,10 +16,7 @@ fn the_older_words_for_json_say_the_same() {
         assert_eq!(printed("--json"), printed("--format json"));
         assert_eq!(printed("--format text"), printed(""));
         assert_ne!(printed(""), printed("--json"));
-        lab.run(&format!("{command} --json --format text")).refused("");
     }
-    let plot = lab.run("predict --service 10ms --rate 8/s --plot --format json").with_code(2);
-    assert_eq!(plot.stderr, "longtail: --plot is drawn for people: leave it out, or --json\n");
 }
 
 #[test]
@@ -34,5 +31,5 @@ fn a_longtail_study_is_for_report() {
     );
     let mut command = lab.longtail("audit -");
     command.stdin(std::fs::File::open(&file).unwrap());
-    Running::start(&mut command).end().refused("longtail report -");
+    end(&mut command).refused("longtail report -");
 }

@@ -9,15 +9,11 @@ use model::run::ShareSource;
 use model::{BodiesStudy, BodyRun, Diagnostic, Outcome, Stop, Study};
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, none_is_empty, soaks};
-use crate::sockets::{has_ipv6, has_ssl};
+use crate::lab::{Lab, assert_conserved, has, in_a_window, none_is_empty, read, soaks};
+use crate::puma::{has_ipv6, has_ssl};
 
-fn read(lab: &Lab) -> BodiesStudy {
-    let studies = lab.studies();
-    assert_eq!(studies.len(), 1, "{studies:?}");
-    let Study::Bodies(study) = report::json::read(&fs::read_to_string(&studies[0]).unwrap()).unwrap() else {
-        panic!("not of bodies")
-    };
+fn of_bodies(study: Study) -> BodiesStudy {
+    let Study::Bodies(study) = study else { panic!("not of bodies") };
     *study
 }
 
@@ -64,10 +60,10 @@ fn soaked(sockets: &str, mode: &str) {
 /// Whether there were requests in each run; all that is asserted holds without any too.
 fn exact_for(words: &str) -> bool {
     let lab = Lab::new();
-    let words = format!("bodies {words} -t2:2 -b acsi1,10,300 --no-calibrate");
+    let words = format!("bodies {words} -t2:2 -b acsi1,10,300 --no-calibrate --inspect proc");
     let printed = lab.run(&words).with_code(0);
     lab.assert_nothing_left(0);
-    let study = read(&lab);
+    let study = of_bodies(lab.kept());
     assert_eq!(count_warnings(&study), Vec::<&Diagnostic>::new(), "{words}");
     let kinds = study.plan.sockets.len();
     assert_eq!((study.runs.len(), study.servers.len()), (12 * kinds, kinds));
@@ -95,6 +91,7 @@ fn exact_for(words: &str) -> bool {
 fn bytes_are_the_apps_over_tcp() {
     if has("puma") {
         exact(if has_ipv6() { "tcp4,tcp6" } else { "tcp4" }, "");
+        exact("tcp4", "-w2");
         soaked("tcp4", "-k");
     }
 }
@@ -112,13 +109,6 @@ fn bytes_are_the_apps_over_unix_sockets() {
     if has("puma") {
         exact("unix,aunix", "-k --generator-threads 2");
         soaked("unix,aunix", "");
-    }
-}
-
-#[test]
-fn bytes_are_the_apps_with_two_workers() {
-    if has("puma") {
-        exact("tcp4", "-w2");
         soaked("aunix", "-w2");
         soaked("unix", "-w2 -k");
     }
@@ -131,14 +121,11 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
     }
     in_a_window(|window| {
         let lab = Lab::new();
-        lab.run(&format!("bodies -t2:2 -b acsi2048 {window} --no-calibrate -c1 -T2")).with_code(0);
-        let study = read(&lab);
-        assert_eq!(count_warnings(&study), Vec::<&Diagnostic>::new());
-        assert_eq!(study.runs.len(), 4);
-        for run in &study.runs {
-            assert_exact(run);
-            assert_eq!(run.run.connections, 2);
-        }
+        lab.run(&format!("bodies -t2:2 -b acsi2048 {window} --no-calibrate --inspect none -c1 -T2")).with_code(0);
+        let study = of_bodies(lab.kept());
+        assert_eq!((count_warnings(&study), study.runs.len()), (Vec::new(), 4));
+        study.runs.iter().for_each(assert_exact);
+        assert!(study.runs.iter().all(|run| run.run.connections == 2));
         none_is_empty(study.runs.iter().map(|run| &run.run)).then_some(())
     });
 }
@@ -157,7 +144,7 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     other.read_to_end(&mut Vec::new()).unwrap();
     bodies.send(Signal::CONT);
     bodies.end().with_code(3);
-    let study = read(&lab);
+    let study = of_bodies(lab.kept());
     let [Diagnostic::BytesDiffer { client, app }, Diagnostic::Conservation { .. }] = study.warnings[..] else {
         panic!("{:?}", study.warnings)
     };
@@ -179,7 +166,7 @@ fn an_answer_of_another_length_is_an_error_that_is_shown() {
     let Some(lab) = Lab::with("puma") else { return };
     lab.write("cutter.ru", CUTTER);
     let printed = lab.run("bodies -r cutter.ru -t1:1 -b s3 -D 0.5 --warm-up 0 --no-calibrate").with_code(0);
-    let study = read(&lab);
+    let study = of_bodies(lab.kept());
     let tally = &study.runs[0].run.tally;
     let wrong = tally.counts.of(Outcome::WrongLength);
     assert!(wrong > 0 && wrong < tally.counts.total(), "{:?}", tally.counts);
@@ -200,75 +187,17 @@ fn an_app_that_does_not_go_by_the_header_is_refused_before_any_load() {
 }
 
 #[test]
-fn no_other_server_stands_in_for_puma() {
-    let lab = Lab::new();
-    let nowhere = lab.path("nothing-here");
-    Running::start(lab.longtail("bodies -b s1").env("PATH", nowhere)).end().refused("gem install puma");
-}
-
-/// Bodies whose first two runs are done, files among them.
-fn in_the_third_run(lab: &Lab, port: u16) -> Running {
-    // Those that are left take longer than it takes to send a signal, also where the machine is busy.
-    let sizes = (1..=40).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
-    let words = format!("bodies -w2 -t2:2 -b i{sizes} -D 0.4 --warm-up 0.05 --no-calibrate");
-    let mut bodies = lab.start_at(port, &words);
-    bodies.until(|_| lab.kept_runs() >= 2);
-    bodies
-}
-
-#[test]
-fn ctrl_c_keeps_the_runs_that_are_done() {
-    let Some((lab, port)) = Lab::with_port("puma") else { return };
-    let bodies = in_the_third_run(&lab, port);
-    bodies.send(Signal::INT);
-    let bodies = bodies.end().with_code(130);
-    lab.assert_nothing_left(port);
-    let study = read(&lab);
-    assert!(study.interrupted && study.runs.len() >= 2, "{} runs", study.runs.len());
-    for run in &study.runs[..2] {
-        assert_exact(run);
-        assert!(!run.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::Interrupted { .. })));
-    }
-    assert!(bodies.stdout.contains("interrupted by the user"), "{}", bodies.stdout);
-    let again = lab.run("report").with_code(0).stdout;
-    assert!(again.contains("interrupted by the user"), "{again}");
-}
-
-#[test]
-fn kill_9_leaves_no_server_and_no_file() {
-    if has("puma") {
-        let (lab, port) = (Lab::new(), free_port());
-        let bodies = in_the_third_run(&lab, port);
-        assert!(fs::read_dir(lab.path("tmp")).unwrap().next().is_some(), "files are there as long as the server is");
-        bodies.send(Signal::KILL);
-        lab.assert_nothing_left(port);
-    }
-}
-
-#[test]
-fn a_study_is_printed_again_in_every_layout() {
+fn pumas_columns_are_printed_again_and_what_is_printed_repeats_it() {
     let Some(lab) = Lab::with("puma") else { return };
     let seed =
-        lab.run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --like-seed -o kept.study.json").with_code(0);
-    // A line a run, and where the study is.
-    assert_eq!(seed.stderr.lines().count(), 5, "{}", seed.stderr);
-    assert!(
-        seed.stdout.starts_with("Type   req/sec    50%     75%     90%     99%    100%  Resp Size\n"),
-        "{}",
-        seed.stdout
-    );
-    let report = |words: &str| lab.run(&format!("report kept.study.json {words}")).with_code(0).stdout;
-    assert_eq!(report("--style puma"), seed.stdout);
-    let study = read(&lab);
-    assert_eq!(report(""), report::full(&study.clone().into(), None, report::Width::ANY));
-    assert_eq!(report("--format markdown"), report::answer::markdown(&study.clone().into(), None));
-    assert_eq!(report("--format csv").lines().count(), 5);
-    assert_eq!(report("--format study"), fs::read_to_string(lab.path("kept.study.json")).unwrap());
-    // What is printed repeats it.
-    let again = study.command_line.strip_prefix("longtail ").unwrap();
-    let other = Lab::new();
-    other.run(again).with_code(0);
-    assert_eq!(read(&other).plan, study.plan);
+        lab.run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --inspect none --like-seed").with_code(0);
+    assert_eq!(seed.stderr.lines().count(), 5, "a line a run, and where the study is: {}", seed.stderr);
+    let head = "Type   req/sec    50%     75%     90%     99%    100%  Resp Size\n";
+    assert!(seed.stdout.starts_with(head), "{}", seed.stdout);
+    assert_eq!(lab.run("report --style puma").with_code(0).stdout, seed.stdout);
+    let (study, other) = (of_bodies(lab.kept()), Lab::new());
+    other.run(study.command_line.strip_prefix("longtail ").unwrap()).with_code(0);
+    assert_eq!(of_bodies(other.kept()).plan, study.plan);
 }
 
 #[test]
@@ -279,7 +208,7 @@ fn each_pass_has_every_body_once_on_a_server_of_its_own() {
     let study = in_a_window(|window| {
         let lab = Lab::new();
         lab.run(&format!("bodies -t1:1 -b as1,2 {window} --no-calibrate --repeat 2 --seed 3")).with_code(0);
-        Some(read(&lab)).filter(|study| none_is_empty(study.runs.iter().map(|run| &run.run)))
+        Some(of_bodies(lab.kept())).filter(|study| none_is_empty(study.runs.iter().map(|run| &run.run)))
     });
     let done: Vec<_> = study.runs.iter().map(|run| (run.run.repeat, run.body)).collect();
     let planned: Vec<_> = (1..=2)
@@ -302,11 +231,7 @@ fn a_ceiling_is_measured_for_each_size_and_kept_for_the_day() {
     let Some(lab) = Lab::with("puma") else { return };
     for _ in 0..2 {
         lab.run("sweep --bodies s1,300 -t1:1 --for 0.1 --warm-up 0.05 -s tcp4,unix -o kept.study.json").with_code(0);
-        let Study::Bodies(study) =
-            report::json::read(&fs::read_to_string(lab.path("kept.study.json")).unwrap()).unwrap()
-        else {
-            panic!("not of bodies")
-        };
+        let study = of_bodies(read(&lab.path("kept.study.json")));
         assert!(study.runs.iter().all(|run| run.run.generator.ceiling.is_some()));
     }
     let kept = fs::read_dir(lab.path("data/longtail")).unwrap().flatten();

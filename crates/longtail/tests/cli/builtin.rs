@@ -5,7 +5,7 @@ use std::fs;
 use model::run::ShareSource;
 use model::{ServerKind, SweepStudy};
 
-use crate::lab::{Lab, Running, assert_conserved, ledger_warnings, read};
+use crate::lab::{Lab, assert_conserved, end, ledger_warnings, of_sweep, read};
 
 const QUICK: &str = "sweep --server builtin -w2 -t2:2 -d0.01 --for 200ms --warm-up 0 --multiples 0.5,1,2";
 
@@ -41,50 +41,30 @@ fn a_sweep_is_kept_and_report_prints_the_same() {
 }
 
 #[test]
-fn a_count_ends_a_run_after_exactly_so_many_requests() {
-    let lab = Lab::new();
-    lab.run("sweep --server builtin -w2 -t1:1 -d0.001 -R7 -k --multiples 1,1.5,4 --no-calibrate --generator-threads 3")
-        .with_code(0);
-    let study = lab.study();
-    assert_eq!(connections(&study), [2, 3, 8]);
-    for run in &study.runs {
-        assert_conserved(run);
-        assert!(run.tally.per_connection.iter().all(|good| *good == 7));
-        assert_eq!(run.tally.counts.total(), u64::from(run.connections) * 7);
-        assert_eq!(run.tally.connections_opened, u64::from(run.connections) * 7, "each request has its own");
-        assert_eq!(run.tally.unmeasured.total(), 0);
-    }
-}
-
-#[test]
 fn ipv6_is_swept_where_the_machine_has_it() {
-    if !crate::lab::can(std::net::TcpListener::bind("[::1]:0").is_ok(), "no IPv6 on loopback") {
-        return;
+    if crate::puma::has_ipv6() {
+        let lab = Lab::new();
+        lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1,2 --no-calibrate -s tcp6").with_code(0);
+        let study = lab.study();
+        assert!(study.server.url.starts_with("http://[::1]:"), "{}", study.server.url);
+        assert!(study.runs.iter().all(|run| run.tally.counts.failed() == 0));
     }
-    let lab = Lab::new();
-    lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1,2 --no-calibrate -s tcp6").with_code(0);
-    let study = lab.study();
-    assert!(study.server.url.starts_with("http://[::1]:"), "{}", study.server.url);
-    assert!(study.runs.iter().all(|run| run.tally.counts.failed() == 0));
 }
 
 #[test]
 fn two_sweeps_at_once_do_not_disturb_each_other() {
     let lab = Lab::new();
-    let words = ["-w1 -t1:1 --multiples 1,2", "-w2 -t3:3 --multiples 1,2"];
-    let start = |n: usize| {
-        let words = format!(
-            "sweep --server builtin -d0.01 --for 400ms --warm-up 0 --no-calibrate {} -o {n}.study.json",
-            words[n]
-        );
-        Running::start(&mut lab.longtail(&words))
+    let start = |n: usize, words: &str| {
+        let words = format!("{words} --multiples 1,2 -d0.01 --for 400ms --warm-up 0 --no-calibrate -o {n}.study.json");
+        lab.start(&format!("sweep --server builtin {words}"))
     };
-    let running = [start(0), start(1)];
-    for (n, sweep) in running.into_iter().enumerate() {
+    let running = [start(0, "-w1 -t1:1"), start(1, "-w2 -t3:3")];
+    let studies = [0, 1].map(|n| format!("{n}.study.json"));
+    for (sweep, file) in running.into_iter().zip(&studies) {
         let sweep = sweep.end().with_code(0);
-        assert_eq!(lab.run(&format!("report {n}.study.json")).with_code(0).stdout, sweep.stdout);
+        assert_eq!(lab.run(&format!("report {file}")).with_code(0).stdout, sweep.stdout);
     }
-    let studies = [read(&lab.path("0.study.json")), read(&lab.path("1.study.json"))];
+    let studies = studies.map(|file| of_sweep(read(&lab.path(&file))));
     assert_eq!(studies.each_ref().map(connections), [vec![1, 2], vec![6, 12]]);
     assert_ne!(studies[0].server.url, studies[1].server.url);
     assert_eq!(lab.studies().len(), 2);
@@ -108,10 +88,8 @@ fn the_last_study_is_the_one_that_was_made_last() {
 #[test]
 fn without_puma_the_server_inside_longtail_stands_in() {
     let lab = Lab::new();
-    let sweep = Running::start(
-        lab.longtail("sweep -w2 -t1:1 -d0.001 -R3 --multiples 1 --no-calibrate").env("PATH", lab.path("nothing-here")),
-    );
-    let sweep = sweep.end().with_code(0);
+    let mut sweep = lab.longtail("sweep -w2 -t1:1 -d0.001 -R3 --multiples 1 --no-calibrate");
+    let sweep = end(sweep.env("PATH", lab.path("nothing-here"))).with_code(0);
     let notes = sweep.remarks();
     assert!(notes.len() == 2 && notes[0].contains("no Puma found") && notes[1].contains("saved as"), "{notes:?}");
     let study = lab.study();
@@ -120,17 +98,26 @@ fn without_puma_the_server_inside_longtail_stands_in() {
 }
 
 #[test]
-fn the_printed_command_line_repeats_the_sweep() {
+fn a_count_ends_each_run_after_exactly_so_many_requests_and_the_printed_command_line_repeats_the_sweep() {
     let lab = Lab::new();
-    let words = "sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --no-calibrate --generator-threads 2 --repeat 3 -o first.study.json";
-    lab.run(words).with_code(0);
-    let first = read(&lab.path("first.study.json"));
+    let sweep =
+        "sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --no-calibrate --generator-threads 2";
+    lab.run(&format!("{sweep} --repeat 3 -o first.study.json")).with_code(0);
+    let first = of_sweep(read(&lab.path("first.study.json")));
     let words = first.command_line.strip_prefix("longtail ").unwrap();
     lab.run(&format!("{words} -o second.study.json")).with_code(0);
-    let second = read(&lab.path("second.study.json"));
+    let second = of_sweep(read(&lab.path("second.study.json")));
     assert_eq!((&second.plan, &second.command_line), (&first.plan, &first.command_line));
-    assert_eq!(connections(&second), connections(&first));
     // Every repeat does the whole list.
     let done: Vec<_> = first.runs.iter().map(|run| (run.repeat, run.connections)).collect();
     assert_eq!(done, [(1, 2), (1, 6), (2, 2), (2, 6), (3, 2), (3, 6)]);
+    for run in first.runs.iter().chain(&second.runs) {
+        assert_conserved(run);
+        assert!(run.tally.per_connection.iter().all(|good| *good == 3));
+        let requests = u64::from(run.connections) * 3;
+        assert_eq!(
+            (run.tally.counts.total(), run.tally.connections_opened, run.tally.unmeasured.total()),
+            (requests, requests, 0)
+        );
+    }
 }

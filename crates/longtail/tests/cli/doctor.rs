@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::lab::{Ended, Lab, Running};
+use crate::lab::{Ended, Lab, end};
 use crate::schemas::assert_keeps;
 
 /// 0 or 1, and the one that goes with what was printed.
@@ -55,7 +55,7 @@ fn the_json_has_every_check_with_its_grade() {
 #[test]
 fn a_machine_without_ruby_is_told_what_to_install() {
     let lab = Lab::new();
-    let ended = Running::start(lab.longtail("doctor").env("PATH", lab.path("nothing"))).end();
+    let ended = end(lab.longtail("doctor").env("PATH", lab.path("nothing")));
     let said = ended.stdout;
     assert!(said.contains("! Puma") && said.contains("→ sudo apt-get install ruby, then gem install puma"), "{said}");
 }
@@ -67,7 +67,7 @@ fn one_processor_and_few_descriptors_make_a_machine_unfit() {
     if !crate::lab::has("taskset") {
         return;
     }
-    let ended = Running::start(lab.program("sh").args(["-c", &script])).end().with_code(1);
+    let ended = end(lab.program("sh").args(["-c", &script])).with_code(1);
     let verdict = ended.stdout.lines().next().unwrap();
     for name in ["processors", "file descriptors"] {
         assert!(verdict.starts_with("This machine is not fit: ") && verdict.contains(name), "{verdict}");

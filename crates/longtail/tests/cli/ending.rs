@@ -6,9 +6,14 @@ use rustix::process::Signal;
 
 use crate::lab::{LONGTAIL, Lab, Running, assert_conserved, free_port, has};
 
-const BUILTIN: &str = "--server builtin -w2 -t2:2";
-const PUMA: &str = "-t4:4";
 const PUMA_CLUSTER: &str = "-w2 -t2:2";
+
+/// The server inside, and a single Puma and its cluster where there is one; with how many processes there are at least: longtail, its guard,
+/// the server and its workers.
+fn servers() -> impl Iterator<Item = (&'static str, usize)> {
+    let pumas = if has("puma") { vec![("-t4:4", 3), (PUMA_CLUSTER, 5)] } else { Vec::new() };
+    std::iter::once(("--server builtin -w2 -t2:2", 3)).chain(pumas)
+}
 
 /// A sweep in the middle of its first run, eight connections being served.
 fn in_a_run(lab: &Lab, server: &str, port: u16) -> Running {
@@ -19,35 +24,25 @@ fn in_a_run(lab: &Lab, server: &str, port: u16) -> Running {
     sweep
 }
 
-/// `processes` at least: longtail, its guard, the server and its workers.
-fn killed(server: &str, processes: usize) {
-    let (lab, port) = (Lab::new(), free_port());
-    let sweep = in_a_run(&lab, server, port);
-    assert!(lab.living().len() >= processes, "{:?}", lab.living());
-    sweep.send(Signal::KILL);
-    lab.assert_nothing_left(port);
-}
-
 #[test]
-fn kill_9_takes_the_server_inside_longtail_along() {
-    killed(BUILTIN, 3);
-}
-
-#[test]
-fn kill_9_takes_a_single_puma_along() {
-    if has("puma") {
-        killed(PUMA, 3);
-    }
-}
-
-#[test]
-fn kill_9_takes_puma_and_its_workers_along() {
-    if has("puma") {
-        killed(PUMA_CLUSTER, 5);
+fn kill_9_takes_the_server_and_its_workers_along() {
+    for (server, processes) in servers() {
+        let (lab, port) = (Lab::new(), free_port());
+        let sweep = in_a_run(&lab, server, port);
+        assert!(lab.living().len() >= processes, "{:?}", lab.living());
+        sweep.send(Signal::KILL);
+        lab.assert_nothing_left(port);
     }
 }
 
 /// One signal: the run ends, what there is is reported and kept.
+#[test]
+fn a_signal_ends_the_run_and_keeps_it() {
+    for ((server, _), signal) in servers().zip([Signal::HUP, Signal::INT, Signal::TERM]) {
+        interrupted(server, signal);
+    }
+}
+
 fn interrupted(server: &str, signal: Signal) {
     let (lab, port) = (Lab::new(), free_port());
     let sweep = in_a_run(&lab, server, port);
@@ -65,25 +60,6 @@ fn interrupted(server: &str, signal: Signal) {
     assert_eq!(counts.total(), counts.good() + counts.of(Outcome::InFlight), "{counts:?}");
     assert_eq!(sweep.remarks().len(), 1, "{}", sweep.stderr);
     assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
-}
-
-#[test]
-fn a_signal_ends_the_run_and_keeps_it() {
-    interrupted(BUILTIN, Signal::HUP);
-}
-
-#[test]
-fn a_signal_ends_the_run_on_a_single_puma_and_keeps_it() {
-    if has("puma") {
-        interrupted(PUMA, Signal::INT);
-    }
-}
-
-#[test]
-fn a_signal_ends_the_run_on_pumas_workers_and_keeps_it() {
-    if has("puma") {
-        interrupted(PUMA_CLUSTER, Signal::TERM);
-    }
 }
 
 /// The second while Puma is waited for, which does not stop by itself: its requests never end.
@@ -121,7 +97,7 @@ fn a_signal_while_the_first_answer_is_awaited_ends_the_wait() {
         "sweep --slots 1 --url http://127.0.0.1:{port}/ --boot-timeout 600s -- {LONGTAIL} sink --listen 127.0.0.1:{port} \
          --no-answer 100%"
     );
-    let mut sweep = Running::start(&mut lab.longtail(&words));
+    let mut sweep = lab.start(&words);
     sweep.until(|_| sockets::of_port(port).unwrap().open > 0);
     sweep.send(Signal::INT);
     sweep.end().with_code(130);

@@ -1,6 +1,5 @@
 //! Generators on other machines: processes of this one behind a pipe, in another network namespace, or with another clock.
 
-use std::process::Command;
 use std::time::Duration;
 
 use model::{Diagnostic, LoadStudy, Nanos, Outcome, Verdict};
@@ -10,7 +9,7 @@ use testkit::network::Way;
 
 use crate::clock::eventually;
 use crate::far::Machines;
-use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, assert_conserved as assert_run_conserved, can, has, soaks};
+use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, assert_conserved as assert_run_conserved, can, end, has, soaks};
 use crate::load::{assert_answered, assert_conserved, load, read, sink, study, url};
 
 /// So many generators by this command.
@@ -49,8 +48,7 @@ fn several_generators_make_the_load_of_one() {
 fn a_sweep_from_elsewhere_is_judged_by_the_servers_own_count() {
     let lab = Lab::new();
     let words = "sweep --server builtin -w1 -t2 -d0.01 --for 500ms --warm-up 200ms --multiples 1,2";
-    let words = crate::load::split(&format!("{words}{}", from(LONGTAIL, 2)));
-    let ended = Running::start(&mut lab.longtail_of(words)).end();
+    let ended = lab.run(&format!("{words}{}", from(LONGTAIL, 2)));
     let study = lab.study();
     assert_eq!(study.runs.len(), 2, "{ended:?}");
     assert!(study.server.placement.as_ref().is_some_and(|placement| placement.lanes.is_empty()));
@@ -65,29 +63,12 @@ fn a_sweep_from_elsewhere_is_judged_by_the_servers_own_count() {
 }
 
 #[test]
-fn what_is_wrong_with_a_generator_is_one_line_before_any_load() {
+fn a_generator_of_another_version_is_one_line_before_any_load() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    std::fs::create_dir(lab.path("older")).unwrap();
-    let older =
-        lab.write("older/longtail", "#!/bin/sh\necho Welcome\necho longtail generate 0.0.1\nexec cat >/dev/null\n");
-    assert!(Command::new("chmod").arg("+x").arg(&older).status().unwrap().success());
-    for (command, said) in [
-        ("no-such-command box2".to_owned(), "no longtail answers there"),
-        ("env /nowhere/longtail".to_owned(), "Its path may end the command"),
-        (older.display().to_string(), "longtail is 0.0.1 there"),
-        (format!("env LONGTAIL_ALLOW_NET=10.0.0.0/8 {LONGTAIL}"), "outside the allowed networks"),
-    ] {
-        load(&lab, &format!("-n 4{} {}", from(&command, 1), url(&sink))).refused(said);
-    }
-    let ours = |words: &str| format!("{words}{} {}", from(LONGTAIL, 1), url(&sink));
-    for (words, said) in [
-        (ours("load -n 4 --generator wrk"), "--from"),
-        (ours("load -n 4 --unix @x"), "the Unix socket of --unix is this machine's"),
-        (ours("load -n 4 --source-ip 127.0.0.2"), "the address of --source-ip is this machine's"),
-        (format!("sweep --server builtin -s unix{}", from(LONGTAIL, 1)), "unix"),
-    ] {
-        Running::start(&mut lab.longtail_of(crate::load::split(&words))).end().refused(said);
-    }
+    let script = "#!/bin/sh\necho Welcome\necho longtail generate 0.0.1\nexec cat >/dev/null\n";
+    let older = lab.executable("older/longtail", script);
+    load(&lab, &format!("-n 4{} {}", from(&older.display().to_string(), 1), url(&sink)))
+        .refused("longtail is 0.0.1 there");
     assert_eq!(sink.stop().requests, 0);
     assert!(lab.studies().is_empty() && lab.living().is_empty());
 }
@@ -131,15 +112,13 @@ fn a_pipe_that_stands_still_does_not_slow_its_generator() {
         return;
     }
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    std::fs::create_dir(lab.path("slow")).unwrap();
-    let slow = lab.write("slow/longtail", STALLED);
-    assert!(Command::new("chmod").arg("+x").arg(&slow).status().unwrap().success());
+    lab.executable("slow/longtail", STALLED);
     let words = format!(
         "load --no-calibrate --rate 1000/s -n 3000 -c 8 --log x.csv{} {}",
         from("slow/longtail", 1),
         url(&sink)
     );
-    let running = Running::start(lab.longtail_of(crate::load::split(&words)).env("LONGTAIL", LONGTAIL));
+    let running = Running::start(lab.longtail(&words).env("LONGTAIL", LONGTAIL));
     // The log of a tenth of a second is more than the pipe holds.
     eventually(
         PATIENCE,
@@ -169,7 +148,7 @@ fn a_generator_that_is_killed_is_named_and_the_others_figures_are_kept() {
     for n in 0..if soaks() { 100 } else { 5 } {
         let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
         let words = format!("load --no-calibrate --rate 200/s --for 1500ms{} {}", from(LONGTAIL, 2), url(&sink));
-        let running = Running::start(&mut lab.longtail_of(crate::load::split(&words)));
+        let running = lab.start(&words);
         // At another moment each time, but in the middle.
         eventually(PATIENCE, || "no load".to_owned(), || (sink.ledger().requests > 20 + 37 * n % 180).then_some(()));
         let victim = generators(&lab)[n as usize % 2];
@@ -199,7 +178,7 @@ fn the_way_to_another_machine_is_in_the_times_and_not_in_its_clock() {
     let networks = "LONGTAIL_ALLOW_NET=10.77.0.0/24";
     let command = from(&format!("env {networks} {}", words.join(" ")), 2);
     let words = format!("load --no-calibrate -n 200 -c 8{command} http://{at}/");
-    let ended = Running::start(&mut machines.there_command(&words)).end();
+    let ended = end(&mut machines.there_command(&words));
     let study = study(&machines.lab);
     assert_conserved(&study);
     let tally = &study.run.tally;
@@ -237,9 +216,7 @@ fn a_clock_that_shows_another_time_is_found_and_corrected() {
         return;
     }
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    std::fs::create_dir(lab.path("ahead")).unwrap();
-    let ahead = lab.write("ahead/longtail", AHEAD);
-    assert!(Command::new("chmod").arg("+x").arg(&ahead).status().unwrap().success());
+    let ahead = lab.executable("ahead/longtail", AHEAD);
     let off = Nanos::from_millis(300);
     let set = [("LONGTAIL", LONGTAIL.to_owned()), ("AHEAD", off.0.to_string())];
     let probe = lab.program(&ahead.to_string_lossy()).arg("--version").envs(set.clone()).output();
@@ -248,9 +225,9 @@ fn a_clock_that_shows_another_time_is_found_and_corrected() {
     }
     let generators = from("ahead/longtail", 1) + &from(LONGTAIL, 1);
     let words = format!("load --no-calibrate --rate 100/s -n 40 -c 4{generators} {}", url(&sink));
-    let mut command = lab.longtail_of(crate::load::split(&words));
+    let mut command = lab.longtail(&words);
     command.envs(set);
-    Running::start(&mut command).end();
+    end(&mut command);
     let study = study(&lab);
     assert_conserved(&study);
     assert_answered(&study, sink);
@@ -265,7 +242,7 @@ fn parts_that_generators_wrote_are_one_load() {
     let start = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
     let part = |index: u32| {
         let words = format!("--start-at {start} -o {index}.tally -- --rate 200/s --for 500ms -c 8 {}", url(&sink));
-        let words = crate::load::split(&format!("generate --of 3 {words}"));
+        let words = crate::lab::split(&format!("generate --of 3 {words}"));
         let mut command = lab.program(LONGTAIL);
         Running::start(command.args(words).env("JOB_COMPLETION_INDEX", index.to_string()))
     };
@@ -273,7 +250,7 @@ fn parts_that_generators_wrote_are_one_load() {
     for running in running {
         running.end().with_code(0);
     }
-    let merge = |files: &str| Running::start(lab.program(LONGTAIL).args(format!("merge {files}").split(' '))).end();
+    let merge = |files: &str| end(lab.program(LONGTAIL).args(format!("merge {files}").split(' ')));
     merge("0.tally 2.tally 1.tally -o x.study.json");
     let whole = read(&lab.path("x.study.json"));
     assert_conserved(&whole);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use sink::SinkBody;
 use testkit::network::Host;
 
-use crate::lab::{LONGTAIL, Lab, Running, can, has};
+use crate::lab::{LONGTAIL, Lab, Running, can, end, has};
 
 const TOKEN: &str = "dop_v1_secret";
 const PUBLIC_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP6xDnVYJ0Jw me@here";
@@ -39,7 +39,7 @@ impl Cloud {
             said.trim().clone_into(&mut port);
             !port.is_empty()
         });
-        Running::start(on(&lab, &host, LONGTAIL).args(["fleet", "init", "--digitalocean"])).end().with_code(0);
+        end(on(&lab, &host, LONGTAIL).args(["fleet", "init", "--digitalocean"])).with_code(0);
         let mut settings = fs::read_to_string(lab.path("fleet/group_vars/all.yml")).unwrap();
         for (theirs, ours) in [
             ("https://api.digitalocean.com", &*format!("http://127.0.0.1:{port}")),
@@ -57,7 +57,7 @@ impl Cloud {
 
     /// `longtail fleet VERB`, and what it says with Ansible's line breaks as blanks.
     fn fleet(&self, verb: &str, code: i32) -> String {
-        let ended = Running::start(on(&self.lab, &self.host, LONGTAIL).args(["fleet", verb])).end();
+        let ended = end(on(&self.lab, &self.host, LONGTAIL).args(["fleet", verb]));
         let said = format!("{}{}", ended.stdout, ended.stderr);
         assert!(!said.contains(TOKEN), "the token is printed: {said}");
         ended.with_code(code).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -137,7 +137,7 @@ fn without_ansible_and_without_playbooks_it_is_one_line() {
     lab.answer("fleet init").refused("'fleet' is there already");
     lab.answer("fleet sweep --connection 4").refused("sweep has no --connection");
     lab.answer("fleet load --from x http://127.0.0.1/").refused("fleet load sets --from itself");
-    let bare = Running::start(lab.program(LONGTAIL).args(["fleet", "doctor"]).env("PATH", "/nowhere")).end();
+    let bare = end(lab.program(LONGTAIL).args(["fleet", "doctor"]).env("PATH", "/nowhere"));
     bare.refused("ansible-playbook is not on PATH: sudo apt-get install ansible-core");
 }
 
@@ -173,7 +173,7 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     let strip = Command::new("strip").arg("-o").arg(&small).arg(LONGTAIL).status();
     let longtail = if strip.is_ok_and(|status| status.success()) { small } else { LONGTAIL.into() };
     let mut demo = lab.program(&root.join("bin/fleet-demo").to_string_lossy());
-    let ended = Running::start(demo.args(["--run", commands]).arg(longtail)).end().with_code(0);
+    let ended = end(demo.args(["--run", commands]).arg(longtail)).with_code(0);
     let said = &ended.stdout;
     assert_eq!(said.matches("This machine is ").count(), 2, "{said}");
     let version = format!("box1\nlongtail {}\nbox2\n", env!("CARGO_PKG_VERSION"));
@@ -203,7 +203,7 @@ fn pods_of_an_indexed_job_send_one_load_and_their_parts_are_one_result() {
     let mut run = lab.program(&root.join("deploy/kubernetes/run").to_string_lossy());
     run.env("PATH", path).env("PODS", lab.path("pods")).env("LEAD", "4");
     let load = format!("longtail 3 --rate 200/s -n 400 -c 12 -H X-Quoted:a|b http://{}/", sink.address());
-    let ended = Running::start(run.args(crate::load::split(&load))).end();
+    let ended = end(run.args(crate::lab::split(&load)));
     assert!(matches!(ended.code(), 0 | 3), "{ended:?}");
     let study = crate::load::study(&lab);
     let tally = &study.run.tally;
@@ -214,11 +214,12 @@ fn pods_of_an_indexed_job_send_one_load_and_their_parts_are_one_result() {
 #[test]
 fn the_job_is_valid_kubernetes() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let unpacked = root.join("target/tools/kubernetes/bin/kubernetes-validate");
-    if !unpacked.is_file() && !has("kubernetes-validate") {
+    let unpacked = root.join("target/tools/kubernetes");
+    let is_unpacked = unpacked.join("ready").is_file();
+    if !is_unpacked && !has("kubernetes-validate") {
         return;
     }
-    let program = if unpacked.is_file() { unpacked } else { "kubernetes-validate".into() };
+    let program = if is_unpacked { unpacked.join("bin/kubernetes-validate") } else { "kubernetes-validate".into() };
     let lab = Lab::new();
     let job = fs::read_to_string(root.join("deploy/kubernetes/generators.yml")).unwrap();
     let is_valid = |job: &str| {

@@ -5,9 +5,9 @@ use std::fs;
 use model::Study;
 use serde_json::Value;
 use sink::SinkBody;
-use testkit::{bodies, claimed, load, study};
+use testkit::{bodies, load, study};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, end};
 
 fn lab_with(study: impl Into<Study>) -> Lab {
     let lab = Lab::new();
@@ -44,7 +44,7 @@ fn colour_adds_codes_and_nothing_else() {
         assert_eq!(lab.answer("report x.study.json --color never").with_code(0).stdout, plain);
         let mut forced = lab.longtail("report x.study.json --style longtail");
         forced.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1");
-        let full = crate::lab::Running::start(&mut forced).end().with_code(0).stdout;
+        let full = end(&mut forced).with_code(0).stdout;
         assert!(!full.contains('\u{1b}'), "{full}");
     }
 }
@@ -91,24 +91,6 @@ fn a_summary_is_no_study() {
         let ended = lab.answer(command).with_code(2);
         assert_eq!(ended.stderr, "longtail: 'a.json' is a summary; report reads the study: x.study.json\n");
     }
-}
-
-#[test]
-fn what_cannot_be_written_is_refused_before_anything_is_done() {
-    let lab = lab_with(claimed::hey_sweep());
-    for (words, part) in [
-        ("report x.study.json -o x.hdr", "has no HDR log"),
-        ("report x.study.json --json --csv", "cannot be used with"),
-        ("report x.study.json -o x.pdf", ".study.json (the study)"),
-        ("report x.study.json x.study.json -o y.md", "of one study"),
-        ("sweep --server builtin -o a.md -o ./a.md", "written twice"),
-        ("sweep --server builtin -o none/a.json", "-o a file that you can write"),
-    ] {
-        let ended = lab.answer(words).with_code(2);
-        assert!(ended.stderr.contains(part) && ended.stderr.lines().count() == 1, "{words}: {}", ended.stderr);
-        assert_eq!(ended.stdout, "");
-    }
-    assert!(lab.studies().is_empty());
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn read_late(words: &str) -> (LoadStudy, Nanos) {
     listener.set_nonblocking(true).unwrap();
     let begun = SteadyClock.now();
     let words = format!("load --no-calibrate -n 1 -c 1 {words} http://{}/", listener.local_addr().unwrap());
-    let running = Running::start(&mut lab.longtail(&words));
+    let running = lab.start(&words);
     let (mut stream, _) = eventually(PATIENCE, || "no load".to_owned(), || listener.accept().ok());
     stream.set_nonblocking(false).unwrap();
     KeptRequest::read(&mut stream).unwrap();

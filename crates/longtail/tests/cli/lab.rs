@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 
 use launch::Scratch;
-use model::{Clock as _, Diagnostic, Nanos, Outcome, Run, Study, SweepStudy};
+use model::{Clock as _, Diagnostic, Nanos, Outcome, Run, ServerFacts, Study, SweepStudy};
 use probe::sockets;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -23,10 +23,9 @@ pub(crate) const PATIENCE: Nanos = Nanos::from_secs(600);
 /// The networks that tests may connect to: nothing leaves this machine, whatever a test types.
 pub(crate) const THIS_MACHINE: &str = "127.0.0.0/8,::1/128";
 
-/// The commands whose default output is the short answer, each with the flag that prints the full report. Tests read the full report:
-/// [`full_report`] adds the flag where the words name no other output, [`Lab::answer`] does not. This is the one place to change.
-const FULL_REPORT: &[(&str, &str)] =
-    &[("sweep", "--full"), ("bodies", "--full"), ("load", "--full"), ("report", "--full")];
+/// The commands whose default output is the short answer. Tests read the full report: [`full_report`] asks for it where the words name
+/// no other output, [`Lab::answer`] does not. This is the one place to change.
+const FULL_REPORT: [&str; 4] = ["sweep", "bodies", "load", "report"];
 
 /// Words that choose an output, and so leave out the flag for the full report.
 const OTHER_OUTPUTS: [&str; 8] =
@@ -49,14 +48,21 @@ impl Lab {
         let owner = Scratch::new(&std::env::temp_dir()).unwrap();
         let folder = owner.path().canonicalize().unwrap();
         fs::create_dir(folder.join("tmp")).unwrap();
+        // A Puma here reports its workers each second, and not every 5 s: a sweep waits for them before and after each run.
+        fs::create_dir(folder.join("config")).unwrap();
+        let config = "worker_check_interval 1 if respond_to?(:worker_check_interval)\n";
+        fs::write(folder.join("config/puma.rb"), config).unwrap();
         LABS.fetch_add(1, Ordering::Relaxed);
         Lab { folder, _owner: owner }
     }
 
     /// Waits until no other test is in a lab, for five minutes at the most: for a test that says what a quiet machine does.
+    /// `bin/run-tests`, which has other tests beside these, makes a file when they are over.
     pub(crate) fn wait_for_the_others() {
         let until = SteadyClock.now() + Nanos::from_secs(300);
-        while LABS.load(Ordering::Relaxed) > 0 && SteadyClock.now() < until {
+        let over = std::env::var_os("LONGTAIL_TEST_QUIET").map(PathBuf::from);
+        let is_quiet = || LABS.load(Ordering::Relaxed) == 0 && over.as_ref().is_none_or(|file| file.exists());
+        while !is_quiet() && SteadyClock.now() < until {
             SteadyClock.sleep(Nanos::from_millis(20));
         }
     }
@@ -82,11 +88,12 @@ impl Lab {
         path
     }
 
-    /// Lets the Puma of this lab report its workers each second, and not every 5 s: a sweep waits for them before and after each run.
-    pub(crate) fn with_quick_reports(self) -> Lab {
-        fs::create_dir(self.path("config")).unwrap();
-        self.write("config/puma.rb", "worker_check_interval 1 if respond_to?(:worker_check_interval)\n");
-        self
+    /// Writes a script that can be started, and its folder. Another process does, so that no child of ours has it open for writing, and
+    /// makes it busy, when it is started.
+    pub(crate) fn executable(&self, name: &str, script: &str) -> PathBuf {
+        let (source, path) = (self.write("script", script), self.path(name));
+        end(self.program("install").args(["-D", "-m755"]).args([&source, &path])).with_code(0);
+        path
     }
 
     /// Any program with the folder as its world.
@@ -96,37 +103,41 @@ impl Lab {
         command.env("XDG_DATA_HOME", self.path("data")).env("TMPDIR", self.path("tmp"));
         command.env("LONGTAIL_ALLOW_NET", THIS_MACHINE);
         let outer = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL", "WEB_CONCURRENCY"];
-        for name in outer.into_iter().chain(["PUMA_MAX_THREADS", "BUNDLE_GEMFILE", "COLUMNS"]).chain(STATSD) {
+        for name in outer
+            .into_iter()
+            .chain(["PUMA_MAX_THREADS", "BUNDLE_GEMFILE", "COLUMNS", "RAILS_ENV", "RACK_ENV"])
+            .chain(STATSD)
+        {
             command.env_remove(name);
         }
         command
     }
 
-    /// longtail with these words, split at blanks; it prints the full report.
+    /// longtail with these words, quoted as for a shell; it prints the full report.
     pub(crate) fn longtail(&self, words: &str) -> Command {
-        self.longtail_of(words.split_ascii_whitespace())
-    }
-
-    /// The same with words that may have blanks in them.
-    pub(crate) fn longtail_of(&self, words: impl IntoIterator<Item = impl Into<String>>) -> Command {
         let mut command = self.program(LONGTAIL);
         command.args(full_report(words));
         command
     }
 
-    /// Runs longtail with these words to its end, as a user types them: it prints its default output.
-    pub(crate) fn answer(&self, words: &str) -> Ended {
-        Running::start(self.program(LONGTAIL).args(words.split_ascii_whitespace())).end()
+    /// Starts longtail with these words.
+    pub(crate) fn start(&self, words: &str) -> Running {
+        Running::start(&mut self.longtail(words))
     }
 
-    /// Starts longtail with these words; the Puma that it starts gets this port.
+    /// The same; the Puma that it starts gets this port.
     pub(crate) fn start_at(&self, port: u16, words: &str) -> Running {
         Running::start(self.longtail(words).env("PUMA_TEST_PORT", port.to_string()))
     }
 
     /// Runs longtail with these words to its end.
     pub(crate) fn run(&self, words: &str) -> Ended {
-        Running::start(&mut self.longtail(words)).end()
+        end(&mut self.longtail(words))
+    }
+
+    /// The same as a user types them: it prints its default output.
+    pub(crate) fn answer(&self, words: &str) -> Ended {
+        end(self.program(LONGTAIL).args(split(words)))
     }
 
     /// The files in the data folder.
@@ -145,10 +156,15 @@ impl Lab {
     }
 
     /// The one study in the data folder.
-    pub(crate) fn study(&self) -> SweepStudy {
+    pub(crate) fn kept(&self) -> Study {
         let studies = self.studies();
         assert_eq!(studies.len(), 1, "{studies:?}");
         read(&studies[0])
+    }
+
+    /// The same, which is of a sweep.
+    pub(crate) fn study(&self) -> SweepStudy {
+        of_sweep(self.kept())
     }
 
     /// The processes that live in the folder. One that is dead but not yet reaped has no working directory.
@@ -173,17 +189,47 @@ impl Lab {
     }
 }
 
+impl Running {
+    /// A Puma that longtail did not start, with this app and these words, once it listens.
+    pub(crate) fn puma(lab: &Lab, port: u16, app: &Path, words: &str) -> Running {
+        let mut puma = lab.program("puma");
+        let bind = format!("tcp://127.0.0.1:{port}");
+        let puma = Running::start(puma.args(split(words)).args(["-q", "-b", &bind]).arg(app));
+        let connects = || std::net::TcpStream::connect(("127.0.0.1", port)).ok();
+        eventually(PATIENCE, || puma.said(), connects);
+        puma
+    }
+
+    /// All that it has said so far.
+    pub(crate) fn said(&self) -> String {
+        self.stdout.so_far() + &self.stderr.so_far()
+    }
+}
+
+/// The major version of the Puma that a study is of; 0 where it is not known.
+pub(crate) fn major(server: &ServerFacts) -> u32 {
+    server.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok()).unwrap_or(0)
+}
+
+/// The words of a command line, quoted as for a shell.
+pub(crate) fn split(words: &str) -> Vec<String> {
+    shlex::split(words).expect("each quote has its end")
+}
+
 /// These words, with the flag for the full report where they choose no other output.
-pub(crate) fn full_report(words: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
-    let mut words: Vec<String> = words.into_iter().map(Into::into).collect();
-    let full = FULL_REPORT.iter().find(|(command, _)| words.first().is_some_and(|word| word == command));
+pub(crate) fn full_report(words: &str) -> Vec<String> {
+    let mut words = split(words);
+    let is_short = words.first().is_some_and(|command| FULL_REPORT.contains(&command.as_str()));
     let chooses = |word: &String| OTHER_OUTPUTS.iter().any(|other| word.starts_with(other));
-    if let Some((_, flag)) = full
-        && !words.iter().any(chooses)
-    {
-        words.insert(1, (*flag).to_owned());
+    if is_short && !words.iter().any(chooses) {
+        words.insert(1, "--full".to_owned());
     }
     words
+}
+
+/// Runs it to its end, with its output in pipes.
+pub(crate) fn end(command: &mut Command) -> Ended {
+    Running::start(command).end()
 }
 
 impl Drop for Lab {
@@ -338,11 +384,13 @@ impl Ended {
     }
 }
 
-/// Reads the file of a sweep's study.
-pub(crate) fn read(path: &Path) -> SweepStudy {
-    let Study::Sweep(study) = report::json::read(&fs::read_to_string(path).unwrap()).unwrap() else {
-        panic!("not of a sweep: {}", path.display())
-    };
+/// Reads the file of a study.
+pub(crate) fn read(path: &Path) -> Study {
+    report::json::read(&fs::read_to_string(path).unwrap()).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+pub(crate) fn of_sweep(study: Study) -> SweepStudy {
+    let Study::Sweep(study) = study else { panic!("not of a sweep") };
     *study
 }
 
@@ -396,20 +444,6 @@ pub(crate) fn soaks() -> bool {
 /// Whether each run of a study has requests.
 pub(crate) fn none_is_empty<'r>(runs: impl IntoIterator<Item = &'r Run>) -> bool {
     runs.into_iter().all(|run| run.tally.all_requests() > 0)
-}
-
-/// Sweeps at the slots and at twice as many connections: it says where its study is and no more, leaves nothing, and no ledger differs.
-/// The port, what was printed, and the study.
-pub(crate) fn swept_twice(lab: &Lab, words: &str) -> (u16, String, SweepStudy) {
-    let port = free_port();
-    let sweep = lab.start_at(port, &format!("sweep {words} --multiples 1,2 --no-calibrate")).end().with_code(0);
-    assert_eq!(sweep.remarks().len(), 1, "{}", sweep.stderr);
-    lab.assert_nothing_left(port);
-    let study = lab.study();
-    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new(), "{words}");
-    assert_eq!(study.runs.len(), 2);
-    study.runs.iter().for_each(assert_conserved);
-    (port, sweep.stdout, study)
 }
 
 /// Every request of a run is in exactly one place, whichever way one counts.

@@ -38,7 +38,6 @@ mod selftest;
 mod sink;
 mod situations;
 mod snapshots;
-mod sockets;
 mod theory;
 mod watch;
 mod watched;

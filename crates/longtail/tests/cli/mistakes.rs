@@ -1,21 +1,66 @@
 //! What a user may get wrong, in every command: one line that names it, exit code 2, and nobody was sent anything.
 
-use testkit::http::Receiver;
+use std::net::UdpSocket;
+use std::os::unix::net::UnixListener;
 
-use crate::lab::{Lab, Running};
-use crate::load::split;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use testkit::http::Receiver;
+use testkit::{claimed, study};
+
+use crate::lab::{LONGTAIL, Lab, end, free_port, full_report};
+
+/// The files that are there.
+fn files(lab: &Lab) {
+    let newer = report::json::write(&study::tiny().into()).replacen("\"schema\": 1,", "\"schema\": 99,", 1);
+    let study = report::json::write(&claimed::hey_sweep().into());
+    for (name, text) in [
+        ("app.ru", "run lambda { |_| [200, {}, ['ok']] }\n"),
+        ("x.study.json", &study),
+        ("newer.json", &newer),
+        ("text.json", "no longer json"),
+        ("braces.json", "{}"),
+        ("schema.json", "{\"schema\": 1}"),
+        ("empty", ""),
+        ("there.json", ""),
+        ("remark", "# only a remark\n"),
+        ("get", "GET\n"),
+        ("brace", "{\n"),
+        ("elsewhere", "http://127.0.0.1:1/elsewhere\n"),
+        ("no-host", "/no-host\n"),
+    ] {
+        lab.write(name, text);
+    }
+    std::os::unix::fs::symlink("there.json", lab.path("link")).unwrap();
+    mknodat(CWD, lab.path("pipe.json"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    drop(UnixListener::bind(lab.path("dead.sock")).unwrap());
+}
 
 #[test]
 fn a_mistake_is_one_line_that_names_it_before_any_load() {
-    let receiver = Receiver::start();
+    let (receiver, udp) = (Receiver::start(), UdpSocket::bind("127.0.0.1:0").unwrap());
     let (url, https) = (receiver.url(), receiver.url().replace("http", "https"));
+    let (taken, free) = (receiver.address.port().to_string(), free_port().to_string());
+    let (udp, cpus) =
+        (udp.local_addr().unwrap().to_string(), launch::affinity::ours().expect("Linux tells").to_string());
+    let places = [("{url}", &*url), ("{https}", &https), ("{taken}", &taken), ("{free}", &free), ("{udp}", &udp)];
     for line in include_str!("mistakes.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let places = places.into_iter().chain([("{cpus}", &*cpus), ("{longtail}", LONGTAIL)]);
+        let line = places.fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
         let (words, part) = line.split_once(" =>").unwrap();
         let lab = Lab::new();
-        let words = words.replace("{url}", &url).replace("{https}", &https);
-        let said = Running::start(&mut lab.longtail_of(split(&words))).end().refused(part.trim_start());
-        assert!(said.starts_with("longtail: "), "{words}: {said}");
-        assert!(lab.living().is_empty() && lab.studies().is_empty(), "{words}");
+        files(&lab);
+        // As in a shell, settings come before the command.
+        let (mut settings, mut words) = (Vec::new(), words);
+        while let Some((setting, rest)) = words.split_once(' ')
+            && let Some((name, value)) = setting.split_once('=')
+            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        {
+            settings.push((name, value));
+            words = rest;
+        }
+        let said = end(lab.program(LONGTAIL).args(full_report(words)).envs(settings)).refused(part.trim_start());
+        assert!(said.starts_with("longtail: "), "{line}: {said}");
+        assert!(lab.living().is_empty() && lab.studies().is_empty(), "{line}");
     }
     assert!(receiver.requests().is_empty(), "nobody was sent anything");
 }

@@ -2,14 +2,14 @@
 
 use model::{BadResponse, Diagnostic, EndedBy, Outcome, ServerKind};
 
-use crate::lab::{Ended, Lab, Running, assert_conserved, free_port};
+use crate::lab::{Ended, Lab, assert_conserved, end, free_port};
 
 /// A sweep of one slot, served by this script, which is told the port to listen on.
 fn swept(lab: &Lab, script: &str, words: &str) -> Ended {
     let port = free_port();
     let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ {words} --no-calibrate -- python3");
     let script = lab.write("server.py", script);
-    Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end()
+    end(lab.longtail(&words).arg(script).arg(port.to_string()))
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_server_that_leaves_a_child_behind_leaves_nothing() {
     let words = format!(
         "sweep --slots 1 --url http://127.0.0.1:{port}/ --path / -d0.01 -R3 --multiples 1 --no-calibrate -- sh"
     );
-    Running::start(lab.longtail(&words).arg(daemon)).end().with_code(0);
+    end(lab.longtail(&words).arg(daemon)).with_code(0);
     lab.assert_nothing_left(port);
 }
 
@@ -131,7 +131,7 @@ fn a_sweep_tells_what_was_wrong_with_bad_responses() {
 #[test]
 fn a_server_that_speaks_no_http_is_told_with_what_is_wrong() {
     let Some(lab) = Lab::with("python3") else { return };
-    let sweep = swept(&lab, &BABBLER.replace("HTTP/1.1 200", "SSH-2.0"), "--boot-timeout 1s").with_code(2);
+    let sweep = swept(&lab, &BABBLER.replace("HTTP/1.1 200", "SSH-2.0"), "--boot-timeout 6s").with_code(2);
     assert!(
         sweep.stderr.contains("GET / is not answered: bad response: the response is not HTTP/1.1"),
         "{}",

@@ -88,7 +88,7 @@ fn another_generator_leaves_it_them_too() {
     let (lab, port) = (Lab::new(), free_port());
     let Some(server) = kept_sink(&lab, &apart.server, port) else { return };
     let words = format!("load --generator wrk -c 2 --for 600s -o load.study.json http://127.0.0.1:{port}/");
-    let mut load = Running::start(&mut lab.longtail(&words));
+    let mut load = lab.start(&words);
     load.until(|_| sockets::of_port(port).unwrap().open > 1);
     let wrk = probe::processes::tree(load.pid()).into_iter().find(|pid| cpus_of(*pid, "wrk").is_some());
     assert_eq!(cpus_of(wrk.expect("it runs"), "wrk"), Some(apart.lanes));
@@ -143,19 +143,4 @@ fn a_load_leaves_a_worker_its_processor_whose_parent_may_run_anywhere() {
     assert!(!study.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::SharedCpus { .. })));
     server.send(Signal::INT);
     server.end();
-}
-
-#[test]
-fn processors_that_are_not_there_or_leave_none_to_the_lanes_are_refused() {
-    let ours = affinity::ours().expect("Linux tells");
-    for (cpus, why) in [
-        ("8000".to_owned(), "choose among those"),
-        (ours.to_string(), "leaves no CPU to the generator"),
-        ("x".to_owned(), "0-2,5"),
-    ] {
-        let (lab, port) = (Lab::new(), free_port());
-        let refused = lab.run(&format!("sweep --server builtin --server-cpus {cpus}")).with_code(2);
-        assert!(refused.stderr.contains(why) && refused.stdout.is_empty(), "{}", refused.stderr);
-        lab.assert_nothing_left(port);
-    }
 }

@@ -29,17 +29,13 @@ fn four_workers_of_five_are_the_table() {
 
 #[test]
 fn the_highest_rate_for_an_objective_is_the_table() {
-    let lab = Lab::new();
-    let mut command = lab.longtail("predict --format json -w4 -t5 --service 1s --rate 10/s --objective");
-    let printed = crate::lab::Running::start(command.arg("p99 < 2s")).end().with_code(0).stdout;
-    let seen: Value = serde_json::from_str(&printed).unwrap();
+    let seen = json("-w4 -t5 --service 1s --rate 10/s --objective 'p99 < 2s'");
     for (line, rate) in [(0, 20.0 * 0.900_205), (1, 20.0 * 0.664_097)] {
         let highest = seen["lines"][line]["highest_rate_per_s"].as_f64().unwrap();
         assert!((highest - rate).abs() < 2.2e-5, "{highest}, table {rate}");
     }
     // Even alone a request takes a second.
-    let mut command = lab.longtail("predict -t5 --service 1s --rate 1/s --objective");
-    let printed = crate::lab::Running::start(command.arg("p99 < 900ms")).end().with_code(0).stdout;
+    let printed = Lab::new().run("predict -t5 --service 1s --rate 1/s --objective 'p99 < 900ms'").with_code(0).stdout;
     assert!(printed.contains("no rate keeps p99 < 900ms"), "{printed}");
 }
 
@@ -97,8 +93,6 @@ fn rubys_lock_says_what_threads_are_worth() {
     assert!((figure(1, "all_busy_per_s") - 20.0).abs() < 1e-9 && (figure(1, "of_slots") - 1.0).abs() < 1e-9);
     let two = 4.0 / 0.05 * (1.0 - 1.0 / (1.0 + 2.0 / 3.0 + 2.0 / 9.0));
     assert!((figure(2, "all_busy_per_s") - two).abs() < 1e-9, "{}", figure(2, "all_busy_per_s"));
-    let rates: Vec<f64> = by_threads.iter().map(|line| line["all_busy_per_s"].as_f64().unwrap()).collect();
-    assert!(rates.is_sorted() && rates.iter().all(|rate| *rate <= 80.0 + 1e-9), "{rates:?}");
     // Ten connections a worker keep all its threads busy, and Little's law holds.
     let closed = &of(5)["closed"];
     let (rate, mean) = (closed["rate_per_s"].as_f64().unwrap(), closed["response_mean_ns"].as_f64().unwrap() / 1e9);

@@ -12,7 +12,7 @@ use model::inferred::inferred;
 use model::theory::Resemblance;
 use model::{Diagnostic, Discipline, Run, SweepStudy};
 
-use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_warnings, soaks};
+use crate::lab::{Lab, assert_conserved, can, end, free_port, has, ledger_warnings, major, soaks};
 use crate::theory::shared_its_processors;
 
 /// The commands of the Pumas under test, as `--puma` takes them.
@@ -34,7 +34,7 @@ fn swept(puma: &str, words: &str) -> SweepStudy {
     lab.write("closes.rb", "workers 2\nthreads 2, 2\nqueue_requests false\n");
     let words = format!("sweep {words} -d0.1 --for 5s --warm-up 1500ms --multiples 1.5,3 --no-calibrate --puma");
     let mut command = lab.longtail(&words);
-    Running::start(command.arg(puma).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
+    end(command.arg(puma).env("PUMA_TEST_PORT", port.to_string())).with_code(0);
     lab.assert_nothing_left(port);
     lab.study()
 }
@@ -54,10 +54,6 @@ fn assert_sound(study: &SweepStudy) {
         assert!(!run.warnings.iter().any(changed), "nobody replaced a worker");
         assert!(run.theory.is_some());
     }
-}
-
-fn major(study: &SweepStudy) -> u32 {
-    study.server.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok()).unwrap_or(0)
 }
 
 /// The order of service by the table in docs/pumas.md, and by none of the program's own words.
@@ -109,7 +105,7 @@ fn assert_contract(puma: &str, words: &str, is_kept: bool) {
         let study = swept(puma, words);
         assert_sound(&study);
         print(&study, words);
-        let expected = by_the_book(major(&study), is_kept);
+        let expected = by_the_book(major(&study.server), is_kept);
         for run in &study.runs {
             assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma} {words}");
             // However noisy it is: in turns most of the time is waited by few, else all wait about alike.
@@ -156,14 +152,14 @@ fn every_pumas_config_file_is_in_the_forecast() {
         print(&study, "-C closes.rb");
         let settings = study.server.settings.as_ref().expect("the Puma itself has said what its file says");
         assert_eq!(settings.queue_requests, Some(false));
-        let is_gated = major(&study) > 6 && settings.waits_until_not_full == Some(true);
-        let expected = if is_gated { Discipline::Shared } else { by_the_book(major(&study), false) };
+        let is_gated = major(&study.server) > 6 && settings.waits_until_not_full == Some(true);
+        let expected = if is_gated { Discipline::Shared } else { by_the_book(major(&study.server), false) };
         for run in &study.runs {
             assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma}");
             let closed = run.tally.closed_by_server + u64::from(run.connections);
             assert!(closed >= run.tally.all_answers(), "each was closed");
         }
-        if major(&study) <= 6 {
+        if major(&study.server) <= 6 {
             let study = swept(&puma, "-w2 -t2:2 -C turns_of_3.rb");
             assert_sound(&study);
             print(&study, "-C turns_of_3.rb");

@@ -3,16 +3,13 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Child;
 
 use model::run::ShareSource;
 use model::{Clock as _, Diagnostic, Nanos};
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::clock::{SteadyClock, eventually};
-use crate::lab::{
-    Lab, PATIENCE, Running, can, free_port, has, in_a_window, ledger_warnings, none_is_empty, swept_twice,
-};
+use crate::clock::SteadyClock;
+use crate::lab::{Lab, Running, can, end, free_port, has, ledger_warnings};
+use crate::puma::counted;
 
 const THREADS: usize = 5;
 
@@ -33,33 +30,14 @@ fn has_rails() -> bool {
     has("puma") && can(asked().is_ok_and(|output| output.status.success()), "Rails is not installed (ruby-railties)")
 }
 
-fn swept(mode: &str, workers: usize) {
-    if has_rails() {
-        in_a_window(|window| swept_for(&format!("{mode} {window}"), workers).then_some(()));
-    }
-}
-
-/// Whether there were requests in each run; all that is asserted holds without any too.
-fn swept_for(words: &str, workers: usize) -> bool {
-    let (_, _, study) = swept_twice(&Lab::new(), &format!("--app rails {words} -t2:2 -d0.01"));
-    assert!(study.server.command_line.starts_with("RAILS_ENV=production "), "{}", study.server.command_line);
-    assert_eq!(study.plan.stream.target_path(), "/sleep?ms=10");
-    for run in &study.runs {
-        assert_eq!(run.tally.counts.good(), run.tally.counts.total(), "{:?}", run.tally.counts);
-        assert_eq!(run.workers.len(), workers, "{:?}", run.workers);
-        assert!(run.workers.iter().all(|share| share.source == ShareSource::Header));
-    }
-    none_is_empty(&study.runs)
-}
-
 #[test]
-fn a_single_puma_with_rails_counts_what_we_count() {
-    swept("", 1);
-}
-
-#[test]
-fn two_workers_with_rails_count_what_we_count() {
-    swept("-w2", 2);
+fn rails_counts_what_we_count() {
+    let modes = if has_rails() { ["", "-w2"].as_slice() } else { &[] };
+    for mode in modes {
+        let study = counted(&format!("--app rails {mode} -d0.01"), ShareSource::Header);
+        assert!(study.server.command_line.starts_with("RAILS_ENV=production "), "{}", study.server.command_line);
+        assert_eq!(study.plan.stream.target_path(), "/sleep?ms=10");
+    }
 }
 
 #[test]
@@ -72,9 +50,7 @@ fn a_ruby_without_rails_is_named_before_any_load() {
         let lab = Lab::new();
         let without = lab.write("without_rails.rb", WITHOUT_RAILS);
         let mut sweep = lab.longtail(&format!("sweep --app rails {mode} -t1:1"));
-        Running::start(sweep.env("RUBYOPT", format!("-r{}", without.display())))
-            .end()
-            .refused("apt-get install ruby-railties");
+        end(sweep.env("RUBYOPT", format!("-r{}", without.display()))).refused("apt-get install ruby-railties");
         lab.assert_nothing_left(0);
         assert!(lab.studies().is_empty());
     }
@@ -103,30 +79,17 @@ fn a_bundle_that_has_rails_is_used() {
 /// Puma with the app of this repository, as its README starts it, in no environment that is named.
 struct ByHand {
     lab: Lab,
-    puma: Child,
+    puma: Running,
     port: u16,
 }
 
 impl ByHand {
     /// `None`, and said, where there is no Rails.
     fn start() -> Option<ByHand> {
-        if !has_rails() {
-            return None;
-        }
-        let (lab, port) = (Lab::new(), free_port());
+        let (lab, port) = has_rails().then(|| (Lab::new(), free_port()))?;
         let app = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers/rails/config.ru");
-        let mut puma = lab.program("puma");
-        puma.args(["-q", &format!("-t{THREADS}:{THREADS}"), "-b", &format!("tcp://127.0.0.1:{port}")]).arg(app);
-        puma.env_remove("RAILS_ENV").env_remove("RACK_ENV").env_remove("SECRET_KEY_BASE");
-        let output = std::fs::File::create(lab.path("output")).unwrap();
-        let puma = puma.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
-        let server = ByHand { lab, puma, port };
-        eventually(PATIENCE, || server.output(), || TcpStream::connect(("127.0.0.1", port)).ok());
-        Some(server)
-    }
-
-    fn output(&self) -> String {
-        std::fs::read_to_string(self.lab.path("output")).unwrap()
+        let puma = Running::puma(&lab, port, &app, &format!("-t{THREADS}:{THREADS}"));
+        Some(ByHand { lab, puma, port })
     }
 
     /// Sends a request and leaves the answer to be read.
@@ -144,26 +107,19 @@ impl ByHand {
     }
 }
 
-impl Drop for ByHand {
-    fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.puma), Signal::KILL);
-        let _ = self.puma.wait();
-    }
-}
-
 #[test]
 fn it_sleeps_as_long_as_it_is_asked_to_and_says_who_did() {
     let Some(server) = ByHand::start() else { return };
     for target in ["/sleep?ms=0", "/sleep?ms=12", "/sleep?ms=1.5"] {
         let (head, body) = server.answer(target);
         assert!(head.starts_with("HTTP/1.0 200 ") && body == "ok", "{target}: {head} {body}");
-        assert!(head.contains(&format!("\r\nx-worker-pid: {}\r\n", server.puma.id())), "{head}");
+        assert!(head.contains(&format!("\r\nx-worker-pid: {}\r\n", server.puma.pid())), "{head}");
     }
     // Less than a second is slept too. A sleep may be longer where the machine is busy, and is never shorter.
     let asked = SteadyClock.now();
     server.answer("/sleep?ms=999");
     assert!(SteadyClock.now() - asked >= Nanos::from_millis(999), "it did not sleep");
-    assert_eq!(server.output().matches("GET").count(), 0, "a line a request: {}", server.output());
+    assert_eq!(server.puma.said().matches("GET").count(), 0, "a line a request: {}", server.puma.said());
 }
 
 #[test]
@@ -191,14 +147,13 @@ fn what_it_cannot_do_is_one_line() {
         let (head, body) = server.answer(target);
         assert!(head.starts_with("HTTP/1.0 404 ") && body.lines().count() == 1, "{target}: {head}");
     }
-    assert_eq!(server.output().lines().last(), Some("Use Ctrl-C to stop"), "and nothing is logged");
+    assert_eq!(server.puma.said().lines().last(), Some("Use Ctrl-C to stop"), "and nothing is logged");
 }
 
 /// The numbers of the requests of an attack, in the order in which they were completed; all were answered 200.
 fn attacked(server: &ByHand, rate: u32, ms: u32, requests: usize) -> Vec<usize> {
-    let mut attack = server.lab.longtail(&format!("attack --target-throughput={rate} -n {requests}"));
-    attack.arg(format!("--url=http://127.0.0.1:{}/sleep?ms={ms}", server.port));
-    let attack = Running::start(&mut attack).end().with_code(0);
+    let url = format!("http://127.0.0.1:{}/sleep?ms={ms}", server.port);
+    let attack = server.lab.run(&format!("attack --target-throughput={rate} -n {requests} --url={url}")).with_code(0);
     let numbers = attack.stdout.lines().filter_map(|line| {
         let (number, rest) = line.strip_prefix("request ")?.split_once(' ')?;
         assert!(rest.starts_with("status=200 latency="), "{line}");

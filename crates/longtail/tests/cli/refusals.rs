@@ -5,11 +5,11 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::lab::{LONGTAIL, Lab, Running, can, free_port, has};
+use crate::lab::{LONGTAIL, Lab, Running, can, end, has};
 
 /// The one line of ours that says `part`; the server's own lines, which begin with a bar, are beside it.
 fn refused(lab: &Lab, command: &mut Command, part: &str) -> Vec<String> {
-    let ended = Running::start(command).end().with_code(2);
+    let ended = end(command).with_code(2);
     let (quoted, ours): (Vec<&str>, Vec<&str>) = ended.stderr.lines().partition(|line| line.starts_with("  | "));
     assert!(ours.len() == 1 && ours[0].starts_with("longtail: ") && ours[0].contains(part), "{part}: {}", ended.stderr);
     assert_eq!(ended.stdout, "");
@@ -18,69 +18,16 @@ fn refused(lab: &Lab, command: &mut Command, part: &str) -> Vec<String> {
     quoted.into_iter().map(str::to_owned).collect()
 }
 
-fn refuses(words: &str, part: &str) {
-    let lab = Lab::new();
-    refused(&lab, &mut lab.longtail(words), part);
-}
-
-/// As `refuses`, with settings of Puma's scripts.
-fn refuses_with(settings: &[(&str, String)], words: &str, part: &str) {
-    let lab = Lab::new();
-    refused(&lab, lab.longtail(words).envs(settings.iter().map(|(name, value)| (name, value))), part);
-}
-
 #[test]
-fn an_address_that_is_taken_is_named_before_any_load() {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let (metrics, statsd) = (tcp.local_addr().unwrap(), udp.local_addr().unwrap());
-    refuses(&format!("sweep --server builtin --metrics {metrics}"), "take another port");
-    refuses(&format!("sweep --server builtin --statsd-listen {statsd}"), "take another port");
-    refuses(&format!("load -n1 --metrics {metrics} http://127.0.0.1:1/"), "take another port");
-}
-
-#[test]
-fn a_puma_that_is_asked_for_is_not_replaced_by_the_server_inside() {
-    let lab = Lab::new();
-    let app = lab.write("app.ru", "run lambda { |env| [200, {}, []] }\n");
-    let nowhere = lab.path("nothing-here");
-    refused(&lab, lab.longtail("sweep -r").arg(app).env("PATH", nowhere), "gem install puma");
-}
-
-#[test]
-fn a_port_that_is_taken_is_named() {
+fn a_port_that_puma_is_to_have_and_that_is_taken_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    for server in ["--server builtin", ""] {
-        if server.is_empty() && !has("puma") {
-            continue;
-        }
-        refuses_with(&[("PUMA_TEST_PORT", port.clone())], &format!("sweep {server}"), &port);
-    }
-    if has("puma") {
-        refuses_with(&[("PUMA_TEST_CTRL", port.clone())], "sweep", &port);
+    for setting in ["PUMA_TEST_PORT", "PUMA_TEST_CTRL"] {
+        let Some(lab) = Lab::with("puma") else { return };
+        refused(&lab, lab.longtail("sweep").env(setting, &port), &port);
     }
     taken.set_nonblocking(true).unwrap();
     assert!(taken.accept().is_err(), "nobody was sent anything");
-}
-
-#[test]
-fn settings_of_pumas_scripts_that_cannot_be_are_named() {
-    let port = free_port().to_string();
-    let same = [("PUMA_TEST_PORT", port.clone()), ("PUMA_TEST_CTRL", port)];
-    refuses_with(&same, "sweep --server builtin", "PUMA_TEST_CTRL");
-    let cases = [
-        ("PUMA_TEST_PORT", "http", "PUMA_TEST_PORT"),
-        ("PUMA_TEST_PORT", "0", "PUMA_TEST_PORT"),
-        ("PUMA_TEST_CTRL", "65536", "PUMA_TEST_CTRL"),
-        ("PUMA_TEST_HOST4", "0.0.0.0", "loopback"),
-        ("PUMA_TEST_HOST4", "192.0.2.1", "loopback"),
-        ("PUMA_TEST_HOST4", "example.org", "loopback"),
-    ];
-    for (name, value, part) in cases {
-        refuses_with(&[(name, value.to_owned())], "sweep --server builtin", part);
-    }
-    refuses_with(&[("PUMA_TEST_HOST6", "::".to_owned())], "sweep --server builtin -s tcp6", "loopback");
 }
 
 #[test]
@@ -128,14 +75,6 @@ fn an_app_that_answers_with_an_error_is_asked_only_once() {
 }
 
 #[test]
-fn a_command_of_another_server_that_cannot_be_is_named() {
-    let words = format!("sweep --slots 2 --url http://127.0.0.1:{}/", free_port());
-    refuses(&format!("{words} -- no-such-program"), "no-such-program");
-    refuses(&format!("{words} --boot-timeout 300ms -- sleep 60"), "--boot-timeout");
-    refuses(&format!("{words} -- false"), "exit code 1");
-}
-
-#[test]
 fn a_server_that_is_there_already_is_not_taken_for_the_one_we_start() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", other.local_addr().unwrap());
@@ -165,19 +104,12 @@ fn a_server_that_is_there_already_is_not_taken_for_the_one_we_start() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_found_out_before_the_load() {
-    let lab = Lab::new();
-    let file = lab.write("file", "");
-    refused(&lab, lab.longtail("sweep --server builtin").env("XDG_DATA_HOME", file.join("data")), "XDG_DATA_HOME");
-}
-
-#[test]
 fn a_name_that_is_no_text_is_written_to() {
     use std::os::unix::ffi::OsStrExt as _;
     let (lab, sink) = (Lab::new(), crate::load::sink(sink::SinkBody::Counter));
     let name = std::ffi::OsStr::from_bytes(b"not\xfftext.study.json");
     let mut command = lab.longtail("load -c 1 -n 5 --no-calibrate");
-    let ended = Running::start(command.arg(crate::load::url(&sink)).arg("-o").arg(name)).end().with_code(0);
+    let ended = end(command.arg(crate::load::url(&sink)).arg("-o").arg(name)).with_code(0);
     assert!(ended.stdout.contains("not\u{fffd}text.study.json"), "{}", ended.stdout);
     assert!(fs::read_dir(lab.path("")).unwrap().flatten().any(|entry| entry.file_name() == name));
 }
@@ -189,34 +121,6 @@ fn what_a_server_says_does_nothing_to_a_terminal() {
     let mut command = lab.longtail(words);
     let quoted = refused(&lab, command.arg("printf '\\033]0;gone\\007 no database\\n' >&2; exit 3"), "exit code 3");
     assert_eq!(quoted, ["  | \\u001b]0;gone\\u0007 no database"]);
-}
-
-#[test]
-fn a_file_that_is_no_study_is_not_printed() {
-    let lab = Lab::new();
-    let newer = report::json::write(&testkit::study::tiny().into()).replacen("\"schema\": 1,", "\"schema\": 99,", 1);
-    let cases = [
-        ("no longer json", "not a longtail study"),
-        ("", "not a longtail study"),
-        ("{}", "schema"),
-        ("{\"schema\": 1}", "not a longtail study"),
-        (newer.as_str(), "schema 99"),
-    ];
-    for (text, part) in cases {
-        lab.write("study.json", text);
-        refused(&lab, &mut lab.longtail("report study.json"), part);
-    }
-    refused(&lab, &mut lab.longtail("report tmp"), "tmp");
-}
-
-#[test]
-fn a_sweep_that_was_refused_leaves_no_file_where_its_study_should_go() {
-    let lab = Lab::new();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
-    let mut command = lab.longtail("sweep --server builtin -o study.json");
-    refused(&lab, command.env("PUMA_TEST_PORT", &port), &port);
-    assert!(!lab.path("study.json").exists());
 }
 
 /// longtail with so many descriptors and without the right of root to have more.
@@ -249,7 +153,7 @@ fn descriptors_are_raised_where_that_is_allowed() {
     let lab = Lab::new();
     let words = "sweep --server builtin -t50:50 -d0.01 -R1 --multiples 1,4";
     if let Some(mut command) = with_descriptors(&lab, "ulimit -Sn 100 && ulimit -Hn 400", words) {
-        Running::start(&mut command).end().with_code(0);
+        end(&mut command).with_code(0);
         let study = lab.study();
         assert_eq!(study.runs[1].tally.counts.good(), 200);
     }

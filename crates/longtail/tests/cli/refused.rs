@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 
 use rustix::process::Signal;
 use sink::{Sink, SinkBody};
 
 use crate::clock::{SteadyClock, eventually};
-use crate::lab::{LONGTAIL, Lab, Running, can, has, soaks};
+use crate::lab::{LONGTAIL, Lab, Running, can, end, has, soaks};
 use crate::load::{sink, url};
 use model::{Clock as _, Nanos};
 
@@ -33,12 +34,20 @@ const NOT_REFUSED: [(&str, &str); 14] = [
     ("geteuid", "it cannot fail"),
 ];
 
+/// longtail under strace, which does this to its calls, and writes them down in the file `trace`.
+fn injected(lab: &Lab, call: &str, what: &str, words: &str) -> Command {
+    let mut strace = lab.program("strace");
+    strace.args(["-f", "-qq", "-e", &format!("trace={call}"), "-e", &format!("inject={call}:{what}"), "-o"]);
+    strace.arg(lab.path("trace")).env_remove("RUST_BACKTRACE").arg(LONGTAIL).args(words.split_ascii_whitespace());
+    strace
+}
+
 /// The calls that a command makes, of all its threads and processes.
 fn calls(lab: &Lab, words: &str) -> Vec<String> {
     let file = lab.path("calls");
     let mut strace = lab.program("strace");
     strace.args(["-f", "-qq", "-c", "-U", "name", "-o"]).arg(&file).arg(LONGTAIL).args(words.split_ascii_whitespace());
-    let _ = Running::start(&mut strace).end().with_code(0);
+    let _ = end(&mut strace).with_code(0);
     let listed = fs::read_to_string(file).unwrap();
     let is_call =
         |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
@@ -51,7 +60,7 @@ fn can_refuse() -> bool {
     let tried = || {
         let lab = Lab::new();
         let words = ["-f", "-qq", "-e", "trace=uname", "-e", "inject=uname:error=EPERM:when=1", "true"];
-        Running::start(lab.program("strace").args(words)).end().code() == 0
+        end(lab.program("strace").args(words)).code() == 0
     };
     has("strace") && can(tried(), "strace may not trace here (ptrace is forbidden)")
 }
@@ -74,11 +83,7 @@ fn refused(words: &str, except: &[&str]) {
 
 fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
     let lab = Lab::new();
-    let mut strace = lab.program("strace");
-    let inject = format!("inject={call}:error={error}:when=1");
-    strace.args(["-f", "-qq", "-e", &format!("trace={call}"), "-e", &inject, "-o"]).arg(lab.path("trace"));
-    strace.env_remove("RUST_BACKTRACE").arg(LONGTAIL).args(words.split_ascii_whitespace());
-    let mut running = Running::start(&mut strace);
+    let mut running = Running::start(&mut injected(&lab, call, &format!("error={error}:when=1"), words));
     let begun = SteadyClock.now();
     let hangs = loop {
         if running.has_ended() {
@@ -149,14 +154,8 @@ fn without_epoll_pwait2_a_load_is_made_all_the_same() {
     }
     for error in ["EPERM", "ENOSYS", "EINVAL"] {
         let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-        let inject = format!("inject=epoll_pwait2:error={error}");
-        let mut strace = lab.program("strace");
-        strace
-            .args(["-f", "-qq", "-e", "trace=epoll_pwait2", "-e", &inject, "-o"])
-            .arg(lab.path("trace"))
-            .arg(LONGTAIL);
-        strace.args(["load", "-c", "2", "-n", "50", "--no-calibrate"]).arg(url(&sink));
-        let _ = Running::start(&mut strace).end().with_code(0);
+        let words = format!("load -c 2 -n 50 --no-calibrate {}", url(&sink));
+        let _ = end(&mut injected(&lab, "epoll_pwait2", &format!("error={error}"), &words)).with_code(0);
         assert_eq!(sink.stop().requests, 50, "{error}");
         // Once a lane: not again and again.
         let refused = fs::read_to_string(lab.path("trace")).unwrap().matches("INJECTED").count();
@@ -173,13 +172,9 @@ fn a_fault_of_longtail_ends_the_run_with_its_server() {
     let lab = Lab::new();
     let port = crate::lab::free_port();
     let words = "sweep --server builtin -w1 -t2:2 -d20ms --for 600s --warm-up 0s --multiples 2 --no-calibrate --timestamps kernel";
-    let mut strace = lab.program("strace");
     // Only lanes receive in this way.
-    let inject = "inject=recvmsg:retval=1000000:when=20+";
-    strace.args(["-f", "-qq", "-e", "trace=recvmsg", "-e", inject, "-o"]).arg(lab.path("trace"));
-    strace.env("PUMA_TEST_PORT", port.to_string()).env_remove("RUST_BACKTRACE");
-    strace.arg(LONGTAIL).args(words.split_ascii_whitespace());
-    let ended = Running::start(&mut strace).end().with_code(70);
+    let mut strace = injected(&lab, "recvmsg", "retval=1000000:when=20+", words);
+    let ended = end(strace.env("PUMA_TEST_PORT", port.to_string())).with_code(70);
     let last = ended.stderr.lines().last().unwrap();
     assert!(
         last.starts_with("longtail: a fault of longtail, not of the server: ") && last.contains("(thread lane-0 at "),
@@ -202,14 +197,14 @@ fn without_threads_there_is_a_line() {
         for folder in [lab.path(""), lab.path("tmp")] {
             std::os::unix::fs::chown(folder, Some(54_321), Some(54_321)).unwrap();
         }
-        fs::copy(LONGTAIL, lab.path("longtail")).unwrap();
+        end(lab.program("cp").args([LONGTAIL, "longtail"])).with_code(0);
         let mut command = lab.program("setpriv");
         command.args(["--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", &format!("--nproc={most}")]);
         command
             .arg(lab.path("longtail"))
             .args(["load", "-c", "2", "-n", "20", "--generator-threads", "2", "--no-calibrate"])
             .arg(url(&sink));
-        let ended = Running::start(&mut command).end();
+        let ended = end(&mut command);
         let is_line = ended.stderr.lines().count() == 1 && ended.stderr.starts_with("longtail: ");
         assert!(is_line, "{most}: {ended:?}");
         match ended.code() {

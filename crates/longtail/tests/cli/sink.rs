@@ -2,29 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Running};
-
-#[test]
-fn a_queue_before_no_slots_is_refused() {
-    for queue in ["shared", "split", "split:random", "inline10"] {
-        let lab = Lab::new();
-        let ended = lab.run(&format!("sink --listen 127.0.0.1:0 --queue {queue}")).with_code(2);
-        let line = format!(
-            "longtail: --queue {queue} stands before slots, and there are none: add --slots N, or --workers N and --threads N\n"
-        );
-        assert_eq!((ended.stderr, ended.stdout), (line, String::new()));
-    }
-}
-
-#[test]
-fn slots_without_a_queue_are_refused() {
-    for slots in ["--slots 4", "--workers 2 --threads 4"] {
-        let lab = Lab::new();
-        let ended = lab.run(&format!("sink --listen 127.0.0.1:0 --queue unlimited {slots}")).with_code(2);
-        let line = "longtail: --queue unlimited has no slots: leave it out, or --slots and --threads\n".to_owned();
-        assert_eq!((ended.stderr, ended.stdout), (line, String::new()));
-    }
-}
+use crate::lab::Lab;
 
 #[test]
 fn a_sink_says_by_which_laws_it_serves() {
@@ -37,7 +15,7 @@ fn a_sink_says_by_which_laws_it_serves() {
         ("--workers 2 --threads 5 --queue inline10 --delay 100ms", "2 workers of 5 slots, queue inline10, delay 100ms"),
     ] {
         let lab = Lab::new();
-        let mut sink = Running::start(&mut lab.longtail(&format!("sink --listen 127.0.0.1:0 {words}")));
+        let mut sink = lab.start(&format!("sink --listen 127.0.0.1:0 {words}"));
         sink.until(|stdout| stdout.ends_with('\n'));
         sink.send(Signal::INT);
         let ended = sink.end().with_code(0);

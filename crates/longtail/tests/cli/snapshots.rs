@@ -38,45 +38,31 @@ fn man_pages_and_completions_have_every_command_of_the_help() {
     }
 }
 
-/// What a program makes of a file that was generated: it must have nothing to say against it.
-fn read_by(program: &str, words: &[&str]) -> Option<String> {
-    let lab = Lab::with(program)?;
-    lab.run("generate-docs share").with_code(0);
-    let read = Command::new(program).args(words).current_dir(lab.path("share")).output().unwrap();
-    assert!(read.status.success() && read.stderr.is_empty(), "{program}: {read:?}");
-    Some(String::from_utf8(read.stdout).unwrap())
-}
-
 #[test]
-fn bash_completes_flags() {
-    let script = "source bash-completion/completions/longtail.bash; COMP_WORDS=(longtail sweep --generator-); COMP_CWORD=2; \
-                  _longtail longtail --generator- sweep; echo \"${COMPREPLY[@]}\"";
-    let Some(said) = read_by("bash", &["--norc", "-c", script]) else { return };
-    assert_eq!(said.trim(), "--generator-threads");
-}
-
-#[test]
-fn zsh_knows_the_completions() {
-    let script = "fpath=($PWD/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -D; autoload -Uz +X _longtail; \
-                  print $_comps[longtail]";
-    let Some(said) = read_by("zsh", &["-f", "-c", script]) else { return };
-    assert_eq!(said.trim(), "_longtail");
-}
-
-#[test]
-fn fish_completes_commands_and_flags() {
-    let script = "source fish/vendor_completions.d/longtail.fish; complete -C 'longtail wat'; complete -C 'longtail sweep --generator-'";
-    let Some(said) = read_by("fish", &["--no-config", "-c", script]) else { return };
-    let words: Vec<&str> = said.lines().filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(words, ["watch", "--generator-threads"]);
-}
-
-#[test]
-fn man_has_no_warning_of_a_page() {
-    for page in ["longtail", "longtail-sweep", "longtail-load", "longtail-watch"] {
-        let file = format!("man/man1/{page}.1");
-        let Some(said) = read_by("man", &["--warnings", "-E", "UTF-8", "-l", &file]) else { return };
-        assert!(said.contains("EXAMPLES"), "{said}");
+fn shells_and_man_have_nothing_to_say_against_what_is_generated() {
+    let bash = "source bash-completion/completions/longtail.bash; COMP_WORDS=(longtail sweep --generator-); COMP_CWORD=2; \
+                _longtail longtail --generator- sweep; echo \"${COMPREPLY[@]}\"";
+    let zsh = "fpath=($PWD/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -D; autoload -Uz +X _longtail; \
+               print $_comps[longtail]";
+    let fish = "source fish/vendor_completions.d/longtail.fish; complete -C 'longtail wat'; complete -C 'longtail sweep --generator-'";
+    let man = "for page in longtail longtail-sweep longtail-load longtail-watch; do \
+               man --warnings -E UTF-8 -l man/man1/$page.1 | grep -ow EXAMPLES; done";
+    for (program, shell, script, said) in [
+        ("bash", "bash --norc", bash, "--generator-threads"),
+        ("zsh", "zsh -f", zsh, "_longtail"),
+        ("fish", "fish --no-config", fish, "watch --generator-threads"),
+        ("man", "sh", man, "EXAMPLES EXAMPLES EXAMPLES EXAMPLES"),
+    ] {
+        let Some(lab) = Lab::with(program) else { continue };
+        lab.run("generate-docs share").with_code(0);
+        let mut words = shell.split(' ');
+        let mut command = Command::new(words.next().unwrap());
+        let read = command.args(words).args(["-c", script]).current_dir(lab.path("share")).output().unwrap();
+        assert!(read.status.success() && read.stderr.is_empty(), "{program}: {read:?}");
+        // Fish explains each behind a tabulator.
+        let text = String::from_utf8(read.stdout).unwrap();
+        let words: Vec<&str> = text.lines().filter_map(|line| line.trim().split('\t').next()).collect();
+        assert_eq!(words.join(" "), said, "{program}");
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a probe recognises of a real server's order of service; what a sweep does is in `situations/theory.rs`.
 
 use model::theory::Resemblance;
-use model::{Diagnostic, Discipline, Grade, Run, SweepStudy};
+use model::{Diagnostic, Discipline, Grade, Run};
 
-use crate::lab::{Lab, can, free_port};
+use crate::lab::{Lab, can, free_port, major};
 
 /// Whether a lane waited for a processor, or the hypervisor took some, for longer than is passed over.
 pub(crate) fn shared_its_processors(run: &Run) -> bool {
@@ -11,10 +11,6 @@ pub(crate) fn shared_its_processors(run: &Run) -> bool {
     checks
         .filter(|check| matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. }))
         .any(|check| check.grade() > Grade::Passed)
-}
-
-fn major(study: &SweepStudy) -> u32 {
-    study.server.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok()).unwrap_or(0)
 }
 
 #[test]
@@ -30,7 +26,7 @@ fn a_probe_tells_keep_alive_from_a_connection_for_each_request() {
         _ => Vec::new(),
     };
     assert!(!looks_like(1).contains(&Discipline::Turns), "{:?}", study.probes[1]);
-    if can((1..=6).contains(&major(&study)), "this Puma is of another age") {
+    if can((1..=6).contains(&major(&study.server)), "this Puma is of another age") {
         assert!(!looks_like(0).contains(&Discipline::Shared), "{:?}", study.probes[0]);
     }
     // What was probed is in both ledgers, and in no run.

@@ -3,7 +3,8 @@
 use model::Run;
 use model::watch::WatchCurve;
 
-use crate::lab::{Lab, free_port, has};
+use crate::anatomy::{waited, whole};
+use crate::lab::{Lab, end, free_port, has, major};
 
 /// What most looks at `name` saw: a sample may fall into the moment in which a connection goes from one place to another.
 fn most_common(run: &Run, name: &str) -> u64 {
@@ -46,15 +47,15 @@ fn what_an_old_puma_does_not_accept_waits_in_the_kernel() {
         return;
     }
     for socket in ["tcp4", "unix"] {
-        let (lab, port) = (Lab::new().with_quick_reports(), free_port());
-        let words = format!("sweep -s {socket} -w2 -t2:2 -d0.3 -k --for 4s --warm-up 1s --multiples 4 --no-calibrate");
+        let (lab, port) = (Lab::new(), free_port());
+        let words = format!(
+            "sweep -s {socket} -w2 -t2:2 -d0.3 -k --for 4s --warm-up 1s --multiples 4 --anatomy --no-calibrate"
+        );
         let mut sweep = lab.longtail(&words);
         sweep.env("PUMA_TEST_PORT", port.to_string());
-        crate::lab::Running::start(&mut sweep).end().with_code(0);
+        end(&mut sweep).with_code(0);
         let study = lab.study();
         let run = &study.runs[0];
-        let version = study.server.version.clone().unwrap_or_default();
-        let major: u32 = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
         let watch = run.watch.as_ref().unwrap();
         // Master and two workers, each with its threads.
         assert_eq!(watch.curves("threads").count(), 3, "{watch:?}");
@@ -62,10 +63,12 @@ fn what_an_old_puma_does_not_accept_waits_in_the_kernel() {
         for (track, backlog) in watch.curves("backlog") {
             assert!(track.source == "puma stats" && backlog.staleness.len() == track.at.len(), "{backlog:?}");
         }
-        if (1..=6).contains(&major) {
-            assert_eq!((most_common(run, "accept_queue"), run.connections), (12, 16), "Puma {version}");
+        if (1..=6).contains(&major(&study.server)) {
+            assert_eq!((most_common(run, "accept_queue"), run.connections), (12, 16));
             let (wait, mean) = (run.accept_queue_wait().unwrap(), run.tally.response_time.mean().unwrap());
             assert!(wait > mean / 2 && wait < mean * 2, "most of {mean:?}, but {wait:?}");
+            // By the app's own stamps it was before the app.
+            assert!(waited(&whole(run).all), "{:?}", run.anatomy);
         }
     }
 }

@@ -57,13 +57,6 @@ fn a_width_is_kept_to_in_a_pipe_too() {
 }
 
 #[test]
-fn a_width_that_nothing_fits_is_refused() {
-    let lab = Lab::new();
-    let refused = lab.run("report --width 39").with_code(2);
-    assert!(refused.stderr.contains("40 columns or more, or 0 for all of it, however wide"), "{}", refused.stderr);
-}
-
-#[test]
 fn a_prediction_fits_its_terminal() {
     if !can_have_a_terminal() {
         return;

@@ -1,35 +1,18 @@
 //! `--with`: the load or the sweep that another generator makes. What it claims is held against what the server counted,
 //! never against a time.
 
-use std::os::unix::fs::PermissionsExt as _;
-
-use model::{Believable, GeneratorClaim, LoadStudy, Study, SweepStudy};
+use model::{Believable, GeneratorClaim, Nanos, Study, SweepStudy};
 use rustix::process::Signal;
 use sink::{Sink, SinkBody};
 
 use crate::clock::eventually;
-use crate::lab::{Lab, PATIENCE, Running, has};
-use crate::load::{load, sink, url};
-
-fn study(lab: &Lab) -> LoadStudy {
-    let studies = lab.studies();
-    assert_eq!(studies.len(), 1, "{studies:?}");
-    let Study::Load(study) = report::json::read(&std::fs::read_to_string(&studies[0]).unwrap()).unwrap() else {
-        panic!("not of another generator: {}", studies[0].display())
-    };
-    *study
-}
-
-/// A program of this name in the lab's own `bin`, in place of the real one.
-fn pretend(lab: &Lab, name: &str, script: &str) {
-    std::fs::create_dir_all(lab.path("bin")).unwrap();
-    let file = lab.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
+use crate::lab::{Lab, PATIENCE, Running, end, has};
+use crate::load::{load, sink, slow_sink, url};
 
 /// What the generator says of its one run.
 fn claim(lab: &Lab) -> GeneratorClaim {
-    *study(lab).run.claim.expect("of another generator")
+    let Study::Load(study) = lab.kept() else { panic!("not of a load") };
+    *study.run.claim.expect("of another generator")
 }
 
 fn percentiles(claim: &GeneratorClaim) -> Vec<f64> {
@@ -41,7 +24,7 @@ fn loads(tool: &str, prints: &[f64]) {
     if !has(tool) {
         return;
     }
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
+    let (lab, sink) = (Lab::new(), slow_sink(Nanos::from_millis(2)));
     let ended =
         load(&lab, &format!("--generator {tool} -c 8 --for 1s --warm-up 1s --fail-if 'errors > 0' {}", url(&sink)));
     let ended = ended.with_code(0);
@@ -64,22 +47,10 @@ fn loads(tool: &str, prints: &[f64]) {
 }
 
 #[test]
-fn wrk_makes_the_load() {
+fn another_generator_makes_the_load() {
     loads("wrk", &[0.5, 0.75, 0.9, 0.99]);
-}
-
-#[test]
-fn hey_makes_the_load() {
     loads("hey", &[0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]);
-}
-
-#[test]
-fn ab_makes_the_load() {
     loads("ab", &[0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99]);
-}
-
-#[test]
-fn h2load_makes_the_load() {
     loads("h2load", &[]);
 }
 
@@ -111,71 +82,26 @@ fn what_is_sent_is_what_was_asked_for() {
 }
 
 #[test]
-fn an_objective_is_judged_by_what_it_claims() {
-    if !has("wrk") {
-        return;
-    }
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-    let words = format!("--generator wrk -c 2 --for 1s --fail-if 'p99 > 0s' --fail-if 'errors > 50%' {}", url(&sink));
-    let ended = load(&lab, &words).with_code(1);
+fn an_objective_is_judged_by_what_it_claims_and_a_name_is_given_on_as_its_address() {
+    let Some((lab, nobody)) = Lab::with_port("wrk") else { return };
+    let sink = slow_sink(Nanos::from_millis(2));
+    let words = "--generator wrk -c 2 --for 1s --fail-if 'p99 > 0s' --fail-if 'errors > 50%'";
+    let ended = load(&lab, &format!("{words} http://localhost:{}/", sink.address().port())).with_code(1);
     assert!(ended.stdout.contains("p99 > 0s: it is"), "{}", ended.stdout);
-}
-
-#[test]
-fn mistakes_are_one_line_and_send_nothing() {
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-    std::fs::create_dir(lab.path("bin")).unwrap();
-    for (words, part) in [
-        ("--generator wrk --rate 5", "--generator wrk: it has no open loop"),
-        ("--generator wrk -n 5", "it ends by time only"),
-        ("--generator wrk --unix /x", "cannot be used with"),
-        ("--generator wrk --steps 1,2", "--steps"),
-        ("--generator wrk --pipeline 2", "--pipeline"),
-        ("--generator wrk --check status=200", "--check"),
-        ("--generator wrk --log x.csv", "--log"),
-        ("--generator wrk --stop-if 'p99 > 1s'", "--stop-if"),
-        ("--generator wrk --for 1500ms", "--for wants whole seconds"),
-        ("--generator wrk --timeout 100ms", "--timeout wants whole seconds"),
-        ("--generator wrk --fail-if 'p95 > 1s'", "wrk reports of percentiles p50 p75 p90 p99 only"),
-        ("--generator hey --fail-if 'service p99 > 1s'", "one kind of time only"),
-        ("--generator hey -c 3 -n 10", "give a multiple of 3"),
-        ("--generator hey -H Accept:", "cannot leave out a header"),
-        ("--generator h2load -k", "leave out -k"),
-        ("--generator vegeta", "it has no closed loop: give --rate"),
-        ("--generator wrk -o x.hdr", "has no HDR log"),
-        ("--generator wrk --style wrk", "--style wrk does not fit"),
-        ("--generator longtail", "leave it out"),
-        ("--generator siege", "invalid value 'siege'"),
-        ("--generator wrk --for 5s -n 5", "give --for or -n"),
-        ("--generator wrk", "wrk is not on PATH"),
-    ] {
-        let mut command = lab.longtail("load");
-        command.args(crate::load::split(words)).arg(url(&sink)).env("PATH", lab.path("bin"));
-        Running::start(&mut command).end().refused(part);
-    }
-    assert_eq!(sink.stop().requests, 0);
-    assert!(lab.studies().is_empty());
+    let line = claim(&lab).command_line;
+    assert!(line.contains("Host: localhost:") && !line.contains("//localhost"), "{line}");
+    let nowhere = format!("http://127.0.0.1:{nobody}/");
+    load(&lab, &format!("--generator wrk --for 1s {nowhere}")).refused("start the server first, or correct the URL");
 }
 
 #[test]
 fn another_generator_goes_only_where_it_may_either() {
     let lab = Lab::new();
-    pretend(&lab, "wrk", "echo ran >> ran");
+    lab.executable("bin/wrk", "#!/bin/sh\necho ran >> ran\n");
     let mut command = lab.longtail("load --generator wrk http://192.0.2.1/");
-    let ended = Running::start(command.env("PATH", lab.path("bin"))).end().with_code(2);
+    let ended = end(command.env("PATH", lab.path("bin"))).with_code(2);
     assert!(ended.stderr.contains("192.0.2.1 is outside the allowed networks"), "{}", ended.stderr);
     assert!(!lab.path("ran").exists(), "not even its version was asked for");
-}
-
-#[test]
-fn a_name_is_given_on_as_the_address_that_was_looked_at() {
-    if !has("wrk") {
-        return;
-    }
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-    load(&lab, &format!("--generator wrk -c 1 --for 1s http://localhost:{}/", sink.address().port())).with_code(0);
-    let line = claim(&lab).command_line;
-    assert!(line.contains("Host: localhost:") && !line.contains("//localhost"), "{line}");
 }
 
 #[test]
@@ -185,16 +111,16 @@ fn a_generator_that_fails_is_one_line() {
         ("echo hello", "what it printed is not understood: hello"),
     ] {
         let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-        pretend(&lab, "hey", script);
+        lab.executable("bin/hey", &format!("#!/bin/sh\n{script}\n"));
         let mut command = lab.longtail(&format!("load --generator hey -c 1 --for 1s {}", url(&sink)));
-        Running::start(command.env("PATH", lab.path("bin"))).end().refused(part);
+        end(command.env("PATH", lab.path("bin"))).refused(part);
         assert!(lab.studies().is_empty());
     }
 }
 
 /// A load by a script that never ends and has a child of its own.
 fn stuck(lab: &Lab, sink: &Sink) -> Running {
-    pretend(lab, "hey", "/bin/sleep 600 & /bin/sleep 600; echo");
+    lab.executable("bin/hey", "#!/bin/sh\n/bin/sleep 600 & /bin/sleep 600; echo\n");
     let mut command = lab.longtail(&format!("load --generator hey -c 1 --for 300s {}", url(sink)));
     let running = Running::start(command.env("PATH", lab.path("bin")));
     // longtail, its guard, the script and its two children.
@@ -259,7 +185,7 @@ fn hey_counts_with_pumas_workers() {
     if !has("hey") || !has("puma") {
         return;
     }
-    let lab = Lab::new().with_quick_reports();
+    let lab = Lab::new();
     lab.run("sweep -w2 -t2:2 -d0.01 --generator hey -R20 --multiples 1,3").with_code(0);
     let study = lab.study();
     assert_accounted(&study, 2);

@@ -4,18 +4,18 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 
-use model::Outcome;
+use model::{BadResponse, Outcome};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 use rustix::process::Signal;
 use sink::SinkBody;
 use testkit::http::Receiver;
 
-use super::{load, outcomes, sink, sink_at, split, study, url};
+use super::{load, outcomes, sink, sink_at, study, url};
 use crate::lab::{Ended, Lab, Running};
 
 /// A load in the middle: at least ten answers have come.
 fn in_the_middle(lab: &Lab, words: &str, sink: &sink::Sink) -> Running {
-    let mut load = Running::start(&mut lab.longtail_of(split(&format!("load --no-calibrate {words}"))));
+    let mut load = lab.start(&format!("load --no-calibrate {words}"));
     load.until(|_| sink.ledger().answers > 10);
     load
 }
@@ -47,7 +47,7 @@ fn a_signal_ends_a_load_and_its_log_is_whole() {
 fn a_signal_ends_an_attack_with_what_was_completed() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let words = format!("attack --target-throughput=200 --url={}", url(&sink));
-    let mut attack = Running::start(&mut lab.longtail(&words));
+    let mut attack = lab.start(&words);
     attack.until(|stdout| stdout.lines().count() > 5);
     attack.send(Signal::INT);
     let ended = attack.end().with_code(130);
@@ -60,8 +60,7 @@ fn a_signal_ends_an_attack_with_what_was_completed() {
 #[test]
 fn a_load_on_a_server_that_never_answers_can_be_interrupted() {
     let (lab, receiver) = (Lab::new(), Receiver::answering(""));
-    let words = split(&format!("-n 5 -c 2 {}", receiver.url()));
-    let mut running = Running::start(lab.longtail("load --no-calibrate").args(words));
+    let mut running = lab.start(&format!("load --no-calibrate -n 5 -c 2 {}", receiver.url()));
     running.until(|_| receiver.requests().len() == 2);
     running.send(Signal::INT);
     running.end().with_code(130);
@@ -164,62 +163,39 @@ fn a_server_that_dies_in_the_middle_ends_no_load() {
 
 #[test]
 fn a_bad_response_is_told_with_what_was_wrong() {
-    let kinds = [
-        ("this is no answer\r\n\r\n", "not_http", "the response is not HTTP/1.1"),
-        (
-            "HTTP/1.1 20 OK\r\n\r\n",
-            "status_line",
-            "the response's status line is malformed, or its status is not from 100 to 999",
-        ),
-        ("HTTP/1.1 200 OK\r\nno field\r\n\r\n", "malformed_head", "the response's head is malformed"),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello",
-            "content_length",
-            "the response's Content-Length is not a number, or there are two",
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n",
-            "chunked_body",
-            "the response's chunked body is malformed",
-        ),
-        ("HTTP/1.1 101 Switching\r\n\r\n", "switched_protocol", "the server switched to another protocol, unasked"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello", "trailing_bytes", "bytes after the end of the response"),
-    ];
-    for (answer, name, words) in kinds {
+    for (answer, kind) in [
+        ("this is no answer\r\n\r\n", BadResponse::NotHttp),
+        ("HTTP/1.1 20 OK\r\n\r\n", BadResponse::StatusLine),
+        ("HTTP/1.1 200 OK\r\nno field\r\n\r\n", BadResponse::MalformedHead),
+        ("HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", BadResponse::ContentLength),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n", BadResponse::ChunkedBody),
+        ("HTTP/1.1 101 Switching\r\n\r\n", BadResponse::SwitchedProtocol),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello", BadResponse::TrailingBytes),
+    ] {
         let (lab, server) = (Lab::new(), Receiver::answering(answer));
-        let ended = load(&lab, &format!("-n 6 -c 2 {}", server.url())).with_code(3);
+        let load = |words: &str| load(&lab, &format!("-n 6 -c 2 {words} {}", server.url())).with_code(3);
+        let ended = load("--log requests.csv");
         assert_eq!(outcomes(&study(&lab)), [(Outcome::BadResponse, 6)]);
-        assert!(ended.stdout.contains(&format!(": 6 bad response: {words}\n")), "{}", ended.stdout);
-        let line = format!("longtail: not one request to {} was answered (6 bad response): {words}", server.url());
-        let ask = if name == "not_http" { ": does it speak TLS (https://)?" } else { "" };
+        assert!(ended.stdout.contains(&format!(": 6 bad response: {kind}\n")), "{}", ended.stdout);
+        let line = format!("longtail: not one request to {} was answered (6 bad response): {kind}", server.url());
+        let ask = if kind == BadResponse::NotHttp { ": does it speak TLS (https://)?" } else { "" };
         assert_eq!(last_line(&ended), line + ask);
         let json = fs::read_to_string(&lab.studies()[0]).unwrap();
-        assert!(json.contains(&format!("\"{name}\": 6")), "{json}");
+        assert!(json.contains(&format!("\"{}\": 6", kind.name())), "{json}");
         let markdown = lab.run("report --format markdown").with_code(0).stdout;
-        assert!(markdown.contains(&format!(": 6 bad response: {words}\n")), "{markdown}");
-    }
-}
-
-#[test]
-fn the_reason_of_a_bad_response_is_in_logs_and_in_the_layouts_of_others() {
-    let (lab, server) = (Lab::new(), Receiver::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello"));
-    let words = "bytes after the end of the response";
-    for lanes in [1, 2] {
-        let load =
-            |more: &str| load(&lab, &format!("-n 6 -c 2 --threads {lanes} {more} {}", server.url())).with_code(3);
-        load("--log requests.log");
-        let lines = fs::read_to_string(lab.path("requests.log")).unwrap();
-        let is_expected =
-            |line: &str| line.contains(" error=bad_response ") && line.ends_with("ms reason=trailing_bytes");
-        assert!(lines.lines().count() == 6 && lines.lines().all(is_expected), "{lines}");
-        load("--log requests.csv");
+        assert!(markdown.contains(&format!(": 6 bad response: {kind}\n")), "{markdown}");
+        // It is in logs and in the layouts of others too.
         let table = fs::read_to_string(lab.path("requests.csv")).unwrap();
-        assert!(table.lines().next().unwrap().ends_with(",status_or_error,bytes,reason"), "{table}");
-        let is_expected = |line: &str| line.contains(",bad_response,") && line.ends_with(",trailing_bytes");
-        assert!(table.lines().count() == 7 && table.lines().skip(1).all(is_expected), "{table}");
+        let is_named = |line: &str| line.contains(",bad_response,") && line.ends_with(&format!(",{}", kind.name()));
+        assert!(table.lines().count() == 7 && table.lines().skip(1).all(is_named), "{table}");
+        load("--log requests.log --threads 2");
+        let lines = fs::read_to_string(lab.path("requests.log")).unwrap();
+        let end = format!("ms reason={}", kind.name());
+        let is_named = |line: &str| line.contains(" error=bad_response ") && line.ends_with(&end);
+        assert!(lines.lines().count() == 6 && lines.lines().all(is_named), "{lines}");
         let hey = load("--style hey --force").stdout;
-        assert!(hey.contains(&format!("\n  [6]\tbad response: {words}\n")), "{hey}");
+        assert!(hey.contains(&format!("\n  [6]\tbad response: {kind}\n")), "{hey}");
         let wrk = load("--style wrk --force").stdout;
-        assert!(wrk.contains(&format!("read 6, write 0, timeout 0\n  Bad responses: {words}\n")), "{wrk}");
+        assert!(wrk.contains(&format!("read 6, write 0, timeout 0\n  Bad responses: {kind}\n")), "{wrk}");
     }
 }

@@ -1,6 +1,7 @@
 //! Objectives and checks of the answers: what they find, and the exit code.
 
 use model::ThresholdResult;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use sink::SinkBody;
 use testkit::http::Receiver;
@@ -26,10 +27,9 @@ fn a_threshold_that_is_missed_is_named_and_is_exit_1() {
     assert!(ended.stdout.contains(&format!("{word} max < 0s: it is ")), "{}", ended.stdout);
     assert!(ended.stdout.contains(&format!("{printed} fail if failed > 0: it is 0")), "{}", ended.stdout);
     assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout, "a report is no judgement");
-    let json = lab.answer("report --json").with_code(0).stdout;
-    let summary: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let summary: Value = serde_json::from_str(&lab.answer("report --json").with_code(0).stdout).unwrap();
     assert_eq!(summary["expectations"][0]["expected"], "expect max < 0s");
-    assert!(summary["expectations"][0]["runs"][0]["value"].as_f64().unwrap() > 0.0, "{json}");
+    assert!(summary["expectations"][0]["runs"][0]["value"].as_f64().unwrap() > 0.0, "{summary}");
 }
 
 #[test]
@@ -46,13 +46,11 @@ fn a_threshold_that_is_met_is_exit_0() {
 #[test]
 fn a_threshold_is_kept_by_each_run_of_a_sweep() {
     let lab = Lab::new();
-    let sweep = "sweep --server builtin -t1:1 -d0.02 -R20 --multiples 1,4 --no-calibrate";
-    let mut command = lab.longtail(&format!("{sweep} --json"));
-    let ended = crate::lab::Running::start(command.args(["--expect", "p50 < 50ms", "--expect", "p50 < 60s"])).end();
-    let summary: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    let expected = &summary["expectations"];
-    let met = |of: usize| expected[of]["runs"].as_array().unwrap().iter().all(|run| run["result"] == "met");
-    assert!(ended.code() == 1 && !met(0), "{expected}");
+    let sweep = "sweep --server builtin -t1:1 -d0.02 -R20 --multiples 1,4 --no-calibrate --json";
+    let ended = lab.run(&format!("{sweep} --expect 'p50 < 50ms' --expect 'p50 < 60s'")).with_code(1);
+    let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let runs = summary["expectations"][0]["runs"].as_array().unwrap();
+    assert!(!runs.iter().all(|run| run["result"] == "met"), "{summary}");
     assert!(ended.stderr.contains("expect p50 < 50ms: it is "), "{}", ended.stderr);
     let again = lab.study().command_line;
     assert!(again.contains("'--expect=p50 < 50ms' '--expect=p50 < 60s"), "{again}");
@@ -75,62 +73,35 @@ fn a_condition_ends_a_load_early() {
     let ended = load(&lab, &format!("--for 600s -c 2 --stop-if 'completed > 0/s' {}", url(&sink))).with_code(0);
     assert!(ended.stderr.contains("ended early: throughput > 0/s"), "{}", ended.stderr);
     let study = study(&lab);
-    assert!(study.interrupted);
-    assert!(study.run.tally.counts.good() > 0);
+    assert!(study.interrupted && study.run.tally.counts.good() > 0);
 }
 
-/// The load's exit code with these checks, and their lines.
-fn checked(checks: &str, url: &str) -> (i32, Vec<String>) {
-    let lab = Lab::new();
-    let ended = load(&lab, &format!("-n 20 -c 2 {checks} {url}"));
-    let study = study(&lab);
-    for line in &study.checks {
-        assert!(ended.stdout.contains(line.as_str()), "{line}: {}", ended.stdout);
-    }
-    (ended.code(), study.checks)
-}
-
+/// Each check on right answers and on wrong ones: the exit code, which of them failed, and what one of their lines has in it.
 #[test]
-fn each_check_holds_on_right_answers() {
-    let server = sink(SinkBody::Ok);
+fn a_check_holds_on_right_answers_and_fails_on_wrong_ones() {
+    let (ok, counter) = (sink(SinkBody::Ok), sink(SinkBody::Counter));
+    let missing = Receiver::answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    let [ok, counter, missing] = [url(&ok), url(&counter), missing.url()];
     let hash = Sha256::digest(b"ok\n").iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-    let checks = format!("--check status=200 --check length=3 --check sha256={hash} --check same-body");
-    let (code, lines) = checked(&checks, &url(&server));
-    assert_eq!((code, lines.len()), (0, 4), "{lines:?}");
-    assert!(lines.iter().all(|line| !line.contains("FAILED") && line.contains("20")), "{lines:?}");
-    let server = sink(SinkBody::Counter);
-    let (code, lines) = checked("--check cbor-counter", &url(&server));
-    assert_eq!(code, 0, "{lines:?}");
-    assert!(lines[0].contains("20 answers, 0 duplicates, 0 gaps, 0 without"), "{lines:?}");
-}
-
-#[test]
-fn each_check_fails_on_wrong_answers_and_names_one() {
-    let server = sink(SinkBody::Counter);
-    let wrong = "0".repeat(64);
-    for check in ["status=201", "length=3", &format!("sha256={wrong}"), "same-body"] {
-        let (code, lines) = checked(&format!("--check {check}"), &url(&server));
-        assert_eq!(code, 1, "{check}: {lines:?}");
-        assert!(lines[0].starts_with("FAILED "), "{check}: {lines:?}");
+    let (right, wrong) = (format!("sha256={hash}"), format!("sha256={}", "0".repeat(64)));
+    let counted = "20 answers, 0 duplicates, 0 gaps, 0 without";
+    for (url, checks, code, failed, part) in [
+        (&ok, &["status=200", "length=3", &right, "same-body"][..], 0, &[false; 4][..], "20"),
+        (&counter, &["cbor-counter"], 0, &[false], counted),
+        (&counter, &["status=201"], 1, &[true], ""),
+        (&counter, &["length=3"], 1, &[true], ""),
+        (&counter, &[&wrong], 1, &[true], ""),
+        (&counter, &["same-body"], 1, &[true], ""),
+        (&ok, &["cbor-counter"], 1, &[true], "20 without"),
+        (&ok, &["status=200", "length=4", "same-body"], 1, &[false, true, false], ""),
+        // Nothing came back good.
+        (&missing, &["length=5"], 3, &[true], ""),
+    ] {
+        let lab = Lab::new();
+        let ended = load(&lab, &format!("-n 20 -c 2 --check {} {url}", checks.join(" --check "))).with_code(code);
+        let lines = study(&lab).checks;
+        assert_eq!(lines.iter().map(|line| line.starts_with("FAILED ")).collect::<Vec<_>>(), failed, "{lines:?}");
+        assert!(lines.iter().all(|line| ended.stdout.contains(line.as_str())), "{lines:?}: {}", ended.stdout);
+        assert!(lines[0].contains(part), "{lines:?}");
     }
-    let server = sink(SinkBody::Ok);
-    let (code, lines) = checked("--check cbor-counter", &url(&server));
-    assert_eq!(code, 1, "{lines:?}");
-    assert!(lines[0].contains("20 without"), "{lines:?}");
-}
-
-#[test]
-fn one_check_that_fails_among_many_is_exit_1() {
-    let server = sink(SinkBody::Ok);
-    let (code, lines) = checked("--check status=200 --check length=4 --check same-body", &url(&server));
-    assert_eq!(code, 1);
-    let failed: Vec<bool> = lines.iter().map(|line| line.starts_with("FAILED")).collect();
-    assert_eq!(failed, [false, true, false], "{lines:?}");
-}
-
-#[test]
-fn a_check_without_an_answer_does_not_hold() {
-    let receiver = Receiver::answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-    let (code, lines) = checked("--check length=5", &receiver.url());
-    assert_eq!(code, 3, "nothing came back good: {lines:?}");
 }

@@ -53,7 +53,7 @@ fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
     let (lab, sink, port) = (Lab::new(), sink(SinkBody::default()), free_port());
     let words =
         format!("load --no-calibrate -c 3 --for 600s --metrics 127.0.0.1:{port} --metrics-linger 600s {}", url(&sink));
-    let load = Running::start(&mut lab.longtail(&words));
+    let load = lab.start(&words);
     let ended = |text: &str| value(text, "longtail_requests_ended_total").unwrap();
     let text = eventually(PATIENCE, || scrape(port), || Some(scrape(port)).filter(|text| ended(text) > 0.0));
     assert_eq!(value(&text, "longtail_runs_done_total"), Some(0.0));
@@ -76,7 +76,7 @@ fn the_figures_of_a_finished_load_stay_to_be_scraped() {
     let (lab, sink, port) = (Lab::new(), sink(SinkBody::default()), free_port());
     let words =
         format!("load --no-calibrate -c 3 -n 500 --metrics 127.0.0.1:{port} --metrics-linger 600s {}", url(&sink));
-    let mut load = Running::start(&mut lab.longtail(&words));
+    let mut load = lab.start(&words);
     load.until(|said| said.contains("total time"));
     let text = scrape(port);
     check(&lab, &text);
@@ -107,7 +107,7 @@ fn a_sweep_is_scraped_by_a_real_prometheus() {
         "sweep --server builtin -w2 -t2:2 -d0.005 --for 1s --warm-up 0s --multiples 1,3 --no-calibrate \
          --metrics 127.0.0.1:{port} --metrics-linger 600s"
     );
-    let mut sweep = Running::start(&mut lab.longtail(&words));
+    let mut sweep = lab.start(&words);
     sweep.until(|said| said.contains("total time"));
     // Both runs, as Prometheus has them. (A machine that spoils a run would hide its times.)
     let query = "/api/v1/query?query=longtail_run_planned_requests%7Boutcome%3D%22200%22%7D";

@@ -7,7 +7,7 @@ use testkit::http::Receiver;
 
 use super::{packets, udp};
 use crate::clock::SteadyClock;
-use crate::lab::{Lab, Running, free_port, has};
+use crate::lab::{Lab, end, free_port, has};
 use crate::load::{load, study};
 
 /// A server that sends these lines before each of its answers.
@@ -72,12 +72,12 @@ const APP: &str = "require 'socket'\nUDP = UDPSocket.new\n\
 
 #[test]
 fn a_server_that_is_started_knows_where_to_send() {
-    let Some(lab) = Lab::with("puma").map(Lab::with_quick_reports) else { return };
+    let Some(lab) = Lab::with("puma") else { return };
     let app = lab.write("app.ru", APP);
     let words = "sweep -w2 -t2:2 -d0.001 -R20 --multiples 1,2 --no-calibrate --path / --statsd-listen 127.0.0.1:0";
     let mut sweep = lab.longtail(words);
     sweep.arg("-r").arg(&app);
-    let ended = Running::start(&mut sweep).end().with_code(0);
+    let ended = end(&mut sweep).with_code(0);
     assert!(ended.stderr.contains("the server finds it by STATSD_HOST, STATSD_PORT, STATSD_ADDR"), "{}", ended.stderr);
     let study = lab.study();
     for (run, number) in study.runs.iter().zip(1..) {
@@ -97,13 +97,13 @@ fn what_the_user_has_set_stays() {
     if !has("puma") {
         return;
     }
-    let (lab, own) = (Lab::new().with_quick_reports(), udp());
+    let (lab, own) = (Lab::new(), udp());
     let app = lab.write("app.ru", APP);
     let mut sweep =
         lab.longtail("sweep -w1 -t1:1 -d0.001 -R5 --multiples 1 --no-calibrate --path / --statsd-listen [::1]:0");
     sweep.arg("-r").arg(&app);
     sweep.env("STATSD_HOST", "127.0.0.1").env("STATSD_PORT", own.local_addr().unwrap().port().to_string());
-    let ended = Running::start(&mut sweep).end().with_code(0);
+    let ended = end(&mut sweep).with_code(0);
     assert!(ended.stderr.contains("STATSD_HOST is set already"), "{}", ended.stderr);
     let statsd = lab.study().runs[0].statsd.clone().unwrap();
     assert_eq!((statsd.packets, statsd.before, statsd.lines), (0, 0, 0));

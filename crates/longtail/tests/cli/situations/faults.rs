@@ -128,7 +128,7 @@ fn in_the_middle(words: &str, this: impl FnOnce(&Running, Running)) -> Caused {
     let lab = Lab::new();
     let server = four_slots_served(&lab, Nanos::from_millis(100));
     let words = format!("load --no-calibrate {words} {}", server.url);
-    let running = Running::start(&mut lab.longtail(&words));
+    let running = lab.start(&words);
     SteadyClock.sleep(Nanos::from_secs(1));
     this(&running, server.running);
     let ended = running.end();

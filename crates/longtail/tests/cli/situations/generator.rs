@@ -13,7 +13,7 @@ use super::{Caused, Cells, Row, Seen, row, served};
 use crate::clock::{SteadyClock, eventually};
 use crate::far::{host, on};
 use crate::gates::stop;
-use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, THIS_MACHINE, has};
+use crate::lab::{LONGTAIL, Lab, PATIENCE, THIS_MACHINE, end, has};
 use crate::load::{study, url};
 
 pub(super) fn rows() -> Vec<Row> {
@@ -116,7 +116,7 @@ impl Drop for BusyLoop {
 /// A load on four slots of 20 ms whose generator is stopped for so long.
 fn stopped(words: &str, time: Nanos) -> Caused {
     let (lab, sink) = (Lab::new(), four_slots(Nanos::from_millis(20)));
-    let running = Running::start(&mut lab.longtail(&format!("load --no-calibrate {words} {}", url(&sink))));
+    let running = lab.start(&format!("load --no-calibrate {words} {}", url(&sink)));
     eventually(PATIENCE, || "no load".to_owned(), || (sink.ledger().requests > 10).then_some(()));
     stop(&running);
     SteadyClock.sleep(time);
@@ -136,7 +136,7 @@ fn on_a_busy_processor() -> Caused {
     let mut command = lab.program("taskset");
     command.args(["-c", &first.to_string(), LONGTAIL]);
     command.args(["load", "--no-calibrate", "-c", "64", "--for", "2s", &server.url]);
-    let ended = Running::start(&mut command).end();
+    let ended = end(&mut command);
     Ok(Seen::load(&ended, &study(&lab)))
 }
 
@@ -146,12 +146,12 @@ fn without_ports() -> Caused {
     };
     let lab = Lab::new();
     let range = "echo 40000 40009 > /proc/sys/net/ipv4/ip_local_port_range";
-    Running::start(host.command("sh", &lab.path("")).args(["-c", range])).end().with_code(0);
+    end(host.command("sh", &lab.path("")).args(["-c", range])).with_code(0);
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
     let settings = SinkSettings { listen, body: SinkBody::Ok, ..SinkSettings::default() };
     let sink = host.enter(|| Sink::start(settings, SteadyClock).unwrap());
     let words = format!("load --no-calibrate -c 20 --for 1s {}", url(&sink));
-    let ended = Running::start(on(&lab, &host, THIS_MACHINE).args(words.split(' '))).end();
+    let ended = end(on(&lab, &host, THIS_MACHINE).args(words.split(' ')));
     Ok(Seen::load(&ended, &study(&lab)))
 }
 
@@ -163,6 +163,6 @@ fn under_a_quota() -> Caused {
     let server = served(&lab, "");
     let script =
         format!("{} && exec {LONGTAIL} load --no-calibrate --rate 5000/s --for 2s {}", quota.enter(), server.url);
-    let ended = Running::start(lab.program("sh").args(["-c", &script])).end();
+    let ended = end(lab.program("sh").args(["-c", &script]));
     Ok(Seen::load(&ended, &study(&lab)))
 }

@@ -1,7 +1,6 @@
 //! What limits a run, by its name.
 
 use std::fs;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
 use launch::affinity;
@@ -9,8 +8,8 @@ use model::{Clock as _, Diagnostic, Grade, Nanos, Rate, Verdict};
 use sink::{DelayLaw, Sink, SinkSettings, SlotQueue};
 
 use super::{Caused, Cells, Row, Seen, row, wants};
-use crate::clock::{SteadyClock, eventually};
-use crate::lab::{Lab, PATIENCE, Running, free_port, has};
+use crate::clock::SteadyClock;
+use crate::lab::{Lab, Running, free_port, has};
 use crate::load::{load, study, url};
 
 pub(super) fn rows() -> Vec<Row> {
@@ -195,11 +194,7 @@ fn loaded_beside() -> Caused {
         return Err("puma is not on PATH, or there is one CPU".to_owned());
     }
     let (lab, port) = (Lab::new(), free_port());
-    let app = lab.write("app.ru", BURN);
-    let mut puma = lab.program("puma");
-    puma.args(["-t5:5", "-b", &format!("tcp://127.0.0.1:{port}")]).arg(app);
-    let _puma = Running::start(&mut puma);
-    eventually(PATIENCE, || "no Puma".to_owned(), || TcpStream::connect(("127.0.0.1", port)).ok());
+    let _puma = Running::puma(&lab, port, &lab.write("app.ru", BURN), "-t5:5");
     let ended = load(&lab, &format!("-c 4 --for 4s http://127.0.0.1:{port}/"));
     Ok(Seen::load(&ended, &study(&lab)))
 }

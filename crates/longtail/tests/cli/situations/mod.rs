@@ -205,9 +205,6 @@ const LEAST: usize = 40;
 /// So often a situation is caused alone where the machine disturbs it.
 const TRIES: usize = 3;
 
-/// So many at a time, of those that mostly wait.
-const BESIDE_EACH_OTHER: usize = 2;
-
 /// Who holds it has the machine to itself.
 static MACHINE: Mutex<()> = Mutex::new(());
 
@@ -215,30 +212,20 @@ static MACHINE: Mutex<()> = Mutex::new(());
 fn hold((group, rows): Group) {
     let (mut alone, others): (Vec<Row>, Vec<Row>) =
         rows().into_iter().filter(|row| soaks() || !row.is_soaked).partition(|row| row.is_alone);
-    let said = Mutex::new(Said::default());
-    let (others, disturbed) = (Mutex::new(others.into_iter()), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..BESIDE_EACH_OTHER {
-            let hold_them = || {
-                loop {
-                    let Some(row) = others.lock().unwrap().next() else { return };
-                    match caused(&row, 1) {
-                        Came::Excused(_) => disturbed.lock().unwrap().push(row),
-                        came => said.lock().unwrap().add(group, &row, came),
-                    }
-                }
-            };
-            std::thread::Builder::new().name(format!("situations of {group}")).spawn_scoped(scope, hold_them).unwrap();
+    let mut said = Said::default();
+    for row in others {
+        match caused(&row, 1) {
+            Came::Excused(_) => alone.push(row),
+            came => said.add(group, &row, came),
         }
-    });
+    }
     // What needs the machine for itself, and what others have disturbed: one at a time, and when all other tests are over.
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-    alone.extend(disturbed.into_inner().unwrap());
     for row in alone {
         Lab::wait_for_the_others();
-        said.lock().unwrap().add(group, &row, caused(&row, TRIES));
+        said.add(group, &row, caused(&row, TRIES));
     }
-    let Said { wrong, judged, excused } = said.into_inner().unwrap();
+    let Said { wrong, judged, excused } = said;
     assert!(wrong.is_empty(), "wrong cells:\n{wrong}");
     // A machine is busy now and then. What is wrong each time is wrong, and not the machine.
     assert!(excused <= judged, "{group}: {excused} situations laid to the machine, and only {judged} judged");
@@ -333,7 +320,7 @@ struct Served {
 /// `longtail sink` with these words.
 fn served(lab: &Lab, words: &str) -> Served {
     let port = free_port();
-    let running = Running::start(&mut lab.longtail(&format!("sink --listen 127.0.0.1:{port} {words}")));
+    let running = lab.start(&format!("sink --listen 127.0.0.1:{port} {words}"));
     eventually(PATIENCE, || "no sink".to_owned(), || TcpStream::connect(("127.0.0.1", port)).ok());
     Served { running, port, url: format!("http://127.0.0.1:{port}/") }
 }

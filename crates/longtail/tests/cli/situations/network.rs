@@ -36,8 +36,16 @@ pub(super) fn rows() -> Vec<Row> {
         .soaked(),
         row("a network that loses packets", "1 packet in 20 each way, 6 connections", NETWORK, || {
             loaded(Way { loses_every: 20, ..SHORT }, Nanos::ZERO, "-c 6 --for 3s")
+        })
+        .proves(|seen| {
+            sent_again(seen);
+            assert!(seen.printed.contains("had a retransmission"), "{}", seen.printed);
         }),
-        row("a link that is cut", "for a second of 4, 4 connections", NETWORK, cut).soaked(),
+        row("a link that is cut", "for a second of 4, 4 connections", NETWORK, cut).proves(|seen| {
+            sent_again(seen);
+            let longest = seen.load_study().run.tally.response_time.max();
+            assert!(longest >= Some(Nanos::from_millis(500)), "{longest:?}");
+        }),
         row("another machine refuses", "a port without a listener behind a wire", MISUSE, || {
             unreachable(&format!("http://10.77.0.2:{}/", free_port()))
         }),
@@ -73,6 +81,13 @@ const SERVER: Cells =
     Cells { exit: Some(0), verdict: Some(Verdict::ServerBound), limit: Some("not known"), discipline: None };
 
 const MISUSE: Cells = Cells { exit: Some(2), verdict: None, limit: None, discipline: None };
+
+/// What was lost was sent again, and made the response that waited for it slow.
+fn sent_again(seen: &Seen) {
+    let network = &seen.load_study().run.tally.network;
+    let slow = network.slow_with_retransmission.count;
+    assert!(network.retransmitted > 0 && slow > 0 && network.slow >= slow, "{network:?}");
+}
 
 /// What is seen over a wire, behind which is a server that takes so long for a request.
 fn over(way: Way, held: Nanos, see: impl FnOnce(&Machines, Sink) -> Seen) -> Caused {

@@ -1,12 +1,9 @@
 //! More is offered than the server can do.
 
-use std::net::TcpStream;
-
 use model::{Diagnostic, LoadStudy, Nanos, Quantile, Verdict};
 
 use super::{Caused, Cells, Row, Seen, four_slots_served, row, wants};
-use crate::clock::eventually;
-use crate::lab::{Lab, PATIENCE, Running, free_port};
+use crate::lab::{Lab, Running, free_port};
 use crate::load::{load, study};
 
 pub(super) fn rows() -> Vec<Row> {
@@ -147,10 +144,7 @@ fn of_puma() -> Caused {
     wants("puma")?;
     let (lab, port) = (Lab::new(), free_port());
     let app = lab.write("app.ru", "run lambda { |_| sleep 0.1; [200, {}, ['ok']] }\n");
-    let mut puma = lab.program("puma");
-    puma.args(["-q", "-t5:5", "-b", &format!("tcp://127.0.0.1:{port}")]).arg(app);
-    let _puma = Running::start(&mut puma);
-    eventually(PATIENCE, || "no Puma".to_owned(), || TcpStream::connect(("127.0.0.1", port)).ok());
+    let _puma = Running::puma(&lab, port, &app, "-t5:5");
     let ended = load(&lab, &format!("--rate 60/s --for 4s http://127.0.0.1:{port}/"));
     Ok(Seen::load(&ended, &study(&lab)))
 }

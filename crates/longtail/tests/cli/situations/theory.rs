@@ -3,7 +3,7 @@
 use model::{Discipline, Verdict};
 
 use super::{Caused, Cells, Row, Seen, row, wants};
-use crate::lab::{LONGTAIL, Lab, Running, free_port};
+use crate::lab::{LONGTAIL, Lab, free_port, major};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -71,12 +71,8 @@ fn looks_like(seen: &Seen, this: Discipline, is_expected: bool) {
 /// A sweep of the Puma on PATH.
 fn swept_up_to_6(words: &str) -> Caused {
     wants("puma")?;
-    let seen = swept(words);
-    let major = seen.1.version.as_ref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    match major {
-        Some(..=6) => Ok(seen.0),
-        _ => Err("this Puma is of another age".to_owned()),
-    }
+    let (seen, server) = swept(words);
+    if (1..=6).contains(&major(&server)) { Ok(seen) } else { Err("this Puma is of another age".to_owned()) }
 }
 
 /// Workers that answer one request at a time, after 50 ms.
@@ -101,7 +97,7 @@ fn swept_of_node(words: &str) -> Caused {
     let words = format!(
         "sweep {words} --for 5s --warm-up 1s --no-calibrate --url http://127.0.0.1:{port}/ -- node cluster.js {port}"
     );
-    let ended = Running::start(&mut lab.longtail(&words)).end();
+    let ended = lab.run(&words);
     Ok(Seen::sweep(&ended, &lab.study()))
 }
 
