@@ -6,125 +6,55 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use thiserror::Error;
+use ipnet::IpNet;
 
 /// The networks of `--allow-net`. An address outside of them all is not connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllowedNetworks(Vec<Network>);
-
-/// One CIDR block (RFC 4632, RFC 4291 section 2.3): the addresses that share the first `bits` bits with `address`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Network {
-    address: IpAddr,
-    bits: u8,
-}
-
-/// Why a text is no list of networks.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum BadNetworks {
-    /// No network at all: nothing could be loaded.
-    #[error("the list of networks is empty: write some, such as 127.0.0.0/8,::1/128, or leave it out")]
-    Empty,
-    /// One that is not written as a network is.
-    #[error("'{0}' is no network: write ADDRESS/BITS, such as 10.1.0.0/16 or fd00::/8")]
-    Network(String),
-    /// An address with bits set behind the prefix: a slip of one or the other.
-    #[error("'{text}' has bits set behind the first {bits}: write {meant}, or {address} for that address alone")]
-    HostBits {
-        /// As written.
-        text: String,
-        /// Its prefix length.
-        bits: u8,
-        /// The network that it lies in.
-        meant: String,
-        /// The address alone.
-        address: IpAddr,
-    },
-    /// IPv4 in IPv6's clothes.
-    #[error("'{0}' is IPv4 mapped into IPv6: write it as IPv4")]
-    Mapped(String),
-}
+pub struct AllowedNetworks(Vec<IpNet>);
 
 impl AllowedNetworks {
     /// Whether `address` may be connected to. An IPv4-mapped IPv6 address is IPv4 on the wire, and judged as such (RFC 4291
     /// section 2.5.5.2). No address stands for others: `0.0.0.0` is allowed where a network with it is.
     pub fn permits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        self.0.iter().any(|network| network.contains(address))
-    }
-}
-
-impl Network {
-    fn contains(self, address: IpAddr) -> bool {
-        let apart = bits_of(self.address) ^ bits_of(address);
-        self.address.is_ipv4() == address.is_ipv4() && apart.leading_zeros() >= u32::from(self.bits)
-    }
-
-    /// Its first address.
-    fn first(self) -> IpAddr {
-        let first = bits_of(self.address) & u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
-        match self.address {
-            IpAddr::V4(_) => IpAddr::V4(((first >> 96) as u32).into()),
-            IpAddr::V6(_) => IpAddr::V6(first.into()),
-        }
-    }
-}
-
-/// The bits of an address, the first ones highest.
-fn bits_of(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
-        IpAddr::V6(address) => address.to_bits(),
-    }
-}
-
-impl FromStr for Network {
-    type Err = BadNetworks;
-
-    fn from_str(text: &str) -> Result<Network, BadNetworks> {
-        let wrong = || BadNetworks::Network(text.to_owned());
-        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let is_number = |bits: &&str| bits.bytes().all(|byte| byte.is_ascii_digit());
-        let bits = match bits {
-            Some(bits) => Some(bits).filter(is_number).and_then(|bits| bits.parse().ok()).ok_or_else(wrong)?,
-            None => most,
-        };
-        if bits > most {
-            return Err(wrong());
-        }
-        if matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some()) {
-            return Err(BadNetworks::Mapped(text.to_owned()));
-        }
-        let network = Network { address, bits };
-        if network.first() != address {
-            let meant = format!("{}/{bits}", network.first());
-            return Err(BadNetworks::HostBits { text: text.to_owned(), bits, meant, address });
-        }
-        Ok(network)
+        self.0.iter().any(|network| network.contains(&address))
     }
 }
 
 impl FromStr for AllowedNetworks {
-    type Err = BadNetworks;
+    type Err = String;
 
     /// Networks with commas between them; an address without a prefix is that address alone.
-    fn from_str(text: &str) -> Result<AllowedNetworks, BadNetworks> {
+    fn from_str(text: &str) -> Result<AllowedNetworks, String> {
         if text.trim().is_empty() {
-            return Err(BadNetworks::Empty);
+            return Err(
+                "the list of networks is empty: write some, such as 127.0.0.0/8,::1/128, or leave it out".to_owned()
+            );
         }
-        text.split(',').map(|one| one.trim().parse()).collect::<Result<_, _>>().map(AllowedNetworks)
+        text.split(',').map(|one| network(one.trim())).collect::<Result<_, _>>().map(AllowedNetworks)
     }
 }
 
+fn network(text: &str) -> Result<IpNet, String> {
+    let network = text.parse().or_else(|_| text.parse().map(|address: IpAddr| address.into()));
+    let network: IpNet =
+        network.map_err(|_| format!("'{text}' is no network: write ADDRESS/BITS, such as 10.1.0.0/16 or fd00::/8"))?;
+    if network.addr() != network.addr().to_canonical() {
+        return Err(format!("'{text}' is IPv4 mapped into IPv6: write it as IPv4"));
+    }
+    let (meant, address) = (network.trunc(), network.addr());
+    if meant != network {
+        let bits = network.prefix_len();
+        return Err(format!(
+            "'{text}' has bits set behind the first {bits}: write {meant}, or {address} for that address alone"
+        ));
+    }
+    Ok(network)
+}
+
 impl fmt::Display for AllowedNetworks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, network) in self.0.iter().enumerate() {
-            let comma = if at > 0 { "," } else { "" };
-            write!(f, "{comma}{}/{}", network.address, network.bits)?;
-        }
-        Ok(())
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0.iter().map(IpNet::to_string).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -159,7 +89,7 @@ mod tests {
     }
 
     fn refusal(text: &str) -> String {
-        text.parse::<AllowedNetworks>().map(|networks| networks.to_string()).unwrap_err().to_string()
+        text.parse::<AllowedNetworks>().map(|networks| networks.to_string()).unwrap_err()
     }
 
     #[test]
