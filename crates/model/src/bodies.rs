@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::pace::uniform;
 use crate::plan::server_words;
 use crate::{
-    Bodies, Body, Diagnostic, Environment, LaneCountReason, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan,
-    Socket, StreamPlan, Threshold, plan,
+    Bodies, Body, Diagnostic, Environment, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket, StreamPlan,
+    Threshold, plan,
 };
 
 /// What `longtail sweep --bodies` was asked to do.
@@ -121,8 +121,6 @@ pub struct BodiesStudy {
     pub plan: BodiesPlan,
     /// The machine.
     pub environment: Environment,
-    /// Why there are so many lanes.
-    pub lanes_by: LaneCountReason,
     /// The servers under test, one a kind of socket, as they were last started.
     pub servers: Vec<SocketServer>,
     /// The runs that were finished, in the order in which they were.

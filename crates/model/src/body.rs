@@ -4,53 +4,49 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 /// A kind of Rack body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyKind {
-    /// `a`: an array of strings of 1 kB.
+    /// An array of strings of 1 kB.
+    #[strum(serialize = "a", message = "array")]
     Array,
-    /// `c`: an enumerator of strings of 1 kB, without a Content-Length, so that the server sends it in chunks.
+    /// An enumerator of strings of 1 kB, without a Content-Length, so that the server sends it in chunks.
+    #[strum(serialize = "c", message = "chunk")]
     Chunked,
-    /// `s`: one string.
+    /// One string.
+    #[strum(serialize = "s", message = "string")]
     String,
-    /// `i`: an open file.
+    /// An open file.
+    #[strum(serialize = "i", message = "io")]
     Io,
 }
 
 impl BodyKind {
     /// All of them, in the order of Puma's tables.
-    pub const ALL: [BodyKind; 4] = [BodyKind::Array, BodyKind::Chunked, BodyKind::String, BodyKind::Io];
+    pub const ALL: &[BodyKind] = BodyKind::VARIANTS;
 
     /// The letter that asks for it.
-    pub fn letter(self) -> char {
-        match self {
-            BodyKind::Array => 'a',
-            BodyKind::Chunked => 'c',
-            BodyKind::String => 's',
-            BodyKind::Io => 'i',
-        }
+    pub fn letter(self) -> &'static str {
+        self.into()
     }
 
     /// Its name in Puma's tables.
     pub fn name(self) -> &'static str {
-        match self {
-            BodyKind::Array => "array",
-            BodyKind::Chunked => "chunk",
-            BodyKind::String => "string",
-            BodyKind::Io => "io",
-        }
+        self.get_message().unwrap_or_default()
     }
 
-    fn of(letter: char) -> Option<BodyKind> {
-        BodyKind::ALL.into_iter().find(|kind| kind.letter() == letter)
+    fn of(letter: &str) -> Option<BodyKind> {
+        BodyKind::ALL.iter().copied().find(|kind| kind.letter() == letter)
     }
 }
 
 /// One body: `s10` is a string of 10 kB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Body {
     /// Its size; 1 kB is 1024 bytes, as in Puma's scripts.
     pub kilobytes: u32,
@@ -110,72 +106,28 @@ impl fmt::Display for Bodies {
     }
 }
 
-/// Why a text names no bodies.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum BadBodies {
-    /// It has a letter that is no kind.
-    #[error(
-        "'{text}' has '{letter}', which is no kind of body: a is an array, c chunks, s a string, i a file, such as acsi1,10"
-    )]
-    NoKind {
-        /// As given.
-        text: String,
-        /// The letter.
-        letter: char,
-    },
-    /// It has a size that cannot be.
-    #[error("'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST}, such as acsi1,10")]
-    NoSize {
-        /// As given.
-        text: String,
-        /// The size.
-        size: String,
-    },
-    /// It names something twice.
-    #[error("'{text}' has '{what}' twice: name each kind and size once (--repeat N does all of them again)")]
-    Twice {
-        /// As given.
-        text: String,
-        /// What.
-        what: String,
-    },
-    /// It names nothing.
-    #[error("there is nothing in it: name kinds and sizes in kB, such as acsi1,10")]
-    Nothing,
-    /// It is to be one body and is not.
-    #[error("'{0}' is not one body: write one kind and one size in kB, such as s10")]
-    NotOne(String),
-}
-
 impl FromStr for Bodies {
-    type Err = BadBodies;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Bodies, BadBodies> {
+    fn from_str(text: &str) -> Result<Bodies, String> {
         if text.is_empty() {
-            return Err(BadBodies::Nothing);
+            return Err("there is nothing in it: name kinds and sizes in kB, such as acsi1,10".to_owned());
         }
         let letters = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
         let (letters, sizes) = text.split_at(letters);
-        let twice = |what: String| BadBodies::Twice { text: text.to_owned(), what };
-        let mut kinds = Vec::new();
-        for letter in letters.chars() {
-            let no_kind = || BadBodies::NoKind { text: text.to_owned(), letter };
-            let kind = BodyKind::of(letter).ok_or_else(no_kind)?;
-            if kinds.contains(&kind) {
-                return Err(twice(letter.to_string()));
-            }
-            kinds.push(kind);
-        }
-        let mut kilobytes = Vec::new();
-        for size in sizes.split(',').filter(|_| !sizes.is_empty()) {
-            let no_size = || BadBodies::NoSize { text: text.to_owned(), size: size.to_owned() };
+        let kind = |letter: &str| {
+            let kinds = "a is an array, c chunks, s a string, i a file, such as acsi1,10";
+            BodyKind::of(letter).ok_or_else(|| format!("'{text}' has '{letter}', which is no kind of body: {kinds}"))
+        };
+        let size = |size: &str| {
             let is_plain = size.bytes().all(|byte| byte.is_ascii_digit());
-            let number = size.parse().ok().filter(|n| is_plain && (1..=LARGEST).contains(n)).ok_or_else(no_size)?;
-            if kilobytes.contains(&number) {
-                return Err(twice(size.to_owned()));
-            }
-            kilobytes.push(number);
-        }
+            let number = size.parse().ok().filter(|n| is_plain && (1..=LARGEST).contains(n));
+            let wrong =
+                || format!("'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST}, such as acsi1,10");
+            number.ok_or_else(wrong)
+        };
+        let kinds = each_once(text, letters.char_indices().map(|(at, c)| &letters[at..at + c.len_utf8()]), kind)?;
+        let kilobytes = each_once(text, sizes.split(',').filter(|_| !sizes.is_empty()), size)?;
         let all = Bodies::default();
         Ok(Bodies {
             kinds: if kinds.is_empty() { all.kinds } else { kinds },
@@ -184,13 +136,32 @@ impl FromStr for Bodies {
     }
 }
 
-impl FromStr for Body {
-    type Err = BadBodies;
+/// What these words name, in their order; a mistake where one is named twice.
+fn each_once<'a, T: PartialEq>(
+    text: &str,
+    words: impl Iterator<Item = &'a str>,
+    meant: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let mut all = Vec::new();
+    for word in words {
+        let one = meant(word)?;
+        if all.contains(&one) {
+            return Err(format!(
+                "'{text}' has '{word}' twice: name each kind and size once (--repeat N does all of them again)"
+            ));
+        }
+        all.push(one);
+    }
+    Ok(all)
+}
 
-    fn from_str(text: &str) -> Result<Body, BadBodies> {
+impl FromStr for Body {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Body, String> {
         match text.parse::<Bodies>()?.all()[..] {
             [body] => Ok(body),
-            _ => Err(BadBodies::NotOne(text.to_owned())),
+            _ => Err(format!("'{text}' is not one body: write one kind and one size in kB, such as s10")),
         }
     }
 }
@@ -245,11 +216,11 @@ mod tests {
             ("a 1", "' 1'"),
             ("", "nothing"),
         ] {
-            let line = text.parse::<Bodies>().unwrap_err().to_string();
+            let line = text.parse::<Bodies>().unwrap_err();
             assert!(line.contains(part) && line.contains('1') && !line.contains('\n'), "{text}: {line}");
         }
         for text in ["s", "10", "as10", "s10,20"] {
-            assert!(text.parse::<Body>().unwrap_err().to_string().contains("s10"), "{text}");
+            assert!(text.parse::<Body>().unwrap_err().contains("s10"), "{text}");
         }
     }
 }

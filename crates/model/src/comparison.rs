@@ -4,25 +4,23 @@
 mod analysis;
 mod metric;
 mod plan;
-mod rank_sum;
-mod signed_rank;
+mod ranks;
 #[cfg(test)]
-mod simulated;
+mod simulated_tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Diagnostic, Environment, LaneCountReason, Nanos, Run, ServerFacts, ServerUse};
+use crate::{Diagnostic, Environment, Nanos, Run, ServerFacts, ServerUse};
 
 pub use self::analysis::{
     ArmRanking, ComparedArm, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonVerdict, Difference,
     decision, excludes_zero,
 };
-pub use self::metric::{BadMetric, Metric, MissingFigure};
+pub use self::metric::{Metric, MissingFigure};
 pub use self::plan::{
     ArmPair, ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion, Decision, Infeasible, Look,
 };
-pub use self::rank_sum::RankSum;
-pub use self::signed_rank::{SignedRanks, median};
+pub use self::ranks::{RankSum, SignedRanks, median};
 
 /// What `longtail compare` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,9 +35,6 @@ pub struct ComparisonStudy {
     pub plan: ComparisonPlan,
     /// The machine.
     pub environment: Environment,
-    /// Why there are so many lanes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lanes_by: Option<LaneCountReason>,
     /// The server of each arm of the plan, as it was last started; `None` of one that never was. The control's is the base's.
     pub servers: Vec<Option<ServerFacts>>,
     /// What each arm of the plan did at most, in requests per second, before the first block; empty where the load is no share of it.

@@ -30,15 +30,11 @@ pub struct ServiceTime {
 }
 
 /// The expectation for one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// What was computed, in a few words.
-    pub model: String,
     /// How long a slot is held by one request.
     #[serde(rename = "service_time_ns")]
     pub service_time: Nanos,
-    /// Where that comes from.
-    pub service_time_source: ServiceTimeSource,
     /// The highest possible rate, in requests per second: slots / service time.
     #[serde(rename = "maximum_rate_per_s")]
     pub maximum_rate: f64,

@@ -3,7 +3,7 @@
 use strum::EnumMessage as _;
 
 use crate::diagnostic::{FindingGrade, deviations};
-use crate::far::{LARGEST_CLOCK_ERROR, LATEST_START};
+use crate::generator::{LARGEST_CLOCK_ERROR, LATEST_START};
 use crate::{Diagnostic, EndedBy, Nanos, Outcome, counts};
 
 /// How a diagnostic comes out.

@@ -23,8 +23,6 @@ pub enum LaneCountReason {
     Left,
     /// A lane needs a connection.
     Connections,
-    /// One: no Puma is as fast as a lane.
-    One,
 }
 
 impl LaneCountReason {
@@ -46,8 +44,8 @@ impl LaneCountReason {
             Some(count) => [Some((count, LaneCountReason::Asked)), None],
             None => [highest_rate.map(of_rate), Some(room)],
         };
-        let bounds = bounds.into_iter().flatten().chain([(connections, LaneCountReason::Connections)]);
-        bounds.min_by_key(|(count, _)| *count).unwrap_or((1, LaneCountReason::One))
+        let least = bounds.into_iter().flatten().min_by_key(|(count, _)| *count);
+        least.filter(|(count, _)| *count <= connections).unwrap_or((connections, LaneCountReason::Connections))
     }
 }
 
@@ -55,7 +53,7 @@ impl fmt::Display for LaneCountReason {
     /// In few words; nothing where nobody need know.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LaneCountReason::Asked | LaneCountReason::One => Ok(()),
+            LaneCountReason::Asked => Ok(()),
             LaneCountReason::Rate => write!(f, "{TRUSTED_RATE} req/s a lane"),
             LaneCountReason::Half => f.write_str("half of the CPUs"),
             LaneCountReason::Left => f.write_str("one for each CPU that the server leaves"),

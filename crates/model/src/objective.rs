@@ -1,16 +1,14 @@
-//! A condition on a figure of a run: `p99 > 200ms`, `failed > 0.1%`, `sent < 99% of offered`.
+//! A condition on a figure of a run: `p99 > 200ms`, `failed > 0.1%`, `sent < 99% of offered`; and what the user wants of it (`--expect`,
+//! `--fail-if`).
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
-
 use crate::Nanos;
+use crate::units::text_in_json;
 
 /// A condition on the figures of a run. Printed, it is as it was typed, in one spelling.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     /// Which figure.
     pub figure: ObjectiveFigure,
@@ -50,18 +48,13 @@ pub enum Compare {
     Below,
 }
 
-/// Why a text is no objective.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "'{0}' is no condition: write such as 'p99 < 200ms', 'service p99 < 200ms', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', 'sent > 99%' or 'throughput > 100/s'"
-)]
-pub struct BadObjective(String);
-
 impl FromStr for Objective {
-    type Err = BadObjective;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Objective, BadObjective> {
-        parse(text).ok_or_else(|| BadObjective(text.to_owned()))
+    fn from_str(text: &str) -> Result<Objective, String> {
+        let examples = "'p99 < 200ms', 'service p99 < 200ms', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', \
+                        'sent > 99%' or 'throughput > 100/s'";
+        parse(text).ok_or_else(|| format!("'{text}' is no condition: write such as {examples}"))
     }
 }
 
@@ -146,18 +139,51 @@ impl fmt::Display for Objective {
     }
 }
 
-impl From<Objective> for String {
-    fn from(objective: Objective) -> String {
-        objective.to_string()
+text_in_json!(Objective);
+
+/// A condition that must hold, or must not. Printed, it is `expect p99 < 200ms` or `fail if p99 > 200ms`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// The condition.
+    pub condition: Objective,
+    /// Whether it must hold.
+    pub is_expected: bool,
+}
+
+impl Threshold {
+    /// Whether a figure keeps it.
+    pub(crate) fn is_met_by(&self, value: f64) -> bool {
+        self.condition.holds_for(value) == self.is_expected
+    }
+
+    /// The flag that asks for it.
+    pub fn flag(&self) -> String {
+        format!("{}={}", if self.is_expected { "--expect" } else { "--fail-if" }, self.condition)
     }
 }
 
-impl TryFrom<String> for Objective {
-    type Error = BadObjective;
-    fn try_from(text: String) -> Result<Objective, BadObjective> {
-        text.parse()
+impl fmt::Display for Threshold {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}{}", if self.is_expected { EXPECT } else { FAIL_IF }, self.condition)
     }
 }
+
+const EXPECT: &str = "expect ";
+const FAIL_IF: &str = "fail if ";
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Threshold, String> {
+        let (is_expected, condition) = match (text.strip_prefix(EXPECT), text.strip_prefix(FAIL_IF)) {
+            (_, Some(condition)) => (false, condition),
+            (condition, None) => (true, condition.unwrap_or(text)),
+        };
+        Ok(Threshold { condition: condition.parse()?, is_expected })
+    }
+}
+
+text_in_json!(Threshold);
 
 #[cfg(test)]
 mod tests {
@@ -186,7 +212,7 @@ mod tests {
         for text in
             ["", "p99", "p100 > 1s", "p99 > fast", "errors > many", "p99 = 1s", "latency > 1s", "sent < 5", "p99 < 200"]
         {
-            assert!(text.parse::<Objective>().unwrap_err().to_string().contains("p99 < 200ms"), "{text}");
+            assert!(text.parse::<Objective>().unwrap_err().contains("p99 < 200ms"), "{text}");
         }
     }
 
@@ -194,5 +220,14 @@ mod tests {
     fn a_condition_does_not_hold_at_its_limit() {
         let objective: Objective = "p99 > 200ms".parse().unwrap();
         assert!(!objective.holds_for(200e6) && objective.holds_for(200e6 + 1.0));
+    }
+
+    #[test]
+    fn a_threshold_is_read_as_it_is_printed() {
+        for text in ["expect p99 < 200ms", "fail if p99 > 200ms", "expect throughput > 100/s", "fail if failed > 0.1%"]
+        {
+            assert_eq!(text.parse::<Threshold>().unwrap().to_string(), text);
+        }
+        assert_eq!("p99 < 200ms".parse::<Threshold>().unwrap().to_string(), "expect p99 < 200ms");
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Threshold;
 
 pub(crate) use self::server::server_words;
-pub use self::server::{App, BadThreads, ServerKind, ServerPlan, Socket, Threads};
+pub use self::server::{App, ServerKind, ServerPlan, Socket, Threads};
 pub use self::stream::{LatePolicy, Stop, StreamPlan, Timestamps, Timing};
 
 /// What `longtail sweep` was asked to do.

@@ -4,7 +4,7 @@
 //! value that came in the window; the points are kept to draw it, and where there were too many, only some of them.
 
 use serde::{Deserialize, Serialize};
-use strum::{EnumMessage as _, VariantArray as _};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 use crate::Nanos;
 
@@ -74,19 +74,7 @@ pub struct StatsdFigures {
 
 /// The types of statsd and `DogStatsD`.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::EnumMessage,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum MetricKind {

@@ -61,29 +61,16 @@ impl Study {
     }
 }
 
-impl From<SweepStudy> for Study {
-    fn from(study: SweepStudy) -> Study {
-        Study::Sweep(Box::new(study))
-    }
+macro_rules! study_of {
+    ($($variant:ident($study:ty)),*) => {
+        $(impl From<$study> for Study {
+            fn from(study: $study) -> Study {
+                Study::$variant(Box::new(study))
+            }
+        })*
+    };
 }
-
-impl From<LoadStudy> for Study {
-    fn from(study: LoadStudy) -> Study {
-        Study::Load(Box::new(study))
-    }
-}
-
-impl From<BodiesStudy> for Study {
-    fn from(study: BodiesStudy) -> Study {
-        Study::Bodies(Box::new(study))
-    }
-}
-
-impl From<ComparisonStudy> for Study {
-    fn from(study: ComparisonStudy) -> Study {
-        Study::Compare(Box::new(study))
-    }
-}
+study_of!(Sweep(SweepStudy), Load(LoadStudy), Bodies(BodiesStudy), Compare(ComparisonStudy));
 
 /// What `longtail sweep` found: a server that it started, one run a multiple.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,9 +85,6 @@ pub struct SweepStudy {
     pub plan: Plan,
     /// The machine.
     pub environment: Environment,
-    /// Why there are so many lanes; `None` where another generator has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lanes_by: Option<LaneCountReason>,
     /// The server under test.
     pub server: ServerFacts,
     /// How `--inspect auto` came out, and why not otherwise; `None` where nothing was read, and of older files.

@@ -1,4 +1,5 @@
-//! Time as whole nanoseconds, with the units a person types and reads.
+//! Time as whole nanoseconds, and rates as requests per second of the whole run (never of a connection or a lane), with the units a person
+//! types and reads.
 //!
 //! Text in, text out: parsing what [`Nanos`] prints gives the same value, to the nanosecond. How a time is rounded
 //! for a table is not decided here but in the `report` crate.
@@ -10,7 +11,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 /// A span of time, or an instant as the span since the clock's origin, in nanoseconds. Range: 0 to 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -140,26 +140,21 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Why a text is not a time.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is {what}")]
-pub struct BadTime {
-    text: String,
-    what: &'static str,
-}
-
 /// Nobody means a longer time.
 const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 
 /// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`, `1m30s`; a bare number is seconds, as in Puma's own scripts.
 impl FromStr for Nanos {
-    type Err = BadTime;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Nanos, BadTime> {
-        let not_a_time = "not a time: write 200ms, 1.5s, 2m or 0.2 (a bare number is seconds)";
-        let time = time(text.trim()).ok_or_else(|| BadTime { text: text.to_owned(), what: not_a_time })?;
-        let too_long = BadTime { text: text.to_owned(), what: "more than 30 days (720h): give a shorter time" };
-        if time > LONGEST_TIME { Err(too_long) } else { Ok(time) }
+    fn from_str(text: &str) -> Result<Nanos, String> {
+        match time(text.trim()) {
+            None => Err(format!("'{text}' is not a time: write 200ms, 1.5s, 2m or 0.2 (a bare number is seconds)")),
+            Some(time) if time > LONGEST_TIME => {
+                Err(format!("'{text}' is more than 30 days (720h): give a shorter time"))
+            }
+            Some(time) => Ok(time),
+        }
     }
 }
 
@@ -207,6 +202,24 @@ fn part(number: &str, size: u64) -> Option<Nanos> {
     whole.checked_mul(size)?.checked_add(fraction).map(Nanos)
 }
 
+/// A type that stands in JSON as the text that it prints and reads.
+macro_rules! text_in_json {
+    ($type:ty) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
+                <String as serde::Deserialize>::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use text_in_json;
+
 /// [`Nanos::MAX`] as `null` in a file: a number of that size is not exact in every reader of JSON.
 pub(crate) mod never_is_null {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -220,6 +233,64 @@ pub(crate) mod never_is_null {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
         Ok(Option::deserialize(deserializer)?.unwrap_or(Nanos::MAX))
+    }
+}
+
+/// Requests per second, one a nanosecond at the most.
+const HIGHEST_RATE: f64 = 1e9;
+
+/// Requests per second; above zero, at most a billion. `0.5/s` is one request every two seconds.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Rate(f64);
+
+impl Rate {
+    /// A rate of `per_second` requests per second.
+    ///
+    /// # Errors
+    /// Where `per_second` is not a number above zero, or more than a billion: time is kept in nanoseconds.
+    pub fn new(per_second: f64) -> Result<Rate, String> {
+        if per_second.is_finite() && per_second > 0.0 && per_second <= HIGHEST_RATE {
+            Ok(Rate(per_second))
+        } else {
+            Err(bad_rate(&per_second.to_string()))
+        }
+    }
+
+    /// Requests per second.
+    pub fn per_second(self) -> f64 {
+        self.0
+    }
+}
+
+fn bad_rate(text: &str) -> String {
+    format!("'{text}' is not a rate: write 500/s, 500 or 0.5/s (requests per second in total, at most a billion)")
+}
+
+impl TryFrom<f64> for Rate {
+    type Error = String;
+    fn try_from(per_second: f64) -> Result<Rate, String> {
+        Rate::new(per_second)
+    }
+}
+
+impl From<Rate> for f64 {
+    fn from(rate: Rate) -> f64 {
+        rate.0
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Rate, String> {
+        let number = text.trim().strip_suffix("/s").unwrap_or(text.trim());
+        number.parse().ok().and_then(|n| Rate::new(n).ok()).ok_or_else(|| bad_rate(text))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/s", self.0)
     }
 }
 
@@ -249,9 +320,24 @@ mod tests {
     fn what_is_no_time_is_refused_with_a_hint() {
         for text in ["", "s", "fast", "-1s", "1.2.3", "1 s s", "99999999999999h", "1m30", "1m 30s", "m30s"] {
             let error = text.parse::<Nanos>().unwrap_err();
-            assert!(error.to_string().contains("write 200ms"), "{text}");
+            assert!(error.contains("write 200ms"), "{text}");
         }
-        assert!("721h".parse::<Nanos>().unwrap_err().to_string().contains("30 days"));
+        assert!("721h".parse::<Nanos>().unwrap_err().contains("30 days"));
+    }
+
+    #[test]
+    fn rates_are_read_and_printed_back() {
+        for text in ["500/s", "0.5/s", "97.25/s"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        assert_eq!("500".parse::<Rate>(), Rate::new(500.0));
+    }
+
+    #[test]
+    fn no_rate_is_zero_negative_or_infinite() {
+        for text in ["0", "-1/s", "inf", "NaN", "many", "", "1e15", "1000000001/s"] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
     }
 
     proptest! {

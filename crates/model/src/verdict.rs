@@ -2,19 +2,53 @@
 //!
 //! What stays true: no check that was not looked at is counted as passed.
 
-use crate::far;
+use serde::{Deserialize, Serialize};
+
 use crate::limit;
 use crate::statistics::Steadiness;
 use crate::{
-    Arrivals, CpuUsage, Diagnostic, Grade, Judgement, LaneFacts, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
-    Tally, Timing, Verdict,
+    Arrivals, CpuUsage, Diagnostic, Grade, LaneFacts, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run, Tally,
+    Timing, generator,
 };
 
-/// Gates that every run has.
+/// What limited a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The server: it was driven to its limit and the generator had room to spare.
+    ServerBound,
+    /// The generator: the figures say more about it than about the server.
+    GeneratorBound,
+    /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and the times hold but for the
+    /// generator's stated part.
+    SharedCpus,
+    /// The network between them: round trips, or segments that were sent again, took the time.
+    NetworkBound,
+    /// Nothing: the server was offered less than it can do, and kept up.
+    Unloaded,
+    /// The figures contradict each other or the machine spoiled them: no headline figure is given.
+    Invalid,
+}
+
+/// The verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Every question that could be asked, with its answer.
+    pub checks: Vec<Diagnostic>,
+    /// What kept it from doing more; `None` of a run that is unloaded or void, and of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Whether the user wants an invalid run's figures all the same.
+    pub forced: bool,
+}
+
+/// Checks that every run has.
 fn common(run: &Run) -> Vec<Diagnostic> {
     let (tally, facts, rate) = (&run.tally, &run.generator, run.completed_rate());
     // A generator that is lost explains most of what follows.
-    let mut checks = far::checks(&facts.far);
+    let mut checks = generator::far_checks(&facts.far);
     let counts = &tally.counts;
     checks.push(Diagnostic::Failures { failed: counts.failed(), planned: counts.total() });
     if counts.attempted() > 0 {

@@ -1,6 +1,6 @@
 //! What is doubtful in what was recorded, from its own figures.
 
-use crate::far;
+use crate::generator;
 use crate::run::PERCENTILES;
 use crate::{
     Backlog, Diagnostic, EndedBy, GeneratorFacts, Grade, LaneFacts, Nanos, Pace, Placement, Quantile, Run, Tally,
@@ -51,7 +51,7 @@ fn of_any(
         warnings.push(Diagnostic::UnaskedBytes { closed: tally.closed_for_unasked });
     }
     warnings.extend(shared(&run.generator, placement));
-    warnings.extend(far::differs(&run.generator.far, &run.tally));
+    warnings.extend(generator::differs(&run.generator.far, &run.tally));
     warnings
 }
 
@@ -188,7 +188,6 @@ fn of_backlog(run: &Run) -> Option<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forecast::ServiceTimeSource;
     use crate::{Exchange, Forecast, Outcome, Rate, Window};
 
     fn tally(good: u64, timed_out: u64) -> Tally {
@@ -206,9 +205,7 @@ mod tests {
         let length = Nanos::from_secs(10);
         Run {
             forecast: Some(Forecast {
-                model: String::new(),
                 service_time: Nanos::from_millis(100),
-                service_time_source: ServiceTimeSource::Given,
                 maximum_rate: 20.0,
                 ideal_response_time: Nanos::from_millis(100),
             }),

@@ -3,21 +3,18 @@
 //! `s · max(1, N / c)`, exactly (Denning and Buzen, "The operational analysis of queueing network models", Computing Surveys
 //! 10(3), 1978). What differs is who waits.
 
-use model::Nanos;
-use model::forecast::{Forecast, ServiceTimeSource};
+use model::{Forecast, Nanos};
 
 use crate::QueueingError;
 use crate::error::{at_most, share, some};
 
 /// The forecast of one run: `c / s`, and the mean response time, which is everybody's where all wait their turn in one line. `None`
 /// for a service time of zero, of which theory has nothing to say.
-pub fn forecast(connections: u32, slots: u32, service_time: Nanos, source: ServiceTimeSource) -> Option<Forecast> {
+pub fn forecast(connections: u32, slots: u32, service_time: Nanos) -> Option<Forecast> {
     let service = service_time.as_secs_f64();
     let turns = (f64::from(connections) / f64::from(slots)).max(1.0);
     (service_time > Nanos::ZERO && slots > 0).then(|| Forecast {
-        model: "closed loop, one first-come-first-served line".to_owned(),
         service_time,
-        service_time_source: source,
         maximum_rate: f64::from(slots) / service,
         ideal_response_time: Nanos::from_secs_f64(service * turns),
     })
@@ -29,7 +26,6 @@ pub fn on_cpus(slots: Forecast, connections: u32, cpu_rate: Option<f64>, through
     match cpu_rate.filter(|rate| *rate < slots.maximum_rate && throughput > 0.0) {
         None => slots,
         Some(rate) => Forecast {
-            model: "closed loop on CPUs, connections / throughput".to_owned(),
             maximum_rate: rate,
             ideal_response_time: slots.service_time.max(Nanos::from_secs_f64(f64::from(connections) / throughput)),
             ..slots
@@ -208,17 +204,17 @@ mod tests {
     #[test]
     fn everybody_waits_as_often_as_there_are_turns() {
         for (n, ms) in [(10, 200), (20, 200), (30, 300), (40, 400), (60, 600), (80, 800)] {
-            let forecast = forecast(n, 20, Nanos::from_millis(200), ServiceTimeSource::Given).unwrap();
+            let forecast = forecast(n, 20, Nanos::from_millis(200)).unwrap();
             assert_eq!(forecast.ideal_response_time, Nanos::from_millis(ms));
             assert_eq!(forecast.maximum_rate.to_bits(), 100.0f64.to_bits(), "twenty slots of 200 ms");
         }
-        assert_eq!(forecast(1, 1, Nanos::ZERO, ServiceTimeSource::Given), None, "an app that takes no time");
+        assert_eq!(forecast(1, 1, Nanos::ZERO), None, "an app that takes no time");
     }
 
     #[test]
     fn an_app_that_computes_is_limited_by_its_cpus() {
         // 10 ms of Ruby under two workers of five threads, on two CPUs.
-        let slots = |n| forecast(n, 10, Nanos::from_millis(10), ServiceTimeSource::Measured).unwrap();
+        let slots = |n| forecast(n, 10, Nanos::from_millis(10)).unwrap();
         let on = on_cpus(slots(40), 40, Some(194.0), 178.0);
         assert!((on.maximum_rate - 194.0).abs() < 1e-9 && on.ideal_response_time.0 / 1_000_000 == 224, "{on:?}");
         assert_eq!(on_cpus(slots(1), 1, Some(194.0), 110.0).ideal_response_time, Nanos::from_millis(10), "no less");

@@ -6,8 +6,8 @@
 
 mod predict;
 
-use model::inferred::not_the_servers;
 use model::run::PERCENTILES;
+use model::theory::not_the_servers;
 use model::theory::{DisciplineFit, DisciplineForecast, NotJudged, PercentileRange, Theory};
 use model::{Discipline, Nanos, Run};
 

@@ -77,7 +77,7 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
         Study::Sweep(study) => {
             let (server, stream) = (&study.server, &study.plan.stream);
             let with = study.plan.with.as_deref();
-            let generator = generator(stream, study.lanes_by, server.placement.as_ref(), with);
+            let generator = generator(stream, server.placement.as_ref(), with);
             vec![
                 NamedFact::new("at", [format!("{}, path {}", server.url, stream.target_path())]),
                 NamedFact::new("command", [server.command_line.clone()]),
@@ -121,7 +121,7 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
             vec![
                 NamedFact::new("commands", (0..plan.arms.len()).filter_map(command)),
                 machine,
-                NamedFact::new("load", [order, generator(&plan.arms[0].stream, study.lanes_by, placement, None)]),
+                NamedFact::new("load", [order, generator(&plan.arms[0].stream, placement, None)]),
             ]
         }
     }
@@ -177,14 +177,9 @@ fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> 
 }
 
 /// Who makes the requests of a closed loop, and how long an answer may take.
-fn generator(
-    stream: &StreamPlan,
-    by: Option<LaneCountReason>,
-    placement: Option<&Placement>,
-    with: Option<&str>,
-) -> String {
+fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&str>) -> String {
     let maker = match with {
-        None => lanes(stream.lanes, by, placement),
+        None => lanes(stream.lanes, None, placement),
         Some(with) => format!("made by {with}"),
     };
     listed([maker, format!("answers given up after {}", number::span(stream.timeout))])
@@ -256,7 +251,7 @@ fn load_of_bodies(study: &BodiesStudy) -> Vec<String> {
     let delay = plan.stream.delay.map(|delay| format!("each answer is delayed by {} in the app", number::span(delay)));
     let passes = if plan.repeat > 1 { format!(", {} passes", plan.repeat) } else { String::new() };
     let order = format!("bodies in an order of chance (seed {}){passes}", plan.seed);
-    let generator = generator(&plan.stream, Some(study.lanes_by), placement, None);
+    let generator = generator(&plan.stream, placement, None);
     [Some(generator), connections, delay, Some(order)].into_iter().flatten().collect()
 }
 

@@ -2,8 +2,8 @@
 //! looks like, and what all of them say together.
 
 use model::forecast::ServiceTime;
-use model::inferred::{InferredDiscipline, inferred};
 use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudged, PercentileRange, Resemblance};
+use model::theory::{InferredDiscipline, inferred};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
 use crate::in_words::listed;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use engine::{FetchedResponse, LoadSpec, ensure_descriptors, fetch};
 use model::study::SCHEMA;
 use model::{
-    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, LaneCountReason, Nanos, Pace,
-    RequestOrder, ServerPlan, Socket, SocketServer, StreamPlan,
+    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, Pace, RequestOrder,
+    ServerPlan, Socket, SocketServer, StreamPlan,
 };
 use probe::machine;
 
@@ -45,7 +45,6 @@ pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
         command_line: context.command_line.clone(),
         plan: plan.clone(),
         environment: machine::environment(context.version),
-        lanes_by: context.lanes_by.unwrap_or(LaneCountReason::One),
         servers: Vec::new(),
         runs: Vec::new(),
         warnings: Vec::new(),
@@ -218,7 +217,7 @@ fn warm_up<C: Clock + Clone + Send + Sync>(
     if session.block.stream.warm_up == Nanos::ZERO {
         return Ok(());
     }
-    for kind in BodyKind::ALL {
+    for kind in BodyKind::ALL.iter().copied() {
         let streams: Vec<StreamPlan> =
             bodies.iter().filter(|body| body.kind == kind).map(|body| of_body(&session.block.stream, *body)).collect();
         let Some(first) = streams.first().filter(|_| !session.context.is_interrupted()) else { continue };

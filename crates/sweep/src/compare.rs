@@ -46,7 +46,6 @@ pub fn conduct_comparison<C: Clock + Clone + Send + Sync>(
         command_line: context.command_line.clone(),
         plan: plan.clone(),
         environment: machine::environment(context.version),
-        lanes_by: context.lanes_by,
         servers: vec![None; plan.arms.len()],
         maxima_per_s: Vec::new(),
         runs: Vec::new(),

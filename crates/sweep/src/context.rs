@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{LoadSpec, Resolver, RunProgress};
 use launch::GuardCommand;
 use launch::puma::Addresses;
-use model::{Ceiling, Diagnostic, GeneratorClaim, LaneCountReason, Nanos, ServerFacts, ServerPlan, StreamPlan};
+use model::{Ceiling, Diagnostic, GeneratorClaim, Nanos, ServerFacts, ServerPlan, StreamPlan};
 
 use crate::far::conductor::FarGenerators;
 use crate::statsd::StatsdListener;
@@ -48,8 +48,6 @@ pub struct Context<'a, C> {
     pub statsd: Option<&'a Mutex<StatsdListener>>,
     /// Settings that the server gets beside those that it inherits.
     pub server_env: BTreeMap<OsString, OsString>,
-    /// Why there are so many lanes; `None` where another generator has none.
-    pub lanes_by: Option<LaneCountReason>,
 }
 
 impl<C> Context<'_, C> {

@@ -210,7 +210,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     fn forecast(&self, run: &mut Run, known: ServiceTime) {
         let facts = &self.server.facts;
         let cpu_rate = run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(facts.workers));
-        run.forecast = queueing::closed_loop::forecast(run.connections, facts.slots(), known.time, known.source)
+        run.forecast = queueing::closed_loop::forecast(run.connections, facts.slots(), known.time)
             .map(|forecast| queueing::closed_loop::on_cpus(forecast, run.connections, cpu_rate, run.completed_rate()));
     }
 

@@ -35,7 +35,6 @@ pub fn conduct_sweep<C: Clock + Clone + Send + Sync>(
         command_line: context.command_line.clone(),
         plan: plan.clone(),
         environment: machine::environment(context.version),
-        lanes_by: context.lanes_by,
         server: model::ServerFacts::default(),
         probed: None,
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),

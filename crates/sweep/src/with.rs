@@ -85,9 +85,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             Some(_) => claim.ledger_doubt(connections, runs),
             None => (!self.context.is_interrupted()).then(unknown),
         });
-        let forecast = service_time.and_then(|ServiceTime { time, source, .. }| {
-            queueing::closed_loop::forecast(connections, slots, time, source)
-        });
+        let forecast = service_time.and_then(|known| queueing::closed_loop::forecast(connections, slots, known.time));
         let claimed = Run { multiple: Some(job.multiple), ..Run::claimed(connections, claim, elapsed) };
         Ok(Some(Run { repeat: job.repeat, workers, forecast, generator, warnings, ..claimed }))
     }

@@ -107,7 +107,6 @@ fn played_anew(plan: &BodiesPlan) -> BodiesStudy {
         command_line: plan.command_line(),
         plan: plan.clone(),
         environment: environment(),
-        lanes_by: model::LaneCountReason::One,
         servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),
         runs,
         warnings: Vec::new(),
@@ -155,7 +154,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
         BodyKind::Io => 1.6,
     } * if matches!(socket, Socket::Ssl4 | Socket::Ssl6) { 1.5 } else { 1.0 };
     let mean = (4e-3 + 1.2e-5 * f64::from(body.kilobytes)) * slow;
-    let seed = body.bytes() ^ (u64::from(repeat) << 40) ^ u64::from(body.kind.letter());
+    let seed = body.bytes() ^ (u64::from(repeat) << 40) ^ u64::from(body.kind.letter().as_bytes()[0]);
     let mut number = 0;
     for connection in 0..CONNECTIONS {
         let mut due = Nanos::from_micros(20) * u64::from(connection);

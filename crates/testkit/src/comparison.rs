@@ -160,7 +160,6 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
         servers: plan.arms.iter().map(|_| Some(server())).collect(),
         plan,
         environment: environment(),
-        lanes_by: None,
         maxima_per_s: Vec::new(),
         total_time: Nanos::from_secs(6) * runs.len() as u64,
         runs,

@@ -103,7 +103,7 @@ impl FromStr for Goal {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Goal, String> {
-        let objective: Objective = text.parse().map_err(|bad: model::objective::BadObjective| bad.to_string())?;
+        let objective: Objective = text.parse()?;
         let share = match (objective.figure, objective.compare) {
             (ObjectiveFigure::ResponseTime(share), Compare::Below) => Some(share),
             (ObjectiveFigure::Mean, Compare::Below) => None,

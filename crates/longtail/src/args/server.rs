@@ -6,9 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use launch::affinity;
-use model::{
-    App, Body, Cpus, LaneCountReason, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads,
-};
+use model::{App, Body, Cpus, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use super::ADVANCED;
 use super::inspect::InspectArgs;
@@ -311,13 +309,8 @@ impl ServerArgs {
         self.inspect.probe(&[self.socket_kind()?])
     }
 
-    /// Threads of the generator.
+    /// Threads of the generator: one unless asked for more, as no Puma is as fast as one of them.
     pub(super) fn lanes(&self) -> u32 {
         self.generator_threads.unwrap_or(1)
-    }
-
-    /// Why there are so many: one unless asked for more, as no Puma is as fast as one of them.
-    pub(crate) fn lanes_by(&self) -> LaneCountReason {
-        if self.generator_threads.is_some() { LaneCountReason::Asked } else { LaneCountReason::One }
     }
 }

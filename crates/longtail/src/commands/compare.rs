@@ -65,7 +65,6 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let context = Context {
         addresses,
         boot_timeout: args.own.server.puma.boot_timeout,
-        lanes_by: Some(args.own.server.lanes_by()),
         ..here.context(with_environment(&args.command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);

@@ -78,7 +78,6 @@ impl Surroundings {
             far: self.far.as_ref(),
             statsd: None,
             server_env: BTreeMap::new(),
-            lanes_by: None,
             resolver,
         }
     }

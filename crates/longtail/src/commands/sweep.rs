@@ -38,7 +38,6 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         boot_timeout: args.server.puma.boot_timeout,
         statsd: ears.listener.as_ref(),
         server_env: ears.settings.clone(),
-        lanes_by: args.generator.is_none().then(|| args.server.lanes_by()),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..here.context(with_environment(&plan.command_line()), resolver)
     };
@@ -75,7 +74,6 @@ pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, M
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,
-        lanes_by: Some(args.server.lanes_by()),
         ..here.context(with_environment(&plan.command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);

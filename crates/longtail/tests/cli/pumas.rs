@@ -8,8 +8,8 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use model::inferred::inferred;
 use model::theory::Resemblance;
+use model::theory::inferred;
 use model::{Diagnostic, Discipline, Run, SweepStudy};
 
 use crate::lab::{Lab, assert_conserved, can, end, free_port, has, ledger_warnings, major, soaks};

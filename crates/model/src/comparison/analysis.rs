@@ -5,9 +5,10 @@
 //! over. An interval is that of its test: it leaves 0 out exactly where the test does.
 
 use serde::Serialize;
+use strum::VariantArray as _;
 
 use super::plan::LEVEL;
-use super::signed_rank::{SignedRanks, least_blocks, median};
+use super::ranks::{SignedRanks, least_blocks, median};
 use super::{ArmPair, ComparisonLoad, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric};
 use super::{MissingFigure, counted};
 
@@ -142,7 +143,7 @@ pub struct ArmRanking {
 pub struct ComparisonFindings {
     /// Blocks that were begun.
     pub blocks: u32,
-    /// A row a metric, in the order of [`Metric::ALL`].
+    /// A row a metric, in the order of [`Metric`].
     pub metrics: Vec<ComparedMetric>,
 }
 
@@ -283,7 +284,7 @@ fn shown(plan: &ComparisonPlan, blocks: u32, figures: &Figures<'_>) -> Vec<Metri
         Metric::GeneratorCpu => plan.differs_in_instruments() && !known(*metric).is_empty(),
         _ => !known(*metric).is_empty(),
     };
-    Metric::ALL.into_iter().filter(is_shown).collect()
+    Metric::VARIANTS.iter().copied().filter(is_shown).collect()
 }
 
 /// One test of a family.

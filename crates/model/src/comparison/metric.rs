@@ -1,17 +1,17 @@
 //! What is compared of two runs: where the figure is in a run, why there may be none, and which direction is worse.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use strum::{Display, EnumString, VariantArray};
 
 use super::ComparisonRun;
 use crate::{Nanos, Quantile};
 
-/// A figure of a run that is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A figure of a run that is compared, in the order in which they are shown. Its word is what one types.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display, EnumString, VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = no_metric)]
 pub enum Metric {
     /// Good answers per second.
     Throughput,
@@ -23,14 +23,14 @@ pub enum Metric {
     P95,
     /// 99 % are shorter.
     P99,
+    /// Share of the requests that failed, 0 to 1.
+    Failed,
     /// CPU time of the server's processes a request, in seconds.
     Cpu,
     /// CPU time of longtail's own process a request, in seconds.
     GeneratorCpu,
     /// Memory of the server's processes after the run, in bytes.
     Memory,
-    /// Share of the requests that failed, 0 to 1.
-    Failed,
     /// Share of the requests in the slow one of two groups; 0 where there is one group.
     Slow,
     /// How far the worker furthest from an even share is from it, 0 to 1 and above.
@@ -63,15 +63,9 @@ impl MissingFigure {
     }
 }
 
-/// A word that is no metric.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{word}' is no metric: {}", words())]
-pub struct BadMetric {
-    word: String,
-}
-
-fn words() -> String {
-    Metric::ALL.map(Metric::word).join(", ")
+fn no_metric(word: &str) -> String {
+    let all: Vec<String> = Metric::VARIANTS.iter().map(Metric::to_string).collect();
+    format!("'{word}' is no metric: {}", all.join(", "))
 }
 
 /// A mean says nothing of a run in which more than this share of the requests failed.
@@ -81,38 +75,6 @@ const FAILED_AT_MOST: f64 = 0.01;
 const FAILED_MARGIN: f64 = 0.001;
 
 impl Metric {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Metric; 11] = [
-        Metric::Throughput,
-        Metric::Mean,
-        Metric::P50,
-        Metric::P95,
-        Metric::P99,
-        Metric::Failed,
-        Metric::Cpu,
-        Metric::GeneratorCpu,
-        Metric::Memory,
-        Metric::Slow,
-        Metric::Workers,
-    ];
-
-    /// As it is typed.
-    pub fn word(self) -> &'static str {
-        match self {
-            Metric::Throughput => "throughput",
-            Metric::Mean => "mean",
-            Metric::P50 => "p50",
-            Metric::P95 => "p95",
-            Metric::P99 => "p99",
-            Metric::Cpu => "cpu",
-            Metric::GeneratorCpu => "generator-cpu",
-            Metric::Memory => "memory",
-            Metric::Failed => "failed",
-            Metric::Slow => "slow",
-            Metric::Workers => "workers",
-        }
-    }
-
     /// Whether less of it is worse.
     pub fn is_worse_when_less(self) -> bool {
         self == Metric::Throughput
@@ -177,9 +139,7 @@ impl Metric {
             }
         }
     }
-}
 
-impl Metric {
     /// Of a percentile: which part of the answers takes no longer.
     pub fn quantile(self) -> Option<f64> {
         match self {
@@ -198,20 +158,5 @@ fn seconds(quantile: Quantile) -> Result<f64, MissingFigure> {
         Quantile::TooFew => Err(MissingFigure::TooFewAnswers),
         Quantile::Growing => Err(MissingFigure::Overloaded),
         Quantile::NotPrinted => Err(MissingFigure::NotKnown),
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.word())
-    }
-}
-
-impl FromStr for Metric {
-    type Err = BadMetric;
-
-    fn from_str(word: &str) -> Result<Metric, BadMetric> {
-        let bad = || BadMetric { word: word.to_owned() };
-        Metric::ALL.into_iter().find(|metric| metric.word() == word).ok_or_else(bad)
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Metric;
-use super::signed_rank::least_blocks;
+use super::ranks::least_blocks;
 use crate::bodies::shuffled;
 use crate::pace::uniform;
 use crate::{Probe, ServerPlan, StreamPlan};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use strum::{Display, IntoStaticStr};
 
 use crate::Cpus;
 
@@ -81,20 +81,15 @@ pub struct Threads {
     pub max: u32,
 }
 
-/// Why a text is not a number of threads.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{0}' is not a number of threads: write MIN:MAX such as 5:5 or 0:16, the maximum at least 1")]
-pub struct BadThreads(String);
-
 impl FromStr for Threads {
-    type Err = BadThreads;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Threads, BadThreads> {
-        let bad = || BadThreads(text.to_owned());
+    fn from_str(text: &str) -> Result<Threads, String> {
         let (min, max) = text.split_once(':').unwrap_or((text, text));
-        let min = min.parse().map_err(|_| bad())?;
-        let max = max.parse().map_err(|_| bad())?;
-        if max == 0 || min > max { Err(bad()) } else { Ok(Threads { min, max }) }
+        let threads = min.parse().ok().zip(max.parse().ok()).map(|(min, max)| Threads { min, max });
+        threads.filter(|threads| threads.max > 0 && threads.min <= threads.max).ok_or_else(|| {
+            format!("'{text}' is not a number of threads: write MIN:MAX such as 5:5 or 0:16, the maximum at least 1")
+        })
     }
 }
 
@@ -106,18 +101,7 @@ impl fmt::Display for Threads {
 
 /// The kind of socket the server is bound to.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::IntoStaticStr,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display, IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

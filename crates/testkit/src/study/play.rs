@@ -66,7 +66,6 @@ pub(super) fn played_anew(setup: &Setup) -> SweepStudy {
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),
         plan,
         environment: environment(),
-        lanes_by: None,
         server,
         total_time: runs.iter().map(|run| run.elapsed).sum::<Nanos>() + cool_downs,
         probed: None,
@@ -197,9 +196,7 @@ fn run(
         repeat,
         workers,
         forecast: Some(Forecast {
-            model: "one line, first come first served".to_owned(),
             service_time,
-            service_time_source: ServiceTimeSource::Given,
             maximum_rate: f64::from(server.slots()) / service_time.as_secs_f64(),
             ideal_response_time: Nanos::from_secs_f64(service_time.as_secs_f64() * multiple.max(1.0)),
         }),

@@ -22,7 +22,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use model::inferred::inferred;
+use model::theory::inferred;
 use model::{
     CpuUsage, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, Run, SweepStudy, Verdict,
 };
