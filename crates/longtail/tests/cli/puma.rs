@@ -81,7 +81,7 @@ fn a_single_puma_counts_what_we_count() {
         counted("-d0.01 -k --generator-threads 2", Header);
         // Learning the service time is in no run's count.
         let study = counted("-r plain.ru", Stats);
-        assert_eq!(study.runs[0].forecast.as_ref().unwrap().service_time_source, ServiceTimeSource::Measured);
+        assert_eq!(study.service_time.unwrap().source, ServiceTimeSource::Measured);
     }
 }
 
