@@ -57,8 +57,8 @@ fn most_connections(plan: &Plan, slots: u32) -> u32 {
 
 /// Responses of each connection after which a closed loop on a warm server is in its order.
 const SETTLED: f64 = 2.0;
-/// No warm-up is shorter, where one was asked for: all connections are opened in it.
-const SHORTEST_WARM_UP: Nanos = Nanos::from_millis(100);
+/// Such a warm-up is rounded up to so much: all connections are opened in it, and a person reads its length.
+const WARM_UP_STEP: Nanos = Nanos::from_millis(100);
 
 struct Sweep<'a> {
     plan: &'a Plan,
@@ -86,7 +86,7 @@ fn warm_up(stream: &StreamPlan, before: Option<&Run>, connections: u32) -> Nanos
         return stream.warm_up;
     }
     let settled = Nanos::from_secs_f64(SETTLED * f64::from(connections) / throughput);
-    settled.max(SHORTEST_WARM_UP).min(stream.warm_up)
+    (WARM_UP_STEP * settled.0.div_ceil(WARM_UP_STEP.0)).min(stream.warm_up)
 }
 
 impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
@@ -202,6 +202,7 @@ mod tests {
         for (case, stream, before, connections, expected) in [
             ("the first run", &by_time, None, 10, 1000),
             ("two rounds at 100/s", &by_time, Some(&before), 20, 400),
+            ("rounded up", &by_time, Some(&before), 21, 500),
             ("never longer than was asked for", &by_time, Some(&before), 80, 1000),
             ("all connections are opened", &by_time, Some(&before), 1, 100),
             ("no throughput is known", &by_time, Some(&failing), 20, 1000),
