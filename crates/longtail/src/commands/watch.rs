@@ -35,10 +35,9 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     let interrupt = signals::interruption()?;
     let clock = SystemClock::start();
     let sampler = if target.elsewhere.is_none() { Some(target.sampler(args.every)) } else { None };
-    let source = sampler.as_ref().map_or("connect", |sampler| sampler.source());
     let over = AtomicBool::new(false);
     let (sender, receiver) = channel();
-    let mut board = WatchBoard::new(target.missing.clone(), target.elsewhere.is_some(), statistics.is_some());
+    let mut board = WatchBoard::new(target.not_visible.clone(), target.elsewhere.is_some(), statistics.is_some());
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
         let _ending = RaiseOnDrop(&over);
@@ -61,7 +60,6 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
             args,
             target: &target,
             statistics: statistics.as_ref(),
-            source,
             screen: None,
             length,
             interrupt: &interrupt,
@@ -76,13 +74,13 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     }
     let seen = WatchEvidence::of(&board);
     ui::print(&match (args.output.is_json(), args.full) {
-        (true, true) => format!("{:#}\n", watch::full_json(&target, &board, &seen, Some(end), source)),
+        (true, true) => format!("{:#}\n", watch::full_json(&target, &board, &seen, Some(end))),
         (true, false) if args.lines => format!("{}\n", watch::answer_json(&target, &seen, Some(end))),
         (true, false) => format!("{:#}\n", watch::answer_json(&target, &seen, Some(end))),
         (false, is_full) => {
             let lines = watch::answer(&target, statistics.as_ref(), &seen, Some(end));
             let answer: String = lines.into_iter().map(|line| line.text + "\n").collect();
-            let all = is_full.then(|| format!("\n{}", watch::table(&target, &board, Some(end), source)));
+            let all = is_full.then(|| format!("\n{}", watch::all_figures(&board)));
             answer + &all.unwrap_or_default()
         }
     });
@@ -95,7 +93,6 @@ struct Viewer<'a> {
     args: &'a WatchArgs,
     target: &'a WatchTarget,
     statistics: Option<&'a StatisticsSource>,
-    source: &'static str,
     screen: Option<WatchScreen>,
     length: Option<Nanos>,
     interrupt: &'a AtomicBool,
@@ -138,8 +135,8 @@ impl Viewer<'_> {
                 if screen.is_stale {
                     let mut lines = watch::answer(self.target, self.statistics, &WatchEvidence::of(board), None);
                     if screen.is_full {
-                        let table = format!("\n{}", watch::table(self.target, board, None, self.source));
-                        lines.extend(table.lines().map(AnswerLine::plain));
+                        lines.push(AnswerLine::plain(""));
+                        lines.extend(watch::all_figures(board).lines().map(AnswerLine::plain));
                     }
                     screen.draw(&lines)?;
                 }

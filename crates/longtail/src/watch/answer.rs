@@ -1,13 +1,14 @@
 //! The answer of a watch as text: at most 30 lines of 100 columns, the same on a terminal and in a pipe.
 
 use model::Nanos;
-use report::{Width, number, wrap};
+use report::tree::{DataTable, ReportSection, TableRow};
+use report::{Width, number, text, wrap};
 
 use super::diagnosis::{self, WatchLimit};
 use super::evidence::{WatchEvidence, WatchedWorker};
 use super::{StatisticsSource, WatchEnd, WatchTarget};
 
-const COLUMNS: usize = 100;
+pub(super) const COLUMNS: usize = 100;
 /// Rows of workers; of more the rest is one row.
 const MOST_WORKERS: usize = 8;
 
@@ -48,22 +49,20 @@ pub(crate) fn answer(
     for line in &table(seen) {
         put_line(false, "", line);
     }
-    let hidden = if seen.slots().is_none() { not_visible(seen) } else { None };
+    if let Some(why) = not_visible(seen).filter(|_| seen.slots().is_none()) {
+        put_line(false, "  threads       ", &why);
+    }
+    for line in &seen.not_visible {
+        put_line(false, "  not visible   ", line);
+    }
     let labelled = [("  Since  ", diagnosis::since(seen)), ("  Why    ", diagnosis::why(seen, limit))];
-    let attempts = diagnosis::attempts(seen, limit);
-    if let Some(why) = hidden {
-        put_line(false, "  threads        ", &why);
-    }
-    for line in &target.missing {
-        put_line(false, "  not visible    ", line);
-    }
     put_line(false, "", "");
     for (label, text) in labelled {
         if let Some(text) = text {
             put_line(false, label, &text);
         }
     }
-    for (number, attempt) in attempts.iter().enumerate() {
+    for (number, attempt) in diagnosis::attempts(seen, limit).iter().enumerate() {
         put_line(false, if number == 0 { "  Try    " } else { "         " }, attempt);
     }
     put_line(false, "  ", &footer(source, seen, end));
@@ -112,41 +111,36 @@ fn rough(age: Nanos) -> String {
     }
 }
 
-const HEADS: [&str; 6] = ["threads", "backlog", "connections", "CPU", "memory", "statistics"];
-const WIDTHS: [usize; 6] = [9, 9, 13, 8, 11, 13];
-const NAMES: usize = 15;
+const HEADS: [&str; 7] = ["", "threads", "backlog", "connections", "CPU", "memory", "statistics"];
 
-/// A row a worker, and one for the accept queue.
+/// A row a worker, without columns of which nothing is known, and below them the accept queue.
 fn table(seen: &WatchEvidence) -> Vec<String> {
-    let mut rows = Vec::new();
-    if !seen.workers.is_empty() {
-        rows.push(row("", &HEADS.map(str::to_owned)));
-    }
     let shown = if seen.workers.len() > MOST_WORKERS + 1 { MOST_WORKERS } else { seen.workers.len() };
-    rows.extend(seen.workers[..shown].iter().map(|worker| row(&worker.name, &cells(worker))));
+    let mut rows: Vec<[String; 7]> = seen.workers[..shown].iter().map(cells).collect();
     if let rest @ [_, ..] = &seen.workers[shown..] {
-        rows.push(row(&format!("{} more", rest.len()), &cells(&sum(rest))));
+        rows.push(cells(&sum(rest)));
     }
-    if let Some(queue) = seen.queue {
+    let is_known = |at: &usize| rows.iter().any(|row| row[*at] != number::NONE);
+    let columns: Vec<usize> = (0..HEADS.len()).filter(is_known).collect();
+    let cells_of = |row: &[String; 7]| TableRow::new(columns.iter().map(|at| row[*at].clone()));
+    let table = DataTable::new(columns.iter().map(|at| HEADS[*at]), rows.iter().map(cells_of));
+    let table = text::sections(&[ReportSection::new("").table(table)], Width::ANY);
+    let mut lines: Vec<String> = table.lines().map(|line| format!("  {line}")).collect();
+    if let Some(waiting) = seen.in_kernel() {
         let of = seen.queue_limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
-        let most = seen.queue_most.filter(|most| *most > queue.ceil());
+        let most = seen.queue_most.filter(|most| *most > f64::from(waiting));
         let most = most.map(|most| format!(", at most {}", number::fixed(most, 0))).unwrap_or_default();
         let overflow = match seen.overflows {
             None => String::new(),
-            Some(0.0) => "no overflow".to_owned(),
-            Some(n) => format!("{} (all servers here)", number::count_of(n as u64, "overflow")),
+            Some(0.0) => "; no overflow".to_owned(),
+            Some(n) => format!("; {} (all servers here)", number::count_of(n as u64, "overflow")),
         };
-        let queue = number::fixed(f64::from(seen.in_kernel().unwrap_or(0)), 0);
-        rows.push(
-            format!("  {:NAMES$}{:<28}{overflow}", "accept queue", format!("  {queue}{of}{most}"))
-                .trim_end()
-                .to_owned(),
-        );
+        lines.push(format!("  accept queue  {waiting}{of}{most}{overflow}"));
     }
-    rows
+    lines
 }
 
-fn cells(worker: &WatchedWorker) -> [String; 6] {
+fn cells(worker: &WatchedWorker) -> [String; 7] {
     let threads = match (worker.is_gone, worker.is_booting, worker.busy, worker.threads) {
         (true, ..) => "ended".to_owned(),
         (_, true, ..) => "booting".to_owned(),
@@ -154,6 +148,8 @@ fn cells(worker: &WatchedWorker) -> [String; 6] {
         _ => number::NONE.to_owned(),
     };
     [
+        // As wide as `accept queue`, which is below.
+        format!("{:12}", worker.name),
         threads,
         number::or_none(worker.backlog, number::count),
         number::or_none(worker.connections, |n| number::fixed(n, 0)),
@@ -171,6 +167,7 @@ fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
     let count = |figure: fn(&WatchedWorker) -> Option<u32>| workers.iter().map(figure).sum::<Option<u32>>();
     let total = |figure: fn(&WatchedWorker) -> Option<f64>| workers.iter().map(figure).sum::<Option<f64>>();
     WatchedWorker {
+        name: format!("{} more", workers.len()),
         threads: count(|worker| worker.threads),
         busy: count(|worker| worker.busy),
         backlog: count(|worker| worker.backlog),
@@ -180,11 +177,6 @@ fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
         age: workers.iter().filter_map(|worker| worker.age).max(),
         ..WatchedWorker::default()
     }
-}
-
-fn row(name: &str, cells: &[String; 6]) -> String {
-    let cells = cells.iter().zip(WIDTHS).map(|(cell, width)| format!("{cell:>width$}"));
-    format!("  {name:NAMES$}{}", cells.collect::<String>()).trim_end().to_owned()
 }
 
 /// Why nothing is known of the threads, and how it becomes known.

@@ -4,39 +4,36 @@ use std::collections::{BTreeMap, VecDeque};
 
 use model::Nanos;
 use probe::host::HostCounters;
-use probe::processes::ProcessSample;
+use probe::processes::{CpuShare, ProcessSample};
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
 
-use super::quantity::Quantity;
+use super::figures::Quantity;
 use super::series::QuantitySeries;
 use super::waiting::WaitingHistory;
 
 /// Of each worker's reports, so many of the last are kept.
 const MOST_REPORTS: usize = 8;
-/// Of processes that have ended, so many are kept: the last ones.
-pub(super) const MOST_GONE: usize = 64;
 /// Why statistics are not taken.
 pub(super) const ANOTHER: &str = "the control server is another server's: none of its workers is among the processes";
 
 /// Whose a series is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Whose {
-    /// The whole server's; of overflows and drops the whole network namespace's.
+    /// The whole server's; of overflows the whole network namespace's.
     Server,
     /// A process's.
     Process(u32),
 }
 
-/// A process that was seen.
+/// A process of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WatchedProcess {
     pub(crate) title: String,
-    pub(crate) parent: u32,
-    pub(crate) first_seen: Nanos,
-    pub(crate) last_seen: Nanos,
-    /// Whether the last sample found it.
+    /// What it had used at the last sample.
+    used: Option<CpuShare>,
+    /// Whether the last sample found it. One that has ended is known as long as Puma names it.
     pub(crate) is_there: bool,
 }
 
@@ -44,16 +41,11 @@ pub(crate) struct WatchedProcess {
 #[derive(Debug, Default)]
 pub(crate) struct WatchBoard {
     pub(super) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
-    /// Every process that was seen, by its id.
     pub(super) processes: BTreeMap<u32, WatchedProcess>,
-    /// The counters of each process at the last sample.
-    counters: BTreeMap<(u32, Quantity), u64>,
     /// When the last whole sample was taken, and the machine's counters then.
     last_sample: Option<(Nanos, HostCounters)>,
     /// The longest accept queue that is allowed.
     pub(super) queue_limit: Option<u32>,
-    /// What the server can process at once, as it says.
-    pub(super) slots: Option<u32>,
     /// What the server said of itself when it was asked last, and why nothing where that failed.
     pub(super) statistics: Option<Result<PumaStats, String>>,
     /// When it was asked last, by the wall clock.
@@ -68,9 +60,8 @@ pub(crate) struct WatchBoard {
     pub(super) room: Option<CpuRoom>,
     /// How long the server has lived.
     pub(super) age: Option<Nanos>,
-    missing: Vec<String>,
-    /// Looks at the queue, and at all the rest.
-    pub(super) samples: (u64, u64),
+    /// What could not be read, a line each.
+    pub(super) not_visible: Vec<String>,
     cpu: Nanos,
     polling_cpu: Nanos,
     /// When the last observation was made.
@@ -94,18 +85,9 @@ pub(crate) struct WorkerReport {
 type WorkerFigure = fn(&WorkerStats) -> Option<u32>;
 
 impl WatchBoard {
-    /// With what is known to be missing from the start.
-    pub(crate) fn new(missing: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
-        WatchBoard { missing, is_elsewhere, is_asked, ..WatchBoard::default() }
-    }
-
-    /// Whether a quantity is looked for: of a server here all but the time of a connect, of one elsewhere what is seen from here.
-    pub(crate) fn looks_for(&self, quantity: Quantity) -> bool {
-        match quantity {
-            Quantity::Connect => self.is_elsewhere,
-            Quantity::Busy | Quantity::Backlog => true,
-            _ => !self.is_elsewhere,
-        }
+    /// With what is known from the start not to be visible.
+    pub(crate) fn new(not_visible: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
+        WatchBoard { not_visible, is_elsewhere, is_asked, ..WatchBoard::default() }
     }
 
     /// A series, where anything was ever looked for.
@@ -123,32 +105,15 @@ impl WatchBoard {
         self.of(whose, quantity)?.recent()
     }
 
-    /// The processes that are there.
-    pub(crate) fn living(&self) -> impl Iterator<Item = u32> {
-        self.processes.iter().filter(|(_, process)| process.is_there).map(|(pid, _)| *pid)
-    }
-
-    /// A process's part of the whole, by the means or by the last sample.
-    pub(crate) fn share(&self, pid: u32, quantity: Quantity, by: fn(&QuantitySeries) -> Option<f64>) -> Option<f64> {
-        let of = |pid: &u32| self.of(Whose::Process(*pid), quantity).and_then(by);
-        let whole: f64 = self.processes.keys().filter_map(of).sum();
-        of(&pid).filter(|_| whole > 0.0).map(|part| part / whole)
-    }
-
-    /// What could not be read, a line each.
-    pub(crate) fn missing(&self) -> Vec<String> {
-        let failure = self.statistics.iter().filter_map(|said| Some(format!("busy threads: {}", said.as_ref().err()?)));
-        self.missing.iter().cloned().chain(failure).collect()
+    /// The processes that are there, with what they call themselves.
+    pub(crate) fn living(&self) -> impl Iterator<Item = (u32, &str)> {
+        let there = self.processes.iter().filter(|(_, process)| process.is_there);
+        there.map(|(pid, process)| (*pid, process.title.as_str()))
     }
 
     /// CPU time that our own sampling took.
-    pub(crate) fn cpu(&self) -> Nanos {
+    pub(crate) fn sampling_cpu(&self) -> Nanos {
         self.cpu + self.polling_cpu
-    }
-
-    /// That as a part of one CPU.
-    pub(crate) fn cpu_part(&self) -> f64 {
-        self.cpu().as_secs_f64() / self.now.as_secs_f64().max(1e-9)
     }
 
     /// It is over now.
@@ -161,7 +126,6 @@ impl WatchBoard {
         match observation {
             Observation::Queue { at, queue } => {
                 self.now = at;
-                self.samples.0 += 1;
                 let length = queue.map(|queue| f64::from(queue.accept_queue));
                 self.queue_limit = queue.and_then(|queue| queue.limit).or(self.queue_limit);
                 self.gauge(Whose::Server, Quantity::AcceptQueue, at, length);
@@ -173,9 +137,8 @@ impl WatchBoard {
             }
             Observation::Connected { at, took } => {
                 self.now = at;
-                self.samples.1 += 1;
                 let took = took.map_err(|why| self.miss(format!("connect time, at some samples: the server {why}")));
-                self.gauge(Whose::Server, Quantity::Connect, at, took.ok().map(Nanos::as_millis_f64));
+                self.gauge(Whose::Server, Quantity::ConnectTime, at, took.ok().map(Nanos::as_millis_f64));
                 self.note_waiting(at);
             }
             Observation::Ended { at } => {
@@ -185,12 +148,15 @@ impl WatchBoard {
         }
     }
 
-    fn series(&mut self, whose: Whose, quantity: Quantity) -> &mut QuantitySeries {
-        self.series.entry((whose, quantity)).or_default()
+    fn gauge(&mut self, whose: Whose, quantity: Quantity, at: Nanos, value: Option<f64>) {
+        self.series.entry((whose, quantity)).or_default().take(at, value);
     }
 
-    fn gauge(&mut self, whose: Whose, quantity: Quantity, at: Nanos, value: Option<f64>) {
-        self.series(whose, quantity).take(at, value);
+    /// What was counted since the last sample, if there was one.
+    fn rate(&mut self, whose: Whose, quantity: Quantity, at: Nanos, counted: Option<f64>) {
+        if let Some((from, _)) = self.last_sample {
+            self.series.entry((whose, quantity)).or_default().count(from, at, counted);
+        }
     }
 
     /// Notes how many wait now, once it is known whether the server says so itself.
@@ -201,134 +167,68 @@ impl WatchBoard {
         }
     }
 
-    /// Adds to what is missing, once.
+    /// Adds to what is not visible, once.
     fn miss(&mut self, line: String) {
-        if !self.missing.contains(&line) {
-            self.missing.push(line);
+        if !self.not_visible.contains(&line) {
+            self.not_visible.push(line);
         }
     }
 
     fn take_sample(&mut self, sample: ServerSample) {
-        let at = sample.at;
-        self.now = at;
-        self.samples.1 += 1;
-        self.cpu = sample.cpu;
-        for line in sample.missing {
+        let ServerSample { at, sockets, processes, host, room, age, missing, cpu } = sample;
+        (self.now, self.cpu, self.age) = (at, cpu, age);
+        for line in missing {
             self.miss(line);
         }
-        let before = self.last_sample.map(|(at, _)| at);
-        let sockets = sample.sockets;
-        let held: u32 = sample.processes.iter().filter_map(|process| process.connections).sum();
-        let is_known = sample.processes.iter().any(|process| process.connections.is_some());
-        let elsewhere = sockets.filter(|_| is_known).map(|sockets| sockets.accepted.saturating_sub(held));
-        let gauges = [
-            (Quantity::Open, sockets.map(|sockets| sockets.open)),
-            (Quantity::Accepted, sockets.map(|sockets| sockets.accepted)),
-            (Quantity::Unread, sockets.and_then(|sockets| sockets.unread)),
-            (Quantity::Elsewhere, elsewhere),
-        ];
-        for (quantity, value) in gauges {
-            self.gauge(Whose::Server, quantity, at, value.map(f64::from));
+        self.gauge(Whose::Server, Quantity::Connections, at, sockets.map(|sockets| f64::from(sockets.open)));
+        let unread = sockets.and_then(|sockets| sockets.unread);
+        self.gauge(Whose::Server, Quantity::UnreadConnections, at, unread.map(f64::from));
+        self.take_processes(at, processes);
+        let overflows = self.last_sample.and_then(|(_, before)| host.listen_overflows_since(&before));
+        self.rate(Whose::Server, Quantity::ListenOverflows, at, overflows.map(|n| n as f64));
+        let busy = |room: &Option<CpuRoom>| room.as_ref().and_then(|room| room.busy);
+        if let Some((now, before)) = busy(&room).zip(busy(&self.room)) {
+            self.rate(Whose::Server, Quantity::BusyCpus, at, Some((now - before).max(0.0)));
         }
-        self.take_processes(at, &sample.processes);
-        self.take_machine(at, sample.host);
-        self.last_sample = Some((at, sample.host));
-        if let (Some(earlier), Some(now), Some(from)) = (&self.room, &sample.room, before)
-            && let Some(busy) = now.busy.zip(earlier.busy).map(|(now, earlier)| (now - earlier).max(0.0))
-        {
-            self.series(Whose::Server, Quantity::BusyCpus).count(from, at, busy);
-        }
-        (self.room, self.age) = (sample.room, sample.age);
+        self.room = room;
+        self.last_sample = Some((at, host));
         self.note_waiting(at);
     }
 
-    fn take_processes(&mut self, at: Nanos, processes: &[ProcessSample]) {
-        let is_gone = |pid: &u32| processes.iter().all(|process| process.pid != *pid);
-        for pid in self.living().filter(is_gone).collect::<Vec<_>>() {
-            self.gone(pid, at);
-        }
-        for quantity in [Quantity::Cpu, Quantity::RunQueueWait, Quantity::Voluntary, Quantity::Involuntary] {
-            self.rate(at, quantity, processes);
-        }
-        for process in processes {
-            let whose = Whose::Process(process.pid);
-            self.gauge(whose, Quantity::Accepted, at, process.connections.map(f64::from));
-            self.gauge(whose, Quantity::Memory, at, process.memory_bytes.map(|bytes| bytes as f64));
-            self.gauge(whose, Quantity::Threads, at, process.used.map(|used| used.threads as f64));
-            let ProcessSample { title, parent, .. } = process.clone();
-            let first_seen = self.processes.get(&process.pid).map_or(at, |known| known.first_seen);
-            let watched = WatchedProcess { title, parent, first_seen, last_seen: at, is_there: true };
-            self.processes.insert(process.pid, watched);
-        }
-        self.forget();
-        let threads: Option<u64> = processes.iter().map(|process| process.used.map(|used| used.threads)).sum();
-        let threads = threads.filter(|_| !processes.is_empty());
-        self.gauge(Whose::Server, Quantity::Threads, at, threads.map(|n| n as f64));
-    }
-
-    /// What the processes have used, whose sum is the server's. A process has a rate from its second sample on.
-    fn rate(&mut self, at: Nanos, quantity: Quantity, processes: &[ProcessSample]) {
-        let before = self.last_sample.map(|(at, _)| at);
-        let (mut all, mut any) = (Some(0.0), false);
-        for process in processes {
-            let key = (process.pid, quantity);
-            let Some((count, scale)) = counter(process, quantity) else {
-                all = None;
-                self.gauge(Whose::Process(process.pid), quantity, at, None);
-                self.counters.remove(&key);
-                continue;
-            };
+    /// What each has, and what they have used, whose sum is the server's. A process has a rate from its second sample on.
+    fn take_processes(&mut self, at: Nanos, samples: Vec<ProcessSample>) {
+        let known = std::mem::take(&mut self.processes);
+        let mut whole: Option<[f64; 2]> = None;
+        let is_read = samples.iter().all(|sample| sample.used.is_some());
+        for ProcessSample { pid, title, used, memory_bytes, connections, .. } in samples {
+            let whose = Whose::Process(pid);
+            self.gauge(whose, Quantity::Connections, at, connections.map(f64::from));
+            self.gauge(whose, Quantity::ResidentMemory, at, memory_bytes.map(|bytes| bytes as f64));
+            let before = known.get(&pid).and_then(|process| process.used);
             // A later process of the same number begins anew.
-            let counted = self.counters.insert(key, count).and_then(|earlier| count.checked_sub(earlier));
-            if let (Some(from), Some(counted)) = (before, counted.map(|n| n as f64 * scale)) {
-                self.series(Whose::Process(process.pid), quantity).count(from, at, counted);
-                all = all.map(|all| all + counted);
-                any = true;
+            let ran = used.zip(before).and_then(|(now, before)| {
+                let ran = [now.cpu.checked_sub(before.cpu)?, now.run_queue.checked_sub(before.run_queue)?];
+                Some(ran.map(|ns| ns as f64 / 1e9))
+            });
+            if ran.is_some() || used.is_none() {
+                self.rate(whose, Quantity::Cpu, at, ran.map(|[cpu, _]| cpu));
+                self.rate(whose, Quantity::RunQueueWait, at, ran.map(|[_, wait]| wait));
             }
-        }
-        match (before, all) {
-            (Some(from), Some(all)) if any => self.series(Whose::Server, quantity).count(from, at, all),
-            (Some(_), _) => self.gauge(Whose::Server, quantity, at, None),
-            (None, _) => {}
-        }
-    }
-
-    /// A process that has ended: what it had stays, and nothing of it is there now.
-    fn gone(&mut self, pid: u32, at: Nanos) {
-        if let Some(process) = self.processes.get_mut(&pid) {
-            process.is_there = false;
-        }
-        for quantity in Quantity::OF_PROCESS {
-            self.counters.remove(&(pid, quantity));
-            if let Some(series) = self.series.get_mut(&(Whose::Process(pid), quantity)) {
-                series.take(at, None);
+            if let Some([cpu, wait]) = ran {
+                let [all_cpu, all_wait] = whole.unwrap_or_default();
+                whole = Some([all_cpu + cpu, all_wait + wait]);
             }
+            self.processes.insert(pid, WatchedProcess { title, used, is_there: true });
         }
-    }
-
-    /// Those that ended first go, where there are many.
-    fn forget(&mut self) {
-        let ended = self.processes.iter().filter(|(_, process)| !process.is_there);
-        let mut gone: Vec<(Nanos, u32)> = ended.map(|(pid, process)| (process.last_seen, *pid)).collect();
-        gone.sort_unstable();
-        for (_, pid) in &gone[..gone.len().saturating_sub(MOST_GONE)] {
-            self.processes.remove(pid);
-            self.series.retain(|(whose, _), _| *whose != Whose::Process(*pid));
-            self.miss(format!("processes that ended, but for the last {MOST_GONE}"));
-        }
-    }
-
-    fn take_machine(&mut self, at: Nanos, host: HostCounters) {
-        let Some((from, before)) = self.last_sample else { return };
-        let counted = [
-            (Quantity::Overflows, host.listen_overflows_since(&before)),
-            (Quantity::Drops, host.listen_drops_since(&before)),
-            (Quantity::SynRetransmits, host.syn_retransmits_since(&before)),
-        ];
-        for (quantity, counted) in counted {
-            match counted {
-                Some(n) => self.series(Whose::Server, quantity).count(from, at, n as f64),
-                None => self.gauge(Whose::Server, quantity, at, None),
+        let whole = whole.filter(|_| is_read);
+        self.rate(Whose::Server, Quantity::Cpu, at, whole.map(|[cpu, _]| cpu));
+        self.rate(Whose::Server, Quantity::RunQueueWait, at, whole.map(|[_, wait]| wait));
+        for (pid, process) in known {
+            if !self.processes.contains_key(&pid) {
+                self.series.retain(|(whose, _), _| *whose != Whose::Process(pid));
+                if self.reports.contains_key(&pid) {
+                    self.processes.insert(pid, WatchedProcess { used: None, is_there: false, ..process });
+                }
             }
         }
     }
@@ -338,7 +238,7 @@ impl WatchBoard {
         let ours = stats.and_then(|stats| if self.are_ours(&stats) { Ok(stats) } else { Err(ANOTHER.to_owned()) });
         self.statistics = Some(ours.clone());
         let Ok(PumaStats { workers, .. }) = ours else {
-            let is_said = |quantity: Quantity| matches!(quantity, Quantity::Busy | Quantity::Backlog);
+            let is_said = |quantity: Quantity| matches!(quantity, Quantity::BusyThreads | Quantity::Backlog);
             for (_, series) in self.series.iter_mut().filter(|((_, quantity), _)| is_said(*quantity)) {
                 series.take(at, None);
             }
@@ -347,10 +247,7 @@ impl WatchBoard {
         // Another machine's clock does not tell how old its words are by ours.
         self.asked_at = wall;
         self.first_asked_at.get_or_insert(wall);
-        let ages: Vec<Option<Nanos>> = workers.iter().map(|worker| self.age_of_report(worker)).collect();
-        let oldest = ages.iter().max().copied().flatten();
         let sum = |value: WorkerFigure| workers.iter().map(value).sum::<Option<u32>>().filter(|_| !workers.is_empty());
-        self.slots = sum(|worker| worker.max_threads);
         self.reports.retain(|pid, _| workers.iter().any(|worker| worker.pid.unwrap_or(0) == *pid));
         for worker in &workers {
             let all = self.reports.entry(worker.pid.unwrap_or(0)).or_default();
@@ -361,15 +258,15 @@ impl WatchBoard {
             }
         }
         let figures: [(Quantity, WorkerFigure); 2] =
-            [(Quantity::Busy, WorkerStats::busy_threads), (Quantity::Backlog, |worker| worker.backlog)];
+            [(Quantity::BusyThreads, WorkerStats::busy_threads), (Quantity::Backlog, |worker| worker.backlog)];
         for (quantity, value) in figures {
             self.gauge(Whose::Server, quantity, at, sum(value).map(f64::from));
-            self.series(Whose::Server, quantity).aged(oldest);
-            for (worker, age) in workers.iter().zip(&ages) {
+            for worker in &workers {
                 // In single mode no process is named, and there is but one.
                 let Some(pid) = worker.pid.or_else(|| self.only_process()) else { continue };
-                self.gauge(Whose::Process(pid), quantity, at, value(worker).map(f64::from));
-                self.series(Whose::Process(pid), quantity).aged(*age);
+                if self.processes.get(&pid).is_none_or(|process| process.is_there) {
+                    self.gauge(Whose::Process(pid), quantity, at, value(worker).map(f64::from));
+                }
             }
         }
     }
@@ -382,23 +279,12 @@ impl WatchBoard {
     /// The process that is there, where it is the only one.
     pub(super) fn only_process(&self) -> Option<u32> {
         let mut there = self.living();
-        there.next().filter(|_| there.next().is_none())
+        there.next().filter(|_| there.next().is_none()).map(|(pid, _)| pid)
     }
 
     /// Whether one of these workers is among the processes; unknown ones are taken for ours.
     fn are_ours(&self, stats: &PumaStats) -> bool {
         let is_there = |worker: &WorkerStats| worker.pid.is_none_or(|pid| self.processes.contains_key(&pid));
         self.processes.is_empty() || stats.workers.is_empty() || stats.workers.iter().any(is_there)
-    }
-}
-
-/// A process's counter and how much one of it is.
-fn counter(process: &ProcessSample, quantity: Quantity) -> Option<(u64, f64)> {
-    match quantity {
-        Quantity::Cpu => process.used.map(|used| (used.cpu, 1e-9)),
-        Quantity::RunQueueWait => process.used.map(|used| (used.run_queue, 1e-9)),
-        Quantity::Voluntary => process.switches.map(|switches| (switches.voluntary, 1.0)),
-        Quantity::Involuntary => process.switches.map(|switches| (switches.involuntary, 1.0)),
-        _ => None,
     }
 }

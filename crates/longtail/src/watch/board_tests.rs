@@ -3,12 +3,12 @@
 
 use model::Nanos;
 use probe::host::HostCounters;
-use probe::processes::{ContextSwitches, CpuShare, ProcessSample};
+use probe::processes::{CpuShare, ProcessSample};
 use probe::sampler::{Observation, ServerSample};
 use probe::sockets::ServerSockets;
 
-use super::board::{ANOTHER, MOST_GONE, WatchBoard, Whose};
-use super::quantity::Quantity;
+use super::board::{ANOTHER, WatchBoard, Whose};
+use super::figures::Quantity;
 use super::series::QuantitySeries;
 
 /// A worker that has used so many tenths of a second of CPU.
@@ -16,12 +16,11 @@ pub(crate) fn member(pid: u32, tenths: u64, connections: Option<u32>) -> Process
     let nanos = tenths * 100_000_000;
     ProcessSample {
         pid,
-        parent: 10,
         title: format!("puma: cluster worker {}: 10 [app]", pid - 11),
         used: Some(CpuShare { cpu: nanos, run_queue: nanos / 10, threads: 8 }),
-        switches: Some(ContextSwitches { voluntary: tenths * 100, involuntary: tenths }),
         memory_bytes: Some(40 << 20),
         connections,
+        ..ProcessSample::default()
     }
 }
 
@@ -55,8 +54,8 @@ pub(crate) fn stats(seconds: u64) -> Observation {
     Observation::Statistics { at, wall: Nanos::from_secs(60) + at, cpu: Nanos(0), stats }
 }
 
-fn mean(board: &WatchBoard, of: Whose, quantity: Quantity) -> Option<f64> {
-    board.of(of, quantity).and_then(QuantitySeries::mean)
+fn mean(board: &WatchBoard, whose: Whose, quantity: Quantity) -> Option<f64> {
+    board.of(whose, quantity).and_then(QuantitySeries::mean)
 }
 
 #[test]
@@ -66,71 +65,62 @@ fn workers_are_the_whole() {
     assert_eq!(board.last(Whose::Server, Quantity::Cpu), None, "one look tells no rate");
     board.take(sample(1, vec![member(11, 8, Some(6)), member(12, 1, Some(4))]));
     board.take(sample(3, vec![member(11, 9, Some(7)), member(12, 1, Some(2))]));
-    for quantity in [Quantity::Cpu, Quantity::RunQueueWait, Quantity::Voluntary, Quantity::Involuntary] {
+    for quantity in [Quantity::Cpu, Quantity::RunQueueWait] {
         let parts: Vec<Option<f64>> = [11, 12].map(|pid| mean(&board, Whose::Process(pid), quantity)).to_vec();
         let sum: f64 = parts.iter().flatten().sum();
-        assert!((sum - mean(&board, Whose::Server, quantity).unwrap()).abs() < 1e-12, "{quantity}: {parts:?}");
+        assert!((sum - mean(&board, Whose::Server, quantity).unwrap()).abs() < 1e-12, "{quantity:?}: {parts:?}");
     }
     // 0.7 s of CPU in 3 s.
     assert!((mean(&board, Whose::Server, Quantity::Cpu).unwrap() - 0.7 / 3.0).abs() < 1e-12);
-    assert_eq!(board.last(Whose::Server, Quantity::Elsewhere), Some(1.0), "10 accepted, 7 and 2 of them seen");
-    assert_eq!(board.last(Whose::Server, Quantity::Threads), Some(16.0));
-    let share = board.share(11, Quantity::Cpu, QuantitySeries::mean).unwrap();
-    assert!((share - 6.0 / 7.0).abs() < 1e-12, "{share}");
 }
 
 #[test]
-fn a_worker_that_goes_leaves_its_figures_and_nothing_of_now() {
+fn of_a_worker_that_has_ended_nothing_is_left_but_that_puma_names_it() {
     let mut board = WatchBoard::default();
     board.take(sample(0, vec![member(11, 0, Some(6)), member(12, 0, Some(4))]));
+    board.take(stats(0));
     board.take(sample(1, vec![member(11, 5, Some(6)), member(12, 2, Some(4))]));
     board.take(sample(2, vec![member(11, 9, Some(6)), member(13, 0, Some(4))]));
-    assert_eq!(board.last(Whose::Process(12), Quantity::Cpu), None);
-    assert_eq!(mean(&board, Whose::Process(12), Quantity::Cpu), Some(0.2));
+    board.take(stats(2));
+    assert!(board.series.keys().all(|(whose, _)| *whose != Whose::Process(12)), "{:?}", board.series.keys());
     assert!(!board.processes[&12].is_there && board.processes[&13].is_there);
-    assert_eq!(board.processes[&13].first_seen, Nanos::from_secs(2));
-    assert_eq!(
-        board.of(Whose::Process(13), Quantity::Cpu).and_then(|series| series.last),
-        None,
-        "from its second look on"
-    );
+    assert_eq!(board.last(Whose::Process(13), Quantity::Cpu), None, "from its second look on");
     assert!((board.last(Whose::Server, Quantity::Cpu).unwrap() - 0.4).abs() < 1e-12, "of whom both samples saw");
+    let text = r#"{"workers":1,"worker_status":[{"pid":13,"booted":true,"last_status":{"backlog":0,"running":5}}]}"#;
+    let stats = probe::puma_stats::parse(text.as_bytes()).map_err(|error| error.to_string());
+    let at = Nanos::from_secs(3);
+    board.take(Observation::Statistics { at, wall: at, cpu: Nanos(0), stats });
+    board.take(sample(3, vec![member(13, 1, Some(4))]));
+    assert_eq!(board.processes.keys().collect::<Vec<_>>(), [&13], "nobody names the others");
 }
 
 #[test]
 fn what_is_absent_is_no_zero() {
     let mut board = WatchBoard::default();
-    let blind = ProcessSample { used: None, switches: None, connections: None, ..member(11, 0, None) };
+    let blind = ProcessSample { used: None, connections: None, ..member(11, 0, None) };
     board.take(sample(0, vec![blind.clone()]));
     board.take(sample(1, vec![blind]));
-    for quantity in [Quantity::Cpu, Quantity::Voluntary, Quantity::Threads, Quantity::Elsewhere, Quantity::Overflows] {
-        assert_eq!(board.last(Whose::Server, quantity), None, "{quantity}");
-        assert_eq!(mean(&board, Whose::Server, quantity), None, "{quantity}");
+    for quantity in [Quantity::Cpu, Quantity::RunQueueWait, Quantity::ListenOverflows] {
+        assert_eq!(board.last(Whose::Server, quantity), None, "{quantity:?}");
+        assert_eq!(mean(&board, Whose::Server, quantity), None, "{quantity:?}");
     }
-    assert_eq!(board.share(11, Quantity::Cpu, QuantitySeries::mean), None);
-    board.take(sample(2, Vec::new()));
-    assert_eq!(board.last(Whose::Server, Quantity::Threads), None, "no process is seen, which is not no thread");
+    assert_eq!(board.last(Whose::Process(11), Quantity::Connections), None);
 }
 
 #[test]
-fn busy_threads_are_as_old_as_the_server_says() {
+fn statistics_that_do_not_come_leave_nothing_of_now() {
     let mut board = WatchBoard::default();
     board.take(stats(2));
-    assert_eq!(board.last(Whose::Server, Quantity::Busy), Some(8.0));
-    assert_eq!((board.last(Whose::Process(11), Quantity::Busy), board.slots), (Some(5.0), Some(10)));
-    let two = Nanos::from_secs(2);
-    assert_eq!(board.of(Whose::Server, Quantity::Busy).and_then(|series| series.staleness), Some((two, two)));
+    let busy = |board: &WatchBoard, whose| board.last(whose, Quantity::BusyThreads);
+    assert_eq!((busy(&board, Whose::Server), busy(&board, Whose::Process(11))), (Some(8.0), Some(5.0)));
     board.take(Observation::Statistics {
         at: Nanos::from_secs(3),
         wall: Nanos::from_secs(63),
         cpu: Nanos(0),
         stats: Err("no answer".to_owned()),
     });
-    assert_eq!(
-        (board.last(Whose::Server, Quantity::Busy), board.last(Whose::Process(11), Quantity::Busy)),
-        (None, None)
-    );
-    assert_eq!(board.missing(), ["busy threads: no answer"]);
+    assert_eq!((busy(&board, Whose::Server), busy(&board, Whose::Process(11))), (None, None));
+    assert_eq!(board.statistics, Some(Err("no answer".to_owned())));
 }
 
 #[test]
@@ -138,12 +128,11 @@ fn another_servers_statistics_are_not_taken() {
     let mut board = WatchBoard::default();
     board.take(sample(0, vec![member(21, 0, None), member(22, 0, None)]));
     board.take(stats(2));
-    assert_eq!((board.last(Whose::Server, Quantity::Busy), board.slots), (None, None));
-    assert_eq!(board.missing(), [format!("busy threads: {ANOTHER}")]);
+    assert_eq!(board.last(Whose::Server, Quantity::BusyThreads), None);
+    assert_eq!(board.statistics, Some(Err(ANOTHER.to_owned())));
     board.take(sample(1, vec![member(11, 0, None)]));
     board.take(stats(3));
-    assert_eq!(board.last(Whose::Server, Quantity::Busy), Some(8.0));
-    assert!(board.missing().is_empty());
+    assert_eq!(board.last(Whose::Server, Quantity::BusyThreads), Some(8.0));
 }
 
 #[test]
@@ -160,22 +149,10 @@ fn in_single_mode_the_slots_are_the_only_processs() {
     board.take(sample(0, vec![member(11, 0, None)]));
     board.take(poll());
     assert_eq!(
-        (board.last(Whose::Server, Quantity::Busy), board.last(Whose::Process(11), Quantity::Busy)),
+        (board.last(Whose::Server, Quantity::BusyThreads), board.last(Whose::Process(11), Quantity::BusyThreads)),
         (Some(3.0), Some(3.0))
     );
     board.take(sample(1, vec![member(11, 0, None), member(12, 0, None)]));
     board.take(poll());
-    assert_eq!(board.last(Whose::Process(12), Quantity::Busy), None, "whose they are is not known");
-}
-
-#[test]
-fn of_many_that_ended_the_last_are_kept() {
-    let mut board = WatchBoard::default();
-    for n in 0..100 {
-        board.take(sample(n, vec![member(11 + n as u32, 0, None)]));
-    }
-    assert_eq!(board.processes.len(), MOST_GONE + 1);
-    assert!(board.processes[&110].is_there && board.processes.contains_key(&109));
-    assert!(board.of(Whose::Process(11), Quantity::Memory).is_none());
-    assert_eq!(board.missing().len(), 1);
+    assert_eq!(board.last(Whose::Process(12), Quantity::BusyThreads), None, "whose they are is not known");
 }

@@ -18,7 +18,6 @@ pub(crate) fn worker(index: u32, busy: u32, backlog: u32, cpu: f64) -> WatchedWo
         cpu: Some(cpu),
         cpu_wait: Some(0.02),
         age: Some(Nanos::from_secs(4)),
-        reports: 3,
         full_reports: if busy >= 5 { 3 } else { 0 },
         ..WatchedWorker::default()
     }
@@ -204,7 +203,7 @@ fn nobody_waits_at_an_idle_server_or_one_with_free_threads() {
 
 #[test]
 fn one_report_or_old_reports_are_no_ground_for_a_conclusion() {
-    let once = |index| WatchedWorker { reports: 1, full_reports: 1, ..worker(index, 5, 15, 0.5) };
+    let once = |index| WatchedWorker { full_reports: 1, ..worker(index, 5, 15, 0.5) };
     let seen = WatchEvidence { workers: vec![once(0), once(1)], rate: None, trend: None, ..saturated() };
     assert_eq!(WatchLimit::of(&seen), WatchLimit::Unknown(UnknownLimit::OneReport));
     assert!(

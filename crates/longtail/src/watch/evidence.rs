@@ -7,8 +7,8 @@ use model::Nanos;
 use probe::puma_stats::WorkerStats;
 use report::number;
 
-use super::board::{WatchBoard, WatchedProcess, Whose, WorkerReport};
-use super::quantity::Quantity;
+use super::board::{WatchBoard, Whose, WorkerReport};
+use super::figures::Quantity;
 use super::series::QuantitySeries;
 use super::waiting::{LEAST_QUEUE, WaitingSpan, WaitingTrend};
 
@@ -67,6 +67,8 @@ pub(crate) struct WatchEvidence {
     pub(crate) cpu_wait: Option<f64>,
     /// How long a connect to another machine takes.
     pub(crate) connect: Option<Nanos>,
+    /// What else could not be read, a line each.
+    pub(crate) not_visible: Vec<String>,
 }
 
 /// One worker; in single mode, and of a server that is no Puma, a process.
@@ -88,8 +90,7 @@ pub(crate) struct WatchedWorker {
     pub(crate) memory: Option<f64>,
     /// How old its statistics are.
     pub(crate) age: Option<Nanos>,
-    /// Its last reports, and the number of those since all its threads are busy.
-    pub(crate) reports: usize,
+    /// In so many of its last reports in a row all its threads are busy.
     pub(crate) full_reports: usize,
 }
 
@@ -179,8 +180,7 @@ impl WatchEvidence {
     pub(crate) fn of(board: &WatchBoard) -> WatchEvidence {
         let server = |quantity| board.recent(Whose::Server, quantity);
         let series = |quantity| board.of(Whose::Server, quantity);
-        let titles =
-            || board.processes.values().filter(|process| process.is_there).map(|process| process.title.as_str());
+        let titles = || board.living().map(|(_, title)| title);
         let said = board.statistics.as_ref().and_then(|said| said.as_ref().ok());
         let titled = titles().find_map(version_in_title);
         let is_puma = said.is_some() || titled.is_some() || titles().any(|title| title.starts_with("puma: "));
@@ -207,15 +207,16 @@ impl WatchEvidence {
             queue: server(Quantity::AcceptQueue),
             queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),
             queue_limit: board.queue_limit,
-            overflows: series(Quantity::Overflows).and_then(QuantitySeries::counted),
-            connections: board.last(Whose::Server, Quantity::Open),
+            overflows: series(Quantity::ListenOverflows).and_then(QuantitySeries::counted),
+            connections: board.last(Whose::Server, Quantity::Connections),
             span: board.waiting.span(),
             trend: board.waiting.trend(),
             cpu: server(Quantity::Cpu),
             cpus: board.room.as_ref().map(|room| room.cpus),
             busy_cpus: server(Quantity::BusyCpus),
             cpu_wait: server(Quantity::RunQueueWait),
-            connect: server(Quantity::Connect).map(|ms| Nanos::from_secs_f64(ms / 1e3)),
+            connect: server(Quantity::ConnectTime).map(|ms| Nanos::from_secs_f64(ms / 1e3)),
+            not_visible: board.not_visible.clone(),
         }
     }
 }
@@ -228,12 +229,11 @@ fn workers(board: &WatchBoard) -> Vec<WatchedWorker> {
         all.sort_by_key(|worker| worker.index);
         return all.into_iter().map(|worker| of_statistics(board, worker)).collect();
     }
-    let there = || board.processes.iter().filter(|(_, process)| process.is_there);
-    let is_cluster = there().any(|(_, process)| worker_in_title(&process.title).is_some());
-    let all = there().filter_map(|(pid, process): (&u32, &WatchedProcess)| match worker_in_title(&process.title) {
-        Some(index) => Some(of_process(board, *pid, format!("worker {index}"))),
+    let is_cluster = board.living().any(|(_, title)| worker_in_title(title).is_some());
+    let all = board.living().filter_map(|(pid, title)| match worker_in_title(title) {
+        Some(index) => Some(of_process(board, pid, format!("worker {index}"))),
         None if is_cluster => None,
-        None => Some(of_process(board, *pid, format!("process {pid}"))),
+        None => Some(of_process(board, pid, format!("process {pid}"))),
     });
     let mut all: Vec<WatchedWorker> = all.collect();
     all.sort_by_key(|worker| (worker.name.len(), worker.name.clone()));
@@ -246,10 +246,10 @@ fn of_process(board: &WatchBoard, pid: u32, name: String) -> WatchedWorker {
         name,
         pid: Some(pid),
         is_gone: board.processes.get(&pid).is_some_and(|process| !process.is_there),
-        connections: board.last(Whose::Process(pid), Quantity::Accepted),
+        connections: board.last(Whose::Process(pid), Quantity::Connections),
         cpu: recent(Quantity::Cpu),
         cpu_wait: recent(Quantity::RunQueueWait),
-        memory: board.last(Whose::Process(pid), Quantity::Memory),
+        memory: board.last(Whose::Process(pid), Quantity::ResidentMemory),
         ..WatchedWorker::default()
     }
 }
@@ -272,7 +272,6 @@ fn of_statistics(board: &WatchBoard, worker: &WorkerStats) -> WatchedWorker {
         busy: worker.busy_threads(),
         backlog: worker.backlog,
         age: board.age_of_report(worker),
-        reports: reports.len(),
         full_reports: reports.iter().rev().take_while(is_full).count(),
         ..known
     }

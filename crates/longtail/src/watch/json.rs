@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::board::{WatchBoard, Whose};
 use super::diagnosis::{self, WatchLimit};
 use super::evidence::{WatchEvidence, WatchedWorker};
+use super::figures::Quantity;
+use super::series::QuantitySeries;
 use super::waiting::WaitingTrend;
 use super::{WatchEnd, WatchTarget};
 
@@ -61,7 +63,7 @@ pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Optio
         "cpu_wait_share": seen.cpu_wait_share(),
         "workers": seen.workers.iter().map(worker).collect::<Vec<_>>(),
         "no_statistics": seen.no_statistics,
-        "not_visible": target.missing,
+        "not_visible": seen.not_visible,
     })
 }
 
@@ -74,54 +76,26 @@ fn worker(worker: &WatchedWorker) -> Value {
     })
 }
 
-/// The answer and all that was seen.
+/// The answer and all figures.
 pub(crate) fn full_json(
     target: &WatchTarget,
     board: &WatchBoard,
     seen: &WatchEvidence,
     end: Option<WatchEnd>,
-    source: &'static str,
 ) -> Value {
-    let (queue, others) = board.samples;
-    let processes: Vec<Value> = board
-        .processes
-        .iter()
-        .map(|(pid, one)| {
-            json!({
-                "pid": pid, "parent": one.parent, "title": one.title, "is_there": one.is_there,
-                "first_seen_ns": one.first_seen, "last_seen_ns": one.last_seen,
-            })
+    let figure = |((whose, quantity), series): (&(Whose, Quantity), &QuantitySeries)| {
+        let pid = match whose {
+            Whose::Server => None,
+            Whose::Process(pid) => Some(pid),
+        };
+        json!({
+            "pid": pid, "name": quantity, "min": series.least, "mean": series.mean(), "max": series.most,
+            "last": series.last,
         })
-        .collect();
-    let series: Vec<Value> = board
-        .series
-        .iter()
-        .map(|((whose, quantity), series)| {
-            let pid = match whose {
-                Whose::Server => None,
-                Whose::Process(pid) => Some(pid),
-            };
-            let (age, oldest) = series.staleness.unzip();
-            let points: Vec<Value> = series.points().iter().map(|(at, value)| json!([at, value])).collect();
-            json!({
-                "pid": pid, "name": quantity.name(), "unit": quantity.unit(), "is_rate": quantity.is_rate(),
-                "source": quantity.source(source), "min": series.least, "mean": series.mean(), "max": series.most,
-                "last": series.last, "samples": series.samples, "absent": series.absent,
-                "last_staleness_ns": age, "max_staleness_ns": oldest, "points": points,
-            })
-        })
-        .collect();
+    };
     let mut all = answer_json(target, seen, end);
-    let more = json!({
-        "samples": { "accept_queue": queue, "all": others },
-        "cpu_ns": board.cpu(),
-        "slots": board.slots,
-        "processes": processes,
-        "series": series,
-        "missing": board.missing(),
-    });
-    if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
-        all.extend(more);
-    }
+    all["sampling_cpu_ns"] = json!(board.sampling_cpu());
+    all["processes"] = board.living().map(|(pid, title)| json!({ "pid": pid, "title": title })).collect();
+    all["figures"] = board.series.iter().map(figure).collect();
     all
 }

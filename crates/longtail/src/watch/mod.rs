@@ -3,8 +3,7 @@
 //!
 //! `target` finds it, `statistics` its control server; `probe::sampler` looks at it from threads of its own and tells a `WatchBoard`,
 //! which is plain arithmetic. `evidence` is what a conclusion may rest on, `diagnosis` the conclusion, `answer` its text, the same in a pipe
-//! and on a terminal (`screen`); `text` has all figures, `json` both. Another source of readings is one more thread that sends an
-//! `Observation`, and one more arm of `WatchBoard::take`.
+//! and on a terminal (`screen`); `figures` has all figures, `json` both.
 
 mod answer;
 mod board;
@@ -14,23 +13,22 @@ mod diagnosis;
 #[cfg(test)]
 mod diagnosis_tests;
 mod evidence;
+mod figures;
 mod json;
-mod quantity;
 mod screen;
 mod series;
 mod statistics;
 mod target;
-mod text;
 mod waiting;
 
 pub(crate) use self::answer::{AnswerLine, answer};
 pub(crate) use self::board::WatchBoard;
 pub(crate) use self::evidence::WatchEvidence;
+pub(crate) use self::figures::{all_figures, line, line_head};
 pub(crate) use self::json::{answer_json, full_json};
 pub(crate) use self::screen::{WatchScreen, is_a_terminal};
 pub(crate) use self::statistics::{StatisticsSource, short_path};
 pub(crate) use self::target::{TargetName, WatchTarget};
-pub(crate) use self::text::{line, line_head, table};
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;

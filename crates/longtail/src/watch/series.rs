@@ -1,25 +1,17 @@
-//! How one quantity went: least, mean, most and last, the mean of the last seconds, and a bounded list of points. Plain arithmetic;
-//! nothing is read here.
+//! How one quantity went: least, mean, most and last, and the mean of the last seconds. Plain arithmetic; nothing is read here.
 //!
 //! A sample that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
 
 use std::collections::VecDeque;
 
 use model::Nanos;
-use probe::sampler::ThinnedList;
 
-/// Points that are kept, at the most.
-const MOST_POINTS: usize = 2400;
 /// What goes on now is the mean over so long, in seconds.
 const RECENT: f64 = 5.0;
 
 /// One quantity over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct QuantitySeries {
-    /// Looks that found something.
-    pub(super) samples: u64,
-    /// Looks that did not.
-    pub(super) absent: u64,
     pub(super) least: Option<f64>,
     pub(super) most: Option<f64>,
     /// What the last sample found.
@@ -31,9 +23,6 @@ pub(crate) struct QuantitySeries {
     recent: VecDeque<(f64, f64)>,
     /// The sample before, where it found something.
     before: Option<(Nanos, f64)>,
-    points: ThinnedList<(Nanos, Option<f64>), MOST_POINTS>,
-    /// How old the last value may have been when it was read, and the oldest.
-    pub(super) staleness: Option<(Nanos, Nanos)>,
 }
 
 impl QuantitySeries {
@@ -44,22 +33,17 @@ impl QuantitySeries {
             self.cover(f64::midpoint(before, value) * seconds, seconds);
         }
         self.before = value.map(|value| (at, value));
-        self.note(at, value);
+        self.note(value);
     }
 
-    /// What a counter counted between two samples, as a rate a second.
-    pub(crate) fn count(&mut self, from: Nanos, to: Nanos, counted: f64) {
+    /// What a counter counted between two samples, as a rate a second; `None` is a gap.
+    pub(crate) fn count(&mut self, from: Nanos, to: Nanos, counted: Option<f64>) {
         let seconds = to.saturating_sub(from).as_secs_f64();
         if seconds > 0.0 {
-            self.cover(counted, seconds);
-            self.note(to, Some(counted / seconds));
-        }
-    }
-
-    /// The value before may have been so old.
-    pub(crate) fn aged(&mut self, age: Option<Nanos>) {
-        if let Some(age) = age {
-            self.staleness = Some((age, self.staleness.map_or(age, |(_, oldest)| oldest.max(age))));
+            if let Some(counted) = counted {
+                self.cover(counted, seconds);
+            }
+            self.note(counted.map(|counted| counted / seconds));
         }
     }
 
@@ -72,22 +56,20 @@ impl QuantitySeries {
         }
     }
 
-    fn note(&mut self, at: Nanos, value: Option<f64>) {
+    fn note(&mut self, value: Option<f64>) {
         self.last = value;
-        if let Some(value) = value {
-            self.samples += 1;
-            self.least = Some(self.least.map_or(value, |least| least.min(value)));
-            self.most = Some(self.most.map_or(value, |most| most.max(value)));
-        } else {
-            self.absent += 1;
-            self.recent.clear();
+        match value {
+            Some(value) => {
+                self.least = Some(self.least.map_or(value, |least| least.min(value)));
+                self.most = Some(self.most.map_or(value, |most| most.max(value)));
+            }
+            None => self.recent.clear(),
         }
-        self.points.push((at, value));
     }
 
-    /// Mean over the time that was covered; of one single sample what that found.
+    /// Mean over the time that was covered; where samples found but one value, that.
     pub(crate) fn mean(&self) -> Option<f64> {
-        if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.samples == 1) }
+        if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.least == self.most) }
     }
 
     /// Mean over the last seconds; of one single sample what that found, of a sample that found nothing nothing.
@@ -99,11 +81,6 @@ impl QuantitySeries {
     /// All that a counter counted.
     pub(crate) fn counted(&self) -> Option<f64> {
         (self.covered > 0.0).then_some(self.area)
-    }
-
-    /// Instants and values that were kept.
-    pub(crate) fn points(&self) -> &[(Nanos, Option<f64>)] {
-        self.points.items()
     }
 }
 
@@ -127,7 +104,7 @@ mod tests {
         // 3 for one second, 4 for three.
         assert_eq!(series.mean(), Some(3.75));
         series.take(seconds(5), None);
-        assert_eq!((series.last, series.samples, series.absent), (None, 3, 1));
+        assert_eq!((series.last, series.mean()), (None, Some(3.75)));
         series.take(seconds(9), Some(0.0));
         assert_eq!(
             (series.mean(), series.least, series.most, series.last),
@@ -138,11 +115,12 @@ mod tests {
     #[test]
     fn the_mean_of_a_rate_is_all_that_was_counted_by_all_the_time() {
         let mut series = QuantitySeries::default();
-        series.count(seconds(0), seconds(1), 10.0);
-        series.count(seconds(1), seconds(4), 6.0);
-        series.count(seconds(4), seconds(4), 5.0);
+        series.count(seconds(0), seconds(1), Some(10.0));
+        series.count(seconds(1), seconds(4), Some(6.0));
+        series.count(seconds(4), seconds(4), Some(5.0));
+        series.count(seconds(4), seconds(5), None);
         assert_eq!((series.least, series.mean(), series.most), (Some(2.0), Some(4.0), Some(10.0)));
-        assert_eq!((series.samples, series.absent), (2, 0), "no time, no rate");
+        assert_eq!((series.counted(), series.last), (Some(16.0), None), "no time, no rate; and a gap");
     }
 
     #[test]
@@ -158,20 +136,9 @@ mod tests {
         series.take(seconds(21), Some(1.0));
         assert_eq!(series.recent(), Some(1.0), "nothing of before the gap");
         let mut counter = QuantitySeries::default();
-        counter.count(seconds(0), seconds(10), 100.0);
-        counter.count(seconds(10), seconds(15), 5.0);
+        counter.count(seconds(0), seconds(10), Some(100.0));
+        counter.count(seconds(10), seconds(15), Some(5.0));
         assert_eq!((counter.recent(), counter.counted()), (Some(1.0), Some(105.0)));
-    }
-
-    #[test]
-    fn the_oldest_age_is_kept_beside_the_last() {
-        let mut series = QuantitySeries::default();
-        series.aged(None);
-        assert_eq!(series.staleness, None);
-        for age in [2, 5, 1] {
-            series.aged(Some(seconds(age)));
-        }
-        assert_eq!(series.staleness, Some((seconds(1), seconds(5))));
     }
 
     proptest! {

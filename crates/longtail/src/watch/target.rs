@@ -81,8 +81,8 @@ pub(crate) struct WatchTarget {
     pub(crate) roots: Vec<u32>,
     /// Whether the process was named, and nobody else is followed.
     pub(crate) is_process: bool,
-    /// What cannot be seen of it.
-    pub(crate) missing: Vec<String>,
+    /// What cannot be seen of it, a line each.
+    pub(crate) not_visible: Vec<String>,
     /// Its address, where that is another machine's.
     pub(crate) elsewhere: Option<SocketAddr>,
 }
@@ -212,7 +212,7 @@ fn of_listeners(ours: &[&KernelSocket]) -> WatchTarget {
     let inodes: BTreeSet<u64> = ours.iter().map(|one| one.inode).collect();
     let holders = owners::holders(&inodes);
     let seen: BTreeSet<u64> = holders.pids.values().flatten().copied().collect();
-    let mut missing = Vec::new();
+    let mut not_visible = Vec::new();
     if seen.len() < inodes.len() {
         let users: BTreeSet<u32> =
             ours.iter().filter(|one| !seen.contains(&one.inode)).filter_map(|one| one.user).collect();
@@ -222,7 +222,7 @@ fn of_listeners(ours: &[&KernelSocket]) -> WatchTarget {
             [root] if root == "0" => "root".to_owned(),
             users => format!("root or as user {}", users.join(" and ")),
         };
-        missing.push(if holders.hidden > 0 {
+        not_visible.push(if holders.hidden > 0 {
             format!("the server's processes: they are not this user's to see; run as {whose}")
         } else {
             "the server's processes: none that can be seen from here holds its socket".to_owned()
@@ -233,7 +233,7 @@ fn of_listeners(ours: &[&KernelSocket]) -> WatchTarget {
         inodes,
         roots: holders.roots(),
         is_process: false,
-        missing,
+        not_visible,
         elsewhere: None,
     }
 }
@@ -244,7 +244,7 @@ fn of_another_machine(address: SocketAddr) -> WatchTarget {
         inodes: BTreeSet::new(),
         roots: Vec::new(),
         is_process: false,
-        missing: vec!["accept queue, connections, CPU and processes: the server is on another machine".to_owned()],
+        not_visible: vec!["accept queue, connections, CPU and processes: the server is on another machine".to_owned()],
         elsewhere: Some(address),
     }
 }
@@ -296,7 +296,7 @@ fn of_process(
         inodes: ours.iter().map(|one| one.inode).collect(),
         roots: vec![pid],
         is_process: true,
-        missing: Vec::new(),
+        not_visible: Vec::new(),
         elsewhere: None,
     })
 }
@@ -313,7 +313,7 @@ pub(crate) mod tests {
             inodes: BTreeSet::new(),
             roots: vec![10],
             is_process: false,
-            missing: Vec::new(),
+            not_visible: Vec::new(),
             elsewhere: None,
         }
     }
@@ -341,7 +341,7 @@ pub(crate) mod tests {
         let here = std::process::id();
         let found = WatchTarget::find(&TargetName::Port(port(&one)), None, None, &Resolver::default()).unwrap();
         assert_eq!((found.place(), found.inodes.len()), (one.local_addr().unwrap().to_string(), 1));
-        assert!(found.roots == [here] && found.missing.is_empty() && !found.is_process, "{found:?}");
+        assert!(found.roots == [here] && found.not_visible.is_empty() && !found.is_process, "{found:?}");
         let several =
             WatchTarget::find(&TargetName::Process(here), None, None, &Resolver::default()).unwrap_err().to_string();
         assert!(several.contains("--port") && several.contains(&port(&other).to_string()), "{several}");
