@@ -84,7 +84,7 @@ fn name_of(component: Component<'_>) -> Option<&str> {
 /// Whether a file holds tests and nothing else, by its name or the folder it stands in.
 fn is_test(names: &[&str]) -> bool {
     let by_name = names.last().and_then(|name| name.strip_suffix(".rs")).is_some_and(|stem| {
-        // `server_under_test.rs` is no test.
+        // A name such as `server_under_test.rs` is no test's.
         stem == "tests" || stem.starts_with("test_") || stem.ends_with("_tests")
     });
     by_name || names.contains(&"tests") || names.first() == Some(&"fuzz")

@@ -329,19 +329,6 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_nobody_accepts_is_in_the_queue() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        assert!(of_port(port).unwrap().is_idle());
-        let _client = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let sockets = of_port(port).unwrap();
-        assert_eq!((sockets.listening, sockets.accept_queue), (true, 1));
-        assert!(!sockets.is_idle());
-        drop(listener);
-        assert!(!of_port(port).unwrap().listening);
-    }
-
-    #[test]
     fn the_kernels_table_of_unix_sockets_is_understood() {
         let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
             0000000067e515bb: 00000003 00000000 00000000 0001 03 2821347 /run/a b.sock\n\

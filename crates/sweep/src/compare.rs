@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use engine::{LoadSpec, ensure_descriptors};
+use engine::LoadSpec;
 use model::comparison::{ComparisonLoad, Decision, LostRun, decision};
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
@@ -213,7 +213,6 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Comparison<'_> {
         let slots = facts.slots();
         self.study.servers[planned] = Some(facts);
         let arm = &self.plan.arms[planned];
-        ensure_descriptors(u64::from(self.connections()))?;
         if !self.is_trial() {
             self.blocks_begun.get_or_insert_with(|| session.context.clock.now());
             let service_time = given_service_time(&arm.stream);

@@ -1,7 +1,6 @@
 //! `--probe-discipline`: before a sweep, a short closed loop at three times the slots with keep-alive, and one with a connection for
 //! each request. Which order of service does each look like?
 
-use engine::ensure_descriptors;
 use model::forecast::ServiceTime;
 use model::theory::DisciplineProbe;
 use model::{Clock, Nanos, Stop, StreamPlan};
@@ -49,7 +48,6 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     ) -> Result<DisciplineProbe, SweepError> {
         let slots = self.server.facts.slots();
         let connections = (slots * MULTIPLE).max(1);
-        ensure_descriptors(u64::from(connections))?;
         let turn = known.time * u64::from(queueing::puma::TURN);
         let of_answers = known.time * (ANSWERS / u64::from(slots.max(1)));
         let stream = StreamPlan {

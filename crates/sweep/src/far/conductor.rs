@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const EXCHANGES: u32 = 20;
 /// Longest silence: of a start, and of a generator at work, which says every quarter of a second how far it is.
 const LONGEST_SILENCE: Nanos = Nanos::from_secs(30);
 /// How late an interruption is passed on.
-const GLANCE: Duration = Duration::from_millis(20);
+const GLANCE: Nanos = Nanos::from_millis(20);
 /// Between the order to start and the start, beside three round trips.
 const LEAD: Nanos = Nanos::from_millis(50);
 /// What a shell prints before a generator's first line, at the most.
@@ -37,12 +37,6 @@ struct Generators {
     clock: Arc<dyn Clock + Send + Sync>,
     version: String,
     all: Vec<RemoteGenerator>,
-    news: Receiver<News>,
-    tell: Sender<News>,
-    /// Reports that nobody has asked for yet, and whose they are.
-    pending: Vec<(usize, Nanos, Report)>,
-    /// Processes started so far.
-    started: u64,
 }
 
 /// One of them.
@@ -59,14 +53,8 @@ struct RemoteGenerator {
 struct Link {
     process: Child,
     orders: Option<ChildStdin>,
-    number: u64,
-}
-
-/// What came from a process, and when.
-struct News {
-    from: u64,
-    at: Nanos,
-    what: Event,
+    /// What came from it, and when.
+    news: Receiver<(Nanos, Event)>,
 }
 
 enum Event {
@@ -132,12 +120,9 @@ impl FarGenerators {
         version: &str,
         clock: impl Clock + Send + Sync + 'static,
     ) -> Result<FarGenerators, DriveError> {
-        let (tell, news) = channel();
         let unstarted = |name: &String| RemoteGenerator { name: name.clone(), host: None, link: None };
         let all = from.iter().map(unstarted).collect();
-        let clock = Arc::new(clock);
-        let mut generators =
-            Generators { clock, version: version.to_owned(), all, news, tell, pending: Vec::new(), started: 0 };
+        let mut generators = Generators { clock: Arc::new(clock), version: version.to_owned(), all };
         generators.start_missing()?;
         Ok(FarGenerators(Mutex::new(generators)))
     }
@@ -197,15 +182,15 @@ impl Generators {
     fn start_missing(&mut self) -> Result<(), DriveError> {
         for one in 0..self.all.len() {
             if self.all[one].link.is_none() {
-                self.all[one].host = None;
-                self.started += 1;
-                let link = start(&self.all[one].name, self.started, self.tell.clone(), Arc::clone(&self.clock));
-                self.all[one].link = Some(link.map_err(|why| self.failed(one, why))?);
+                let link = start(&self.all[one].name, Arc::clone(&self.clock)).map_err(|why| self.failed(one, why))?;
+                self.all[one] = RemoteGenerator { host: None, link: Some(link), name: self.all[one].name.clone() };
             }
         }
         for one in 0..self.all.len() {
             while self.all[one].host.is_none() {
-                self.take_news(one)?;
+                if let (_, Report::Host(host)) = self.next_of(one)? {
+                    self.all[one].host = Some(host);
+                }
             }
         }
         Ok(())
@@ -220,41 +205,26 @@ impl Generators {
         said.map_err(|why| self.failed(one, why))
     }
 
-    /// The next report of one of them.
+    /// The next report of one of them, but for those of a run's progress.
     fn next_of(&mut self, one: usize) -> Result<(Nanos, Report), DriveError> {
+        let failed = |why| Err(self.failed(one, why));
+        let Some(link) = &self.all[one].link else { return failed("it is gone".to_owned()) };
         loop {
-            if let Some(at) = self.pending.iter().position(|(from, ..)| *from == one) {
-                let (_, at, report) = self.pending.remove(at);
-                return Ok((at, report));
+            match link.news.recv_timeout(Duration::from_nanos(LONGEST_SILENCE.0)) {
+                Ok((_, Event::Greeted(version))) if version != self.version => {
+                    let ours = &self.version;
+                    return failed(format!("longtail is {version} there and {ours} here: install the same on both"));
+                }
+                Ok((_, Event::Ended(why) | Event::Said(Report::Refused(why)))) => return failed(why),
+                Ok((_, Event::Greeted(_) | Event::Said(Report::Progress { .. } | Report::Records(_)))) => {}
+                Ok((at, Event::Said(report))) => return Ok((at, report)),
+                Err(_) => {
+                    return failed(format!(
+                        "nothing came for {LONGEST_SILENCE}: does that command ask for a password? It must not"
+                    ));
+                }
             }
-            self.take_news(one)?;
         }
-    }
-
-    /// Takes in what comes next, where one of them is waited for.
-    fn take_news(&mut self, one: usize) -> Result<(), DriveError> {
-        let Ok(news) = self.news.recv_timeout(Duration::from_nanos(LONGEST_SILENCE.0)) else {
-            let why = format!("nothing came for {LONGEST_SILENCE}: does that command ask for a password? It must not");
-            return Err(self.failed(one, why));
-        };
-        let Some(from) = self.whose(&news) else { return Ok(()) };
-        match news.what {
-            Event::Greeted(version) if version != self.version => {
-                let ours = &self.version;
-                let why = format!("longtail is {version} there and {ours} here: install the same on both");
-                return Err(self.failed(from, why));
-            }
-            Event::Ended(why) | Event::Said(Report::Refused(why)) => return Err(self.failed(from, why)),
-            Event::Said(Report::Host(host)) => self.all[from].host = Some(host),
-            Event::Greeted(_) | Event::Said(Report::Progress { .. }) => {}
-            Event::Said(report) => self.pending.push((from, news.at, report)),
-        }
-        Ok(())
-    }
-
-    /// Whose process it was; `None` of one that is gone.
-    fn whose(&self, news: &News) -> Option<usize> {
-        self.all.iter().position(|one| one.link.as_ref().is_some_and(|link| link.number == news.from))
     }
 
     /// The best of some exchanges with one of them.
@@ -278,7 +248,6 @@ impl Generators {
         progress: &RunProgress,
         journal: Option<&SyncSender<RecordBatch>>,
     ) -> Result<DriveResult, DriveError> {
-        self.pending.clear();
         self.start_missing()?;
         let count = self.all.len();
         let shared_ahead = shared_clock_lead(&&*self.clock).0;
@@ -341,18 +310,21 @@ impl Generators {
                 is_stopped = true;
                 (0..parts.len()).for_each(|one| drop(self.order(one, &Order::Stop)));
             }
-            let news = self.news.recv_timeout(GLANCE).ok();
-            if let Some((one, news)) = news.and_then(|news| Some((self.whose(&news)?, news))) {
-                last_news[one] = news.at;
-                match news.what {
-                    Event::Said(Report::Progress { ended, connected, tally }) => {
-                        progress.lanes().get(one).inspect(|lane| lane.show_connected(connected));
-                        self.show(one, progress, ended, tally.map(|tally| *tally));
+            self.clock.sleep(GLANCE);
+            for one in 0..parts.len() {
+                let news: Vec<_> = self.all[one].link.iter().flat_map(|link| link.news.try_iter()).collect();
+                for (at, event) in news {
+                    last_news[one] = at;
+                    match event {
+                        Event::Said(Report::Progress { ended, connected, tally }) => {
+                            progress.lanes().get(one).inspect(|lane| lane.show_connected(connected));
+                            self.show(one, progress, ended, tally.map(|tally| *tally));
+                        }
+                        Event::Said(Report::Records(batch)) => keep(batch),
+                        Event::Said(Report::Done(done)) => parts[one] = Some(Ok(*done)),
+                        Event::Said(Report::Refused(why)) | Event::Ended(why) => parts[one] = Some(Err(why)),
+                        Event::Said(_) | Event::Greeted(_) => {}
                     }
-                    Event::Said(Report::Records(batch)) => keep(batch),
-                    Event::Said(Report::Done(done)) => parts[one] = Some(Ok(*done)),
-                    Event::Said(Report::Refused(why)) | Event::Ended(why) => parts[one] = Some(Err(why)),
-                    Event::Said(_) | Event::Greeted(_) => {}
                 }
             }
             let now = self.clock.now();
@@ -409,7 +381,7 @@ fn together(one: Ceiling, other: Ceiling) -> Ceiling {
 }
 
 /// Starts the command that leads to a generator, and two threads that read what comes of it.
-fn start(name: &str, number: u64, tell: Sender<News>, clock: Arc<dyn Clock + Send + Sync>) -> Result<Link, String> {
+fn start(name: &str, clock: Arc<dyn Clock + Send + Sync>) -> Result<Link, String> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(shell_words(name));
     // A terminal's Ctrl-C is for us: a generator is asked to stop, and reports.
@@ -417,7 +389,8 @@ fn start(name: &str, number: u64, tell: Sender<News>, clock: Arc<dyn Clock + Sen
     dies_with_us(&mut command);
     let mut process = command.spawn().map_err(|error| error.to_string())?;
     let (orders, output, errors) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
-    let link = Link { process, orders, number };
+    let (tell, news) = channel();
+    let link = Link { process, orders, news };
     let (Some(orders), Some(output), Some(mut errors)) = (&link.orders, output, errors) else {
         return Err("it has no pipes".to_owned());
     };
@@ -440,7 +413,7 @@ fn start(name: &str, number: u64, tell: Sender<News>, clock: Arc<dyn Clock + Sen
     spawn(
         "far-reports",
         Box::new(move || {
-            let say = |what| tell.send(News { from: number, at: clock.now(), what }).is_ok();
+            let say = |what| tell.send((clock.now(), what)).is_ok();
             let mut output = BufReader::new(output);
             let noise = greeting(&mut output, &say);
             if noise.is_none() {
