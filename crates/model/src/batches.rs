@@ -2,7 +2,8 @@
 //!
 //! Requests near each other in time share a queue and are no independent samples; how unlike whole batches are says how much
 //! less the run knows than its count of answers suggests (see [`crate::statistics`]). Recording is a handful of
-//! instructions and, once warm, allocates nothing. Not part of the study: what is derived from it is.
+//! instructions and, once warm, allocates nothing. Not part of the study: what is derived from it is, such as the counts of response time
+//! over due time in a few hundred cells, which show what a plot with a dot a request would.
 
 use std::ops::Range;
 
@@ -212,11 +213,51 @@ fn bucket(place: BucketIndex) -> usize {
     place.0 / NEIGHBOURS
 }
 
+/// Columns and rows at the most: 384 cells.
+const COLUMNS: usize = 32;
+const ROWS: usize = 12;
+
+/// How many good responses took how long, by when their requests were due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseTimeMap {
+    /// The time of one column.
+    #[serde(rename = "column_ns")]
+    pub column: Nanos,
+    /// Edges of the rows, rising: a row counts the times from its lower edge up to its upper one, without that.
+    #[serde(rename = "edges_ns")]
+    pub edges: Vec<Nanos>,
+    /// For each column since the start of the window the responses in each row, the shortest times first.
+    pub counts: Vec<Vec<u64>>,
+}
+
+impl ResponseTimeMap {
+    /// Of a run with these batches; `None` where they have no response.
+    pub fn of(batches: &Batches) -> Option<ResponseTimeMap> {
+        const EACH: usize = MOST.div_ceil(COLUMNS);
+        let buckets = batches.buckets()?;
+        let rows = buckets.len().min(ROWS);
+        let edges: Vec<usize> = (0..=rows).map(|row| buckets.start + row * buckets.len() / rows).collect();
+        let of_row = |column: &[Batch], row: &[usize]| column.iter().map(|b| b.within(row[0]..row[1])).sum();
+        let of_column = |column: &[Batch]| edges.windows(2).map(|row| of_row(column, row)).collect();
+        Some(ResponseTimeMap {
+            column: Nanos(batches.width().0 * EACH as u64),
+            counts: batches.filled().chunks(EACH).map(of_column).collect(),
+            edges: edges.into_iter().map(Batches::shortest_of).collect(),
+        })
+    }
+
+    /// The most responses in one cell.
+    pub fn most(&self) -> u64 {
+        self.counts.iter().flatten().copied().max().unwrap_or(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const WINDOW: Window = Window { from: Nanos(1_000), until: Nanos(3_000_001_000) };
     const ENDLESS: Window = Window { from: Nanos(1_000), until: Nanos::MAX };
 
     fn of(window: Window, all: &[(u64, u64)]) -> Batches {
@@ -278,5 +319,32 @@ mod tests {
         assert!(above[..6].iter().all(|batch| *batch == (10, 10)) && above[6] == (10, 4));
         assert!(above[7..].iter().all(|batch| *batch == (10, 0)));
         assert_eq!(of(window, &[(0, 5), (9, 5)]).above(0.5), None, "all are equal");
+    }
+
+    proptest! {
+        #[test]
+        fn each_response_is_in_the_cell_of_its_times(
+            all in prop::collection::vec((0_u64..3_000_000_000, 1_u64..100_000_000_000), 1..200),
+        ) {
+            let mut batches = Batches::new(WINDOW);
+            for (due, time) in &all {
+                batches.record(WINDOW.from + Nanos(*due), Nanos(*time), Nanos::ZERO);
+            }
+            let map = ResponseTimeMap::of(&batches).unwrap();
+            prop_assert!(map.counts.len() <= COLUMNS && map.counts.iter().all(|rows| rows.len() <= ROWS));
+            prop_assert!(map.edges.windows(2).all(|pair| pair[0] < pair[1]));
+            let mut expected = vec![vec![0; map.edges.len() - 1]; map.counts.len()];
+            for (due, time) in all {
+                let row = map.edges.iter().rposition(|edge| edge.0 <= time).unwrap();
+                expected[(due / map.column.0) as usize][row] += 1;
+            }
+            prop_assert_eq!(map.most(), expected.iter().flatten().copied().max().unwrap());
+            prop_assert_eq!(map.counts, expected);
+        }
+    }
+
+    #[test]
+    fn of_no_response_there_is_none() {
+        assert_eq!(ResponseTimeMap::of(&Batches::new(WINDOW)), None);
     }
 }

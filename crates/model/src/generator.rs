@@ -75,15 +75,6 @@ impl LaneFacts {
 pub struct Ceiling {
     /// Requests per second.
     pub rate_per_s: f64,
-    /// Median service time there: the floor of what can be measured.
-    #[serde(rename = "floor_p50_ns")]
-    pub floor_p50: Nanos,
-    /// 99th percentile there.
-    #[serde(rename = "floor_p99_ns")]
-    pub floor_p99: Nanos,
-    /// The lanes' CPU time a request.
-    #[serde(rename = "cpu_per_request_ns")]
-    pub cpu_per_request: Nanos,
 }
 
 /// What a server's processes had of the CPU during a run, warm-up included. Absent where they are not known.

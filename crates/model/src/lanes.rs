@@ -66,7 +66,6 @@ impl fmt::Display for LaneCountReason {
 mod tests {
     use super::*;
     use crate::Cpus;
-    use proptest::prelude::*;
 
     /// The first `n` processors.
     fn first(n: u32) -> Cpus {
@@ -108,19 +107,6 @@ mod tests {
                 chosen,
                 "{asked:?} {rate:?} {connections}"
             );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_lane_runs_where_a_server_runs_alone(cpus in 1_u32..130, server in 1_u32..130, asked in proptest::option::of(1_u32..200)) {
-            let placement = Placement::beside(first(server), &first(cpus));
-            let (count, _) = LaneCountReason::choose(asked, None, 1000, cpus, Some(&placement));
-            prop_assert!(count >= 1);
-            prop_assert_eq!(placement.is_shared(), server >= cpus);
-            if asked.is_none() && !placement.is_shared() {
-                prop_assert_eq!(count as usize, placement.lanes.len());
-            }
         }
     }
 }

@@ -274,9 +274,9 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bad_response::tests::ALL;
     use crate::counts::tests::any_outcome;
     use proptest::prelude::*;
+    use strum::VariantArray as _;
 
     const CONNECTIONS: usize = 4;
     const WINDOW: Window = Window { from: Nanos(1_000_000_000), until: Nanos(3_000_000_000) };
@@ -296,7 +296,7 @@ mod tests {
             tally.record(exchange, *connection);
             if tally.measures(exchange.due) {
                 match exchange.outcome {
-                    Outcome::BadResponse => tally.record_reason(ALL[*connection], 1),
+                    Outcome::BadResponse => tally.record_reason(BadResponse::VARIANTS[*connection], 1),
                     Outcome::WrongLength => tally.record_wrong_length(100, exchange.ended.0),
                     _ => {}
                 }

@@ -300,20 +300,20 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_bare_number_is_seconds_as_in_pumas_scripts() {
-        assert_eq!("0.2".parse(), Ok(Nanos::from_millis(200)));
-        assert_eq!("5".parse(), Ok(Nanos::from_secs(5)));
-        assert_eq!(".5".parse(), Ok(Nanos::from_millis(500)));
-    }
-
-    #[test]
-    fn units_are_read() {
-        assert_eq!("200ms".parse(), Ok(Nanos::from_millis(200)));
-        assert_eq!("1.5s".parse(), Ok(Nanos::from_millis(1500)));
-        assert_eq!("2m".parse(), Ok(Nanos::from_secs(120)));
-        assert_eq!("250us".parse(), Ok(Nanos::from_micros(250)));
-        assert_eq!("1m30s".parse(), Ok(Nanos::from_secs(90)));
-        assert_eq!("1h0.5s".parse(), Ok(Nanos::from_millis(3_600_500)));
+    fn units_are_read_and_a_bare_number_is_seconds_as_in_pumas_scripts() {
+        for (text, us) in [
+            ("0.2", 200_000),
+            ("5", 5_000_000),
+            (".5", 500_000),
+            ("200ms", 200_000),
+            ("1.5s", 1_500_000),
+            ("2m", 120_000_000),
+            ("250us", 250),
+            ("1m30s", 90_000_000),
+            ("1h0.5s", 3_600_500_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Nanos::from_micros(us)));
+        }
     }
 
     #[test]

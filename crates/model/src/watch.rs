@@ -111,7 +111,6 @@ impl WatchCurve {
 mod tests {
     use super::*;
     use crate::{Exchange, Outcome, Run, Tally, Window};
-    use proptest::prelude::*;
 
     fn track(samples: &[(u64, Option<u64>)]) -> WatchTrack {
         let curve = WatchCurve {
@@ -155,19 +154,6 @@ mod tests {
         let curve = WatchCurve { values: vec![None, Some(5), None, Some(12), None], ..WatchCurve::default() };
         assert_eq!((curve.counted(), curve.most()), (Some(7), Some(12)));
         assert_eq!(WatchCurve::default().counted(), None);
-    }
-
-    proptest! {
-        #[test]
-        fn a_mean_lies_between_the_least_and_the_most(values in prop::collection::vec((1u64..100, 0u64..50), 20..80)) {
-            let mut at = 0;
-            let samples: Vec<_> = values.iter().map(|(gap, value)| { at += gap; (at, Some(*value)) }).collect();
-            if let Some(mean) = mean(&samples, at) {
-                let known = || values.iter().map(|(_, value)| *value as f64);
-                let (least, most) = (known().fold(f64::MAX, f64::min), known().fold(0.0, f64::max));
-                prop_assert!(least - 1e-9 <= mean && mean <= most + 1e-9);
-            }
-        }
     }
 
     /// Simulated time, closed loop: `connections` on `slots` that each take 100 ms, a new connection for each request, for 10 s

@@ -5,25 +5,16 @@ use thiserror::Error;
 /// What is wrong with what a formula was given, in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum QueueingError {
-    /// Zero, negative, infinite, or not a number.
-    #[error("{what} must be a number above 0, which {value} is not")]
-    NotPositive {
+    /// A parameter that is none.
+    #[error("{what} must be {range}, which {value} is not")]
+    OutOfRange {
         /// Which parameter.
         what: &'static str,
+        /// What it must be.
+        range: &'static str,
         /// What it was.
         value: f64,
     },
-    /// Negative, infinite, or not a number.
-    #[error("{what} must be 0 or a number above, which {value} is not")]
-    Negative {
-        /// Which parameter.
-        what: &'static str,
-        /// What it was.
-        value: f64,
-    },
-    /// Not a probability that a quantile can be asked for.
-    #[error("a quantile is asked for at a share of at least 0 and below 1, which {0} is not")]
-    NotAShare(f64),
     /// None of something of which one is needed.
     #[error("there must be at least one {0}")]
     None(&'static str),
@@ -58,17 +49,21 @@ pub enum QueueingError {
     Undetermined(&'static str),
 }
 
+fn within(holds: bool, what: &'static str, range: &'static str, value: f64) -> Result<f64, QueueingError> {
+    if holds { Ok(value) } else { Err(QueueingError::OutOfRange { what, range, value }) }
+}
+
 pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64, QueueingError> {
-    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(QueueingError::NotPositive { what, value }) }
+    within(value > 0.0 && value.is_finite(), what, "a number above 0", value)
 }
 
 pub(crate) fn not_negative(what: &'static str, value: f64) -> Result<f64, QueueingError> {
-    if value >= 0.0 && value.is_finite() { Ok(value) } else { Err(QueueingError::Negative { what, value }) }
+    within(value >= 0.0 && value.is_finite(), what, "0 or a number above", value)
 }
 
 /// At least 0 and below 1: the quantile at 1 of an unbounded law is infinite.
 pub(crate) fn share(value: f64) -> Result<f64, QueueingError> {
-    if (0.0..1.0).contains(&value) { Ok(value) } else { Err(QueueingError::NotAShare(value)) }
+    within((0.0..1.0).contains(&value), "the share of a quantile", "at least 0 and below 1", value)
 }
 
 pub(crate) fn some(what: &'static str, count: u32) -> Result<u32, QueueingError> {

@@ -294,8 +294,8 @@ mod tests {
     fn what_has_no_answer_is_refused() {
         assert_eq!(OfferedLoad::new(0, 1.0, 1.0), Err(QueueingError::None("slot")));
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(OfferedLoad::new(1, bad, 1.0), Err(QueueingError::NotPositive { .. })));
-            assert!(matches!(OfferedLoad::new(1, 1.0, bad), Err(QueueingError::NotPositive { .. })));
+            assert!(matches!(OfferedLoad::new(1, bad, 1.0), Err(QueueingError::OutOfRange { .. })));
+            assert!(matches!(OfferedLoad::new(1, 1.0, bad), Err(QueueingError::OutOfRange { .. })));
         }
         // The product of two small numbers may be none.
         assert!(OfferedLoad::new(1, 1e-200, 1e-200).is_err());

@@ -190,13 +190,7 @@ fn measure<C: Clock + Clone + Send>(
     if done.interrupted || tally.completed_in_window == 0 {
         return Ok(None);
     }
-    let cpu: Nanos = done.lanes.iter().map(|lane| lane.cpu).sum();
-    Ok(Some(Ceiling {
-        rate_per_s: tally.completed_in_window as f64 / done.measured.as_secs_f64(),
-        floor_p50: tally.service_time.quantile(0.5).unwrap_or_default(),
-        floor_p99: tally.service_time.quantile(0.99).unwrap_or_default(),
-        cpu_per_request: Nanos(cpu.0 / tally.all_requests().max(1)),
-    }))
+    Ok(Some(Ceiling { rate_per_s: tally.completed_in_window as f64 / done.measured.as_secs_f64() }))
 }
 
 #[cfg(test)]

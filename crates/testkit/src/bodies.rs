@@ -191,12 +191,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
                 spun: Nanos::ZERO,
                 ..LaneFacts::default()
             }],
-            ceiling: Some(Ceiling {
-                rate_per_s: if body.kilobytes > 1000 { rate * 2.0 } else { 41_000.0 },
-                floor_p50: Nanos::from_micros(200),
-                floor_p99: Nanos::from_micros(900),
-                cpu_per_request: Nanos::from_micros(9),
-            }),
+            ceiling: Some(Ceiling { rate_per_s: if body.kilobytes > 1000 { rate * 2.0 } else { 41_000.0 } }),
             steal: Some(0.0),
             listen_overflows: Some(0),
             clock_steps: (timestamps == Timestamps::Kernel).then_some(0),

@@ -179,7 +179,7 @@ pub fn judged() -> SweepStudy {
     let mut study = canonical();
     let slots = study.server.slots();
     let slow = &mut study.runs[1];
-    slow.generator.ceiling = slow.generator.ceiling.map(|ceiling| Ceiling { rate_per_s: 104.0, ..ceiling });
+    slow.generator.ceiling = Some(Ceiling { rate_per_s: 104.0 });
     slow.judgement = Some(verdict::of_run(slow, slots));
     let wrong = &mut study.runs[2];
     wrong.generator.steal = Some(0.12);

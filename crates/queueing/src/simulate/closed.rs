@@ -33,8 +33,7 @@ impl ThreadPool {
 pub enum PoolArrivals {
     /// Each belongs to one from the start.
     Kept,
-    /// Each request is a connection of its own, dealt to a pool by dice, the larger the likelier. There are no turns: no connection
-    /// comes back.
+    /// Each request is a connection of its own, dealt to a pool by dice. There are no turns: no connection comes back.
     Random,
     /// The same, but each pool is a worker of Puma from 7.0.4, and accepts by itself after the delay of its throttle.
     Throttled(AcceptThrottle),
@@ -150,13 +149,12 @@ struct LawDraws<'a> {
     law: TimeLaw<'a>,
     seed: u64,
     number: u64,
-    what: &'static str,
 }
 
 impl LawDraws<'_> {
     fn next(&mut self) -> Result<f64, QueueingError> {
         self.number += 1;
-        not_negative(self.what, (self.law)(self.seed, self.number - 1))
+        not_negative("a drawn time", (self.law)(self.seed, self.number - 1))
     }
 }
 
@@ -195,7 +193,7 @@ impl<'a> ClosedSimulation<'a> {
             not_negative("the longest delay", throttle.longest)?;
             not_negative("the lateness", throttle.late)?;
         }
-        let draws = |law, stream, what| LawDraws { law, seed: seed(stream), number: 0, what };
+        let draws = |law, stream| LawDraws { law, seed: seed(stream), number: 0 };
         let queue = |pool: &ThreadPool| PoolQueue {
             pool: *pool,
             idle: pool.threads,
@@ -207,10 +205,10 @@ impl<'a> ClosedSimulation<'a> {
             clients: Vec::new(),
             events: BTreeMap::new(),
             planned: 0,
-            thinks: draws(thinks, RandomStream::Think, "a think time"),
-            services: draws(services, RandomStream::Service, "a service time"),
+            thinks: draws(thinks, RandomStream::Think),
+            services: draws(services, RandomStream::Service),
             arrivals,
-            chance: draws(&model::pace::uniform, RandomStream::Worker, "chance"),
+            chance: draws(&model::pace::uniform, RandomStream::Worker),
             kernel: VecDeque::new(),
         };
         for (pool, of) in pools.iter().enumerate() {
@@ -282,26 +280,17 @@ impl<'a> ClosedSimulation<'a> {
                 return self.begin(now, client);
             }
             PoolArrivals::Kept => {}
-            PoolArrivals::Random => self.clients[client].pool = self.by_dice()?,
+            PoolArrivals::Random => {
+                // Draws are in (0, 1].
+                let drawn = (1.0 - self.chance.next()?) * self.queues.len() as f64;
+                self.clients[client].pool = drawn as usize;
+            }
             PoolArrivals::Throttled(throttle) => {
                 self.kernel.push_back(client);
                 return self.wake(now, throttle);
             }
         }
         self.arrive(now, client)
-    }
-
-    /// A pool by dice, in proportion to the threads.
-    fn by_dice(&mut self) -> Result<usize, QueueingError> {
-        let all: u32 = self.queues.iter().map(|queue| queue.pool.threads).sum();
-        // LawDraws are in (0, 1].
-        let mut left = ((1.0 - self.chance.next()?) * f64::from(all)) as u32;
-        let is_it = |queue: &PoolQueue| {
-            let is_it = left < queue.pool.threads;
-            left = left.saturating_sub(queue.pool.threads);
-            is_it
-        };
-        self.queues.iter().position(is_it).ok_or(QueueingError::None("pool"))
     }
 
     /// Every acceptor that does not sleep sees that somebody waits.

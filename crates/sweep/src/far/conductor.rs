@@ -370,14 +370,7 @@ impl Generators {
 
 /// What two generators reach together.
 fn together(one: Ceiling, other: Ceiling) -> Ceiling {
-    let rate_per_s = one.rate_per_s + other.rate_per_s;
-    let cpu = |one: Ceiling| one.rate_per_s * one.cpu_per_request.as_secs_f64();
-    Ceiling {
-        rate_per_s,
-        floor_p50: one.floor_p50.max(other.floor_p50),
-        floor_p99: one.floor_p99.max(other.floor_p99),
-        cpu_per_request: Nanos::from_secs_f64((cpu(one) + cpu(other)) / rate_per_s),
-    }
+    Ceiling { rate_per_s: one.rate_per_s + other.rate_per_s }
 }
 
 /// Starts the command that leads to a generator, and two threads that read what comes of it.
