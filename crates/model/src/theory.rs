@@ -289,13 +289,4 @@ mod tests {
         assert_eq!(shown(&Theory { expected: Some(Discipline::Split), ..fits_turns }), Discipline::Split);
         assert_eq!(shown(&theory([2.0; 3], [2.0; 3])), Discipline::Shared);
     }
-
-    #[test]
-    fn a_residual_is_from_the_nearer_end() {
-        let ms = Nanos::from_millis;
-        let allowed = PercentileRange { quantile: 0.5, low: ms(100), high: ms(200) };
-        for (time, residual) in [(150, 0.0), (100, 0.0), (200, 0.0), (208, 0.04), (90, -0.1)] {
-            assert!((allowed.residual(ms(time)) - residual).abs() < 1e-12, "{time}");
-        }
-    }
 }

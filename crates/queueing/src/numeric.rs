@@ -80,32 +80,3 @@ pub(crate) fn poisson(mean: f64, count: usize) -> Vec<f64> {
         })
         .collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_zero_on_the_diagonal_is_pivoted_away() {
-        let x = solve_linear(vec![vec![0.0, 2.0, 1.0], vec![1.0, 0.0, 1.0], vec![2.0, 1.0, 0.0]], vec![7.0, 4.0, 4.0])
-            .unwrap();
-        for (x, expected) in x.iter().zip([1.0, 2.0, 3.0]) {
-            assert!((x - expected).abs() < 1e-14);
-        }
-    }
-
-    #[test]
-    fn what_has_no_answer_has_none() {
-        assert_eq!(solve_linear(vec![vec![1.0, 2.0], vec![2.0, 4.0]], vec![1.0, 2.0]), None);
-        assert_eq!(solve_linear(vec![vec![f64::NAN]], vec![1.0]), None);
-    }
-    #[test]
-    fn poisson_probabilities_sum_to_one() {
-        for mean in [0.01, 1.0, 18.0, 200.0] {
-            let sum: f64 = poisson(mean, 500).iter().sum();
-            assert!((sum - 1.0).abs() < 1e-12, "{mean}: {sum}");
-        }
-        assert!((poisson(2.0, 3)[2] - 2.0 * (-2.0f64).exp()).abs() < 1e-15);
-        assert_eq!(poisson(0.0, 2), [1.0, 0.0]);
-    }
-}

@@ -11,7 +11,7 @@ use model::{
     Statistics, Stop, StreamPlan, Tally, Timestamps, Verdict, Window, verdict,
 };
 
-use crate::machine::{environment, note_lags, puma, stream};
+use crate::machine::{at_ease, environment, note_lags, puma, puma_facts, stream};
 use crate::{Made, once};
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
@@ -125,17 +125,12 @@ fn server(socket: Socket) -> SocketServer {
         Socket::Aunix => ("unix://@longtail", "unix @longtail"),
     };
     let server = ServerFacts {
-        placement: None,
-        name: "Puma".to_owned(),
         version: Some("5.6.5".to_owned()),
         runtime: Some("ruby 3.2.0dev (2022-06-14T01:21:55Z master 048f14221c) +YJIT [x86_64-linux]".to_owned()),
         git: Some("00-response-refactor 43b8bba1".to_owned()),
         command_line: format!("puma -q -b '{bind}' -w2 -t5:5 bodies.ru"),
         url: url.to_owned(),
-        workers: 2,
-        threads: 5,
-        cluster: true,
-        settings: Some(model::PumaSettings::default()),
+        ..puma_facts(2, 5)
     };
     SocketServer { socket, server }
 }
@@ -188,16 +183,12 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
                 cpu: elapsed / 4,
                 run_queue: Nanos::from_millis(3),
                 elapsed,
-                spun: Nanos::ZERO,
                 ..LaneFacts::default()
             }],
             ceiling: Some(Ceiling { rate_per_s: if body.kilobytes > 1000 { rate * 2.0 } else { 41_000.0 } }),
             steal: Some(0.0),
-            listen_overflows: Some(0),
             clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
-            syn_retransmits: Some(0),
-            server: None,
-            far: Vec::new(),
+            ..at_ease(elapsed)
         },
         multiple: Some(1.6),
         ..Run::recorded(CONNECTIONS, tally, LENGTH, elapsed)

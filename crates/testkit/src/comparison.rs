@@ -11,7 +11,7 @@ use model::{
     ServerPlan, ServerUse, Statistics, Stop, StreamPlan, Tally, Timestamps, Verdict, Window, WorkerShare, run, verdict,
 };
 
-use crate::machine::{at_ease, environment, note_lags, puma, stream};
+use crate::machine::{at_ease, environment, note_lags, puma, puma_facts, stream};
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
 const LENGTH: Nanos = Nanos::from_secs(4);
@@ -171,17 +171,10 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
 
 fn server() -> ServerFacts {
     ServerFacts {
-        name: "Puma".to_owned(),
-        version: Some("6.5.0".to_owned()),
         runtime: Some("ruby 3.4.1 (2024-12-25 revision 48d4efcb85) [x86_64-linux]".to_owned()),
         git: Some("main 43b8bba1".to_owned()),
         command_line: "puma -q -b tcp://127.0.0.1:40001 -w2 -t5:5 sleep.ru".to_owned(),
-        url: "http://127.0.0.1:40001".to_owned(),
-        workers: 2,
-        threads: 5,
-        cluster: true,
-        placement: None,
-        settings: Some(model::PumaSettings::default()),
+        ..puma_facts(2, 5)
     }
 }
 

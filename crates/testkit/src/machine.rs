@@ -1,8 +1,8 @@
 //! What the studies share: the machine, a generator at ease on it, and what its lanes note of themselves.
 
 use model::{
-    App, BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, ServerKind,
-    ServerPlan, Socket, Stop, StreamPlan, Tally, Threads, Timestamps,
+    App, BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, PumaSettings,
+    ServerFacts, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Tally, Threads, Timestamps,
 };
 
 /// A Puma on so many workers and threads, its own app, over IPv4.
@@ -36,6 +36,20 @@ pub(crate) fn stream(stop: Stop, warm_up: Nanos, timeout: Nanos) -> StreamPlan {
         worker_header: "x-worker-pid".to_owned(),
         anatomy: false,
         from: Vec::new(),
+    }
+}
+
+/// A Puma in cluster mode of so many workers and threads.
+pub(crate) fn puma_facts(workers: u32, threads: u32) -> ServerFacts {
+    ServerFacts {
+        name: "Puma".to_owned(),
+        version: Some("6.5.0".to_owned()),
+        url: "http://127.0.0.1:40001".to_owned(),
+        workers,
+        threads,
+        cluster: true,
+        settings: Some(PumaSettings::default()),
+        ..ServerFacts::default()
     }
 }
 

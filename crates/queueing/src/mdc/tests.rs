@@ -88,15 +88,6 @@ fn the_mean_is_crommelins_series() {
 }
 
 #[test]
-fn one_slot_is_pollaczek_and_khinchine() {
-    for rho in [0.1, 0.5, 0.9, 0.99] {
-        let exact = rho / (2.0 * (1.0 - rho));
-        assert!((mdc(1, rho).mean_wait() / exact - 1.0).abs() < 1e-9, "{rho}");
-        assert!((mdc(1, rho).wait_above(0.0) - rho).abs() < 1e-11);
-    }
-}
-
-#[test]
 fn other_peoples_figures_are_met() {
     // Q-MAM (MATLAB) by way of imperial-qore/line-solver, whose truncation is some 1e-9.
     let two = ConstantServiceQueue::new(OfferedLoad::new(2, 2.0, 0.6).unwrap()).unwrap();

@@ -13,7 +13,7 @@ use model::{
     SweepStudy, Tally, Window, WorkerShare, verdict,
 };
 
-use crate::machine::{at_ease, environment, note_lags, note_reason, puma, stream};
+use crate::machine::{at_ease, environment, note_lags, note_reason, puma, puma_facts, stream};
 use crate::{Made, once};
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
@@ -101,16 +101,11 @@ fn server(setup: &Setup) -> ServerFacts {
     let workers = if setup.workers == 0 { String::new() } else { format!("-w{} ", setup.workers) };
     ServerFacts {
         placement: Some(Placement { server: "0-1".parse().expect("a list"), lanes: "0-1".parse().expect("a list") }),
-        name: "Puma".to_owned(),
-        version: Some("6.5.0".to_owned()),
         runtime: Some("ruby 3.4.0dev (2024-11-26T17:58:43Z master c1dcd1d496) +PRISM [x86_64-linux]".to_owned()),
         git: Some("00-long-tail-hey 43b8bba1".to_owned()),
         command_line: format!("puma -q -b tcp://127.0.0.1:40001 {workers}-t{0}:{0} sleep.ru", setup.threads),
-        url: "http://127.0.0.1:40001".to_owned(),
-        workers: setup.workers.max(1),
-        threads: setup.threads,
         cluster: setup.workers > 0,
-        settings: Some(model::PumaSettings::default()),
+        ..puma_facts(setup.workers.max(1), setup.threads)
     }
 }
 
