@@ -5,18 +5,24 @@
 //! the answers. It does not wait actively. A load generator that uses sockets and epoll cannot be cheaper than this, but by
 //! system calls for many requests at once.
 //!
-//!   ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close
+//!   ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close|RATE
+//!
+//! With a rate it is the floor of an open loop: it sends so many requests a second, each at its time on the connection that was free longest, and
+//! reads what has come before it sends.
 //!
 //! The request is the one that longtail sends to such a URL. Prints the number of whole answers; any trouble ends it with
 //! exit code 1, since then its bytes are not what was asked for.
 
+use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use model::{Clock as _, Nanos};
 use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -26,6 +32,8 @@ use testkit::clock::Steady;
 /// As large as the buffer of a lane.
 const BUFFER: usize = 64 * 1024;
 const EVENTS: usize = 1024;
+/// Before a request is due it wakes by this much: as late as sleeps end on a virtual machine.
+const EARLY: Nanos = Nanos::from_micros(20);
 
 /// A fault, in a line.
 type Fault = String;
@@ -68,7 +76,7 @@ fn main() -> ExitCode {
 
 fn run(words: &[String]) -> Result<u64, Fault> {
     let [address, connections, time, keep] = words else {
-        return Err("usage: ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close".to_owned());
+        return Err("usage: ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close|RATE".to_owned());
     };
     let address: SocketAddr = address.parse().map_err(|_| format!("'{address}' is no address"))?;
     if !address.ip().is_loopback() {
@@ -76,13 +84,12 @@ fn run(words: &[String]) -> Result<u64, Fault> {
     }
     let connections: usize = connections.parse().map_err(|_| format!("'{connections}' is no number"))?;
     let time = Nanos(time.parse().map_err(|_| format!("'{time}' is no number"))?);
-    let keep = match keep.as_str() {
-        "keep" => true,
-        "close" => false,
-        other => return Err(format!("'{other}' is neither keep nor close")),
-    };
-    let mut floor = Floor::new(address, keep)?;
-    floor.drive(connections, time)?;
+    let mut floor = Floor::new(address, keep != "close")?;
+    match keep.parse() {
+        Ok(rate @ 1..) => floor.pace(connections, time, rate)?,
+        Err(_) if ["keep", "close"].contains(&keep.as_str()) => floor.drive(connections, time)?,
+        _ => return Err(format!("'{keep}' is neither keep nor close nor a rate")),
+    }
     Ok(floor.answers)
 }
 
@@ -110,27 +117,18 @@ impl Floor {
     fn drive(&mut self, connections: usize, time: Nanos) -> Result<(), Fault> {
         let clock = Steady;
         for slot in 0..connections {
-            let socket = self.asked(slot)?;
+            let mut socket = self.connect(slot)?;
+            socket.ask(&self.request)?;
             self.sockets.push(socket);
         }
         self.outstanding = connections;
         let until = clock.now() + time;
         let mut events = Vec::with_capacity(EVENTS);
-        let mut ready = Vec::with_capacity(EVENTS);
+        let mut ready = VecDeque::with_capacity(EVENTS);
         let mut is_over = false;
         while self.outstanding > 0 {
-            events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(said("epoll_wait")(errno)),
-            }
             // All answers of a wait, then all requests: where the server is woken for each of them it is dearer.
-            for event in &events {
-                let slot = event.data.u64() as usize;
-                if self.serve(slot, event.flags, is_over)? {
-                    ready.push(slot);
-                }
-            }
+            self.receive(&mut events, None, is_over, &mut ready)?;
             for slot in ready.drain(..) {
                 self.sockets[slot].ask(&self.request)?;
             }
@@ -140,8 +138,60 @@ impl Floor {
         Ok(())
     }
 
-    /// A new connection whose first request is out.
-    fn asked(&self, slot: usize) -> Result<Socket, Fault> {
+    /// Sends so many requests a second for this time, and then waits for the answers that are under way.
+    fn pace(&mut self, connections: usize, time: Nanos, rate: u64) -> Result<(), Fault> {
+        let clock = Steady;
+        // As the lanes have it; the default would make each sleep end 50 us late.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        for slot in 0..connections {
+            let socket = self.connect(slot)?;
+            self.sockets.push(socket);
+        }
+        let (begun, gap) = (clock.now(), Nanos(1_000_000_000 / rate));
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut free: VecDeque<usize> = (0..connections).collect();
+        for number in 0..time.0 / gap.0 {
+            let due = begun + gap * number;
+            clock.sleep(due.saturating_sub(clock.now() + EARLY));
+            self.receive(&mut events, Some(&Timespec::default()), false, &mut free)?;
+            while clock.now() < due {}
+            while free.is_empty() {
+                self.receive(&mut events, None, false, &mut free)?;
+            }
+            if let Some(slot) = free.pop_front() {
+                self.sockets[slot].ask(&self.request)?;
+            }
+        }
+        while free.len() < connections {
+            self.receive(&mut events, None, false, &mut free)?;
+        }
+        Ok(())
+    }
+
+    /// Waits, takes what has come, and tells which connections can be asked again.
+    fn receive(
+        &mut self,
+        events: &mut Vec<epoll::Event>,
+        at_most: Option<&Timespec>,
+        is_over: bool,
+        ready: &mut VecDeque<usize>,
+    ) -> Result<(), Fault> {
+        events.clear();
+        match epoll::wait(&self.epoll, spare_capacity(events), at_most) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(said("epoll_wait")(errno)),
+        }
+        for event in events.iter() {
+            let slot = event.data.u64() as usize;
+            if self.serve(slot, event.flags, is_over)? {
+                ready.push_back(slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// A new connection.
+    fn connect(&self, slot: usize) -> Result<Socket, Fault> {
         let connected = TcpStream::connect(self.address).and_then(|stream| {
             stream.set_nodelay(true)?;
             stream.set_nonblocking(true)?;
@@ -151,9 +201,7 @@ impl Floor {
         let interest = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &stream, epoll::EventData::new_u64(slot as u64), interest)
             .map_err(said("epoll_ctl"))?;
-        let mut socket = Socket { stream, received: 0, is_over: false };
-        socket.ask(&self.request)?;
-        Ok(socket)
+        Ok(Socket { stream, received: 0, is_over: false })
     }
 
     /// Takes what has come; whether the next request can go out.
@@ -184,7 +232,8 @@ impl Floor {
                 self.outstanding -= usize::from(is_over);
                 if !self.keep && !is_over {
                     // The old one is closed, and so out of the set.
-                    self.sockets[slot] = self.asked(slot)?;
+                    self.sockets[slot] = self.connect(slot)?;
+                    self.sockets[slot].ask(&self.request)?;
                 }
                 return Ok(self.keep && !is_over);
             }

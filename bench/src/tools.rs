@@ -95,7 +95,7 @@ impl Tool {
         match self {
             Tool::Floor if job.tls => Some("it speaks no TLS"),
             Tool::H2load if !job.keep_alive => Some("it cannot open a connection for each request"),
-            Tool::Floor | Tool::Wrk | Tool::H2load | Tool::Ab if job.rate.is_some() => Some("it has no open loop"),
+            Tool::Wrk | Tool::H2load | Tool::Ab if job.rate.is_some() => Some("it has no open loop"),
             Tool::Wrk2 if job.rate.is_none() => Some("it has no closed loop"),
             Tool::Floor | Tool::Wrk | Tool::Wrk2 if is_counted => Some("it ends by time only"),
             _ => None,
@@ -139,6 +139,7 @@ impl Tool {
             Tool::Floor => {
                 let address = url.trim_start_matches("http://").trim_end_matches('/');
                 let keep = if job.keep_alive { "keep" } else { "close" };
+                let keep = job.rate.map_or_else(|| keep.to_owned(), |rate| rate.to_string());
                 return words(&format!("{address} {c} {} {keep}", length.unwrap_or_default().0));
             }
             Tool::Wrk | Tool::Wrk2 => {
@@ -260,6 +261,7 @@ mod tests {
         }
         let open = Job { connections: 64, rate: Some(10_000), ..JOB };
         assert!(line(Tool::Longtail, &open).contains(" --rate 10000/s "));
+        assert!(line(Tool::Floor, &open).ends_with(" 10000"));
         assert!(line(Tool::Oha, &open).contains(" -q 10000 --latency-correction "));
         // Of each connection.
         assert!(line(Tool::Hey, &open).contains(" -q 156.25 "));
@@ -272,7 +274,7 @@ mod tests {
         assert_eq!(refused(JOB), [Tool::Wrk2]);
         assert_eq!(refused(Job { tls: true, ..JOB }), [Tool::Floor, Tool::Wrk2]);
         assert_eq!(refused(Job { keep_alive: false, ..JOB }), [Tool::H2load, Tool::Wrk2]);
-        assert_eq!(refused(Job { rate: Some(1), ..JOB }), [Tool::Floor, Tool::Wrk, Tool::H2load, Tool::Ab]);
+        assert_eq!(refused(Job { rate: Some(1), ..JOB }), [Tool::Wrk, Tool::H2load, Tool::Ab]);
     }
 
     #[test]
