@@ -3,6 +3,7 @@
 
 use crate::check::ClaimGrade;
 use crate::claim::{Claim, LoadTool};
+use crate::figure::PrintedFigure;
 use crate::number::{self, count_of};
 use crate::{AuditedClaim, ClaimVerdict};
 
@@ -74,29 +75,20 @@ fn verdict_word(verdict: &ClaimVerdict) -> &'static str {
 fn claim_text(audited: &AuditedClaim) -> String {
     let word = verdict_word(&audited.verdict).to_uppercase();
     let mut text = wrapped(&format!("{word}  "), &headline(&audited.claim));
-    let (mut in_full, mut held, mut unchecked) = ([const { String::new() }; 3], Vec::new(), Vec::new());
-    for finding in &audited.findings {
-        let name = finding.check.name();
-        let text = &finding.outcome.text;
-        let (at, mark) = match finding.outcome.is {
-            ClaimGrade::Fails => (0, "fails"),
-            ClaimGrade::Doubtful => (1, "doubt"),
-            ClaimGrade::Explains => (2, "why"),
-            ClaimGrade::Holds => {
-                held.push(name);
-                continue;
-            }
-            ClaimGrade::Unchecked => {
-                unchecked.push(format!("{name} ({text})"));
-                continue;
-            }
-        };
-        in_full[at] += &wrapped(&format!("  {mark:<6}"), &format!("{name}: {text}"));
+    let found = |is: ClaimGrade| audited.findings.iter().filter(move |finding| finding.outcome.is == is);
+    for (is, mark) in [(ClaimGrade::Fails, "fails"), (ClaimGrade::Doubtful, "doubt"), (ClaimGrade::Explains, "why")] {
+        for finding in found(is) {
+            let evidence = format!("{}: {}", finding.check.name(), finding.outcome.text);
+            text += &wrapped(&format!("  {mark:<6}"), &evidence);
+        }
     }
-    text += &in_full.concat();
+    let held: Vec<&str> = found(ClaimGrade::Holds).map(|finding| finding.check.name()).collect();
     if !held.is_empty() {
         text += &wrapped("  holds ", &held.join(", "));
     }
+    let unchecked = found(ClaimGrade::Unchecked);
+    let unchecked = unchecked.map(|finding| format!("{} ({})", finding.check.name(), finding.outcome.text));
+    let unchecked: Vec<String> = unchecked.collect();
     if !unchecked.is_empty() {
         text += &wrapped("  not checked: ", &unchecked.join("; "));
     }
@@ -105,29 +97,23 @@ fn claim_text(audited: &AuditedClaim) -> String {
 
 /// `wrk, line 53: 4880.11/s, mean 2.31 ms, p99 21.46 ms, 4 connections`
 fn headline(claim: &Claim) -> String {
-    let mut figures = Vec::new();
-    if let Some(rate) = claim.rate_per_s {
-        figures.push(number::printed_rate(rate.value));
-    }
-    if let (Some(offered), None) = (claim.offered_per_s, claim.rate_per_s) {
-        figures.push(format!("{} asked for", number::printed_rate(offered.value)));
-    }
-    if let Some(mean) = claim.mean_s {
-        figures.push(format!("mean {}", number::printed_time(mean.value)));
-    }
-    for quantile in [0.5, 0.9, 0.99] {
-        let found = claim.percentile(quantile);
-        // With a mean the median says little more; without one it is the first figure.
-        if let Some(found) = found.filter(|_| claim.mean_s.is_none() || quantile > 0.98) {
-            figures.push(format!("{} {}", number::percentile(quantile), number::printed_time(found.value)));
-        }
-    }
-    if !claim.answers.is_empty() {
-        figures.push(count_of(claim.answers.len() as u64, "answer"));
-    }
-    if let Some(connections) = claim.connections {
-        figures.push(count_of(connections, "connection"));
-    }
+    let time = |name: &str, time: PrintedFigure| format!("{name} {}", number::printed_time(time.value));
+    let percentile = |q: f64| Some(time(&number::percentile(q), claim.percentile(q)?));
+    // With a mean the median says little more; without one it is the first figure.
+    let without_mean = |q: f64| percentile(q).filter(|_| claim.mean_s.is_none());
+    let rate = claim.rate_per_s.map(|rate| number::printed_rate(rate.value));
+    let offered = claim.offered_per_s.map(|rate| format!("{} asked for", number::printed_rate(rate.value)));
+    let answers = (!claim.answers.is_empty()).then(|| count_of(claim.answers.len() as u64, "answer"));
+    let figures = [
+        rate.or(offered),
+        claim.mean_s.map(|mean| time("mean", mean)),
+        without_mean(0.5),
+        without_mean(0.9),
+        percentile(0.99),
+        answers,
+        claim.connections.map(|connections| count_of(connections, "connection")),
+    ];
+    let figures: Vec<String> = figures.into_iter().flatten().collect();
     format!("{}, line {}: {}", claim.tool, place(claim), figures.join(", "))
 }
 

@@ -37,8 +37,8 @@ pub(crate) enum ConnectionPhase {
 pub(crate) enum ResponseKind {
     /// The answer to a request.
     Answer,
-    /// A part of one, cut on purpose and counted so: its bytes are still to be counted.
-    Cut,
+    /// A part of one, of which the bytes count alone: cut on purpose and counted so, or an interim response.
+    Part,
     /// Nothing: a refusal, or the ledger itself.
     Uncounted,
 }

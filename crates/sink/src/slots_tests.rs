@@ -104,33 +104,6 @@ fn share_at(ways: &[Way], time: u64) -> f64 {
 }
 
 #[test]
-fn a_closed_loop_without_thought_has_two_levels() {
-    type Levels = &'static [(f64, u64)];
-    // (N, c, s in ms, (share, level in ms)…), N = q·c + r: (c - r)/c at q·s and r/c at (q + 1)·s.
-    let cases: [(u32, u32, u64, Levels); 7] = [
-        (20, 20, 200, &[(1.0, 200)]),
-        (30, 20, 200, &[(0.5, 200), (0.5, 400)]),
-        (40, 20, 200, &[(1.0, 400)]),
-        (60, 20, 200, &[(1.0, 600)]),
-        (80, 20, 200, &[(1.0, 800)]),
-        (7, 5, 200, &[(0.6, 200), (0.4, 400)]),
-        (8, 5, 200, &[(0.4, 200), (0.6, 400)]),
-    ];
-    for (connections, slots, service, levels) in cases {
-        let service = Nanos::from_millis(service);
-        let ways = closed(pool(SlotQueue::Shared, slots, 1), connections, service.into(), 40_000);
-        // The first round begins together, and is not yet the regime.
-        let ways = &ways[20_000..];
-        for (share, level) in levels {
-            let seen = share_at(ways, level * 1_000_000);
-            assert!((seen - share).abs() < 0.001, "{connections} on {slots}: {seen} at {level} ms");
-        }
-        let expected = service.0 as f64 * f64::from(connections.max(slots)) / f64::from(slots);
-        assert!((mean(ways.iter().map(|way| way.response())) / expected - 1.0).abs() < 0.001);
-    }
-}
-
-#[test]
 fn random_assignment_deals_as_dice() {
     let mut pool = pool(SlotQueue::Split(WorkerAssignment::Random), 4, u32::MAX);
     let mut counts = [0u32; 4];

@@ -44,9 +44,7 @@ const PARTS: [&str; 6] = [
 fn figures(claim: &mut Claim, report: &ToolReport<'_>) {
     let mut part = "Summary:";
     for line in report.trimmed() {
-        if let Some(head) =
-            PARTS.into_iter().find(|head| line == *head || !head.ends_with(':') && line.starts_with(head))
-        {
+        if let Some(head) = PARTS.into_iter().find(|head| line.starts_with(head)) {
             part = head;
             continue;
         }

@@ -36,13 +36,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
                 }
                 ConnectionStep::Read(ReadProgress::WantsContinue) => {
                     let (bytes, sent) = connection.socket.send(response::CONTINUE, false);
-                    self.ledger.sent_bytes += bytes as u64;
-                    match sent {
-                        WriteOutcome::All => {}
-                        WriteOutcome::Part => self.watch_for_room(key),
-                        WriteOutcome::Gone => self.close(key),
-                    }
-                    true
+                    self.has_sent(key, bytes, sent)
                 }
                 ConnectionStep::Read(ReadProgress::Refused(refusal)) => self.refuse(key, refusal),
                 ConnectionStep::Read(ReadProgress::Whole(head, bytes)) => self.serve(key, head, bytes),
@@ -162,7 +156,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             }
             Some(Fault::Truncate) => {
                 extent = AnswerExtent::Cut { bodiless };
-                (then, kind) = (AfterResponse::Close, ResponseKind::Cut);
+                (then, kind) = (AfterResponse::Close, ResponseKind::Part);
                 self.ledger.faults.truncated += 1;
             }
             Some(Fault::Reset) => {
@@ -199,13 +193,10 @@ impl<C: Clock + Clone> ServingLoop<C> {
     /// Books what the kernel took of a response. Whether the connection goes on.
     pub(super) fn has_sent(&mut self, key: ConnectionKey, bytes: usize, sent: WriteOutcome) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
-        let ConnectionPhase::Writing(then, kind) = connection.phase else {
-            // An interim response, late.
-            self.ledger.sent_bytes += bytes as u64;
-            if sent == WriteOutcome::Gone {
-                self.close(key);
-            }
-            return sent == WriteOutcome::All;
+        // In another phase it is an interim response.
+        let (then, kind) = match connection.phase {
+            ConnectionPhase::Writing(then, kind) => (Some(then), kind),
+            _ => (None, ResponseKind::Part),
         };
         if kind != ResponseKind::Uncounted {
             self.ledger.sent_bytes += bytes as u64;
@@ -213,7 +204,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         match sent {
             WriteOutcome::All => {
                 self.ledger.answers += u64::from(kind == ResponseKind::Answer);
-                self.after_response(key, then)
+                then.is_none_or(|then| self.after_response(key, then))
             }
             WriteOutcome::Part => {
                 self.watch_for_room(key);
