@@ -145,6 +145,10 @@ impl RunFigures {
         }
     }
 
+    fn of_worker(&mut self, worker: &str, requests: u64) {
+        self.push(&WORKER_REQUESTS, vec![("worker", worker.to_owned())], PointValue::Number(requests as f64));
+    }
+
     /// Where the requests of a run waited, by what was looked at meanwhile.
     fn queues(&mut self, run: &Run) {
         let Some(watch) = &run.watch else { return };
@@ -207,30 +211,23 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamil
         ("workers", study.server.workers.to_string()),
         ("threads", study.server.threads.to_string()),
     ];
-    let workers = run.workers.iter().map(|share| (share.worker.clone(), share.requests));
-    of_run(labels, run, workers, &PERCENTILES, None)
+    of_run(labels, run, &PERCENTILES, None)
 }
 
 /// The figures of a load; each name once.
 pub fn of_load(study: &LoadStudy) -> Vec<MetricFamily> {
     let (run, connections) = (&study.run, study.run.connections.to_string());
     let labels = vec![("command", "load".to_owned()), ("run", "1".to_owned()), ("connections", connections)];
-    let workers = run.tally.per_worker.iter().map(|(worker, count)| (worker.to_owned(), count.measured));
-    of_run(labels, run, workers, &LOAD_PERCENTILES, Some(&study.plan.pace))
+    of_run(labels, run, &LOAD_PERCENTILES, Some(&study.plan.pace))
 }
 
-/// The figures of a run with these `workers` and their requests. Rates that are asked for are of a load with a pace.
-fn of_run(
-    labels: Labels,
-    run: &Run,
-    workers: impl Iterator<Item = (String, u64)>,
-    percentiles: &[f64],
-    pace: Option<&Pace>,
-) -> Vec<MetricFamily> {
+/// The figures of a run; of a load with its pace, which asks for rates.
+fn of_run(labels: Labels, run: &Run, percentiles: &[f64], pace: Option<&Pace>) -> Vec<MetricFamily> {
     let mut figures = RunFigures { labels, families: Vec::new() };
     figures.of_any(run);
-    for (worker, requests) in workers {
-        figures.push(&WORKER_REQUESTS, vec![("worker", worker)], PointValue::Number(requests as f64));
+    match pace {
+        None => run.workers.iter().for_each(|share| figures.of_worker(&share.worker, share.requests)),
+        Some(_) => run.tally.per_worker.iter().for_each(|(worker, count)| figures.of_worker(worker, count.measured)),
     }
     figures.queues(run);
     if run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced) {

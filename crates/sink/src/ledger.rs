@@ -119,19 +119,20 @@ impl SinkLedger {
             n if n < arrivals.len() => format!("per second, the last {n} of {}: {}", arrivals.len(), numbers(last)),
             _ => format!("per second: {}", numbers(last)),
         };
-        let mut done = vec![
-            (faults.reset, "reset".to_owned()),
-            (faults.truncated, "truncated".to_owned()),
-            (faults.unanswered, "left without an answer".to_owned()),
-            (faults.closed, "connections closed".to_owned()),
+        let done = [
+            counted(faults.reset, "reset"),
+            counted(faults.truncated, "truncated"),
+            counted(faults.unanswered, "left without an answer"),
+            counted(faults.closed, "connections closed"),
         ];
-        done.extend(faults.by_status.iter().map(|(code, count)| (*count, format!("answered {code}"))));
+        let statuses = faults.by_status.iter().map(|(code, count)| format!("{count} answered {code}"));
         let troubles = [
-            (self.bad_requests, "bad requests"),
-            (self.failed_handshakes, "failed handshakes"),
-            (self.accept_failures, "times no descriptor for a connection"),
-            (self.stalled, "times a client read too slowly"),
+            counted(self.bad_requests, "bad requests"),
+            counted(self.failed_handshakes, "failed handshakes"),
+            counted(self.accept_failures, "times no descriptor for a connection"),
+            counted(self.stalled, "times a client read too slowly"),
         ];
+        let list = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(", ");
         let late = || {
             let of = |time: Option<Nanos>| time.unwrap_or_default();
             let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|q| of(lateness.quantile(q)));
@@ -149,8 +150,8 @@ impl SinkLedger {
             ("bytes", format!("{} received, {} sent", self.received_bytes, self.sent_bytes)),
             ("per worker", if per_worker.len() > 1 { numbers(per_worker) } else { String::new() }),
             ("arrivals", shown),
-            ("faults", counted(done)),
-            ("troubles", counted(troubles)),
+            ("faults", list(&mut done.into_iter().flatten().chain(statuses))),
+            ("troubles", list(&mut troubles.into_iter().flatten())),
             ("lateness", if lateness.count() > 0 { late() } else { String::new() }),
         ];
         let lines = lines.iter().filter(|(_, value)| !value.is_empty());
@@ -165,10 +166,9 @@ impl fmt::Debug for SinkLedger {
     }
 }
 
-/// Those that are there: `2 reset, 1 truncated`.
-fn counted<T: fmt::Display>(counts: impl IntoIterator<Item = (u64, T)>) -> String {
-    let there = counts.into_iter().filter(|(count, _)| *count > 0);
-    there.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+/// `None` where there is none.
+fn counted(count: u64, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {what}"))
 }
 
 #[cfg(test)]

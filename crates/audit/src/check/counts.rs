@@ -1,6 +1,8 @@
 //! Requests, answers, bytes and connections: what must add up or multiply, and what a tool loses on the way.
 
-use super::{ABSENT, CheckOutcome, judged, unchecked};
+use std::fmt::Write as _;
+
+use super::{ABSENT, CheckOutcome, NamedFigure, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::{FigureRange, PrintedFigure};
 use crate::number::{count_of, in_flight, percent, printed_rate, rate, sum, times};
@@ -122,7 +124,7 @@ pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-fn of_division(asked: u64, among: u64, used: u64) -> [(&'static str, f64); 3] {
+fn of_division(asked: u64, among: u64, used: u64) -> [NamedFigure; 3] {
     [("asked", asked as f64), ("among", among as f64), ("used", used as f64)]
 }
 
@@ -190,11 +192,11 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
         let mut text = format!("{failed} of {} failed", count_of(requests, "request"));
         if let Some(good) = good_per_s {
             let good = if failed >= requests { "none".to_owned() } else { rate(good) };
-            text += &format!(", and are in its rate: {good} of it was good");
+            _ = write!(text, ", and are in its rate: {good} of it was good");
         }
         text.push('.');
         if timeouts > 0 {
-            text += &format!(" {timeouts} took longer than {}'s timeout and have left its distribution.", claim.tool);
+            _ = write!(text, " {timeouts} took longer than {}'s timeout and have left its distribution.", claim.tool);
         }
         if claim.statuses.get("0").is_some_and(|n| *n > 0) {
             text += " Those without an answer stand among the statuses as 0, and nothing says that they are not in the times.";

@@ -139,12 +139,15 @@ pub enum ClaimGrade {
     Unchecked,
 }
 
+/// A figure and what it is called.
+type NamedFigure = (&'static str, f64);
+
 /// A figure that is not known, among those that are.
 const ABSENT: f64 = f64::NAN;
 
 impl CheckOutcome {
     /// Its evidence is `figures`, of which those that are [`ABSENT`] or no numbers otherwise are left out.
-    fn new(is: ClaimGrade, figures: &[(&'static str, f64)], text: String) -> CheckOutcome {
+    fn new(is: ClaimGrade, figures: &[NamedFigure], text: String) -> CheckOutcome {
         CheckOutcome { is, text, figures: figures.iter().copied().filter(|(_, value)| value.is_finite()).collect() }
     }
 }
@@ -154,7 +157,7 @@ impl CheckOutcome {
 fn judged(
     is_impossible: bool,
     is_doubtful: bool,
-    figures: &[(&'static str, f64)],
+    figures: &[NamedFigure],
     text: impl FnOnce() -> String,
 ) -> Option<CheckOutcome> {
     let is = match (is_impossible, is_doubtful) {

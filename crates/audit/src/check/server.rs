@@ -1,5 +1,7 @@
 //! What a server with known workers, threads and sleep can have done.
 
+use std::fmt::Write as _;
+
 use super::counts::KEPT_UP;
 use super::{ABSENT, CheckOutcome, ClaimGrade, judged, unchecked};
 use crate::claim::Claim;
@@ -203,7 +205,8 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
             rate(sent_at_most)
         );
         if let (Some(offered), Some(missing)) = (offered, missing.filter(|part| *part > 0.0)) {
-            text += &format!(
+            _ = write!(
+                text,
                 ", not {}: {} or more is missing (with the {} measured, {} was sent). The delay grows with every request, as when a generator sleeps after each send",
                 printed_rate(offered),
                 percent(missing),
@@ -214,7 +217,8 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
         text.push('.');
         if first_excess_s > 0.02 * hold_s {
             let excess = time(first_excess_s);
-            text += &format!(
+            _ = write!(
+                text,
                 " The first of every {slots} takes {excess} more than the others: one slow start is never forgotten."
             );
         }
