@@ -2,14 +2,14 @@
 
 use model::{BadResponse, Diagnostic, EndedBy, Outcome, ServerKind};
 
-use crate::lab::{Ended, Lab, assert_conserved, end, free_port};
+use crate::lab::{Ended, Lab, assert_conserved, free_port};
 
 /// A sweep of one slot, served by this script, which is told the port to listen on.
 fn swept(lab: &Lab, script: &str, words: &str) -> Ended {
     let port = free_port();
-    let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ {words} --no-calibrate -- python3");
-    let script = lab.write("server.py", script);
-    end(lab.longtail(&words).arg(script).arg(port.to_string()))
+    lab.write("server.py", script);
+    let server = format!("--slots 1 --url http://127.0.0.1:{port}/ --no-calibrate");
+    lab.run(&format!("sweep {server} {words} -- python3 server.py {port}"))
 }
 
 #[test]
@@ -84,12 +84,10 @@ fn a_service_time_that_was_measured_is_printed_by_sweep_as_by_report() {
 #[test]
 fn a_server_that_leaves_a_child_behind_leaves_nothing() {
     let Some((lab, port)) = Lab::with_port("python3") else { return };
-    let daemon =
-        lab.write("daemon.sh", &format!("setsid sleep 600 & exec python3 -m http.server {port} --bind 127.0.0.1\n"));
-    let words = format!(
-        "sweep --slots 1 --url http://127.0.0.1:{port}/ --path / -d0.01 -R3 --multiples 1 --no-calibrate -- sh"
-    );
-    end(lab.longtail(&words).arg(daemon)).with_code(0);
+    lab.write("daemon.sh", &format!("setsid sleep 600 & exec python3 -m http.server {port} --bind 127.0.0.1\n"));
+    let words =
+        format!("sweep --slots 1 --url http://127.0.0.1:{port}/ --path / -d0.01 -R3 --multiples 1 --no-calibrate");
+    lab.run(&format!("{words} -- sh daemon.sh")).with_code(0);
     lab.assert_nothing_left(port);
 }
 

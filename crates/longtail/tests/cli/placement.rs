@@ -1,14 +1,14 @@
 //! Who runs on which processors: a server that is kept to some, and lanes that leave it alone.
 
 use std::fs;
-use std::process::Command;
 
 use launch::affinity;
 use model::{Cpus, Diagnostic, LaneCountReason, Placement};
 use probe::sockets;
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Running, can, free_port};
+use crate::lab::{LONGTAIL, Lab, Running, can, free_port, has, split};
+use crate::load::study;
 
 /// The last of our processors, and the others; `None` where there is but one.
 fn apart() -> Option<Placement> {
@@ -53,49 +53,24 @@ fn a_server_that_is_given_processors_has_them_for_itself() {
     lab.assert_nothing_left(port);
 }
 
-/// A sink of somebody else that is kept to these processors.
-fn kept_sink(lab: &Lab, server: &Cpus, port: u16) -> Option<Running> {
-    if !can(Command::new("taskset").arg("--version").output().is_ok(), "taskset is not on PATH") {
-        return None;
-    }
-    let mut sink = lab.program("taskset");
-    let address = format!("127.0.0.1:{port}");
-    sink.args(["-c", &server.to_string(), crate::lab::LONGTAIL, "sink", "--listen", &address]);
-    let mut sink = Running::start(&mut sink);
-    sink.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
-    Some(sink)
-}
-
-#[test]
-fn a_load_leaves_a_server_of_somebody_else_its_processors() {
-    let Some(apart) = apart() else { return };
-    let (lab, port) = (Lab::new(), free_port());
-    let Some(server) = kept_sink(&lab, &apart.server, port) else { return };
-    lab.run(&format!("load -c 4 -n 100 --no-calibrate -o load.study.json http://127.0.0.1:{port}/")).with_code(0);
-    let study = crate::load::read(&lab.path("load.study.json"));
-    assert_eq!(study.placement, Some(apart));
-    server.send(Signal::INT);
-    server.end();
-}
-
 /// So does another generator: its own process is asked, as it is of its own name.
 #[test]
-fn another_generator_leaves_it_them_too() {
-    let Some(apart) = apart() else { return };
-    if !can(Command::new("wrk").arg("-v").output().is_ok(), "wrk is not on PATH") {
-        return;
-    }
+fn a_load_leaves_a_server_of_somebody_else_its_processors() {
+    let (Some(apart), true) = (apart(), has("taskset")) else { return };
     let (lab, port) = (Lab::new(), free_port());
-    let Some(server) = kept_sink(&lab, &apart.server, port) else { return };
-    let words = format!("load --generator wrk -c 2 --for 600s -o load.study.json http://127.0.0.1:{port}/");
-    let mut load = lab.start(&words);
-    load.until(|_| sockets::of_port(port).unwrap().open > 1);
-    let wrk = probe::processes::tree(load.pid()).into_iter().find(|pid| cpus_of(*pid, "wrk").is_some());
-    assert_eq!(cpus_of(wrk.expect("it runs"), "wrk"), Some(apart.lanes));
-    load.send(Signal::INT);
-    load.end().with_code(130);
-    server.send(Signal::INT);
-    server.end();
+    let sink = format!("-c {} {LONGTAIL} sink --listen 127.0.0.1:{port}", apart.server);
+    let mut server = Running::start(lab.program("taskset").args(split(&sink)));
+    server.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
+    lab.run(&format!("load -c 4 -n 100 --no-calibrate http://127.0.0.1:{port}/")).with_code(0);
+    assert_eq!(study(&lab).placement.as_ref(), Some(&apart));
+    if has("wrk") {
+        let mut load = lab.start(&format!("load --generator wrk -c 2 --for 600s http://127.0.0.1:{port}/"));
+        load.until(|_| sockets::of_port(port).unwrap().open > 1);
+        let wrk = probe::processes::tree(load.pid()).into_iter().find(|pid| cpus_of(*pid, "wrk").is_some());
+        assert_eq!(cpus_of(wrk.expect("it runs"), "wrk"), Some(apart.lanes));
+        load.send(Signal::INT);
+        load.end().with_code(130);
+    }
 }
 
 /// A server whose parent may run anywhere and whose one worker keeps itself to the processor `argv[2]`, as nginx's with
@@ -124,20 +99,17 @@ finally:
 
 #[test]
 fn a_load_leaves_a_worker_its_processor_whose_parent_may_run_anywhere() {
-    let Some(apart) = apart() else { return };
-    if !can(Command::new("python3").arg("--version").output().is_ok(), "python3 is not on PATH") {
-        return;
-    }
+    let (Some(apart), true) = (apart(), has("python3")) else { return };
     let (lab, port) = (Lab::new(), free_port());
-    let script = lab.write("parent.py", PARENT);
-    let mut server = lab.program("python3");
-    server.args([script.as_os_str(), port.to_string().as_ref(), apart.server.to_string().as_ref()]);
-    let mut server = Running::start(&mut server);
+    lab.write("parent.py", PARENT);
+    let words = format!("parent.py {port} {}", apart.server);
+    let mut server = Running::start(lab.program("python3").args(split(&words)));
     // An answer comes from the worker, which has gone to its processor before.
     server.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
-    lab.run(&format!("load -n 1 -c 1 --no-calibrate http://127.0.0.1:{port}/")).with_code(0);
+    let url = format!("http://127.0.0.1:{port}/");
+    lab.run(&format!("load -n 1 -c 1 --no-calibrate {url}")).with_code(0);
     let words = "load -n 4 --rate 1000/s --no-calibrate --generator-threads 2 -o load.study.json";
-    lab.run(&format!("{words} http://127.0.0.1:{port}/")).with_code(0);
+    lab.run(&format!("{words} {url}")).with_code(0);
     let study = crate::load::read(&lab.path("load.study.json"));
     assert_eq!((study.placement, study.lanes_by), (Some(apart), LaneCountReason::Asked));
     assert!(!study.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::SharedCpus { .. })));

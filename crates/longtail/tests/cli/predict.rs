@@ -40,18 +40,6 @@ fn the_highest_rate_for_an_objective_is_the_table() {
 }
 
 #[test]
-fn forty_connections_have_three_distributions_of_one_mean() {
-    let seen = json("-w4 -t5:5 --service 200ms -c 40");
-    for (line, (queue, p50, p99)) in [("shared", 0.4, 0.4), ("split", 0.4, 0.4), ("turns", 0.2, 2.2)].iter().enumerate()
-    {
-        assert_eq!(seen["lines"][line]["queue"], *queue);
-        for (figure, seconds) in [("mean", 0.4), ("p50", *p50), ("p99", *p99)] {
-            assert!((ns(&seen, line, "response", figure) / 1e9 - seconds).abs() < 1e-6, "{queue} {figure}");
-        }
-    }
-}
-
-#[test]
 fn what_is_simulated_has_an_interval_and_is_the_same_again() {
     let words = "-w2 -t5 --service bimodal:1ms:50ms:0.02 --rate 4000/s";
     let seen = json(words);

@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::lab::{LONGTAIL, Lab, Running, can, end, has};
+use testkit::http::Receiver;
+
+use crate::lab::{LONGTAIL, Lab, can, end, has};
 
 /// The one line of ours that says `part`; the server's own lines, which begin with a bar, are beside it.
 fn refused(lab: &Lab, command: &mut Command, part: &str) -> Vec<String> {
@@ -76,31 +78,9 @@ fn an_app_that_answers_with_an_error_is_asked_only_once() {
 
 #[test]
 fn a_server_that_is_there_already_is_not_taken_for_the_one_we_start() {
-    let other = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", other.local_addr().unwrap());
-    let stranger = std::thread::spawn(move || {
-        use std::io::{Read as _, Write as _};
-        for _ in 0..3 {
-            let (mut stream, _) = other.accept().unwrap();
-            let mut request = [0; 1024];
-            let n = stream.read(&mut request).unwrap();
-            if request[..n].starts_with(b"bye") {
-                return;
-            }
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        }
-    });
-    let end = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-    let lab = Lab::new();
-    let sweep = Running::start(
-        &mut lab.longtail(&format!("sweep --slots 1 --url {url} --path / -d0.01 -R1 --multiples 1 -- sleep 60")),
-    );
-    let sweep = sweep.end();
-    if let Ok(mut stream) = std::net::TcpStream::connect(end) {
-        let _ = std::io::Write::write_all(&mut stream, b"bye");
-    }
-    let _ = stranger.join();
-    sweep.with_code(2);
+    let other = Receiver::start();
+    let words = format!("sweep --slots 1 --url {} --path / -d0.01 -R1 --multiples 1 -- sleep 60", other.url());
+    Lab::new().run(&words).with_code(2);
 }
 
 #[test]

@@ -198,13 +198,9 @@ fn without_threads_there_is_a_line() {
             std::os::unix::fs::chown(folder, Some(54_321), Some(54_321)).unwrap();
         }
         end(lab.program("cp").args([LONGTAIL, "longtail"])).with_code(0);
-        let mut command = lab.program("setpriv");
-        command.args(["--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", &format!("--nproc={most}")]);
-        command
-            .arg(lab.path("longtail"))
-            .args(["load", "-c", "2", "-n", "20", "--generator-threads", "2", "--no-calibrate"])
-            .arg(url(&sink));
-        let ended = end(&mut command);
+        let user = format!("--reuid=54321 --regid=54321 --clear-groups prlimit --nproc={most} ./longtail");
+        let words = format!("{user} load -c 2 -n 20 --generator-threads 2 --no-calibrate {}", url(&sink));
+        let ended = end(lab.program("setpriv").args(words.split(' ')));
         let is_line = ended.stderr.lines().count() == 1 && ended.stderr.starts_with("longtail: ");
         assert!(is_line, "{most}: {ended:?}");
         match ended.code() {

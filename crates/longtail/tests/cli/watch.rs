@@ -11,12 +11,6 @@ use serde_json::Value;
 use crate::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, can, free_port, has};
 
-/// A server of two slots of which each holds a request for 100 ms, and a load that is four times as much, until it is dropped.
-struct Busy {
-    _server: Running,
-    _load: Running,
-}
-
 /// The last figures of a watch as JSON.
 struct Watched(Value);
 
@@ -59,12 +53,6 @@ fn sink(lab: &Lab, port: u16, words: &str) -> Running {
     server
 }
 
-fn busy(lab: &Lab, port: u16) -> Busy {
-    let server = sink(lab, port, "--slots 2 --delay 100ms");
-    let load = load(lab, port, 8);
-    Busy { _server: server, _load: load }
-}
-
 /// Long enough for any watch here; ends with its test.
 fn load(lab: &Lab, port: u16, connections: u32) -> Running {
     let words = format!("load -c {connections} --for 3600s --no-calibrate http://127.0.0.1:{port}/");
@@ -79,7 +67,9 @@ fn load(lab: &Lab, port: u16, connections: u32) -> Running {
 #[test]
 fn a_server_is_watched_by_its_port_and_by_its_process() {
     let (lab, port) = (Lab::new(), free_port());
-    let _busy = busy(&lab, port);
+    // Two slots of which each holds a request for 100 ms, and a load that is four times as much.
+    let _server = sink(&lab, port, "--slots 2 --delay 100ms");
+    let _load = load(&lab, port, 8);
     let by_port = lab.run(&format!("watch :{port} --for 3s --every 200ms --json --full")).with_code(0);
     let seen = Watched::of(&by_port.stdout);
     assert_eq!((&seen.0["kind"], &seen.0["ended"]), (&Value::from("watch"), &Value::from("time")));

@@ -1,11 +1,8 @@
 //! The generator is the limit, or was kept from its work.
 
-use std::process::{Child, Command, Stdio};
-
 use launch::affinity;
 use model::{Clock as _, Diagnostic, Grade, Nanos, Outcome, Verdict};
-use rustix::process::{Pid, Signal};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::process::Signal;
 use sink::{Sink, SinkBody, SinkSettings};
 
 use super::limits::{Quota, cpus, four_slots};
@@ -13,7 +10,7 @@ use super::{Caused, Cells, Row, Seen, row, served};
 use crate::clock::{SteadyClock, eventually};
 use crate::far::{host, on};
 use crate::gates::stop;
-use crate::lab::{LONGTAIL, Lab, PATIENCE, THIS_MACHINE, end, has};
+use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, THIS_MACHINE, end, has, split};
 use crate::load::{study, url};
 
 pub(super) fn rows() -> Vec<Row> {
@@ -93,26 +90,6 @@ fn stood_still(seen: &Seen) {
     assert!(longest > Some(Nanos::from_millis(1_300)), "{longest:?}");
 }
 
-/// A process that does nothing but use a processor.
-struct BusyLoop(Child);
-
-impl BusyLoop {
-    fn on(cpu: u32) -> BusyLoop {
-        let child = Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
-        let mut set = CpuSet::new();
-        set.set(cpu as usize);
-        sched_setaffinity(Some(Pid::from_child(&child)), &set).unwrap();
-        BusyLoop(child)
-    }
-}
-
-impl Drop for BusyLoop {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// A load on four slots of 20 ms whose generator is stopped for so long.
 fn stopped(words: &str, time: Nanos) -> Caused {
     let (lab, sink) = (Lab::new(), four_slots(Nanos::from_millis(20)));
@@ -132,11 +109,13 @@ fn on_a_busy_processor() -> Caused {
     };
     let lab = Lab::new();
     let server = served(&lab, "");
-    let _busy: Vec<BusyLoop> = (0..4).map(|_| BusyLoop::on(first)).collect();
-    let mut command = lab.program("taskset");
-    command.args(["-c", &first.to_string(), LONGTAIL]);
-    command.args(["load", "--no-calibrate", "-c", "64", "--for", "2s", &server.url]);
-    let ended = end(&mut command);
+    let on_it = |words: &str| {
+        let mut command = lab.program("taskset");
+        command.args(["-c", &first.to_string()]).args(split(words));
+        Running::start(&mut command)
+    };
+    let _busy: Vec<Running> = (0..4).map(|_| on_it("sh -c 'while :; do :; done'")).collect();
+    let ended = on_it(&format!("{LONGTAIL} load --no-calibrate -c 64 --for 2s {}", server.url)).end();
     Ok(Seen::load(&ended, &study(&lab)))
 }
 
