@@ -74,14 +74,6 @@ fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
 }
 
 #[test]
-fn a_service_time_that_was_measured_is_printed_by_sweep_as_by_report() {
-    let lab = Lab::new();
-    let sweep = lab.run("sweep --server builtin -t1:1 --path /sleep0.01 -R3 --multiples 1 --no-calibrate").with_code(0);
-    assert!(sweep.stdout.contains("(measured over one connection)"), "{}", sweep.stdout);
-    assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
-}
-
-#[test]
 fn a_server_that_leaves_a_child_behind_leaves_nothing() {
     let Some((lab, port)) = Lab::with_port("python3") else { return };
     lab.write("daemon.sh", &format!("setsid sleep 600 & exec python3 -m http.server {port} --bind 127.0.0.1\n"));

@@ -57,17 +57,6 @@ fn a_threshold_is_kept_by_each_run_of_a_sweep() {
 }
 
 #[test]
-fn failures_are_counted_against_a_threshold() {
-    for answer in ["HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 "] {
-        let (lab, receiver) = (Lab::new(), Receiver::answering(answer));
-        let words = format!("-n 6 -c 2 --timeout 300ms --fail-if 'errors > 99%' {}", receiver.url());
-        // It is missed; and no figure is the server's.
-        load(&lab, &words).with_code(3);
-        assert!(!results(&study(&lab))[0].is_met);
-    }
-}
-
-#[test]
 fn a_condition_ends_a_load_early() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let ended = load(&lab, &format!("--for 600s -c 2 --stop-if 'completed > 0/s' {}", url(&sink))).with_code(0);

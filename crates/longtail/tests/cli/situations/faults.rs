@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Clock as _, Diagnostic, Grade, Nanos, Verdict};
+use model::{Clock as _, Diagnostic, Grade, LoadStudy, Nanos, Verdict};
 use rustix::process::Signal;
 use testkit::http::Receiver;
 
@@ -26,7 +26,11 @@ pub(super) fn rows() -> Vec<Row> {
             "404 to every request, --fail-if 'errors > 50%'",
             INVALID,
             || of_sink("--status 404:100%", "-c 2 -n 20 --fail-if errors>50%"),
-        ),
+        )
+        .proves(|seen| {
+            let LoadStudy { run, plan, .. } = seen.load_study();
+            assert!(!run.held_against(&plan.thresholds[0]).expect("the run has requests").is_met);
+        }),
         row("errors only, and an objective of times", "the same, --fail-if 'p99 > 100s'", INVALID, || {
             of_sink("--status 404:100%", "-c 2 -n 20 --fail-if p99>100s")
         }),
