@@ -76,93 +76,67 @@ fn a_bundle_that_has_rails_is_used() {
     assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
 }
 
-/// Puma with the app of this repository, as its README starts it, in no environment that is named.
-struct ByHand {
-    lab: Lab,
-    puma: Running,
-    port: u16,
+/// The head and the body of an answer.
+fn answer(port: u16, target: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
 }
 
-impl ByHand {
-    /// `None`, and said, where there is no Rails.
-    fn start() -> Option<ByHand> {
-        let (lab, port) = has_rails().then(|| (Lab::new(), free_port()))?;
-        let app = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers/rails/config.ru");
-        let puma = Running::puma(&lab, port, &app, &format!("-t{THREADS}:{THREADS}"));
-        Some(ByHand { lab, puma, port })
-    }
-
-    /// Sends a request and leaves the answer to be read.
-    fn ask(&self, target: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        write!(stream, "GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
-        stream
-    }
-
-    fn answer(&self, target: &str) -> (String, String) {
-        let mut text = String::new();
-        self.ask(target).read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        (head.to_owned(), body.to_owned())
-    }
-}
-
+/// The app of this repository, as its README starts it, in no environment that is named: it sleeps as long as it is asked to and says who did,
+/// what it cannot do is one line, and requests beyond its threads are served in their turn.
 #[test]
-fn it_sleeps_as_long_as_it_is_asked_to_and_says_who_did() {
-    let Some(server) = ByHand::start() else { return };
+fn it_sleeps_as_long_as_it_is_asked_to() {
+    if !has_rails() {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let app = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers/rails/config.ru");
+    let puma = Running::puma(&lab, port, &app, &format!("-t{THREADS}:{THREADS}"));
     for target in ["/sleep?ms=0", "/sleep?ms=12", "/sleep?ms=1.5"] {
-        let (head, body) = server.answer(target);
+        let (head, body) = answer(port, target);
         assert!(head.starts_with("HTTP/1.0 200 ") && body == "ok", "{target}: {head} {body}");
-        assert!(head.contains(&format!("\r\nx-worker-pid: {}\r\n", server.puma.pid())), "{head}");
+        assert!(head.contains(&format!("\r\nx-worker-pid: {}\r\n", puma.pid())), "{head}");
     }
     // Less than a second is slept too. A sleep may be longer where the machine is busy, and is never shorter.
     let asked = SteadyClock.now();
-    server.answer("/sleep?ms=999");
+    answer(port, "/sleep?ms=999");
     assert!(SteadyClock.now() - asked >= Nanos::from_millis(999), "it did not sleep");
-    assert_eq!(server.puma.said().matches("GET").count(), 0, "a line a request: {}", server.puma.said());
-}
-
-#[test]
-fn what_it_cannot_do_is_one_line() {
-    let Some(server) = ByHand::start() else { return };
     let bad = "?ms= ?ms=x ?ms=-1 ?ms=1e3 ?ms=1%0a ?ms[]=1 ?ms[a]=1 ?ms=99999999999 ?ms=%ff ?%";
     for query in bad.split(' ').chain([""]) {
-        let (head, body) = server.answer(&format!("/sleep{query}"));
+        let (head, body) = answer(port, &format!("/sleep{query}"));
         assert!(head.starts_with("HTTP/1.0 400 "), "{query}: {head}");
         assert!(body.ends_with('\n') && body.lines().count() == 1, "{query}: {body:?}");
     }
     for target in ["/", "/sleepy?ms=1", "/sleep/1"] {
-        let (head, body) = server.answer(target);
+        let (head, body) = answer(port, target);
         assert!(head.starts_with("HTTP/1.0 404 ") && body.lines().count() == 1, "{target}: {head}");
     }
-    assert_eq!(server.puma.said().lines().last(), Some("Use Ctrl-C to stop"), "and nothing is logged");
+    assert_eq!(puma.said().lines().last(), Some("Use Ctrl-C to stop"), "and nothing is logged");
+    for rate in [25, 50] {
+        served_in_their_turn(
+            &lab,
+            &format!("attack --target-throughput={rate} -n 40 --url=http://127.0.0.1:{port}/sleep?ms=200"),
+        );
+    }
 }
 
-/// The numbers of the requests of an attack, in the order in which they were completed; all were answered 200.
-fn attacked(server: &ByHand, rate: u32, ms: u32, requests: usize) -> Vec<usize> {
-    let url = format!("http://127.0.0.1:{}/sleep?ms={ms}", server.port);
-    let attack = server.lab.run(&format!("attack --target-throughput={rate} -n {requests} --url={url}")).with_code(0);
-    let numbers = attack.stdout.lines().filter_map(|line| {
+/// Whichever takes how long: when one is completed, all before it were begun, and no more than the other threads' are unfinished.
+fn served_in_their_turn(lab: &Lab, attack: &str) {
+    let attack = lab.run(attack).with_code(0);
+    let number = |line: &str| -> Option<usize> {
         let (number, rest) = line.strip_prefix("request ")?.split_once(' ')?;
         assert!(rest.starts_with("status=200 latency="), "{line}");
         Some(number.parse().unwrap())
-    });
-    numbers.collect()
-}
-
-/// With twice as many requests as the threads can serve, they are served in their turn, so many at a
-/// time. Whichever takes how long: when one is completed, all before it were begun, and no more than the other
-/// threads' are unfinished.
-#[test]
-fn requests_beyond_the_threads_are_served_in_their_turn() {
-    let Some(server) = ByHand::start() else { return };
-    for rate in [25, 50] {
-        let numbers = attacked(&server, rate, 200, 40);
-        let mut sorted = numbers.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, (1..=40).collect::<Vec<_>>(), "each once");
-        for (place, number) in numbers.iter().enumerate() {
-            assert!((place + 1).abs_diff(*number) < THREADS, "request {number} was the {}th: {numbers:?}", place + 1);
-        }
+    };
+    let numbers: Vec<usize> = attack.stdout.lines().filter_map(number).collect();
+    let mut sorted = numbers.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (1..=40).collect::<Vec<_>>(), "each once");
+    for (place, number) in numbers.iter().enumerate() {
+        assert!((place + 1).abs_diff(*number) < THREADS, "request {number} was the {}th: {numbers:?}", place + 1);
     }
 }

@@ -135,7 +135,7 @@ fn a_load_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
 #[test]
 fn a_sweep_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
     if can_refuse() {
-        let words = "sweep --server builtin -w1 -t2:2 -d5ms --for 100ms --warm-up 0s --multiples 1 --no-calibrate --timeout 5s \
+        let words = "sweep --server builtin -w1 -t2:2 -d5ms -R5 --multiples 1 --no-calibrate --timeout 5s \
                      --boot-timeout 5s --inspect proc";
         // What a load makes too is refused there; `make soak` refuses it here as well.
         let of_a_load = if soaks() { vec![] } else { calls(&Lab::new(), &a_load(&sink(SinkBody::Counter))) };
