@@ -7,7 +7,7 @@ use model::Nanos;
 use super::ADVANCED;
 use super::limits::from_1_to;
 use super::output::FormatArgs;
-use crate::generators::{Generator, LoadEnd, LoadOrder};
+use crate::generators::{Generator, LoadOrder};
 use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\
@@ -96,7 +96,7 @@ impl DoctorArgs {
                 "--for {length}: not every generator can do that; give whole seconds, such as 1s"
             )));
         }
-        Ok(LoadOrder::closed_loop("", self.connections.unwrap_or(50), 1, LoadEnd::After(length)))
+        Ok(LoadOrder { time: Some(length), ..LoadOrder::closed_loop("", self.connections.unwrap_or(50), 1) })
     }
 
     /// In how many rounds.

@@ -151,12 +151,4 @@ mod tests {
         let line = ours(Tool::Wrk, "--timeout=5s --duration 3 -c 4 http://h/").unwrap();
         assert!(line.starts_with("--timeout 5s --for 3 -c 4 http://h/ --generator-threads 2"), "{line}");
     }
-
-    #[test]
-    fn what_cannot_be_done_is_said() {
-        assert!(ours(Tool::Wrk, "-s report.lua http://h/").unwrap_err().contains("cannot be done"));
-        assert!(ours(Tool::Hey, "-h2 http://h/").unwrap_err().contains("cannot be done"));
-        assert!(ours(Tool::Hey, "-x proxy:1 http://h/").is_err());
-        assert!(ours(Tool::Wrk, "-Z http://h/").unwrap_err().contains("no flag of wrk"));
-    }
 }

@@ -108,9 +108,6 @@ pub(crate) struct SweepArgs {
     /// Before the sweep, find out in which order the server serves, with keep-alive and without
     #[arg(long, conflicts_with_all = ["generator", "body"], help_heading = ADVANCED)]
     probe_discipline: bool,
-    /// Wait until the server is idle between steps (this is the default)
-    #[arg(long, overrides_with = "no_cool_down", hide = true)]
-    cool_down: bool,
     /// Do not wait between steps until the server is idle
     #[arg(long, help_heading = ADVANCED)]
     no_cool_down: bool,
@@ -132,9 +129,6 @@ pub(crate) struct SweepArgs {
     /// And connections of each stream
     #[arg(long, value_name = "N", hide = true, conflicts_with = "connections", value_parser = from_1_to(100_000))]
     connections_per_stream: Option<u32>,
-    /// And the tables of that script
-    #[arg(long, hide = true)]
-    like_seed: bool,
 }
 
 impl SweepArgs {
@@ -146,7 +140,7 @@ impl SweepArgs {
         let Some(list) = &self.tries else { return Ok(None) };
         let arms = try_list(list)?;
         if arms.len() < 2 {
-            return Err(Mistake::Flags(format!(
+            return Err(wrong(format!(
                 "--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"
             )));
         }

@@ -80,7 +80,7 @@ impl CalibrationRounds<'_> {
         let before = self.sink.at_rest().ok_or_else(silent)?;
         let order = LoadOrder { url: self.sink.url.clone(), ..self.order.clone() };
         // Its start and its end are not its speed: the rate is of what is between.
-        let length = order.time().unwrap_or_default();
+        let length = order.time.unwrap_or_default();
         let read_at = [length.0 / 4, length.0 * 9 / 10].map(Nanos);
         let mut readings = Vec::new();
         let mut meanwhile = |since: Nanos| {

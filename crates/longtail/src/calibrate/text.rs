@@ -28,7 +28,7 @@ pub(crate) struct CalibrationFindings<'a> {
 impl CalibrationFindings<'_> {
     /// Of each run.
     fn length(&self) -> Nanos {
-        self.order.time().unwrap_or_default()
+        self.order.time.unwrap_or_default()
     }
 }
 

@@ -11,7 +11,7 @@ use model::comparison::ArmPlan;
 use report::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
 
-use super::conducted::{Surroundings, TerminalObserver, be_reached, fall_back, refuse_in_vain};
+use super::conducted::{StudyStart, TerminalObserver, be_reached, fall_back, refuse_in_vain};
 use crate::args::environment::{addresses, with_environment};
 use crate::args::output::StudyKind;
 use crate::args::{ArmRequest, CompareArgs, PumaSource};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let mut arms = requests.iter().map(ArmRequest::plan).collect::<Result<Vec<_>, _>>()?;
     args.plan(arms.clone())?;
     let addresses = addresses()?;
-    let mut here = Surroundings::now()?;
+    let mut here = StudyStart::now()?;
     let guard = GuardCommand::this_program(GUARD);
     let is_interrupted = || here.interrupt.load(Ordering::Relaxed);
     let data = store::data_folder()?;

@@ -26,7 +26,7 @@ use crate::ui::Ui;
 use crate::{GUARD, signals, this_program, ui};
 
 /// When a study began, who wants to end it, and who else makes its load.
-pub(super) struct Surroundings {
+pub(super) struct StudyStart {
     pub(super) clock: SystemClock,
     pub(super) started_at: String,
     pub(super) interrupt: Arc<AtomicBool>,
@@ -34,20 +34,20 @@ pub(super) struct Surroundings {
     ceilings: CeilingFile,
 }
 
-impl Surroundings {
+impl StudyStart {
     /// Begins a study now, which Ctrl-C ends.
     ///
     /// # Errors
     /// Where the system refuses to listen to signals.
-    pub(super) fn now() -> Result<Surroundings, Mistake> {
-        Ok(Surroundings::ended_by(signals::interruption()?))
+    pub(super) fn now() -> Result<StudyStart, Mistake> {
+        Ok(StudyStart::ended_by(signals::interruption()?))
     }
 
     /// Begins a study now.
-    pub(super) fn ended_by(interrupt: Arc<AtomicBool>) -> Surroundings {
+    pub(super) fn ended_by(interrupt: Arc<AtomicBool>) -> StudyStart {
         let started_at = wall_time();
         let ceilings = CeilingFile::of_day(&started_at);
-        Surroundings { clock: SystemClock::start(), started_at, interrupt, far: None, ceilings }
+        StudyStart { clock: SystemClock::start(), started_at, interrupt, far: None, ceilings }
     }
 
     /// Starts the generators on other machines, where there are any.

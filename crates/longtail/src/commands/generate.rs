@@ -10,7 +10,7 @@ use engine::{GeneratorPart, Resolver};
 use model::{Clock as _, Nanos, Study};
 use sweep::{NamedPart, drive_load_part, merge_parts, serve};
 
-use super::conducted::Surroundings;
+use super::conducted::StudyStart;
 use super::load::{command_line, words_of_the_command_line};
 use crate::args::output::StudyKind;
 use crate::args::{GenerateArgs, MergeArgs, load_words};
@@ -27,7 +27,7 @@ use crate::store;
 /// Where the words are no load, or the part cannot be written.
 pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // Who is ordered about ends by a signal at once.
-    let around = Surroundings::ended_by(if args.of.is_some() { signals::interruption()? } else { Arc::default() });
+    let around = StudyStart::ended_by(if args.of.is_some() { signals::interruption()? } else { Arc::default() });
     let here = around.context(command_line(words_of_the_command_line()), resolver.clone());
     let (Some(of), Some(start_at), Some(out)) = (args.of, args.start_at, &args.out) else {
         // Whoever started us has gone, and with it all reason to be: what is under way is its load.

@@ -11,7 +11,7 @@ use model::plan::quoted;
 use model::{BadResponse, Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, Tally, Verdict};
 use sweep::{LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
 
-use super::conducted::Surroundings;
+use super::conducted::StudyStart;
 use crate::args::output::StudyKind;
 use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
@@ -66,7 +66,7 @@ fn measure(
         return run_another(args, &resolver, generator, publish);
     }
     args.output.check(StudyKind::Load)?;
-    let mut here = Surroundings::now()?;
+    let mut here = StudyStart::now()?;
     let ears = StatsdInput::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
     let log = args.log.as_deref();
@@ -116,7 +116,13 @@ fn measure(
     };
     let published = publish(&results, &study);
     // Below the report, where a terminal's user looks.
-    let complaints = verdict.filter(|_| !is_said).and_then(distrust).into_iter().chain(complaint);
+    let word = match verdict {
+        Some(Verdict::GeneratorBound) if !is_said => Some("GENERATOR-BOUND"),
+        Some(Verdict::Invalid) if !is_said => Some("INVALID"),
+        _ => None,
+    };
+    let distrust = word.map(|word| format!("verdict: {word}; longtail report tells why, and what to do"));
+    let complaints = distrust.into_iter().chain(complaint);
     complaints.chain(failed.map(|mistake| mistake.to_string())).for_each(|line| ui::note(&line));
     outlets.close(&here.interrupt);
     published.map(|()| exit)
@@ -169,16 +175,6 @@ fn announce(prepared: &PreparedLoad) {
     }
 }
 
-/// Beside a layout without a verdict: that its figures are not the server's.
-fn distrust(verdict: Verdict) -> Option<String> {
-    let word = match verdict {
-        Verdict::GeneratorBound => "GENERATOR-BOUND",
-        Verdict::Invalid => "INVALID",
-        Verdict::ServerBound | Verdict::NetworkBound | Verdict::SharedCpus | Verdict::Unloaded => return None,
-    };
-    Some(format!("verdict: {word}; longtail report tells why, and what to do"))
-}
-
 /// Of a load that had no answer at all: how its requests ended, and what is to be looked at first.
 fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
     let counts = &tally.counts;
@@ -225,7 +221,7 @@ fn run_another(
     let started_at = wall_time();
     let results = Results::open("load", &started_at, &args.output)?;
     let progress = ui::Ui::new();
-    let length = ordered.order.time().map(|time| format!(" for {}", time + ordered.order.warm_up));
+    let length = ordered.order.time.map(|time| format!(" for {}", time + ordered.order.warm_up));
     progress.working(&format!("{} makes the load{}", generator.name(), length.unwrap_or_default()));
     let done = ordered.conduct(started_at, command_line(words_of_the_command_line()), &interrupt);
     drop(progress);
@@ -254,15 +250,13 @@ pub(super) fn command_line(words: impl Iterator<Item = String>) -> String {
     let mut line = "longtail".to_owned();
     let mut hide_next = false;
     for word in words {
-        let shown = if hide_next || word.to_ascii_lowercase().starts_with("-hauthorization:") {
+        let lower = word.to_ascii_lowercase();
+        let shown = if hide_next || lower.contains("authorization:") || lower.contains("cookie:") {
             "'(secret)'".to_owned()
         } else if word.strip_prefix("-a").is_some_and(|rest| rest.contains(':')) {
             "-a'(secret)'".to_owned()
         } else if word.starts_with("--auth=") {
             "--auth='(secret)'".to_owned()
-        } else if word.to_ascii_lowercase().contains("authorization:") || word.to_ascii_lowercase().contains("cookie:")
-        {
-            "'(secret)'".to_owned()
         } else {
             quoted(&without_credentials(&word))
         };

@@ -4,7 +4,7 @@ use engine::Resolver;
 use launch::puma;
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
-use super::conducted::{Surroundings, TerminalObserver, be_reached, fall_back, refuse_in_vain};
+use super::conducted::{StudyStart, TerminalObserver, be_reached, fall_back, refuse_in_vain};
 use crate::args::SweepArgs;
 use crate::args::environment::{addresses, with_environment};
 use crate::args::output::StudyKind;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let found = args.generator.map(InstalledGenerator::on_path).transpose()?;
     fall_back(&mut plan.server)?;
     refuse_in_vain(plan.probe)?;
-    let mut here = Surroundings::now()?;
+    let mut here = StudyStart::now()?;
     let ears = StatsdInput::open(plan.statsd_listen, true)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
     here.start_far(&plan.stream.from)?;
@@ -59,18 +59,17 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
 pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    let output = args.bodies_output();
-    output.check(StudyKind::Bodies)?;
+    args.output.check(StudyKind::Bodies)?;
     let mut plan = args.bodies_plan()?;
     let addresses = addresses()?;
     refuse_in_vain(plan.probe)?;
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
         puma::discover(&puma::Surroundings::here()?)?;
     }
-    let mut here = Surroundings::now()?;
+    let mut here = StudyStart::now()?;
     here.start_far(&plan.stream.from)?;
     be_reached(&mut plan.server, here.far.as_ref());
-    let results = Results::open("bodies", &here.started_at, &output)?;
+    let results = Results::open("bodies", &here.started_at, &args.output)?;
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,

@@ -12,7 +12,7 @@ use model::{Believable, Diagnostic, GeneratorClaim, Nanos, Stop};
 use sweep::{ClaimedRun, OtherGenerator, Task};
 
 use crate::clock::SystemClock;
-use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadEnd, LoadOrder, ProcessReport};
+use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport};
 use crate::mistake::Mistake;
 
 /// A generator, ready to run.
@@ -54,7 +54,7 @@ impl GeneratorDriver {
         };
         let mut warm_up_requests = None;
         if order.warm_up > Nanos::ZERO {
-            let warm_up = LoadOrder { end: LoadEnd::After(order.warm_up), ..order.clone() };
+            let warm_up = LoadOrder { time: Some(order.warm_up), requests: None, ..order.clone() };
             let Some(done) = process(&warm_up)? else { return Ok(None) };
             warm_up_requests = done.ok().and_then(|warm_up| warm_up.claim.requests);
         }
@@ -72,20 +72,22 @@ impl OtherGenerator for GeneratorDriver {
 
     fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String> {
         let stream = task.stream;
-        let end = match stream.stop {
-            Stop::After(time) => LoadEnd::After(time),
-            Stop::RequestsPerConnection(each) => LoadEnd::Requests(each * u64::from(task.connections)),
+        let (time, requests) = match stream.stop {
+            Stop::After(time) => (Some(time), None),
+            Stop::RequestsPerConnection(each) => (None, Some(each * u64::from(task.connections))),
         };
         // A path of the user's own need not sleep.
         let delay = stream.delay.filter(|_| stream.path.is_none() && task.started.rackup.is_none());
         let server = ClaimedServer { workers: task.server.workers.into(), threads: task.server.threads.into() };
         let order = LoadOrder {
+            time,
+            requests,
             server: Some(server),
             delay,
             warm_up: stream.warm_up,
             keep_alive: stream.keep_alive,
             timeout: stream.timeout,
-            ..LoadOrder::closed_loop(task.url, task.connections, stream.lanes, end)
+            ..LoadOrder::closed_loop(task.url, task.connections, stream.lanes)
         };
         GeneratorDriver::run(self, &order, ended)
     }
@@ -169,7 +171,7 @@ mod tests {
             elapsed: Nanos::ZERO,
             cpu: None,
         };
-        claimed_run(Generator::Wrk, report, &LoadOrder::closed_loop("", 10, 1, LoadEnd::After(Nanos::from_secs(1))))
+        claimed_run(Generator::Wrk, report, &LoadOrder::closed_loop("", 10, 1))
     }
 
     #[test]

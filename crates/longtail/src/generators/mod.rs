@@ -14,7 +14,7 @@ use launch::find_program;
 use serde::Serialize;
 
 pub(crate) use driver::GeneratorDriver;
-pub(crate) use order::{LoadEnd, LoadOrder};
+pub(crate) use order::LoadOrder;
 pub(crate) use process::{GeneratorRunner, ProcessReport};
 
 use crate::mistake::{Mistake, wrong};

@@ -10,17 +10,8 @@ use model::{Nanos, Rate, Threshold};
 use crate::generators::Generator;
 use crate::mistake::{Mistake, wrong};
 
-/// When a run ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoadEnd {
-    /// After this time.
-    After(Nanos),
-    /// After so many requests in total.
-    Requests(u64),
-}
-
 /// One run's load.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LoadOrder {
     /// Where to: by address, never by name, so that it goes where we have looked.
     pub(crate) url: String,
@@ -30,8 +21,9 @@ pub(crate) struct LoadOrder {
     pub(crate) connections: u32,
     /// Threads of the generator, at most.
     pub(crate) threads: u32,
-    /// When it ends.
-    pub(crate) end: LoadEnd,
+    /// When it ends: after this time, or so many requests in total.
+    pub(crate) time: Option<Nanos>,
+    pub(crate) requests: Option<u64>,
     /// Load before it that is thrown away.
     pub(crate) warm_up: Nanos,
     /// Open loop: requests per second in total.
@@ -42,8 +34,8 @@ pub(crate) struct LoadOrder {
     pub(crate) keep_alive: bool,
     /// An answer that takes longer is given up.
     pub(crate) timeout: Nanos,
-    /// The method.
-    pub(crate) method: String,
+    /// The method, where it is another than GET.
+    pub(crate) method: Option<String>,
     /// The user's own headers, `Name: value`, without the Host header.
     pub(crate) headers: Vec<String>,
     /// A file with the body.
@@ -54,33 +46,10 @@ pub(crate) struct LoadOrder {
 }
 
 impl LoadOrder {
-    /// A closed loop of GET requests, each answered within half a minute.
-    pub(crate) fn closed_loop(url: &str, connections: u32, threads: u32, end: LoadEnd) -> LoadOrder {
-        LoadOrder {
-            url: url.to_owned(),
-            host: None,
-            connections,
-            threads,
-            end,
-            warm_up: Nanos::ZERO,
-            rate: None,
-            rate_per_connection: None,
-            keep_alive: true,
-            timeout: Nanos::from_secs(30),
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            body: None,
-            server: None,
-            delay: None,
-        }
-    }
-
-    /// The time of a run that time ends.
-    pub(crate) fn time(&self) -> Option<Nanos> {
-        match self.end {
-            LoadEnd::After(time) => Some(time),
-            LoadEnd::Requests(_) => None,
-        }
+    /// A closed loop of GET requests, each answered within half a minute; when it ends is still to be said.
+    pub(crate) fn closed_loop(url: &str, connections: u32, threads: u32) -> LoadOrder {
+        let timeout = Nanos::from_secs(30);
+        LoadOrder { url: url.to_owned(), connections, threads, keep_alive: true, timeout, ..LoadOrder::default() }
     }
 
     /// Threads that share the connections evenly, so that all of them are opened: the largest divisor of the connections
@@ -92,16 +61,14 @@ impl LoadOrder {
     /// What stands for `{name}` in the words of a generator; `None` where this load has no such thing. Some stand for nothing and only
     /// say whether their words belong there.
     fn argument(&self, name: &str, folder: &Path) -> Option<String> {
-        let number = if let LoadEnd::Requests(number) = self.end { Some(number) } else { None };
-        let seconds = self.time().map(whole_seconds);
+        let seconds = self.time.map(whole_seconds);
         let marks = |is_so: bool| is_so.then(String::new);
-        let method = Some(self.method.clone()).filter(|method| method != "GET");
         match name {
             "c" => Some(self.connections.to_string()),
             "t" => Some(self.even_threads().to_string()),
             "s" => Some(whole_seconds(self.timeout).to_string()),
             "time" => seconds.map(|time| time.to_string()),
-            "n" => number.map(|number| number.to_string()),
+            "n" => self.requests.map(|number| number.to_string()),
             // More than one thread of ab makes in that time, and costs it 32 bytes each: not more than 1.6 GB.
             "enough" => seconds.map(|time| (2_000_000 * time).clamp(self.connections.into(), 50_000_000).to_string()),
             "rate" => self.rate.map(|rate| rate.per_second().to_string()),
@@ -111,8 +78,8 @@ impl LoadOrder {
             "closes" => marks(!self.keep_alive),
             "keeps" => marks(self.keep_alive),
             "close" => (!self.keep_alive).then(|| "Connection: close".to_owned()),
-            "m" => method,
-            "bodiless" => method.filter(|_| self.body.is_none()),
+            "m" => self.method.clone(),
+            "bodiless" => self.method.clone().filter(|_| self.body.is_none()),
             "host" => self.host.clone(),
             "body" => self.body.as_ref().map(|file| file.to_string_lossy().into_owned()),
             "folder" => Some(folder.to_string_lossy().into_owned()),
@@ -153,8 +120,6 @@ pub(crate) struct GeneratorCommand {
     pub(crate) argv: Vec<OsString>,
     /// Variables set beside ours.
     pub(crate) env: Vec<(&'static str, OsString)>,
-    /// What prints the report, of those that only write a file while they make load. Not measured.
-    pub(crate) report: Option<Vec<OsString>>,
 }
 
 impl Generator {
@@ -169,12 +134,8 @@ impl Generator {
             Generator::Bombardier => vec![("GOMAXPROCS", threads())],
             _ => Vec::new(),
         };
-        let report = [program.to_owned(), "report".into(), folder.join("vegeta.bin").into()];
-        GeneratorCommand {
-            argv: std::iter::once(program.to_owned()).chain(words.into_iter().map(OsString::from)).collect(),
-            env,
-            report: (self == Generator::Vegeta).then(|| report.to_vec()),
-        }
+        let argv = std::iter::once(program.to_owned()).chain(words.into_iter().map(OsString::from)).collect();
+        GeneratorCommand { argv, env }
     }
 
     /// Refuses what it cannot run, naming the flag.
@@ -183,24 +144,23 @@ impl Generator {
     /// Where there is such a thing.
     pub(crate) fn check_order(self, order: &LoadOrder) -> Result<(), Mistake> {
         let refused = |why: &str| Err(wrong(format!("--generator {}: {why}", self.name())));
-        let times = [(order.time(), "--for"), (Some(order.warm_up), "--warm-up"), (Some(order.timeout), "--timeout")];
+        let times = [(order.time, "--for"), (Some(order.warm_up), "--warm-up"), (Some(order.timeout), "--timeout")];
         let odd = times.into_iter().find(|(time, _)| time.is_some_and(|time| !time.0.is_multiple_of(1_000_000_000)));
         if let Some((_, flag)) = odd {
             return refused(&format!("{flag} wants whole seconds here, such as {flag} 5s"));
         }
-        let count = if let LoadEnd::Requests(total) = order.end { Some(total) } else { None };
         let each = u64::from(order.connections);
-        if let Some(total) = count.filter(|total| self == Generator::Hey && !total.is_multiple_of(each)) {
+        if let Some(total) = order.requests.filter(|total| self == Generator::Hey && !total.is_multiple_of(each)) {
             let sent = total / each * each;
             return refused(&format!(
                 "it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
             ));
         }
         let rate = order.rate.or(order.rate_per_connection);
-        let (is_get, has_body) = (order.method == "GET", order.body.is_some());
-        let is_post_with_body = order.method == "POST" && has_body;
+        let (is_get, has_body) = (order.method.is_none(), order.body.is_some());
+        let is_post_with_body = order.method.as_deref() == Some("POST") && has_body;
         let reasons = [
-            (count.is_some() && !self.takes(&["{n}"]), "it ends by time only: give --for instead of -n or -R"),
+            (order.requests.is_some() && !self.takes(&["{n}"]), "it ends by time only: give --for instead of -n or -R"),
             (rate.is_some() && !self.takes(&["{rate}", "{each}"]), "it has no open loop: leave out --rate and -q"),
             (
                 order.rate.is_some() && !self.takes(&["{rate}"]),
@@ -268,15 +228,15 @@ mod tests {
     use clap::ValueEnum as _;
 
     fn two_seconds() -> LoadOrder {
-        LoadOrder::closed_loop("http://127.0.0.1:1/", 10, 4, LoadEnd::After(Nanos::from_secs(2)))
+        LoadOrder { time: Some(Nanos::from_secs(2)), ..LoadOrder::closed_loop("http://127.0.0.1:1/", 10, 4) }
     }
 
     #[test]
     fn what_it_cannot_do_is_named_with_its_flag() {
         let open = LoadOrder { rate: Some("5/s".parse().unwrap()), ..two_seconds() };
-        let counted = |n| LoadOrder { end: LoadEnd::Requests(n), ..two_seconds() };
-        let post = LoadOrder { method: "POST".to_owned(), ..two_seconds() };
-        let half = LoadOrder { end: LoadEnd::After(Nanos::from_millis(1500)), ..two_seconds() };
+        let counted = |n| LoadOrder { time: None, requests: Some(n), ..two_seconds() };
+        let post = LoadOrder { method: Some("POST".to_owned()), ..two_seconds() };
+        let half = LoadOrder { time: Some(Nanos::from_millis(1500)), ..two_seconds() };
         let cases = [
             (Generator::Wrk, open.clone(), "--rate"),
             (Generator::Hey, open, "-q"),
@@ -344,14 +304,14 @@ mod tests {
     #[test]
     fn a_load_in_the_words_of_each() {
         let plain = |_: &mut LoadOrder| {};
-        let count = |order: &mut LoadOrder| order.end = LoadEnd::Requests(1000);
+        let count = |order: &mut LoadOrder| (order.time, order.requests) = (None, Some(1000));
         let other = |order: &mut LoadOrder| {
             order.keep_alive = false;
             order.host = Some("app.test".to_owned());
             order.headers = vec!["X-A: {url}".to_owned()];
         };
         let post = |order: &mut LoadOrder| {
-            order.method = "POST".to_owned();
+            order.method = Some("POST".to_owned());
             order.body = Some("/f/body".into());
         };
         let vegeta =

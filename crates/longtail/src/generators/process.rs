@@ -16,7 +16,7 @@ use nix::sys::time::TimeVal;
 use crate::GUARD;
 use crate::clock::SystemClock;
 use crate::generators::order::GeneratorCommand;
-use crate::generators::{InstalledGenerator, LoadOrder};
+use crate::generators::{Generator, InstalledGenerator, LoadOrder};
 use crate::mistake::Mistake;
 
 /// A generator that has not ended so long after its time (and its last answer's timeout) is taken for stuck.
@@ -79,7 +79,7 @@ impl GeneratorRunner {
         meanwhile: &mut dyn FnMut(Nanos) -> bool,
     ) -> Result<Option<ProcessReport>, String> {
         // Of those that read their targets from a file.
-        let targets = format!("{} {}\n", order.method, order.url);
+        let targets = format!("{} {}\n", order.method.as_deref().unwrap_or("GET"), order.url);
         fs::write(self.folder().join("targets"), targets).map_err(|why| why.to_string())?;
         let command = installed.generator.command(&installed.program, order, self.folder());
         let env = command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
@@ -97,28 +97,29 @@ impl GeneratorRunner {
                 return Ok(None);
             }
             // However slow the server is, each request of a count ends by its timeout.
-            if order.time().is_some_and(|time| since > time + order.timeout + STUCK_AFTER) {
+            if order.time.is_some_and(|time| since > time + order.timeout + STUCK_AFTER) {
                 return Err(format!("it had not ended {} after its time, and was killed", order.timeout + STUCK_AFTER));
             }
             self.clock.sleep(POLL_EVERY);
         };
         let elapsed = self.clock.now() - begun;
-        let (printed, complaint) = (self.printed(), self.complaint());
+        let (printed, complaint) = (self.text("stdout"), self.complaint());
         // Its guard has to be gone before its CPU time is known.
         drop(process);
-        let since = |((user, system), (user_before, system_before)): ((Nanos, Nanos), (Nanos, Nanos))| {
-            (user.saturating_sub(user_before), system.saturating_sub(system_before))
-        };
-        let cpu = used_by_children().zip(cpu_before).map(since);
+        let cpu = used_by_children().zip(cpu_before);
+        let cpu = cpu.map(|(after, before)| (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1)));
         if meanwhile(elapsed) {
             return Ok(None);
         }
         if exit != ServerExit::Code(0) {
             return Err(format!("{exit}{}", complaint.map(|line| format!(": {line}")).unwrap_or_default()));
         }
-        let printed = match &command.report {
-            None => printed,
-            Some(argv) => self.printed_within(argv.clone(), STUCK_AFTER)?.0,
+        let printed = if installed.generator == Generator::Vegeta {
+            // It only writes a file while it makes load; what prints the report is not measured.
+            let file = self.folder().join("vegeta.bin");
+            self.printed_within(vec![installed.program.clone(), "report".into(), file.into()], STUCK_AFTER)?.0
+        } else {
+            printed
         };
         Ok(Some(ProcessReport { printed, complaint, command_line, elapsed, cpu }))
     }
@@ -136,25 +137,21 @@ impl GeneratorRunner {
 
     /// What a short command prints and complains about.
     fn printed_within(&self, argv: Vec<OsString>, time: Nanos) -> Result<(String, Option<String>), String> {
-        let process = self.start(&GeneratorCommand { argv, env: Vec::new(), report: None })?;
+        let process = self.start(&GeneratorCommand { argv, env: Vec::new() })?;
         let begun = self.clock.now();
         while process.exited().is_none() && self.clock.now() - begun < time {
             self.clock.sleep(POLL_EVERY);
         }
-        Ok((self.printed(), self.complaint()))
-    }
-
-    /// What the last process has printed.
-    fn printed(&self) -> String {
-        self.text("stdout")
+        Ok((self.text("stdout"), self.complaint()))
     }
 
     /// The last line of what it has complained about, or of what it has printed.
     fn complaint(&self) -> Option<String> {
         let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-        last(&self.text("stderr")).or_else(|| last(&self.printed()))
+        last(&self.text("stderr")).or_else(|| last(&self.text("stdout")))
     }
 
+    /// What the last process has printed into one of its two files.
     fn text(&self, file: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.folder().join(file)).unwrap_or_default()).into_owned()
     }

@@ -53,10 +53,8 @@ pub(crate) fn prepare(
     let (found, endpoint) = (transport.endpoints.len(), listeners.first(&transport.endpoints, &given(args))?.clone());
     let (server, serving) = listeners.serving(&endpoint);
     if found > 1 {
-        ui::note(&format!(
-            "{} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)",
-            target.host
-        ));
+        let host = &target.host;
+        ui::note(&format!("{host} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)"));
     }
     if server == ServerLocation::Elsewhere
         && let Some(failure) = transport.tls.as_ref().and_then(|tls| tls.failure(&endpoint, HANDSHAKE))
@@ -181,13 +179,9 @@ pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
     };
     let mut headers = args.headers.iter().map(RequestHeader::parse).collect::<Result<Vec<_>, _>>()?;
     for (name, value) in [("content-type", &args.content_type), ("accept", &args.accept), ("host", &args.host)] {
-        if let Some(value) = value {
-            headers.push(RequestHeader::new(name, value)?);
-        }
+        headers.extend(value.as_ref().map(|value| RequestHeader::new(name, value)).transpose()?);
     }
-    if let Some(auth) = &args.auth {
-        headers.push(RequestHeader::basic_auth(auth)?);
-    }
+    headers.extend(args.auth.as_ref().map(RequestHeader::basic_auth).transpose()?);
     Ok(RequestTemplate { method, headers, body, keep_alive: !args.no_keep_alive })
 }
 
@@ -201,32 +195,20 @@ fn transport(args: &LoadArgs, resolver: &Resolver, target: &TargetUrl) -> Result
             }
             transport.endpoints
         }
-        (None, Some(place)) => addresses(resolver, &other_place(place, target)?)?,
+        (None, Some(place)) => addresses(resolver, &TargetUrl::parse(place)?)?,
         (None, None) => addresses(resolver, target)?,
     };
-    let tls = target
-        .tls
-        .then(|| {
-            TlsSettings::new(&TlsOptions {
-                insecure: args.insecure,
-                ca_file: args.cacert.as_deref(),
-                cert_file: args.cert.as_deref(),
-                key_file: args.key.as_deref(),
-                server_name: &target.host,
-            })
-        })
-        .transpose()?;
+    let tls = TlsOptions {
+        insecure: args.insecure,
+        ca_file: args.cacert.as_deref(),
+        cert_file: args.cert.as_deref(),
+        key_file: args.key.as_deref(),
+        server_name: &target.host,
+    };
+    let tls = target.tls.then(|| TlsSettings::new(&tls)).transpose()?;
     let transport = Transport { endpoints, source_ips: args.source_ip.clone(), tls };
     transport.check()?;
     Ok(transport)
-}
-
-/// `HOST:PORT`, or as curl has it `HOST1:PORT1:HOST2:PORT2`, of which the first two are the URL's or nothing.
-fn other_place(text: &str, target: &TargetUrl) -> Result<TargetUrl, Mistake> {
-    let own = [&target.authority, &format!("{}:{}", target.authority, target.port), &":".to_owned()]
-        .into_iter()
-        .find_map(|own| text.strip_prefix(&format!("{own}:")));
-    Ok(TargetUrl::parse(own.unwrap_or(text))?)
 }
 
 fn addresses(resolver: &Resolver, target: &TargetUrl) -> Result<Vec<Endpoint>, Mistake> {

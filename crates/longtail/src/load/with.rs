@@ -12,7 +12,7 @@ use sweep::{ClaimedRun, OtherGenerator as _, PreparedLoad};
 
 use crate::args::LoadArgs;
 use crate::clock::SystemClock;
-use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadEnd, LoadOrder};
+use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
 use crate::load::prepare::{prepare, template};
 use crate::mistake::{Mistake, wrong};
 
@@ -61,25 +61,24 @@ pub(crate) fn order_load(
     let line = |header: &RequestHeader| {
         format!("{}: {}", header.name(), String::from_utf8_lossy(header.value().unwrap_or_default()))
     };
-    let end = match (plan.length, plan.requests_total) {
-        (Some(_), Some(_)) => return Err(refused("give --for or -n: what comes first ends only our own runs")),
-        (Some(length), None) => LoadEnd::After(length),
-        (None, Some(total)) => LoadEnd::Requests(total),
-        (None, None) => return Err(wrong("say when the run ends: --for or -n")),
-    };
+    if plan.length.is_some() && plan.requests_total.is_some() {
+        return Err(refused("give --for or -n: what comes first ends only our own runs"));
+    }
     let credentials = target.credentials.as_ref().map(RequestHeader::basic_auth).transpose()?;
     let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
     let mut order = LoadOrder {
         host,
+        time: plan.length,
+        requests: plan.requests_total,
         warm_up: plan.warm_up,
         rate: args.rate,
         rate_per_connection: args.per_connection_rate,
         keep_alive: plan.keep_alive,
         timeout: plan.timeout,
-        method: template.method.to_string(),
+        method: Some(template.method.to_string()).filter(|method| method != "GET"),
         headers: own.chain(credentials.as_ref().map(line)).collect(),
         body: template.body.is_some().then(|| "body".into()),
-        ..LoadOrder::closed_loop(&url, plan.connections, plan.lanes, end)
+        ..LoadOrder::closed_loop(&url, plan.connections, plan.lanes)
     };
     generator.check_order(&order)?;
     let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;

@@ -20,7 +20,7 @@ use sweep::{LiveReadings, Phase, StatsdListener};
 
 use crate::args::OutletArgs;
 use crate::clock::SystemClock;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 use crate::outlets::senders::{OtlpSender, StatsdSender};
 use crate::ui;
 
@@ -100,7 +100,7 @@ impl Outlets {
             ui::note(&format!("metrics for Prometheus at http://{address}/metrics"));
         }
         let statsd = statsd_to.map(|to| StatsdSender::start(to, Arc::clone(&board), clock));
-        let statsd = statsd.transpose().map_err(|error| Mistake::Flags(format!("--statsd-to: no socket ({error})")))?;
+        let statsd = statsd.transpose().map_err(|error| wrong(format!("--statsd-to: no socket ({error})")))?;
         let otlp = otlp.map(|(address, to)| OtlpSender::new(address, to));
         Ok(Outlets {
             clock,
@@ -117,24 +117,14 @@ impl Outlets {
     pub(crate) fn phase(&mut self, phase: &Phase) {
         match phase {
             Phase::Running { number, connections, progress, live, .. } => {
-                self.begun(*number as u64, *connections, progress, live);
+                self.present.begun = self.clock.wall();
+                let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
+                let run = PresentRun { number: *number as u64, connections: *connections, progress, samples };
+                self.board.state().run = Some(run);
             }
             Phase::CoolingDown => self.present.ended = self.clock.wall(),
             _ => {}
         }
-    }
-
-    /// A run has begun.
-    pub(crate) fn begun(
-        &mut self,
-        number: u64,
-        connections: u32,
-        progress: &Arc<RunProgress>,
-        live: &Arc<LiveReadings>,
-    ) {
-        self.present.begun = self.clock.wall();
-        let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
-        self.board.state().run = Some(PresentRun { number, connections, progress, samples });
     }
 
     /// A sweep's run is over, and not yet judged to the end.
@@ -182,7 +172,7 @@ impl Outlets {
 }
 
 fn taken(flag: &str, address: SocketAddr, error: &std::io::Error) -> Mistake {
-    Mistake::Flags(format!("{flag} {address}: it cannot be listened to ({error}); take another port, or 0 for any"))
+    wrong(format!("{flag} {address}: it cannot be listened to ({error}); take another port, or 0 for any"))
 }
 
 /// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of it.
@@ -219,32 +209,28 @@ impl LiveBoard {
 
     /// How things stand now.
     fn now(&self) -> Vec<MetricFamily> {
-        self.state().families()
-    }
-
-    /// How things stand now, and all finished runs.
-    fn all(&self) -> Vec<MetricFamily> {
         let state = self.state();
-        state.families().into_iter().chain(state.finished.iter().cloned()).collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, LiveState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl LiveState {
-    fn families(&self) -> Vec<MetricFamily> {
-        let run = self.run.as_ref();
+        let run = state.run.as_ref();
         live(&LiveMetrics {
             version: env!("CARGO_PKG_VERSION"),
-            requests_ended: self.ended + run.map_or(0, |run| run.progress.ended()),
-            runs_done: self.runs_done,
+            requests_ended: state.ended + run.map_or(0, |run| run.progress.ended()),
+            runs_done: state.runs_done,
             run: run.map(|PresentRun { number, connections, samples, .. }| LiveRun {
                 number: *number,
                 connections: *connections,
                 samples: samples.seen(),
             }),
         })
+    }
+
+    /// How things stand now, and all finished runs.
+    fn all(&self) -> Vec<MetricFamily> {
+        let mut all = self.now();
+        all.extend(self.state().finished.iter().cloned());
+        all
+    }
+
+    fn state(&self) -> MutexGuard<'_, LiveState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -190,7 +190,7 @@ fn an_app_that_does_not_go_by_the_header_is_refused_before_any_load() {
 fn pumas_columns_are_printed_again_and_what_is_printed_repeats_it() {
     let Some(lab) = Lab::with("puma") else { return };
     let seed =
-        lab.run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --inspect none --like-seed").with_code(0);
+        lab.run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --inspect none --style puma").with_code(0);
     assert_eq!(seed.stderr.lines().count(), 5, "a line a run, and where the study is: {}", seed.stderr);
     let head = "Type   req/sec    50%     75%     90%     99%    100%  Resp Size\n";
     assert!(seed.stdout.starts_with(head), "{}", seed.stdout);

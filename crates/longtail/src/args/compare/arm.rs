@@ -93,22 +93,20 @@ impl ArmRequest {
     ///
     /// # Errors
     /// Where a setting is none, or there is no ruby.
-    pub(crate) fn env(&self) -> Result<BTreeMap<String, String>, Mistake> {
+    fn env(&self) -> Result<BTreeMap<String, String>, Mistake> {
         let mut env = BTreeMap::new();
         for setting in &self.args.own.env {
             match setting.split_once('=').filter(|(name, _)| !name.is_empty() && !setting.contains('\0')) {
                 Some((name, value)) => env.insert(name.to_owned(), value.to_owned()),
-                None => return Err(self.wrong(format!("--env '{setting}' is no setting: write NAME=VALUE"))),
+                None => return Err(wrong(format!("--env '{setting}' is no setting: write NAME=VALUE"))),
             };
         }
         let Some(ruby) = &self.args.own.ruby else { return Ok(env) };
         let folder = if ruby.is_dir() { Some(ruby.as_path()) } else { ruby.parent() };
-        let folder =
-            folder.filter(|folder| folder.join("ruby").is_file()).and_then(|folder| folder.canonicalize().ok());
-        let Some(folder) = folder else {
-            return Err(
-                self.wrong(format!("there is no ruby at '{}': give the ruby itself, or its folder", ruby.display()))
-            );
+        let found = folder.filter(|folder| folder.join("ruby").is_file()).map(Path::canonicalize);
+        let Some(Ok(folder)) = found else {
+            let ruby = ruby.display();
+            return Err(wrong(format!("there is no ruby at '{ruby}': give the ruby itself, or its folder")));
         };
         let before = env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok()).unwrap_or_default();
         env.insert("PATH".to_owned(), format!("{}:{before}", folder.display()));
@@ -120,24 +118,27 @@ impl ArmRequest {
     /// # Errors
     /// Where flags contradict each other.
     pub(crate) fn plan(&self) -> Result<ArmPlan, Mistake> {
+        self.read_plan().map_err(|mistake| self.wrong(mistake))
+    }
+
+    fn read_plan(&self) -> Result<ArmPlan, Mistake> {
         let server = &self.args.own.server;
-        let described = |mistake: Mistake| self.wrong(mistake);
         let words = self.reference.iter().chain(&self.settings).map(String::as_str).collect::<Vec<_>>().join(" ");
         let default_name = || if words.is_empty() { "default".to_owned() } else { words.clone() };
-        server.puma.check().map_err(described)?;
-        let (env, started) = (self.env()?, server.server().map_err(described)?);
+        server.puma.check()?;
+        let (env, started) = (self.env()?, server.server()?);
         if started.kind == ServerKind::Builtin && !env.is_empty() {
-            return Err(
-                self.wrong("--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma")
-            );
+            return Err(wrong(
+                "--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma",
+            ));
         }
         Ok(ArmPlan {
             name: self.name.clone().unwrap_or_else(default_name),
             settings: self.settings.clone(),
             server: started,
-            stream: server.stream(Stop::After(self.args.length), Some(self.args.warm_up)).map_err(described)?,
+            stream: server.stream(Stop::After(self.args.length), Some(self.args.warm_up))?,
             env,
-            probe: server.probe().map_err(described)?.unwrap_or(Probe::None),
+            probe: server.probe()?.unwrap_or(Probe::None),
             dir: None,
         })
     }

@@ -131,27 +131,4 @@ mod tests {
         assert_eq!(schedule("-n 5 -c 20 http://h/").unwrap().connections, 5);
         assert_eq!(schedule("-c 20 http://h/").unwrap().connections, 20);
     }
-
-    #[test]
-    fn every_mistake_is_one_line() {
-        for words in [
-            "--rate 0 http://h/",
-            "--rate many http://h/",
-            "--rate 5 --ramp 1..2 http://h/",
-            "--ramp 5 http://h/",
-            "--ramp 5..x http://h/",
-            "--burst 5 http://h/",
-            "--late skip http://h/",
-            "--rate 5 --think 1s http://h/",
-            "--for 0 http://h/",
-            "-n 0 http://h/",
-            "-c 0 http://h/",
-            "--fail-if latency http://h/",
-            "--cert x http://h/",
-            "-d x -D y http://h/",
-        ] {
-            let line = schedule(words).err().unwrap_or_else(|| panic!("{words} is taken"));
-            assert!(!line.contains('\n'), "{words}: {line}");
-        }
-    }
 }

@@ -3,18 +3,10 @@
 use model::{App, BodiesPlan, Probe, ServerKind, Stop};
 
 use super::SweepArgs;
-use crate::args::OutputArgs;
-use crate::args::output::TextStyle;
 use crate::args::server::ServerWord;
 use crate::mistake::{Mistake, wrong};
 
 impl SweepArgs {
-    /// How the results of a sweep over bodies are printed.
-    pub(crate) fn bodies_output(&self) -> OutputArgs {
-        let output = self.output.clone();
-        if self.like_seed { output.or_style(TextStyle::Puma) } else { output }
-    }
-
     /// A flag that says something about other sweeps only, where there is one.
     fn not_of_bodies(&self) -> Option<&'static str> {
         let given = [
@@ -147,37 +139,6 @@ mod tests {
             let printed = asked.arguments();
             let again = plan_of(&[], &printed.iter().map(String::as_str).collect::<Vec<_>>());
             assert_eq!(again.as_ref(), Ok(&asked), "{printed:?}");
-        }
-    }
-
-    #[test]
-    fn every_mistake_is_one_line() {
-        let cases: [(&[&str], &str); 21] = [
-            (&["-b", "ax1"], "no kind of body"),
-            (&["-b", "a0"], "whole kB from 1"),
-            (&["-b", "a1,1"], "twice"),
-            (&["-b", "aa1"], "twice"),
-            (&["-b", ""], "nothing in it"),
-            (&["-b", "s1.5"], "'1.5'"),
-            (&["-s", "tcp4,tcp"], "-s has tcp4 twice"),
-            (&["-s", "tcp9"], "tcp4"),
-            (&["-s", ""], "--socket"),
-            (&["-s", "tcp4,unix", "--timestamps=kernel"], "is for TCP"),
-            (&["-D0"], "--for"),
-            (&["-c0"], "--connections"),
-            (&["-T0"], "--streams"),
-            (&["-t5:2"], "MIN:MAX"),
-            (&["--repeat=0"], "--repeat"),
-            (&["--probe=bpf", "-s", "tcp4,unix"], "leave it out with -s unix"),
-            (&["--path=/x"], "--bodies goes without --path"),
-            (&["--generator=wrk"], "--bodies goes without --generator"),
-            (&["--multiples=1,2"], "-c N"),
-            (&["--metrics=127.0.0.1:0"], "--metrics"),
-            (&["--server=builtin"], "--server builtin"),
-        ];
-        for (words, part) in cases {
-            let line = plan(words).unwrap_err();
-            assert!(line.contains(part) && !line.contains('\n'), "{words:?}: {line}");
         }
     }
 }

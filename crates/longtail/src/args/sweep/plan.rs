@@ -3,7 +3,7 @@
 use model::{Nanos, Plan, Probe, Stop};
 
 use super::SweepArgs;
-use crate::generators::{Generator, LoadEnd, LoadOrder};
+use crate::generators::{Generator, LoadOrder};
 use crate::mistake::{Mistake, wrong};
 
 impl SweepArgs {
@@ -17,8 +17,8 @@ impl SweepArgs {
         if let Some(with) = self.generator {
             self.check_with(with)?;
         }
-        if self.seed.is_some() || self.streams.is_some() || self.connections_per_stream.is_some() || self.like_seed {
-            return Err(wrong("--seed, -T, --connections-per-stream and --like-seed belong to --bodies: add it"));
+        if self.seed.is_some() || self.streams.is_some() || self.connections_per_stream.is_some() {
+            return Err(wrong("--seed, -T and --connections-per-stream belong to --bodies: add it"));
         }
         let stop = self.requests_per_connection.map_or(Stop::After(self.length), Stop::RequestsPerConnection);
         Ok(Plan {
@@ -71,12 +71,13 @@ impl SweepArgs {
         if self.requests_per_connection.is_some() && !shares_evenly {
             return Err(wrong(format!("--generator {name}: it cannot give each connection -R requests: give --for")));
         }
-        let end = self.requests_per_connection.map_or(LoadEnd::After(self.length), LoadEnd::Requests);
         let order = LoadOrder {
+            time: self.requests_per_connection.is_none().then_some(self.length),
+            requests: self.requests_per_connection,
             warm_up: self.warm_up.unwrap_or(Nanos::ZERO),
             keep_alive: !self.server.no_keep_alive,
             timeout: self.server.timeout,
-            ..LoadOrder::closed_loop("", 1, self.server.lanes(), end)
+            ..LoadOrder::closed_loop("", 1, self.server.lanes())
         };
         with.check_order(&order)?;
         if self.server.body.is_some() && self.server.puma.rackup.is_some() {
