@@ -7,6 +7,7 @@
 mod args;
 mod calibrate;
 mod clock;
+mod command_line;
 mod commands;
 mod exit;
 mod generators;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use model::{Ceiling, Study};
@@ -92,16 +92,11 @@ pub(crate) fn is_fifo(path: &Path) -> bool {
 
 /// Whether two names are those of one file, there or not.
 pub(crate) fn are_one(one: &Path, other: &Path) -> bool {
-    let found = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
     let place = |path: &Path| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Some((folder.canonicalize().ok()?, path.file_name()?.to_owned()))
+        path.canonicalize().ok().or_else(|| Some(folder.canonicalize().ok()?.join(path.file_name()?)))
     };
-    match (found(one), found(other)) {
-        (Some(one), Some(other)) => one == other,
-        (None, None) => one == other || place(one).is_some_and(|one| Some(one) == place(other)),
-        _ => false,
-    }
+    one == other || place(one).is_some_and(|one| Some(one) == place(other))
 }
 
 /// The file of the last study.

@@ -12,24 +12,15 @@ pub(crate) enum Tool {
     Wrk,
 }
 
-/// A flag of the other tool, under its names, and ours for it. Behind `=` it takes a value, which stands where ours has `{}`. Empty: it is
-/// taken and changes nothing. `None`: it cannot be done.
+/// A flag of the other tool, under its names, and ours for it. Behind `=` it takes a value, which stands where ours has `{}`;
+/// `{flag}` is the name that was typed. Empty: it is taken and changes nothing. `None`: it cannot be done.
 type OthersFlag = (&'static str, Option<&'static [&'static str]>);
 
 const HEY: &[OthersFlag] = &[
-    ("n=", Some(&["-n", "{}"])),
-    ("c=", Some(&["-c", "{}"])),
-    ("q=", Some(&["-q", "{}"])),
+    ("n c q m H A d D T a=", Some(&["-{flag}", "{}"])),
     ("z=", Some(&["--for", "{}"])),
-    ("m=", Some(&["-m", "{}"])),
-    ("H=", Some(&["-H", "{}"])),
     ("t=", Some(&["--timeout", "{}"])),
-    ("A=", Some(&["-A", "{}"])),
-    ("d=", Some(&["-d", "{}"])),
-    ("D=", Some(&["-D", "{}"])),
-    ("T=", Some(&["-T", "{}"])),
     ("U=", Some(&["-H", "User-Agent: {}"])),
-    ("a=", Some(&["-a", "{}"])),
     ("host=", Some(&["--host", "{}"])),
     ("disable-keepalive", Some(&["--disable-keepalive"])),
     ("disable-compression disable-redirects more", Some(&[])),
@@ -80,7 +71,8 @@ pub(crate) fn translate(tool: Tool, words: &[String]) -> Result<Vec<String>, Str
             Tool::Hey if *names == "t=" && value == "0" => "24h".to_owned(),
             Tool::Hey => value,
         };
-        ours.extend(template.iter().map(|part| part.replace("{}", &value)));
+        let flag = word.trim_start_matches('-').split('=').next().unwrap_or_default();
+        ours.extend(template.iter().map(|part| part.replace("{flag}", flag).replace("{}", &value)));
     }
     for words in defaults.iter().filter(|[flag, _]| !ours.iter().any(|word| word == flag)).collect::<Vec<_>>() {
         ours.extend(words.map(str::to_owned));

@@ -11,15 +11,14 @@ use model::{Clock as _, Nanos, Study};
 use sweep::{NamedPart, drive_load_part, merge_parts, serve};
 
 use super::conducted::StudyStart;
-use super::load::{command_line, words_of_the_command_line};
 use crate::args::output::StudyKind;
 use crate::args::{GenerateArgs, MergeArgs, load_words};
 use crate::exit::Exit;
 use crate::load::prepare;
 use crate::mistake::{Mistake, wrong};
 use crate::results::Results;
-use crate::signals;
 use crate::store;
+use crate::{command_line, signals};
 
 /// Serves a conductor until it is gone, or drives one part of a load.
 ///
@@ -28,7 +27,7 @@ use crate::store;
 pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // Who is ordered about ends by a signal at once.
     let around = StudyStart::ended_by(if args.of.is_some() { signals::interruption()? } else { Arc::default() });
-    let here = around.context(command_line(words_of_the_command_line()), resolver.clone());
+    let here = around.context(command_line::typed(), resolver.clone());
     let (Some(of), Some(start_at), Some(out)) = (args.of, args.start_at, &args.out) else {
         // Whoever started us has gone, and with it all reason to be: what is under way is its load.
         let served = serve(io::stdin(), io::stdout(), &here, || std::process::exit(Exit::Fine.code()));

@@ -7,7 +7,6 @@ use std::time::Duration;
 use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::networks::is_public;
-use model::plan::quoted;
 use model::{BadResponse, Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, Tally, Verdict};
 use sweep::{LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
 
@@ -22,7 +21,7 @@ use crate::mistake::{Mistake, wrong};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::ui::Ui;
-use crate::{signals, ui};
+use crate::{command_line, signals, ui};
 
 /// Names of `--log` that are stdout: attack's lines, and CSV.
 const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
@@ -82,7 +81,7 @@ fn measure(
     let prepared = prepare(args, &resolver, &here.clock, here.far.as_ref())?;
     announce(&prepared);
     let results = Results::open("load", &here.started_at, &args.output)?;
-    let conductor = here.context(command_line(words_of_the_command_line()), resolver);
+    let conductor = here.context(command_line::typed(), resolver);
     let mut recorder = Recorder::open(log.map(|path| (path, is_stdout)), &args.checks)?;
     let transport = prepared.shape.transport.clone();
     let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
@@ -223,7 +222,7 @@ fn run_another(
     let progress = ui::Ui::new();
     let length = ordered.order.time.map(|time| format!(" for {}", time + ordered.order.warm_up));
     progress.working(&format!("{} makes the load{}", generator.name(), length.unwrap_or_default()));
-    let done = ordered.conduct(started_at, command_line(words_of_the_command_line()), &interrupt);
+    let done = ordered.conduct(started_at, command_line::typed(), &interrupt);
     drop(progress);
     let Some(study) = done? else {
         ui::note(&format!("interrupted: {} had not finished, so there is nothing to report", generator.name()));
@@ -238,66 +237,4 @@ fn run_another(
         ui::note(&complaint);
     }
     published.map(|()| if nothing_came { Exit::Invalid } else { Exit::of(&study) })
-}
-
-/// The words after the program's name, as far as they are text.
-pub(super) fn words_of_the_command_line() -> impl Iterator<Item = String> {
-    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
-}
-
-/// The command line as it was typed, but for secrets: it goes into reports.
-pub(super) fn command_line(words: impl Iterator<Item = String>) -> String {
-    let mut line = "longtail".to_owned();
-    let mut hide_next = false;
-    for word in words {
-        let lower = word.to_ascii_lowercase();
-        let shown = if hide_next || lower.contains("authorization:") || lower.contains("cookie:") {
-            "'(secret)'".to_owned()
-        } else if word.strip_prefix("-a").is_some_and(|rest| rest.contains(':')) {
-            "-a'(secret)'".to_owned()
-        } else if word.starts_with("--auth=") {
-            "--auth='(secret)'".to_owned()
-        } else {
-            quoted(&without_credentials(&word))
-        };
-        hide_next = word == "-a" || word == "--auth";
-        line.push(' ');
-        line.push_str(&shown);
-    }
-    line
-}
-
-/// A URL without `user:password@`.
-fn without_credentials(word: &str) -> String {
-    let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-        None => word.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(line: &str) -> String {
-        command_line(line.split(' ').map(str::to_owned))
-    }
-
-    #[test]
-    fn secrets_do_not_reach_reports() {
-        for line in [
-            "load -a me:hunter2 http://h/",
-            "load --auth me:hunter2 http://h/",
-            "load --auth=me:hunter2 http://h/",
-            "load -ame:hunter2 http://h/",
-            "load http://me:hunter2@h/x?y=z@w",
-        ] {
-            assert!(!shown(line).contains("hunter2"), "{}", shown(line));
-        }
-        let header = ["load", "-H", "Authorization: Bearer hunter2", "http://h/"].map(str::to_owned);
-        assert!(!command_line(header.into_iter()).contains("hunter2"));
-        assert_eq!(shown("load -c 5 http://h/a?b=c@d"), "longtail load -c 5 'http://h/a?b=c@d'");
-    }
 }

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
-use model::plan::quoted;
 use model::{Clock, Nanos};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
 use crate::GUARD;
 use crate::clock::SystemClock;
+use crate::command_line::shown;
 use crate::generators::order::GeneratorCommand;
 use crate::generators::{Generator, InstalledGenerator, LoadOrder};
 use crate::mistake::Mistake;
@@ -83,7 +83,7 @@ impl GeneratorRunner {
         fs::write(self.folder().join("targets"), targets).map_err(|why| why.to_string())?;
         let command = installed.generator.command(&installed.program, order, self.folder());
         let env = command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
-        let argv = command.argv.iter().map(|word| quoted(&word.to_string_lossy()));
+        let argv = command.argv.iter().map(|word| shown(&word.to_string_lossy()));
         let command_line = env.chain(argv).collect::<Vec<_>>().join(" ");
         let cpu_before = used_by_children();
         let begun = self.clock.now();

@@ -18,21 +18,8 @@ use crate::mistake::{Mistake, wrong};
 /// How long one connect may take: two retransmissions of its first segment, after 1 and 3 s.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Programs that take connections only to pass them on, as `/proc/PID/comm` has them (15 bytes at most).
-const FORWARDERS: [&str; 13] = [
-    "docker-proxy",
-    "rootlessport",
-    "rootlesskit",
-    "slirp4netns",
-    "pasta",
-    "pasta.avx2",
-    "gvproxy",
-    "com.docker.back",
-    "kubectl",
-    "ssh",
-    "sshd",
-    "sshd-session",
-    "socat",
-];
+const FORWARDERS: &str = "docker-proxy rootlessport rootlesskit slirp4netns pasta pasta.avx2 gvproxy com.docker.back kubectl ssh sshd \
+                          sshd-session socat";
 
 /// What listens on this machine.
 #[derive(Debug, Default)]
@@ -88,7 +75,7 @@ impl Listeners {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
             Some(name.trim_end().to_owned())
         });
-        match names.into_iter().find(|name| FORWARDERS.contains(&name.as_str())) {
+        match names.into_iter().find(|name| FORWARDERS.split(' ').any(|one| one == name)) {
             Some(by) => (ServerLocation::Forwarded { by: Some(by) }, Vec::new()),
             None => (ServerLocation::Here, holders.roots()),
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Endpoint, Resolver};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
-use model::{GeneratorClaim, LoadStudy, Run};
+use model::{LoadStudy, Run};
 use requests::{RequestHeader, TargetUrl};
 use sweep::{ClaimedRun, OtherGenerator as _, PreparedLoad};
 
@@ -106,10 +106,9 @@ impl OrderedLoad {
         let done = sweep::observe_claimed(prepared.server.is_here(), run);
         drop(kept);
         let failed = |why| wrong(format!("--generator {}: {why}", driver.name()));
-        let Some((ClaimedRun { mut claim, elapsed, found }, generator)) = done.map_err(failed)? else {
+        let Some((ClaimedRun { claim, elapsed, found }, generator)) = done.map_err(failed)? else {
             return Ok(None);
         };
-        without_secrets(&mut claim, &order);
         let run = Run { generator, warnings: found, ..Run::claimed(prepared.plan.connections, claim, elapsed) };
         Ok(Some(LoadStudy {
             schema: SCHEMA,
@@ -126,16 +125,5 @@ impl OrderedLoad {
             log_dropped: 0,
             interrupted: false,
         }))
-    }
-}
-
-/// Takes credentials and cookies out of the command line: it goes into reports.
-fn without_secrets(claim: &mut GeneratorClaim, order: &LoadOrder) {
-    for header in &order.headers {
-        let name = header.split(':').next().unwrap_or_default();
-        if ["authorization", "cookie", "proxy-authorization"].iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
-            let shown = model::plan::quoted(header);
-            claim.command_line = claim.command_line.replace(&shown, "'(secret)'");
-        }
     }
 }
