@@ -1,6 +1,6 @@
 //! What a user can fix, each as one line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sweep::SweepError;
 use thiserror::Error;
@@ -31,19 +31,6 @@ pub(crate) enum Mistake {
     /// Theory has no answer.
     #[error(transparent)]
     Theory(#[from] queueing::QueueingError),
-    /// A file could not be written.
-    #[error("'{path}' cannot be written ({why}): {hint}")]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        why: std::io::Error,
-        /// What to do.
-        hint: &'static str,
-    },
-    /// There is no place for studies.
-    #[error("no folder for studies: set XDG_DATA_HOME or HOME")]
-    NoDataFolder,
     /// A study could not be read.
     #[error("'{path}' cannot be read: {why}")]
     Read {
@@ -52,12 +39,6 @@ pub(crate) enum Mistake {
         /// What is wrong with it.
         why: String,
     },
-    /// There is no study yet.
-    #[error("no study in '{0}' yet: run longtail sweep, or name a file")]
-    NoStudy(PathBuf),
-    /// The process cannot listen to signals.
-    #[error("Ctrl-C cannot be listened to ({0}): is this an unusual sandbox?")]
-    Signals(std::io::Error),
 }
 
 impl Mistake {
@@ -76,6 +57,11 @@ impl Mistake {
             _ => &[],
         }
     }
+}
+
+/// A file or folder that cannot be written, and what to do.
+pub(crate) fn unwritable(path: &Path, why: &std::io::Error, hint: &str) -> Mistake {
+    wrong(format!("'{}' cannot be written ({why}): {hint}", path.display()))
 }
 
 /// A thread that could not be had.

@@ -21,7 +21,7 @@ use signal_hook::iterator::Signals;
 
 use crate::clock::SystemClock;
 use crate::exit::Exit;
-use crate::mistake::{Mistake, no_thread};
+use crate::mistake::{Mistake, no_thread, wrong};
 use crate::ui;
 
 /// Where this is set, the end of stdin counts as Ctrl-C: who started us over a connection is gone, or wants us to stop.
@@ -51,8 +51,11 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
 /// Where the system refuses.
 pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    let (mut signals, raised) =
-        (Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Mistake::Signals)?, Arc::clone(&interrupted));
+    let (mut signals, raised) = (
+        Signals::new([SIGINT, SIGTERM, SIGHUP])
+            .map_err(|error| wrong(format!("Ctrl-C cannot be listened to ({error}): is this an unusual sandbox?")))?,
+        Arc::clone(&interrupted),
+    );
     spawn("signals", move || {
         let mut signals = signals.forever();
         signals.next();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use model::{Ceiling, Study};
 use report::json::ReadError;
 
-use crate::mistake::{Mistake, wrong};
+use crate::mistake::{Mistake, unwritable, wrong};
 
 /// No study and no output of a tool is larger.
 const LARGEST: u64 = 256 << 20;
@@ -24,13 +24,10 @@ const LARGEST: u64 = 256 << 20;
 /// Where the folder cannot be made, or the file cannot be written.
 pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mistake> {
     let folder = folder()?;
-    fs::create_dir_all(&folder).map_err(|why| Mistake::Write {
-        path: folder.clone(),
-        why,
-        hint: "set XDG_DATA_HOME to a folder that you can write",
-    })?;
+    let hint = "set XDG_DATA_HOME to a folder that you can write";
+    fs::create_dir_all(&folder).map_err(|why| unwritable(&folder, &why, hint))?;
     let path = folder.join(format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id()));
-    try_to_write(&path).map_err(|why| unwritable(&path, why))?;
+    try_to_write(&path).map_err(|why| not_written(&path, &why))?;
     Ok(path)
 }
 
@@ -45,7 +42,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
     } else {
         (try_to_write(path), "give -o a file that you can write")
     };
-    tried.map_err(|why| Mistake::Write { path: path.to_owned(), why, hint })
+    tried.map_err(|why| unwritable(path, &why, hint))
 }
 
 fn try_to_write(path: &Path) -> io::Result<()> {
@@ -59,15 +56,15 @@ fn try_to_write(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Where it cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
-    replace(path, text).map_err(|why| unwritable(path, why))
+    replace(path, text).map_err(|why| not_written(path, &why))
 }
 
-fn unwritable(path: &Path, why: io::Error) -> Mistake {
+fn not_written(path: &Path, why: &io::Error) -> Mistake {
     let hint = match why.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there, or name another place",
         _ => "let this user write there, or set XDG_DATA_HOME to a folder that you can write",
     };
-    Mistake::Write { path: path.to_owned(), why, hint }
+    unwritable(path, why, hint)
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
@@ -109,7 +106,7 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
     files
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .max_by_key(|path| (fs::metadata(path).and_then(|file| file.modified()).ok(), path.clone()))
-        .ok_or(Mistake::NoStudy(folder))
+        .ok_or_else(|| wrong(format!("no study in '{}' yet: run longtail sweep, or name a file", folder.display())))
 }
 
 /// Reads a study.
@@ -181,5 +178,5 @@ fn folder() -> Result<PathBuf, Mistake> {
 pub(crate) fn data_folder() -> Result<PathBuf, Mistake> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    Ok(data.ok_or(Mistake::NoDataFolder)?.join("longtail"))
+    Ok(data.ok_or_else(|| wrong("no folder for studies: set XDG_DATA_HOME or HOME"))?.join("longtail"))
 }

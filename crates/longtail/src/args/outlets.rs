@@ -165,16 +165,6 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_is_any_host() {
-        for text in ["127.0.0.1:8125", "[2001:db8::1]:8125", "statsd.internal:8125"] {
-            assert_eq!(text.parse::<HostPort>().unwrap().to_string(), text);
-        }
-        for text in ["", ":1", "::1:1", "h", "h:", "h:99999", "a b:1", "user@h:1", "h/x:1"] {
-            assert!(text.parse::<HostPort>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
     fn otlp_has_its_port_and_its_path() {
         let shown = |text| otlp_url(text).map(|url| url.to_string());
         assert_eq!(shown("http://127.0.0.1:4318"), Ok("http://127.0.0.1:4318/v1/metrics".to_owned()));

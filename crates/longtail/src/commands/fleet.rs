@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::args::{self, FleetArgs, FleetVerb};
 use crate::clock::SystemClock;
 use crate::exit::Exit;
-use crate::mistake::{Mistake, wrong};
+use crate::mistake::{Mistake, unwritable, wrong};
 use crate::{signals, ui};
 
 /// The files of `deploy/fleet`, by their path there.
@@ -68,10 +68,6 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Mistake> {
 }
 
 fn init(dir: &Path, is_cloud: bool) -> Result<Exit, Mistake> {
-    let cannot = |path: &Path| {
-        let path = path.to_owned();
-        move |why| Mistake::Write { path, why, hint: "name a folder of your own by --dir" }
-    };
     if dir.exists() {
         return Err(wrong(format!("'{}' is there already: edit it, or name another by --dir", dir.display())));
     }
@@ -79,7 +75,8 @@ fn init(dir: &Path, is_cloud: bool) -> Result<Exit, Mistake> {
         let path = dir.join(name);
         let text = if is_cloud && *name == INVENTORY { NO_BOXES } else { text };
         let folder = path.parent().unwrap_or(dir);
-        fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).map_err(cannot(&path))?;
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, text));
+        written.map_err(|why| unwritable(&path, &why, "name a folder of your own by --dir"))?;
     }
     let dir = dir.display();
     ui::note(&if is_cloud {

@@ -11,7 +11,7 @@ use clap_mangen::Man;
 use crate::args::GenerateDocsArgs;
 use crate::args::help;
 use crate::exit::Exit;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, unwritable};
 use crate::ui;
 
 /// Which file of completions is looked for where.
@@ -56,5 +56,5 @@ fn write_page(command: &Command, dir: &Path) -> std::io::Result<()> {
 
 fn write_into(dir: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), Mistake> {
     let written = std::fs::create_dir_all(dir).and_then(|()| write(dir));
-    written.map_err(|why| Mistake::Write { path: dir.to_owned(), why, hint: "name a folder of your own" })
+    written.map_err(|why| unwritable(dir, &why, "name a folder of your own"))
 }

@@ -13,7 +13,7 @@ use sweep::{ClaimedRun, OtherGenerator, Task};
 
 use crate::clock::SystemClock;
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport};
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, unwritable};
 
 /// A generator, ready to run.
 pub(crate) struct GeneratorDriver {
@@ -39,7 +39,7 @@ impl GeneratorDriver {
     /// Where it cannot be written.
     pub(crate) fn keep_body(&self, body: &[u8]) -> Result<PathBuf, Mistake> {
         let path = self.runner.folder().join("body");
-        fs::write(&path, body).map_err(|why| Mistake::Write { path: path.clone(), why, hint: "is the disk full?" })?;
+        fs::write(&path, body).map_err(|why| unwritable(&path, &why, "is the disk full?"))?;
         Ok(path)
     }
 

@@ -17,7 +17,7 @@ use crate::clock::SystemClock;
 use crate::command_line::shown;
 use crate::generators::order::GeneratorCommand;
 use crate::generators::{Generator, InstalledGenerator, LoadOrder};
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, unwritable};
 
 /// A generator that has not ended so long after its time (and its last answer's timeout) is taken for stuck.
 const STUCK_AFTER: Nanos = Nanos::from_secs(20);
@@ -58,7 +58,7 @@ impl GeneratorRunner {
     pub(crate) fn new(clock: SystemClock) -> Result<GeneratorRunner, Mistake> {
         let within = std::env::temp_dir();
         let hint = "set TMPDIR to a folder you can write";
-        let scratch = Scratch::new(&within).map_err(|why| Mistake::Write { path: within, why, hint })?;
+        let scratch = Scratch::new(&within).map_err(|why| unwritable(&within, &why, hint))?;
         Ok(GeneratorRunner { scratch: Arc::new(scratch), guard: GuardCommand::this_program(GUARD), clock })
     }
 

@@ -144,15 +144,19 @@ mod tests {
     #[test]
     fn a_connection_ends_where_its_address_is_listened_to() {
         let tcp_at = |address: &str| listener(BoundAddress::Tcp(address.parse().unwrap()));
-        let leads = |to: &str, at: &str| leads_to(&tcp(to), &tcp_at(at));
-        assert!(
-            leads("127.0.0.1:80", "127.0.0.1:80")
-                && leads("127.0.0.1:80", "0.0.0.0:80")
-                && leads("[::1]:80", "[::]:80")
-        );
-        assert!(leads("127.0.0.1:80", "[::ffff:127.0.0.1]:80") && leads("127.0.0.1:80", "[::]:80"));
-        assert!(!leads("127.0.0.1:80", "127.0.0.1:81") && !leads("127.0.0.1:80", "127.0.0.2:80"));
-        assert!(!leads("[::1]:80", "0.0.0.0:80") && !leads("[::1]:80", "127.0.0.1:80"));
+        for (to, at, leads) in [
+            ("127.0.0.1:80", "127.0.0.1:80", true),
+            ("127.0.0.1:80", "0.0.0.0:80", true),
+            ("[::1]:80", "[::]:80", true),
+            ("127.0.0.1:80", "[::ffff:127.0.0.1]:80", true),
+            ("127.0.0.1:80", "[::]:80", true),
+            ("127.0.0.1:80", "127.0.0.1:81", false),
+            ("127.0.0.1:80", "127.0.0.2:80", false),
+            ("[::1]:80", "0.0.0.0:80", false),
+            ("[::1]:80", "127.0.0.1:80", false),
+        ] {
+            assert_eq!(leads_to(&tcp(to), &tcp_at(at)), leads, "{to} {at}");
+        }
         let of_ipv6 = KernelSocket { is_v6_only: true, ..tcp_at("[::]:80") };
         assert!(leads_to(&tcp("[::1]:80"), &of_ipv6) && !leads_to(&tcp("127.0.0.1:80"), &of_ipv6));
         let unix = |path: &str| listener(BoundAddress::Unix(path.to_owned()));

@@ -15,11 +15,13 @@ use rustix::io::Errno;
 use sweep::RequestJournal;
 
 use crate::load::checks::{Check, Checker};
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, unwritable};
 use crate::store::is_fifo;
 
 /// Several lanes: what is older than this, compared with the newest, is complete.
 const SETTLING: Nanos = Nanos::from_millis(500);
+
+const HINT: &str = "give --log a file that you can write";
 
 /// Where one line a request goes.
 struct RequestLog {
@@ -59,7 +61,7 @@ impl Recorder {
         if log.is_none() && checks.is_empty() {
             return Ok(None);
         }
-        let open = |(path, is_stdout)| RequestLog::open(path, is_stdout).map_err(|why| unwritable(path, why));
+        let open = |(path, is_stdout)| RequestLog::open(path, is_stdout).map_err(|why| unwritable(path, &why, HINT));
         Ok(Some(Recorder {
             log: log.map(open).transpose()?,
             checkers: checks.iter().cloned().map(Checker::new).collect(),
@@ -126,7 +128,7 @@ impl Recorder {
         if let Err(why) = log.out.write_all(lines.as_bytes()).and_then(|()| log.out.flush()) {
             // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either case.
             if why.kind() != io::ErrorKind::BrokenPipe {
-                self.failed = Some(unwritable(&log.path, why));
+                self.failed = Some(unwritable(&log.path, &why, HINT));
             }
             self.log = None;
         }
@@ -146,8 +148,4 @@ fn create(path: &Path) -> io::Result<File> {
         return file;
     }
     File::create(path)
-}
-
-fn unwritable(path: &Path, why: io::Error) -> Mistake {
-    Mistake::Write { path: path.to_owned(), why, hint: "give --log a file that you can write" }
 }

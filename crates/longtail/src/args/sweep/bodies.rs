@@ -69,76 +69,69 @@ impl SweepArgs {
 mod tests {
     use std::ffi::OsString;
 
+    use model::plan::quoted;
     use model::{Bodies, Nanos, Socket};
 
     use super::*;
     use crate::args::{Command, Invocation, parse};
 
-    fn plan_of(command: &[&str], words: &[&str]) -> Result<BodiesPlan, String> {
-        let words = ["longtail"].iter().chain(command).chain(words).map(OsString::from);
-        match parse(words).map_err(|mistake| mistake.to_string())? {
-            Invocation::Command(Command::Sweep(args) | Command::Bodies(args)) => {
-                assert!(args.has_bodies());
-                args.bodies_plan().map_err(|mistake| mistake.to_string())
+    /// The plan of a command line, as a shell reads it.
+    fn plan(line: &str) -> BodiesPlan {
+        let words = shlex::split(line).unwrap().into_iter().map(OsString::from);
+        match parse(std::iter::once("longtail".into()).chain(words)) {
+            Ok(Invocation::Command(Command::Sweep(args) | Command::Bodies(args))) if args.has_bodies() => {
+                args.bodies_plan().unwrap_or_else(|mistake| panic!("{line}: {mistake}"))
             }
-            _ => Err("not bodies".to_owned()),
+            Err(mistake) => panic!("{line}: {mistake}"),
+            Ok(_) => panic!("{line} is not bodies"),
         }
-    }
-
-    fn plan(words: &[&str]) -> Result<BodiesPlan, String> {
-        plan_of(&["bodies"], words)
     }
 
     #[test]
     fn the_words_of_pumas_script_work() {
-        let words = [
-            "-w2", "-t5:5", "-s", "tcp6", "-b", "ac50,100", "-c4", "-T3", "-D5", "-d0.01", "-Y", "-C", "puma.rb", "-r",
-            "ci.ru", "-k",
-        ];
-        let asked = plan(&words).unwrap();
+        let words = "-w2 -t5:5 -s tcp6 -b ac50,100 -c4 -T3 -D5 -d0.01 -Y -C puma.rb -r ci.ru -k";
+        let asked = plan(&format!("bodies {words}"));
         assert_eq!(asked.bodies.to_string(), "ac50,100");
         assert_eq!(asked.sockets, [Socket::Tcp6]);
         assert_eq!((asked.connections_on(10), asked.stream.stop), (12, Stop::After(Nanos::from_secs(5))));
         assert_eq!(asked.stream.delay, Some(Nanos::from_millis(10)));
         assert!(asked.server.yjit && !asked.stream.keep_alive);
-        assert_eq!(plan_of(&["sweep"], &words), Ok(asked), "a sweep takes them too");
+        assert_eq!(plan(&format!("sweep {words}")), asked, "a sweep takes them too");
     }
 
     #[test]
     fn the_defaults_are_those_of_pumas_script() {
-        let asked = plan(&["-w2", "-t5:5"]).unwrap();
+        let asked = plan("bodies -w2 -t5:5");
         assert_eq!((asked.bodies.clone(), asked.runs()), (Bodies::default(), 28));
         assert_eq!((asked.streams_on(10), asked.connections_on(10)), (8, 16), "wrk -t8 -c16");
         assert_eq!(asked.stream.stop, Stop::After(Nanos::from_secs(10)));
-        assert_eq!(plan_of(&["sweep", "--bodies=acsi1,10,100,256,512,1024,2048"], &["-w2", "-t5:5"]), Ok(asked));
+        assert_eq!(plan("sweep --bodies=acsi1,10,100,256,512,1024,2048 -w2 -t5:5"), asked);
     }
 
     #[test]
     fn a_sweeps_connections_are_the_total() {
-        assert_eq!(plan_of(&["sweep"], &["-bs1", "-c16"]).unwrap().connections_on(10), 16);
-        assert_eq!(plan_of(&["bodies"], &["-bs1", "-c16"]).unwrap().connections_on(10), 8 * 16, "of each stream");
+        assert_eq!(plan("sweep -bs1 -c16").connections_on(10), 16);
+        assert_eq!(plan("bodies -bs1 -c16").connections_on(10), 8 * 16, "of each stream");
     }
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 11] = [
-            &[],
-            &["-w2", "-t5:5", "-s", "tcp4,ssl4,unix,aunix", "-bsi10,2048"],
-            &["-w0", "-t0:16", "-D1500ms", "--warm-up=0", "--repeat=3", "--seed=99"],
-            &["--no-calibrate", "--no-cool-down", "-r", "my app.ru", "-C", "config/puma.rb", "-Y"],
-            &["--timestamps=user"],
-            &["-k", "-c7", "-T3", "-d0.25", "--lanes=2", "--timeout=250ms", "--worker-header=x-pid"],
-            &["-c7", "-T1"],
-            &["--puma", "bundle exec puma", "-s", "ssl6"],
-            &["-b", "10", "-s", "tcp,ssl"],
-            &["--inspect=none", "-s", "unix"],
-            &["--probe=bpf"],
-        ];
-        for words in cases {
-            let asked = plan(words).unwrap();
-            let printed = asked.arguments();
-            let again = plan_of(&[], &printed.iter().map(String::as_str).collect::<Vec<_>>());
-            assert_eq!(again.as_ref(), Ok(&asked), "{printed:?}");
+        for words in [
+            "",
+            "-w2 -t5:5 -s tcp4,ssl4,unix,aunix -bsi10,2048",
+            "-w0 -t0:16 -D1500ms --warm-up=0 --repeat=3 --seed=99",
+            "--no-calibrate --no-cool-down -r 'my app.ru' -C config/puma.rb -Y",
+            "--timestamps=user",
+            "-k -c7 -T3 -d0.25 --lanes=2 --timeout=250ms --worker-header=x-pid",
+            "-c7 -T1",
+            "--puma 'bundle exec puma' -s ssl6",
+            "-b 10 -s tcp,ssl",
+            "--inspect=none -s unix",
+            "--probe=bpf",
+        ] {
+            let asked = plan(&format!("bodies {words}"));
+            let printed = asked.arguments().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+            assert_eq!(plan(&printed), asked, "{printed}");
         }
     }
 }
