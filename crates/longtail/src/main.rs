@@ -44,13 +44,13 @@ fn main() {
         // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed by them.
         std::process::exit(launch::guard::run(words));
     }
-    let exit = match args::parse_all(std::env::args_os()) {
-        Ok((Invocation::Command(command), allowed)) => run(command, Resolver::within(allowed)),
-        Ok((Invocation::Help(text), _)) => {
+    let exit = match args::parse(std::env::args_os()) {
+        Ok(Invocation::Command(command, allowed)) => run(command, Resolver::within(allowed)),
+        Ok(Invocation::Help(text)) => {
             ui::print(&text);
             Ok(Exit::Fine)
         }
-        Ok((Invocation::Usage(text), _)) => {
+        Ok(Invocation::Usage(text)) => {
             ui::usage(&text);
             Ok(Exit::Mistake)
         }

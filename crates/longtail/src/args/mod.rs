@@ -121,8 +121,8 @@ pub(crate) enum Command {
 
 /// What the words on the command line ask for.
 pub(crate) enum Invocation {
-    /// Do this.
-    Command(Command),
+    /// Do this, and connect only to these networks.
+    Command(Command, Option<AllowedNetworks>),
     /// Print this help or version.
     Help(String),
     /// No command was given: print this on stderr.
@@ -134,23 +134,13 @@ pub(crate) enum Invocation {
 /// # Errors
 /// One line that says what is wrong and what to type.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
-    parse_all(words).map(|(invocation, _)| invocation)
-}
-
-/// As [`parse`], and which networks may be connected to.
-///
-/// # Errors
-/// As [`parse`].
-pub(crate) fn parse_all(
-    words: impl IntoIterator<Item = OsString>,
-) -> Result<(Invocation, Option<AllowedNetworks>), Mistake> {
     let words: Vec<OsString> = words.into_iter().collect();
     let texts: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(comparison) = compare::as_comparison(&texts)? {
         return parse_short_form(comparison, texts);
     }
     if texts == ["help", "words"] {
-        return Ok((Invocation::Help(help::words()), None));
+        return Ok(Invocation::Help(help::words()));
     }
     let whole = help::whole();
     let command = texts.iter().find_map(|word| whole.find_subcommand(word));
@@ -169,7 +159,7 @@ pub(crate) fn parse_all(
                 Command::Compare(args) => args.words = texts,
                 _ => {}
             }
-            return Ok((Invocation::Command(cli.command), cli.allow_net));
+            return Ok(Invocation::Command(cli.command, cli.allow_net));
         }
         Err(error) => error,
     };
@@ -180,25 +170,24 @@ pub(crate) fn parse_all(
         }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(Invocation::Help(error.to_string())),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            let Some(command) = command else { return Ok((Invocation::Usage(help::in_short()), None)) };
-            return Ok(match parse(["longtail", command.get_name(), "-h"].map(OsString::from))? {
-                Invocation::Help(text) => (Invocation::Usage(text), None),
-                other => (other, None),
-            });
+            let Some(command) = command else { return Ok(Invocation::Usage(help::in_short())) };
+            Ok(match parse(["longtail", command.get_name(), "-h"].map(OsString::from))? {
+                Invocation::Help(text) => Invocation::Usage(text),
+                other => other,
+            })
         }
         _ => Err(Mistake::Flags(sentence(&error, &whole, command.unwrap_or(&whole), &texts))),
     }
-    .map(|invocation| (invocation, None))
 }
 
 /// A comparison that was typed as another command.
-fn parse_short_form(words: Vec<String>, typed: Vec<String>) -> Result<(Invocation, Option<AllowedNetworks>), Mistake> {
+fn parse_short_form(words: Vec<String>, typed: Vec<String>) -> Result<Invocation, Mistake> {
     let words = std::iter::once("longtail".to_owned()).chain(words).map(OsString::from);
-    let (mut invocation, allowed) = parse_all(words)?;
-    if let Invocation::Command(Command::Compare(args)) = &mut invocation {
+    let mut invocation = parse(words)?;
+    if let Invocation::Command(Command::Compare(args), _) = &mut invocation {
         args.typed = Some(typed);
     }
-    Ok((invocation, allowed))
+    Ok(invocation)
 }
 
 /// The flags of a load, of words without `longtail load`.
@@ -208,7 +197,7 @@ fn parse_short_form(words: Vec<String>, typed: Vec<String>) -> Result<(Invocatio
 pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
     let start = ["longtail", "load"].map(OsString::from);
     match parse(start.into_iter().chain(words.into_iter().map(OsString::from)))? {
-        Invocation::Command(Command::Load(args)) => Ok(*args),
+        Invocation::Command(Command::Load(args), _) => Ok(*args),
         _ => Err(wrong("the words after --as are no command line that can be followed")),
     }
 }

@@ -147,7 +147,7 @@ mod tests {
     fn asked(words: &[&str]) -> Result<Option<ControlServer>, String> {
         let words = ["longtail", "watch"].iter().chain(words).map(OsString::from);
         match parse(words).map_err(|mistake| mistake.to_string())? {
-            Invocation::Command(Command::Watch(args)) => {
+            Invocation::Command(Command::Watch(args), _) => {
                 args.length(false).map_err(|mistake| mistake.to_string())?;
                 let found = args.statistics(&guarded()).map_err(|mistake| mistake.to_string())?;
                 Ok(found.map(|source| source.control))

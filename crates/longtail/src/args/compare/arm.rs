@@ -62,7 +62,7 @@ impl ArmRequest {
         check(&words).map_err(in_arm)?;
         let settings = settings(&words);
         let args = match parse(together(common, words).into_iter().map(OsString::from)) {
-            Ok(Invocation::Command(Command::Compare(args))) => args,
+            Ok(Invocation::Command(Command::Compare(args), _)) => args,
             Ok(_) => return Err(in_arm("it cannot be understood".to_owned())),
             Err(mistake) => return Err(in_arm(mistake.to_string())),
         };

@@ -79,7 +79,7 @@ mod tests {
     fn plan(line: &str) -> BodiesPlan {
         let words = shlex::split(line).unwrap().into_iter().map(OsString::from);
         match parse(std::iter::once("longtail".into()).chain(words)) {
-            Ok(Invocation::Command(Command::Sweep(args) | Command::Bodies(args))) if args.has_bodies() => {
+            Ok(Invocation::Command(Command::Sweep(args) | Command::Bodies(args), _)) if args.has_bodies() => {
                 args.bodies_plan().unwrap_or_else(|mistake| panic!("{line}: {mistake}"))
             }
             Err(mistake) => panic!("{line}: {mistake}"),

@@ -11,7 +11,7 @@ use crate::args::{Command, Invocation, parse};
 fn plan(line: &str) -> Plan {
     let words = shlex::split(line).unwrap().into_iter().map(OsString::from);
     match parse(std::iter::once("longtail".into()).chain(words)) {
-        Ok(Invocation::Command(Command::Sweep(args))) => {
+        Ok(Invocation::Command(Command::Sweep(args), _)) => {
             args.plan().unwrap_or_else(|mistake| panic!("{line}: {mistake}"))
         }
         Err(mistake) => panic!("{line}: {mistake}"),
