@@ -69,7 +69,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         }
         viewer.follow(&receiver, clock, &mut board)
     })?;
-    if !matches!(end, WatchEnd::Server(_)) {
+    if end != WatchEnd::Server {
         board.close(clock.now());
     }
     let seen = WatchEvidence::of(&board);
@@ -116,8 +116,8 @@ impl Viewer<'_> {
                 let is_shown = is_sample || matches!(seen, Observation::Statistics { .. });
                 self.screen.iter_mut().for_each(|screen| screen.is_stale |= is_shown);
                 board.take(seen);
-                if let Some(at) = board.ended {
-                    return Ok(WatchEnd::Server(at));
+                if board.ended.is_some() {
+                    return Ok(WatchEnd::Server);
                 }
                 if is_sample && self.args.lines {
                     ui::print(&if self.args.output.is_json() {

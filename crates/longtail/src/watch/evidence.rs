@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use model::Nanos;
 use probe::puma_stats::WorkerStats;
 use report::number;
+use serde::Serialize;
 
 use super::board::{WatchBoard, Whose, WorkerReport};
 use super::figures::Quantity;
@@ -72,7 +73,7 @@ pub(crate) struct WatchEvidence {
 }
 
 /// One worker; in single mode, and of a server that is no Puma, a process.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct WatchedWorker {
     pub(crate) name: String,
     pub(crate) pid: Option<u32>,
@@ -81,16 +82,20 @@ pub(crate) struct WatchedWorker {
     /// It has not booted, or not reported since.
     pub(crate) is_booting: bool,
     pub(crate) threads: Option<u32>,
+    #[serde(rename = "busy_threads")]
     pub(crate) busy: Option<u32>,
     pub(crate) backlog: Option<u32>,
     pub(crate) connections: Option<f64>,
     pub(crate) cpu: Option<f64>,
     /// Threads that wait for a CPU.
     pub(crate) cpu_wait: Option<f64>,
+    #[serde(rename = "memory_bytes")]
     pub(crate) memory: Option<f64>,
     /// How old its statistics are.
+    #[serde(rename = "staleness_ns")]
     pub(crate) age: Option<Nanos>,
     /// In so many of its last reports in a row all its threads are busy.
+    #[serde(skip)]
     pub(crate) full_reports: usize,
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::board::{WatchBoard, Whose};
 use super::diagnosis::{self, WatchLimit};
-use super::evidence::{WatchEvidence, WatchedWorker};
+use super::evidence::WatchEvidence;
 use super::figures::Quantity;
 use super::series::QuantitySeries;
 use super::waiting::WaitingTrend;
@@ -28,11 +28,7 @@ pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Optio
         "schema": SCHEMA,
         "longtail_version": env!("CARGO_PKG_VERSION"),
         "listens_on": places,
-        "ended": end.map(|end| match end {
-            WatchEnd::Time => "time",
-            WatchEnd::User => "user",
-            WatchEnd::Server(_) => "server",
-        }),
+        "ended": end,
         "watched_ns": seen.watched,
         "answer": diagnosis::answer(seen),
         "limit": limit.name(),
@@ -61,18 +57,9 @@ pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Optio
         "cpus": seen.cpus,
         "busy_cpus": seen.busy_cpus,
         "cpu_wait_share": seen.cpu_wait_share(),
-        "workers": seen.workers.iter().map(worker).collect::<Vec<_>>(),
+        "workers": seen.workers,
         "no_statistics": seen.no_statistics,
         "not_visible": seen.not_visible,
-    })
-}
-
-fn worker(worker: &WatchedWorker) -> Value {
-    json!({
-        "name": worker.name, "pid": worker.pid, "is_gone": worker.is_gone, "is_booting": worker.is_booting,
-        "threads": worker.threads, "busy_threads": worker.busy, "backlog": worker.backlog,
-        "connections": worker.connections, "cpu": worker.cpu, "memory_bytes": worker.memory,
-        "staleness_ns": worker.age,
     })
 }
 

@@ -37,6 +37,7 @@ use std::time::Duration;
 use engine::{Endpoint, reach};
 use model::{Clock, Nanos};
 use probe::sampler::Observation;
+use serde::Serialize;
 
 /// A connect to another machine may take so long: two retransmissions of its first segment, after 1 and 3 s.
 const LONGEST_CONNECT: Duration = Duration::from_secs(4);
@@ -44,14 +45,15 @@ const LONGEST_CONNECT: Duration = Duration::from_secs(4);
 const CONNECT_PERIOD: Nanos = Nanos::from_secs(1);
 
 /// Why a watch is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum WatchEnd {
     /// Its time is up.
     Time,
     /// The user ended it.
     User,
-    /// The server has ended, that long after the start.
-    Server(Nanos),
+    /// The server has ended.
+    Server,
 }
 
 /// Connects to a server on another machine once a period until `over`, and closes at once: all of its state that is seen from here.

@@ -71,7 +71,7 @@ impl TargetName {
 }
 
 /// A server that was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchTarget {
     /// Where it listens: one port, perhaps of several addresses, or one Unix socket.
     pub(crate) places: Vec<BoundAddress>,
@@ -232,20 +232,17 @@ fn of_listeners(ours: &[&KernelSocket]) -> WatchTarget {
         places: ours.iter().map(|one| one.place.clone()).collect(),
         inodes,
         roots: holders.roots(),
-        is_process: false,
         not_visible,
-        elsewhere: None,
+        ..WatchTarget::default()
     }
 }
 
 fn of_another_machine(address: SocketAddr) -> WatchTarget {
     WatchTarget {
         places: vec![BoundAddress::Tcp(address)],
-        inodes: BTreeSet::new(),
-        roots: Vec::new(),
-        is_process: false,
         not_visible: vec!["accept queue, connections, CPU and processes: the server is on another machine".to_owned()],
         elsewhere: Some(address),
+        ..WatchTarget::default()
     }
 }
 
@@ -268,10 +265,8 @@ fn of_process(
         all.iter().filter(|one| held.contains(&one.inode) && Some(&one.place) != control).collect();
     let places: BTreeSet<String> = ours.iter().map(|one| one.place.to_string()).collect();
     let places: Vec<String> = places.into_iter().collect();
-    let ours: Vec<&KernelSocket> = match port {
-        Some(port) => ours.into_iter().filter(|one| one.place.port() == Some(port)).collect(),
-        None => ours,
-    };
+    let is_meant = |one: &&KernelSocket| port.is_none() || one.place.port() == port;
+    let ours: Vec<&KernelSocket> = ours.into_iter().filter(is_meant).collect();
     let Some(first) = ours.first() else {
         return Err(wrong(match (owners::is_in_our_network(pid), port) {
             (Some(false), _) => format!(
@@ -296,25 +291,20 @@ fn of_process(
         inodes: ours.iter().map(|one| one.inode).collect(),
         roots: vec![pid],
         is_process: true,
-        not_visible: Vec::new(),
-        elsewhere: None,
+        ..WatchTarget::default()
     })
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use std::net::TcpListener;
 
     /// A server on port 9292.
     pub(crate) fn target() -> WatchTarget {
         WatchTarget {
             places: vec![BoundAddress::Tcp("127.0.0.1:9292".parse().unwrap())],
-            inodes: BTreeSet::new(),
             roots: vec![10],
-            is_process: false,
-            not_visible: Vec::new(),
-            elsewhere: None,
+            ..WatchTarget::default()
         }
     }
 
@@ -330,45 +320,6 @@ pub(crate) mod tests {
         assert_eq!(word("[fd00::1]:80"), Ok(TargetName::Host("[fd00::1]".to_owned(), 80)));
         for bad in ["", "@", ":0", ":70000", "pid:x", "puma", "http://127.0.0.1:80", "-1", "0", "h:0", "::1:1"] {
             assert!(word(bad).is_err_and(|line| line.contains(":9292")), "{bad}");
-        }
-    }
-
-    /// This very process as a server: its tests may listen on more than one port at a time.
-    #[test]
-    fn a_server_is_found_by_port_and_by_process() {
-        let (one, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
-        let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-        let here = std::process::id();
-        let found = WatchTarget::find(&TargetName::Port(port(&one)), None, None, &Resolver::default()).unwrap();
-        assert_eq!((found.place(), found.inodes.len()), (one.local_addr().unwrap().to_string(), 1));
-        assert!(found.roots == [here] && found.not_visible.is_empty() && !found.is_process, "{found:?}");
-        let several =
-            WatchTarget::find(&TargetName::Process(here), None, None, &Resolver::default()).unwrap_err().to_string();
-        assert!(several.contains("--port") && several.contains(&port(&other).to_string()), "{several}");
-        let chosen =
-            WatchTarget::find(&TargetName::Process(here), Some(port(&other)), None, &Resolver::default()).unwrap();
-        assert!(chosen.is_process && chosen.roots == [here]);
-        assert_eq!(chosen.place(), other.local_addr().unwrap().to_string());
-        let neither =
-            WatchTarget::find(&TargetName::Process(here), Some(1), None, &Resolver::default()).unwrap_err().to_string();
-        assert!(neither.contains("does not listen on port 1"), "{neither}");
-    }
-
-    #[test]
-    fn who_is_not_there_is_said() {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let line =
-            |word: TargetName| WatchTarget::find(&word, None, None, &Resolver::default()).unwrap_err().to_string();
-        assert!(line(TargetName::Port(port)).starts_with("nothing listens on port"));
-        assert!(line(TargetName::Process(u32::MAX)).starts_with("there is no process"));
-        assert!(line(TargetName::Number(u32::MAX)).contains("neither a port"));
-        assert!(line(TargetName::Unix("/no/such.sock".to_owned())).starts_with("nothing listens on /no/such.sock"));
-        let sleeper = std::process::Command::new("sleep").arg("60").spawn();
-        if let Ok(mut sleeper) = sleeper {
-            let said = line(TargetName::Process(sleeper.id()));
-            sleeper.kill().unwrap();
-            sleeper.wait().unwrap();
-            assert!(said.contains("listen nowhere"), "{said}");
         }
     }
 }
