@@ -42,6 +42,7 @@ pub enum Fault {
 
 impl Faults {
     /// What happens to request `number`.
+    #[inline]
     pub(crate) fn of(&self, seed: u64, number: u64) -> Option<Fault> {
         if self.laws.is_empty() {
             return None;

@@ -1,7 +1,7 @@
 //! What the sink saw and said: the server's side of "client's count = server's count". Each loop keeps its own, and they
 //! are added up when somebody asks.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use model::{Histogram, Nanos};
 use serde::{Deserialize, Serialize};
@@ -154,8 +154,11 @@ impl SinkLedger {
             ("troubles", list(&mut troubles.into_iter().flatten())),
             ("lateness", if lateness.count() > 0 { late() } else { String::new() }),
         ];
-        let lines = lines.iter().filter(|(_, value)| !value.is_empty());
-        lines.map(|(name, value)| format!("{name:<13}{value}\n")).collect()
+        let mut text = String::new();
+        for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+            _ = writeln!(text, "{name:<13}{value}");
+        }
+        text
     }
 }
 

@@ -254,7 +254,7 @@ mod tests {
         assert!(!listener.has_pending());
         let _client = TcpStream::connect(address(&listener)).unwrap();
         assert!(listener.has_pending());
-        assert!(sockopt::tcp_nodelay(&listener.accept().unwrap()).unwrap());
+        assert!(sockopt::tcp_nodelay(listener.accept().unwrap()).unwrap());
     }
 
     #[test]

@@ -105,7 +105,8 @@ impl AnswerTable {
             ConnectionFate::KeepAliveSaid => 1,
             ConnectionFate::Close => 2,
         };
-        let status = self.statuses.iter().position(|other| *other == status).unwrap_or(0);
+        let faulty = || self.statuses.iter().position(|other| *other == status).unwrap_or(0);
+        let status = if status == OK { 0 } else { faulty() };
         let place = (status * self.workers + worker as usize - self.first_worker) * 3 + ending;
         let RenderedAnswer { bytes, body, counter } = &mut self.all[place];
         // The counter is a u32, and starts again after 2^32 - 1.

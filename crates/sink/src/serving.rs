@@ -429,7 +429,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
 
     /// Whether somebody waits to be accepted.
     fn has_pending_clients(&self) -> bool {
-        self.listeners.iter().any(|listening| listening.has_pending())
+        self.listeners.iter().any(ListeningSocket::has_pending)
     }
 
     /// Forgets a connection. A request of it that is in the pool stays there.

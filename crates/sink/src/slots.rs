@@ -265,7 +265,8 @@ impl SlotPool {
     /// A request is over: its slot is held for its connection, or free.
     fn end(&mut self, due: Nanos, worker: usize, request: SlotRequest, started: Nanos) -> FinishedRequest {
         self.busy -= 1;
-        let seat = self.seats.get(&request.connection).filter(|_| self.queue == SlotQueue::Inline10);
+        let holds = self.queue == SlotQueue::Inline10;
+        let seat = if holds { self.seats.get(&request.connection) } else { None };
         let has_had_its_ten = seat.is_some_and(|seat| seat.in_a_row >= IN_A_ROW);
         let crowded = has_had_its_ten && self.free[worker] == 0;
         if seat.is_some() && !request.last && (!has_had_its_ten || self.queues[worker].is_empty()) {
