@@ -135,8 +135,16 @@ impl Counts {
 pub fn name(outcome: Outcome) -> String {
     match outcome {
         Outcome::Answered(status) => status.to_string(),
-        other => OTHERS[place(other)].1.to_owned(),
+        other => word(other).to_owned(),
     }
+}
+
+/// The name of an outcome without a status.
+///
+/// # Panics
+/// Of one that has a status.
+pub fn word(outcome: Outcome) -> &'static str {
+    OTHERS[place(outcome)].1
 }
 
 /// The outcome that has this [name].

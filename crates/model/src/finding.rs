@@ -262,7 +262,8 @@ pub struct FailureCount {
 }
 
 /// Whether a finding is the answer, or what explains it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FindingRole {
     /// It answers what was asked.
     Conclusion,

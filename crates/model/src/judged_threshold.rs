@@ -1,5 +1,7 @@
 //! What came of a threshold in a run.
 
+use serde::Serialize;
+
 use crate::objective::ObjectiveFigure;
 use crate::{Histogram, Nanos, Objective, Quantile, Run, Threshold, Verdict};
 
@@ -26,7 +28,8 @@ pub struct ThresholdInterval {
 }
 
 /// Why it is unknown whether a threshold is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ThresholdDoubt {
     /// The figures are worth nothing.
     Invalid,

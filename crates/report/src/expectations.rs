@@ -31,7 +31,7 @@ pub struct ExpectedRun {
     /// `met`, `missed` or `cannot_tell`.
     pub result: &'static str,
     /// Why it is unknown.
-    pub why: Option<&'static str>,
+    pub why: Option<ThresholdDoubt>,
     /// The figure: of times in milliseconds, of rates per second, of shares 0 to 1; `null` where nothing bounds it.
     pub value: Option<f64>,
     /// Its 95 % interval.
@@ -151,14 +151,7 @@ fn in_short(condition: &Objective, it: &NamedResult<'_>) -> ExpectedRun {
             None if it.result.is_met => "met",
             None => "missed",
         },
-        why: it.result.doubt.map(|doubt| match doubt {
-            ThresholdDoubt::Invalid => "invalid",
-            ThresholdDoubt::GeneratorBound => "generator_bound",
-            ThresholdDoubt::NotPrinted => "not_printed",
-            ThresholdDoubt::ImpossibleClaim => "impossible_claim",
-            ThresholdDoubt::TooFewAnswers => "too_few_answers",
-            ThresholdDoubt::InsideInterval => "inside_interval",
-        }),
+        why: it.result.doubt,
         value: it.result.value.and_then(scaled),
         interval: it.result.interval.map(|ends| [ends.low, ends.high].map(|end| end.and_then(scaled))),
     }

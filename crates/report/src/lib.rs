@@ -45,6 +45,7 @@ pub mod wrk;
 
 use details::details;
 use model::Study;
+use tree::NamedFact;
 pub use two_studies::{StudyFile, side_by_side};
 pub use width::{Width, broken, wrap};
 
@@ -77,7 +78,7 @@ pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
             puma::table(sweep),
             ending,
             sections,
-            text::words(puma::words(sweep), width),
+            text::words(puma::words(sweep).into_iter().map(|(word, meaning)| NamedFact::word(word, meaning)), width),
             format!("{:>5} Total Time\n", number::minutes(tree.total_time)),
         ]),
         // Their scripts had no such table.

@@ -40,7 +40,11 @@ pub(crate) fn pictures(study: &LoadStudy, run: &SummaryRun, width: Width, is_ful
     let is_open = run.rate.offered.is_some();
     let spread = if is_full || !is_open { bars(&study.run.tally.response_time) } else { String::new() };
     let over_time = if is_open { seconds(&study.run.tally.series.seconds, width) } else { String::new() };
-    [spread, over_time].into_iter().filter(|text| !text.is_empty()).map(|text| format!("\n{text}")).collect()
+    let mut text = String::new();
+    for picture in [spread, over_time].iter().filter(|picture| !picture.is_empty()) {
+        _ = write!(text, "\n{picture}");
+    }
+    text
 }
 
 /// `offered 500/s · sent 500/s · completed 499/s · 2500 requests, 0 failed`.

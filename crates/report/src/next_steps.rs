@@ -44,6 +44,10 @@ fn command(command: String, why: &str) -> NextCommand {
     NextCommand { command, why: why.to_owned() }
 }
 
+fn all_checks() -> NextCommand {
+    command("longtail report --full".to_owned(), "all checks and figures")
+}
+
 /// More blocks, or longer runs, where they would tell.
 fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
@@ -133,7 +137,7 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
                 next.push(command(line, "twice as many workers"));
             }
             Finding::NotMeasured { verdict: Verdict::Invalid, .. } => {
-                next.push(command("longtail report --full".to_owned(), "all checks and figures"));
+                next.push(all_checks());
             }
             _ => {}
         }
@@ -193,49 +197,39 @@ fn in_millis(time: Nanos) -> String {
     format!("{}ms", number::significant(time.as_millis_f64()))
 }
 
+/// Flags of a load that say how much is asked for, how that changes, and what is expected.
+const AMOUNT: [&str; 4] = ["--rate", "--for", "-n", "--requests"];
+const RAMP: [&str; 4] = ["--ramp", "--over", "--steps", "--step"];
+const JUDGED: [&str; 3] = ["--expect", "--fail-if", "--stop-if"];
+
 fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let plan = &study.plan;
     // A generator's threads, requests and files stay as they were typed; only how much is asked for changes.
     let with = |flags: &str, dropped: &[&str]| edited(&study.command_line, flags, dropped);
     let mut next = Vec::new();
+    let most_of = |rate: f64, why: &str| {
+        command(with(&format!("--rate {} --for 30s", round_rate(0.7 * rate)), &[AMOUNT, RAMP].concat()), why)
+    };
     for finding in findings {
-        match finding {
+        next.extend(match finding {
             Finding::ClosedLoop { rate_per_s, pauses: false, .. } if *rate_per_s >= 2.0 => {
-                let rate = round_rate(0.7 * rate_per_s);
-                let line = with(&format!("--rate {rate} --for 30s"), &["--rate", "--for", "-n", "--requests"]);
-                next.push(command(line, "70 % of it, sent on schedule"));
+                Some(most_of(*rate_per_s, "70 % of it, sent on schedule"))
             }
             Finding::KeepsUp { offered_per_s: Some(offered), .. } => {
                 let [from, to] = [*offered, 10.0 * offered].map(round_rate);
-                let dropped = ["--rate", "--for", "-n", "--requests", "--expect", "--fail-if", "--stop-if"];
-                let line = with(&format!("--ramp {from}..{to} --for 60s"), &dropped);
-                next.push(command(line, "where is it saturated?"));
+                let dropped = [AMOUNT.as_slice(), &JUDGED].concat();
+                Some(command(with(&format!("--ramp {from}..{to} --for 60s"), &dropped), "where is it saturated?"))
             }
-            Finding::Overloaded { completed_per_s, .. } => {
-                let rate = round_rate(0.7 * completed_per_s);
-                let line = with(&format!("--rate {rate} --for 30s"), &["--rate", "--for", "-n", "--requests"]);
-                next.push(command(line, "70 % of what it can do"));
+            Finding::Overloaded { completed_per_s, .. } | Finding::Peaked { completed_per_s } => {
+                Some(most_of(*completed_per_s, "70 % of what it can do"))
             }
-            Finding::Peaked { completed_per_s } => {
-                let rate = round_rate(0.7 * completed_per_s);
-                let line = with(
-                    &format!("--rate {rate} --for 30s"),
-                    &["--rate", "--for", "-n", "--ramp", "--over", "--steps", "--step"],
-                );
-                next.push(command(line, "70 % of what it can do"));
-            }
-            Finding::FallsBehind { under_way: Some(_), .. } if plan.length.is_some() => {
-                let length = plan.length.unwrap_or(Nanos::from_secs(10)) * 6;
-                next.push(command(
-                    with(&format!("--for {length}"), &["--for"]),
-                    "overloaded, or some requests that take long?",
-                ));
-            }
-            Finding::NotMeasured { verdict: Verdict::Invalid, .. } => {
-                next.push(command("longtail report --full".to_owned(), "all checks and figures"));
-            }
-            _ => {}
-        }
+            Finding::FallsBehind { under_way: Some(_), .. } => plan.length.map(|length| {
+                let line = with(&format!("--for {}", length * 6), &["--for"]);
+                command(line, "overloaded, or some requests that take long?")
+            }),
+            Finding::NotMeasured { verdict: Verdict::Invalid, .. } => Some(all_checks()),
+            _ => None,
+        });
     }
     next.truncate(MOST_OF_FINDINGS);
     let (run, answers) = (&study.run, study.run.tally.counts.good());

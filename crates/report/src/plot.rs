@@ -189,17 +189,13 @@ impl Plot {
                 write!(svg, "<path class=\"line {class}\" d=\"M{}\"/>", path.join("L"))
             }
             PlotMark::Band { class, ranges } => {
-                let (left, right) = if ranges.len() == 1 { (-2.0, 2.0) } else { (0.0, 0.0) };
+                // A single range is as wide as a bar.
+                let half = if ranges.len() == 1 { 2.0 } else { 0.0 };
                 let corner = |x: f64, off: f64, y: f64| format!("{} {}", short(self.x(x) + off), short(self.y(y)));
-                let there = ranges.iter().flat_map(|range| {
-                    let single = (ranges.len() == 1).then(|| corner(range.x, left, range.high));
-                    single.into_iter().chain([corner(range.x, right, range.high)])
-                });
-                let back = ranges.iter().rev().flat_map(|range| {
-                    let single = (ranges.len() == 1).then(|| corner(range.x, left, range.low));
-                    [corner(range.x, right, range.low)].into_iter().chain(single)
-                });
-                let path: Vec<String> = there.chain(back).collect();
+                let there = ranges.iter().flat_map(|it| [-half, half].map(|off| corner(it.x, off, it.high)));
+                let back = ranges.iter().rev().flat_map(|it| [half, -half].map(|off| corner(it.x, off, it.low)));
+                let mut path: Vec<String> = there.chain(back).collect();
+                path.dedup();
                 write!(svg, "<path class=\"band {class}\" d=\"M{}Z\"/>", path.join("L"))
             }
             PlotMark::Dot { class, at, title } => write!(

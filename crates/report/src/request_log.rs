@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use model::{BadResponse, Exchange, Nanos, Outcome};
+use model::{BadResponse, Exchange, Nanos, Outcome, counts};
 
 /// The names of the columns, with the end of the line.
 pub fn csv_header() -> &'static str {
@@ -36,29 +36,9 @@ pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, reason: Opt
     }
     _ = match exchange.outcome {
         Outcome::Answered(status) => write!(out, "{status}"),
-        other => out.write_str(error_word(other)),
+        other => out.write_str(counts::word(other)),
     };
     _ = writeln!(out, ",{},{}", exchange.received_bytes, reason.map_or("", BadResponse::name));
-}
-
-/// The name of an outcome without a status, as in [`model::counts::name`], which allocates.
-fn error_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Answered(_) => "answered",
-        Outcome::Refused => "connect_refused",
-        Outcome::ConnectFailed => "connect_failed",
-        Outcome::Reset => "reset",
-        Outcome::Closed => "closed_early",
-        Outcome::TimedOut => "timed_out",
-        Outcome::BadResponse => "bad_response",
-        Outcome::InFlight => "in_flight_at_end",
-        Outcome::Skipped => "skipped",
-        Outcome::WrongLength => "wrong_length",
-        Outcome::NoRoute => "no_route",
-        Outcome::ConnectTimedOut => "connect_timed_out",
-        Outcome::NoPort => "no_port",
-        Outcome::NoDescriptor => "no_descriptor",
-    }
 }
 
 /// Appends `request 99 status=200 latency=1006.335446ms`; without an answer `request 7 error=timed_out after=20000.0ms`,
@@ -71,7 +51,7 @@ pub fn write_attack_line(out: &mut String, number: u64, exchange: &Exchange, rea
     // Writing to a String does not fail.
     _ = match exchange.outcome {
         Outcome::Answered(status) => write!(out, "request {number} status={status} latency={milliseconds:?}ms"),
-        other => write!(out, "request {number} error={} after={milliseconds:?}ms", error_word(other)),
+        other => write!(out, "request {number} error={} after={milliseconds:?}ms", counts::word(other)),
     };
     _ = match reason {
         Some(reason) => writeln!(out, " reason={}", reason.name()),
@@ -92,62 +72,30 @@ mod tests {
     };
 
     #[test]
-    fn a_line_is_exact_to_the_nanosecond() {
-        let mut out = String::new();
-        write_csv(&mut out, 7, &SLOW, None, Nanos::from_secs(1));
-        assert_eq!(out, "7,0.500000000,0.500012345,1.506335446,1006.335446,1006.323101,0.012345,200,120,\n");
-        assert_eq!(out.split(',').count(), csv_header().split(',').count());
-    }
-
-    #[test]
-    fn what_was_due_before_the_start_is_negative() {
-        let mut out = String::new();
-        write_csv(&mut out, 0, &Exchange { outcome: Outcome::TimedOut, ..SLOW }, None, Nanos::from_secs(2));
-        assert_eq!(out, "0,-0.500000000,-0.499987655,0.506335446,1006.335446,1006.323101,0.012345,timed_out,120,\n");
-    }
-
-    #[test]
-    fn what_was_never_sent_has_no_time_of_sending() {
-        let mut out = String::new();
+    fn a_line_of_csv_is_exact_and_what_there_was_not_is_empty() {
+        let [start, later] = [1, 2].map(Nanos::from_secs);
         let refused = Exchange { sent: SLOW.ended, received_bytes: 0, outcome: Outcome::Refused, ..SLOW };
-        write_csv(&mut out, 3, &refused, None, Nanos::from_secs(1));
-        assert_eq!(out, "3,0.500000000,,1.506335446,1006.335446,,,connect_refused,0,\n");
-        out.clear();
         let skipped = Exchange { sent: SLOW.due, ended: SLOW.due, outcome: Outcome::Skipped, ..refused };
-        write_csv(&mut out, 4, &skipped, None, Nanos::from_secs(1));
-        assert_eq!(out, "4,0.500000000,,,,,,skipped,0,\n");
-        assert_eq!(out.split(',').count(), csv_header().split(',').count());
-    }
-
-    #[test]
-    fn a_bad_response_has_its_reason() {
-        let mut out = String::new();
+        let late = Exchange { outcome: Outcome::TimedOut, ..SLOW };
         let bad = Exchange { outcome: Outcome::BadResponse, ..SLOW };
-        write_csv(&mut out, 7, &bad, Some(BadResponse::TrailingBytes), Nanos::from_secs(1));
-        let times = "0.500000000,0.500012345,1.506335446,1006.335446,1006.323101,0.012345";
-        assert_eq!(out, format!("7,{times},bad_response,120,trailing_bytes\n"));
-        assert_eq!(out.split(',').count(), csv_header().split(',').count());
-    }
-
-    #[test]
-    fn the_words_are_those_of_the_file() {
-        let others = [
-            Outcome::Refused,
-            Outcome::ConnectFailed,
-            Outcome::Reset,
-            Outcome::Closed,
-            Outcome::TimedOut,
-            Outcome::BadResponse,
-            Outcome::InFlight,
-            Outcome::Skipped,
-            Outcome::WrongLength,
-            Outcome::NoRoute,
-            Outcome::ConnectTimedOut,
-            Outcome::NoPort,
-            Outcome::NoDescriptor,
-        ];
-        for outcome in others {
-            assert_eq!(error_word(outcome), model::counts::name(outcome));
+        let times = "1006.335446,1006.323101,0.012345";
+        for (exchange, reason, start, expected) in [
+            (SLOW, None, start, format!("0.500000000,0.500012345,1.506335446,{times},200,120,")),
+            // Due before the start.
+            (late, None, later, format!("-0.500000000,-0.499987655,0.506335446,{times},timed_out,120,")),
+            (refused, None, start, "0.500000000,,1.506335446,1006.335446,,,connect_refused,0,".to_owned()),
+            (skipped, None, start, "0.500000000,,,,,,skipped,0,".to_owned()),
+            (
+                bad,
+                Some(BadResponse::TrailingBytes),
+                start,
+                format!("0.500000000,0.500012345,1.506335446,{times},bad_response,120,trailing_bytes"),
+            ),
+        ] {
+            let mut out = String::new();
+            write_csv(&mut out, 7, &exchange, reason, start);
+            assert_eq!(out, format!("7,{expected}\n"));
+            assert_eq!(out.split(',').count(), csv_header().split(',').count());
         }
     }
 

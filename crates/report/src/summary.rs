@@ -1,11 +1,11 @@
 //! The summary of a study: what a person or a script wants of it first, with every percentile and nothing else. `--json` prints it;
-//! [`crate::answer`] and [`crate::html`] lay it out, so that all of them say the same.
+//! the answer, Markdown and HTML lay it out, so that all of them say the same.
 
 use std::collections::BTreeMap;
 
 use model::{
-    CpuUsage, FarGenerator, Finding, FindingRole, Judgement, Limit, LoadStudy, Nanos, Quantile, Run, Study, TwoGroups,
-    Verdict, counts, findings,
+    CpuUsage, FarGenerator, Finding, FindingRole, Judgement, Limit, LoadStudy, Nanos, Quantile, Run, Study, Verdict,
+    counts, findings,
 };
 use serde::Serialize;
 
@@ -253,7 +253,7 @@ pub struct SlowGroup {
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryFinding {
     /// `conclusion` or `reason`.
-    pub role: &'static str,
+    pub role: FindingRole,
     /// In words.
     pub sentence: String,
     /// The evidence, with its code.
@@ -282,7 +282,7 @@ impl Summary {
             Study::Compare(study) => Some(comparison::summary(study)),
             _ => None,
         };
-        let conclusions = findings.iter().filter(|finding| finding.finding.role() == FindingRole::Conclusion);
+        let conclusions = findings.iter().filter(|finding| finding.role == FindingRole::Conclusion);
         // A comparison's runs that failed their checks are not counted.
         let is_counted = |run: &&SummaryRun| comparison.is_none() || run.is_the_servers();
         let verdict = runs.iter().filter(is_counted).map(|run| run.verdict).max();
@@ -334,18 +334,14 @@ impl Summary {
 
     /// The reasons, in words.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
-        let reasons = self.findings.iter().filter(|finding| finding.finding.role() == FindingRole::Reason);
+        let reasons = self.findings.iter().filter(|finding| finding.role == FindingRole::Reason);
         let of_comparison = self.comparison.iter().flat_map(|comparison| &comparison.reasons);
         reasons.map(|finding| finding.sentence.as_str()).chain(of_comparison.map(String::as_str))
     }
 }
 
 fn in_words(finding: Finding) -> SummaryFinding {
-    let role = match finding.role() {
-        FindingRole::Conclusion => "conclusion",
-        FindingRole::Reason => "reason",
-    };
-    SummaryFinding { role, sentence: sentences::of(&finding), finding }
+    SummaryFinding { role: finding.role(), sentence: sentences::of(&finding), finding }
 }
 
 /// A time in milliseconds, to a thousandth of one.
@@ -416,9 +412,8 @@ fn summary_run(run: &Run, label: String, RunRates { rate, closed }: RunRates, ve
     let judgement = run.judgement.as_ref();
     let is_hidden = hides(judgement);
     let quantiles = SUMMARY_PERCENTILES.map(|(_, q)| run.response_time(q));
-    let quantile = |at: usize| quantiles[at].time().filter(|_| !is_hidden).map(millis);
-    let times = &run.tally.response_time;
     let shown = |time: Option<Nanos>| time.filter(|_| !is_hidden).map(millis);
+    let [p50, p90, p95, p99, p999] = quantiles.map(|quantile| shown(quantile.time()));
     let missing = SUMMARY_PERCENTILES.iter().zip(quantiles).filter_map(|((name, _), quantile)| {
         let why = match quantile {
             _ if is_hidden => "invalid",
@@ -437,7 +432,7 @@ fn summary_run(run: &Run, label: String, RunRates { rate, closed }: RunRates, ve
         ends.iter().any(Option::is_some).then_some((*name, ends))
     });
     let is_clean = run.claim.is_none() && run.is_evidence() && run.tally.counts.censored() == 0;
-    let groups = if is_clean { times.two_groups() } else { None };
+    let groups = if is_clean { run.tally.response_time.two_groups() } else { None };
     let deviations = run.worker_deviations();
     let in_order = closed.zip(rate.completed).filter(|(_, rate)| *rate > 0.0 && is_clean);
     SummaryRun {
@@ -453,27 +448,26 @@ fn summary_run(run: &Run, label: String, RunRates { rate, closed }: RunRates, ve
         requests: counts_of(run),
         response_ms: SummaryTimes {
             mean: shown(run.mean_response_time()),
-            p50: quantile(0),
-            p90: quantile(1),
-            p95: quantile(2),
-            p99: quantile(3),
-            p999: quantile(4),
+            p50,
+            p90,
+            p95,
+            p99,
+            p999,
             max: shown(run.max_response_time().time()),
         },
         interval_ms: intervals.collect(),
         missing: missing.collect(),
         in_order_ms: in_order.map(|(n, rate)| rounded(f64::from(n) / rate * 1e3)),
-        slow: groups.map(slow_group),
+        slow: groups.map(|groups| SlowGroup {
+            share: rounded(groups.slow_share),
+            mean_ms: millis(groups.slow_mean),
+            others_ms: millis(groups.fast_mean),
+        }),
         cpu_ms_per_request: run.generator.server.as_ref().and_then(model::ServerCpu::per_request).map(millis),
         cpus: CpuUsage::of(&run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
         worker_deviation: deviations.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).map(rounded),
         generators: run.generator.far.iter().map(SummaryGenerator::of).collect(),
     }
-}
-
-fn slow_group(groups: TwoGroups) -> SlowGroup {
-    let share = rounded(groups.slow_share);
-    SlowGroup { share, mean_ms: millis(groups.slow_mean), others_ms: millis(groups.fast_mean) }
 }
 
 fn counts_of(run: &Run) -> SummaryCounts {

@@ -35,22 +35,22 @@ pub fn facts(facts: &[NamedFact], width: Width) -> String {
     text
 }
 
-/// What the words of a report mean: those of its table's columns, a band's once, then its own.
+/// What the words of a report mean: those of its table's columns, then its own.
 pub(crate) fn glossary(report: &ReportTree, width: Width) -> String {
     let columns = report.table.columns.iter().filter(|column| !column.is_constant);
     let of_columns = columns.flat_map(|column| {
-        let of_band = column.band.as_ref().map(|band| (band.title.as_str(), band.meaning));
-        of_band.into_iter().chain([(column.name.as_str(), column.meaning)])
+        let of_band = column.band.as_ref().map(|band| NamedFact::word(&band.title, band.meaning));
+        of_band.into_iter().chain([NamedFact::word(&column.name, column.meaning)])
     });
-    words(of_columns.chain(report.glossary.iter().copied()), width)
+    words(of_columns.chain(report.glossary.iter().map(|(word, meaning)| NamedFact::word(word, meaning))), width)
 }
 
 /// Words with what they mean, each once; one without a meaning is plain.
-pub(crate) fn words<'a>(words: impl IntoIterator<Item = (&'a str, &'static str)>, width: Width) -> String {
+pub(crate) fn words(words: impl IntoIterator<Item = NamedFact>, width: Width) -> String {
     let mut explained: Vec<NamedFact> = Vec::new();
-    for (word, meaning) in words {
-        if !meaning.is_empty() && !explained.iter().any(|known| known.name == word) {
-            explained.push(NamedFact::new(word.to_owned(), [meaning.to_owned()]));
+    for word in words {
+        if !explained.iter().any(|known| known.name == word.name) && !word.lines.is_empty() {
+            explained.push(word);
         }
     }
     facts(&explained, width)

@@ -198,6 +198,13 @@ impl NamedFact {
     }
 }
 
+impl NamedFact {
+    /// A word and what it means.
+    pub(crate) fn word(word: &str, meaning: &str) -> NamedFact {
+        NamedFact::new(word.to_owned(), [meaning.to_owned()])
+    }
+}
+
 impl ListItem {
     /// One line.
     pub fn new(line: impl Into<String>) -> ListItem {

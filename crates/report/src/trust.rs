@@ -199,8 +199,7 @@ fn capitalized(text: &str) -> String {
     if ["hey ", "wrk ", "wrk2 ", "oha ", "ab ", "wrk's", "hey's"].iter().any(|name| text.starts_with(name)) {
         return text.to_owned();
     }
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+    crate::markdown::capitalised(text)
 }
 
 /// The percentiles whose intervals are wide.

@@ -57,11 +57,7 @@ pub fn side_by_side(base: StudyFile<'_>, other: StudyFile<'_>, width: Width) -> 
     let tests = (loads.len() * METRICS.len()) as f64;
     let mut rows: Vec<SideRow> = Vec::new();
     for load in loads {
-        let of = |runs: &'_ [ComparableRun<'_>]| -> Vec<usize> {
-            (0..runs.len()).filter(|at| runs[*at].load == load).collect()
-        };
-        let [a, b] = [(&runs_a, of(&runs_a)), (&runs_b, of(&runs_b))]
-            .map(|(runs, at)| at.into_iter().map(|at| &runs[at]).collect::<Vec<_>>());
+        let [a, b] = [&runs_a, &runs_b].map(|runs| runs.iter().filter(|run| run.load == load).collect::<Vec<_>>());
         rows.extend(METRICS.map(|metric| SideRow::of(load, metric, &a, &b, LEVEL / tests)));
     }
     let mut text = String::new();
