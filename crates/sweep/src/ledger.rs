@@ -152,9 +152,12 @@ mod tests {
         ledger
     }
 
+    /// What it is, requests of ours and of theirs by worker; the accounts that are compared then, and how that is judged.
+    type LedgerCase<'a> = (&'a str, &'a [(u32, u64)], &'a [(u32, u64)], (Option<u32>, u64, u64), Grade);
+
     #[test]
     fn accounts_agree_in_total_and_worker_by_worker() {
-        let cases: [(&str, &[(u32, u64)], &[(u32, u64)], _, _); 3] = [
+        let cases: [LedgerCase<'_>; 3] = [
             ("they agree", &[(11, 3), (12, 0)], &[(11, 3), (12, 0)], (None, 3, 3), Grade::Passed),
             (
                 "a request in the wrong worker",
