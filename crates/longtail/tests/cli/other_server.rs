@@ -2,7 +2,7 @@
 
 use model::{BadResponse, Diagnostic, EndedBy, Outcome, ServerKind};
 
-use crate::lab::{Ended, Lab, assert_conserved, free_port};
+use crate::lab::{Ended, Lab, assert_conserved, free_port, has};
 
 /// A sweep of one slot, served by this script, which is told the port to listen on.
 fn swept(lab: &Lab, script: &str, words: &str) -> Ended {
@@ -96,6 +96,7 @@ class Babbles(socketserver.StreamRequestHandler):
             n = next(number)
             self.wfile.write(bad[n // 4 % 2] if n % 4 == 3 else good)
 socketserver.ThreadingTCPServer.daemon_threads = True
+socketserver.ThreadingTCPServer.allow_reuse_address = True
 socketserver.ThreadingTCPServer(("127.0.0.1", int(sys.argv[1])), Babbles).serve_forever()
 "#;
 
@@ -120,11 +121,15 @@ fn a_sweep_tells_what_was_wrong_with_bad_responses() {
 
 #[test]
 fn a_server_that_speaks_no_http_is_told_with_what_is_wrong() {
-    let Some(lab) = Lab::with("python3") else { return };
-    let sweep = swept(&lab, &BABBLER.replace("HTTP/1.1 200", "SSH-2.0"), "--boot-timeout 6s").with_code(2);
-    assert!(
-        sweep.stderr.contains("GET / is not answered: bad response: the response is not HTTP/1.1"),
-        "{}",
-        sweep.stderr
-    );
+    if !has("python3") {
+        return;
+    }
+    let script = BABBLER.replace("HTTP/1.1 200", "SSH-2.0");
+    let why = "GET / is not answered: bad response: the response is not HTTP/1.1";
+    // A busy machine may not have started it in the first second, or break off the last request.
+    let says_so = |time: &str| {
+        let sweep = swept(&Lab::new(), &script, &format!("--boot-timeout {time}")).with_code(2);
+        sweep.stderr.contains(why)
+    };
+    assert!(["1s", "5s", "15s"].into_iter().any(says_so));
 }
