@@ -26,13 +26,13 @@ pub(super) fn words<T: Copy + Send + Sync + 'static>(table: WordTable<T>) -> imp
 pub(super) fn above_zero(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
         Ok(Nanos::ZERO) => Err("give a time above 0, such as 10s".to_owned()),
-        read => read.map_err(|bad| bad.to_string()),
+        read => read,
     }
 }
 
 /// Reads no more threads than any server has.
 pub(super) fn threads(text: &str) -> Result<Threads, String> {
-    let threads = text.parse::<Threads>().map_err(|bad| bad.to_string())?;
+    let threads = text.parse::<Threads>()?;
     if threads.max > MOST_THREADS { Err(format!("at most {MOST_THREADS} threads")) } else { Ok(threads) }
 }
 

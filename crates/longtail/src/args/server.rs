@@ -269,7 +269,7 @@ impl ServerArgs {
     /// Where flags contradict each other.
     pub(super) fn stream(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
         let app = self.app();
-        let sleeps = !self.puma.rackup.is_some() && self.command.is_empty() && app != App::Bodies;
+        let sleeps = self.puma.rackup.is_none() && self.command.is_empty() && app != App::Bodies;
         let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
         let delay = self.delay.or(default_delay);
         // As the Rails app takes it: a number without its unit.

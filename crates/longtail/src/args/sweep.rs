@@ -39,11 +39,7 @@ Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL
 Puma's own scripts; without them free ports are used.";
 
 /// Flags of `longtail sweep`.
-#[expect(
-    clippy::doc_markdown,
-    clippy::struct_excessive_bools,
-    reason = "these lines are the help, and each switch is a flag"
-)]
+#[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct SweepArgs {

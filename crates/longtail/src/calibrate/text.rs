@@ -123,8 +123,8 @@ fn remarks(found: &CalibrationFindings<'_>) -> Vec<String> {
             let failed = number::count_of(generator.failures.len() as u64, "run");
             lines.push(format!("{name}: {failed} failed: {why}"));
         }
-        let verdicts = generator.runs.iter().filter_map(|run| word(run.said.verdict.as_ref()?));
-        lines.extend(verdicts.last().map(|word| format!("{name}: its own figures are {word}")));
+        let mut verdicts = generator.runs.iter().filter_map(|run| word(run.said.verdict.as_ref()?));
+        lines.extend(verdicts.next_back().map(|word| format!("{name}: its own figures are {word}")));
     }
     if !found.missing.is_empty() {
         let names: Vec<&str> = found.missing.iter().map(|one| one.name()).collect();

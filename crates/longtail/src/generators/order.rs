@@ -301,6 +301,8 @@ mod tests {
         }
     }
 
+    type Change<'a> = &'a dyn Fn(&mut LoadOrder);
+
     #[test]
     fn a_load_in_the_words_of_each() {
         let plain = |_: &mut LoadOrder| {};
@@ -317,7 +319,7 @@ mod tests {
         let vegeta =
             "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 -redirects=-1 -insecure -timeout=30s";
         let vegeta = format!("{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets");
-        let cases: [(_, &dyn Fn(&mut LoadOrder), _); 11] = [
+        let cases: [(_, Change<'_>, _); 11] = [
             // Ten connections on four threads would be eight: two threads share them evenly.
             (Generator::Wrk, &plain, "-t2 -c10 --latency --timeout 30s -d 2s"),
             (

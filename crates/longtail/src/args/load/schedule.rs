@@ -64,7 +64,7 @@ impl LoadArgs {
         }
         if let Some(each) = self.per_connection_rate {
             let total = each.per_second() * f64::from(self.connections.unwrap_or(DEFAULT_CONNECTIONS));
-            return Ok(Some(Profile::Flat { rate: Rate::new(total).map_err(|error| wrong(error.to_string()))? }));
+            return Ok(Some(Profile::Flat { rate: Rate::new(total).map_err(wrong)? }));
         }
         if let Some(ramp) = &self.ramp {
             let (from, to) =
