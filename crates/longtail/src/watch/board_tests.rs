@@ -49,7 +49,7 @@ pub(crate) fn stats(seconds: u64) -> Observation {
          "last_status":{"backlog":0,"running":5,"pool_capacity":0,"max_threads":5}},
         {"pid":12,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
          "last_status":{"backlog":1,"running":5,"pool_capacity":2,"max_threads":5}}]}"#;
-    let stats = probe::puma_stats::parse(text.as_bytes()).map_err(|error| error.to_string());
+    let stats = probe::puma_stats::parse(text.as_bytes());
     let at = Nanos::from_secs(seconds);
     Observation::Statistics { at, wall: Nanos::from_secs(60) + at, cpu: Nanos(0), stats }
 }
@@ -87,7 +87,7 @@ fn of_a_worker_that_has_ended_nothing_is_left_but_that_puma_names_it() {
     assert_eq!(board.last(Whose::Process(13), Quantity::Cpu), None, "from its second look on");
     assert!((board.last(Whose::Server, Quantity::Cpu).unwrap() - 0.4).abs() < 1e-12, "of whom both samples saw");
     let text = r#"{"workers":1,"worker_status":[{"pid":13,"booted":true,"last_status":{"backlog":0,"running":5}}]}"#;
-    let stats = probe::puma_stats::parse(text.as_bytes()).map_err(|error| error.to_string());
+    let stats = probe::puma_stats::parse(text.as_bytes());
     let at = Nanos::from_secs(3);
     board.take(Observation::Statistics { at, wall: at, cpu: Nanos(0), stats });
     board.take(sample(3, vec![member(13, 1, Some(4))]));
@@ -142,7 +142,7 @@ fn in_single_mode_the_slots_are_the_only_processs() {
         at: Nanos::from_secs(1),
         wall: Nanos::from_secs(61),
         cpu: Nanos(0),
-        stats: probe::puma_stats::parse(text.as_bytes()).map_err(|error| error.to_string()),
+        stats: probe::puma_stats::parse(text.as_bytes()),
     };
     let mut board = WatchBoard::default();
     board.take(poll());

@@ -98,7 +98,7 @@ pub(crate) fn line(board: &WatchBoard) -> String {
 }
 
 fn columns(first: &str, cells: impl Iterator<Item = String>) -> String {
-    format!("{first:>8}{}\n", cells.map(|cell| format!("{cell:>10}")).collect::<String>())
+    format!("{first:>8}{}\n", cells.map(|cell| format!("{cell:>10}")).collect::<Vec<_>>().concat())
 }
 
 #[cfg(test)]
