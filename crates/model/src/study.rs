@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::ServiceTime;
 use crate::load::LoadPlan;
-use crate::theory::DisciplineProbe;
+use crate::theory::{DisciplineProbe, InferredDiscipline};
 use crate::{
     BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan, ProbeUsed, Run,
     ServerFacts, ServerLocation, Threshold,
@@ -104,6 +104,15 @@ pub struct SweepStudy {
     pub total_time: Nanos,
     /// Whether the user ended it early.
     pub interrupted: bool,
+}
+
+impl SweepStudy {
+    /// Which order of service the runs with more connections than slots look like; `None` without such a run.
+    pub fn inferred_discipline(&self) -> Option<InferredDiscipline> {
+        let slots = self.server.slots();
+        let judged = self.runs.iter().filter(|run| run.connections > slots);
+        InferredDiscipline::of(judged.filter_map(|run| run.theory.as_ref()))
+    }
 }
 
 /// What `longtail load` found: one run against a server that was there already.

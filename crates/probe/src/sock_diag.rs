@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
-use crate::sockets::{BoundAddress, KernelSocket};
+use crate::kernel_socket::{BoundAddress, KernelSocket};
 
 /// States (`include/net/tcp_states.h`).
 pub(crate) const ESTABLISHED: u8 = 1;

@@ -7,9 +7,8 @@
 mod predict;
 
 use model::run::PERCENTILES;
-use model::theory::not_the_servers;
 use model::theory::{DisciplineFit, DisciplineForecast, NotJudged, PercentileRange, Theory};
-use model::{Discipline, Nanos, Run};
+use model::{Discipline, Nanos, Run, Verdict};
 
 use self::predict::ResponsePrediction;
 use crate::QueueingError;
@@ -164,6 +163,15 @@ fn not_judged(run: &Run, server: &ClosedLoopServer, measured: &MeasuredLoop) -> 
     not_the_servers(run)
         .or(is_short.then_some(NotJudged::TooShort))
         .or(no_percentiles.then_some(NotJudged::NoPercentiles))
+}
+
+/// Why the figures of a run say nothing about the server's order of service, if they do not.
+fn not_the_servers(run: &Run) -> Option<NotJudged> {
+    let judgement = run.judgement.as_ref()?;
+    match judgement.verdict {
+        Verdict::GeneratorBound | Verdict::Invalid => Some(NotJudged::NotTheServers),
+        _ => judgement.limit.as_ref().filter(|limit| limit.is_computing()).map(|_| NotJudged::Computes),
+    }
 }
 
 /// Compares every order of service with what was measured. `tolerance` is a ratio, such as 1.1: a figure may be 10 % off.

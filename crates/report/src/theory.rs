@@ -2,8 +2,8 @@
 //! looks like, and what all of them say together.
 
 use model::forecast::ServiceTime;
+use model::theory::InferredDiscipline;
 use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudged, PercentileRange, Resemblance};
-use model::theory::{InferredDiscipline, inferred};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
 use crate::in_words::listed;
@@ -79,7 +79,7 @@ fn remarks(study: &SweepStudy) -> Vec<String> {
     let mut lines: Vec<String> = shown(study).map(of_run).collect();
     if !lines.is_empty() {
         let first = shown(study).map(|(_, theory)| theory).next();
-        lines.extend(inferred(&study.runs, study.server.slots()).zip(first).map(|(all, first)| together(&all, first)));
+        lines.extend(study.inferred_discipline().zip(first).map(|(all, first)| together(&all, first)));
     }
     lines
 }

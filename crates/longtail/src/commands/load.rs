@@ -82,7 +82,7 @@ fn measure(
     announce(&prepared);
     let results = Results::open("load", &here.started_at, &args.output)?;
     let conductor = here.context(command_line::typed(), resolver);
-    let mut recorder = Recorder::open(log.map(|path| (path, is_stdout)), &args.checks)?;
+    let mut recorder = Recorder::open(log, is_stdout, &args.checks)?;
     let transport = prepared.shape.transport.clone();
     let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
     let company = LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates: !args.no_calibrate };

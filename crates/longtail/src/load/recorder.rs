@@ -53,15 +53,15 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for this log, which may be stdout by this name, and these checks; `None` where there is nothing to record.
+    /// A recorder for this log, which may be stdout, and these checks; `None` where there is nothing to record.
     ///
     /// # Errors
     /// Where the log cannot be written.
-    pub(crate) fn open(log: Option<(&Path, bool)>, checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
+    pub(crate) fn open(log: Option<&Path>, is_stdout: bool, checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
         if log.is_none() && checks.is_empty() {
             return Ok(None);
         }
-        let open = |(path, is_stdout)| RequestLog::open(path, is_stdout).map_err(|why| unwritable(path, &why, HINT));
+        let open = |path| RequestLog::open(path, is_stdout).map_err(|why| unwritable(path, &why, HINT));
         Ok(Some(Recorder {
             log: log.map(open).transpose()?,
             checkers: checks.iter().cloned().map(Checker::new).collect(),

@@ -9,8 +9,7 @@ use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
 
-use super::figures::Quantity;
-use super::series::QuantitySeries;
+use super::series::{Quantity, QuantitySeries};
 use super::waiting::WaitingHistory;
 
 /// Of each worker's reports, so many of the last are kept.

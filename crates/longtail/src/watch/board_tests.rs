@@ -8,8 +8,7 @@ use probe::sampler::{Observation, ServerSample};
 use probe::sockets::ServerSockets;
 
 use super::board::{ANOTHER, WatchBoard, Whose};
-use super::figures::Quantity;
-use super::series::QuantitySeries;
+use super::series::{Quantity, QuantitySeries};
 
 /// A worker that has used so many tenths of a second of CPU.
 pub(crate) fn member(pid: u32, tenths: u64, connections: Option<u32>) -> ProcessSample {

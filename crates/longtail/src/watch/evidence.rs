@@ -9,8 +9,7 @@ use report::number;
 use serde::Serialize;
 
 use super::board::{WatchBoard, Whose, WorkerReport};
-use super::figures::Quantity;
-use super::series::QuantitySeries;
+use super::series::{Quantity, QuantitySeries};
 use super::waiting::{LEAST_QUEUE, WaitingSpan, WaitingTrend};
 
 /// A rate over less than this is none: a worker reports every five seconds, and says when in whole seconds.

@@ -1,60 +1,12 @@
-//! What is watched: each quantity in words, all figures as a table, and a line a sample.
+//! What is watched in figures: all of them as a table, and a line a sample.
 
 use report::number;
 use report::tree::{DataTable, ReportSection, TableRow};
 use report::{Width, text};
-use serde::Serialize;
 
 use super::answer::COLUMNS;
 use super::board::{WatchBoard, Whose};
-use super::series::QuantitySeries;
-
-/// One quantity, of the whole server or of a process. In the order of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Quantity {
-    ConnectTime,
-    AcceptQueue,
-    /// Of the server all that are open, those in the accept queue too; of a process those that it holds.
-    Connections,
-    UnreadConnections,
-    BusyThreads,
-    Backlog,
-    Cpu,
-    BusyCpus,
-    RunQueueWait,
-    ResidentMemory,
-    ListenOverflows,
-}
-
-impl Quantity {
-    fn label(self) -> &'static str {
-        match self {
-            Quantity::ConnectTime => "connect time, ms",
-            Quantity::AcceptQueue => "accept queue",
-            Quantity::Connections => "connections",
-            Quantity::UnreadConnections => "unread connections",
-            Quantity::BusyThreads => "busy threads",
-            Quantity::Backlog => "backlog",
-            Quantity::Cpu => "CPU, %",
-            Quantity::BusyCpus => "CPUs busy, anybody's, %",
-            Quantity::RunQueueWait => "run-queue wait, %",
-            Quantity::ResidentMemory => "resident memory",
-            Quantity::ListenOverflows => "queue overflows/s",
-        }
-    }
-
-    /// A number of it, as it is written.
-    fn written(self, value: Option<f64>) -> String {
-        number::or_none(value, |value| match self {
-            Quantity::ResidentMemory => number::bytes(value),
-            Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait => number::or_zero(value, number::percent),
-            // What was counted is whole; its mean may not be.
-            _ if value.fract() == 0.0 => number::fixed(value, 0),
-            _ => number::or_zero(value, number::significant),
-        })
-    }
-}
+use super::series::{Quantity, QuantitySeries};
 
 /// All figures: of the server, then of each of its processes.
 pub(crate) fn all_figures(board: &WatchBoard) -> String {

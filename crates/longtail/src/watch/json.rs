@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::board::{WatchBoard, Whose};
 use super::diagnosis::{self, WatchLimit};
 use super::evidence::WatchEvidence;
-use super::figures::Quantity;
-use super::series::QuantitySeries;
+use super::series::{Quantity, QuantitySeries};
 use super::waiting::WaitingTrend;
 use super::{WatchEnd, WatchTarget};
 

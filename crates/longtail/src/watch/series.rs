@@ -1,13 +1,62 @@
-//! How one quantity went: least, mean, most and last, and the mean of the last seconds. Plain arithmetic; nothing is read here.
+//! The quantities that are watched, in words, and how each went: least, mean, most and last, and the mean of the last seconds. Plain arithmetic; nothing is read here.
 //!
 //! A sample that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
 
 use std::collections::VecDeque;
 
 use model::Nanos;
+use report::number;
+use serde::Serialize;
 
 /// What goes on now is the mean over so long, in seconds.
 const RECENT: f64 = 5.0;
+
+/// One quantity, of the whole server or of a process. In the order of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Quantity {
+    ConnectTime,
+    AcceptQueue,
+    /// Of the server all that are open, those in the accept queue too; of a process those that it holds.
+    Connections,
+    UnreadConnections,
+    BusyThreads,
+    Backlog,
+    Cpu,
+    BusyCpus,
+    RunQueueWait,
+    ResidentMemory,
+    ListenOverflows,
+}
+
+impl Quantity {
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Quantity::ConnectTime => "connect time, ms",
+            Quantity::AcceptQueue => "accept queue",
+            Quantity::Connections => "connections",
+            Quantity::UnreadConnections => "unread connections",
+            Quantity::BusyThreads => "busy threads",
+            Quantity::Backlog => "backlog",
+            Quantity::Cpu => "CPU, %",
+            Quantity::BusyCpus => "CPUs busy, anybody's, %",
+            Quantity::RunQueueWait => "run-queue wait, %",
+            Quantity::ResidentMemory => "resident memory",
+            Quantity::ListenOverflows => "queue overflows/s",
+        }
+    }
+
+    /// A number of it, as it is written.
+    pub(super) fn written(self, value: Option<f64>) -> String {
+        number::or_none(value, |value| match self {
+            Quantity::ResidentMemory => number::bytes(value),
+            Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait => number::or_zero(value, number::percent),
+            // What was counted is whole; its mean may not be.
+            _ if value.fract() == 0.0 => number::fixed(value, 0),
+            _ => number::or_zero(value, number::significant),
+        })
+    }
+}
 
 /// One quantity over time.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,7 +9,6 @@ use std::io::Write as _;
 use std::path::Path;
 
 use model::theory::Resemblance;
-use model::theory::inferred;
 use model::{Diagnostic, Discipline, Run, SweepStudy};
 
 use crate::lab::{Lab, assert_conserved, can, end, free_port, has, ledger_warnings, major, soaks};
@@ -123,7 +122,7 @@ fn assert_contract(puma: &str, words: &str, is_kept: bool) {
             return;
         }
         was_disturbed |= study.runs.iter().any(shared_its_processors);
-        seen.push(inferred(&study.runs, study.server.slots()));
+        seen.push(study.inferred_discipline());
     }
     let is_quiet = can(!was_disturbed, "the machine was too noisy for a forecast to hold");
     assert!(!is_quiet, "{puma} {words}: it looks like {seen:?}");

@@ -22,7 +22,6 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use model::theory::inferred;
 use model::{
     CpuUsage, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, Run, SweepStudy, Verdict,
 };
@@ -122,8 +121,7 @@ impl Seen {
 
     /// What was said of the last run of a sweep, and of the order of service of all.
     fn sweep(ended: &Ended, study: &SweepStudy) -> Seen {
-        let disciplines =
-            inferred(&study.runs, study.server.slots()).map_or(Vec::new(), |inferred| inferred.disciplines);
+        let disciplines = study.inferred_discipline().map_or(Vec::new(), |inferred| inferred.disciplines);
         let one = if let [one] = disciplines.as_slice() { Some(*one) } else { None };
         let run = study.runs.last().expect("a run");
         let seen = Seen::exit(ended).judged(run.judgement.as_ref(), &run.generator, one);
