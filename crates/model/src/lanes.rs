@@ -54,7 +54,7 @@ impl fmt::Display for LaneCountReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LaneCountReason::Asked => Ok(()),
-            LaneCountReason::Rate => write!(f, "{TRUSTED_RATE} req/s a lane"),
+            LaneCountReason::Rate => write!(f, "{TRUSTED_RATE} req/s a thread"),
             LaneCountReason::Half => f.write_str("half of the CPUs"),
             LaneCountReason::Left => f.write_str("one for each CPU that the server leaves"),
             LaneCountReason::Connections => f.write_str("one for each connection"),

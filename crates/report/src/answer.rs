@@ -323,7 +323,11 @@ pub(crate) fn table(summary: &Summary) -> DataTable {
             let columns = columns_of_runs(summary);
             let named = |column: &&AnswerColumn| {
                 let name = TableColumn::new(column.name);
-                let suffix = if column.band == TIMES { "ms" } else { column.band };
+                let suffix = match column.band {
+                    TIMES => "ms",
+                    SLOW => "of slow requests",
+                    other => other,
+                };
                 if column.band.is_empty() { name } else { name.under(&ColumnBand::new(column.band, suffix)) }
             };
             let row = |run: &SummaryRun| {

@@ -185,11 +185,11 @@ fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&s
     listed([maker, format!("answers given up after {}", number::span(stream.timeout))])
 }
 
-/// `1 lane (20000 req/s a lane) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
+/// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
 /// processor with the server.
 fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
     let why = by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
-    beside_the_server(count_of(lanes, "lane") + &why.unwrap_or_default(), placement)
+    beside_the_server(count_of(lanes, "generator thread") + &why.unwrap_or_default(), placement)
 }
 
 /// Who makes the load, and on which processors, as [`lanes`].

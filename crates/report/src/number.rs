@@ -151,7 +151,7 @@ pub fn count(n: impl Into<u64>) -> String {
     n.into().to_string()
 }
 
-/// How many of something, in a sentence: `1 lane`, `2 lanes`.
+/// How many of something, in a sentence: `1 thread`, `2 threads`.
 pub fn count_of(n: impl Into<u64>, one: &str) -> String {
     let n = n.into();
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })
