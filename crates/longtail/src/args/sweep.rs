@@ -98,7 +98,7 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
-    /// Load before each step that is not measured [default: 1s, or none with -R]
+    /// Load before each step, not measured; less where the server is warm [default: 1s, or none with -R]
     #[arg(long, value_name = "TIME", help_heading = ADVANCED)]
     warm_up: Option<Nanos>,
     /// Before the sweep, find out in which order the server serves, with keep-alive and without

@@ -72,7 +72,7 @@ pub(crate) struct WatchArgs {
     /// No live screen: a line for each sample, then the answer
     #[arg(long)]
     pub(crate) lines: bool,
-    /// All figures; with --json all series with their points
+    /// All figures: least, mean, most, last, by process
     #[arg(long, help_heading = "Output")]
     pub(crate) full: bool,
     #[command(flatten)]
