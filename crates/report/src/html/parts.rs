@@ -37,12 +37,13 @@ pub(crate) fn figure(runs: &ShownRuns<'_>) -> PageFigure {
     };
     let bars: Vec<TimeBar<'_>> = runs.first_of_each().into_iter().flat_map(of_run).collect();
     if bars.is_empty() {
-        let asked = "neither app nor kernel was asked: add --anatomy, or --probe bpf as root";
+        let asked = "neither app nor kernel was asked: add --inspect app, or --inspect kernel as root";
         return PageFigure::left_out(TITLE, runs.why_none(asked));
     }
     let longest = bars.iter().map(|bar| bar.time.whole.as_millis_f64()).fold(0.0, f64::max);
     let mut marks = Vec::new();
     let (mut ticks, mut key): (Vec<AxisTick>, Vec<KeyEntry>) = (Vec::new(), Vec::new());
+    let mut named = Vec::new();
     let count = bars.len() as f64;
     for (row, TimeBar { run, name, time: bar }) in bars.iter().enumerate() {
         let middle = count - row as f64 - 0.5;
@@ -59,10 +60,12 @@ pub(crate) fn figure(runs: &ShownRuns<'_>) -> PageFigure {
                 number::milliseconds(bar.whole)
             );
             marks.push(PlotMark::Bar { class: part.class.to_owned(), from: corners[0], to: corners[1], title });
-            match key.iter_mut().find(|entry| entry.class == part.class) {
-                Some(entry) if entry.meaning.split(", ").any(|name| name == part.name) => {}
-                Some(entry) => entry.meaning = format!("{}, {}", entry.meaning, part.name),
-                None => key.push(KeyEntry::new(part.class, part.name)),
+            if !named.contains(&part.name) {
+                named.push(part.name);
+                match key.iter_mut().find(|entry| entry.class == part.class) {
+                    Some(entry) => entry.meaning = format!("{}, {}", entry.meaning, part.name),
+                    None => key.push(KeyEntry::new(part.class, part.name)),
+                }
             }
             from = until;
         }

@@ -55,6 +55,15 @@ fn a_page_is_small_and_needs_nothing() {
 }
 
 #[test]
+fn a_key_names_each_part_once() {
+    let mut study = eight_rows();
+    study.runs.iter_mut().for_each(|run| (run.anatomy, run.kernel) = (None, None));
+    let page = page(&study.into());
+    assert!(page.contains("server, app and the rest"));
+    assert!(!page.contains("the rest, server, app and the rest"));
+}
+
+#[test]
 fn the_figures_are_those_of_the_summary() {
     for (name, study) in pages() {
         let (summary, page) = (Summary::of(&study, None), page(&study));
