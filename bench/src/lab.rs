@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::{GuardCommand, LaunchSpec, Server};
-use model::Nanos;
+use model::{Nanos, SystemClock};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::child::Order;
 use crate::counters::Counters;
 use crate::tools::{self, Tool};
-use testkit::clock::Steady;
 
 /// The hidden first words: this program again, as a guard (`launch::guard`) and as what runs one program (`child`).
 pub(crate) const GUARD: &str = "guard-child";
@@ -33,7 +32,7 @@ pub(crate) struct Lab<'a> {
     pub(crate) counters: Counters,
     /// A program that has not ended so long after its time is taken for stuck.
     pub(crate) patience: Nanos,
-    pub(crate) clock: Steady,
+    pub(crate) clock: SystemClock,
     pub(crate) interrupt: &'a AtomicBool,
     /// The value of PATH.
     pub(crate) path: OsString,

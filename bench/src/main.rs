@@ -33,7 +33,7 @@ use crate::case::Done;
 use crate::counters::Counters;
 use crate::lab::{CHILD, GUARD, Lab};
 use crate::sections::{Extent, Found, Section};
-use testkit::clock::Steady;
+use testkit::clock::REAL_CLOCK;
 
 const FAULT: u8 = 1;
 const MISTAKE: u8 = 2;
@@ -110,7 +110,7 @@ fn lab<'a>(args: &Args, folder: &'a std::path::Path, interrupt: &'a AtomicBool) 
     })?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let counters = Counters::find(|name| tools::find(name, &path));
-    let (cpus, clock) = (lab::two_cpus(), Steady);
+    let (cpus, clock) = (lab::two_cpus(), REAL_CLOCK);
     let patience = args.patience;
     Ok(Lab { longtail, here, folder, cpus, counters, patience, clock, interrupt, path })
 }

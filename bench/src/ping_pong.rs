@@ -27,7 +27,7 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use testkit::clock::Steady;
+use testkit::clock::REAL_CLOCK;
 
 /// As large as the buffer of a lane.
 const BUFFER: usize = 64 * 1024;
@@ -115,7 +115,7 @@ impl Floor {
 
     /// Keeps all connections busy for this time, and then waits for the answers that are under way.
     fn drive(&mut self, connections: usize, time: Nanos) -> Result<(), Fault> {
-        let clock = Steady;
+        let clock = REAL_CLOCK;
         for slot in 0..connections {
             let mut socket = self.connect(slot)?;
             socket.ask(&self.request)?;
@@ -140,7 +140,7 @@ impl Floor {
 
     /// Sends so many requests a second for this time, and then waits for the answers that are under way.
     fn pace(&mut self, connections: usize, time: Nanos, rate: u64) -> Result<(), Fault> {
-        let clock = Steady;
+        let clock = REAL_CLOCK;
         // As the lanes have it; the default would make each sleep end 50 us late.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         for slot in 0..connections {

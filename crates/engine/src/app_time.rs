@@ -2,30 +2,28 @@
 
 use model::{AppTime, Clock, Dissection, Exchange, Nanos};
 
-use crate::clock_offset::{COMPARISONS, ClockOffset};
-
 /// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it, or of something else.
 const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
 
 /// What one lane adds up of what apps say.
 #[derive(Debug)]
 pub(crate) struct AppTimes {
-    /// The shared clock's. Both are `CLOCK_MONOTONIC` at bottom, so it stays.
-    shared: ClockOffset,
+    /// By how much the app's clock is ahead of the lane's.
+    ahead: Nanos,
     dissection: Dissection,
 }
 
 impl AppTimes {
-    /// Compares the clocks.
-    pub(crate) fn new<C: Clock>(clock: &C) -> AppTimes {
-        AppTimes { shared: ClockOffset::measure(clock, C::shared, COMPARISONS), dissection: Dissection::default() }
+    /// Nothing yet.
+    pub(crate) fn new(clock: &impl Clock) -> AppTimes {
+        AppTimes { ahead: clock.shared_ahead(), dissection: Dissection::default() }
     }
 
     /// Takes in a measured good answer.
     pub(crate) fn record(&mut self, exchange: &Exchange, said: Option<AppTime>) {
         let said = said.map(|said| match said {
             AppTime::Stamps { started, ended } => {
-                AppTime::Stamps { started: self.shared.here(started), ended: self.shared.here(ended) }
+                AppTime::Stamps { started: started.saturating_sub(self.ahead), ended: ended.saturating_sub(self.ahead) }
             }
             took @ AppTime::Took(_) => took,
         });

@@ -1,41 +1,30 @@
-//! Other clocks beside the lane's: how far they are ahead, by the best of several comparisons.
+//! The wall clock beside the lane's: how far it is ahead, by the best of several comparisons.
 
 use model::{Clock, Nanos};
 
-/// Comparisons where a clock is compared once.
-pub(crate) const COMPARISONS: u32 = 32;
+/// Comparisons the first time.
+const COMPARISONS: u32 = 32;
 
-/// By how much [`Clock::shared`] is ahead of [`Clock::now`]. Both are `CLOCK_MONOTONIC` at bottom, so it stays.
-pub fn shared_clock_lead<C: Clock>(clock: &C) -> Nanos {
-    Nanos(ClockOffset::measure(clock, C::shared, COMPARISONS).nanos)
-}
-
-/// A clock's lead over the lane's, in ns, and how far off that may be.
+/// The wall clock's lead over the lane's, in ns, and how far off that may be.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ClockOffset {
-    pub(crate) nanos: u64,
-    pub(crate) within: u64,
+struct ClockOffset {
+    nanos: u64,
+    within: u64,
 }
 
 impl ClockOffset {
-    /// The best of `times` comparisons: the one that took least time, in the middle of which `other` was read. The other
-    /// clock shows more than the lane's.
+    /// The best of `times` comparisons: the one that took least time, in the middle of which the wall clock was read. It shows more than
+    /// the lane's.
     ///
     /// # Panics
     /// Where `times` is 0: our bug.
-    pub(crate) fn measure<C: Clock>(clock: &C, other: impl Fn(&C) -> Nanos, times: u32) -> ClockOffset {
+    fn measure(clock: &impl Clock, times: u32) -> ClockOffset {
         let compare = |_| {
-            let (before, there, after) = (clock.now(), other(clock), clock.now());
+            let (before, there, after) = (clock.now(), clock.wall(), clock.now());
             let within = after.saturating_sub(before).0.div_ceil(2);
             ClockOffset { nanos: there.saturating_sub(before).0.saturating_sub(within), within }
         };
         (0..times).map(compare).min_by_key(|offset| offset.within).expect("they are compared more than once")
-    }
-
-    /// An instant of the other clock on the lane's.
-    #[inline]
-    pub(crate) fn here(self, there: Nanos) -> Nanos {
-        Nanos(there.0.saturating_sub(self.nanos))
     }
 }
 
@@ -57,17 +46,13 @@ pub(crate) struct WallClock {
 
 impl WallClock {
     /// Compares the two clocks.
-    pub(crate) fn new<C: Clock>(clock: &C) -> WallClock {
-        WallClock {
-            offset: ClockOffset::measure(clock, C::wall, COMPARISONS),
-            next_check: clock.now() + BETWEEN,
-            steps: 0,
-        }
+    pub(crate) fn new(clock: &impl Clock) -> WallClock {
+        WallClock { offset: ClockOffset::measure(clock, COMPARISONS), next_check: clock.now() + BETWEEN, steps: 0 }
     }
 
     /// Compares them again, once a second.
     #[inline]
-    pub(crate) fn check<C: Clock>(&mut self, clock: &C, now: Nanos) {
+    pub(crate) fn check(&mut self, clock: &impl Clock, now: Nanos) {
         if now >= self.next_check {
             self.check_now(clock);
             self.next_check = now + BETWEEN;
@@ -76,8 +61,8 @@ impl WallClock {
 
     /// Compares them again: whether the wall clock was set in between.
     #[cold]
-    pub(crate) fn check_now<C: Clock>(&mut self, clock: &C) {
-        let offset = ClockOffset::measure(clock, C::wall, LATER);
+    pub(crate) fn check_now(&mut self, clock: &impl Clock) {
+        let offset = ClockOffset::measure(clock, LATER);
         if offset.nanos.abs_diff(self.offset.nanos) > STEP + offset.within + self.offset.within {
             self.steps += 1;
             self.offset = offset;
@@ -92,7 +77,7 @@ impl WallClock {
     /// A stamp on the lane's clock.
     #[inline]
     pub(crate) fn map(&self, stamp: Nanos) -> Nanos {
-        self.offset.here(stamp)
+        Nanos(stamp.0.saturating_sub(self.offset.nanos))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use model::{Anatomy, BacklogSamples, Batches, Clock, FarGenerator, LaneFacts, Nanos, Tally};
+use model::{Anatomy, BacklogSamples, Batches, Clock, FarGenerator, LaneFacts, Nanos, SystemClock, Tally};
 use thiserror::Error;
 
 use crate::descriptors::{self, LimitError, ensure_descriptors};
@@ -102,9 +102,9 @@ impl Drop for RaiseOnDrop<'_> {
 ///
 /// # Panics
 /// Where a lane does: our bug.
-pub fn drive<C: Clock + Clone + Send>(
+pub fn drive(
     spec: &LoadSpec,
-    clock: &C,
+    clock: &SystemClock,
     interrupt: &AtomicBool,
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
@@ -122,9 +122,9 @@ pub fn drive<C: Clock + Clone + Send>(
 ///
 /// # Panics
 /// As [`drive`].
-pub fn drive_part<C: Clock + Clone + Send>(
+pub fn drive_part(
     spec: &LoadSpec,
-    clock: &C,
+    clock: &SystemClock,
     interrupt: &AtomicBool,
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
@@ -141,7 +141,7 @@ pub fn drive_part<C: Clock + Clone + Send>(
             .map(|(share, progress)| {
                 let (begin, begun) = channel();
                 starts.push(begin);
-                let (clock, ready, journal) = (clock.clone(), is_ready.clone(), journal.cloned());
+                let (clock, ready, journal) = (*clock, is_ready.clone(), journal.cloned());
                 let lane = LaneThread { spec, share, clock, ready, begun, interrupt, progress, journal };
                 spawn_scoped(scope, format!("lane-{}", share.lane), move || lane.run())
             })
@@ -169,10 +169,10 @@ pub fn drive_part<C: Clock + Clone + Send>(
 }
 
 /// What one lane's thread is given.
-struct LaneThread<'a, C> {
+struct LaneThread<'a> {
     spec: &'a LoadSpec,
     share: LaneShare,
-    clock: C,
+    clock: SystemClock,
     /// Where it says that it is ready, and hears when all of them begin.
     ready: Sender<()>,
     begun: Receiver<Nanos>,
@@ -181,7 +181,7 @@ struct LaneThread<'a, C> {
     journal: Option<SyncSender<RecordBatch>>,
 }
 
-impl<C: Clock> LaneThread<'_, C> {
+impl LaneThread<'_> {
     /// Runs the lane, over the kind of sockets that the load wants.
     fn run(self) -> Result<Option<LaneOutcome>, DriveError> {
         // It only makes the calls cheaper.

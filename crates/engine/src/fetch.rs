@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use model::{BadResponse, Clock, Nanos, Outcome, Request};
+use model::{BadResponse, Nanos, Outcome, Request, SystemClock};
 use thiserror::Error;
 
 use crate::drive::{DriveError, drive};
@@ -60,12 +60,12 @@ pub enum FetchError {
 ///
 /// # Errors
 /// Where no whole, well-formed response came in time.
-pub fn fetch<C: Clock + Clone + Send>(
+pub fn fetch(
     transport: &Transport,
     request: &Request,
     worker_header: &str,
     timeout: Nanos,
-    clock: &C,
+    clock: &SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<FetchedResponse, FetchError> {
     let spec = LoadSpec {

@@ -31,7 +31,6 @@ mod wire;
 mod wire_socket;
 mod wire_tls;
 
-pub use clock_offset::shared_clock_lead;
 pub use connect::{Unreachable, reach};
 pub use descriptors::{LimitError, ensure_descriptors};
 pub use drive::{DriveError, DriveResult, RaiseOnDrop, drive, drive_part, spawn_scoped};

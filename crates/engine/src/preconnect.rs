@@ -98,7 +98,7 @@ mod tests {
         let mut wire = SocketDriver::new(&transport, 0, 6, Timestamps::User).unwrap();
         let (interrupt, progress) = (AtomicBool::new(false), LaneProgress::default());
         let share = LaneShare { lane: 0, lanes: 1, first_connection: 0, connections: 6 };
-        let open = preconnect(&mut wire, &testkit::clock::Steady, share, &interrupt, &progress);
+        let open = preconnect(&mut wire, &testkit::clock::REAL_CLOCK, share, &interrupt, &progress);
         assert_eq!(open, [true, false, true, false, true, false]);
         assert_eq!((0..3).map(|_| listener.accept().is_ok()).collect::<Vec<_>>(), [true; 3]);
     }

@@ -14,12 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::DriveError;
-use model::{Clock as _, Nanos};
+use model::{Clock as _, Nanos, SystemClock};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, no_thread, wrong};
 use crate::ui;

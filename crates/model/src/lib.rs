@@ -64,7 +64,7 @@ pub use bodies::{BodiesPlan, BodiesStudy, BodyRun, ServerUse, SocketServer};
 pub use body::{Bodies, Body, BodyKind};
 pub use chunked::ChunkedDecoder;
 pub use claimed::{Believable, GeneratorClaim};
-pub use clock::Clock;
+pub use clock::{Clock, SystemClock};
 pub use comparison::{ComparisonPlan, ComparisonRun, ComparisonStudy, Metric};
 pub use control::{ControlAddress, ControlServer};
 pub use counts::Counts;

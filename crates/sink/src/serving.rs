@@ -149,7 +149,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let gap = settings.accept_rate.map_or(0.0, |rate| f64::from(loops) / rate.per_second());
         let accept_gap = Nanos::from_secs_f64(gap);
         let workers = if loops > 1 { number..number + 1 } else { 0..settings.workers() };
-        let shared = shared(&clock, started);
+        let shared = started + clock.shared_ahead();
         Ok(ServingLoop {
             clock,
             started,
@@ -446,14 +446,4 @@ impl<C: Clock + Clone> ServingLoop<C> {
 /// What every connection is registered for, once and for all.
 fn watched() -> EventFlags {
     EventFlags::IN | EventFlags::RDHUP | EventFlags::ET
-}
-
-/// What `instant` of the clock is on the one that processes share: by the quickest of some comparisons.
-fn shared(clock: &impl Clock, instant: Nanos) -> Nanos {
-    let compare = |_| {
-        let (before, shared, after) = (clock.now(), clock.shared(), clock.now());
-        let within = after.saturating_sub(before);
-        (within, shared.saturating_sub(before + within / 2))
-    };
-    (0..32).map(compare).min().map_or(instant, |(_, lead)| lead + instant)
 }

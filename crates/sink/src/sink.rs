@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use model::{Clock, Nanos};
+use model::{Clock, Nanos, SystemClock};
 
 use crate::listen::{Listen, ListenAddress};
 use crate::mailbox::LoopMailbox;
@@ -27,7 +27,7 @@ impl Sink {
     ///
     /// # Errors
     /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
-    pub fn start(settings: SinkSettings, clock: impl Clock + Clone + Send + 'static) -> Result<Sink, SinkError> {
+    pub fn start(settings: SinkSettings, clock: SystemClock) -> Result<Sink, SinkError> {
         Sink::start_until(settings, clock, Arc::default())
     }
 
@@ -35,8 +35,16 @@ impl Sink {
     ///
     /// # Errors
     /// As [`Sink::start`].
+    pub fn start_until(settings: SinkSettings, clock: SystemClock, stop: Arc<AtomicBool>) -> Result<Sink, SinkError> {
+        Sink::start_by(settings, clock, stop)
+    }
+
+    /// As [`Sink::start_until`], by any clock: tests step theirs.
+    ///
+    /// # Errors
+    /// As [`Sink::start`].
     #[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
-    pub fn start_until(
+    pub fn start_by(
         settings: SinkSettings,
         clock: impl Clock + Clone + Send + 'static,
         stop: Arc<AtomicBool>,

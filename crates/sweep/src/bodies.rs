@@ -33,9 +33,9 @@ const QUESTIONS: usize = 100;
 /// # Errors
 /// Where a server cannot be started, is not ready in time, does not serve the bodies, or dies. The runs that were
 /// finished before were given to the observer.
-pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
+pub fn conduct_bodies(
     plan: &BodiesPlan,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
     observer: &mut dyn Observer<BodiesStudy, BodyRun>,
 ) -> Result<BodiesStudy, SweepError> {
     ensure_connections(&plan.server, |slots| plan.connections_on(slots))?;
@@ -80,7 +80,7 @@ struct BodiesExperiment<'a> {
     begun: Nanos,
 }
 
-impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
+impl Experiment for BodiesExperiment<'_> {
     fn next(&mut self) -> Option<Block> {
         self.blocks.next()
     }
@@ -89,7 +89,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
         self.observer.phase(phase);
     }
 
-    fn jobs(&mut self, block: &Block, session: &mut Session<'_, C>) -> Result<Vec<Job>, SweepError> {
+    fn jobs(&mut self, block: &Block, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
         let (plan, facts, socket) = (self.plan, session.server.facts.clone(), block.server.socket);
         let (slots, connections) = (facts.slots(), plan.connections_on(facts.slots()));
         self.study.servers.retain(|other| other.socket != socket);
@@ -127,7 +127,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
         Ok(bodies.into_iter().enumerate().map(job).collect())
     }
 
-    fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
+    fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {
         let FinishedRun { mut run, server, .. } = session.run(job, None, &mut |phase| self.observer.phase(phase))?;
         if run.tally.counts.total() == 0 && session.context.is_interrupted() {
             // Ended within its warm-up: there is nothing to tell of it.
@@ -148,7 +148,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
         Ok(true)
     }
 
-    fn judge(&mut self, block: &Block, session: &mut Session<'_, C>, is_whole: bool) {
+    fn judge(&mut self, block: &Block, session: &mut Session<'_>, is_whole: bool) {
         if is_whole {
             self.observer.phase(&Phase::Reconciling);
             self.study.warnings.extend(compare_bytes(session));
@@ -161,7 +161,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
 }
 
 impl BodiesExperiment<'_> {
-    fn note_the_time<C: Clock>(&mut self, context: &Context<'_, C>) {
+    fn note_the_time(&mut self, context: &Context<'_>) {
         self.study.interrupted = context.is_interrupted();
         self.study.total_time = context.clock.now() - self.begun;
     }
@@ -173,10 +173,7 @@ fn of_body(stream: &StreamPlan, body: Body) -> StreamPlan {
 
 /// Asks for every body once, before any load, and finds each to be of its length. Gives the bytes of a whole answer
 /// by size, heads included.
-fn ask_for_each<C: Clock + Clone + Send + Sync>(
-    bodies: &[Body],
-    session: &mut Session<'_, C>,
-) -> Result<BTreeMap<u32, u64>, SweepError> {
+fn ask_for_each(bodies: &[Body], session: &mut Session<'_>) -> Result<BTreeMap<u32, u64>, SweepError> {
     let mut bytes = BTreeMap::new();
     for body in bodies {
         let stream = of_body(&session.block.stream, *body);
@@ -197,22 +194,14 @@ fn ask_for_each<C: Clock + Clone + Send + Sync>(
     Ok(bytes)
 }
 
-fn ask<C: Clock + Clone + Send + Sync>(
-    session: &Session<'_, C>,
-    request: &model::Request,
-    header: &str,
-) -> Result<FetchedResponse, String> {
+fn ask(session: &Session<'_>, request: &model::Request, header: &str) -> Result<FetchedResponse, String> {
     let patience = LONGEST_WAIT + session.block.stream.delay.unwrap_or(Nanos::ZERO);
     fetch(&session.server.transport, request, header, patience, &session.context.clock, session.context.interrupt)
         .map_err(|error| error.to_string())
 }
 
 /// Loads the server with each kind of body, all sizes in turn, as long as a warm-up takes.
-fn warm_up<C: Clock + Clone + Send + Sync>(
-    bodies: &[Body],
-    connections: u32,
-    session: &mut Session<'_, C>,
-) -> Result<(), SweepError> {
+fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Result<(), SweepError> {
     if session.block.stream.warm_up == Nanos::ZERO {
         return Ok(());
     }
@@ -238,7 +227,7 @@ fn warm_up<C: Clock + Clone + Send + Sync>(
 }
 
 /// The bytes of content that our app says it has answered beside those that we had, over this server's whole life.
-fn compare_bytes<C: Clock + Clone + Send + Sync>(session: &mut Session<'_, C>) -> Option<Diagnostic> {
+fn compare_bytes(session: &mut Session<'_>) -> Option<Diagnostic> {
     if session.block.server.rackup.is_some() || session.block.server.app != App::Bodies || session.unanswered {
         // What is not known for want of answers is said where requests are counted.
         return None;

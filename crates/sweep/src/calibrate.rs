@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, LaunchSpec, Server};
-use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socket};
+use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socket, SystemClock};
 
 use crate::context::Context;
 use crate::error::SweepError;
@@ -24,11 +24,11 @@ const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 ///
 /// # Errors
 /// Where the built-in server cannot be started.
-pub(crate) fn ceilings<C: Clock + Clone + Send>(
+pub(crate) fn ceilings(
     shapes: &[LoadSpec],
     answer_bytes: u64,
     placement: Option<&Placement>,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
 ) -> Result<Vec<Option<Ceiling>>, SweepError> {
     if let Some(far) = context.far {
         return Ok(far.ceilings(shapes, answer_bytes)?);
@@ -102,11 +102,11 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
 ///
 /// # Errors
 /// Where it cannot be started.
-fn start_sink_for<C: Clock + Clone + Send>(
+fn start_sink_for(
     shape: &LoadSpec,
     answer_bytes: u32,
     placement: Option<&Placement>,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
 ) -> Result<(Server, Transport), SweepError> {
     let (endpoint, place) = match kind(shape) {
         Some(Socket::Unix) => {
@@ -139,7 +139,7 @@ fn start_sink_for<C: Clock + Clone + Send>(
 pub fn start_sink(
     spec: &LaunchSpec,
     guard: &GuardCommand,
-    clock: &impl Clock,
+    clock: &SystemClock,
     mut answers: impl FnMut() -> bool,
 ) -> Result<Server, SweepError> {
     let server = Server::start(spec, guard, clock)?;
@@ -166,11 +166,7 @@ fn without_delay(request: &Request) -> Request {
     Request { bytes: bytes.into(), is_head: request.is_head }
 }
 
-fn measure<C: Clock + Clone + Send>(
-    shape: &LoadSpec,
-    transport: &Transport,
-    context: &Context<'_, C>,
-) -> Result<Option<Ceiling>, SweepError> {
+fn measure(shape: &LoadSpec, transport: &Transport, context: &Context<'_>) -> Result<Option<Ceiling>, SweepError> {
     let alone = LoadSpec {
         transport: transport.clone(),
         requests: shape.requests.iter().map(without_delay).collect(),

@@ -35,9 +35,9 @@ const ATTEMPTS: u32 = 2;
 ///
 /// # Errors
 /// Where an arm's server cannot be started at all, or does not serve what it is asked for.
-pub fn conduct_comparison<C: Clock + Clone + Send + Sync>(
+pub fn conduct_comparison(
     plan: &ComparisonPlan,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
     observer: &mut dyn Observer<ComparisonStudy, ComparisonRun>,
 ) -> Result<ComparisonStudy, SweepError> {
     let study = ComparisonStudy {
@@ -103,7 +103,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn note_the_time<C: Clock>(&mut self, context: &Context<'_, C>) {
+    fn note_the_time(&mut self, context: &Context<'_>) {
         self.study.interrupted = context.is_interrupted();
         self.study.total_time = context.clock.now() - self.begun;
     }
@@ -178,7 +178,7 @@ impl Comparison<'_> {
     }
 }
 
-impl<C: Clock + Clone + Send + Sync> Experiment<C> for Comparison<'_> {
+impl Experiment for Comparison<'_> {
     fn next(&mut self) -> Option<Block> {
         if self.has_given_up {
             return None;
@@ -207,7 +207,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Comparison<'_> {
         self.observer.phase(phase);
     }
 
-    fn jobs(&mut self, _: &Block, session: &mut Session<'_, C>) -> Result<Vec<Job>, SweepError> {
+    fn jobs(&mut self, _: &Block, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
         let planned = self.planned();
         let facts = session.server.facts.clone();
         let slots = facts.slots();
@@ -229,7 +229,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Comparison<'_> {
         Ok(if self.tries_maximum() { vec![self.job(stream, slots, Probe::None)] } else { Vec::new() })
     }
 
-    fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
+    fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {
         let service_time = given_service_time(&job.stream);
         let done = session.run(job, service_time, &mut |phase| self.observer.phase(phase))?;
         if session.context.is_interrupted() {
@@ -259,7 +259,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Comparison<'_> {
         Ok(true)
     }
 
-    fn judge(&mut self, _: &Block, session: &mut Session<'_, C>, is_whole: bool) {
+    fn judge(&mut self, _: &Block, session: &mut Session<'_>, is_whole: bool) {
         if self.is_trial() {
             return;
         }

@@ -4,7 +4,7 @@
 //! comparison.
 
 use engine::ensure_descriptors;
-use model::{Clock, ServerKind, ServerPlan};
+use model::{ServerKind, ServerPlan};
 
 use crate::context::Context;
 use crate::error::SweepError;
@@ -14,7 +14,7 @@ use crate::server::ServerUnderTest;
 use crate::session::Session;
 
 /// What is done with servers.
-pub(crate) trait Experiment<C> {
+pub(crate) trait Experiment {
     /// The next server; `None` when all is done.
     fn next(&mut self) -> Option<Block>;
 
@@ -22,13 +22,13 @@ pub(crate) trait Experiment<C> {
     fn phase(&mut self, phase: &Phase);
 
     /// What is asked of a server that is ready, before its runs; and these.
-    fn jobs(&mut self, block: &Block, session: &mut Session<'_, C>) -> Result<Vec<Job>, SweepError>;
+    fn jobs(&mut self, block: &Block, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError>;
 
     /// Does one of them. `false` where the user ended it, so that there is nothing to tell.
-    fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError>;
+    fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError>;
 
     /// Judges all runs of this server. `is_whole`: none of them is missing, and the server's own count can be asked for.
-    fn judge(&mut self, block: &Block, session: &mut Session<'_, C>, is_whole: bool);
+    fn judge(&mut self, block: &Block, session: &mut Session<'_>, is_whole: bool);
 
     /// A server could not be started, or has died. `Ok` where the next one is worth a try.
     fn failed(&mut self, error: SweepError) -> Result<(), SweepError> {
@@ -40,10 +40,7 @@ pub(crate) trait Experiment<C> {
 ///
 /// # Errors
 /// Where a server cannot be started, is not ready in time, does not serve what it is asked for, or dies.
-pub(crate) fn conduct<C: Clock + Clone + Send + Sync>(
-    experiment: &mut impl Experiment<C>,
-    context: &Context<'_, C>,
-) -> Result<(), SweepError> {
+pub(crate) fn conduct(experiment: &mut impl Experiment, context: &Context<'_>) -> Result<(), SweepError> {
     while let Some(block) = experiment.next() {
         if context.is_interrupted() {
             break;
@@ -53,11 +50,7 @@ pub(crate) fn conduct<C: Clock + Clone + Send + Sync>(
     Ok(())
 }
 
-fn conduct_block<C: Clock + Clone + Send + Sync>(
-    block: &Block,
-    experiment: &mut impl Experiment<C>,
-    context: &Context<'_, C>,
-) -> Result<(), SweepError> {
+fn conduct_block(block: &Block, experiment: &mut impl Experiment, context: &Context<'_>) -> Result<(), SweepError> {
     experiment.phase(&Phase::Starting);
     // Without one the user has interrupted.
     let Some(server) = ServerUnderTest::start(block, context)? else { return Ok(()) };
@@ -70,11 +63,7 @@ fn conduct_block<C: Clock + Clone + Send + Sync>(
     Ok(())
 }
 
-fn conduct_jobs<C: Clock + Clone + Send + Sync>(
-    block: &Block,
-    experiment: &mut impl Experiment<C>,
-    session: &mut Session<'_, C>,
-) -> Result<(), SweepError> {
+fn conduct_jobs(block: &Block, experiment: &mut impl Experiment, session: &mut Session<'_>) -> Result<(), SweepError> {
     for job in experiment.jobs(block, session)? {
         if session.context.is_interrupted() || !experiment.run(&job, session)? {
             break;

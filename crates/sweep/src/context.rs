@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{LoadSpec, Resolver, RunProgress};
 use launch::GuardCommand;
 use launch::puma::Addresses;
-use model::{Ceiling, Diagnostic, GeneratorClaim, Nanos, ServerFacts, ServerPlan, StreamPlan};
+use model::{Ceiling, Diagnostic, GeneratorClaim, Nanos, ServerFacts, ServerPlan, StreamPlan, SystemClock};
 
 use crate::far::conductor::FarGenerators;
 use crate::statsd::StatsdListener;
 
 /// What a study needs of the world.
-pub struct Context<'a, C> {
+pub struct Context<'a> {
     /// The clock.
-    pub clock: C,
+    pub clock: SystemClock,
     /// The command that runs the guard of a server.
     pub guard: GuardCommand,
     /// This program, which runs the built-in server and the load sink as `sink`.
@@ -50,7 +50,7 @@ pub struct Context<'a, C> {
     pub server_env: BTreeMap<OsString, OsString>,
 }
 
-impl<C> Context<'_, C> {
+impl Context<'_> {
     /// Room for the progress of a run: each lane's, or that of each generator elsewhere.
     pub(crate) fn progress(&self, spec: &LoadSpec) -> RunProgress {
         RunProgress::new(self.far.map_or(spec.lanes, FarGenerators::count))

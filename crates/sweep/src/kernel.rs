@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
-use engine::{LoadSpec, RecordBatch, RunProgress, shared_clock_lead};
+use engine::{LoadSpec, RecordBatch, RunProgress};
 use model::forecast::ServiceTime;
-use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally, Watch};
+use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, SystemClock, Tally, Watch};
 use probe::bpf::{self, MissingRight, TracedPath, TracingPlan};
 use probe::processes;
 
@@ -62,13 +62,13 @@ pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<TracedPat
 pub(crate) fn listen(
     mut path: TracedPath,
     shape: &LoadSpec,
-    clock: &impl Clock,
+    clock: &SystemClock,
     progress: &RunProgress,
     over: &AtomicBool,
     journal: Option<&Receiver<RecordBatch>>,
 ) -> Result<TraceResult, MissingRight> {
     let begun_with = processes::this_threads_cpu();
-    let lead = shared_clock_lead(clock);
+    let lead = clock.shared_ahead();
     let mut join = None;
     loop {
         let is_over = over.load(Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::run::ShareSource;
-use model::{Clock, ControlServer, Diagnostic, Nanos, Tally, WorkerShare};
+use model::{Clock, ControlServer, Diagnostic, Nanos, SystemClock, Tally, WorkerShare};
 use probe::puma_stats::{self, PumaStats};
 
 /// Between two polls. A poll is answered by Puma's master, not by the workers that are measured.
@@ -67,7 +67,7 @@ impl Ledger {
 }
 
 /// Puma's statistics, none of them older than this call. `None` where it does not answer, or `stop` says so.
-pub(crate) fn fresh_stats(control: &ControlServer, clock: &impl Clock, stop: impl Fn() -> bool) -> Option<PumaStats> {
+pub(crate) fn fresh_stats(control: &ControlServer, clock: &SystemClock, stop: impl Fn() -> bool) -> Option<PumaStats> {
     let begun = clock.now();
     let before = puma_stats::read(control).ok()?;
     let mut now = before.clone();

@@ -12,7 +12,7 @@ use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::{
     Clock, Diagnostic, EndedBy, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Placement, Run, ServerLocation,
-    verdict, warnings,
+    SystemClock, verdict, warnings,
 };
 use probe::machine;
 
@@ -74,10 +74,10 @@ pub struct LoadCompany<'a> {
 ///
 /// # Panics
 /// Where the journal does.
-pub fn conduct_load<C: Clock + Clone + Send + Sync>(
+pub fn conduct_load(
     prepared: PreparedLoad,
     company: LoadCompany<'_>,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
     observer: &mut dyn Observer<LoadStudy, Run>,
 ) -> Result<LoadStudy, SweepError> {
     let PreparedLoad { shape, plan, name_resolution, placement, serving, lanes_by, server } = prepared;
@@ -168,11 +168,11 @@ pub(crate) fn judge(
 
 /// When a load ends early: by Ctrl-C, for no reason of its own, or because one of the user's conditions holds, which is given with its
 /// figure.
-fn early_end<'a, C: Clock + Sync>(
+fn early_end<'a>(
     interrupt: &'a AtomicBool,
     stop_if: &'a [Objective],
     progress: &'a RunProgress,
-    clock: &'a C,
+    clock: &'a SystemClock,
 ) -> impl FnMut() -> Option<Option<String>> + Send + 'a {
     let mut next_check = None;
     move || {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::{DriveError, DriveResult, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped};
 use model::run::PERCENTILES;
-use model::{Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics};
+use model::{Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics, SystemClock};
 use probe::host::HostCounters;
 use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
@@ -103,9 +103,9 @@ pub(crate) fn recorded(done: DriveResult, shape: &LoadSpec, percentiles: &[f64],
 ///
 /// # Panics
 /// Where one of its threads did.
-pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
+pub(crate) fn drive_observed<E: Send>(
     shape: &LoadSpec,
-    clock: &C,
+    clock: &SystemClock,
     far: Option<&FarGenerators>,
     progress: &RunProgress,
     observation: RunObservers<'_, E>,

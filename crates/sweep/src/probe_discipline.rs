@@ -3,7 +3,7 @@
 
 use model::forecast::ServiceTime;
 use model::theory::DisciplineProbe;
-use model::{Clock, Nanos, Stop, StreamPlan};
+use model::{Nanos, Stop, StreamPlan};
 
 use crate::error::SweepError;
 use crate::observe::ObservedRun;
@@ -21,7 +21,7 @@ const ANSWERS: u64 = 200;
 /// The shortest time that a load is measured for.
 const LEAST: Nanos = Nanos::from_secs(1);
 
-impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
+impl Session<'_> {
     /// Runs both. There is none without a service time, which sets their length.
     pub(crate) fn probes(
         &mut self,

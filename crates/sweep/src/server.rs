@@ -10,7 +10,9 @@ use std::path::Path;
 use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, TransportError, fetch, render_with};
 use launch::facts::BootLines;
 use launch::{LaunchSpec, Server, ServerBind, affinity, puma};
-use model::{Clock, ControlServer, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
+use model::{
+    Clock, ControlServer, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan, SystemClock,
+};
 use probe::puma_stats::{self, PumaStats};
 use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
@@ -64,10 +66,7 @@ impl ServerUnderTest {
     ///
     /// # Errors
     /// Where it cannot be started, does not become ready, or does not serve what will be requested.
-    pub(crate) fn start<C: Clock + Clone + Send>(
-        block: &Block,
-        context: &Context<'_, C>,
-    ) -> Result<Option<ServerUnderTest>, SweepError> {
+    pub(crate) fn start(block: &Block, context: &Context<'_>) -> Result<Option<ServerUnderTest>, SweepError> {
         let plan = &block.server;
         let mut prepared = prepare(block, context)?;
         // What its kind needs stands last, and so counts.
@@ -161,7 +160,7 @@ impl ServerUnderTest {
     }
 
     /// Has the server finish what it has and end, and waits until nothing of it lives.
-    pub(crate) fn stop(self, clock: &impl Clock) {
+    pub(crate) fn stop(self, clock: &SystemClock) {
         self.server.stop(GRACE, clock);
     }
 }
@@ -170,12 +169,12 @@ impl ServerUnderTest {
 ///
 /// # Errors
 /// Where it lacks something, ends, takes longer than the boot timeout, or answers with a client's or server's error.
-fn wait_until_ready<C: Clock + Clone + Send>(
+fn wait_until_ready(
     server: &Server,
     prepared: &Preparation,
     transport: &Transport,
     block: &Block,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
 ) -> Result<Option<FetchedResponse>, SweepError> {
     let Block { server: plan, stream, .. } = block;
     let Preparation { authority, path, control, .. } = prepared;
@@ -245,10 +244,10 @@ fn last_lines(server: &Server) -> Vec<String> {
 ///
 /// # Errors
 /// Where it cannot be started.
-fn settings_of<C: Clock>(
+fn settings_of(
     plan: &ServerPlan,
     spec: &LaunchSpec,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
 ) -> Result<Option<PumaSettings>, SweepError> {
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
         return Ok(None);
@@ -297,7 +296,7 @@ fn transport(bind: &ServerBind) -> Result<Transport, TransportError> {
     })
 }
 
-fn prepare<C>(block: &Block, context: &Context<'_, C>) -> Result<Preparation, SweepError> {
+fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepError> {
     let Block { server: plan, stream, .. } = block;
     let (path, dir) = (stream.target_path(), block.dir.as_ref().unwrap_or(&context.dir));
     match &plan.kind {

@@ -54,9 +54,9 @@ pub(crate) struct FinishedRun {
 }
 
 /// One server's life within a study.
-pub(crate) struct Session<'a, C> {
+pub(crate) struct Session<'a> {
     pub(crate) block: &'a Block,
-    pub(crate) context: &'a Context<'a, C>,
+    pub(crate) context: &'a Context<'a>,
     pub(crate) server: ServerUnderTest,
     /// Off the server's processors while this lasts, where there are others.
     kept: Option<CpuRestriction>,
@@ -69,8 +69,8 @@ pub(crate) struct Session<'a, C> {
     pub(crate) body_bytes: u64,
 }
 
-impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
-    pub(crate) fn new(block: &'a Block, context: &'a Context<'a, C>, server: ServerUnderTest) -> Self {
+impl<'a> Session<'a> {
+    pub(crate) fn new(block: &'a Block, context: &'a Context<'a>, server: ServerUnderTest) -> Self {
         let kept = CpuRestriction::off_the_server(server.facts.placement.as_ref());
         let mut session = Session {
             block,
@@ -300,7 +300,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 }
 
-impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
+impl Session<'_> {
     /// Judges runs of this server, once: by their own figures and, where the server's own count is there for all of them (`is_whole`), by
     /// our account of its whole life beside its own. Returns a warning where the two differ or cannot be compared.
     pub(crate) fn judge<'r>(&self, runs: impl IntoIterator<Item = &'r mut Run>, is_whole: bool) -> Option<Diagnostic> {

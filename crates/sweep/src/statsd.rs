@@ -197,7 +197,7 @@ mod tests {
             sender.send_to(packet.as_bytes(), listener.address()).unwrap();
         }
         let over = AtomicBool::new(true);
-        let report = listener.listen_until(&testkit::clock::Steady, &RunProgress::new(1), Nanos::ZERO, &over);
+        let report = listener.listen_until(&testkit::clock::REAL_CLOCK, &RunProgress::new(1), Nanos::ZERO, &over);
         assert_eq!((report.before, report.packets, report.lines, report.series.len()), (5, 0, 0, 0));
     }
 

@@ -23,9 +23,9 @@ use crate::theory;
 /// # Errors
 /// Where the server cannot be started, is not ready in time, or dies. The runs that were finished before were given to
 /// the observer.
-pub fn conduct_sweep<C: Clock + Clone + Send + Sync>(
+pub fn conduct_sweep(
     plan: &Plan,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
     observer: &mut dyn Observer,
 ) -> Result<SweepStudy, SweepError> {
     ensure_connections(&plan.server, |slots| most_connections(plan, slots))?;
@@ -72,7 +72,7 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    fn note_the_time<C: Clock>(&mut self, context: &Context<'_, C>) {
+    fn note_the_time(&mut self, context: &Context<'_>) {
         self.study.interrupted = context.is_interrupted();
         self.study.total_time = context.clock.now() - self.begun;
     }
@@ -89,7 +89,7 @@ fn warm_up(stream: &StreamPlan, before: Option<&Run>, connections: u32) -> Nanos
     (WARM_UP_STEP * settled.0.div_ceil(WARM_UP_STEP.0)).min(stream.warm_up)
 }
 
-impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
+impl Experiment for Sweep<'_> {
     fn next(&mut self) -> Option<Block> {
         Some(Block {
             server: self.plan.server.clone(),
@@ -106,7 +106,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
         self.observer.phase(phase);
     }
 
-    fn jobs(&mut self, block: &Block, session: &mut Session<'_, C>) -> Result<Vec<Job>, SweepError> {
+    fn jobs(&mut self, block: &Block, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
         let Sweep { plan, observer, study, .. } = self;
         study.server = session.server.facts.clone();
         let slots = study.server.slots();
@@ -149,7 +149,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
         Ok(loads.into_iter().zip(&self.ceilings).enumerate().map(job).collect())
     }
 
-    fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
+    fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {
         let before = self.study.runs.last().filter(|run| run.repeat == job.repeat);
         let warm_up = warm_up(&job.stream, before, job.connections);
         let job = &Job { stream: StreamPlan { warm_up, ..job.stream.clone() }, ..job.clone() };
@@ -167,7 +167,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
         Ok(true)
     }
 
-    fn judge(&mut self, block: &Block, session: &mut Session<'_, C>, is_whole: bool) {
+    fn judge(&mut self, block: &Block, session: &mut Session<'_>, is_whole: bool) {
         let Sweep { plan, observer, study, .. } = self;
         // Another generator's account is compared run by run.
         let is_whole = is_whole && session.context.other.is_none();

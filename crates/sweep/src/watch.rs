@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use model::watch::{HELD_CONNECTIONS, WatchCurve, WatchTrack};
-use model::{Clock, ControlServer, Nanos, Watch};
+use model::{ControlServer, Nanos, SystemClock, Watch};
 use probe::processes::ProcessSample;
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{self, Observation, Sampler, SamplingPlan, ServerSample, ThinnedList};
@@ -67,7 +67,7 @@ struct StatisticsPoll {
 }
 
 /// Looks until `over`.
-pub(crate) fn sample(sampler: Sampler, clock: &impl Clock, over: &AtomicBool, live: &LiveReadings) -> SampledServer {
+pub(crate) fn sample(sampler: Sampler, clock: &SystemClock, over: &AtomicBool, live: &LiveReadings) -> SampledServer {
     let mut seen = SampledServer { source: sampler.source(), ..SampledServer::default() };
     sampler.run(clock, over, |observation| {
         match observation {
@@ -91,7 +91,7 @@ pub(crate) fn sample(sampler: Sampler, clock: &impl Clock, over: &AtomicBool, li
 /// Asks the server for its statistics until `over`. `single` names the one worker of single mode, whose statistics name none.
 pub(crate) fn poll(
     control: &ControlServer,
-    clock: &impl Clock,
+    clock: &SystemClock,
     over: &AtomicBool,
     live: &LiveReadings,
     single: &str,

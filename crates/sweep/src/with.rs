@@ -1,7 +1,7 @@
 //! Runs that another generator makes: its load instead of ours, and beside what it claims the server's own account.
 
 use model::forecast::ServiceTime;
-use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind, Stop, WorkerShare};
+use model::{Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind, Stop, WorkerShare};
 use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::{PumaStats, WorkerStats};
@@ -36,7 +36,7 @@ pub fn observe_claimed(
     Ok(Some((done, GeneratorFacts { steal, listen_overflows, ..GeneratorFacts::default() })))
 }
 
-impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
+impl Session<'_> {
     /// One run of the other generator, and all that was seen of it; `Ok(None)` where it was given up.
     ///
     /// # Errors

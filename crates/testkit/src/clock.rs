@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use model::{Clock, Nanos};
-use rustix::time::{ClockId, Timespec};
+use model::{Clock, Nanos, SystemClock};
+
+/// The system's clock. It bounds the waits of tests with real processes and sockets; none asserts what it says.
+pub const REAL_CLOCK: SystemClock = SystemClock::SINCE_BOOT;
 
 /// The wall clock of a [`Stepped`] clock that shows 0: some day in 2001.
 const WALL: u64 = 1_000_000_000_000_000_000;
@@ -54,30 +56,6 @@ impl Clock for Stepped {
 
     fn wall(&self) -> Nanos {
         Nanos((WALL + self.now().0).saturating_add_signed(self.set.load(Ordering::SeqCst)))
-    }
-}
-
-/// The system's monotonic clock. It bounds the waits of tests with real processes and sockets; none asserts what it says.
-#[derive(Clone, Copy, Debug)]
-pub struct Steady;
-
-fn nanos(time: Timespec) -> Nanos {
-    Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
-}
-
-impl Clock for Steady {
-    fn now(&self) -> Nanos {
-        nanos(rustix::time::clock_gettime(ClockId::Monotonic))
-    }
-
-    fn wall(&self) -> Nanos {
-        nanos(rustix::time::clock_gettime(ClockId::Realtime))
-    }
-
-    fn sleep(&self, duration: Nanos) {
-        let nanos = duration.0.cast_signed();
-        // A sleep that is cut short is one that is looked at again by whoever waits.
-        let _ = rustix::thread::nanosleep(&Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 });
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use launch::{GuardCommand, LaunchSpec, Scratch, Server};
 use model::{Clock as _, Nanos};
-use testkit::clock::Steady;
+use testkit::clock::REAL_CLOCK;
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1).peekable();
@@ -21,7 +21,7 @@ fn main() {
     let scratch = Scratch::new(&std::env::temp_dir()).expect("a temporary directory can be made");
     say(&format!("scratch {}", scratch.path().display()));
     spec.scratch = Some(Arc::new(scratch));
-    let server = Server::start(&spec, &GuardCommand::this_program("keep"), &Steady).expect("the server starts");
+    let server = Server::start(&spec, &GuardCommand::this_program("keep"), &REAL_CLOCK).expect("the server starts");
     say(&format!("server {}", server.pid()));
     let mut repeated = 0;
     loop {
@@ -29,7 +29,7 @@ fn main() {
             say(line);
             repeated += 1;
         }
-        Steady.sleep(Nanos::from_millis(5));
+        REAL_CLOCK.sleep(Nanos::from_millis(5));
     }
 }
 

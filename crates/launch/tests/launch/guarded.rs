@@ -11,7 +11,7 @@ use model::Nanos;
 use rustix::process::Signal;
 
 use crate::kit::{PATIENCE, eventually, folder, guard, guard_program, lives, parent, process_group, said, send, shell};
-use testkit::clock::Steady;
+use testkit::clock::REAL_CLOCK;
 
 /// A child that leaves the server's process group and session, says its number, and would live for long.
 const STRAY: &str = "setsid sh -c 'echo stray $$; exec sleep 1000'";
@@ -28,7 +28,7 @@ fn a_server_that_ends_at_boot_says_why() {
     let output = server.output();
     assert_eq!(output.lines().collect::<Vec<_>>(), ["starting", "no such file: app.rb (LoadError)", "  from line 1"]);
     // Stopping what has ended is no mistake, and changes nothing.
-    let stopped = server.stop(PATIENCE, &Steady);
+    let stopped = server.stop(PATIENCE, &REAL_CLOCK);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(3), false));
 }
 
@@ -36,7 +36,7 @@ fn a_server_that_ends_at_boot_says_why() {
 fn a_puma_that_does_not_tell_its_version_holds_nobody_up() {
     let told = |script: &str, longest| {
         let puma = ["sh", "-c", script].map(Into::into);
-        launch::puma::printed_version(&puma, Path::new("/"), &guard(), &Steady, longest).unwrap()
+        launch::puma::printed_version(&puma, Path::new("/"), &guard(), &REAL_CLOCK, longest).unwrap()
     };
     // What it leaves behind does not hold its output open.
     assert_eq!(told("echo puma version 1.2; sleep 1000 &", PATIENCE).as_deref(), Some("puma version 1.2"));
@@ -52,7 +52,7 @@ fn a_server_is_given_the_time_to_stop_by_itself_and_killed_when_it_ignores_that(
         let server = shell(&format!("trap '{trap}' TERM; echo ready; while :; do sleep 0.02; done"));
         said(&server, "ready");
         assert_eq!(server.exited(), None);
-        let stopped = server.stop(grace, &Steady);
+        let stopped = server.stop(grace, &REAL_CLOCK);
         assert_eq!((stopped.exit, stopped.forced), (exit, exit == ServerExit::Signal(9)));
         assert_eq!(server.output().lines().last(), Some(last));
         assert!(!lives(server.pid()));
@@ -70,7 +70,7 @@ fn what_a_server_forked_away_does_not_outlive_it() {
         (strays.len() == 2).then_some(strays)
     });
     assert!(strays.iter().all(|stray| lives(*stray)));
-    let stopped = server.stop(PATIENCE, &Steady);
+    let stopped = server.stop(PATIENCE, &REAL_CLOCK);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Signal(15), false));
     assert!(!strays.iter().any(|stray| lives(*stray)));
 }
@@ -121,7 +121,7 @@ fn a_server_dies_with_its_guard() {
     send(parent(server.pid()), Signal::KILL);
     assert_eq!(eventually("its end", || server.exited()), ServerExit::Unknown);
     eventually("the end of all", || (!lives(server.pid()) && !lives(child)).then_some(()));
-    let stopped = server.stop(PATIENCE, &Steady);
+    let stopped = server.stop(PATIENCE, &REAL_CLOCK);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Unknown, true));
 }
 
@@ -137,7 +137,7 @@ fn a_terminals_signals_reach_neither_the_guard_nor_the_server() {
         send(guard, signal);
     }
     // The order to stop is read after the signals, by a guard that they did not end.
-    let stopped = server.stop(PATIENCE, &Steady);
+    let stopped = server.stop(PATIENCE, &REAL_CLOCK);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(7), false));
 }
 
@@ -152,14 +152,14 @@ fn a_server_that_writes_much_is_never_held_up() {
 fn a_servers_environment_and_directory_are_those_asked_for() {
     let mut spec = LaunchSpec::command(["sh", "-c", "echo $GREETING from $PWD"], Path::new("/usr"));
     spec.env.insert("GREETING".into(), "hello".into());
-    let server = Server::start(&spec, &guard(), &Steady).unwrap();
+    let server = Server::start(&spec, &guard(), &REAL_CLOCK).unwrap();
     eventually("its end", || server.exited());
     assert_eq!(server.output().lines().collect::<Vec<_>>(), ["hello from /usr"]);
     assert_eq!(server.command_line(), "GREETING=hello sh -c 'echo $GREETING from $PWD'");
 }
 
 fn refused(spec: &LaunchSpec, guard: &GuardCommand) -> LaunchError {
-    let error = Server::start(spec, guard, &Steady).unwrap_err();
+    let error = Server::start(spec, guard, &REAL_CLOCK).unwrap_err();
     assert_eq!(error.to_string().lines().count(), 1, "{error}");
     error
 }

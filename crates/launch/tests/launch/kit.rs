@@ -6,7 +6,7 @@ use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Clock as _, Nanos};
 use proctree::ProcessStat;
 
-use testkit::clock::Steady;
+use testkit::clock::REAL_CLOCK;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
@@ -25,18 +25,18 @@ pub(crate) fn guard() -> GuardCommand {
 
 /// Starts a shell script as the server.
 pub(crate) fn shell(script: &str) -> Server {
-    Server::start(&LaunchSpec::command(["sh", "-c", script], Path::new("/")), &guard(), &Steady).unwrap()
+    Server::start(&LaunchSpec::command(["sh", "-c", script], Path::new("/")), &guard(), &REAL_CLOCK).unwrap()
 }
 
 /// Waits until there is something, and fails the test where there never is.
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Steady.now();
+    let begun = REAL_CLOCK.now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(Steady.now() - begun < PATIENCE, "never: {what}");
-        Steady.sleep(Nanos::from_millis(5));
+        assert!(REAL_CLOCK.now() - begun < PATIENCE, "never: {what}");
+        REAL_CLOCK.sleep(Nanos::from_millis(5));
     }
 }
 

@@ -11,7 +11,7 @@ use model::{ControlAddress, ServerPlan, Threads};
 use testkit::machine::puma;
 
 use crate::kit::{PATIENCE, children, eventually, folder, guard, lives};
-use testkit::clock::Steady;
+use testkit::clock::REAL_CLOCK;
 
 fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
@@ -39,7 +39,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
         puma => puma.unwrap(),
     };
     let address = puma.bind.address().unwrap();
-    let server = Server::start(&puma.spec, &guard(), &Steady).unwrap();
+    let server = Server::start(&puma.spec, &guard(), &REAL_CLOCK).unwrap();
     let answer = eventually("an answer", || {
         assert_eq!(server.exited(), None, "{:?}", server.output());
         get(address, "/sleep0")
@@ -69,7 +69,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
     let ControlAddress::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
     eventually("the control socket", || socket.exists().then_some(()));
 
-    let stopped = server.stop(PATIENCE, &Steady);
+    let stopped = server.stop(PATIENCE, &REAL_CLOCK);
     assert!(!stopped.forced, "{stopped:?}");
     assert_ne!(stopped.exit, ServerExit::Unknown);
     assert!(!family.iter().any(|pid| lives(*pid)));

@@ -7,12 +7,11 @@ use std::path::Path;
 
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, LaunchSpec, Server};
-use model::{Clock, Nanos, Socket};
+use model::{Clock, Nanos, Socket, SystemClock};
 use probe::processes::ServerProcesses;
 use probe::sink_ledger;
 use sink::SinkLedger;
 
-use crate::clock::SystemClock;
 use crate::mistake::Mistake;
 
 /// Longest wait for the sink to have nothing open any more.

@@ -13,11 +13,11 @@ use model::comparison::{ComparisonFindings, Difference, Metric};
 use model::plan::quoted;
 use model::{
     App, BodiesStudy, BodyRun, ComparisonRun, ComparisonStudy, Nanos, Probe, Run, ServerKind, ServerPlan, Socket,
-    Study, SweepStudy,
+    Study, SweepStudy, SystemClock,
 };
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
 
-use crate::clock::{SystemClock, wall_time};
+use crate::clock::wall_time;
 use crate::mistake::{Mistake, wrong};
 use crate::outlets::Outlets;
 use crate::results::Results;
@@ -61,7 +61,7 @@ impl StudyStart {
     }
 
     /// What a conductor needs of the world; what is of one command alone is as if nobody had asked for it.
-    pub(super) fn context(&self, command_line: String, resolver: Resolver) -> Context<'_, SystemClock> {
+    pub(super) fn context(&self, command_line: String, resolver: Resolver) -> Context<'_> {
         Context {
             clock: self.clock,
             guard: GuardCommand::this_program(GUARD),

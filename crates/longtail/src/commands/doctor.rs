@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use launch::{GuardCommand, LaunchError, Surroundings, find_program, puma};
-use model::Nanos;
+use model::{Nanos, SystemClock};
 use probe::doctor::{FoundPuma, MachineCheck, MachineFitness, MachineGrade, PumaInstallation, examine};
 use report::number::count_of;
 use report::tree::{ListItem, ReportSection};
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::args::{DoctorArgs, Examination};
 use crate::calibrate::{self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad};
-use crate::clock::{SystemClock, wall_time};
+use crate::clock::wall_time;
 use crate::exit::Exit;
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator};
 use crate::mistake::Mistake;

@@ -14,12 +14,11 @@ use std::sync::atomic::Ordering;
 
 use launch::{dies_with_us, find_program};
 use model::plan::quoted;
-use model::{Clock as _, Nanos};
+use model::{Clock as _, Nanos, SystemClock};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::{self, FleetArgs, FleetVerb};
-use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, unwritable, wrong};
 use crate::{signals, ui};

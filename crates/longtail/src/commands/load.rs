@@ -7,13 +7,13 @@ use std::time::Duration;
 use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::networks::is_public;
-use model::{BadResponse, Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, Tally, Verdict};
+use model::{BadResponse, Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, SystemClock, Tally, Verdict};
 use sweep::{LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::StudyStart;
 use crate::args::output::StudyKind;
 use crate::args::{AttackArgs, LoadArgs, load_words};
-use crate::clock::{SystemClock, wall_time};
+use crate::clock::wall_time;
 use crate::exit::Exit;
 use crate::generators::Generator;
 use crate::load::{Recorder, order_load, prepare};

@@ -1,10 +1,10 @@
 //! `longtail sink`: a server whose right answers are known, for whoever wants to test a generator. `longtail sweep --server builtin`
 //! starts it too.
 
+use model::SystemClock;
 use sink::Sink;
 
 use crate::args::SinkArgs;
-use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::Mistake;
 use crate::{signals, ui};

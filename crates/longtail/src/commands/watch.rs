@@ -5,12 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use engine::{RaiseOnDrop, Resolver, spawn_scoped};
-use model::{Clock as _, Nanos};
+use model::{Clock as _, Nanos, SystemClock};
 use probe::sampler::{self, Observation};
 
 use crate::args::WatchArgs;
 use crate::args::watch::place;
-use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, no_thread};
 use crate::watch::{self, AnswerLine, StatisticsSource, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget};

@@ -8,10 +8,9 @@ use audit::claim::ClaimedServer;
 use audit::{AuditedClaim, ClaimGrade, ClaimVerdict, PrintedFigure};
 use model::claimed::ClaimedPercentile;
 use model::diagnostic::FindingGrade;
-use model::{Believable, Diagnostic, GeneratorClaim, Nanos, Stop};
+use model::{Believable, Diagnostic, GeneratorClaim, Nanos, Stop, SystemClock};
 use sweep::{ClaimedRun, OtherGenerator, Task};
 
-use crate::clock::SystemClock;
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport};
 use crate::mistake::{Mistake, unwritable};
 

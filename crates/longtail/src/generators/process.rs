@@ -8,12 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
-use model::{Clock, Nanos};
+use model::{Clock, Nanos, SystemClock};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
 use crate::GUARD;
-use crate::clock::SystemClock;
 use crate::command_line::shown;
 use crate::generators::order::GeneratorCommand;
 use crate::generators::{Generator, InstalledGenerator, LoadOrder};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport, TransportError};
 use launch::affinity;
-use model::{Clock, LaneCountReason, LoadPlan, Nanos, ServerLocation, Timing};
+use model::{Clock, LaneCountReason, LoadPlan, Nanos, ServerLocation, SystemClock, Timing};
 use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
 use sweep::{FarGenerators, PreparedLoad};
 
@@ -31,7 +31,7 @@ const DRAIN: Nanos = Nanos::from_secs(2);
 pub(crate) fn prepare(
     args: &LoadArgs,
     resolver: &Resolver,
-    clock: &impl Clock,
+    clock: &SystemClock,
     far: Option<&FarGenerators>,
 ) -> Result<PreparedLoad, Mistake> {
     let of_this_machine =

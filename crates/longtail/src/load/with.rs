@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Endpoint, Resolver};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
-use model::{LoadStudy, Run};
+use model::{LoadStudy, Run, SystemClock};
 use requests::{RequestHeader, TargetUrl};
 use sweep::{ClaimedRun, OtherGenerator as _, PreparedLoad};
 
 use crate::args::LoadArgs;
-use crate::clock::SystemClock;
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
 use crate::load::prepare::{prepare, template};
 use crate::mistake::{Mistake, wrong};

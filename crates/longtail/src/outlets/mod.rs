@@ -15,11 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::{Resolver, RunProgress};
 use export::otlp::RunOrigin;
 use export::{LiveMetrics, LiveRun, MetricFamily, live};
-use model::{Clock, LoadStudy, Nanos, SweepStudy};
+use model::{Clock, LoadStudy, Nanos, SweepStudy, SystemClock};
 use sweep::{LiveReadings, Phase, StatsdListener};
 
 use crate::args::OutletArgs;
-use crate::clock::SystemClock;
 use crate::mistake::{Mistake, wrong};
 use crate::outlets::senders::{OtlpSender, StatsdSender};
 use crate::ui;

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use export::prometheus::{CONTENT_TYPE, exposition};
-use model::{Clock as _, Nanos};
+use model::{Clock as _, Nanos, SystemClock};
 
 use super::LiveBoard;
-use crate::clock::SystemClock;
 
 /// A client may take so long for each piece of its request, and of our answer.
 const TIMEOUT: Duration = Duration::from_millis(500);

@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use export::otlp::{CONTENT_TYPE, RunOrigin, rejected, request};
 use export::{MetricFamily, dogstatsd};
-use model::{Clock as _, ControlAddress, Nanos};
+use model::{Clock as _, ControlAddress, Nanos, SystemClock};
 use probe::http::{self, HttpAnswer};
 
 use super::LiveBoard;
 use crate::args::OtlpUrl;
-use crate::clock::SystemClock;
 
 /// Between two accounts of how things stand.
 const PERIOD: Nanos = Nanos::from_secs(1);

@@ -9,13 +9,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
-use model::{Arrivals, Exchange, Histogram, Nanos, Pace, Profile, Rate, Timestamps};
+use model::{Arrivals, Exchange, Histogram, Nanos, Pace, Profile, Rate, SystemClock, Timestamps};
 use serde::Serialize;
 use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, StallLaw};
 
 pub(crate) use self::text::{machine, table};
 use self::truth::ResponseFigures;
-use crate::clock::SystemClock;
 use crate::mistake::Mistake;
 
 /// Of arrivals and delays: the same seed, the same numbers.

@@ -9,7 +9,7 @@ use model::{Nanos, ServerLocation};
 use sink::{Listen, PemPair, Sink, SinkBody, SinkSettings};
 use testkit::network::{Capture, Host, Packet, Way, Wire};
 
-use crate::clock::SteadyClock;
+use crate::clock::REAL_CLOCK;
 use crate::lab::{Ended, LONGTAIL, Lab, Running, THIS_MACHINE, can, end, free_port, full_report, has, split};
 use crate::load::{assert_answered, study};
 
@@ -47,7 +47,7 @@ impl Machines {
     pub(crate) fn sink(&self, address: &str, settings: SinkSettings) -> (Sink, SocketAddr) {
         let listen: Listen = address.parse().unwrap();
         let sink =
-            self.there.enter(|| Sink::start(SinkSettings { listen: vec![listen], ..settings }, SteadyClock).unwrap());
+            self.there.enter(|| Sink::start(SinkSettings { listen: vec![listen], ..settings }, REAL_CLOCK).unwrap());
         let address = sink.address();
         (sink, address)
     }

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use sink::SinkBody;
 use testkit::http::KeptRequest;
 
-use crate::clock::{SteadyClock, eventually};
+use crate::clock::{REAL_CLOCK, eventually};
 use crate::lab::{Lab, PATIENCE, Running};
 use crate::load::{load, sink, study, url};
 
@@ -37,7 +37,7 @@ pub(crate) fn stop(running: &Running) {
 fn read_late(words: &str) -> (LoadStudy, Nanos) {
     let (lab, listener) = (Lab::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     listener.set_nonblocking(true).unwrap();
-    let begun = SteadyClock.now();
+    let begun = REAL_CLOCK.now();
     let words = format!("load --no-calibrate -n 1 -c 1 {words} http://{}/", listener.local_addr().unwrap());
     let running = lab.start(&words);
     let (mut stream, _) = eventually(PATIENCE, || "no load".to_owned(), || listener.accept().ok());
@@ -45,10 +45,10 @@ fn read_late(words: &str) -> (LoadStudy, Nanos) {
     KeptRequest::read(&mut stream).unwrap();
     stop(&running);
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
-    let answered = SteadyClock.now();
+    let answered = REAL_CLOCK.now();
     // At least for as long as all has taken until now: however slow the machine is, the answer is read later than it came.
-    SteadyClock.sleep(Nanos::from_secs(1) + (answered - begun));
-    let unread = SteadyClock.now() - answered;
+    REAL_CLOCK.sleep(Nanos::from_secs(1) + (answered - begun));
+    let unread = REAL_CLOCK.now() - answered;
     running.send(Signal::CONT);
     running.end().with_code(0);
     (study(&lab), unread / 2)

@@ -9,7 +9,7 @@ use model::{Clock as _, Nanos};
 use rustix::process::Signal;
 use sink::SinkBody;
 
-use crate::clock::{SteadyClock, eventually};
+use crate::clock::{REAL_CLOCK, eventually};
 use crate::kernel::loaded;
 use crate::lab::{LONGTAIL, Lab, PATIENCE, free_port, has, soaks};
 use crate::load::{sink, url};
@@ -26,7 +26,7 @@ fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
         let running = lab.start_at(port, &words(port));
         // The multiples of the golden ratio are spread evenly, however many there are.
         let part = (n as f64 * 0.618_034 + 0.01).fract();
-        SteadyClock.sleep(Nanos::from_secs_f64(most.as_secs_f64() * part));
+        REAL_CLOCK.sleep(Nanos::from_secs_f64(most.as_secs_f64() * part));
         let pid = running.pid();
         running.send(Signal::KILL);
         drop(running);

@@ -15,7 +15,7 @@ use model::{Clock as _, Diagnostic, Nanos, Outcome, Run, ServerFacts, Study, Swe
 use probe::sockets;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::clock::{SteadyClock, eventually};
+use crate::clock::{REAL_CLOCK, eventually};
 
 /// Longer than a starved machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(600);
@@ -59,11 +59,11 @@ impl Lab {
     /// Waits until no other test is in a lab, for five minutes at the most: for a test that says what a quiet machine does.
     /// `bin/run-tests`, which has other tests beside these, makes a file when they are over.
     pub(crate) fn wait_for_the_others() {
-        let until = SteadyClock.now() + Nanos::from_secs(300);
+        let until = REAL_CLOCK.now() + Nanos::from_secs(300);
         let over = std::env::var_os("LONGTAIL_TEST_QUIET").map(PathBuf::from);
         let is_quiet = || LABS.load(Ordering::Relaxed) == 0 && over.as_ref().is_none_or(|file| file.exists());
-        while !is_quiet() && SteadyClock.now() < until {
-            SteadyClock.sleep(Nanos::from_millis(20));
+        while !is_quiet() && REAL_CLOCK.now() < until {
+            REAL_CLOCK.sleep(Nanos::from_millis(20));
         }
     }
 

@@ -10,7 +10,7 @@ use engine::{DriveResult, Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettin
 use model::{Arrivals, Counts, LatePolicy, Nanos, Outcome, Pace, Profile, Rate};
 use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
-use crate::clock::{SteadyClock, eventually};
+use crate::clock::{REAL_CLOCK, eventually};
 
 /// Only a test that fails waits so long, and no request times out before.
 const TIME_LIMIT: Nanos = Nanos::from_secs(300);
@@ -33,7 +33,7 @@ fn sink(place: Listen) -> Sink {
         worker_header: Some("x-worker".to_owned()),
         ..SinkSettings::default()
     };
-    Sink::start(settings, SteadyClock).unwrap()
+    Sink::start(settings, REAL_CLOCK).unwrap()
 }
 
 fn spec(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) -> LoadSpec {
@@ -62,7 +62,7 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> DriveResult {
                 interrupt.store(true, Ordering::Relaxed);
             });
         }
-        drive(spec, &SteadyClock, interrupt, progress, Some(&journal)).unwrap()
+        drive(spec, &REAL_CLOCK, interrupt, progress, Some(&journal)).unwrap()
     });
     drop(journal);
     assert_eq!((done.interrupted, done.dropped_records), (at_most.is_some(), 0));

@@ -11,7 +11,7 @@ use std::path::Path;
 use model::{LoadStudy, Nanos, Outcome, ServerLocation, Study};
 use sink::{Sink, SinkBody, SinkSettings};
 
-use crate::clock::SteadyClock;
+use crate::clock::REAL_CLOCK;
 use crate::lab::{Ended, Lab};
 
 /// A sink that answers at once.
@@ -29,7 +29,7 @@ pub(crate) fn slow_sink(delay: Nanos) -> Sink {
 }
 
 fn sink_with(place: &str, settings: SinkSettings) -> Sink {
-    Sink::start(SinkSettings { listen: vec![place.parse().unwrap()], ..settings }, SteadyClock).unwrap()
+    Sink::start(SinkSettings { listen: vec![place.parse().unwrap()], ..settings }, REAL_CLOCK).unwrap()
 }
 
 pub(crate) fn url(sink: &Sink) -> String {

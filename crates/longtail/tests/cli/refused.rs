@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use sink::{Sink, SinkBody};
 
-use crate::clock::{SteadyClock, eventually};
+use crate::clock::{REAL_CLOCK, eventually};
 use crate::lab::{LONGTAIL, Lab, Running, can, end, has, soaks};
 use crate::load::{sink, url};
 use model::{Clock as _, Nanos};
@@ -84,16 +84,16 @@ fn refused(words: &str, except: &[&str]) {
 fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
     let lab = Lab::new();
     let mut running = Running::start(&mut injected(&lab, call, &format!("error={error}:when=1"), words));
-    let begun = SteadyClock.now();
+    let begun = REAL_CLOCK.now();
     let hangs = loop {
         if running.has_ended() {
             break false;
         }
-        if SteadyClock.now() - begun > PATIENCE {
+        if REAL_CLOCK.now() - begun > PATIENCE {
             running.send(Signal::KILL);
             break true;
         }
-        SteadyClock.sleep(Nanos::from_millis(5));
+        REAL_CLOCK.sleep(Nanos::from_millis(5));
     };
     if hangs {
         return Err("it hangs".to_owned());

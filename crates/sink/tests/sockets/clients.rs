@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{Client, assert_conserved, ledger_when, settings, start};
@@ -134,7 +135,7 @@ fn a_client_that_will_send_no_more_still_gets_its_answer() {
 fn a_client_that_is_gone_leaves_its_request_in_the_slot() {
     // Time stands still until the client is gone.
     let clock = Stepped::default();
-    let sink = Sink::start(settings(1, 1, Nanos::ZERO), clock.clone()).unwrap();
+    let sink = Sink::start_by(settings(1, 1, Nanos::ZERO), clock.clone(), Arc::default()).unwrap();
     let mut client = Client::connect(sink.address());
     client.send("GET /sleep0.05 HTTP/1.1\r\n\r\n");
     ledger_when(&sink, |ledger| ledger.busy == 1);

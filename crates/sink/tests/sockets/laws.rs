@@ -16,10 +16,10 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use sink::{
     DelayLaw, Fault, FaultLaw, Faults, Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue, WorkerAssignment,
 };
-use testkit::clock::Steady;
+use testkit::clock::REAL_CLOCK;
 
 fn start(settings: SinkSettings) -> Sink {
-    Sink::start(settings, Steady).unwrap()
+    Sink::start(settings, REAL_CLOCK).unwrap()
 }
 
 fn faults(laws: &[(Fault, &str)]) -> Faults {
@@ -408,6 +408,6 @@ fn a_pair_is_made_where_none_is_given() {
     assert!(sink.places()[0].tls);
     let nowhere = sink::PemPair { certificate: "/nowhere.crt".into(), key: "/nowhere.key".into() };
     let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
-    let error = Sink::start(SinkSettings { listen, pem: Some(nowhere), ..anywhere() }, Steady).unwrap_err();
+    let error = Sink::start(SinkSettings { listen, pem: Some(nowhere), ..anywhere() }, REAL_CLOCK).unwrap_err();
     assert!(error.to_string().contains("/nowhere.crt"), "{error}");
 }

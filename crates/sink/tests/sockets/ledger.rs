@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::{Client, assert_conserved, ledger_when, settings, start};
 use model::Nanos;
 use sink::{Sink, SinkError, SinkLedger, SinkSettings};
-use testkit::clock::{Steady, Stepped};
+use testkit::clock::{REAL_CLOCK, Stepped};
 
 #[test]
 fn no_more_requests_are_busy_than_there_are_slots() {
@@ -25,7 +25,7 @@ fn no_more_requests_are_busy_than_there_are_slots() {
 fn requests_of_one_worker_are_answered_in_the_order_of_their_arrival() {
     // Time stands still until all wait.
     let clock = Stepped::default();
-    let sink = Sink::start(settings(1, 1, Nanos::from_millis(1)), clock.clone()).unwrap();
+    let sink = Sink::start_by(settings(1, 1, Nanos::from_millis(1)), clock.clone(), Arc::default()).unwrap();
     let address = sink.address();
     let mut first = Client::connect(address);
     first.send("GET /sleep0.3 HTTP/1.1\r\n\r\n");
@@ -84,7 +84,7 @@ fn an_onlooker_that_becomes_a_client_is_counted() {
 fn a_stopped_sink_answers_what_it_has_and_takes_no_more() {
     // Time stands still until it is stopping: then no answer is due before.
     let clock = Stepped::default();
-    let sink = Sink::start(settings(1, 2, Nanos::from_millis(200)), clock.clone()).unwrap();
+    let sink = Sink::start_by(settings(1, 2, Nanos::from_millis(200)), clock.clone(), Arc::default()).unwrap();
     let address = sink.address();
     let mut idle = Client::connect(address);
     idle.get("/sleep0");
@@ -122,7 +122,7 @@ fn a_request_that_takes_for_ever_does_not_keep_a_sink_from_stopping() {
 #[test]
 fn a_sink_ends_with_its_flag() {
     let stop = Arc::new(AtomicBool::new(false));
-    let sink = Sink::start_until(settings(1, 1, Nanos::ZERO), Steady, Arc::clone(&stop)).unwrap();
+    let sink = Sink::start_until(settings(1, 1, Nanos::ZERO), REAL_CLOCK, Arc::clone(&stop)).unwrap();
     let mut client = Client::connect(sink.address());
     assert_eq!(client.get("/").status, 200);
     stop.store(true, Ordering::Release);
@@ -134,7 +134,7 @@ fn a_sink_ends_with_its_flag() {
 fn what_cannot_be_served_is_refused_at_the_start() {
     let sink = start(1, 1, Nanos::ZERO);
     let twice = SinkSettings { listen: vec![sink.address().into()], ..settings(1, 1, Nanos::ZERO) };
-    let start = |settings| Sink::start(settings, Steady);
+    let start = |settings| Sink::start(settings, REAL_CLOCK);
     assert!(matches!(start(twice), Err(SinkError::AddressInUse(place)) if place == sink.places()[0]));
     assert!(matches!(start(settings(0, 1, Nanos::ZERO)), Err(SinkError::Settings(_))));
 }

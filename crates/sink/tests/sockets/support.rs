@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::{Clock, Nanos};
 use sink::{Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
-use testkit::clock::Steady;
+use testkit::clock::REAL_CLOCK;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -31,7 +31,7 @@ pub(crate) fn settings(workers: u32, threads: u32, delay: Nanos) -> SinkSettings
 }
 
 pub(crate) fn start(workers: u32, threads: u32, delay: Nanos) -> Sink {
-    Sink::start(settings(workers, threads, delay), Steady).unwrap()
+    Sink::start(settings(workers, threads, delay), REAL_CLOCK).unwrap()
 }
 
 /// A response as it came.
@@ -169,14 +169,14 @@ impl<S: Read + Write> Client<S> {
 
 /// The counts, when `settled` says that they are those the test waits for; a test that waits for ever fails.
 pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&SinkLedger) -> bool) -> SinkLedger {
-    let begun = Steady.now();
+    let begun = REAL_CLOCK.now();
     loop {
         let ledger = sink.ledger();
         if settled(&ledger) {
             return ledger;
         }
-        assert!(Steady.now() - begun < PATIENCE.into(), "it does not settle: {ledger:?}");
-        Steady.sleep(Nanos::from_millis(1));
+        assert!(REAL_CLOCK.now() - begun < PATIENCE.into(), "it does not settle: {ledger:?}");
+        REAL_CLOCK.sleep(Nanos::from_millis(1));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The conductor's clock on another machine, and how it is found.
 
-use model::{Clock, Nanos};
+use model::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// What is added to a generator's own clock to have the conductor's. Both are monotonic clocks of their hosts, with origins of their own, so either may be ahead:
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub(super) struct ClockShift {
     /// From the generator's `now` to the conductor's.
     pub(super) ahead: u64,
-    /// From the conductor's `now` to what the server's processes stamp by ([`Clock::shared`]).
-    pub(super) shared_ahead: u64,
+    /// The conductor's [`model::Clock::shared_ahead`].
+    pub(super) shared_ahead: Nanos,
 }
 
 /// One question for the other's clock: asked and answered by the conductor's clock, and what the other's showed in between.
@@ -40,36 +40,9 @@ impl ClockExchange {
     }
 }
 
-/// A generator's clock that shows the conductor's time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ConductorClock<C> {
-    pub(super) own: C,
-    pub(super) shift: ClockShift,
-}
-
-impl<C: Clock> Clock for ConductorClock<C> {
-    #[inline]
-    fn now(&self) -> Nanos {
-        Nanos(self.own.now().0.wrapping_add(self.shift.ahead))
-    }
-
-    fn sleep(&self, duration: Nanos) {
-        self.own.sleep(duration);
-    }
-
-    fn wall(&self) -> Nanos {
-        self.own.wall()
-    }
-
-    fn shared(&self) -> Nanos {
-        Nanos(self.now().0.wrapping_add(self.shift.shared_ahead))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testkit::clock::Stepped;
 
     /// Whichever clock is ahead, and however long the way is: the error is known, and the truth within it.
     #[test]
@@ -80,10 +53,6 @@ mod tests {
                 let exchange = ClockExchange { asked, there: Nanos(there + to), answered };
                 let off = exchange.ahead().wrapping_sub(here.wrapping_sub(there)).cast_signed().unsigned_abs();
                 assert!(off <= exchange.error(&exchange).0, "{here} {there} {to} {back}: {off}");
-                let clock = Stepped::at(Nanos(there + to));
-                let shift = ClockShift { ahead: exchange.ahead(), shared_ahead: 0 };
-                let shown = ConductorClock { own: &clock, shift }.now();
-                assert!(shown.0.abs_diff(here + to) <= exchange.error(&exchange).0);
             }
         }
     }

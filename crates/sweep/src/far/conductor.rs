@@ -5,14 +5,12 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{
-    DriveError, DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress, shared_clock_lead,
-};
+use engine::{DriveError, DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress};
 use launch::dies_with_us;
-use model::{Ceiling, Clock, FarGenerator, Nanos, Tally};
+use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock, Tally};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 
@@ -34,7 +32,7 @@ const NOISE: usize = 64 << 10;
 pub struct FarGenerators(Mutex<Generators>);
 
 struct Generators {
-    clock: Arc<dyn Clock + Send + Sync>,
+    clock: SystemClock,
     version: String,
     all: Vec<RemoteGenerator>,
 }
@@ -115,14 +113,10 @@ impl FarGenerators {
     ///
     /// # Errors
     /// Where one does not start.
-    pub fn start(
-        from: &[String],
-        version: &str,
-        clock: impl Clock + Send + Sync + 'static,
-    ) -> Result<FarGenerators, DriveError> {
+    pub fn start(from: &[String], version: &str, clock: SystemClock) -> Result<FarGenerators, DriveError> {
         let unstarted = |name: &String| RemoteGenerator { name: name.clone(), host: None, link: None };
         let all = from.iter().map(unstarted).collect();
-        let mut generators = Generators { clock: Arc::new(clock), version: version.to_owned(), all };
+        let mut generators = Generators { clock, version: version.to_owned(), all };
         generators.start_missing()?;
         Ok(FarGenerators(Mutex::new(generators)))
     }
@@ -182,7 +176,7 @@ impl Generators {
     fn start_missing(&mut self) -> Result<(), DriveError> {
         for one in 0..self.all.len() {
             if self.all[one].link.is_none() {
-                let link = start(&self.all[one].name, Arc::clone(&self.clock)).map_err(|why| self.failed(one, why))?;
+                let link = start(&self.all[one].name, self.clock).map_err(|why| self.failed(one, why))?;
                 self.all[one] = RemoteGenerator { host: None, link: Some(link), name: self.all[one].name.clone() };
             }
         }
@@ -250,7 +244,7 @@ impl Generators {
     ) -> Result<DriveResult, DriveError> {
         self.start_missing()?;
         let count = self.all.len();
-        let shared_ahead = shared_clock_lead(&&*self.clock).0;
+        let shared_ahead = self.clock.shared_ahead();
         let before = (0..count).map(|one| self.compare_clocks(one)).collect::<Result<Vec<_>, _>>()?;
         for (one, exchange) in before.iter().enumerate() {
             let shift = ClockShift { ahead: exchange.ahead(), shared_ahead };
@@ -374,7 +368,7 @@ fn together(one: Ceiling, other: Ceiling) -> Ceiling {
 }
 
 /// Starts the command that leads to a generator, and two threads that read what comes of it.
-fn start(name: &str, clock: Arc<dyn Clock + Send + Sync>) -> Result<Link, String> {
+fn start(name: &str, clock: SystemClock) -> Result<Link, String> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(shell_words(name));
     // A terminal's Ctrl-C is for us: a generator is asked to stop, and reports.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use engine::{DriveError, Endpoint, GeneratorPart, LoadSpec, RunProgress, reach, spawn_scoped};
 use model::Clock;
 
-use super::clock::{ClockShift, ConductorClock};
+use super::clock::ClockShift;
 use super::part::{LEAD, drive_at};
 use super::wire::{FarHost, GREETING, Order, Report, receive, send};
 use crate::calibrate::ceilings;
@@ -41,10 +41,10 @@ struct Wishes {
 ///
 /// # Panics
 /// Where a lane does: our bug.
-pub fn serve<C: Clock + Clone + Send + Sync>(
+pub fn serve(
     mut input: impl Read + Send,
     output: impl Write + Send,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
     gone: impl Fn() + Send,
 ) -> io::Result<()> {
     let output = Mutex::new(output);
@@ -101,8 +101,8 @@ fn this_host() -> FarHost {
 }
 
 /// One part of a run.
-struct FarRun<'a, C> {
-    context: &'a Context<'a, C>,
+struct FarRun<'a> {
+    context: &'a Context<'a>,
     spec: &'a LoadSpec,
     shift: ClockShift,
     journal: bool,
@@ -110,11 +110,11 @@ struct FarRun<'a, C> {
     orders: &'a Receiver<Order>,
 }
 
-impl<C: Clock + Clone + Send + Sync> FarRun<'_, C> {
+impl FarRun<'_> {
     fn drive(&self, say: &(impl Fn(&Report) -> io::Result<()> + Sync)) -> Result<Report, String> {
         let FarRun { context, spec, shift, journal, wishes, orders } = *self;
         may_be_loaded(spec, context)?;
-        let clock = ConductorClock { own: context.clock.clone(), shift };
+        let clock = context.clock.shifted(shift.ahead, shift.shared_ahead);
         let progress = RunProgress::new(spec.shares().len() as u32);
         let start = || {
             say(&Report::Ready).ok()?;
@@ -148,7 +148,7 @@ impl<C: Clock + Clone + Send + Sync> FarRun<'_, C> {
 }
 
 /// Refuses what may not be loaded from here, or cannot be reached.
-fn may_be_loaded<C>(spec: &LoadSpec, context: &Context<'_, C>) -> Result<(), String> {
+fn may_be_loaded(spec: &LoadSpec, context: &Context<'_>) -> Result<(), String> {
     for endpoint in &spec.transport.endpoints {
         if let Endpoint::Tcp(address) = endpoint {
             context.resolver.check(&address.ip().to_string(), address.ip()).map_err(|error| error.to_string())?;

@@ -11,13 +11,12 @@ use engine::{
 use model::study::SCHEMA;
 use model::{
     Clock, Diagnostic, Environment, FarGenerator, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Request,
-    ServerLocation, warnings,
+    ServerLocation, SystemClock, warnings,
 };
 use probe::host::HostCounters;
 use probe::machine;
 use serde::{Deserialize, Serialize};
 
-use super::clock::{ClockShift, ConductorClock};
 use super::wire::{PartDone, merge};
 use crate::context::Context;
 use crate::error::SweepError;
@@ -50,17 +49,17 @@ pub struct LoadPart {
 ///
 /// # Panics
 /// Where a lane does: our bug.
-pub fn drive_load_part<C: Clock + Clone + Send + Sync>(
+pub fn drive_load_part(
     prepared: PreparedLoad,
     part: GeneratorPart,
     start: Nanos,
-    context: &Context<'_, C>,
+    context: &Context<'_>,
 ) -> Result<LoadPart, SweepError> {
     let PreparedLoad { shape, plan, lanes_by, server, .. } = prepared;
     let spec = LoadSpec { part, ..shape };
     // On the wall clock's axis all parts have one start. The clock itself stays monotonic.
     let ahead = context.clock.wall().0.wrapping_sub(context.clock.now().0);
-    let clock = ConductorClock { own: context.clock.clone(), shift: ClockShift { ahead, shared_ahead: 0 } };
+    let clock = context.clock.shifted(ahead, Nanos::ZERO);
     let progress = RunProgress::new(spec.shares().len() as u32);
     let wait = || clock.sleep_until(start.saturating_sub(LEAD), context.interrupt).then_some(start);
     let done = drive_at(wait, &spec, &clock, context.interrupt, &progress, None)?;
@@ -79,10 +78,10 @@ pub fn drive_load_part<C: Clock + Clone + Send + Sync>(
 }
 
 /// Drives a part whose lanes begin at the common start. When they are ready, `start` waits until shortly before that instant and gives it.
-pub(super) fn drive_at<C: Clock + Clone + Send>(
+pub(super) fn drive_at(
     start: impl FnOnce() -> Option<Nanos>,
     spec: &LoadSpec,
-    clock: &C,
+    clock: &SystemClock,
     interrupt: &AtomicBool,
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,

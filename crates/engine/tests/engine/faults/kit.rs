@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
 use model::{BadResponse, Clock as _, Counts, Exchange, Nanos, Outcome, Pace, Rate};
-use testkit::clock::Steady as SteadyClock;
+use testkit::clock::REAL_CLOCK;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -24,7 +24,7 @@ pub(crate) const REQUESTS: u64 = 6;
 pub(crate) const GOOD: Outcome = Outcome::Answered(200);
 
 pub(crate) fn pause(millis: u64) {
-    SteadyClock.sleep(Nanos::from_millis(millis));
+    REAL_CLOCK.sleep(Nanos::from_millis(millis));
 }
 
 pub(crate) fn wait_for(flag: &AtomicBool) {
@@ -169,7 +169,7 @@ pub(crate) fn driven_until(shape: &LoadSpec, interrupt: Arc<AtomicBool>, progres
     let this = shape.clone();
     thread::spawn(move || {
         // Nobody listens any more where the load came too late.
-        let _ = sender.send(drive(&this, &SteadyClock, &interrupt, &progress, Some(&journal)).unwrap());
+        let _ = sender.send(drive(&this, &REAL_CLOCK, &interrupt, &progress, Some(&journal)).unwrap());
     });
     let done = receiver.recv_timeout(TIME_LIMIT).expect("a load that ends, and no lane that panics");
     let exchanges: Vec<_> = records.iter().flatten().map(|record| record.exchange).collect();

@@ -6,7 +6,7 @@ use model::{Clock as _, MetricKind, StatsdFigures, StatsdReport};
 use testkit::http::Receiver;
 
 use super::{packets, udp};
-use crate::clock::SteadyClock;
+use crate::clock::REAL_CLOCK;
 use crate::lab::{Lab, end, free_port, has};
 use crate::load::{load, study};
 
@@ -30,9 +30,9 @@ const LINES: &str = "app.requests:1|c|#route:root\napp.jobs:1|c|@0.5\napp.rack:2
 fn every_packet_of_a_load_is_counted_once() {
     let (lab, statsd) = (Lab::new(), format!("127.0.0.1:{}", free_port()));
     let server = chatty(statsd.clone(), LINES);
-    let begun = SteadyClock.now();
+    let begun = REAL_CLOCK.now();
     let ended = load(&lab, &format!("-n 60 -c 3 --statsd-listen {statsd} {}", server.url())).with_code(0);
-    let took = SteadyClock.now() - begun;
+    let took = REAL_CLOCK.now() - begun;
     assert!(ended.stderr.contains(&format!("listening to statsd at {statsd}\n")), "{}", ended.stderr);
     let study = study(&lab);
     assert_eq!(study.plan.statsd_listen, statsd.parse().ok());

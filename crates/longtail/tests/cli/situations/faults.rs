@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use testkit::http::Receiver;
 
 use super::{Caused, Cells, Row, Seen, four_slots_served, row, served, wants};
-use crate::clock::SteadyClock;
+use crate::clock::REAL_CLOCK;
 use crate::lab::{Lab, Running, free_port};
 use crate::load::{load, study};
 
@@ -133,7 +133,7 @@ fn in_the_middle(words: &str, this: impl FnOnce(&Running, Running)) -> Caused {
     let server = four_slots_served(&lab, Nanos::from_millis(100));
     let words = format!("load --no-calibrate {words} {}", server.url);
     let running = lab.start(&words);
-    SteadyClock.sleep(Nanos::from_secs(1));
+    REAL_CLOCK.sleep(Nanos::from_secs(1));
     this(&running, server.running);
     let ended = running.end();
     Ok(Seen::load(&ended, &study(&lab)))
@@ -147,7 +147,7 @@ fn interrupted() -> Caused {
     in_the_middle("-c 8 --for 600s", |load, server| {
         load.send(Signal::INT);
         // It still answers what is under way.
-        SteadyClock.sleep(Nanos::from_secs(1));
+        REAL_CLOCK.sleep(Nanos::from_secs(1));
         drop(server);
     })
 }
@@ -190,7 +190,7 @@ fn somebody_else() -> Caused {
         };
         while !over.load(Ordering::Relaxed) {
             let _ = ask();
-            SteadyClock.sleep(Nanos::from_millis(100));
+            REAL_CLOCK.sleep(Nanos::from_millis(100));
         }
     })
 }

@@ -7,7 +7,7 @@ use sink::{Sink, SinkBody, SinkSettings};
 
 use super::limits::{Quota, cpus, four_slots};
 use super::{Caused, Cells, Row, Seen, row, served};
-use crate::clock::{SteadyClock, eventually};
+use crate::clock::{REAL_CLOCK, eventually};
 use crate::far::{host, on};
 use crate::gates::stop;
 use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, THIS_MACHINE, end, has, split};
@@ -96,7 +96,7 @@ fn stopped(words: &str, time: Nanos) -> Caused {
     let running = lab.start(&format!("load --no-calibrate {words} {}", url(&sink)));
     eventually(PATIENCE, || "no load".to_owned(), || (sink.ledger().requests > 10).then_some(()));
     stop(&running);
-    SteadyClock.sleep(time);
+    REAL_CLOCK.sleep(time);
     running.send(Signal::CONT);
     let ended = running.end();
     Ok(Seen::load(&ended, &study(&lab)))
@@ -128,7 +128,7 @@ fn without_ports() -> Caused {
     end(host.command("sh", &lab.path("")).args(["-c", range])).with_code(0);
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
     let settings = SinkSettings { listen, body: SinkBody::Ok, ..SinkSettings::default() };
-    let sink = host.enter(|| Sink::start(settings, SteadyClock).unwrap());
+    let sink = host.enter(|| Sink::start(settings, REAL_CLOCK).unwrap());
     let words = format!("load --no-calibrate -c 20 --for 1s {}", url(&sink));
     let ended = end(on(&lab, &host, THIS_MACHINE).args(words.split(' ')));
     Ok(Seen::load(&ended, &study(&lab)))

@@ -8,7 +8,7 @@ use model::{Clock as _, Diagnostic, Grade, Nanos, Rate, Verdict};
 use sink::{DelayLaw, Sink, SinkSettings, SlotQueue};
 
 use super::{Caused, Cells, Row, Seen, row, wants};
-use crate::clock::SteadyClock;
+use crate::clock::REAL_CLOCK;
 use crate::lab::{Lab, Running, free_port, has};
 use crate::load::{load, study, url};
 
@@ -166,9 +166,9 @@ impl Quota {
 impl Drop for Quota {
     fn drop(&mut self) {
         // Its last process may be ending.
-        let soon = SteadyClock.now() + Nanos::from_secs(10);
-        while fs::remove_dir(&self.0).is_err() && SteadyClock.now() < soon {
-            SteadyClock.sleep(Nanos::from_millis(20));
+        let soon = REAL_CLOCK.now() + Nanos::from_secs(10);
+        while fs::remove_dir(&self.0).is_err() && REAL_CLOCK.now() < soon {
+            REAL_CLOCK.sleep(Nanos::from_millis(20));
         }
     }
 }
@@ -200,7 +200,7 @@ fn loaded_beside() -> Caused {
 }
 
 fn sink_of(settings: SinkSettings) -> Sink {
-    Sink::start(SinkSettings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..settings }, SteadyClock).unwrap()
+    Sink::start(SinkSettings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..settings }, REAL_CLOCK).unwrap()
 }
 
 /// A sink of four slots in one line, each held for so long.

@@ -7,7 +7,7 @@ use sink::{DelayLaw, Sink, SinkBody, SinkSettings};
 use testkit::network::Way;
 
 use super::{Caused, Cells, Row, Seen, four_slots_served, row, wants};
-use crate::clock::SteadyClock;
+use crate::clock::REAL_CLOCK;
 use crate::far::{FORWARDER, Machines};
 use crate::lab::{Lab, Running, free_port};
 use crate::load::{load, study};
@@ -112,7 +112,7 @@ fn cut() -> Caused {
         let mut running = Running::start(&mut machines.command(&words));
         running.until(|_| sink.ledger().requests >= 10);
         machines.wire.cut(true);
-        SteadyClock.sleep(Nanos::from_secs(1));
+        REAL_CLOCK.sleep(Nanos::from_secs(1));
         machines.wire.cut(false);
         let ended = running.end();
         Seen::load(&ended, &study(&machines.lab))
