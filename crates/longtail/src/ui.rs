@@ -174,11 +174,12 @@ impl Ui {
     /// Shows what is going on.
     pub(crate) fn phase(&self, phase: &Phase) {
         let (message, length, progress) = match phase {
-            Phase::Running { number, of, what, connections, length, left, progress, .. } => {
+            Phase::Running { number, of, what, connections, length, left, may_end_early, progress, .. } => {
                 // The first estimate of a study of one run would only say its length again.
                 let left = left.filter(|_| *of > 1);
+                let about = if *may_end_early { "at most" } else { "about" };
                 let left =
-                    left.map(|left| format!(", about {} left", report::number::minutes(left))).unwrap_or_default();
+                    left.map(|left| format!(", {about} {} left", report::number::minutes(left))).unwrap_or_default();
                 let what = if what.is_empty() { String::new() } else { format!("{what}, ") };
                 (format!("run {number}/{of}{left}: {what}{connections} connections"), *length, Some(progress))
             }

@@ -123,6 +123,7 @@ impl Experiment for BodiesExperiment<'_> {
             number: self.study.runs.len() + at + 1,
             of: plan.runs(),
             begun: self.begun,
+            may_end_early: false,
         };
         Ok(bodies.into_iter().enumerate().map(job).collect())
     }

@@ -144,13 +144,6 @@ impl Comparison<'_> {
         }
     }
 
-    /// Runs up to the next look.
-    fn runs_to_the_next_look(&self) -> usize {
-        let looks = self.plan.blocks.looks();
-        let next = looks.iter().map(|look| look.after).find(|after| *after >= self.turn.block);
-        next.unwrap_or(self.turn.block) as usize * self.plan.arms_of_a_block()
-    }
-
     fn job(&self, stream: StreamPlan, slots: u32, probe: Probe) -> Job {
         let Turn { block, arm, attempt } = self.turn;
         let again = if attempt > 1 { ", once more" } else { "" };
@@ -171,9 +164,11 @@ impl Comparison<'_> {
             of: if self.is_trial() {
                 self.plan.arms.len()
             } else {
-                self.runs_to_the_next_look().max(self.measured + 1 + self.turns.len())
+                (self.plan.blocks.most() as usize * self.plan.arms_of_a_block())
+                    .max(self.measured + 1 + self.turns.len())
             },
             begun: self.blocks_begun.unwrap_or(self.begun),
+            may_end_early: !self.is_trial(),
         }
     }
 }

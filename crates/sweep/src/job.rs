@@ -42,14 +42,17 @@ pub(crate) struct Job {
     pub(crate) of: usize,
     /// When the study began.
     pub(crate) begun: Nanos,
+    /// Whether `of` is the most there may be: the study ends when its answer is clear.
+    pub(crate) may_end_early: bool,
 }
 
 impl Job {
     /// How long the study will take from `now` on: as long for each run as for those that are done, with all that lies
-    /// between; before there is one, as long as was asked for.
+    /// between; before there is one, as long as was asked for, or not known where each run has to start a server too.
     pub(crate) fn left(&self, now: Nanos) -> Option<Nanos> {
         let (done, left) = (self.number as u64 - 1, (self.of - self.number) as u64 + 1);
         match (self.stream.stop, done) {
+            (_, 0) if self.may_end_early => None,
             (Stop::After(length), 0) => Some((length + self.stream.warm_up) * left),
             (Stop::RequestsPerConnection(_), 0) => None,
             _ => Some((now - self.begun) / done * left),

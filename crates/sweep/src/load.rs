@@ -93,6 +93,7 @@ pub fn conduct_load(
         connections: shape.connections,
         length: shape.measured.map(|measured| measured + shape.warm_up),
         left: None,
+        may_end_early: false,
         progress: Arc::clone(&progress),
         live: Arc::default(),
     });

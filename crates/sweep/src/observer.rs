@@ -34,12 +34,14 @@ pub enum Phase {
         length: Option<Nanos>,
         /// How long the study will take from here on, this run included, where that is known.
         left: Option<Nanos>,
+        /// Whether that is the most: the study ends when its answer is clear.
+        may_end_early: bool,
         /// Requests ended so far.
         progress: Arc<RunProgress>,
-        /// The last readings of server and kernel; none where nobody looks.
+        /// The last readings of server and kernel; none where they are not read.
         live: Arc<LiveReadings>,
     },
-    /// A run of another generator, which does not tell how far it is.
+    /// A run of another generator, which does not say how far it is.
     OtherRunning {
         /// Which of them, from 1.
         number: usize,

@@ -170,6 +170,7 @@ impl<'a> Session<'a> {
             what: job.what.clone(),
             connections,
             left: job.left(self.context.clock.now()),
+            may_end_early: job.may_end_early,
             length: shape.measured.map(|measured| measured + shape.warm_up),
             progress: Arc::clone(&progress),
             live: Arc::clone(&watching.live),

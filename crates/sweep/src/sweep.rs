@@ -145,6 +145,7 @@ impl Experiment for Sweep<'_> {
             number: done + at + 1,
             of: plan.runs(),
             begun: self.begun,
+            may_end_early: false,
         };
         Ok(loads.into_iter().zip(&self.ceilings).enumerate().map(job).collect())
     }

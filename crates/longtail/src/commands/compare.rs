@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use engine::Resolver;
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
-use model::ServerKind;
 use model::comparison::ArmPlan;
+use model::{ComparisonPlan, Nanos, ServerKind, Stop};
 use report::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
 
@@ -68,6 +68,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         ..here.context(with_environment(&args.command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
+    observer.before_first_block = time_needed(&plan);
     let study = conduct_comparison(&plan, &context, &mut observer);
     let study = observer.finished(study)?;
     if study.runs.is_empty() && study.interrupted {
@@ -79,7 +80,25 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     Ok(exit)
 }
 
-/// Looks for what an arm names: a version of Puma, a branch.
+/// How long the runs take, said before the first block; `None` where a count of requests ends them.
+fn time_needed(plan: &ComparisonPlan) -> Option<String> {
+    let of_arm = |arm: usize| match plan.arm(arm).stream.stop {
+        Stop::After(length) => Some(length + plan.arm(arm).stream.warm_up),
+        Stop::RequestsPerConnection(_) => None,
+    };
+    let runs = plan.arms_of_a_block();
+    let block = (0..runs).map(of_arm).sum::<Option<Nanos>>()?;
+    let minutes = |blocks: u32| report::number::minutes(block * u64::from(blocks));
+    let (least, most) = (plan.blocks.looks().first()?.after, plan.blocks.most());
+    let (blocks, time) = if least == most {
+        (most.to_string(), minutes(most))
+    } else {
+        (format!("{least} to {most}"), format!("{} to {}", minutes(least), minutes(most)))
+    };
+    Some(format!("{blocks} blocks of {runs} runs: {time} minutes of load, and the start of a server for each run"))
+}
+
+/// Finds what an arm names: a version of Puma, a branch.
 fn find(
     request: &ArmRequest,
     arm: &mut ArmPlan,
@@ -149,4 +168,21 @@ fn saved(args: &CompareArgs) -> Result<Exit, Mistake> {
     let (base, other) = (of(&names.0, &studies.0), of(&names.1, &studies.1));
     ui::print(&side_by_side(base, other, args.output.width()).map_err(wrong)?);
     Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time_needed;
+
+    #[test]
+    fn the_time_is_that_of_the_fewest_and_of_the_most_blocks() {
+        let fixed = testkit::comparison::best();
+        let said = time_needed(&fixed.plan).unwrap();
+        assert_eq!(said, "12 blocks of 4 runs: 3:36 minutes of load, and the start of a server for each run");
+        let mut plan = fixed.plan;
+        plan.blocks = model::comparison::ComparisonBlocks::UntilDecided;
+        assert!(time_needed(&plan).unwrap().starts_with("8 to 20 blocks of 4 runs: 2:24 to 6:00 minutes"));
+        plan.arms[0].stream.stop = model::Stop::RequestsPerConnection(100);
+        assert_eq!(time_needed(&plan), None);
+    }
 }

@@ -135,11 +135,13 @@ pub(super) struct TerminalObserver<'a> {
     judged: usize,
     /// Whether a run is on disk.
     is_kept: bool,
+    /// Said once every arm of a comparison has started: until then a mistake may end it.
+    pub(super) before_first_block: Option<String>,
 }
 
 impl<'a> TerminalObserver<'a> {
     pub(super) fn new(results: &'a Results<'a>, outlets: Option<&'a mut Outlets>) -> TerminalObserver<'a> {
-        TerminalObserver { ui: Some(Ui::new()), results, outlets, judged: 0, is_kept: false }
+        TerminalObserver { ui: Some(Ui::new()), results, outlets, judged: 0, is_kept: false, before_first_block: None }
     }
 
     fn keep(&mut self, study: &Study) {
@@ -148,6 +150,9 @@ impl<'a> TerminalObserver<'a> {
     }
 
     fn show(&mut self, phase: &Phase) {
+        if let (Phase::Running { may_end_early: true, .. }, Some(ui)) = (phase, &self.ui) {
+            self.before_first_block.take().iter().for_each(|line| ui.line(line));
+        }
         self.ui.iter().for_each(|ui| ui.phase(phase));
         self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
     }
