@@ -7,8 +7,9 @@ use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Batches, ComparisonPlan, ComparisonRun, ComparisonStudy, Exchange, Nanos, Outcome, Probe, Run, ServerFacts,
-    ServerPlan, ServerUse, Statistics, Stop, StreamPlan, Tally, Timestamps, Verdict, Window, WorkerShare, run, verdict,
+    Batches, ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Exchange, Limit, Nanos, Outcome, Probe, Run,
+    ServerFacts, ServerPlan, ServerUse, Statistics, Stop, StreamPlan, Tally, Timestamps, Verdict, Window, WorkerShare,
+    run, verdict,
 };
 
 use crate::machine::{at_ease, environment, note_lags, puma, puma_facts, stream};
@@ -99,6 +100,16 @@ pub fn best() -> ComparisonStudy {
     best_of([80.0, 60.0, 42.0, 41.0], PLAIN.noise)
 }
 
+/// The largest of four is best, and limited by the CPUs where these are `used`.
+pub fn largest_is_best(used: bool) -> ComparisonStudy {
+    let mut study = best_of([80.0, 60.0, 42.0, 30.0], PLAIN.noise);
+    let cpu = CpuUsage { server: 1.9, generator: 0.05, others: Some(0.02), of: 2.0 };
+    for run in study.runs.iter_mut().filter(|_| used) {
+        run.run.judgement.iter_mut().for_each(|judgement| judgement.limit = Some(Limit::Cpu(cpu)));
+    }
+    study
+}
+
 /// Four that are alike, in runs that differ more from each other than these could.
 pub fn undecided() -> ComparisonStudy {
     best_of([41.0; 4], 0.4)
@@ -114,6 +125,9 @@ fn best_of(usual: [f64; 4], noise: f64) -> ComparisonStudy {
     ];
     let mut study = played(&arms, 12);
     study.runs.retain(|run| run.arm < arms.len());
+    for (facts, (workers, threads)) in study.servers.iter_mut().flatten().zip([(2, 3), (2, 5), (4, 3), (4, 5)]) {
+        (facts.workers, facts.threads) = (workers, threads);
+    }
     study.plan = ComparisonPlan { question: ComparisonQuestion::Best, control: false, ..study.plan };
     "longtail sweep --try 2x3,2x5,4x3,4x5 --seed=7".clone_into(&mut study.command_line);
     study

@@ -1,7 +1,7 @@
 //! What is concluded of a comparison, in sentences. Each says what its figures say and no more.
 
 use model::comparison::{ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Metric, excludes_zero};
-use model::{ComparisonStudy, Diagnostic};
+use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit};
 
 use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
 use crate::number::{self, count_of};
@@ -140,6 +140,7 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
         _ => false,
     };
     parts.extend(tail);
+    parts.extend(untested(summary, base, arm));
     let others = |verdict: ComparisonVerdict| -> Vec<String> {
         let rows = summary.metrics.iter().filter(|row| !row.decides && !is_said(row.metric));
         let said = |row: &SummaryMetric| {
@@ -178,6 +179,29 @@ fn tail_for_median(summary: &SummaryComparison, base: &str, arm: &str) -> Option
     } else {
         None
     }
+}
+
+/// Response times that move against what decides by more than the margin, where only what decides is tested: who reads `better` must
+/// see them.
+fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
+    let decided: Vec<ComparisonVerdict> =
+        summary.deciding().filter_map(|row| Some(row.difference(base, arm)?.verdict)).collect();
+    let (is_better, is_worse) =
+        (decided.contains(&ComparisonVerdict::Better), decided.contains(&ComparisonVerdict::Worse));
+    let against = |metric| {
+        let row = summary.metric(metric).filter(|row| row.differences.is_empty())?;
+        let (before, after) = (row.median(base)?, row.median(arm)?);
+        let (is_longer, is_shorter) =
+            (after > before * (1.0 + summary.margin), after < before * (1.0 - summary.margin));
+        let shown = number::significant;
+        (is_better && is_longer || is_worse && is_shorter)
+            .then(|| format!("{} {} → {} {}", name(metric), shown(before), shown(after), row.unit))
+    };
+    let moved: Vec<String> =
+        [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against).collect();
+    let other = if is_better { "longer" } else { "shorter" };
+    (!moved.is_empty() && is_better != is_worse)
+        .then(|| format!("But {other}, and not tested without a control: {}.", moved.join(", ")))
 }
 
 fn of_deciding(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDifference) -> String {
@@ -321,6 +345,7 @@ pub(super) fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> V
     }
     reasons.extend(turns(study));
     reasons.extend(slots(study));
+    reasons.extend(edge(study, summary));
     reasons.extend(extra_cpu(summary));
     reasons.extend(first_run(summary));
     reasons.extend(study.lost.first().map(|lost| {
@@ -374,6 +399,39 @@ fn slots(study: &ComparisonStudy) -> Option<String> {
     }
     let each: Vec<String> = known.iter().map(|(arm, slots)| format!("{} {slots}", study.plan.letter(*arm))).collect();
     Some(format!("The arms process different numbers of requests at a time ({}) under the same load.", each.join(", ")))
+}
+
+/// What the best of several sizes says of larger ones: that CPUs are used up, or that none was tried.
+fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+    let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
+    let best = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)?;
+    let sound: Vec<Option<CpuUsage>> =
+        study.runs.iter().filter(|run| run.arm == best && run.is_sound()).map(used_up).collect();
+    let used: Vec<CpuUsage> = sound.iter().copied().flatten().collect();
+    if let Some(cpu) = used.first().filter(|_| 2 * used.len() > sound.len()) {
+        let (cpus, are) =
+            if cpu.of > 1.0 { (format!("the {} CPUs", cpu.of), "are") } else { ("its CPU".to_owned(), "is") };
+        return Some(format!(
+            "At {} {cpus} {are} used up: more workers or threads would hardly do more.",
+            ranking.best
+        ));
+    }
+    let slots = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
+    let is_behind = |arm: usize| ranking.ahead_of.contains(&study.plan.letter(arm));
+    let is_largest = (0..study.plan.arms.len())
+        .filter(|arm| *arm != best)
+        .all(|arm| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm));
+    let is_larger = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
+    (is_largest && is_larger)
+        .then(|| format!("{} is the largest size tried: a larger one may do better still.", ranking.best))
+}
+
+/// The CPUs of a run that they limited.
+fn used_up(run: &model::ComparisonRun) -> Option<CpuUsage> {
+    match run.run.judgement.as_ref()?.limit.as_ref()? {
+        Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => Some(*cpu),
+        _ => None,
+    }
 }
 
 /// More CPU at the same throughput is free only while CPUs are idle; less of it is no gain where requests wait longer.

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use model::comparison::Metric;
 use model::{ComparisonStudy, LoadStudy, Study};
 use report::{StudyFile, Width, csv, hey, json, side_by_side, wrk};
 use testkit::{bodies, claimed, comparison, golden, load, study};
@@ -132,6 +133,27 @@ fn a_comparison_concludes_what_its_figures_bear() {
         let sentence = sentence(study);
         assert!(sentence.contains(said) && !sentence.contains(never), "{sentence}");
     }
+    let reasons = |study: ComparisonStudy| {
+        report::summary::Summary::of(&study.into(), None).comparison.map(|it| it.reasons.join(" ")).unwrap_or_default()
+    };
+    for (study, said, never) in [
+        (comparison::largest_is_best(false), "D is the largest size tried", "used up"),
+        (comparison::largest_is_best(true), "At D the 2 CPUs are used up", "largest"),
+        // A smaller one is as good.
+        (comparison::best(), "", "larg"),
+        (comparison::undecided(), "", "larg"),
+    ] {
+        let reasons = reasons(study);
+        assert!(reasons.contains(said) && !reasons.contains(never), "{reasons}");
+    }
+    // Without a control p50 is not tested: `better` by p99 names it all the same.
+    let mut one_sided = comparison::keep_alive();
+    one_sided.plan.control = false;
+    one_sided.plan.gates = vec![Metric::P99];
+    one_sided.runs.retain(|run| run.arm < 2);
+    let said = sentence(one_sided);
+    assert!(said.contains("better than A: p99") && said.contains("But longer, and not tested"), "{said}");
+    assert!(said.contains("p50 10"), "{said}");
     let mut empty = comparison::few();
     empty.runs.clear();
     assert_eq!(sentence(empty), "No block is whole: nothing can be compared.");
