@@ -492,7 +492,7 @@ pub enum Diagnostic {
         .cpus.in_words(), .taken * 100.0
     )]
     #[strum(
-        message = "keep the server to some processors (--server-cpus, taskset): the generator leaves it those where there are others"
+        message = "keep the server to some CPUs (taskset; sweep and compare: --server-cpus): the generator then uses the others"
     )]
     SharedCpus {
         /// The processors that both may run on.
