@@ -105,7 +105,7 @@ pub(crate) fn render(
     output: &OutputArgs,
     format: OutputFormat,
 ) -> Result<String, Mistake> {
-    let study = &output.forced(study);
+    let study: &Study = &output.forced(study);
     output.check(StudyKind::from(study))?;
     let saved = saved.map(|path| path.display().to_string());
     Ok(match format {

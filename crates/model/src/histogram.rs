@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{DurationSummary, Nanos};
 
@@ -53,8 +53,8 @@ pub(crate) fn times_of(bucket: usize) -> (u64, u64) {
 }
 
 /// A distribution of times in nanoseconds. Recording never allocates.
-#[derive(PartialEq, Serialize, Deserialize)]
-#[serde(from = "StoredHistogram", into = "StoredHistogram")]
+#[derive(PartialEq, Deserialize)]
+#[serde(from = "StoredHistogram")]
 pub struct Histogram {
     counts: Box<[u64; BUCKETS]>,
     count: u64,
@@ -75,7 +75,13 @@ impl Clone for Histogram {
 /// Not the thousands of empty buckets.
 impl fmt::Debug for Histogram {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        StoredHistogram::from(self.clone()).fmt(out)
+        StoredHistogram::from(self).fmt(out)
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        StoredHistogram::from(self).serialize(serializer)
     }
 }
 
@@ -239,8 +245,8 @@ struct StoredHistogram {
     buckets: Vec<(u64, u64)>,
 }
 
-impl From<Histogram> for StoredHistogram {
-    fn from(histogram: Histogram) -> StoredHistogram {
+impl From<&Histogram> for StoredHistogram {
+    fn from(histogram: &Histogram) -> StoredHistogram {
         let empty = histogram.count() == 0;
         StoredHistogram {
             count: histogram.count(),
@@ -303,7 +309,7 @@ mod tests {
     fn what_the_last_bucket_holds_survives_its_file() {
         // Beyond the highest bucket's time all stand in that bucket, and the extremes are exact all the same.
         let time = 3_601_330_077_696;
-        let read = Histogram::from(StoredHistogram::from(of(&[time, u64::MAX / 4])));
+        let read = Histogram::from(StoredHistogram::from(&of(&[time, u64::MAX / 4])));
         assert_eq!((read.min(), read.max()), (Some(Nanos(time)), Some(Nanos(u64::MAX / 4))));
         assert_eq!(read, of(&[time, u64::MAX / 4]));
     }

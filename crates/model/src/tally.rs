@@ -123,7 +123,8 @@ impl Tally {
 
     /// Whether nothing was recorded, because another generator made the run.
     pub(crate) fn is_nothing(&self) -> bool {
-        *self == Tally::default()
+        // The empty one has its histograms made for it: most tallies are told apart before.
+        self.counts == Counts::default() && *self == Tally::default()
     }
 
     /// Whether a request due then is measured.

@@ -72,7 +72,7 @@ pub fn read(text: &str) -> Result<Study, ReadError> {
             let study = serde_json::from_str(text).map_err(not_a_study)?;
             let mut found = false;
             show_line_breaks(&mut value, &mut found);
-            if found { serde_json::from_value(value).map_err(not_a_study) } else { Ok(study) }
+            if found { serde_json::from_str(&value.to_string()).map_err(not_a_study) } else { Ok(study) }
         }
     }
 }

@@ -30,6 +30,11 @@ const START_HERE: &str = "  longtail sweep                                  Puma
 
 /// All commands and flags, as their help lays them out.
 pub(super) fn whole() -> Command {
+    whole_for(|_| true)
+}
+
+/// The same, where only the help of the commands that are asked for is laid out: a command line names one of sixteen.
+pub(super) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
     let mut whole = Cli::command().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
     whole = whole
         .mut_subcommand("bodies", super::sweep::as_bodies)
@@ -37,7 +42,7 @@ pub(super) fn whole() -> Command {
         .mut_subcommand("calibrate", |command| super::doctor::as_flag(command, "generators"))
         .mut_subcommand("selftest", |command| super::doctor::as_flag(command, "self_test"));
     let names: Vec<String> = whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    for name in names {
+    for name in names.into_iter().filter(|name| is_asked(name)) {
         whole = whole.mut_subcommand(name, laid_out);
     }
     let overview = overview(&whole);

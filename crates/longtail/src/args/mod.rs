@@ -142,12 +142,12 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     if texts == ["help", "words"] {
         return Ok(Invocation::Help(help::words()));
     }
-    let whole = help::whole();
-    let command = texts.iter().find_map(|word| whole.find_subcommand(word));
-    if let Some(command) = command {
+    let defined = || help::whole_for(|name| texts.iter().any(|word| word == name));
+    let mut parser = defined();
+    if let Some(command) = texts.iter().find_map(|word| parser.find_subcommand(word)) {
         near_miss::check(command, &texts)?;
     }
-    let error = match whole.clone().try_get_matches_from(words).and_then(|found| Cli::from_arg_matches(&found)) {
+    let error = match parser.try_get_matches_from_mut(words).and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(mut cli) => {
             ui::choose_color(cli.color);
             match &mut cli.command {
@@ -163,6 +163,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
         }
         Err(error) => error,
     };
+    let whole = defined();
+    let command = texts.iter().find_map(|word| whole.find_subcommand(word));
     let is_long = texts.iter().any(|word| word == "--help") || texts.first().is_some_and(|word| word == "help");
     match error.kind() {
         ErrorKind::DisplayHelp if is_long => {

@@ -1,11 +1,12 @@
 //! How results leave a command: what is printed, which files are written, and what is expected of a run (`--expect`, `--fail-if`).
 //! The same flags for every command that measures, and for `report`; of the others `--json` alone.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use model::{Judgement, Objective, Study, Threshold};
+use model::{Judgement, Objective, Run, Study, Threshold};
 use report::Width;
 
 use super::ADVANCED;
@@ -235,7 +236,11 @@ impl OutputArgs {
     }
 
     /// A study as it is printed: with `--force`, an invalid run shows its figures.
-    pub(crate) fn forced(&self, study: &Study) -> Study {
+    pub(crate) fn forced<'s>(&self, study: &'s Study) -> Cow<'s, Study> {
+        let is_so = |run: &&Run| run.judgement.as_ref().is_none_or(|judgement| judgement.forced == self.force);
+        if study.runs().iter().all(is_so) {
+            return Cow::Borrowed(study);
+        }
         let mut study = study.clone();
         let force = |judgement: &mut Option<Judgement>| {
             if let Some(judgement) = judgement {
@@ -248,7 +253,7 @@ impl OutputArgs {
             Study::Compare(study) => study.runs.iter_mut().for_each(|run| force(&mut run.run.judgement)),
             Study::Load(load) => force(&mut load.run.judgement),
         }
-        study
+        Cow::Owned(study)
     }
 
     /// What the lines of the text keep to: what was asked, or what the terminal has now.
