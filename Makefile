@@ -10,7 +10,7 @@ test check ceiling bench bench-memory golden: export LONGTAIL_ALLOW_NET = 127.0.
 # What `make sweep` asks for: make sweep ARGS="-w4 -t5:5 -d0.2 -k"
 ARGS = -w2 -t5:5 -d0.1
 
-# Where man pages and completions go (PREFIX/share of wherever they are looked for).
+# Where man pages and completions go (PREFIX/share, where the shell and man find them).
 SHARE = $(HOME)/.local/share
 
 help: ## This list

@@ -5,11 +5,11 @@
 #   GET /sleep0.2      sleeps 0.2 s, then answers
 #   GET anything else  answers at once
 #
-# A request with the header `x-app-stamps` is told when the app began and ended, in nanoseconds of CLOCK_MONOTONIC, so that a
+# The answer to a request with the header `x-app-stamps` says when the app began and ended, in nanoseconds of CLOCK_MONOTONIC, so that a
 # client on the same machine knows where the time went. Other answers are as they always were.
 #
 # With LONGTAIL_STATSD=127.0.0.1:8125 in its environment it sends what each request took to that address, as statsd's timing in a UDP
-# packet, so that `longtail compare` can tell what such an instrument costs.
+# packet, so that `longtail compare` can measure what such an instrument costs.
 #
 # Each answer carries the process id of the worker that made it, so that a client can count the requests of each worker
 # exactly, without asking the server.

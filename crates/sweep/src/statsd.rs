@@ -60,8 +60,8 @@ impl StatsdListener {
         drops(&fs::read_to_string(table).ok()?, self.address.port())
     }
 
-    /// Takes what came until now, as of before the next run. To be called before that is begun: the thread that hears it may get a
-    /// processor only when the run is on.
+    /// Takes what came until now, as of before the next run. To be called before that begins: the receiving thread may get a CPU only
+    /// when the run is on.
     pub(crate) fn catch_up(&mut self) {
         let mut buffer = vec![0; LONGEST];
         for _ in 0..REST {
@@ -70,7 +70,7 @@ impl StatsdListener {
         }
     }
 
-    /// Hears until `over`. The window begins `warm_up` after the start that `progress` tells.
+    /// Receives until `over`. The window begins `warm_up` after the start that `progress` has.
     pub(crate) fn listen_until(
         &mut self,
         clock: &impl Clock,
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use testkit::clock::Stepped;
 
-    /// A clock that goes on by a minute whenever it is looked at.
+    /// A clock that goes on by a minute whenever it is read.
     struct Slow(Stepped);
 
     impl Clock for Slow {

@@ -87,7 +87,7 @@ pub fn overloaded() -> LoadStudy {
     played(line, plan, &Server { delay: Nanos::from_millis(200), ..PUMA }, |_| None)
 }
 
-/// One rate, half as much again as the server can take, and a service time that tells its slots.
+/// One rate, half as much again as the server can take, and a service time that gives its slots.
 ///
 /// # Panics
 /// Where response times do not grow: then it is another study.
@@ -103,7 +103,7 @@ pub fn steep() -> LoadStudy {
     };
     let line = "--rate=150/s -c1000 --for=20s --service=200ms http://127.0.0.1:9292/sleep0.2";
     let mut study = played(line, plan, &Server { delay: service, ..PUMA }, |_| None);
-    let statistics = study.run.statistics.clone().expect("it was looked at");
+    let statistics = study.run.statistics.clone().expect("it was sampled");
     let (growth, backlog) = statistics.growth().zip(statistics.backlog).expect("it grows");
     let capacity = queueing::open_loop::capacity(150.0, growth, growth / 1000.0).expect("it grows");
     let by = |time: f64| Estimate { value: capacity.value * time, half_width: capacity.half_width * time };

@@ -1,4 +1,4 @@
-//! Studies for tests: one that looks like Puma's published long-tail table, and the awkward ones.
+//! Studies for tests: one with the shape of Puma's published long-tail table, and the awkward ones.
 //!
 //! Each is made by playing a small queue (slots that serve whoever came first, with a seeded jitter) and recording
 //! its exchanges into real tallies, so that every derived figure comes from the code that will derive it for users.

@@ -103,7 +103,7 @@ impl OutletArgs {
         let to = self.statsd_to.as_ref().and_then(|to| listened_to(&to.to_string()).ok());
         if to.is_some() && to == self.statsd_listen {
             return Err(wrong(
-                "--statsd-to and --statsd-listen are one address: longtail would hear itself; change one port",
+                "--statsd-to and --statsd-listen are one address: longtail would receive its own figures; change one port",
             ));
         }
         if self.metrics_linger > Nanos::ZERO && self.metrics.is_none() {

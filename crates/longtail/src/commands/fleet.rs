@@ -1,4 +1,4 @@
-//! `longtail fleet`: more than one machine, by Ansible's playbooks, which are in `deploy/fleet` and go where `fleet init` is told.
+//! `longtail fleet`: more than one machine, by Ansible's playbooks, which are in `deploy/fleet`; `fleet init` writes them to its folder.
 //!
 //! Nothing is done here that a person could not do by hand: the commands that are printed are the ones that run. To measure, Ansible only
 //! prepares (`run.yml`): it keeps back what a task prints until the task is over, and has exit codes of its own. So longtail on the

@@ -1,5 +1,5 @@
-//! `longtail generate-docs DIR`: man pages and completions, made from the definition of commands and flags, where the systems that
-//! read them look: `DIR` is a prefix's `share`.
+//! `longtail generate-docs DIR`: man pages and completions, made from the definition of commands and flags, where man and the
+//! shells find them: `DIR` is a prefix's `share`.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::mistake::{Mistake, unwritable};
 use crate::ui;
 
-/// Which file of completions is looked for where.
+/// Where each shell finds its file of completions.
 const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions"),
     (Shell::Zsh, "zsh/site-functions"),

@@ -114,13 +114,13 @@ fn measure(
         exit => exit,
     };
     let published = publish(&results, &study);
-    // Below the report, where a terminal's user looks.
+    // Below the report, where a terminal's user reads it.
     let word = match verdict {
         Some(Verdict::GeneratorBound) if !is_said => Some("GENERATOR-BOUND"),
         Some(Verdict::Invalid) if !is_said => Some("INVALID"),
         _ => None,
     };
-    let distrust = word.map(|word| format!("verdict: {word}; longtail report tells why, and what to do"));
+    let distrust = word.map(|word| format!("verdict: {word}; longtail report says why, and what to do"));
     let complaints = distrust.into_iter().chain(complaint);
     complaints.chain(failed.map(|mistake| mistake.to_string())).for_each(|line| ui::note(&line));
     outlets.close(&here.interrupt);
@@ -174,7 +174,7 @@ fn announce(prepared: &PreparedLoad) {
     }
 }
 
-/// Of a load that had no answer at all: how its requests ended, and what is to be looked at first.
+/// Of a load that had no answer at all: how its requests ended, and what to check first.
 fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
     let counts = &tally.counts;
     let kinds = counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));

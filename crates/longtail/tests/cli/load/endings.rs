@@ -111,7 +111,7 @@ fn a_layout_without_a_verdict_has_it_beside_where_the_figures_are_worth_nothing(
     let full = Full::in_lab(&folder);
     for layout in ["--style wrk", "--style hey", "--log=-.csv", "--format hdr"] {
         let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {}", full.words)).with_code(3);
-        assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report tells why"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report says why"), "{}", ended.stderr);
     }
     let ended = load(&Lab::new(), &format!("-n 10 -c 3 {}", full.words)).with_code(3);
     assert!(ended.stdout.contains("\nINVALID: ") && !ended.stderr.contains("verdict"), "{}", ended.stderr);
