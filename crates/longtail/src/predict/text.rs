@@ -34,7 +34,8 @@ pub(crate) fn whole(prediction: &Prediction, plot: Option<&[PlotStep]>, width: W
     if binding.is_some() {
         let hidden =
             "Percentiles under the lock are not known; without --cpu you see those of threads that never wait for it.";
-        sections.push(ReportSection::new("").lines([hidden]));
+        let left_out = "Counted is the app's Ruby alone, with a whole CPU for each worker. Puma's own work and passing the lock on come on top: measured rates are lower.";
+        sections.push(ReportSection::new("").lines([hidden, left_out]));
     }
     sections.extend(plot.map(plotted));
     let most = binding.map(|(_, asked)| asked.at_most_per_s);

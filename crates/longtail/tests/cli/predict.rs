@@ -121,6 +121,7 @@ fn under_rubys_lock_the_headline_is_what_the_lock_leaves() {
     let free = printed("--service 100ms --cpu 1ms -c 40");
     assert!(free.contains("limits  100 req/s at most; ") && free.contains("it costs 0.041 %"), "{free}");
     assert!(free.contains("shared"), "{free}");
+    assert!(bound.contains("measured rates are lower") && !free.contains("measured rates"), "{bound}{free}");
     for text in [bound, free] {
         assert!(text.lines().count() <= 30 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
