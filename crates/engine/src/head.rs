@@ -373,16 +373,6 @@ mod tests {
     }
 
     #[test]
-    fn more_heads_than_the_memory_holds_are_parsed_right_all_the_same() {
-        let mut heads = HeadCache::new("");
-        let mut hint = 0;
-        for n in (1..100u64).chain(1..100) {
-            let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {n}\r\n\r\n");
-            assert_eq!(heads.read(text.as_bytes(), &mut hint).unwrap().unwrap().framing, BodyFraming::Length(n));
-        }
-    }
-
-    #[test]
     fn the_fast_path_is_for_whole_good_answers_as_long_as_wanted_that_keep_their_connection() {
         let is_fast = |status: &str, fields: &str, content: &str| {
             let text = format!("HTTP/1.1 {status}\r\n{fields}\r\n{content}");

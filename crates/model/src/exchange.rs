@@ -115,19 +115,6 @@ mod tests {
     }
 
     #[test]
-    fn response_time_is_send_lag_and_service_time() {
-        let exchange = Exchange {
-            due: Nanos(100),
-            sent: Nanos(130),
-            ended: Nanos(500),
-            received_bytes: 7,
-            outcome: Outcome::Answered(200),
-        };
-        assert_eq!(exchange.response_time(), Nanos(400));
-        assert_eq!(exchange.response_time(), exchange.send_lag() + exchange.service_time());
-    }
-
-    #[test]
     fn a_redirect_is_good_and_a_503_is_an_answer_that_is_not() {
         assert!(Outcome::Answered(302).is_good());
         assert!(!Outcome::Answered(503).is_good());

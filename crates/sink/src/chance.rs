@@ -59,15 +59,3 @@ impl FromStr for RequestShare {
             .ok_or_else(|| BadWord::new(text, "a share of all requests: write 2% or 0.02, from 0 to 100%"))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percent_and_fraction_are_the_same() {
-        for (text, part) in [("0.1%", 0.001), ("0.02", 0.02), ("100%", 1.0)] {
-            assert_eq!(text.parse(), Ok(RequestShare(part)));
-        }
-    }
-}

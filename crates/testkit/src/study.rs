@@ -235,36 +235,3 @@ pub fn theorized() -> SweepStudy {
     study.probes = vec![probe(true, theory), probe(false, nothing)];
     study
 }
-
-#[cfg(test)]
-mod tests {
-    use super::play::played_anew;
-    use super::*;
-
-    #[test]
-    fn the_canonical_study_is_the_same_each_time() {
-        assert_eq!(played_anew(&Setup::default()), played_anew(&Setup::default()));
-    }
-
-    #[test]
-    fn the_canonical_study_has_the_published_numbers_of_requests() {
-        let planned: Vec<u64> = canonical().runs.iter().map(|run| run.tally.counts.total()).collect();
-        assert_eq!(planned, [2000, 3000, 4000, 6000, 8000]);
-    }
-
-    #[test]
-    fn a_line_at_the_slots_keeps_them_busy_and_no_more() {
-        for run in canonical().runs {
-            let share = run.of_maximum().unwrap();
-            assert!((0.90..1.0).contains(&share), "{}x: {share}", run.connections);
-            assert!((1.0..1.1).contains(&run.of_ideal(0.5).unwrap()), "{} connections", run.connections);
-        }
-    }
-
-    #[test]
-    fn the_failing_study_hides_what_failures_could_change() {
-        let run = &failing().runs[1];
-        assert!(run.response_time(0.90).time().is_some() && run.response_time(0.99).time().is_none());
-        assert!(run.max_response_time().time().is_none());
-    }
-}

@@ -168,15 +168,3 @@ fn post(address: SocketAddr, to: &OtlpUrl, body: &[u8]) -> io::Result<HttpAnswer
 fn accepted(answer: &HttpAnswer) -> Result<Option<(i64, String)>, String> {
     if answer.is_ok() { Ok(rejected(&answer.body)) } else { Err(format!("it answered {}", answer.status)) }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_tells_whether_it_was_accepted() {
-        let answer = |status: &str| HttpAnswer { status: status.to_owned(), body: Vec::new() };
-        assert_eq!(accepted(&answer("200 OK")), Ok(None));
-        assert_eq!(accepted(&answer("503")), Err("it answered 503".to_owned()));
-    }
-}

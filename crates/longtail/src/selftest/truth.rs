@@ -78,14 +78,6 @@ mod tests {
         Pace::Open { profile, arrivals, seed: 1, burst: 1 }.schedule().unwrap().take(count).collect()
     }
 
-    #[test]
-    fn a_paced_overload_is_a_staircase() {
-        // c = 5, s = 1 s, one request in 0.1 s: 1.0, 1.5, 2.0, … five times each.
-        let times = first_come(&due(Arrivals::Constant, 10.0, 20), 5, Nanos::from_secs(1));
-        let steps: Vec<u64> = (0..20).map(|k| 1000 + k / 5 * 500).collect();
-        assert_eq!(times.iter().map(|time| time.0 / 1_000_000).collect::<Vec<_>>(), steps);
-    }
-
     /// M/D/5 at a load of 0.8 in its steady state, in units of the service time: mean wait by Crommelin's series, quantiles by
     /// Franx (2001); the response is one more.
     const MD5_WAIT: [f64; 4] = [0.289_060_007_263, 0.051_470_91, 1.937_438_8, 3.006_321_8];
