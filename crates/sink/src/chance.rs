@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use model::pace::uniform;
 
-use crate::bad_word::BadWord;
-
 /// The seeded draws. Each law has its own stream of the one seed, so that switching a fault on does not change the
 /// delays; and each draw is the request's, whichever thread serves it and whenever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +47,13 @@ impl fmt::Display for RequestShare {
 }
 
 impl FromStr for RequestShare {
-    type Err = BadWord;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<RequestShare, BadWord> {
+    fn from_str(text: &str) -> Result<RequestShare, String> {
         let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
         let number: Option<f64> = number.parse().ok();
         number
             .and_then(|number| RequestShare::new(number / whole))
-            .ok_or_else(|| BadWord::new(text, "a share of all requests: write 2% or 0.02, from 0 to 100%"))
+            .ok_or_else(|| format!("'{text}' is not a share of all requests: write 2% or 0.02, from 0 to 100%"))
     }
 }

@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use model::Nanos;
 
-use crate::bad_word::BadWord;
 use crate::chance::{DrawStream, RequestShare, draw};
 
 /// The law of the delays.
@@ -114,14 +113,12 @@ impl fmt::Display for DelayLaw {
 }
 
 impl FromStr for DelayLaw {
-    type Err = BadWord;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<DelayLaw, BadWord> {
+    fn from_str(text: &str) -> Result<DelayLaw, String> {
         parse(text.trim()).ok_or_else(|| {
-            BadWord::new(
-                text,
-                "a delay: write 1ms, exp:5ms (its mean), uniform:1ms:9ms, bimodal:1ms:50ms:2% or lognormal:5ms:0.5 \
-                 (median, sigma)",
+            format!(
+                "'{text}' is not a delay: write 1ms, exp:5ms (its mean), uniform:1ms:9ms, bimodal:1ms:50ms:2% or lognormal:5ms:0.5 (median, sigma)"
             )
         })
     }
@@ -170,12 +167,14 @@ impl StallLaw {
 }
 
 impl FromStr for StallLaw {
-    type Err = BadWord;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<StallLaw, BadWord> {
+    fn from_str(text: &str) -> Result<StallLaw, String> {
         let parts = text.split_once(':').and_then(|(every, length)| Some((every.parse().ok()?, length.parse().ok()?)));
         parts.and_then(|(every, length)| StallLaw::new(every, length)).ok_or_else(|| {
-            BadWord::new(text, "a stall: write 1s:100ms, a pause of 100ms every second (the pause must be the shorter)")
+            format!(
+                "'{text}' is not a stall: write 1s:100ms, a pause of 100ms every second (the pause must be the shorter)"
+            )
         })
     }
 }

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bad_word::BadWord;
 use crate::chance::{DrawStream, RequestShare, draw};
 
 /// The fault laws. A request has one fault at most, so that the shares add up to 100 % at most.
@@ -64,15 +63,14 @@ impl Faults {
 
 /// `503:1%`: answers with another status.
 impl FromStr for FaultLaw {
-    type Err = BadWord;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<FaultLaw, BadWord> {
+    fn from_str(text: &str) -> Result<FaultLaw, String> {
         let parts = text.split_once(':').and_then(|(code, share)| Some((code.parse().ok()?, share.parse().ok()?)));
         let is_good = |code: &u16| (200..600).contains(code) && ![204, 205, 304].contains(code);
         let (code, share) = parts.filter(|(code, _)| is_good(code)).ok_or_else(|| {
-            BadWord::new(
-                text,
-                "a status and its share: write 503:1% (200 to 599, but not 204, 205 or 304, which have no body)",
+            format!(
+                "'{text}' is not a status and its share: write 503:1% (200 to 599, but not 204, 205 or 304, which have no body)"
             )
         })?;
         Ok(FaultLaw { fault: Fault::Status(code), share })

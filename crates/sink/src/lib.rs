@@ -7,7 +7,6 @@
 //! can say of each request what should have become of it. What stays true: a request waits only while its queue lets it,
 //! an answer is never sent before it is due, and every request is in one place of the [`SinkLedger`].
 
-mod bad_word;
 mod chance;
 mod connection;
 mod delay;
@@ -28,7 +27,6 @@ mod slots;
 mod slots_tests;
 mod wire;
 
-pub use bad_word::BadWord;
 pub use chance::RequestShare;
 pub use delay::{DelayLaw, StallLaw};
 pub use error::SinkError;

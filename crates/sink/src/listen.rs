@@ -5,8 +5,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::bad_word::BadWord;
-
 /// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`); an abstract name or a path has one less.
 const UNIX_ADDRESS: usize = 108;
 
@@ -51,14 +49,12 @@ impl fmt::Display for Listen {
 
 /// As it is printed; `tcp://` may stand before an address, and `ssl://` means `tls://` as in Puma's words.
 impl FromStr for Listen {
-    type Err = BadWord;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Listen, BadWord> {
+    fn from_str(text: &str) -> Result<Listen, String> {
         parse(text).ok_or_else(|| {
-            BadWord::new(
-                text,
-                "an address to listen at: write 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///run/sink.sock or \
-                 unix://@name (a path or name of 107 bytes at most)",
+            format!(
+                "'{text}' is not an address to listen at: write 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///run/sink.sock or unix://@name (a path or name of 107 bytes at most)"
             )
         })
     }

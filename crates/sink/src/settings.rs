@@ -9,7 +9,6 @@ use http::{HeaderName, HeaderValue};
 use model::{Nanos, Rate};
 
 use crate::SinkError;
-use crate::bad_word::BadWord;
 use crate::delay::{DelayLaw, StallLaw};
 use crate::faults::Faults;
 use crate::listen::{Listen, ListenAddress};
@@ -80,9 +79,9 @@ impl fmt::Display for SlotQueue {
 }
 
 impl FromStr for SlotQueue {
-    type Err = BadWord;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<SlotQueue, BadWord> {
+    fn from_str(text: &str) -> Result<SlotQueue, String> {
         Ok(match text {
             "unlimited" => SlotQueue::Unlimited,
             "shared" => SlotQueue::Shared,
@@ -90,9 +89,9 @@ impl FromStr for SlotQueue {
             "split:random" => SlotQueue::Split(WorkerAssignment::Random),
             "inline10" => SlotQueue::Inline10,
             _ => {
-                let queues =
-                    "a queue: write unlimited, shared, split (connections dealt in turn), split:random or inline10";
-                return Err(BadWord::new(text, queues));
+                return Err(format!(
+                    "'{text}' is not a queue: write unlimited, shared, split (connections dealt in turn), split:random or inline10"
+                ));
             }
         })
     }
@@ -264,6 +263,7 @@ fn is_field_line(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chance::RequestShare;
     use crate::faults::FaultLaw;
 
     fn slots(workers: u32, threads: u32) -> SinkSettings {
@@ -317,5 +317,28 @@ mod tests {
         for queue in ["unlimited", "shared", "split", "split:random", "inline10"] {
             assert_eq!(queue.parse::<SlotQueue>().unwrap().to_string(), queue);
         }
+    }
+
+    fn assert_refused<T: FromStr<Err = String> + std::fmt::Debug>(hint: &str, texts: &[&str]) {
+        for text in texts {
+            let line = text.parse::<T>().expect_err(text);
+            assert!(line.contains(hint) && line.lines().count() == 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_bad_word_is_refused_in_one_line_that_says_what_to_write() {
+        assert_refused::<DelayLaw>("write 1ms", &["", "fast", "exp", "exp:", "exp:1ms:2ms", "uniform:9ms:1ms"]);
+        assert_refused::<DelayLaw>("write 1ms", &["bimodal:1ms:2ms:3", "lognormal:1ms:-1", "x:1ms"]);
+        assert_refused::<StallLaw>("write 1s:100ms", &["", "1s", "1s:", "1s:1s", "0s:0s", "100ms:1s", "a:b"]);
+        assert_refused::<RequestShare>("write 2%", &["", "%", "2", "101%", "-1%", "nan", "much"]);
+        assert_refused::<FaultLaw>("write 503:1%", &["", "503", "503:", "99:1%", "600:1%", "204:1%", "304:1%"]);
+        assert_refused::<FaultLaw>("write 503:1%", &["x:1%", "503:200%"]);
+        assert_refused::<SlotQueue>("write unlimited", &["", "fifo"]);
+        let (no_address, long) = ("write 127.0.0.1:8080", format!("unix://{}", "x".repeat(108)));
+        assert_refused::<Listen>(
+            no_address,
+            &["", "8080", "localhost:80", "unix://", "unix://@", "http://127.0.0.1:80", &long],
+        );
     }
 }

@@ -74,9 +74,9 @@ pub(crate) enum ServiceWord {
 }
 
 impl FromStr for ServiceWord {
-    type Err = sink::BadWord;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<ServiceWord, sink::BadWord> {
+    fn from_str(text: &str) -> Result<ServiceWord, String> {
         match text.parse() {
             Ok(law) => Ok(ServiceWord::Law(law)),
             // What looks like a path is meant as a file.
