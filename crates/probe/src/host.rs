@@ -15,8 +15,6 @@ pub struct HostCounters {
     cpu: Option<CpuTicks>,
     /// `TcpExt: ListenOverflows`.
     listen_overflows: Option<u64>,
-    /// `TcpExt: ListenDrops`: those, and connects dropped for other reasons.
-    listen_drops: Option<u64>,
     /// `TcpExt: TCPSynRetrans`.
     syn_retransmits: Option<u64>,
 }
@@ -28,7 +26,6 @@ impl HostCounters {
         HostCounters {
             cpu: CpuTicks::now(),
             listen_overflows: counter(&tcp, "TcpExt:", "ListenOverflows"),
-            listen_drops: counter(&tcp, "TcpExt:", "ListenDrops"),
             syn_retransmits: counter(&tcp, "TcpExt:", "TCPSynRetrans"),
         }
     }
@@ -43,11 +40,6 @@ impl HostCounters {
     /// Connects since `before` that a full accept queue dropped.
     pub fn listen_overflows_since(&self, before: &HostCounters) -> Option<u64> {
         self.listen_overflows?.checked_sub(before.listen_overflows?)
-    }
-
-    /// Connects since `before` that a listener dropped, for a full accept queue or another reason.
-    pub fn listen_drops_since(&self, before: &HostCounters) -> Option<u64> {
-        self.listen_drops?.checked_sub(before.listen_drops?)
     }
 
     /// Connects since `before` that the kernel tried again because nobody answered.
@@ -130,6 +122,5 @@ mod tests {
     fn this_machine_tells() {
         let now = HostCounters::now();
         assert!(now.cpu.is_some() && HostCounters::now().listen_overflows_since(&now).is_some());
-        assert!(HostCounters::now().listen_drops_since(&now).is_some());
     }
 }

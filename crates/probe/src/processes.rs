@@ -1,7 +1,7 @@
 //! The processes of a server, followed while workers come and go; and what this process itself has of the CPU.
 //!
-//! Read of each: time on a CPU, waits for one, and threads; where details are wanted also context switches (`/proc/PID/task/TID/status`)
-//! and resident memory (`/proc/PID/statm`). `/proc/PID/schedstat` is of the main thread alone, so the threads' are summed up:
+//! Read of each: time on a CPU, waits for one, and threads; where details are wanted also its title (`/proc/PID/cmdline`) and resident
+//! memory (`/proc/PID/statm`). `/proc/PID/schedstat` is of the main thread alone, so the threads' are summed up:
 //! `/proc/PID/task/TID/schedstat` has ns on a CPU, ns on a run queue, and time slices (Documentation/scheduler/sched-stats.rst).
 //! Which of the server's connections it holds is in `/proc/PID/fd`, which root and its own user may read; all the rest everybody may.
 
@@ -58,28 +58,15 @@ pub struct CpuShare {
     pub threads: u64,
 }
 
-/// Context switches of a process since it was first looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContextSwitches {
-    /// It had to wait for something.
-    pub voluntary: u64,
-    /// Another thread took the CPU.
-    pub involuntary: u64,
-}
-
 /// One process at one look. What could not be read, or was not asked for, is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessSample {
     /// Its id.
     pub pid: u32,
-    /// Its parent's id.
-    pub parent: u32,
     /// What it calls itself: its command line, or its name.
     pub title: String,
     /// CPU time and run-queue wait since it was first looked at, or born, and threads.
     pub used: Option<CpuShare>,
-    /// Since it was first looked at.
-    pub switches: Option<ContextSwitches>,
     /// Resident memory; what is shared with others is counted in each.
     pub memory_bytes: Option<u64>,
     /// Of the server's accepted connections those that it holds; one that several hold is the first one's.
@@ -102,16 +89,12 @@ struct FollowedProcess {
     /// With its id this names it for ever; unknown until it is looked at.
     started: Option<u64>,
     cpu: ThreadCounters,
-    switches: ThreadCounters,
 }
 
 impl FollowedProcess {
     /// One that was born meanwhile: all that it has used counts.
     fn newborn() -> FollowedProcess {
-        FollowedProcess {
-            cpu: ThreadCounters { begun: true, ..ThreadCounters::default() },
-            ..FollowedProcess::default()
-        }
+        FollowedProcess { started: None, cpu: ThreadCounters { begun: true, ..ThreadCounters::default() } }
     }
 
     /// What is to be seen of it now; `None` where it has ended.
@@ -121,17 +104,15 @@ impl FollowedProcess {
             *self = FollowedProcess::newborn();
         }
         self.started = Some(stat.started);
-        let used = self.cpu.take(each_thread(pid, "schedstat", schedstat));
+        let used = self.cpu.take(each_thread(pid));
         let threads = self.cpu.threads.len() as u64;
         let used = used.map(|[cpu, run_queue]| CpuShare { cpu, run_queue, threads });
-        let plain = ProcessSample { pid, parent: stat.parent, used, connections, ..ProcessSample::default() };
+        let plain = ProcessSample { pid, used, connections, ..ProcessSample::default() };
         if !has_details {
             return Some(plain);
         }
-        let counts = self.switches.take(each_thread(pid, "status", switches));
         Some(ProcessSample {
             title: title(pid, &stat.name),
-            switches: counts.map(|[voluntary, involuntary]| ContextSwitches { voluntary, involuntary }),
             memory_bytes: resident_pages(pid).map(|pages| pages * rustix::param::page_size() as u64),
             ..plain
         })
@@ -243,12 +224,6 @@ fn resident_pages(pid: u32) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// A thread's voluntary and involuntary switches.
-fn switches(status: &str) -> Option<[u64; 2]> {
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok();
-    Some([field("voluntary_ctxt_switches:")?, field("nonvoluntary_ctxt_switches:")?])
-}
-
 /// Two counters that each thread of a process has, summed up from the first look on; of a process that was born meanwhile (`begun`) from
 /// its birth. The sums never fall: a thread that ends leaves what it had at the last look.
 #[derive(Debug, Default)]
@@ -282,12 +257,12 @@ impl ThreadCounters {
     }
 }
 
-/// What a file of each thread of a process says. One that ends meanwhile is left out.
-fn each_thread(pid: u32, file: &str, read: fn(&str) -> Option<[u64; 2]>) -> BTreeMap<u32, [u64; 2]> {
+/// What `schedstat` says of each thread of a process. One that ends meanwhile is left out.
+fn each_thread(pid: u32) -> BTreeMap<u32, [u64; 2]> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let of_thread = |entry: fs::DirEntry| {
         let thread = entry.file_name().to_str()?.parse().ok()?;
-        Some((thread, read(&fs::read_to_string(entry.path().join(file)).ok()?)?))
+        Some((thread, schedstat(&fs::read_to_string(entry.path().join("schedstat")).ok()?)?))
     };
     entries.filter_map(of_thread).collect()
 }
@@ -333,13 +308,6 @@ mod tests {
     }
 
     #[test]
-    fn a_threads_switches_are_both_or_none() {
-        let status = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
-        assert_eq!(switches(status), Some([12, 3]));
-        assert_eq!(switches("voluntary_ctxt_switches:\t12\n"), None);
-    }
-
-    #[test]
     fn who_comes_is_followed_and_who_goes_is_not() {
         let mut all = ServerProcesses::of(&[std::process::id()]);
         let mut pids = || {
@@ -382,6 +350,5 @@ mod tests {
         let this = samples.iter().find(|process| process.pid == std::process::id()).unwrap();
         assert_eq!((accepted.len(), this.connections, processes.left_out()), (2, Some(2), 0));
         assert!(this.memory_bytes.is_some_and(|bytes| bytes > 0) && !this.title.is_empty());
-        assert_eq!(this.switches, Some(ContextSwitches::default()), "counted from the first look on");
     }
 }

@@ -35,7 +35,7 @@ pub struct SamplingPlan {
     pub period: Nanos,
     /// So many of them to one search for new processes, and for whose connections are whose.
     pub search_every: usize,
-    /// Whether context switches, memory and the machine's counters are wanted too.
+    /// Whether titles, memory and the machine's counters are wanted too.
     pub has_details: bool,
 }
 

@@ -39,6 +39,7 @@ impl WatchScreen {
             give_back();
             say(panicked);
         }));
+        // Before the terminal is changed: where one of the steps below fails, dropping this gives the terminal back.
         let screen = WatchScreen { is_full, is_stale: true, scroll: 0 };
         terminal::enable_raw_mode().map_err(|why| unusable(&why))?;
         execute!(io::stdout(), terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide)
