@@ -198,27 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_named_in_a_line() {
-        for (text, part) in [
-            ("ax1", "'x'"),
-            ("S10", "'S'"),
-            ("aa1", "'a' twice"),
-            ("a1,1", "'1' twice"),
-            ("a0", "'0'"),
-            ("a1,", "''"),
-            ("a1,,2", "''"),
-            ("a-1", "'-1'"),
-            ("a+1", "'+1'"),
-            ("a1.5", "'1.5'"),
-            ("a1k", "'1k'"),
-            ("a102401", "102400"),
-            ("10s", "'10s'"),
-            ("a 1", "' 1'"),
-            ("", "nothing"),
-        ] {
-            let line = text.parse::<Bodies>().unwrap_err();
-            assert!(line.contains(part) && line.contains('1') && !line.contains('\n'), "{text}: {line}");
-        }
+    fn one_body_is_a_letter_and_a_size() {
         for text in ["s", "10", "as10", "s10,20"] {
             assert!(text.parse::<Body>().unwrap_err().contains("s10"), "{text}");
         }

@@ -208,15 +208,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_objective_is_refused_with_examples() {
-        for text in
-            ["", "p99", "p100 > 1s", "p99 > fast", "errors > many", "p99 = 1s", "latency > 1s", "sent < 5", "p99 < 200"]
-        {
-            assert!(text.parse::<Objective>().unwrap_err().contains("p99 < 200ms"), "{text}");
-        }
-    }
-
-    #[test]
     fn a_condition_does_not_hold_at_its_limit() {
         let objective: Objective = "p99 > 200ms".parse().unwrap();
         assert!(!objective.holds_for(200e6) && objective.holds_for(200e6 + 1.0));

@@ -317,27 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_with_a_hint() {
-        for text in ["", "s", "fast", "-1s", "1.2.3", "1 s s", "99999999999999h", "1m30", "1m 30s", "m30s"] {
-            let error = text.parse::<Nanos>().unwrap_err();
-            assert!(error.contains("write 200ms"), "{text}");
-        }
-        assert!("721h".parse::<Nanos>().unwrap_err().contains("30 days"));
-    }
-
-    #[test]
     fn rates_are_read_and_printed_back() {
         for text in ["500/s", "0.5/s", "97.25/s"] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
         }
         assert_eq!("500".parse::<Rate>(), Rate::new(500.0));
-    }
-
-    #[test]
-    fn no_rate_is_zero_negative_or_infinite() {
-        for text in ["0", "-1/s", "inf", "NaN", "many", "", "1e15", "1000000001/s"] {
-            assert!(text.parse::<Rate>().is_err(), "{text}");
-        }
     }
 
     proptest! {

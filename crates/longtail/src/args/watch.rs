@@ -157,30 +157,6 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_one_line() {
-        let cases: [(&[&str], &str); 14] = [
-            (&[], "PORT|PID|SOCKET"),
-            (&["puma"], "pid:4242"),
-            (&["9292", "--port=0"], "--port"),
-            (&["9292", "--for=0"], "--for"),
-            (&["9292", "--for=ever"], "200ms"),
-            (&["9292", "--for=800h"], "30 days"),
-            (&["9292", "--every=1ms"], "--every"),
-            (&["9292", "--lines", "--json", "--full"], "--lines"),
-            (&["9292", "--control-token=x"], "--control-url"),
-            (&["9292", "--control-url=127.0.0.1:1"], "tcp://"),
-            (&["9292", "--control-url=tcp://192.0.2.1:9293"], "outside the allowed networks"),
-            (&["9292", "--control-url=ssl://127.0.0.1:9293"], "tcp://"),
-            (&["9292", "--state=x", "--control-url=y"], "cannot be used with"),
-            (&["9292", "--state=/no/such.state"], "cannot be read"),
-        ];
-        for (words, part) in cases {
-            let line = asked(words).unwrap_err();
-            assert!(line.contains(part) && !line.contains('\n'), "{words:?}: {line}");
-        }
-    }
-
-    #[test]
     fn a_control_server_is_named_by_its_url() {
         let control = asked(&["9292", "--control-url=tcp://127.0.0.1:9293", "--control-token=t"]).unwrap().unwrap();
         assert_eq!(control.token, "t");

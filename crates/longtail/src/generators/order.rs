@@ -231,50 +231,6 @@ mod tests {
         LoadOrder { time: Some(Nanos::from_secs(2)), ..LoadOrder::closed_loop("http://127.0.0.1:1/", 10, 4) }
     }
 
-    #[test]
-    fn what_it_cannot_do_is_named_with_its_flag() {
-        let open = LoadOrder { rate: Some("5/s".parse().unwrap()), ..two_seconds() };
-        let counted = |n| LoadOrder { time: None, requests: Some(n), ..two_seconds() };
-        let post = LoadOrder { method: Some("POST".to_owned()), ..two_seconds() };
-        let half = LoadOrder { time: Some(Nanos::from_millis(1500)), ..two_seconds() };
-        let cases = [
-            (Generator::Wrk, open.clone(), "--rate"),
-            (Generator::Hey, open, "-q"),
-            (Generator::Wrk, counted(100), "--for"),
-            (Generator::Hey, counted(105), "multiple of 10"),
-            (Generator::Wrk, post.clone(), "-m"),
-            (Generator::H2load, post, "-m"),
-            (Generator::H2load, LoadOrder { keep_alive: false, ..two_seconds() }, "-k"),
-            (Generator::Wrk2, two_seconds(), "--rate"),
-            (Generator::Hey, half, "--for"),
-        ];
-        for (generator, order, part) in cases {
-            let line = generator.check_order(&order).unwrap_err().to_string();
-            assert!(line.starts_with(&format!("--generator {}", generator.name())) && line.contains(part), "{line}");
-            assert!(!line.contains('\n'));
-        }
-        for generator in [Generator::Wrk, Generator::Hey, Generator::Ab, Generator::H2load] {
-            assert!(generator.check_order(&two_seconds()).is_ok());
-        }
-        assert!(Generator::Hey.check_order(&counted(100)).is_ok());
-    }
-
-    #[test]
-    fn an_objective_is_taken_only_where_its_figure_is_reported() {
-        for (generator, threshold, said) in [
-            (Generator::Wrk, "p99 > 1s", ""),
-            (Generator::Wrk, "errors > 1%", ""),
-            (Generator::Wrk, "p95 > 1s", "p50 p75 p90 p99"),
-            (Generator::H2load, "p50 > 1s", "no percentile"),
-            (Generator::Hey, "service p99 > 1s", "one kind of time"),
-            (Generator::Hey, "sent < 9%", "not what was sent"),
-        ] {
-            let line =
-                generator.check(&[threshold.parse().unwrap()]).map_or_else(|line| line.to_string(), |()| String::new());
-            assert!(line.contains(said) && line.is_empty() == said.is_empty(), "{threshold}: {line}");
-        }
-    }
-
     fn line(generator: Generator, change: impl FnOnce(&mut LoadOrder)) -> String {
         let mut order = LoadOrder { url: "http://127.0.0.1:1/x".to_owned(), ..two_seconds() };
         change(&mut order);
