@@ -13,14 +13,13 @@
 //! Responses are waited for: while pieces of long ones come, a lane sleeps between them, for each piece that it reads at once costs
 //! two system calls (`lane/run.rs`, `wait`).
 //!
-//! A lane that polls takes a core. Where that core is wanted by somebody else (more is runnable than there are cores, or the lane
-//! itself waits for one) it is off, for longer each time. What is spent polling is counted apart from work.
+//! A lane that polls takes a core. Where it has to wait for that core, somebody else wants it, and polling is off, for longer each time. How
+//! much is runnable on the machine does not say so: the kernel's own threads, which carry the packets of a loopback load, are among it. What is
+//! spent polling is counted apart from work.
 
-use std::fs::File;
+use model::{Clock, Nanos};
 
-use model::{Clock, Cpus, Nanos};
-
-use crate::cpu_time::{SchedStat, word};
+use crate::cpu_time::SchedStat;
 use crate::wire::ConnectionEvent;
 
 /// The longest time of polling for one answer.
@@ -179,27 +178,17 @@ impl BusyPoll {
     }
 }
 
-/// What the kernel says of who wants a core.
+/// Whether somebody else wants this thread's core, by the time that the thread waits for it.
 #[derive(Debug)]
 struct CoreContention {
-    /// `1.2 0.9 0.8 2/345 6789`: the fourth word begins with what is runnable now (`proc_loadavg(5)`).
-    loadavg: File,
     schedstat: SchedStat,
-    online: u64,
     waited: Nanos,
     since: Nanos,
 }
 
 impl CoreContention {
     fn open() -> Option<CoreContention> {
-        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-        Some(CoreContention {
-            loadavg: File::open("/proc/loadavg").ok()?,
-            schedstat: SchedStat::open()?,
-            online: online.parse::<Cpus>().ok()?.len() as u64,
-            waited: Nanos::ZERO,
-            since: Nanos::ZERO,
-        })
+        Some(CoreContention { schedstat: SchedStat::open()?, waited: Nanos::ZERO, since: Nanos::ZERO })
     }
 
     /// From now on it counts how long this thread waits.
@@ -208,14 +197,12 @@ impl CoreContention {
         self.waited = self.schedstat.run_queue().unwrap_or_default();
     }
 
-    /// Whether more is runnable than there are cores, or this thread had to wait for one. Unknown is wanted.
+    /// Whether this thread had to wait for its core.
     fn is_wanted(&mut self, now: Nanos) -> bool {
         let before = (self.waited, self.since);
         self.begin(now);
         let waited = self.waited.saturating_sub(before.0).0 as f64 / (now.saturating_sub(before.1).0 as f64).max(1.0);
-        let is_crowded = word(&self.loadavg, 3, |word| word.split('/').next()?.parse::<u64>().ok())
-            .is_none_or(|runnable| runnable > self.online);
-        is_crowded || waited > WAITING
+        waited > WAITING
     }
 }
 
@@ -309,9 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_files_are_understood() {
-        let cores = CoreContention::open().unwrap();
-        assert!(word(&cores.loadavg, 3, |word| word.split('/').next()?.parse::<u64>().ok()).is_some());
-        assert!(cores.schedstat.run_queue().is_some());
+    fn the_kernels_file_is_understood() {
+        assert!(CoreContention::open().unwrap().schedstat.run_queue().is_some());
     }
 }

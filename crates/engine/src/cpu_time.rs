@@ -29,7 +29,7 @@ impl SchedStat {
 }
 
 /// What `read` makes of the `n`-th word of a small file, without allocating.
-pub(crate) fn word<T>(file: &File, n: usize, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+fn word<T>(file: &File, n: usize, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
     let mut buffer = [0; 128];
     let length = file.read_at(&mut buffer, 0).ok()?;
     read(std::str::from_utf8(&buffer[..length]).ok()?.split_ascii_whitespace().nth(n)?)
