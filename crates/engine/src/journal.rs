@@ -40,7 +40,7 @@ pub struct RequestTrace {
     pub number: u64,
     /// When the connection began to be opened.
     pub opened: Nanos,
-    /// What the app said, on its own clock ([`model::Clock::shared`]).
+    /// What the app said, on its own clock (its host's `CLOCK_MONOTONIC`).
     pub app: Option<AppTime>,
 }
 

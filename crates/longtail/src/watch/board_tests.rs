@@ -19,7 +19,6 @@ pub(crate) fn member(pid: u32, tenths: u64, connections: Option<u32>) -> Process
         used: Some(CpuShare { cpu: nanos, run_queue: nanos / 10, threads: 8 }),
         memory_bytes: Some(40 << 20),
         connections,
-        ..ProcessSample::default()
     }
 }
 
