@@ -12,7 +12,7 @@ use crate::number;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 use crate::trust::{TrustMark, is_uncertain};
-use crate::width::{Width, columns_of, wrap};
+use crate::width::{self, Width, columns_of, wrap};
 
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
@@ -230,7 +230,7 @@ fn without_expect(sentence: &str) -> String {
 fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     let mut text = String::new();
     let mut line = before.to_owned();
-    for word in next.command.split(' ') {
+    for word in width::words(&next.command) {
         if !width.fits(columns_of(&line) + columns_of(word) + 3) {
             _ = writeln!(text, "{line}\\");
             line = " ".repeat(columns_of(before) + 2);
@@ -322,7 +322,9 @@ pub(crate) fn table(summary: &Summary) -> DataTable {
         (None, runs) => {
             let columns = columns_of_runs(summary);
             let named = |column: &&AnswerColumn| {
-                let name = TableColumn::new(column.name);
+                // Under its band the mean stands beside the response times, which are in ms.
+                let unit = if (column.band, column.name) == (SLOW, "mean") { "ms" } else { "" };
+                let name = TableColumn { unit, ..TableColumn::new(column.name) };
                 let suffix = match column.band {
                     TIMES => "ms",
                     SLOW => "of slow requests",
@@ -367,4 +369,32 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
         &report,
     ));
     crate::text::joined(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_next_command_is_not_broken_within_a_quoted_word() {
+        let command = "longtail sweep -w2 -t5:5 '--from=ssh box2' --multiples=4,8,16".to_owned();
+        let next = NextCommand { command: command.clone(), why: String::new() };
+        for columns in 40..80 {
+            let lines = continued("  Next   ", &next, Width::of(columns));
+            let words: Vec<&str> = lines.split_once("  # ").unwrap().0.split_whitespace().skip(1).collect();
+            assert!(lines.contains("'--from=ssh box2'"), "{lines}");
+            assert_eq!(words.join(" ").replace("\\ ", ""), command, "{lines}");
+        }
+    }
+
+    #[test]
+    fn in_markdown_the_mean_of_slow_requests_has_its_unit() {
+        let mut summary = Summary::of(&testkit::study::canonical().into(), None);
+        summary.runs[0].slow = Some(crate::summary::SlowGroup { share: 0.1, mean_ms: 1006.0, others_ms: 101.0 });
+        let table = crate::markdown::pipe_table(&table(&summary));
+        assert!(
+            table.contains(" mean of slow requests, ms ") && table.contains(" share of slow requests |"),
+            "{table}"
+        );
+    }
 }

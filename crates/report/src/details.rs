@@ -42,9 +42,10 @@ pub(crate) fn details(study: &Study) -> ReportTree {
         }
         Study::Load(it) => (none, Vec::new(), load::sections(it), vec![workers(&runs)]),
     };
+    let is_comparison = matches!(study, Study::Compare(_));
     let seen = [
         endings(&runs),
-        remarks(warnings, &runs),
+        remarks(warnings, &runs, is_comparison),
         server_view::section(&runs),
         kernel_view::section(&runs, &sockets),
         server_view::statsd(&runs),
@@ -116,14 +117,18 @@ struct Remark<'a> {
 }
 
 /// Checks that were not passed, then warnings, then notes, of the study and of its runs: a hint once, and a sentence once, with the names of all
-/// runs of which it is true.
-fn remarks(of_study: &[Diagnostic], runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+/// runs of which it is true. A comparison shows a percentile that one run alone does not support, for its blocks do: that it is not printed
+/// is not said there.
+fn remarks(of_study: &[Diagnostic], runs: &[NamedRun<'_>], is_comparison: bool) -> Option<ReportSection> {
     let checks = runs.iter().flat_map(|NamedRun { name, run }| {
         let judgement = run.judgement.iter();
         judgement.flat_map(|it| it.troubles().into_iter().map(|check| (name.as_str(), check, Some(it.grade(check)))))
     });
-    let of_runs =
-        runs.iter().flat_map(|NamedRun { name, run }| run.warnings.iter().map(|it| (name.as_str(), it, None)));
+    let of_runs = runs.iter().flat_map(|NamedRun { name, run }| {
+        let has_all = is_comparison && run.tally.response_time_at(0.99).time().is_some();
+        let is_said = move |it: &&Diagnostic| !has_all || !matches!(it, Diagnostic::TooFewRequests { .. });
+        run.warnings.iter().filter(is_said).map(|it| (name.as_str(), it, None))
+    });
     let mut all: Vec<_> = checks.chain(of_study.iter().map(|it| ("study", it, None))).chain(of_runs).collect();
     all.sort_by_key(|(_, diagnostic, check)| match check {
         Some(Grade::Failed) => 0,

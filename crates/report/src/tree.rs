@@ -74,6 +74,8 @@ pub struct TableColumn {
     /// Its name in CSV; empty where the name will do.
     pub(crate) key: String,
     pub(crate) band: Option<ColumnBand>,
+    /// Its unit, where neither its name nor its band says it: Markdown has no band.
+    pub(crate) unit: &'static str,
     /// What its name means; empty where that is plain, or where its band says it.
     pub(crate) meaning: &'static str,
     /// Whether it says the same in each row, so that CSV alone has it.
@@ -156,10 +158,10 @@ impl TableColumn {
 
     /// What it is called where no band stands above it.
     pub(crate) fn full_name(&self) -> String {
-        match self.band.as_ref().map(|band| band.suffix) {
-            Some(suffix) if !suffix.is_empty() => format!("{} {suffix}", self.name.trim()),
-            _ => self.name.trim().to_owned(),
-        }
+        let suffix = self.band.as_ref().map_or("", |band| band.suffix);
+        let name = format!("{} {suffix}", self.name.trim());
+        let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
+        name.trim_end().to_owned() + &unit
     }
 }
 

@@ -146,7 +146,7 @@ pub(crate) fn command(line: &str, width: Width) -> String {
 }
 
 /// The words of a command line as a shell parts them, quotes and all.
-fn words(line: &str) -> Vec<&str> {
+pub(crate) fn words(line: &str) -> Vec<&str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let parts = line.split(move |c| {
         let is_end = c == ' ' && !is_quoted && !is_escaped;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use model::comparison::Metric;
-use model::{ComparisonStudy, LoadStudy, Study};
+use model::{ComparisonStudy, Diagnostic, LoadStudy, Study, Tally};
 use report::{StudyFile, Width, csv, hey, json, side_by_side, wrk};
 use testkit::{bodies, claimed, comparison, golden, load, study};
 
@@ -110,6 +110,19 @@ fn two_studies_side_by_side() {
     assert!(refused.contains("longtail report a.json"), "{refused}");
     let refused = side(claimed::wrk_load().into(), study::canonical().into()).unwrap_err();
     assert!(refused.contains("another generator"), "{refused}");
+}
+
+/// A run of it may have too few independent answers for p99, and its blocks enough: the table shows it, and no warning says otherwise.
+#[test]
+fn a_comparison_does_not_call_a_percentile_unprinted_that_it_prints() {
+    let mut study = comparison::few();
+    for row in &mut study.runs {
+        row.run.warnings.push(Diagnostic::TooFewRequests { from: 0.99, answers: 2000, worth: Some(90) });
+    }
+    let said = |study: &ComparisonStudy| report::full(&study.clone().into(), None, Width::ANY);
+    assert!(!said(&study).contains("not printed"), "{}", said(&study));
+    study.runs[0].run.tally = Tally::default();
+    assert!(said(&study).contains("p99 and above are not printed"), "{}", said(&study));
 }
 
 /// What decides, the control and a rule of their own: sentences say only what the figures bear.
