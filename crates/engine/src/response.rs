@@ -286,6 +286,37 @@ mod tests {
     }
 
     #[test]
+    fn the_next_responses_bytes_are_left() {
+        let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
+        let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1";
+        let FeedResult::Done(first, used) = reader.feed(two, &mut heads).unwrap() else { panic!("incomplete") };
+        assert_eq!((first.bytes, &two[used..]), (40, &b"HTTP/1.1"[..]));
+    }
+
+    #[test]
+    fn a_response_to_head_has_no_body() {
+        let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
+        reader.expect(true);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        assert!(matches!(reader.feed(head, &mut heads), Ok(FeedResult::Done(_, n)) if n == head.len()));
+        // The same bytes, now remembered, in answer to a GET.
+        reader.expect(false);
+        assert_eq!(reader.feed(head, &mut heads), Ok(FeedResult::More));
+    }
+
+    #[test]
+    fn another_protocol_is_no_response() {
+        let switched = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n";
+        assert_eq!(read(switched, &[]), Err(BadResponse::SwitchedProtocol));
+        assert_eq!(read(switched, &[7, 20]), Err(BadResponse::SwitchedProtocol));
+    }
+
+    #[test]
+    fn a_body_cut_short_is_no_response() {
+        assert_eq!(read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", &[]), Ok(None));
+    }
+
+    #[test]
     fn a_body_is_what_is_behind_the_last_head() {
         assert_eq!(response_body(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").as_deref(), Some(&b"ok"[..]));
         let interim = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
