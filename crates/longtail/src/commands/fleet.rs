@@ -160,6 +160,8 @@ impl BoxRun {
         let study = dir.join("studies").join(&self.study);
         if self.bring(&study) {
             ui::note(&format!("the study is here: longtail report {}", quoted(&study.to_string_lossy())));
+        } else if exit.is_some() {
+            ui::note(&format!("the study stayed on {}: longtail fleet fetch brings it", self.name));
         }
         let Some(exit) = exit else {
             ui::note(&format!(
@@ -177,7 +179,7 @@ impl BoxRun {
         let folder = to.parent().unwrap_or(to);
         let Ok(file) = fs::create_dir_all(folder).and_then(|()| File::create(&part)) else { return false };
         let mut command = shell(&format!("{} {}", self.ssh, quoted(&format!("cat app/{}", quoted(&self.study)))));
-        let copied = command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null()).status();
+        let copied = command.stdin(Stdio::null()).stdout(file).status();
         let is_whole = copied.is_ok_and(|status| status.success()) && fs::rename(&part, to).is_ok();
         let _ = fs::remove_file(&part);
         is_whole
