@@ -180,7 +180,9 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     assert!(said.contains(&version), "{said}{}", ended.stderr);
     assert!(said.contains("load from") && said.contains("\nmissed: 1\n"), "{ended:?}");
     assert!(ended.stderr.contains("longtail: run 1/1: 32 connections"), "{}", ended.stderr);
-    assert!(said.contains("studies: fleet/studies/box1-") && said.contains("fleet/studies/sweep-"), "{said}");
+    // Where ssh fails at that moment it is said, and `fetch` has brought the study.
+    let is_here = said.contains("fleet/studies/sweep-") || ended.stderr.contains("the study stayed on box1");
+    assert!(said.contains("studies: fleet/studies/box1-") && is_here, "{said}{}", ended.stderr);
     let after = said.rsplit("PLAY RECAP").next().unwrap();
     assert!(after.ends_with("\nclean\nclean\n") && !after.contains("longtail"), "left behind: {after}");
 }
