@@ -88,31 +88,3 @@ impl Args {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(line: &str) -> Result<Args, String> {
-        Args::try_parse_from(line.split(' ')).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn quick_is_less_of_everything() {
-        let (full, quick) = (parsed("bench").unwrap(), parsed("bench --quick").unwrap());
-        let (full, quick) = (full.extent().unwrap(), quick.extent().unwrap());
-        assert!(quick.rounds.all < full.rounds.all && quick.connections.len() < full.connections.len());
-        assert!(quick.memory_requests < full.memory_requests);
-    }
-
-    #[test]
-    fn what_was_asked_for_is_what_is_done() {
-        let args = parsed("bench --only timing,memory --rounds 2 --tools wrk --connections 3 --for 100ms").unwrap();
-        assert_eq!(args.sections(), [Section::Timing, Section::Memory]);
-        let extent = args.extent().unwrap();
-        assert_eq!((extent.rounds, extent.connections), (Rounds { all: 2, others: 2 }, vec![3]));
-        assert_eq!((extent.tools, extent.length), (vec![Tool::Wrk], Nanos::from_millis(100)));
-        assert!(parsed("bench --for 1ms").unwrap().extent().is_err());
-        assert!(parsed("bench --rounds 0").is_err());
-    }
-}

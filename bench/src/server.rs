@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use launch::puma::{Addresses, free_address};
 use launch::{Server, TlsPair};
-use model::{Clock as _, ControlAddress, Nanos, Socket};
+use model::{Clock as _, Endpoint, Nanos, Socket};
 use probe::sink_ledger;
 use serde::Serialize;
 use sink::SinkLedger;
@@ -125,7 +125,7 @@ impl Running {
 
     /// What nginx counts.
     fn status_page(&self) -> Option<String> {
-        let answer = probe::http::get(&ControlAddress::Tcp(self.plain), STATUS, LONGEST_ANSWER).ok()?;
+        let answer = probe::http::get(&Endpoint::Tcp(self.plain), STATUS, LONGEST_ANSWER).ok()?;
         answer.is_ok().then(|| String::from_utf8_lossy(&answer.body).into_owned())
     }
 

@@ -42,19 +42,3 @@ impl Table {
 pub(crate) fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), text)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_they_must_be() {
-        let mut table = Table::new(&["|rate|", "|req/s|x"]);
-        table.row(["longtail", "123456", "1.00"].map(str::to_owned));
-        table.row(["ab".to_owned(), shown(None::<f64>, |n| n.to_string()), "0.5".to_owned()]);
-        assert_eq!(
-            table.text(),
-            "            rate\n           req/s     x\nlongtail  123456  1.00\nab             -   0.5\n"
-        );
-    }
-}

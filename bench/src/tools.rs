@@ -231,41 +231,40 @@ mod tests {
     }
 
     #[test]
-    fn each_is_asked_for_the_same_load() {
-        assert_eq!(
-            line(Tool::Longtail, &JOB),
-            "load --no-calibrate --threads 1 -c 37 --for 1500ms http://127.0.0.1:1/"
-        );
-        assert_eq!(line(Tool::Floor, &JOB), "127.0.0.1:1 37 1500000000 keep");
-        assert_eq!(line(Tool::Wrk, &JOB), "-t1 -c37 -d2s --latency http://127.0.0.1:1/");
-        assert_eq!(line(Tool::Oha, &JOB), "--no-tui -c 37 -z 1500ms http://127.0.0.1:1/");
-        assert_eq!(line(Tool::Hey, &JOB), "-cpus 1 -c 37 -z 1500ms http://127.0.0.1:1/");
-        assert_eq!(line(Tool::H2load, &JOB), "--h1 -t1 -c37 -D 2 http://127.0.0.1:1/");
-        assert_eq!(line(Tool::Ab, &JOB), "-q -l -c 37 -k -t 2 -n 2000000 http://127.0.0.1:1/");
-    }
-
-    #[test]
-    fn close_tls_count_and_rate_are_said_to_each_in_its_words() {
+    fn each_is_asked_for_the_same_load_in_its_words() {
+        use Tool::{Ab, Floor, H2load, Hey, Longtail, Oha, Wrk, Wrk2};
         let close = Job { keep_alive: false, ..JOB };
-        assert!(line(Tool::Longtail, &close).contains(" -k "));
-        assert!(line(Tool::Floor, &close).ends_with(" close"));
-        assert!(line(Tool::Wrk, &close).contains(" -H Connection: close "));
-        assert!(line(Tool::Hey, &close).contains(" -disable-keepalive "));
-        assert!(line(Tool::Oha, &close).contains(" --disable-keepalive "));
-        assert!(!line(Tool::Ab, &close).contains(" -k "));
         let tls = Job { tls: true, ..JOB };
-        assert!(line(Tool::Longtail, &tls).contains(" --insecure ") && line(Tool::Oha, &tls).contains(" --insecure "));
+        let open = Job { connections: 64, rate: Some(10_000), ..JOB };
+        for (tool, job, expected) in [
+            (Longtail, JOB, "load --no-calibrate --threads 1 -c 37 --for 1500ms URL"),
+            (Floor, JOB, "127.0.0.1:1 37 1500000000 keep"),
+            (Wrk, JOB, "-t1 -c37 -d2s --latency URL"),
+            (Oha, JOB, "--no-tui -c 37 -z 1500ms URL"),
+            (Hey, JOB, "-cpus 1 -c 37 -z 1500ms URL"),
+            (H2load, JOB, "--h1 -t1 -c37 -D 2 URL"),
+            (Ab, JOB, "-q -l -c 37 -k -t 2 -n 2000000 URL"),
+            (Longtail, close, "load --no-calibrate --threads 1 -c 37 --for 1500ms -k URL"),
+            (Floor, close, "127.0.0.1:1 37 1500000000 close"),
+            (Wrk, close, "-t1 -c37 -d2s --latency -H Connection: close URL"),
+            (Hey, close, "-cpus 1 -c 37 -z 1500ms -disable-keepalive URL"),
+            (Oha, close, "--no-tui -c 37 -z 1500ms --disable-keepalive URL"),
+            (Ab, close, "-q -l -c 37 -t 2 -n 2000000 URL"),
+            (Longtail, tls, "load --no-calibrate --threads 1 -c 37 --for 1500ms --insecure URL"),
+            (Oha, tls, "--no-tui -c 37 -z 1500ms --insecure URL"),
+            (Longtail, open, "load --no-calibrate --threads 1 -c 64 --for 1500ms --rate 10000/s URL"),
+            (Floor, open, "127.0.0.1:1 64 1500000000 10000"),
+            (Oha, open, "--no-tui -c 64 -z 1500ms -q 10000 --latency-correction URL"),
+            // Of each connection.
+            (Hey, open, "-cpus 1 -c 64 -z 1500ms -q 156.25 URL"),
+            (Wrk2, open, "-t1 -c64 -d2s --latency -R 10000 URL"),
+        ] {
+            assert_eq!(line(tool, &job), expected.replace("URL", "http://127.0.0.1:1/"), "{tool:?}");
+        }
         let counted = Job { end: End::Requests(1000), ..JOB };
-        for tool in [Tool::Longtail, Tool::Oha, Tool::Hey, Tool::H2load, Tool::Ab] {
+        for tool in [Longtail, Oha, Hey, H2load, Ab] {
             assert!(tool.refusal(&counted).is_none() && line(tool, &counted).contains(" -n 1000 "), "{tool:?}");
         }
-        let open = Job { connections: 64, rate: Some(10_000), ..JOB };
-        assert!(line(Tool::Longtail, &open).contains(" --rate 10000/s "));
-        assert!(line(Tool::Floor, &open).ends_with(" 10000"));
-        assert!(line(Tool::Oha, &open).contains(" -q 10000 --latency-correction "));
-        // Of each connection.
-        assert!(line(Tool::Hey, &open).contains(" -q 156.25 "));
-        assert!(line(Tool::Wrk2, &open).contains(" -R 10000 "));
     }
 
     #[test]

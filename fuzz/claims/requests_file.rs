@@ -1,7 +1,5 @@
 //! What is true of any bytes that are given as a requests file.
 
-use std::io;
-
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl, parse};
 
 /// Panics where the file, read as each format, is accepted without being HTTP/1.1, or refused in more than a line.
@@ -22,7 +20,7 @@ pub(crate) fn is_sendable_or_refused_in_a_line(bytes: &[u8]) {
 fn check(bytes: &[u8], given: &FileDefaults) {
     let body_of = |path: &std::path::Path| match path.to_str() {
         Some("body") => Ok(b"a body".to_vec()),
-        _ => Err(RequestError::Unreadable { path: "elsewhere".into(), why: io::ErrorKind::NotFound.into() }),
+        _ => Err(RequestError::new("'elsewhere' cannot be read")),
     };
     let read = match parse(bytes, given, body_of) {
         Ok(read) => read,

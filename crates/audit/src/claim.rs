@@ -1,15 +1,16 @@
 //! What a load generator said about one run, as far as it said it: absent is absent, and never 0.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Serialize;
+use strum::Display;
 
 use crate::figure::{FigureRange, PrintedFigure};
 
 /// Whose output it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum LoadTool {
     /// wg/wrk.
     #[default]
@@ -29,12 +30,15 @@ pub enum LoadTool {
     /// tsenart/vegeta.
     Vegeta,
     /// A row of Puma's `long_tail_hey`: hey's figures with the workers' shares.
+    #[strum(serialize = "long_tail_hey")]
     LongTail,
     /// A row of Puma's `response_time_wrk`: wrk's figures.
     ResponseTimeWrk,
     /// `attack.cr`: one line a request.
+    #[strum(serialize = "attack.cr")]
     Attack,
     /// `ic-workload-generator`.
+    #[strum(serialize = "ic-workload-generator")]
     Workload,
 }
 
@@ -68,25 +72,6 @@ impl LoadTool {
     /// Whether its rate counts requests without an answer.
     pub(crate) fn rates_errors(self) -> bool {
         matches!(self, LoadTool::Hey | LoadTool::Oha | LoadTool::LongTail | LoadTool::Vegeta | LoadTool::Bombardier)
-    }
-}
-
-impl fmt::Display for LoadTool {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            LoadTool::Wrk => "wrk",
-            LoadTool::Wrk2 => "wrk2",
-            LoadTool::Hey => "hey",
-            LoadTool::Oha => "oha",
-            LoadTool::Ab => "ab",
-            LoadTool::Bombardier => "bombardier",
-            LoadTool::H2load => "h2load",
-            LoadTool::Vegeta => "vegeta",
-            LoadTool::LongTail => "long_tail_hey",
-            LoadTool::ResponseTimeWrk => "response_time_wrk",
-            LoadTool::Attack => "attack.cr",
-            LoadTool::Workload => "ic-workload-generator",
-        })
     }
 }
 

@@ -14,6 +14,7 @@ pub mod parse;
 mod text;
 
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck, ClaimGrade};
 pub use claim::{Claim, LoadTool};
@@ -32,8 +33,9 @@ pub struct AuditedClaim {
 }
 
 /// Whether a claim can be true.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(tag = "is", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ClaimVerdict {
     /// Its figures agree with each other, as far as they could be held against each other.
     Possible,

@@ -1,14 +1,17 @@
 //! The report: for each claim a headline, what fails with its evidence, and one line each for what holds and what could
 //! not be checked.
 
+use report::number::{count_of, percentile as percentile_name};
+use report::{Width, wrap};
+
 use crate::check::ClaimGrade;
 use crate::claim::{Claim, LoadTool};
 use crate::figure::PrintedFigure;
-use crate::number::{self, count_of};
+use crate::number;
 use crate::{AuditedClaim, ClaimVerdict};
 
 /// Wider lines are broken.
-const WIDTH: usize = 110;
+const WIDTH: usize = 100;
 
 /// The whole of it; ends with a newline.
 pub fn text(audited: &[AuditedClaim]) -> String {
@@ -23,7 +26,7 @@ pub fn text(audited: &[AuditedClaim]) -> String {
             audited[at + 1..].iter().filter(|later| is_like(each, later)).map(|later| place(&later.claim)).collect();
         if !alike.is_empty() {
             let lines = if alike.len() == 1 { "line" } else { "lines" };
-            text += &wrapped("  also  ", &format!("{lines} {}", alike.join(", ")));
+            put_line(&mut text, "  also  ", &format!("{lines} {}", alike.join(", ")));
         }
     }
     text
@@ -55,42 +58,34 @@ fn summary(audited: &[AuditedClaim]) -> String {
         return "No load generator's output was recognised.\n".to_owned();
     }
     let part = |word: &str| {
-        let n = audited.iter().filter(|each| verdict_word(&each.verdict) == word).count();
+        let n = audited.iter().filter(|each| <&str>::from(&each.verdict) == word).count();
         (n > 0).then(|| format!("{n} {word}"))
     };
     let parts: Vec<String> = ["impossible", "doubtful", "possible", "unchecked"].into_iter().filter_map(part).collect();
     format!("{}: {}.\n", count_of(audited.len() as u64, "claim"), parts.join(", "))
 }
 
-fn verdict_word(verdict: &ClaimVerdict) -> &'static str {
-    match verdict {
-        ClaimVerdict::Possible => "possible",
-        ClaimVerdict::Doubtful { .. } => "doubtful",
-        ClaimVerdict::Impossible { .. } => "impossible",
-        ClaimVerdict::Unchecked => "unchecked",
-    }
-}
-
 /// The headline, what fails, is doubtful or explains in full, and one line each for what holds and what is unchecked.
 fn claim_text(audited: &AuditedClaim) -> String {
-    let word = verdict_word(&audited.verdict).to_uppercase();
-    let mut text = wrapped(&format!("{word}  "), &headline(&audited.claim));
+    let word = <&str>::from(&audited.verdict).to_uppercase();
+    let mut text = String::new();
+    put_line(&mut text, &format!("{word}  "), &headline(&audited.claim));
     let found = |is: ClaimGrade| audited.findings.iter().filter(move |finding| finding.outcome.is == is);
     for (is, mark) in [(ClaimGrade::Fails, "fails"), (ClaimGrade::Doubtful, "doubt"), (ClaimGrade::Explains, "why")] {
         for finding in found(is) {
             let evidence = format!("{}: {}", finding.check.name(), finding.outcome.text);
-            text += &wrapped(&format!("  {mark:<6}"), &evidence);
+            put_line(&mut text, &format!("  {mark:<6}"), &evidence);
         }
     }
     let held: Vec<&str> = found(ClaimGrade::Holds).map(|finding| finding.check.name()).collect();
     if !held.is_empty() {
-        text += &wrapped("  holds ", &held.join(", "));
+        put_line(&mut text, "  holds ", &held.join(", "));
     }
     let unchecked = found(ClaimGrade::Unchecked);
     let unchecked = unchecked.map(|finding| format!("{} ({})", finding.check.name(), finding.outcome.text));
     let unchecked: Vec<String> = unchecked.collect();
     if !unchecked.is_empty() {
-        text += &wrapped("  not checked: ", &unchecked.join("; "));
+        put_line(&mut text, "  not checked: ", &unchecked.join("; "));
     }
     text
 }
@@ -98,7 +93,7 @@ fn claim_text(audited: &AuditedClaim) -> String {
 /// `wrk, line 53: 4880.11/s, mean 2.31 ms, p99 21.46 ms, 4 connections`
 fn headline(claim: &Claim) -> String {
     let time = |name: &str, time: PrintedFigure| format!("{name} {}", number::printed_time(time.value));
-    let percentile = |q: f64| Some(time(&number::percentile(q), claim.percentile(q)?));
+    let percentile = |q: f64| Some(time(&percentile_name(q), claim.percentile(q)?));
     // With a mean the median says little more; without one it is the first figure.
     let without_mean = |q: f64| percentile(q).filter(|_| claim.mean_s.is_none());
     let rate = claim.rate_per_s.map(|rate| number::printed_rate(rate.value));
@@ -117,38 +112,13 @@ fn headline(claim: &Claim) -> String {
     format!("{}, line {}: {}", claim.tool, place(claim), figures.join(", "))
 }
 
-/// `first` and `text`, broken between words, with what follows indented under the text.
-fn wrapped(first: &str, text: &str) -> String {
-    let indent = first.chars().count();
-    let mut out = first.to_owned();
-    let mut column = indent;
-    for (at, word) in text.split_whitespace().enumerate() {
-        let length = word.chars().count();
-        if at > 0 && column + 1 + length > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if at > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
-    out
+fn put_line(text: &mut String, before: &str, line: &str) {
+    wrap(text, Width::of(WIDTH), before, line);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_lines_are_broken_under_their_text() {
-        let lines: Vec<String> = wrapped("  why   ", &"word ".repeat(40)).lines().map(str::to_owned).collect();
-        assert_eq!(lines.len(), 2);
-        assert!(lines[1].starts_with("        word") && lines.iter().all(|line| line.len() <= WIDTH));
-    }
 
     #[test]
     fn nothing_recognised_is_said_so() {

@@ -1,34 +1,46 @@
-//! The wall clock beside the lane's: how far it is ahead, by the best of several comparisons.
+//! A clock beside another one: how far it is ahead, by the best of several comparisons. So the wall clock beside the lane's, and the
+//! conductor's beside that of a generator elsewhere.
 
 use model::{Clock, Nanos};
 
-/// Comparisons the first time.
-const COMPARISONS: u32 = 32;
-
-/// The wall clock's lead over the lane's, in ns, and how far off that may be.
+/// One question for another clock: asked and answered by ours, and what the other showed in between. Their origins differ, so either may
+/// be ahead: sums go round (two's complement).
 #[derive(Clone, Copy, Debug)]
-struct ClockOffset {
-    nanos: u64,
-    within: u64,
+pub struct ClockExchange {
+    /// When it was asked.
+    pub asked: Nanos,
+    /// What the other clock showed.
+    pub there: Nanos,
+    /// When the answer was there.
+    pub answered: Nanos,
 }
 
-impl ClockOffset {
-    /// The best of `times` comparisons: the one that took least time, in the middle of which the wall clock was read. It shows more than
-    /// the lane's.
-    ///
-    /// # Panics
-    /// Where `times` is 0: our bug.
-    fn measure(clock: &impl Clock, times: u32) -> ClockOffset {
-        let compare = |_| {
-            let (before, there, after) = (clock.now(), clock.wall(), clock.now());
-            let within = after.saturating_sub(before).0.div_ceil(2);
-            ClockOffset { nanos: there.saturating_sub(before).0.saturating_sub(within), within }
-        };
-        (0..times).map(compare).min_by_key(|offset| offset.within).expect("they are compared more than once")
+impl ClockExchange {
+    /// How long it took.
+    pub fn round_trip(&self) -> Nanos {
+        self.answered.saturating_sub(self.asked)
+    }
+
+    /// How far our clock is ahead, if the other was read in the middle; at most half of the round trip off.
+    pub fn ahead(&self) -> u64 {
+        let middle = self.asked.0 + self.round_trip().0 / 2;
+        middle.wrapping_sub(self.there.0)
+    }
+
+    /// How far the clocks went apart until `later`.
+    fn drift(&self, later: &ClockExchange) -> u64 {
+        self.ahead().wrapping_sub(later.ahead()).cast_signed().unsigned_abs()
+    }
+
+    /// The most that this may be off where `later` was the best exchange at the end of the run: half of the longer round trip, and
+    /// what the clocks drifted apart meanwhile.
+    pub fn error(&self, later: &ClockExchange) -> Nanos {
+        Nanos(self.round_trip().max(later.round_trip()).0.div_ceil(2) + self.drift(later))
     }
 }
 
-/// Comparisons with the wall clock after the first time.
+/// Comparisons the first time, and after it.
+const FIRST: u32 = 32;
 const LATER: u32 = 8;
 /// How often it is compared.
 const BETWEEN: Nanos = Nanos::from_secs(1);
@@ -39,7 +51,8 @@ const STEP: u64 = 20_000;
 /// their distance changes only when the wall clock is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock {
-    offset: ClockOffset,
+    best: ClockExchange,
+    ahead: u64,
     next_check: Nanos,
     steps: u32,
 }
@@ -47,7 +60,8 @@ pub(crate) struct WallClock {
 impl WallClock {
     /// Compares the two clocks.
     pub(crate) fn new(clock: &impl Clock) -> WallClock {
-        WallClock { offset: ClockOffset::measure(clock, COMPARISONS), next_check: clock.now() + BETWEEN, steps: 0 }
+        let best = compare(clock, FIRST);
+        WallClock { best, ahead: best.ahead(), next_check: clock.now() + BETWEEN, steps: 0 }
     }
 
     /// Compares them again, once a second.
@@ -62,10 +76,10 @@ impl WallClock {
     /// Compares them again: whether the wall clock was set in between.
     #[cold]
     pub(crate) fn check_now(&mut self, clock: &impl Clock) {
-        let offset = ClockOffset::measure(clock, LATER);
-        if offset.nanos.abs_diff(self.offset.nanos) > STEP + offset.within + self.offset.within {
+        let best = compare(clock, LATER);
+        if self.best.drift(&best) > STEP + (self.best.round_trip() + best.round_trip()).0 / 2 {
+            (self.best, self.ahead) = (best, best.ahead());
             self.steps += 1;
-            self.offset = offset;
         }
     }
 
@@ -77,39 +91,39 @@ impl WallClock {
     /// A stamp on the lane's clock.
     #[inline]
     pub(crate) fn map(&self, stamp: Nanos) -> Nanos {
-        Nanos(stamp.0.saturating_sub(self.offset.nanos))
+        Nanos(stamp.0.wrapping_add(self.ahead))
     }
+}
+
+/// The quickest of several comparisons with the wall clock.
+fn compare(clock: &impl Clock, times: u32) -> ClockExchange {
+    let exchanges =
+        (0..times).map(|_| ClockExchange { asked: clock.now(), there: clock.wall(), answered: clock.now() });
+    exchanges.min_by_key(ClockExchange::round_trip).expect("they are compared more than once")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testkit::clock::Stepped;
 
+    /// Whichever clock is ahead, and however long the way is: the error is known, and the truth within it.
     #[test]
-    fn a_stamp_is_the_instant_of_its_arrival() {
-        let clock = Stepped::at(Nanos::from_secs(5));
-        let wall = WallClock::new(&clock);
-        let stamp = clock.wall();
-        clock.advance(Nanos::from_millis(3));
-        assert_eq!(wall.map(stamp), Nanos::from_secs(5));
+    fn a_clock_is_known_to_half_a_round_trip() {
+        for (here, there) in [(5_000_000, 305_000_000_u64), (305_000_000, 5_000_000), (1 << 40, 7)] {
+            for (to, back) in [(40_000, 40_000), (0, 90_000), (90_000, 0), (20_000_000, 21_000_000)] {
+                let (asked, answered) = (Nanos(here), Nanos(here + to + back));
+                let exchange = ClockExchange { asked, there: Nanos(there + to), answered };
+                let off = exchange.ahead().wrapping_sub(here.wrapping_sub(there)).cast_signed().unsigned_abs();
+                assert!(off <= exchange.error(&exchange).0, "{here} {there} {to} {back}: {off}");
+            }
+        }
     }
 
     #[test]
-    fn a_clock_that_is_set_is_found_out_and_one_that_is_not_is_not() {
-        let clock = Stepped::default();
-        let mut wall = WallClock::new(&clock);
-        for second in 1..=5 {
-            clock.set(Nanos::from_secs(second));
-            wall.check(&clock, clock.now());
-        }
-        assert_eq!(wall.steps(), 0);
-        for by in [1_000_000, -3_600_000_000_000] {
-            clock.set_wall(by);
-            clock.advance(BETWEEN);
-            wall.check(&clock, clock.now());
-        }
-        assert_eq!(wall.steps(), 2);
-        assert_eq!(wall.map(clock.wall()), clock.now());
+    fn a_clock_that_runs_away_during_the_run_is_less_well_known() {
+        let exchange = |there| ClockExchange { asked: Nanos(1000), there: Nanos(there), answered: Nanos(1100) };
+        assert_eq!(exchange(500).error(&exchange(500)), Nanos(50));
+        assert_eq!(exchange(500).error(&exchange(700)), Nanos(250));
+        assert_eq!(exchange(700).error(&exchange(500)), Nanos(250));
     }
 }

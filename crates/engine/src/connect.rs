@@ -11,7 +11,7 @@ use rustix::net::{
 };
 use thiserror::Error;
 
-use crate::endpoint::Endpoint;
+use model::Endpoint;
 
 /// An endpoint as the kernel wants it, and the addresses from which to go there (port 0; empty: the kernel chooses).
 pub(crate) struct ConnectAddress {
@@ -128,32 +128,28 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_port_refuses_as_long_as_nobody_listens() {
-        let listener = TcpListener::bind("127.0.0.9:0").unwrap();
-        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        assert_eq!(reach(&endpoint, TIMEOUT), Ok(()));
-        drop(listener);
-        assert_eq!(reach(&endpoint, TIMEOUT), Err(Unreachable::Refused));
-    }
-
-    #[test]
-    fn a_unix_socket_refuses_where_there_is_none_or_nobody_at_it() {
+    fn an_address_refuses_as_long_as_nobody_listens() {
         let path = std::env::temp_dir().join(format!("refuses-{}.sock", std::process::id()));
-        let endpoint = Endpoint::Unix(path.clone());
-        assert_eq!(reach(&endpoint, TIMEOUT), Err(Unreachable::Refused), "there is no such file");
-        let listener = UnixListener::bind(&path).unwrap();
-        assert_eq!(reach(&endpoint, TIMEOUT), Ok(()));
-        drop(listener);
-        assert_eq!(reach(&endpoint, TIMEOUT), Err(Unreachable::Refused), "the file is left");
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(reach(&Endpoint::Unix("/dev/null/x".into()), TIMEOUT), Err(Unreachable::Refused));
-
         let name = format!("refuses-{}", std::process::id()).into_bytes();
-        let endpoint = Endpoint::Abstract(name.clone());
-        assert_eq!(reach(&endpoint, TIMEOUT), Err(Unreachable::Refused));
-        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap();
-        assert_eq!(reach(&endpoint, TIMEOUT), Ok(()));
-        drop(listener);
+        let tcp = TcpListener::bind("127.0.0.9:0").unwrap();
+        let (unix, there) = (Endpoint::Unix(path.clone()), Endpoint::Tcp(tcp.local_addr().unwrap()));
+        let by_name = Endpoint::Abstract(name.clone());
+        let refused = Err(Unreachable::Refused);
+        assert_eq!([&unix, &by_name].map(|endpoint| reach(endpoint, TIMEOUT)), [refused.clone(), refused.clone()]);
+        let listeners = (
+            tcp,
+            UnixListener::bind(&path).unwrap(),
+            UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap(),
+        );
+        for endpoint in [&there, &unix, &by_name] {
+            assert_eq!(reach(endpoint, TIMEOUT), Ok(()));
+        }
+        drop(listeners);
+        // The file is left.
+        for endpoint in [&there, &unix, &by_name, &Endpoint::Unix("/dev/null/x".into())] {
+            assert_eq!(reach(endpoint, TIMEOUT), refused);
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

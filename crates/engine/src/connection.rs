@@ -174,31 +174,3 @@ impl LaneConnection {
         self.sent_in_full < self.outstanding.len()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(number: u64) -> Outstanding {
-        let due = DueRequest { number, at: Nanos::ZERO, possible: Nanos::ZERO, is_measured: true };
-        Outstanding::new(due, 0, Nanos::ZERO)
-    }
-
-    #[test]
-    fn requests_leave_in_the_order_in_which_they_came() {
-        let mut flight = RequestsInFlight::new(3);
-        assert!(flight.is_empty() && flight.oldest().is_none());
-        for number in 0..3 {
-            flight.push(request(number));
-        }
-        let numbers: Vec<_> = (0..4).map(|n| flight.get_mut(n).map(|request| request.due.number)).collect();
-        assert_eq!((numbers, flight.len()), (vec![Some(0), Some(1), Some(2), None], 3));
-        flight.drop_oldest();
-        flight.push(request(3));
-        for number in 1..4 {
-            assert_eq!(flight.oldest().unwrap().due.number, number);
-            flight.drop_oldest();
-        }
-        assert_eq!((flight.len(), flight.is_empty()), (0, true));
-    }
-}

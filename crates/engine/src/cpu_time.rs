@@ -19,20 +19,20 @@ impl SchedStat {
 
     /// The time on a CPU so far.
     fn cpu(&self) -> Option<Nanos> {
-        word(&self.0, 0, |word| word.parse().ok().map(Nanos))
+        nanos(&self.0, 0)
     }
 
     /// The time on a run queue so far.
     pub(crate) fn run_queue(&self) -> Option<Nanos> {
-        word(&self.0, 1, |word| word.parse().ok().map(Nanos))
+        nanos(&self.0, 1)
     }
 }
 
-/// What `read` makes of the `n`-th word of a small file, without allocating.
-fn word<T>(file: &File, n: usize, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+/// The `n`-th number of a small file, without allocating.
+fn nanos(file: &File, n: usize) -> Option<Nanos> {
     let mut buffer = [0; 128];
     let length = file.read_at(&mut buffer, 0).ok()?;
-    read(std::str::from_utf8(&buffer[..length]).ok()?.split_ascii_whitespace().nth(n)?)
+    std::str::from_utf8(&buffer[..length]).ok()?.split_ascii_whitespace().nth(n)?.parse().ok().map(Nanos)
 }
 
 /// What the thread has used since the run began.

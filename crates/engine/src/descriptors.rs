@@ -6,27 +6,17 @@ use std::os::fd::RawFd;
 use nix::sched::{CloneFlags, unshare};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::rand::{GetRandomFlags, getrandom};
-use thiserror::Error;
+
+use crate::error::EngineError;
 
 /// Descriptors that the process needs beside its connections.
 const OTHERS: u64 = 64;
-
-/// The process may not open as many descriptors as its connections need.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{connections} connections need {needed} file descriptors and the limit is {limit}: raise it (ulimit -n {needed}) or lower the connections"
-)]
-pub struct LimitError {
-    connections: u64,
-    needed: u64,
-    limit: u64,
-}
 
 /// Raises the limit of open descriptors as far as `connections` need it.
 ///
 /// # Errors
 /// Where the limit cannot be raised so far.
-pub fn ensure_descriptors(connections: u64) -> Result<(), LimitError> {
+pub fn ensure_descriptors(connections: u64) -> Result<(), EngineError> {
     let needed = connections + OTHERS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= needed) {
@@ -35,7 +25,11 @@ pub fn ensure_descriptors(connections: u64) -> Result<(), LimitError> {
     // Only root may raise the maximum; the attempt costs nothing.
     let raised = Rlimit { current: Some(needed), maximum: maximum.map(|maximum| maximum.max(needed)) };
     let limit = maximum.or(current).unwrap_or(0);
-    setrlimit(Resource::Nofile, raised).map_err(|_| LimitError { connections, needed, limit })
+    setrlimit(Resource::Nofile, raised).map_err(|_| {
+        EngineError(format!(
+            "{connections} connections need {needed} file descriptors and the limit is {limit}: raise it (ulimit -n {needed}) or lower the connections"
+        ))
+    })
 }
 
 /// Where the kernel lists what the calling thread has open.

@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use model::{Anatomy, BacklogSamples, Batches, Clock, FarGenerator, LaneFacts, Nanos, SystemClock, Tally};
-use thiserror::Error;
 
-use crate::descriptors::{self, LimitError, ensure_descriptors};
+use crate::descriptors::{self, ensure_descriptors};
+use crate::error::EngineError;
 use crate::journal::RecordBatch;
 use crate::lane::{Lane, LaneOutcome};
 use crate::load_spec::{LaneShare, LoadSpec};
@@ -50,28 +50,11 @@ pub struct DriveResult {
     pub interrupted: bool,
 }
 
-/// Why a run could not start.
-#[derive(Debug, Error)]
-pub enum DriveError {
-    /// Too few file descriptors.
-    #[error(transparent)]
-    Limit(#[from] LimitError),
-    /// A lane got no epoll instance.
-    #[error(
-        "a generator thread cannot be set up: {0}; a sandbox (seccomp, a container's profile) may forbid epoll or sockets"
-    )]
-    Lane(std::io::Error),
-    /// No thread can be had.
-    #[error("a thread cannot be started: {0}; raise the limit of processes (ulimit -u), or the container's")]
-    Thread(std::io::Error),
-    /// A generator on another machine cannot be had.
-    #[error("--from '{name}': {why}")]
-    Far {
-        /// The command that leads to it.
-        name: String,
-        /// What is wrong, and what to do.
-        why: String,
-    },
+/// A thread that could not be had.
+pub fn no_thread(error: &std::io::Error) -> EngineError {
+    EngineError(format!(
+        "a thread cannot be started: {error}; raise the limit of processes (ulimit -u), or the container's"
+    ))
 }
 
 /// Starts a thread that ends within `scope`.
@@ -82,8 +65,8 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: impl Into<String>,
     run: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>, DriveError> {
-    std::thread::Builder::new().name(name.into()).spawn_scoped(scope, run).map_err(DriveError::Thread)
+) -> Result<ScopedJoinHandle<'scope, T>, EngineError> {
+    std::thread::Builder::new().name(name.into()).spawn_scoped(scope, run).map_err(|error| no_thread(&error))
 }
 
 /// Sets a flag when it goes, however that comes about: what a scope's threads look at, so that they end where one of them could not be started.
@@ -108,7 +91,7 @@ pub fn drive(
     interrupt: &AtomicBool,
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
-) -> Result<DriveResult, DriveError> {
+) -> Result<DriveResult, EngineError> {
     let ready = || Some(clock.now() + (LEAD * u64::from(spec.lanes)).min(LONGEST_LEAD));
     let (start, outcome) = drive_part(spec, clock, interrupt, progress, journal, ready)?;
     Ok(DriveResult::of(spec, start, clock.now(), outcome))
@@ -129,7 +112,7 @@ pub fn drive_part(
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
     ready: impl FnOnce() -> Option<Nanos>,
-) -> Result<(Nanos, Option<LaneOutcome>), DriveError> {
+) -> Result<(Nanos, Option<LaneOutcome>), EngineError> {
     let shares = spec.shares();
     ensure_descriptors(shares.iter().map(|share| u64::from(share.connections)).sum())?;
     let (start, ends) = std::thread::scope(|scope| {
@@ -157,7 +140,7 @@ pub fn drive_part(
             }
         }
         drop(starts);
-        let join = |lane: Result<ScopedJoinHandle<'_, _>, DriveError>| lane?.join().expect("a lane never panics");
+        let join = |lane: Result<ScopedJoinHandle<'_, _>, EngineError>| lane?.join().expect("a lane never panics");
         (start.unwrap_or_else(|| clock.now()), lanes.into_iter().map(join).collect::<Vec<_>>())
     });
     let ends: Vec<Option<LaneOutcome>> = ends.into_iter().collect::<Result<_, _>>()?;
@@ -183,10 +166,14 @@ struct LaneThread<'a> {
 
 impl LaneThread<'_> {
     /// Runs the lane, over the kind of sockets that the load wants.
-    fn run(self) -> Result<Option<LaneOutcome>, DriveError> {
+    fn run(self) -> Result<Option<LaneOutcome>, EngineError> {
         // It only makes the calls cheaper.
         descriptors::unshare_table();
-        let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
+        let failed = |errno: rustix::io::Errno| {
+            EngineError(format!(
+                "a generator thread cannot be set up: {errno}; a sandbox (seccomp, a container's profile) may forbid epoll or sockets"
+            ))
+        };
         let (first, slots) = (self.share.first_connection, self.share.connections as usize);
         let sockets = SocketDriver::new(&self.spec.transport, first, slots, self.spec.timestamps).map_err(failed)?;
         Ok(match self.spec.transport.tls.clone() {

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use model::{BadResponse, Nanos, Outcome, Request, SystemClock};
-use thiserror::Error;
+use model::{Nanos, Outcome, Request, SystemClock};
 
-use crate::drive::{DriveError, drive};
+use crate::drive::drive;
 use crate::load_spec::LoadSpec;
 use crate::progress::RunProgress;
 use crate::transport::Transport;
@@ -41,25 +40,11 @@ pub struct FetchedResponse {
     pub body_bytes: u64,
 }
 
-/// Why nothing came back.
-#[derive(Debug, Error)]
-pub enum FetchError {
-    /// It could not be sent.
-    #[error(transparent)]
-    Drive(#[from] DriveError),
-    /// What came back is no answer.
-    #[error("bad response: {0}")]
-    BadResponse(BadResponse),
-    /// It ended otherwise.
-    #[error("{}", model::counts::name(*.0).replace('_', " "))]
-    Outcome(Outcome),
-}
-
 /// Sends `request` on a new connection, waits for the answer, `timeout` at the most or until `interrupt` is set, and
 /// closes the connection.
 ///
 /// # Errors
-/// Where no whole, well-formed response came in time.
+/// Where no whole, well-formed response came in time: why, in some words.
 pub fn fetch(
     transport: &Transport,
     request: &Request,
@@ -67,7 +52,7 @@ pub fn fetch(
     timeout: Nanos,
     clock: &SystemClock,
     interrupt: &AtomicBool,
-) -> Result<FetchedResponse, FetchError> {
+) -> Result<FetchedResponse, String> {
     let spec = LoadSpec {
         requests_total: Some(1),
         keep_alive: false,
@@ -75,9 +60,9 @@ pub fn fetch(
         worker_header: worker_header.to_owned(),
         ..LoadSpec::closed(transport.clone(), request.clone(), 1)
     };
-    let done = drive(&spec, clock, interrupt, &RunProgress::new(1), None)?;
+    let done = drive(&spec, clock, interrupt, &RunProgress::new(1), None).map_err(|error| error.to_string())?;
     if let Some((reason, _)) = done.tally.bad_responses.iter().next() {
-        return Err(FetchError::BadResponse(reason));
+        return Err(format!("bad response: {reason}"));
     }
     let outcome = done.tally.counts.iter().next().map_or(Outcome::InFlight, |(outcome, _)| outcome);
     match outcome {
@@ -87,7 +72,7 @@ pub fn fetch(
             bytes: done.tally.received_bytes,
             body_bytes: done.tally.body_bytes,
         }),
-        other => Err(FetchError::Outcome(other)),
+        other => Err(model::counts::name(other).replace('_', " ")),
     }
 }
 
@@ -96,16 +81,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keep_alive_is_http_1_1s_default_and_close_is_said() {
-        let text = |keep_alive| String::from_utf8(render("GET", "h:1", "/x", keep_alive).bytes.to_vec()).unwrap();
-        assert!(text(true).starts_with("GET /x HTTP/1.1\r\nhost: h:1\r\n") && !text(true).contains("connection"));
-        assert!(text(false).ends_with("connection: close\r\n\r\n"));
-    }
-
-    #[test]
-    fn headers_of_ones_own_stand_before_the_end() {
-        let request = render_with("GET", "h:1", "/x", &["body-conf: s10".to_owned()], false);
-        let text = String::from_utf8(request.bytes.to_vec()).unwrap();
-        assert!(text.ends_with("accept: */*\r\nbody-conf: s10\r\nconnection: close\r\n\r\n"), "{text}");
+    fn close_is_said_and_headers_of_ones_own_stand_before_the_end() {
+        let text = |headers: &[String], keep_alive| {
+            String::from_utf8(render_with("GET", "h:1", "/x", headers, keep_alive).bytes.to_vec()).unwrap()
+        };
+        let kept = text(&[], true);
+        assert!(kept.starts_with("GET /x HTTP/1.1\r\nhost: h:1\r\n") && !kept.contains("connection"), "{kept}");
+        let closed = text(&["body-conf: s10".to_owned()], false);
+        assert!(closed.ends_with("accept: */*\r\nbody-conf: s10\r\nconnection: close\r\n\r\n"), "{closed}");
     }
 }

@@ -274,69 +274,47 @@ mod tests {
         HeadCache::new("x-worker-pid").read(text.as_bytes(), &mut 0)
     }
 
-    fn framing(fields: &str) -> BodyFraming {
-        read(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n")).unwrap().unwrap().framing
-    }
-
     #[test]
-    fn the_bodys_end_is_found_as_rfc_9112_says() {
-        assert_eq!(framing("Content-Length: 5\r\n"), BodyFraming::Length(5));
-        assert_eq!(framing("content-length: 0\r\n"), BodyFraming::Empty);
-        assert_eq!(framing("Content-Length: 5\r\nContent-Length: 5\r\n"), BodyFraming::Length(5));
-        assert_eq!(framing("Transfer-Encoding: gzip, chunked\r\nContent-Length: 5\r\n"), BodyFraming::Chunked);
-        assert_eq!(framing("Transfer-Encoding: gzip\r\n"), BodyFraming::UntilClose);
-        assert_eq!(framing(""), BodyFraming::UntilClose);
-        for status in ["204 No Content", "304 Not Modified"] {
-            let head = read(&format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\n")).unwrap().unwrap();
-            assert_eq!(head.framing, BodyFraming::Empty);
+    fn the_bodys_end_and_the_connections_are_found_as_rfc_9112_says() {
+        use BodyFraming::{Chunked, Empty, Length, UntilClose};
+        for (head, framing, keep_alive) in [
+            ("1.1 200 OK\r\nContent-Length: 5", Length(5), true),
+            ("1.1 200 OK\r\ncontent-length: 0", Empty, true),
+            ("1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5", Length(5), true),
+            ("1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Length: 5", Chunked, true),
+            // A body that ends with the connection ends it.
+            ("1.1 200 OK\r\nTransfer-Encoding: gzip", UntilClose, false),
+            ("1.1 200 OK", UntilClose, false),
+            ("1.1 204 No Content\r\nContent-Length: 5", Empty, true),
+            ("1.1 304 Not Modified\r\nContent-Length: 5", Empty, true),
+            ("1.0 200 OK\r\nContent-Length: 1", Length(1), false),
+            ("1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 1", Length(1), true),
+            ("1.1 200 OK\r\nConnection: upgrade, close\r\nContent-Length: 1", Length(1), false),
+        ] {
+            let read = read(&format!("HTTP/{head}\r\n\r\n")).unwrap().unwrap();
+            assert_eq!((read.framing, read.keep_alive), (framing, keep_alive), "{head}");
         }
     }
 
     #[test]
-    fn keep_alive_follows_version_and_connection() {
-        let keep_alive = |text: &str| read(text).unwrap().unwrap().keep_alive;
-        assert!(keep_alive("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"));
-        assert!(!keep_alive("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n"));
-        assert!(keep_alive("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 1\r\n\r\n"));
-        assert!(!keep_alive("HTTP/1.1 200 OK\r\nConnection: upgrade, close\r\nContent-Length: 1\r\n\r\n"));
-        assert!(!keep_alive("HTTP/1.1 200 OK\r\n\r\n"), "a body that ends with the connection ends it");
-    }
-
-    #[test]
     fn lies_are_refused() {
-        let of = |fields: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n");
-        let cases: [(BadResponse, Vec<String>); 6] = [
-            (
-                BadResponse::ContentLength,
-                ["5\r\nContent-Length: 6", "-5", "+5", "99999999999999999999"]
-                    .map(|n| of(&format!("Content-Length: {n}")))
-                    .into(),
-            ),
-            (
-                BadResponse::NotHttp,
-                [
-                    "SSH-2.0-OpenSSH_9.2\r\n",
-                    "HTTP/2.0 200 OK\r\n\r\n",
-                    "HTTP/1.7 200 OK\r\n\r\n",
-                    "\rnoise",
-                    "\x15\x03\x01",
-                    "<html>",
-                ]
-                .map(str::to_owned)
-                .into(),
-            ),
-            (
-                BadResponse::StatusLine,
-                ["099 Low", "1000 High", "abc", "-200 OK", "200 O\x01K", "200\rOK"]
-                    .map(|status| format!("HTTP/1.1 {status}\r\n\r\n"))
-                    .into(),
-            ),
-            (BadResponse::MalformedHead, ["no colon", "X y: 1", "X: \x01", ": 1", "\rX: 1"].map(of).into()),
-            (BadResponse::FoldedLine, ["X: 1\r\n folded", "X: 1\r\n\tfolded", " folded: 1"].map(of).into()),
-            (BadResponse::LongHead, vec![of(&format!("X: {}", "x".repeat(70_000))), of(&"X: 1\r\n".repeat(300))]),
-        ];
-        for (reason, texts) in cases {
-            for text in texts {
+        use BadResponse::{ContentLength, FoldedLine, LongHead, MalformedHead, NotHttp, StatusLine};
+        let long = format!("X: {}", "x".repeat(70_000));
+        let many = "X: 1\r\n".repeat(300);
+        // What is whole, what stands behind `HTTP/1.1 `, and what stands below a status line that is good.
+        for (reason, whole, statuses, fields) in [
+            (NotHttp, &["SSH-2.0-OpenSSH_9.2\r\n", "\rnoise", "\x15\x03\x01", "<html>"][..], &[][..], &[][..]),
+            (NotHttp, &["HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.7 200 OK\r\n\r\n"], &[], &[]),
+            (StatusLine, &[], &["099 Low", "1000 High", "abc", "-200 OK", "200 O\x01K", "200\rOK"], &[]),
+            (ContentLength, &[], &[], &["Content-Length: 5\r\nContent-Length: 6", "Content-Length: -5"]),
+            (ContentLength, &[], &[], &["Content-Length: +5", "Content-Length: 99999999999999999999"]),
+            (MalformedHead, &[], &[], &["no colon", "X y: 1", "X: \x01", ": 1", "\rX: 1"]),
+            (FoldedLine, &[], &[], &["X: 1\r\n folded", "X: 1\r\n\tfolded", " folded: 1"]),
+            (LongHead, &[], &[], &[long.as_str(), many.as_str()]),
+        ] {
+            let heads = whole.iter().map(|text| (*text).to_owned());
+            let heads = heads.chain(statuses.iter().map(|status| format!("HTTP/1.1 {status}\r\n\r\n")));
+            for text in heads.chain(fields.iter().map(|fields| format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n"))) {
                 assert_eq!(read(&text), Err(reason), "{:?}", &text[..text.len().min(80)]);
             }
         }
@@ -370,44 +348,5 @@ mod tests {
         let head = heads.read(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", &mut hint).unwrap().unwrap();
         assert_eq!(head.app_time, None, "each answer speaks for itself");
         assert_eq!(read(&text(1)).unwrap().unwrap().app_time, None);
-    }
-
-    #[test]
-    fn the_fast_path_is_for_whole_good_answers_as_long_as_wanted_that_keep_their_connection() {
-        let is_fast = |status: &str, fields: &str, content: &str| {
-            let text = format!("HTTP/1.1 {status}\r\n{fields}\r\n{content}");
-            let (mut heads, mut hint) = (HeadCache { wanted_bytes: Some(2), ..HeadCache::new("") }, 0);
-            assert!(heads.fast_path(text.as_bytes(), hint).is_none(), "a head that was never seen");
-            heads.read(text.as_bytes(), &mut hint).unwrap().unwrap();
-            for other in [&text[..text.len() - 1], &format!("{text}H")] {
-                assert!(heads.fast_path(other.as_bytes(), hint).is_none(), "{other}");
-            }
-            heads.fast_path(text.as_bytes(), hint).is_some()
-        };
-        for (status, fields, content, expected) in [
-            ("200 OK", "content-length: 2\r\n", "ok", true),
-            ("302 Found", "content-length: 2\r\n", "ok", true),
-            ("200 OK", "content-length: 3\r\n", "oks", false),
-            ("404 Not Found", "content-length: 2\r\n", "ok", false),
-            ("200 OK", "content-length: 2\r\nconnection: close\r\n", "ok", false),
-            ("200 OK", "transfer-encoding: chunked\r\n", "2\r\nok\r\n0\r\n\r\n", false),
-            ("103 Early Hints", "", "", false),
-        ] {
-            assert_eq!(is_fast(status, fields, content), expected, "{status} {fields:?}");
-        }
-    }
-
-    #[test]
-    fn a_head_that_takes_the_place_of_another_has_a_serial_number_of_its_own() {
-        let mut heads = HeadCache::new("");
-        let serials: Vec<_> = (0..3 * CACHED_HEADS)
-            .map(|n| {
-                let (text, mut hint) = (format!("HTTP/1.1 200 OK\r\nx: {n}\r\ncontent-length: 2\r\n\r\nok"), 0);
-                heads.read(text.as_bytes(), &mut hint).unwrap();
-                heads.fast_path(text.as_bytes(), hint).unwrap().serial
-            })
-            .collect();
-        assert!(serials.is_sorted_by(|a, b| a < b), "{serials:?}");
-        assert_eq!(heads.heads.len(), CACHED_HEADS);
     }
 }

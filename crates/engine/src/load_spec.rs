@@ -172,14 +172,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ten_connections_on_four_lanes_are_ten() {
-        let shares = shape(10, 4).shares();
-        assert_eq!(shares.iter().map(|s| s.connections).collect::<Vec<_>>(), [3, 3, 2, 2]);
-        assert_eq!(shares.iter().map(|s| s.first_connection).collect::<Vec<_>>(), [0, 3, 6, 8]);
-    }
-
-    #[test]
-    fn generators_together_are_one_with_all_their_lanes() {
+    fn connections_are_dealt_evenly_and_generators_together_are_one_with_all_their_lanes() {
+        let dealt: Vec<_> = shape(10, 4).shares().iter().map(|s| (s.first_connection, s.connections)).collect();
+        assert_eq!(dealt, [(0, 3), (3, 3), (6, 2), (8, 2)]);
+        assert_eq!(shape(2, 8).shares().len(), 2, "a lane without connections is not started");
         for (connections, lanes, of) in [(10, 2, 2), (10, 1, 4), (3, 2, 4), (1, 4, 3), (1000, 3, 7)] {
             let whole = shape(connections, lanes * of).shares();
             let part = |index| LoadSpec { part: GeneratorPart { index, of }, ..shape(connections, lanes) }.shares();
@@ -188,10 +184,5 @@ pub(crate) mod tests {
             assert_eq!(all, whole, "{connections} {lanes} {of}");
             assert_eq!(all.iter().map(|share| share.connections).sum::<u32>(), connections);
         }
-    }
-
-    #[test]
-    fn a_lane_without_connections_is_not_started() {
-        assert_eq!(shape(2, 8).shares().len(), 2);
     }
 }

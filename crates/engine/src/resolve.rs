@@ -6,13 +6,13 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use model::AllowedNetworks;
-use thiserror::Error;
+
+use crate::error::EngineError;
 
 /// How the hosts that a user names become addresses.
 #[derive(Clone, Debug, Default)]
@@ -71,55 +71,6 @@ impl Default for SystemFiles {
     }
 }
 
-/// Why a host has no address that may be connected to.
-#[derive(Debug, Error)]
-pub enum ResolveError {
-    /// The look-up failed.
-    #[error("cannot resolve {host}: {source} (check the name, or give its address with --resolve HOST:PORT:ADDRESS)")]
-    LookUp {
-        /// The name.
-        host: String,
-        /// The resolver's word for it.
-        source: io::Error,
-    },
-    /// The name is known, without an address.
-    #[error("{0} has no address (check the name, or give one with --resolve HOST:PORT:ADDRESS)")]
-    NoAddress(String),
-    /// It has addresses of the other version of IP only.
-    #[error("{host} has no {wanted} address, only {found}")]
-    OtherVersion {
-        /// The name.
-        host: String,
-        /// The version that was asked for.
-        wanted: &'static str,
-        /// What it has.
-        found: IpAddr,
-    },
-    /// What ends in a number is an IPv4 address, or nothing; in four parts, where only some may be connected to.
-    #[error("{0} is no IPv4 address (four numbers up to 255)")]
-    BadAddress(String),
-    /// An address outside of the allowed networks.
-    #[error("{}outside the allowed networks {allowed} (--allow-net or LONGTAIL_ALLOW_NET)", named(host, *address))]
-    Forbidden {
-        /// What the user named.
-        host: String,
-        /// The address.
-        address: IpAddr,
-        /// What is allowed.
-        allowed: AllowedNetworks,
-    },
-    /// A name whose look-up would ask somebody who is not allowed.
-    #[error(
-        "{host} is not in /etc/hosts, and a look-up would ask {asked}, outside the allowed networks (--allow-net): give its address with --resolve HOST:PORT:ADDRESS"
-    )]
-    ForbiddenLookUp {
-        /// The name.
-        host: String,
-        /// Who would be asked.
-        asked: String,
-    },
-}
-
 /// `far is 10.0.0.5, `, or of an address `10.0.0.5 is `.
 fn named(host: &str, address: IpAddr) -> String {
     if host == address.to_string() { format!("{host} is ") } else { format!("{host} is {address}, ") }
@@ -136,7 +87,7 @@ impl Resolver {
     ///
     /// # Errors
     /// Where there is none, or one of them may not be connected to.
-    pub fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
+    pub fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EngineError> {
         let host = without_brackets(host);
         let mut addresses = self.look_up(host, port)?;
         if let Some(version) = self.version {
@@ -144,11 +95,13 @@ impl Resolver {
             addresses.retain(|address| address.is_ipv4() == (version == IpVersion::V4));
             if let (true, Some(found)) = (addresses.is_empty(), first) {
                 let wanted = if version == IpVersion::V4 { "IPv4" } else { "IPv6" };
-                return Err(ResolveError::OtherVersion { host: host.to_owned(), wanted, found });
+                return Err(EngineError(format!("{host} has no {wanted} address, only {found}")));
             }
         }
         if addresses.is_empty() {
-            return Err(ResolveError::NoAddress(host.to_owned()));
+            return Err(EngineError(format!(
+                "{host} has no address (check the name, or give one with --resolve HOST:PORT:ADDRESS)"
+            )));
         }
         // One forbidden address refuses the name: which of them a connection takes must not decide.
         addresses.iter().try_for_each(|address| self.check(host, address.ip()))?;
@@ -161,16 +114,17 @@ impl Resolver {
     ///
     /// # Errors
     /// Where it is outside of the allowed networks.
-    pub fn check(&self, host: &str, address: IpAddr) -> Result<(), ResolveError> {
+    pub fn check(&self, host: &str, address: IpAddr) -> Result<(), EngineError> {
         match &self.allowed {
-            Some(allowed) if !allowed.permits(address) => {
-                Err(ResolveError::Forbidden { host: host.to_owned(), address, allowed: allowed.clone() })
-            }
+            Some(allowed) if !allowed.permits(address) => Err(EngineError(format!(
+                "{}outside the allowed networks {allowed} (--allow-net or LONGTAIL_ALLOW_NET)",
+                named(host, address)
+            ))),
             _ => Ok(()),
         }
     }
 
-    fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
+    fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EngineError> {
         let of_port = |addresses: Vec<IpAddr>| addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
         let is_given = |given: &&StaticAddresses| given.port == port && given.host.eq_ignore_ascii_case(host);
         if let Some(given) = self.given.iter().find(is_given) {
@@ -181,7 +135,9 @@ impl Resolver {
         }
         let ask_system = || match (host, port).to_socket_addrs() {
             Ok(found) => Ok(found.collect()),
-            Err(source) => Err(ResolveError::LookUp { host: host.to_owned(), source }),
+            Err(error) => Err(EngineError(format!(
+                "cannot resolve {host}: {error} (check the name, or give its address with --resolve HOST:PORT:ADDRESS)"
+            ))),
         };
         let has_zone = host.split_once('%').is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());
         let Some(allowed) = self.allowed.as_ref().filter(|_| !has_zone) else { return ask_system() };
@@ -196,10 +152,12 @@ impl Resolver {
         // No name ends in a number (URL Standard, "ends in a number checker"): the C library may know it, or ask about it.
         let last = host.rsplit('.').next().unwrap_or_default();
         if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") {
-            return Err(ResolveError::BadAddress(host.to_owned()));
+            return Err(EngineError(format!("{host} is no IPv4 address (four numbers up to 255)")));
         }
         match self.system.asks_beside(allowed) {
-            Some(asked) => Err(ResolveError::ForbiddenLookUp { host: host.to_owned(), asked }),
+            Some(asked) => Err(EngineError(format!(
+                "{host} is not in /etc/hosts, and a look-up would ask {asked}, outside the allowed networks (--allow-net): give its address with --resolve HOST:PORT:ADDRESS"
+            ))),
             None => ask_system(),
         }
     }
@@ -296,35 +254,8 @@ mod tests {
     fn an_address_is_checked_and_no_name_server_asked() {
         let hosts = "127.0.0.1 localhost\n10.0.0.5 far # 127.0.0.1 near\n127.0.0.9 both\n10.0.0.9 BOTH\n::1 six 6th\n";
         let guarded = system("spelled", hosts, "nameserver 10.255.255.53\n");
-        for (host, expected) in [
-            ("127.0.0.1", "127.0.0.1:80"),
-            ("[::1]", "[::1]:80"),
-            ("::1", "[::1]:80"),
-            ("::ffff:127.0.0.1", "[::ffff:127.0.0.1]:80"),
-            ("localhost", "127.0.0.1:80"),
-            ("LOCALHOST", "127.0.0.1:80"),
-            ("app.localhost", "127.0.0.1:80 [::1]:80"),
-            ("six", "[::1]:80"),
-            ("6th", "[::1]:80"),
-            ("10.0.0.1", "10.0.0.1 is outside the"),
-            ("0.0.0.0", "outside the allowed networks 127.0.0.0/8,::1/128 ("),
-            ("::", "outside the allowed networks 127.0.0.0/8,::1/128 ("),
-            ("::ffff:10.0.0.1", "outside the allowed networks 127.0.0.0/8,::1/128 ("),
-            ("::ffff:a00:1", "is ::ffff:10.0.0.1, outside"),
-            ("fe80::1%lo", "fe80::1%lo is fe80::1, outside"),
-            ("fe80::1%1", "outside the allowed networks 127.0.0.0/8,::1/128 ("),
-            ("far", "far is 10.0.0.5, outside"),
-            ("both", "both is 10.0.0.9, outside"),
-            ("near", "near is not in /etc/hosts, and a look-up would ask the name server 10.255.255.53, outside"),
-            ("localhost.example.com", "would ask the name server 10.255.255.53"),
-            ("127.0.0.1.example.com", "would ask"),
-            ("127.0.0.1.", "would ask"),
-            ("127.0.0.256", "127.0.0.256 is no IPv4 address"),
-            ("127.1", "127.1 is no IPv4 address"),
-            ("0x7f000001", "0x7f000001 is no IPv4 address"),
-            ("1.2.3.4.5", "1.2.3.4.5 is no IPv4 address"),
-            ("fe80::1%no-such", "cannot resolve fe80::1%no-such"),
-        ] {
+        for row in include_str!("resolve_cases.txt").lines() {
+            let (host, expected) = row.split_once(" => ").unwrap();
             let said = shown(&guarded, host);
             assert!(said.contains(expected), "{host}: {said}");
         }

@@ -153,14 +153,17 @@ mod tests {
     use crate::load_spec::tests::shape;
     use model::{Pace, Rate};
 
+    /// An open loop over 64 connections.
+    fn paced(lanes: u32, rate: f64) -> LoadSpec {
+        LoadSpec { pace: Pace::constant(Rate::new(rate).unwrap()), ..shape(64, lanes) }
+    }
+
     #[test]
     fn the_lanes_together_follow_one_schedule() {
-        let mut shape = shape(64, 3);
-        shape.pace = Pace::constant(Rate::new(1000.0).unwrap());
-        shape.measured = Some(Nanos::from_secs(1));
+        let spec = LoadSpec { measured: Some(Nanos::from_secs(1)), ..paced(3, 1000.0) };
         let mut all = Vec::new();
-        for share in shape.shares() {
-            let mut scheduler = Scheduler::new(&shape, share, Nanos::ZERO);
+        for share in spec.shares() {
+            let mut scheduler = Scheduler::new(&spec, share, Nanos::ZERO);
             scheduler.queue_due(Nanos::from_secs(10));
             while let Some(due) = scheduler.pop(Nanos::from_secs(10), &mut DurationSummary::default()) {
                 all.push((due.number, due.at));
@@ -173,10 +176,9 @@ mod tests {
 
     #[test]
     fn who_waited_for_a_connection_in_the_warm_up_is_not_counted() {
-        let mut shape = shape(64, 1);
-        shape.pace = Pace::constant(Rate::new(1000.0).unwrap());
-        (shape.warm_up, shape.measured) = (Nanos::from_millis(10), Some(Nanos::from_secs(1)));
-        let mut scheduler = Scheduler::new(&shape, shape.shares()[0], Nanos::ZERO);
+        let (warm_up, measured) = (Nanos::from_millis(10), Some(Nanos::from_secs(1)));
+        let spec = LoadSpec { warm_up, measured, ..paced(1, 1000.0) };
+        let mut scheduler = Scheduler::new(&spec, spec.shares()[0], Nanos::ZERO);
         scheduler.queue_due(Nanos::from_millis(12));
         scheduler.mark_waiting();
         let mut waits = DurationSummary::default();
@@ -187,29 +189,21 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_kept_to_the_request_whatever_the_lanes() {
+    fn a_count_is_kept_to_the_request_whatever_the_lanes_and_comes_behind_the_warm_up_of_an_open_loop() {
         for (n, lanes) in [(10, 4), (3, 4), (0, 2), (7, 1)] {
-            let mut shape = shape(64, lanes);
-            shape.requests_total = Some(n);
+            let spec = LoadSpec { requests_total: Some(n), ..shape(64, lanes) };
             let begun = |share| {
-                let mut scheduler = Scheduler::new(&shape, share, Nanos::ZERO);
+                let mut scheduler = Scheduler::new(&spec, share, Nanos::ZERO);
                 std::iter::from_fn(|| scheduler.next_at(Nanos::ZERO)).count() as u64
             };
-            assert_eq!(shape.shares().into_iter().map(begun).sum::<u64>(), n);
+            assert_eq!(spec.shares().into_iter().map(begun).sum::<u64>(), n);
         }
-    }
-
-    #[test]
-    fn in_an_open_loop_the_warm_up_comes_before_the_count() {
-        let mut shape = shape(64, 2);
-        shape.pace = Pace::constant(Rate::new(100.0).unwrap());
-        shape.warm_up = Nanos::from_secs(1);
-        shape.requests_total = Some(50);
-        let count = |share| {
-            let mut scheduler = Scheduler::new(&shape, share, Nanos::ZERO);
+        let open = LoadSpec { warm_up: Nanos::from_secs(1), requests_total: Some(50), ..paced(2, 100.0) };
+        let queued = |share| {
+            let mut scheduler = Scheduler::new(&open, share, Nanos::ZERO);
             scheduler.queue_due(Nanos::from_secs(1000));
             scheduler.queued.len()
         };
-        assert_eq!(shape.shares().into_iter().map(count).sum::<usize>(), 150);
+        assert_eq!(open.shares().into_iter().map(queued).sum::<usize>(), 150);
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::Endpoint;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
@@ -21,7 +22,7 @@ use rustls::{
 use serde::{Deserialize, Serialize};
 
 use crate::connect::connect_blocking;
-use crate::endpoint::{Endpoint, TransportError, unreadable};
+use crate::error::{EngineError, unreadable};
 use crate::resolve::without_brackets;
 
 /// TLS for every connection of a run.
@@ -62,7 +63,7 @@ impl TlsSettings {
     ///
     /// # Errors
     /// Where a file, a key or the name cannot be used.
-    pub fn new(options: &TlsOptions<'_>) -> Result<TlsSettings, TransportError> {
+    pub fn new(options: &TlsOptions<'_>) -> Result<TlsSettings, EngineError> {
         let TlsOptions { insecure, ca_file, cert_file, key_file, server_name } = *options;
         let read = |file: Option<&Path>, what| file.map(|path| PemFile::read(path, what)).transpose();
         let authorities = read(ca_file.filter(|_| !insecure), CERTIFICATE)?;
@@ -73,23 +74,27 @@ impl TlsSettings {
 
     /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only counts that it failed; this is
     /// for whoever has to tell a person. The connect, each read and each write may take `timeout`.
-    pub fn failure(&self, endpoint: &Endpoint, timeout: Duration) -> Option<TransportError> {
+    pub fn failure(&self, endpoint: &Endpoint, timeout: Duration) -> Option<EngineError> {
         // Of whichever family: it only reads and writes.
         let mut stream = UnixStream::from(connect_blocking(endpoint, timeout).ok()?);
         let error = self.shake_hands(&mut stream).err()?;
-        let endpoint = endpoint.clone();
-        match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-            Some(Error::InvalidCertificate(reason)) => {
-                Some(TransportError::Untrusted { endpoint, reason: reason.clone() })
-            }
-            Some(Error::InvalidMessage(_)) => Some(TransportError::NoTls { endpoint }),
-            Some(reason) => Some(TransportError::Handshake { endpoint, reason: reason.to_string() }),
+        let no_handshake = |reason: String| {
+            format!(
+                "no TLS handshake with {endpoint}: {reason} (a server may want a client certificate: --cert and --key)"
+            )
+        };
+        let why = match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            Some(Error::InvalidCertificate(reason)) => format!(
+                "the certificate of {endpoint} is not trusted: {reason} (trust it with --cacert FILE, or any with --insecure)"
+            ),
+            Some(Error::InvalidMessage(_)) => format!("{endpoint} does not speak TLS (is it http:// there?)"),
+            Some(reason) => no_handshake(reason.to_string()),
             None if error.kind() == io::ErrorKind::UnexpectedEof => {
-                let reason = "the server closed the connection in the middle of it".to_owned();
-                Some(TransportError::Handshake { endpoint, reason })
+                no_handshake("the server closed the connection in the middle of it".to_owned())
             }
-            None => None,
-        }
+            None => return None,
+        };
+        Some(EngineError(why))
     }
 
     fn shake_hands(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
@@ -127,13 +132,13 @@ struct PemFile {
 }
 
 impl PemFile {
-    fn read(path: &Path, what: &'static str) -> Result<PemFile, TransportError> {
+    fn read(path: &Path, what: &str) -> Result<PemFile, EngineError> {
         let bytes = std::fs::read(path).map_err(|error| unreadable(path, what, error))?;
         Ok(PemFile { path: path.to_owned(), bytes })
     }
 
     /// Its certificates, one at least.
-    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TransportError> {
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, EngineError> {
         let found = CertificateDer::pem_slice_iter(&self.bytes)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| unreadable(&self.path, CERTIFICATE, error))?;
@@ -148,27 +153,37 @@ impl From<TlsSettings> for TlsMaterial {
 }
 
 impl TryFrom<TlsMaterial> for TlsSettings {
-    type Error = TransportError;
+    type Error = EngineError;
 
-    fn try_from(material: TlsMaterial) -> Result<TlsSettings, TransportError> {
-        let name = ServerName::try_from(material.server_name.clone())
-            .map_err(|_| TransportError::ServerName(material.server_name.clone()))?;
+    fn try_from(material: TlsMaterial) -> Result<TlsSettings, EngineError> {
+        let name = ServerName::try_from(material.server_name.clone()).map_err(|_| {
+            EngineError(format!(
+                "{} is neither a host name nor an address, so no certificate can be valid for it",
+                material.server_name
+            ))
+        })?;
         let provider = Arc::new(ring::default_provider());
         let policy = Arc::new(TrustPolicy::new(&material, &provider)?);
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(TransportError::Tls)?
+            .map_err(|error| EngineError(format!("TLS cannot be set up: {error}")))?
             .dangerous()
             .with_custom_certificate_verifier(policy);
         let mut config = match (&material.certificate, &material.key) {
             (None, None) => builder.with_no_client_auth(),
-            (None, Some(_)) => return Err(TransportError::KeyAlone),
+            (None, Some(_)) => {
+                return Err(EngineError("--key goes with --cert: give the client certificate too".to_owned()));
+            }
             (Some(certificate), key) => {
                 let file = key.as_ref().unwrap_or(certificate);
                 let key =
                     PrivateKeyDer::from_pem_slice(&file.bytes).map_err(|error| unreadable(&file.path, KEY, error))?;
                 let chain = certificate.certificates()?;
-                builder.with_client_auth_cert(chain, key).map_err(TransportError::ClientCertificate)?
+                builder.with_client_auth_cert(chain, key).map_err(|error| {
+                    EngineError(format!(
+                        "the client certificate cannot be used: {error} (--cert and --key must belong together)"
+                    ))
+                })?
             }
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -192,7 +207,7 @@ struct TrustPolicy {
 }
 
 impl TrustPolicy {
-    fn new(material: &TlsMaterial, provider: &Arc<CryptoProvider>) -> Result<TrustPolicy, TransportError> {
+    fn new(material: &TlsMaterial, provider: &Arc<CryptoProvider>) -> Result<TrustPolicy, EngineError> {
         let schemes = provider.signature_verification_algorithms.supported_schemes();
         if material.insecure {
             return Ok(TrustPolicy { authorities: None, exact: Vec::new(), schemes });
@@ -208,7 +223,13 @@ impl TrustPolicy {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-        Ok(TrustPolicy { authorities: Some(authorities.map_err(|_| TransportError::NoRoots)?), exact, schemes })
+        let authorities = authorities.map_err(|_| {
+            EngineError(
+                "no certificate authority is installed here: install ca-certificates, or give --cacert FILE or --insecure"
+                    .to_owned(),
+            )
+        })?;
+        Ok(TrustPolicy { authorities: Some(authorities), exact, schemes })
     }
 }
 

@@ -5,10 +5,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::connect::try_source;
+use model::Endpoint;
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::{Endpoint, TransportError};
+use crate::connect::try_source;
+use crate::error::EngineError;
 use crate::tls::TlsSettings;
 
 /// How the connections of a run are made.
@@ -39,8 +40,7 @@ impl Transport {
 
     /// Whether a connection goes over TCP to an address that is not loopback.
     pub(crate) fn leaves_loopback(&self) -> bool {
-        let is_far =
-            |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(to) if !to.ip().to_canonical().is_loopback());
+        let is_far = |endpoint: &Endpoint| endpoint.tcp().is_some_and(|to| !to.ip().to_canonical().is_loopback());
         self.endpoints.iter().any(is_far)
     }
 
@@ -52,16 +52,21 @@ impl Transport {
     ///
     /// # Panics
     /// Where there is no endpoint: our bug.
-    pub fn check(&self) -> Result<(), TransportError> {
+    pub fn check(&self) -> Result<(), EngineError> {
         assert!(!self.endpoints.is_empty(), "a transport has an endpoint");
         for address in &self.source_ips {
-            try_source(*address).map_err(|errno| TransportError::Source { address: *address, source: errno.into() })?;
+            try_source(*address).map_err(|errno| {
+                EngineError(format!(
+                    "cannot connect from {address}: {errno} (--source-ip takes addresses of this machine)"
+                ))
+            })?;
         }
         for endpoint in &self.endpoints {
-            endpoint.check()?;
-            let can_reach = |source: &IpAddr| matches!(endpoint, Endpoint::Tcp(to) if to.is_ipv4() == source.is_ipv4());
+            let can_reach = |source: &IpAddr| endpoint.tcp().is_some_and(|to| to.is_ipv4() == source.is_ipv4());
             if !self.source_ips.is_empty() && !self.source_ips.iter().any(can_reach) {
-                return Err(TransportError::NoSource { endpoint: endpoint.clone() });
+                return Err(EngineError(format!(
+                    "no --source-ip can reach {endpoint}: give one of its kind (IPv4 or IPv6; none for a Unix socket)"
+                )));
             }
         }
         Ok(())

@@ -171,30 +171,3 @@ impl ConnectionDriver for SocketDriver {
         socket.generation = socket.generation.wrapping_add(1);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-    use std::net::TcpListener;
-
-    use super::*;
-
-    #[test]
-    fn what_came_before_anything_was_sent_is_seen_and_stays() {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let mut sockets =
-            SocketDriver::new(&Transport::tcp(listener.local_addr().unwrap()), 0, 1, Timestamps::User).unwrap();
-        sockets.open(0).unwrap();
-        let (mut server, _) = listener.accept().unwrap();
-        assert!(!sockets.has_unasked(0));
-        server.write_all(b"hello").unwrap();
-        while !sockets.has_unasked(0) {
-            std::thread::yield_now();
-        }
-        let mut buffer = [0; 8];
-        assert_eq!((sockets.receive(0, &mut buffer), &buffer[..5]), (Ok(5), &b"hello"[..]));
-        drop(server);
-        sockets.close(0);
-        assert!(!sockets.has_unasked(0), "an end is no answer");
-    }
-}

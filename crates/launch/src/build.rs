@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use model::plan::quoted;
 use model::{Clock, Nanos};
 
+use crate::error::unwritable;
 use crate::facts::ask_git;
 use crate::protocol::ServerExit;
 use crate::server::run_to_end;
@@ -69,10 +70,11 @@ impl Revision {
         if own.is_dir() {
             return Ok(own);
         }
-        let scratch = Build::scratch(&folder)?;
+        let unwritable = unwritable(&folder);
+        // It goes with us, and is on the same disk.
+        let scratch = Scratch::new(&folder).map_err(&unwritable)?;
         let (tree, archive) = (scratch.path().join("tree"), scratch.path().join("tree.tar"));
-        let unwritable = |source| LaunchError::Scratch { within: folder.clone(), source };
-        fs::create_dir(&tree).map_err(unwritable)?;
+        fs::create_dir(&tree).map_err(&unwritable)?;
         let (root, output) = (self.root.as_os_str(), with_path("--output=", &archive));
         build.run(
             &["git".as_ref(), "-C".as_ref(), root, "archive".as_ref(), output.as_ref(), self.commit.as_ref()],
@@ -82,10 +84,10 @@ impl Revision {
         let extension = tree.join("ext/puma_http11/extconf.rb");
         if tree.join("puma.gemspec").is_file() && extension.is_file() {
             let objects = scratch.path().join("objects");
-            fs::create_dir(&objects).map_err(unwritable)?;
+            fs::create_dir(&objects).map_err(&unwritable)?;
             build.run(&["ruby".as_ref(), extension.as_os_str()], &objects)?;
             build.run(&["make".as_ref()], &objects)?;
-            fs::copy(objects.join("puma_http11.so"), tree.join("lib/puma/puma_http11.so")).map_err(unwritable)?;
+            fs::copy(objects.join("puma_http11.so"), tree.join("lib/puma/puma_http11.so")).map_err(&unwritable)?;
         }
         // Another longtail may have been quicker.
         fs::rename(&tree, &own).or_else(|error| if own.is_dir() { Ok(()) } else { Err(error) }).map_err(unwritable)?;
@@ -162,13 +164,8 @@ pub struct Build<'a> {
 impl Build<'_> {
     fn folder(&self, name: &str) -> Result<PathBuf, LaunchError> {
         let folder = self.data.join(name);
-        let made = fs::create_dir_all(&folder);
-        made.map_err(|source| LaunchError::Scratch { within: folder.clone(), source }).map(|()| folder)
-    }
-
-    /// A folder that goes with us, on the same disk.
-    fn scratch(within: &Path) -> Result<Scratch, LaunchError> {
-        Scratch::new(within).map_err(|source| LaunchError::Scratch { within: within.to_owned(), source })
+        fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
+        Ok(folder)
     }
 
     /// The Ruby that would be used, as far as what is built for it depends on that.

@@ -3,7 +3,7 @@
 //! Not here: a server that started and later died is no error but a [`ServerExit`](crate::ServerExit).
 
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 use thiserror::Error;
 
@@ -23,14 +23,6 @@ pub enum LaunchError {
         program: String,
         /// What to install or which flag to give.
         hint: String,
-    },
-    /// The private directory for the control socket could not be made.
-    #[error("no directory can be made in '{}' ({source}): set TMPDIR to one that you can write", .within.display())]
-    Scratch {
-        /// Where it was to be.
-        within: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
     },
     /// A command that builds a server failed.
     #[error("{command} failed ({how}): {line}")]
@@ -56,4 +48,14 @@ pub enum LaunchError {
         /// What the kernel said.
         reason: String,
     },
+}
+
+/// Of a directory or a file that cannot be made within that one.
+pub(crate) fn unwritable(within: &Path) -> impl Fn(io::Error) -> LaunchError + use<> {
+    let within = within.display().to_string();
+    move |error| {
+        LaunchError::Unusable(format!(
+            "no directory can be made in '{within}' ({error}): set TMPDIR to one that you can write"
+        ))
+    }
 }

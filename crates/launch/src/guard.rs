@@ -37,7 +37,7 @@ use rustix::stdio;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use crate::protocol::{GuardOrder, GuardReport, LineBuffer, ServerExit, line};
+use crate::protocol::{GuardOrder, GuardReport, ServerExit, line};
 use crate::{affinity, sys};
 
 /// In the place of a scratch directory, or of processors, where there are none.
@@ -122,13 +122,12 @@ impl Guard {
 
     /// Keeps the server until it ends or must end; then ends all that is left of it.
     fn keep(self, scratch: Option<&Path>) {
-        let mut orders = LineBuffer::default();
         let mut grace: Option<OwnedFd> = None;
         let mut forced = false;
         let mut longtail_gone = false;
         let mut exit = None;
         while exit.is_none() {
-            match self.next_event(&mut orders, grace.as_ref()) {
+            match self.next_event(grace.as_ref()) {
                 GuardEvent::Death => exit = self.reap_dead().exit,
                 GuardEvent::Ordered(GuardOrder::Stop(time)) if grace.is_none() => {
                     // It is not reaped yet, so its number cannot be another process's.
@@ -148,15 +147,14 @@ impl Guard {
         if let Some(exit) = exit {
             tell(&GuardReport::Exited(exit));
         } else {
-            tell(&GuardReport::Forced);
             let _ = rustix::process::kill_process_group(self.server, Signal::KILL);
         }
         let end = self.kill_all();
         if exit.is_none() {
             tell(&GuardReport::Exited(end.exit.unwrap_or(ServerExit::Unknown)));
         }
-        for pid in end.beyond_reach {
-            tell(&GuardReport::BeyondReach(pid));
+        if end.is_beyond_reach {
+            tell(&GuardReport::BeyondReach);
         }
         if let Some(scratch) = scratch.filter(|_| longtail_gone) {
             // Its owner can no longer do it, and nobody is left to tell.
@@ -165,7 +163,7 @@ impl Guard {
         tell(&GuardReport::Ended);
     }
 
-    fn next_event(&self, orders: &mut LineBuffer, grace: Option<&OwnedFd>) -> GuardEvent {
+    fn next_event(&self, grace: Option<&OwnedFd>) -> GuardEvent {
         loop {
             let mut waits =
                 vec![PollFd::new(&self.deaths, PollFlags::IN), PollFd::from_borrowed_fd(stdio::stdin(), PollFlags::IN)];
@@ -184,9 +182,11 @@ impl Guard {
                 let mut bytes = [0; 256];
                 match rustix::io::read(stdio::stdin(), &mut bytes) {
                     Ok(0) => return GuardEvent::LongtailGone,
-                    // One order at a time is ever of use: whoever says more after `stop` says `kill`, which comes last.
+                    // An order is one write of fewer than PIPE_BUF bytes, and so whole. One at a time is ever of use: whoever says more
+                    // after `stop` says `kill`, which comes last.
                     Ok(n) => {
-                        match orders.feed(&bytes[..n]).iter().rev().find_map(|line| serde_json::from_str(line).ok()) {
+                        let mut lines = bytes[..n].split(|byte| *byte == b'\n').rev();
+                        match lines.find_map(|line| serde_json::from_slice(line).ok()) {
                             Some(order) => return GuardEvent::Ordered(order),
                             None => continue,
                         }
@@ -231,7 +231,7 @@ impl Guard {
         loop {
             let reaped = self.reap_dead();
             exit = exit.or(reaped.exit);
-            let mut end = LastDeaths { exit, beyond_reach: Vec::new() };
+            let mut end = LastDeaths { exit, is_beyond_reach: false };
             if reaped.childless || blind > BLIND_SCANS {
                 return end;
             }
@@ -240,7 +240,7 @@ impl Guard {
                 let Some(pid) = Pid::from_raw(process.pid.cast_signed()) else { continue };
                 match rustix::process::kill_process(pid, Signal::KILL) {
                     Ok(()) => one_will_die |= process.parent == me,
-                    Err(Errno::PERM) => end.beyond_reach.push(pid.as_raw_pid()),
+                    Err(Errno::PERM) => end.is_beyond_reach = true,
                     // Gone meanwhile.
                     Err(_) => {}
                 }
@@ -252,10 +252,10 @@ impl Guard {
                 {
                     exit = Some(exit_of(status));
                 }
-            } else if end.beyond_reach.is_empty() {
-                blind += 1;
-            } else {
+            } else if end.is_beyond_reach {
                 return end;
+            } else {
+                blind += 1;
             }
         }
     }
@@ -275,7 +275,7 @@ struct ReapedChildren {
 /// What the end took.
 struct LastDeaths {
     exit: Option<ServerExit>,
-    beyond_reach: Vec<i32>,
+    is_beyond_reach: bool,
 }
 
 fn exit_of(status: WaitStatus) -> ServerExit {

@@ -27,10 +27,8 @@ pub(crate) enum GuardReport {
     NotExecuted(String),
     /// The server's own process ended.
     Exited(ServerExit),
-    /// It had to be killed.
-    Forced,
-    /// This process could not be killed.
-    BeyondReach(i32),
+    /// Processes of it could not be killed.
+    BeyondReach,
     /// Nothing lives any more (but what is beyond reach).
     Ended,
 }
@@ -59,36 +57,4 @@ impl fmt::Display for ServerExit {
 /// An order or a report as a line.
 pub(crate) fn line(words: &impl Serialize) -> String {
     serde_json::to_string(words).expect("words and numbers are JSON") + "\n"
-}
-
-/// A pipe's bytes, cut into whole lines.
-#[derive(Debug, Default)]
-pub(crate) struct LineBuffer(Vec<u8>);
-
-impl LineBuffer {
-    /// Takes what was read and gives the lines that are whole now.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<String> {
-        self.0.extend_from_slice(bytes);
-        let Some(end) = self.0.iter().rposition(|byte| *byte == b'\n') else { return Vec::new() };
-        let rest = self.0.split_off(end + 1);
-        let whole = std::mem::replace(&mut self.0, rest);
-        String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whatever_is_said_is_one_line_that_is_given_out_when_it_is_whole() {
-        let report = GuardReport::Failed("two\nlines, and \"quotes\"".to_owned());
-        let text = line(&report) + &line(&GuardReport::Exited(ServerExit::Signal(9)));
-        let mut buffer = LineBuffer::default();
-        assert!(buffer.feed(&text.as_bytes()[..5]).is_empty());
-        let lines = buffer.feed(&text.as_bytes()[5..]);
-        let reports: Vec<GuardReport> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(reports, [report, GuardReport::Exited(ServerExit::Signal(9))]);
-        assert!(serde_json::from_str::<GuardOrder>("hello").is_err());
-    }
 }

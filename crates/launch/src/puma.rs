@@ -12,13 +12,14 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::{App, ControlAddress, ControlServer, ServerKind, ServerPlan, Socket};
+use model::{App, ControlServer, Endpoint, ServerKind, ServerPlan, Socket};
 
 pub use self::discover::discover;
 use self::discover::given;
 use self::listeners::ChosenAddresses;
 pub use self::listeners::free_address;
 pub use self::settings::{has_config, printed_version, settings};
+use crate::error::unwritable;
 use crate::scratch::random_hex;
 use crate::{LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, app};
 
@@ -141,23 +142,26 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;
     let scratch = scratch(&around.temporary)?;
     let dir = scratch.path();
-    let unwritable = |source| LaunchError::Scratch { within: dir.to_owned(), source };
+    let unwritable = unwritable(dir);
     let control_socket = dir.join("control.sock");
     let rackup = match &plan.rackup {
         Some(rackup) => rackup.clone(),
-        None => app::write(plan.app, dir).map_err(unwritable)?,
+        None => app::write(plan.app, dir).map_err(&unwritable)?,
     };
     let bind = match (plan.socket, listeners.server) {
         (Socket::Ssl4 | Socket::Ssl6, Some(address)) => {
-            ServerBind::Ssl(address, TlsPair::make(dir, address.ip()).map_err(unwritable)?)
+            let pair = TlsPair::make(dir, address.ip()).map_err(unwritable)?;
+            ServerBind { tls: Some(pair), ..ServerBind::tcp(address) }
         }
-        (_, Some(address)) => ServerBind::Tcp(address),
-        (Socket::Aunix, None) => ServerBind::Abstract(format!("longtail-{}", random_hex(32))),
-        (_, None) => ServerBind::Unix(dir.join("server.sock")),
+        (_, Some(address)) => ServerBind::tcp(address),
+        (Socket::Aunix, None) => {
+            ServerBind { place: Endpoint::Abstract(format!("longtail-{}", random_hex(32)).into()), tls: None }
+        }
+        (_, None) => ServerBind { place: Endpoint::Unix(dir.join("server.sock")), tls: None },
     };
     let (control, control_url) = match listeners.control {
-        Some(address) => (ControlAddress::Tcp(address), format!("tcp://{address}")),
-        None => (ControlAddress::Unix(control_socket.clone()), format!("unix://{}", control_socket.display())),
+        Some(address) => (Endpoint::Tcp(address), format!("tcp://{address}")),
+        None => (Endpoint::Unix(control_socket.clone()), format!("unix://{}", control_socket.display())),
     };
     // Whoever can enter the private directory may ask; a port is open to every user of the machine.
     let token = if listeners.control.is_some() { random_hex(32) } else { "longtail".to_owned() };
@@ -269,7 +273,7 @@ fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
     let bytes = temporary.as_os_str().as_encoded_bytes();
     let fits = temporary.is_absolute() && bytes.len() <= SOCKET_DIR_LIMIT && bytes.iter().all(plain);
     let within = if fits { temporary } else { Path::new("/tmp") };
-    Scratch::new(within).map_err(|source| LaunchError::Scratch { within: within.to_owned(), source })
+    Scratch::new(within).map_err(unwritable(within))
 }
 
 #[cfg(test)]

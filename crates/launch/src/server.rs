@@ -1,24 +1,23 @@
 //! A server that runs under guard: its process id, its output, its end.
 //!
 //! Whether it is *ready* is not known here. What stays true: when [`Server::stop`] has returned, or a `Server` was
-//! dropped, nothing of it lives (but what is beyond our rights, which `stop` names).
+//! dropped, nothing of it lives (but what is beyond our rights).
 
 use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use model::{Clock, Nanos};
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal};
-use rustix::time::Timespec;
 
-use crate::command::find_program;
 use crate::guard::NONE;
 use crate::output::Transcript;
-use crate::protocol::{GuardOrder, GuardReport, LineBuffer, ServerExit, line};
-use crate::{GuardCommand, LaunchError, LaunchSpec, ServerOutput};
+use crate::protocol::{GuardOrder, GuardReport, ServerExit, line};
+use crate::{GuardCommand, LaunchError, LaunchSpec, ServerOutput, find_program};
 
 /// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended. Generous: only a
 /// guard that is itself stuck takes seconds.
@@ -30,17 +29,6 @@ const STEP: Nanos = Nanos::from_millis(10);
 const MOMENT: Nanos = Nanos::from_millis(1);
 /// How long one reading of the guard's reports may wait for more.
 const REPORT_PERIOD: Nanos = Nanos::from_millis(50);
-
-/// What it took to stop a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoppedServer {
-    /// How the server's own process ended.
-    pub exit: ServerExit,
-    /// Whether it outlived the grace period and was killed.
-    pub forced: bool,
-    /// Processes that still live because we may not kill them (another user's, such as after `sudo`). Usually none.
-    pub beyond_reach: Vec<i32>,
-}
 
 /// A server that was started. Dropping it kills it.
 #[derive(Debug)]
@@ -56,22 +44,15 @@ pub struct Server {
 struct GuardLink {
     guard: Child,
     orders: Option<ChildStdin>,
-    reports: ChildStdout,
-    lines: LineBuffer,
-    said: GuardSaid,
+    /// The lines that it writes.
+    reports: Receiver<String>,
     /// The server's process group, until it is known to be empty.
     group: Option<Pid>,
-    state: GuardState,
-}
-
-/// What a guard has said.
-#[derive(Debug, Default)]
-struct GuardSaid {
-    started: Option<Pid>,
     refused: Option<GuardReport>,
     exit: Option<ServerExit>,
-    forced: bool,
-    beyond_reach: Vec<i32>,
+    /// Whether processes of it live on that we may not kill.
+    is_beyond_reach: bool,
+    state: GuardState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,29 +84,42 @@ impl Server {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut guard = command.spawn().map_err(|error| LaunchError::Guard(error.to_string()))?;
 
-        let output = guard.stderr.take().expect("it was asked for");
-        let mut link = GuardLink::new(guard);
+        let (output, reports) = guard.stderr.take().zip(guard.stdout.take()).expect("they were asked for");
+        let (tell, told) = channel();
+        let mut link = GuardLink {
+            orders: guard.stdin.take(),
+            reports: told,
+            guard,
+            group: None,
+            refused: None,
+            exit: None,
+            is_beyond_reach: false,
+            state: GuardState::Kept,
+        };
         let transcript = Transcript::default();
         let reader = transcript.clone();
-        let spawned = std::thread::Builder::new().name("server-output".to_owned()).spawn(move || reader.read(output));
+        let pass_on =
+            move || BufReader::new(reports).lines().map_while(Result::ok).try_for_each(|line| tell.send(line));
+        let spawned = spawn("guard-reports", move || drop(pass_on()))
+            .and_then(|()| spawn("server-output", move || reader.read(output)));
         if let Err(error) = spawned {
             link.kill();
             return Err(LaunchError::Guard(error.to_string()));
         }
 
         let begun = clock.now();
-        while link.said.started.is_none() && link.said.refused.is_none() && link.state == GuardState::Kept {
+        while link.group.is_none() && link.refused.is_none() && link.state == GuardState::Kept {
             link.listen(REPORT_PERIOD);
             if clock.now().saturating_sub(begun) > GUARD_PATIENCE {
                 link.kill();
                 return Err(LaunchError::Guard("it does not answer".to_owned()));
             }
         }
-        if let Some(pid) = link.said.started {
+        if let Some(pid) = link.group {
             return Ok(Server { pid, spec: spec.clone(), transcript, link: Mutex::new(link) });
         }
         link.kill();
-        Err(match link.said.refused.take() {
+        Err(match link.refused.take() {
             Some(GuardReport::NotExecuted(reason)) => LaunchError::NotExecuted { program: spec.program(), reason },
             Some(GuardReport::Failed(reason)) => LaunchError::Guard(reason),
             _ => {
@@ -151,7 +145,7 @@ impl Server {
     pub fn exited(&self) -> Option<ServerExit> {
         let mut link = self.link();
         link.listen(Nanos::ZERO);
-        let all_read = self.transcript.is_finished() || !link.said.beyond_reach.is_empty();
+        let all_read = self.transcript.is_finished() || link.is_beyond_reach;
         match link.state {
             GuardState::Ended if all_read => Some(link.exit()),
             GuardState::Lost => {
@@ -168,8 +162,8 @@ impl Server {
     }
 
     /// Asks it to stop (SIGTERM), kills it when `grace` has passed, and returns when nothing of it lives. Where it has
-    /// ended already, says how.
-    pub fn stop(&self, grace: Nanos, clock: &dyn Clock) -> StoppedServer {
+    /// ended already, says how: by SIGKILL where it outlived the grace.
+    pub fn stop(&self, grace: Nanos, clock: &dyn Clock) -> ServerExit {
         self.link().order(GuardOrder::Stop(grace));
         let begun = clock.now();
         let patience = grace.saturating_add(GUARD_PATIENCE);
@@ -186,24 +180,19 @@ impl Server {
             }
         }
         let mut link = self.link();
-        let lost = link.state == GuardState::Lost;
         link.bury();
-        let stopped = StoppedServer {
-            exit: link.exit(),
-            forced: link.said.forced || lost,
-            beyond_reach: link.said.beyond_reach.clone(),
-        };
-        if lost {
+        let (exit, is_beyond_reach) = (link.exit(), link.is_beyond_reach);
+        if link.state == GuardState::Lost {
             let begun = clock.now();
             while link.kill_group() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
                 clock.sleep(MOMENT);
             }
         }
         drop(link);
-        if stopped.beyond_reach.is_empty() {
+        if !is_beyond_reach {
             wait_for(&self.transcript, clock);
         }
-        stopped
+        exit
     }
 
     fn link(&self) -> MutexGuard<'_, GuardLink> {
@@ -223,21 +212,9 @@ impl Drop for Server {
 }
 
 impl GuardLink {
-    fn new(mut guard: Child) -> GuardLink {
-        GuardLink {
-            orders: guard.stdin.take(),
-            reports: guard.stdout.take().expect("it was asked for"),
-            guard,
-            lines: LineBuffer::default(),
-            said: GuardSaid::default(),
-            group: None,
-            state: GuardState::Kept,
-        }
-    }
-
     /// How the server ended; unknown where nobody said.
     fn exit(&self) -> ServerExit {
-        self.said.exit.unwrap_or(ServerExit::Unknown)
+        self.exit.unwrap_or(ServerExit::Unknown)
     }
 
     fn order(&mut self, order: GuardOrder) {
@@ -247,41 +224,27 @@ impl GuardLink {
         }
     }
 
-    /// Takes in what the guard has said, waiting at most so long, less than a second, for it to say something.
+    /// Takes in what the guard has said, waiting at most so long for it to say something.
     fn listen(&mut self, wait: Nanos) {
-        let mut wait = Timespec { tv_sec: 0, tv_nsec: wait.0.cast_signed() };
-        let mut bytes = [0; 1024];
+        let mut wait = Duration::from(wait);
         while self.state == GuardState::Kept {
-            let mut waits = [PollFd::new(&self.reports, PollFlags::IN)];
-            if !matches!(poll(&mut waits, Some(&wait)), Ok(n) if n > 0) {
-                return;
+            match self.reports.recv_timeout(wait) {
+                Ok(line) => self.take(&line),
+                Err(RecvTimeoutError::Timeout) => return,
+                Err(RecvTimeoutError::Disconnected) => self.state = GuardState::Lost,
             }
-            match self.reports.read(&mut bytes) {
-                Ok(0) => self.state = GuardState::Lost,
-                Ok(n) => {
-                    for line in self.lines.feed(&bytes[..n]) {
-                        self.take(&line);
-                    }
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(_) => self.state = GuardState::Lost,
-            }
-            wait.tv_nsec = 0;
+            wait = Duration::ZERO;
         }
     }
 
     fn take(&mut self, line: &str) {
         match serde_json::from_str(line) {
-            Ok(GuardReport::Started(pid)) => {
-                self.said.started = Pid::from_raw(pid);
-                self.group = self.said.started;
-            }
-            Ok(refused @ (GuardReport::Failed(_) | GuardReport::NotExecuted(_))) => self.said.refused = Some(refused),
-            Ok(GuardReport::Exited(exit)) => self.said.exit = Some(exit),
-            Ok(GuardReport::Forced) => self.said.forced = true,
-            Ok(GuardReport::BeyondReach(pid)) => self.said.beyond_reach.push(pid),
+            Ok(GuardReport::Started(pid)) => self.group = Pid::from_raw(pid),
+            Ok(refused @ (GuardReport::Failed(_) | GuardReport::NotExecuted(_))) => self.refused = Some(refused),
+            Ok(GuardReport::Exited(exit)) => self.exit = Some(exit),
+            Ok(GuardReport::BeyondReach) => self.is_beyond_reach = true,
             Ok(GuardReport::Ended) => self.state = GuardState::Ended,
-            Err(_) => self.said.refused = Some(GuardReport::Failed(format!("it said '{line}'"))),
+            Err(_) => self.refused = Some(GuardReport::Failed(format!("it said '{line}'"))),
         }
     }
 
@@ -344,6 +307,10 @@ pub(crate) fn run_to_end(
     let exit = child.exited();
     child.stop(grace, clock);
     Ok((exit, child.output()))
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
 }
 
 /// Waits until all is read that the server wrote. Bounded: a process that nobody could kill may hold the pipe.

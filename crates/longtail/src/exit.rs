@@ -1,7 +1,7 @@
 //! What the exit code says.
 
 use model::comparison::ComparisonFindings;
-use model::{ComparisonStudy, Run, Study, ThresholdDoubt, ThresholdResult, Verdict};
+use model::{Run, Study, ThresholdDoubt, ThresholdResult, Verdict};
 
 /// How an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +31,23 @@ impl Exit {
         (Exit::Interrupted, "interrupted by Ctrl-C; what was measured is reported"),
     ];
 
-    /// What a study says: [`Exit::Invalid`] where it has no other verdict, or something is expected of an invalid run.
+    /// What a study says, as [`Exit::strictly`] where nothing more was asked for.
     pub(crate) fn of(study: &Study) -> Exit {
-        let is_interrupted = match study {
-            Study::Sweep(study) => study.interrupted,
-            Study::Bodies(study) => study.interrupted,
-            Study::Compare(study) => study.interrupted,
+        Exit::strictly(study, false)
+    }
+
+    /// What a study says: [`Exit::Invalid`] where it has no other verdict, or something is expected of an invalid run. An arm of a
+    /// comparison that is worse is missed; `is_strict`: also where it cannot be told.
+    pub(crate) fn strictly(study: &Study, is_strict: bool) -> Exit {
+        let (is_interrupted, is_worse) = match study {
+            Study::Sweep(study) => (study.interrupted, false),
+            Study::Bodies(study) => (study.interrupted, false),
+            Study::Compare(study) => {
+                let found = ComparisonFindings::of(&study.plan, &study.runs);
+                (study.interrupted, found.is_worse() || is_strict && found.cannot_tell())
+            }
             // A condition may have ended it.
-            Study::Load(_) => false,
+            Study::Load(_) => (false, false),
         };
         let runs = study.runs();
         let is_invalid =
@@ -50,19 +59,10 @@ impl Exit {
             Exit::Interrupted
         } else if !runs.is_empty() && runs.iter().all(is_invalid) || has(ThresholdDoubt::Invalid) {
             Exit::Invalid
-        } else if results.iter().any(|result| !result.is_met) || has(ThresholdDoubt::GeneratorBound) {
+        } else if is_worse || results.iter().any(|result| !result.is_met) || has(ThresholdDoubt::GeneratorBound) {
             Exit::Missed
         } else {
             Exit::Fine
-        }
-    }
-
-    /// What a comparison says: where an arm is worse, that was missed; `is_strict`: also where it cannot be told.
-    pub(crate) fn of_comparison(study: &ComparisonStudy, is_strict: bool) -> Exit {
-        let found = ComparisonFindings::of(&study.plan, &study.runs);
-        match Exit::of(&study.clone().into()) {
-            Exit::Fine if found.is_worse() || is_strict && found.cannot_tell() => Exit::Missed,
-            exit => exit,
         }
     }
 

@@ -51,7 +51,7 @@ fn main() {
             Ok(Exit::Fine)
         }
         Ok(Invocation::Usage(text)) => {
-            ui::usage(&text);
+            ui::say(&text);
             Ok(Exit::Mistake)
         }
         Err(mistake) => Err(mistake),
@@ -66,9 +66,6 @@ fn main() {
 /// `resolver` finds the addresses that the user names, and knows where connections may go.
 fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
     match command {
-        Command::Sweep(args) | Command::Bodies(args) if args.has_bodies() => {
-            commands::sweep::run_bodies(&args, resolver)
-        }
         Command::Sweep(args) | Command::Bodies(args) => commands::sweep::run(&args, resolver),
         Command::Load(args) => commands::load::run(*args, resolver),
         Command::Attack(args) => commands::load::attack(&args, resolver),

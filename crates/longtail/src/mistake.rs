@@ -21,7 +21,7 @@ pub(crate) enum Mistake {
     Requests(#[from] requests::RequestError),
     /// Where to send it cannot be reached in principle.
     #[error(transparent)]
-    Transport(#[from] engine::TransportError),
+    Engine(#[from] engine::EngineError),
     /// A server could not be prepared.
     #[error(transparent)]
     Launch(#[from] launch::LaunchError),
@@ -65,7 +65,7 @@ pub(crate) fn unwritable(path: &Path, why: &std::io::Error, hint: &str) -> Mista
 }
 
 /// A thread that could not be had.
-pub(crate) fn no_thread(error: engine::DriveError) -> Mistake {
+pub(crate) fn no_thread(error: engine::EngineError) -> Mistake {
     Mistake::Sweep(error.into())
 }
 

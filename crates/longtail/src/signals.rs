@@ -13,7 +13,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::DriveError;
 use model::{Clock as _, Nanos, SystemClock};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -69,7 +68,7 @@ pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Mistake> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    started.map(|_| ()).map_err(|error| no_thread(DriveError::Thread(error)))
+    started.map(|_| ()).map_err(|error| no_thread(engine::no_thread(&error)))
 }
 
 /// From now on a panic ends the program.

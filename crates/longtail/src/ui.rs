@@ -108,13 +108,8 @@ pub(crate) fn terminal_width() -> Width {
 }
 
 /// Says a line on stderr. Where nobody listens, that is no error.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
-}
-
-/// Says on stderr how longtail is used, to somebody who gave no command.
-pub(crate) fn usage(text: &str) {
-    say(text);
 }
 
 /// Says on stderr what a user should know beside the results.
@@ -127,7 +122,7 @@ pub(crate) fn complain(mistake: &Mistake) {
     for line in mistake.last_lines() {
         say(&format!("  | {line}"));
     }
-    say(&format!("longtail: {mistake}"));
+    note(&mistake.to_string());
 }
 
 /// Says that longtail itself has failed, on a line of its own: a progress line may stand there.
@@ -135,7 +130,7 @@ pub(crate) fn fault(text: &str) {
     if io::stderr().is_terminal() {
         let _ = write!(io::stderr().lock(), "\r\x1b[2K");
     }
-    say(&format!("longtail: {text}"));
+    note(text);
 }
 
 /// What a long command shows while it goes on: the rows that are done, and a line of progress below them. All of it goes at the end.
@@ -181,10 +176,7 @@ impl Ui {
                 let left =
                     left.map(|left| format!(", {about} {} left", report::number::minutes(left))).unwrap_or_default();
                 let what = if what.is_empty() { String::new() } else { format!("{what}, ") };
-                (format!("run {number}/{of}{left}: {what}{connections} connections"), *length, Some(progress))
-            }
-            Phase::OtherRunning { number, of, connections, length } => {
-                (format!("run {number}/{of}: {connections} connections"), *length, None)
+                (format!("run {number}/{of}{left}: {what}{connections} connections"), *length, progress)
             }
             other => return self.working(waits_for(other)),
         };
@@ -193,7 +185,7 @@ impl Ui {
             note(&format!("{message}{}", length.map(|length| format!(", {length}")).unwrap_or_default()));
         }
         let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
-        self.show(ProgressLine { length, progress: progress.map(Arc::clone), ..ProgressLine::of(&message) });
+        self.show(ProgressLine { length, progress: progress.clone(), ..ProgressLine::of(&message) });
     }
 
     /// Shows how far a load is, by its time or its number of requests.

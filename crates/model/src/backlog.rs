@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::steadiness::{CERTAIN, mean};
+use crate::steadiness::{in_errors, mean};
 use crate::{Nanos, Window};
 
 /// Samples at the most. Where nobody knows how long a run will be, the time between two doubles whenever they are full.
@@ -153,10 +153,9 @@ pub struct Backlog {
 impl Backlog {
     /// Whether it grew all along, beyond chance.
     pub fn grows(&self) -> bool {
-        let in_errors = if self.error > 0.0 { self.growth / self.error } else { CERTAIN };
         self.growth > GROWS * self.offered
             && self.growth * self.over.as_secs_f64() >= FEW
-            && in_errors >= BEYOND_CHANCE
+            && in_errors(self.growth, self.error) >= BEYOND_CHANCE
             && self.late_growth >= self.growth / 2.0
     }
 }

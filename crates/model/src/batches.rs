@@ -21,7 +21,7 @@ const NEIGHBOURS: usize = 32;
 const BUCKETS: usize = histogram::BUCKETS.div_ceil(NEIGHBOURS);
 
 /// Good answers whose requests were due within one batch's time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// How many.
     pub answers: u64,
@@ -29,56 +29,15 @@ pub struct Batch {
     pub response_time_sum: u128,
     /// Sum of what the generator was late by itself, in ns.
     pub lag_sum: u128,
-    #[serde(with = "filled_buckets")]
-    buckets: Box<[u32]>,
-}
-
-/// Between two generators: the buckets that have answers, each with its place.
-mod filled_buckets {
-    use serde::{Deserialize as _, Deserializer, Serializer, de};
-
-    use super::BUCKETS;
-
-    pub(super) fn serialize<S: Serializer>(buckets: &[u32], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(buckets.iter().enumerate().filter(|(_, count)| **count > 0))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u32]>, D::Error> {
-        let mut buckets = vec![0; BUCKETS];
-        for (place, count) in Vec::<(usize, u32)>::deserialize(from)? {
-            *buckets.get_mut(place).ok_or_else(|| de::Error::custom("a bucket beyond the last"))? = count;
-        }
-        Ok(buckets.into())
-    }
 }
 
 impl Batch {
-    fn new() -> Batch {
-        Batch { answers: 0, response_time_sum: 0, lag_sum: 0, buckets: vec![0; BUCKETS].into() }
-    }
-
-    fn add(&mut self, other: &Batch) {
-        self.answers += other.answers;
-        self.response_time_sum += other.response_time_sum;
-        self.lag_sum += other.lag_sum;
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine += theirs;
+    fn with(self, other: Batch) -> Batch {
+        Batch {
+            answers: self.answers + other.answers,
+            response_time_sum: self.response_time_sum + other.response_time_sum,
+            lag_sum: self.lag_sum + other.lag_sum,
         }
-    }
-
-    fn clear(&mut self) {
-        (self.answers, self.response_time_sum, self.lag_sum) = (0, 0, 0);
-        self.buckets.fill(0);
-    }
-
-    /// Answers in these buckets.
-    pub(crate) fn within(&self, buckets: Range<usize>) -> u64 {
-        self.buckets[buckets].iter().map(|n| u64::from(*n)).sum()
-    }
-
-    /// Answers in buckets above bucket `edge`.
-    fn above(&self, edge: usize) -> u64 {
-        self.within(edge + 1..BUCKETS)
     }
 }
 
@@ -93,6 +52,28 @@ pub struct Batches {
     last: usize,
     /// Whether the length of the run is not known before its end.
     grows: bool,
+    /// The response times of the first batch, then those of the second: one allocation, whose pages are not touched before they are used.
+    #[serde(with = "filled_buckets")]
+    buckets: Box<[u32]>,
+}
+
+/// Between two generators: the buckets that have answers, each with its place.
+mod filled_buckets {
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    use super::{BUCKETS, MOST};
+
+    pub(super) fn serialize<S: Serializer>(buckets: &[u32], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(buckets.iter().enumerate().filter(|(_, count)| **count > 0))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u32]>, D::Error> {
+        let mut buckets = vec![0; MOST * BUCKETS];
+        for (place, count) in Vec::<(usize, u32)>::deserialize(from)? {
+            *buckets.get_mut(place).ok_or_else(|| de::Error::custom("a bucket beyond the last"))? = count;
+        }
+        Ok(buckets.into())
+    }
 }
 
 impl Batches {
@@ -101,7 +82,8 @@ impl Batches {
         let grows = window.until == Nanos::MAX;
         let length = window.until.saturating_sub(window.from).0;
         let width = if grows { SHORTEST } else { Nanos(length.div_ceil(MOST as u64).max(1)) };
-        Batches { from: window.from, width, all: (0..MOST).map(|_| Batch::new()).collect(), last: 0, grows }
+        let (all, buckets) = (vec![Batch::default(); MOST], vec![0; MOST * BUCKETS].into());
+        Batches { from: window.from, width, all, last: 0, grows, buckets }
     }
 
     /// Records a good answer: when its request was due, within the window; its response time; the generator's own lag.
@@ -122,7 +104,7 @@ impl Batches {
         batch.answers += 1;
         batch.response_time_sum += u128::from(response_time.0);
         batch.lag_sum += u128::from(lag.0);
-        batch.buckets[bucket(place)] += 1;
+        self.buckets[self.last * BUCKETS + bucket(place)] += 1;
     }
 
     /// Finds the batch of a time since the start; `false` where there is none.
@@ -141,14 +123,14 @@ impl Batches {
     #[cold]
     fn double(&mut self) {
         for at in 0..MOST / 2 {
-            self.all.swap(at, 2 * at);
-            let (front, back) = self.all.split_at_mut(2 * at + 1);
-            front[at].add(&back[0]);
-            back[0].clear();
-            if at > 0 {
-                front[2 * at].clear();
+            self.all[at] = self.all[2 * at].with(self.all[2 * at + 1]);
+            for bucket in 0..BUCKETS {
+                let first = 2 * at * BUCKETS + bucket;
+                self.buckets[at * BUCKETS + bucket] = self.buckets[first] + self.buckets[first + BUCKETS];
             }
         }
+        self.all[MOST / 2..].fill(Batch::default());
+        self.buckets[MOST / 2 * BUCKETS..].fill(0);
         self.width = Nanos(self.width.0 * 2);
         self.last /= 2;
     }
@@ -161,9 +143,9 @@ impl Batches {
         while other.width < self.width && other.grows {
             other.double();
         }
-        for (mine, theirs) in self.all.iter_mut().zip(&other.all) {
-            mine.add(theirs);
-        }
+        self.all.iter_mut().zip(&other.all).for_each(|(mine, theirs)| *mine = mine.with(*theirs));
+        let filled = other.filled().len() * BUCKETS;
+        self.buckets.iter_mut().zip(&other.buckets[..filled]).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// The batches up to the last that has an answer, in order of time.
@@ -177,14 +159,20 @@ impl Batches {
         self.width
     }
 
+    /// The response times of each of the batches that are [filled](Batches::filled).
+    fn filled_buckets(&self) -> impl Iterator<Item = &[u32]> + Clone {
+        self.buckets.chunks(BUCKETS).take(self.filled().len())
+    }
+
     /// From the first bucket that has an answer to behind the last; `None` where none has.
-    pub(crate) fn buckets(&self) -> Option<Range<usize>> {
-        let has_any = |bucket: &usize| self.filled().iter().any(|batch| batch.buckets[*bucket] > 0);
+    fn bucket_range(&self) -> Option<Range<usize>> {
+        let batches = self.filled_buckets();
+        let has_any = |bucket: &usize| batches.clone().any(|buckets| buckets[*bucket] > 0);
         Some((0..BUCKETS).find(has_any)?..(0..BUCKETS).rfind(has_any)? + 1)
     }
 
     /// The shortest time of a bucket.
-    pub(crate) fn shortest_of(bucket: usize) -> Nanos {
+    fn shortest_of(bucket: usize) -> Nanos {
         Nanos(histogram::times_of(bucket * NEIGHBOURS).0)
     }
 
@@ -192,8 +180,8 @@ impl Batches {
     /// The edge is that of the buckets which leaves nearest to `1 - q` above it; `None` where none leaves any on both sides.
     pub fn above(&self, q: f64) -> Option<Vec<(u64, u64)>> {
         let mut totals = vec![0_u64; BUCKETS];
-        for batch in self.filled() {
-            totals.iter_mut().zip(&batch.buckets).for_each(|(total, n)| *total += u64::from(*n));
+        for buckets in self.filled_buckets() {
+            totals.iter_mut().zip(buckets).for_each(|(total, n)| *total += u64::from(*n));
         }
         let all: u64 = totals.iter().sum();
         let odds = |p: f64| (p / (1.0 - p)).ln();
@@ -203,8 +191,13 @@ impl Batches {
             (0 < below && below < all).then(|| (edge, (odds(below as f64 / all as f64) - odds(q)).abs()))
         });
         let (edge, _) = edges.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        Some(self.filled().iter().map(|batch| (batch.answers, batch.above(edge))).collect())
+        let batches = self.filled().iter().zip(self.filled_buckets());
+        Some(batches.map(|(batch, buckets)| (batch.answers, answers_in(&buckets[edge + 1..]))).collect())
     }
+}
+
+fn answers_in(buckets: &[u32]) -> u64 {
+    buckets.iter().map(|n| u64::from(*n)).sum()
 }
 
 /// The bucket of times that have this place in a histogram.
@@ -234,14 +227,15 @@ impl ResponseTimeMap {
     /// Of a run with these batches; `None` where they have no response.
     pub fn of(batches: &Batches) -> Option<ResponseTimeMap> {
         const EACH: usize = MOST.div_ceil(COLUMNS);
-        let buckets = batches.buckets()?;
+        let buckets = batches.bucket_range()?;
         let rows = buckets.len().min(ROWS);
         let edges: Vec<usize> = (0..=rows).map(|row| buckets.start + row * buckets.len() / rows).collect();
-        let of_row = |column: &[Batch], row: &[usize]| column.iter().map(|b| b.within(row[0]..row[1])).sum();
-        let of_column = |column: &[Batch]| edges.windows(2).map(|row| of_row(column, row)).collect();
+        let all: Vec<&[u32]> = batches.filled_buckets().collect();
+        let of_row = |column: &[&[u32]], row: &[usize]| column.iter().map(|b| answers_in(&b[row[0]..row[1]])).sum();
+        let of_column = |column: &[&[u32]]| edges.windows(2).map(|row| of_row(column, row)).collect();
         Some(ResponseTimeMap {
             column: Nanos(batches.width().0 * EACH as u64),
-            counts: batches.filled().chunks(EACH).map(of_column).collect(),
+            counts: all.chunks(EACH).map(of_column).collect(),
             edges: edges.into_iter().map(Batches::shortest_of).collect(),
         })
     }
@@ -294,6 +288,7 @@ mod tests {
                 let mut merged = of(window, a);
                 merged.merge(of(window, b));
                 prop_assert_eq!(merged.filled(), whole.filled());
+                prop_assert_eq!(&merged.buckets, &whole.buckets);
                 prop_assert_eq!(merged.width(), whole.width());
                 prop_assert_eq!(whole.filled().iter().map(|batch| batch.answers).sum::<u64>(), all.len() as u64);
                 let sum: u128 = all.iter().map(|(_, time)| u128::from(*time)).sum();

@@ -3,10 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::pace::uniform;
-use crate::plan::server_words;
 use crate::{
     Bodies, Body, Diagnostic, Environment, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket, StreamPlan,
-    Threshold, plan,
+    Threshold,
 };
 
 /// What `longtail sweep --bodies` was asked to do.
@@ -35,7 +34,6 @@ pub struct BodiesPlan {
     /// `--inspect`: what is read of server and kernel while a run goes on.
     pub probe: Probe,
     /// `--expect` and `--fail-if`: what each run must keep.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
 }
 
@@ -65,36 +63,6 @@ impl BodiesPlan {
         let mut draws = (0..).map(|n| uniform(self.seed ^ (u64::from(repeat) << 32), n));
         let sockets = shuffled(self.sockets.clone(), &mut draws);
         sockets.into_iter().map(|socket| (socket, shuffled(self.bodies.all(), &mut draws))).collect()
-    }
-
-    /// The arguments after `longtail` that ask for this plan. Parsing them gives the plan again.
-    pub fn arguments(&self) -> Vec<String> {
-        let mut words = vec!["sweep".to_owned()];
-        words.extend(server_words(&self.server));
-        let sockets: Vec<String> = self.sockets.iter().map(Socket::to_string).collect();
-        words.push(format!("-s{}", sockets.join(",")));
-        words.push(format!("--bodies={}", self.bodies));
-        match (self.streams, self.connections_per_stream) {
-            (Some(1), connections) => words.push(format!("-c{connections}")),
-            (None, BodiesPlan::CONNECTIONS_PER_STREAM) => {}
-            (streams, each) => {
-                words.extend(streams.map(|streams| format!("-T{streams}")));
-                words.push(format!("--connections-per-stream={each}"));
-            }
-        }
-        words.extend(self.stream.words());
-        words.extend((self.repeat != 1).then(|| format!("--repeat={}", self.repeat)));
-        words.push(format!("--seed={}", self.seed));
-        words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
-        words.extend((!self.calibrate).then(|| "--no-calibrate".to_owned()));
-        words.extend(self.probe.word(Probe::Proc, false));
-        words.extend(self.thresholds.iter().map(Threshold::flag));
-        words
-    }
-
-    /// The whole command line, quoted for a shell.
-    pub fn command_line(&self) -> String {
-        plan::command_line(&self.arguments())
     }
 }
 

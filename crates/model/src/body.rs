@@ -68,7 +68,7 @@ impl fmt::Display for Body {
 }
 
 /// The largest size, in kB: the app keeps a string of each size, and the generator's own limit is measured with it.
-pub const LARGEST: u32 = 100 * 1024;
+pub const LARGEST_BODY: u32 = 100 * 1024;
 
 /// Sizes where none are given, in kB.
 pub(crate) const SIZES: [u32; 7] = [1, 10, 100, 256, 512, 1024, 2048];
@@ -121,9 +121,10 @@ impl FromStr for Bodies {
         };
         let size = |size: &str| {
             let is_plain = size.bytes().all(|byte| byte.is_ascii_digit());
-            let number = size.parse().ok().filter(|n| is_plain && (1..=LARGEST).contains(n));
-            let wrong =
-                || format!("'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST}, such as acsi1,10");
+            let number = size.parse().ok().filter(|n| is_plain && (1..=LARGEST_BODY).contains(n));
+            let wrong = || {
+                format!("'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST_BODY}, such as acsi1,10")
+            };
             number.ok_or_else(wrong)
         };
         let kinds = each_once(text, letters.char_indices().map(|(at, c)| &letters[at..at + c.len_utf8()]), kind)?;

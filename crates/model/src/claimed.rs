@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::FindingGrade;
 use crate::objective::ObjectiveFigure;
-use crate::{Diagnostic, Nanos};
+use crate::{Diagnostic, Nanos, PercentileTime};
 
 /// What a generator says of its run; absent is what it does not say. Times are its own: of most from when a request was sent, of wrk2
 /// from when it was due.
@@ -43,7 +43,7 @@ pub struct GeneratorClaim {
     #[serde(rename = "max_ns")]
     pub max: Option<Nanos>,
     /// The percentiles that it printed, rising.
-    pub percentiles: Vec<ClaimedPercentile>,
+    pub percentiles: Vec<PercentileTime>,
     /// Answers by status (`200`) or class (`2xx`), where it tells them.
     pub statuses: BTreeMap<String, u64>,
     /// Bytes received.
@@ -62,29 +62,19 @@ pub struct GeneratorClaim {
     pub output: String,
 }
 
-/// A percentile that a generator printed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClaimedPercentile {
-    /// 0 to 1.
-    pub quantile: f64,
-    /// Its time.
-    #[serde(rename = "time_ns")]
-    pub time: Nanos,
-}
-
-/// Whether a claim can be true, by the checks of `longtail audit`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether a claim can be true, by the checks of `longtail audit`; the best first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Believable {
     /// Its figures agree with each other.
     Possible,
+    /// Nothing could be checked.
+    #[default]
+    Unchecked,
     /// It can be, but is not what a reader takes it for.
     Doubtful,
     /// No run can have had these figures.
     Impossible,
-    /// Nothing could be checked.
-    #[default]
-    Unchecked,
 }
 
 impl GeneratorClaim {
@@ -170,7 +160,7 @@ mod tests {
             failed: Some(failed),
             rate_per_s: Some(100.0),
             mean: Some(Nanos::from_millis(5)),
-            percentiles: vec![ClaimedPercentile { quantile: 0.99, time: Nanos::from_millis(9) }],
+            percentiles: vec![PercentileTime { quantile: 0.99, time: Nanos::from_millis(9) }],
             warm_up_requests: Some(20),
             server_requests: Some(server),
             ..GeneratorClaim::default()

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Diagnostic, Environment, Nanos, Run, ServerFacts, ServerUse};
 
 pub use self::analysis::{
-    ArmRanking, ComparedArm, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonVerdict, Difference,
-    decision, excludes_zero,
+    ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonVerdict, Difference, decision,
+    excludes_zero,
 };
 pub use self::metric::{Metric, MissingFigure};
 pub use self::plan::{
@@ -38,15 +38,12 @@ pub struct ComparisonStudy {
     /// The server of each arm of the plan, as it was last started; `None` of one that never was. The control's is the base's.
     pub servers: Vec<Option<ServerFacts>>,
     /// What each arm of the plan did at most, in requests per second, before the first block; empty where the load is no share of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maxima_per_s: Vec<f64>,
     /// The runs that were finished, in order.
     pub runs: Vec<ComparisonRun>,
     /// The runs that came to nothing.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostRun>,
     /// What is doubtful about the whole.
-    #[serde(default)]
     pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.
     #[serde(rename = "total_time_ns")]
@@ -67,10 +64,9 @@ pub struct ComparisonRun {
     /// What happened. Its `repeat` is the block.
     pub run: Run,
     /// What the server took.
-    #[serde(default)]
     pub server: ServerUse,
     /// CPU time of longtail's own process, with all that it inspects.
-    #[serde(rename = "generator_cpu_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "generator_cpu_ns")]
     pub generator_cpu: Option<Nanos>,
 }
 

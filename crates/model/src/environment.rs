@@ -42,10 +42,8 @@ pub struct ServerFacts {
     /// Whether it runs worker processes (Puma's cluster mode).
     pub cluster: bool,
     /// Where its processes may run, and where the lanes do; `None` where the kernel does not say, and of older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
     /// What a Puma's config file and environment say of who waits for whom; `None` where that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<PumaSettings>,
 }
 
@@ -54,19 +52,15 @@ pub struct ServerFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PumaSettings {
     /// `max_fast_inline`, of Puma up to 6: requests of one connection in a row while others wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_fast_inline: Option<u32>,
     /// `queue_requests`: without it there is no keep-alive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_requests: Option<bool>,
     /// `enable_keep_alives`, of Puma from 6.5.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enable_keep_alives: Option<bool>,
     /// `wait_for_less_busy_worker`: the longest delay before an accept.
-    #[serde(rename = "wait_for_less_busy_worker_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "wait_for_less_busy_worker_ns")]
     pub wait_for_less_busy_worker: Option<Nanos>,
     /// Whether its thread pool can wait with an accept until a thread is free (`wait_until_not_full`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until_not_full: Option<bool>,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::rules::findings;
 use crate::groups::TwoGroups;
-use crate::{Believable, Diagnostic, Limit, Nanos, Verdict};
+use crate::{Believable, Diagnostic, Limit, Nanos, PercentileTime, Verdict};
 
 /// A conclusion and its evidence. `multiple` is connections / slots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,7 +61,6 @@ pub enum Finding {
         /// The rate there, in requests per second.
         rate_per_s: f64,
         /// How many more CPUs other processes used there: then it is not known whether the server itself does less.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
         more_cpus_of_others: Option<f64>,
     },
     /// A few requests wait many times as long as the others, and not for the app.
@@ -132,7 +131,7 @@ pub enum Finding {
         /// Requests per second.
         rate_per_s: f64,
         /// Which percentile is the highest that the answers bear, 0 to 1, and what it is.
-        highest: Option<HighestPercentile>,
+        highest: Option<PercentileTime>,
         /// Each connection pauses between two requests.
         pauses: bool,
     },
@@ -141,7 +140,7 @@ pub enum Finding {
         /// Requests per second; `None` of a rate that changes.
         offered_per_s: Option<f64>,
         /// The highest percentile that the answers bear.
-        highest: Option<HighestPercentile>,
+        highest: Option<PercentileTime>,
     },
     /// Open loop: more was offered than the server can do.
     Overloaded {
@@ -240,16 +239,6 @@ pub enum Finding {
         /// The furthest from an even share, as a part of it.
         deviation: f64,
     },
-}
-
-/// The highest percentile that the answers bear.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HighestPercentile {
-    /// 0 to 1.
-    pub quantile: f64,
-    /// What it is.
-    #[serde(rename = "time_ns")]
-    pub time: Nanos,
 }
 
 /// How many requests failed in one way.

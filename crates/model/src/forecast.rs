@@ -25,7 +25,7 @@ pub struct ServiceTime {
     /// Where it comes from.
     pub source: ServiceTimeSource,
     /// Of that: on a CPU, where it was measured.
-    #[serde(rename = "cpu_ns", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cpu_ns")]
     pub cpu: Option<Nanos>,
 }
 

@@ -20,10 +20,8 @@ pub struct GeneratorFacts {
     /// Connects that the kernel tried again for want of an answer, in this network namespace (`TCPSynRetrans`).
     pub syn_retransmits: Option<u64>,
     /// What the server's processes had of the CPU at the same time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerCpu>,
     /// The generators, where they were on other machines.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<FarGenerator>,
 }
 
@@ -187,7 +185,6 @@ pub struct FarGenerator {
     /// Connects that its kernel tried again.
     pub syn_retransmits: Option<u64>,
     /// Why nothing is known of what it did; `None` where all is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
 

@@ -114,12 +114,6 @@ impl Histogram {
         self.sum += u128::from(time.0);
     }
 
-    /// The count of a time's bucket.
-    #[inline]
-    fn bucket_mut(&mut self, time: u64) -> &mut u64 {
-        &mut self.counts[place(time)]
-    }
-
     /// How many times were recorded.
     pub fn count(&self) -> u64 {
         self.count
@@ -264,7 +258,7 @@ impl From<StoredHistogram> for Histogram {
         let lowest = stored.buckets.first().map_or(u64::MAX, |(time, _)| *time);
         let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(place(*time)).0);
         for (time, n) in stored.buckets {
-            *histogram.bucket_mut(time) += n;
+            histogram.counts[place(time)] += n;
             histogram.count += n;
         }
         histogram.min = if stored.count == 0 { u64::MAX } else { stored.min_ns };

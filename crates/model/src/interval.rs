@@ -17,42 +17,35 @@ pub struct QuantileRanks {
 }
 
 /// The ranks for the quantile `p` (0 to 1, exclusive) of `n` times that are worth `n / inflation` independent ones
-/// (`inflation` ≥ 1).
+/// (`inflation` ≥ 1): the highest `l` with `F(l-1) ≤ 2.5 %` and the lowest `u` with `F(u-1) ≥ 97.5 %`, F the binomial distribution.
 pub fn ranks(p: f64, n: u64, inflation: f64) -> QuantileRanks {
     let worth = (n as f64 / inflation.max(1.0)).floor() as u64;
-    let (low, high) = independent(p, worth);
-    // A rank among those it is worth, as a rank among all.
-    let scale = n as f64 / (worth as f64).max(1.0);
-    let low = low.map(|rank| ((rank as f64 * scale).floor() as u64).max(1));
-    let high = high.map(|rank| (rank as f64 * scale).ceil() as u64).filter(|rank| *rank <= n);
-    QuantileRanks { low, high }
+    if worth == 0 || !(0.0 < p && p < 1.0) {
+        return QuantileRanks { low: None, high: None };
+    }
+    let (first, weights) = binomial(p, worth);
+    let distribution: Vec<f64> = weights
+        .iter()
+        .scan(0.0, |below, weight| {
+            *below += weight;
+            Some(*below)
+        })
+        .collect();
+    // (Where the weights begin above 0, all that was left out below is nothing.)
+    let low = first + distribution.partition_point(|f| *f <= EACH_SIDE) as u64;
+    let high = first + distribution.partition_point(|f| *f < 1.0 - EACH_SIDE) as u64 + 1;
+    // A rank among those they are worth, as a rank among all.
+    let scale = n as f64 / worth as f64;
+    let scaled = |rank: u64| rank as f64 * scale;
+    QuantileRanks {
+        low: (low > 0).then(|| (scaled(low).floor() as u64).max(1)),
+        high: (high <= worth).then(|| (scaled(high).ceil() as u64).min(n)),
+    }
 }
 
 /// The fewest independent times of which one is above the quantile `p` with 97.5 %, so that its interval has an upper end.
 pub(crate) fn fewest_for_both_ends(p: f64) -> f64 {
     (EACH_SIDE.ln() / p.ln()).ceil()
-}
-
-/// The highest `l` with `F(l-1) ≤ 2.5 %` and the lowest `u` with `F(u-1) ≥ 97.5 %`, F the binomial distribution.
-fn independent(p: f64, n: u64) -> (Option<u64>, Option<u64>) {
-    if n == 0 || !(0.0 < p && p < 1.0) {
-        return (None, None);
-    }
-    let (first, weights) = binomial(p, n);
-    let (mut below, mut low, mut high) = (0.0, None, None);
-    for (at, weight) in weights.iter().enumerate() {
-        below += weight;
-        // `below` is F(k), and so F(l-1) of the rank l = k + 1.
-        let rank = first + at as u64 + 1;
-        if below <= EACH_SIDE && rank <= n {
-            low = Some(rank);
-        }
-        if below >= 1.0 - EACH_SIDE && high.is_none() && rank <= n {
-            high = Some(rank);
-        }
-    }
-    // Where the weights begin above 0, all that was left out below is nothing.
-    (low.or_else(|| (first > 0).then_some(first)), high)
 }
 
 /// The binomial probabilities that are not nothing, and the count that the first of them is of.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::objective::ObjectiveFigure;
-use crate::{Histogram, Nanos, Objective, Quantile, Run, Threshold, Verdict};
+use crate::{Nanos, Objective, Quantile, Run, Threshold, Verdict};
 
 /// What came of a threshold in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,58 +45,42 @@ pub enum ThresholdDoubt {
     InsideInterval,
 }
 
-/// A figure, and whether there are enough answers for it.
-struct KnownFigure {
-    value: f64,
-    has_too_few: bool,
-}
-
-impl From<f64> for KnownFigure {
-    fn from(value: f64) -> KnownFigure {
-        KnownFigure { value, has_too_few: false }
-    }
-}
-
 impl Run {
     /// The first of these conditions that holds, with its figure; none where nothing was measured.
     pub fn first_that_holds(&self, conditions: &[Objective]) -> Option<String> {
         let mut figures = conditions.iter().filter_map(|condition| Some((condition, self.figure(condition.figure)?)));
-        let (condition, figure) = figures.find(|(condition, figure)| condition.holds_for(figure.value))?;
-        Some(format!("{condition}: it is {}", condition.shown(figure.value)))
+        let (condition, figure) = figures.find(|(condition, figure)| condition.holds_for(*figure))?;
+        Some(format!("{condition}: it is {}", condition.shown(figure)))
     }
 
     /// What came of a threshold; `None` where there is no figure, and it is no claim of another generator.
     pub fn held_against(&self, threshold: &Threshold) -> Option<ThresholdResult> {
-        let figure = self.figure(threshold.condition.figure);
-        if figure.is_none() && self.claim.is_none() {
+        let figure = threshold.condition.figure;
+        let (value, interval) = (self.figure(figure), self.interval(figure));
+        if value.is_none() && self.claim.is_none() {
             return None;
         }
-        let interval = self.interval(threshold.condition.figure);
-        let value = figure.as_ref().map(|figure| figure.value);
+        let has_too_few = match figure {
+            ObjectiveFigure::ResponseTime(q) => self.response_time(q) == Quantile::TooFew,
+            ObjectiveFigure::ServiceTime(q) => self.service_time(q) == Quantile::TooFew,
+            _ => false,
+        };
+        let is_spoilt = self.claim.as_ref().is_some_and(|claim| claim.spoils(figure, &self.warnings));
         let verdict = self.judgement.as_ref().map(|judgement| judgement.verdict);
         let is_inside = |ends: &ThresholdInterval| {
             let limit = threshold.condition.limit;
             ends.low.is_none_or(|low| low <= limit) && ends.high.is_none_or(|high| limit <= high)
         };
-        let doubt = match figure {
+        let doubt = match value {
             _ if verdict == Some(Verdict::Invalid) => Some(ThresholdDoubt::Invalid),
             _ if verdict == Some(Verdict::GeneratorBound) => Some(ThresholdDoubt::GeneratorBound),
             None => Some(ThresholdDoubt::NotPrinted),
-            Some(_)
-                if self
-                    .claim
-                    .as_ref()
-                    .is_some_and(|claim| claim.spoils(threshold.condition.figure, &self.warnings)) =>
-            {
-                Some(ThresholdDoubt::ImpossibleClaim)
-            }
+            Some(_) if is_spoilt => Some(ThresholdDoubt::ImpossibleClaim),
             // A limit below the interval, or above it, is decided, however few answers there are.
-            Some(figure) if figure.has_too_few && interval.as_ref().is_none_or(is_inside) => {
-                Some(ThresholdDoubt::TooFewAnswers)
-            }
-            Some(figure) if figure.value.is_finite() => interval.as_ref().filter(|ends| is_inside(ends)).map(|ends| {
+            Some(_) if has_too_few && interval.as_ref().is_none_or(is_inside) => Some(ThresholdDoubt::TooFewAnswers),
+            Some(value) if value.is_finite() => interval.as_ref().filter(|ends| is_inside(ends)).map(|ends| {
                 // What has no bound on that side lacks answers, and not distance.
-                let bound = if threshold.condition.limit >= figure.value { ends.high } else { ends.low };
+                let bound = if threshold.condition.limit >= value { ends.high } else { ends.low };
                 bound.map_or(ThresholdDoubt::TooFewAnswers, |_| ThresholdDoubt::InsideInterval)
             }),
             Some(_) => None,
@@ -116,9 +100,9 @@ impl Run {
 
     /// A figure in its unit; `None` where nothing was measured, or another generator did not print it. A response time that requests
     /// without an answer could change is infinite: it cannot have met a limit.
-    fn figure(&self, figure: ObjectiveFigure) -> Option<KnownFigure> {
+    fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         if let Some(claim) = &self.claim {
-            return claim.figure(figure).map(KnownFigure::from);
+            return claim.figure(figure);
         }
         let (tally, counts) = (&self.tally, &self.tally.counts);
         if counts.total() == 0 {
@@ -126,24 +110,21 @@ impl Run {
         }
         let planned = counts.total() as f64;
         let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
-        let quantile =
-            |q: f64, time: Quantile, times: &Histogram| match time.supported(self.statistics.as_ref(), q, tally) {
-                Quantile::Time(time) => (time.0 as f64).into(),
-                // In an overload whoever comes later waits longer, without an end.
-                Quantile::Unanswered | Quantile::Growing => f64::INFINITY.into(),
-                Quantile::TooFew | Quantile::NotPrinted => {
-                    KnownFigure { value: or_infinite(times.quantile(q)), has_too_few: true }
-                }
-            };
+        let quantile = |time: Quantile, of_few: Option<Nanos>| match time {
+            Quantile::Time(time) => time.0 as f64,
+            // In an overload whoever comes later waits longer, without an end.
+            Quantile::Unanswered | Quantile::Growing => f64::INFINITY,
+            Quantile::TooFew | Quantile::NotPrinted => or_infinite(of_few),
+        };
         Some(match figure {
-            ObjectiveFigure::ResponseTime(q) => quantile(q, tally.response_time_at(q), &tally.response_time),
-            ObjectiveFigure::ServiceTime(q) => quantile(q, tally.service_time_at(q), &tally.service_time),
-            ObjectiveFigure::Mean => or_infinite(tally.response_time.mean()).into(),
-            ObjectiveFigure::Max => or_infinite(tally.longest_response_time().time()).into(),
-            ObjectiveFigure::ErrorShare => (counts.failed() as f64 / planned).into(),
-            ObjectiveFigure::Errors => (counts.failed() as f64).into(),
-            ObjectiveFigure::SentShare => (tally.sent_in_window as f64 / planned).into(),
-            ObjectiveFigure::Completed => self.completed_rate().into(),
+            ObjectiveFigure::ResponseTime(q) => quantile(self.response_time(q), tally.response_time.quantile(q)),
+            ObjectiveFigure::ServiceTime(q) => quantile(self.service_time(q), tally.service_time.quantile(q)),
+            ObjectiveFigure::Mean => or_infinite(tally.response_time.mean()),
+            ObjectiveFigure::Max => or_infinite(tally.longest_response_time().time()),
+            ObjectiveFigure::ErrorShare => counts.failed() as f64 / planned,
+            ObjectiveFigure::Errors => counts.failed() as f64,
+            ObjectiveFigure::SentShare => tally.sent_in_window as f64 / planned,
+            ObjectiveFigure::Completed => self.completed_rate(),
         })
     }
 }
@@ -151,17 +132,12 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exchange, Outcome, Statistics, Tally, Window};
+    use crate::{Outcome, Statistics, test_fixtures};
 
     /// So many answers of 1 ms, 2 ms and so on, and so many timeouts, in a second.
     fn run(answers: u64, timeouts: u64) -> Run {
-        let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 1);
-        let outcomes = (1..=answers).map(|ms| (Outcome::Answered(200), ms));
-        for (outcome, ms) in outcomes.chain((0..timeouts).map(|_| (Outcome::TimedOut, 1))) {
-            let ended = Nanos::from_millis(ms);
-            tally.record(&Exchange { due: Nanos::ZERO, sent: Nanos::ZERO, ended, received_bytes: 0, outcome }, 0);
-        }
-        Run::recorded(1, tally, Nanos::from_secs(1), Nanos::from_secs(1))
+        let answers = (1..=answers).map(|ms| (Outcome::Answered(200), ms));
+        test_fixtures::run(&answers.chain((0..timeouts).map(|_| (Outcome::TimedOut, 1))).collect::<Vec<_>>())
     }
 
     fn result(run: &Run, text: &str) -> ThresholdResult {

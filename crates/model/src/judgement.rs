@@ -1,12 +1,14 @@
 //! The verdict on a run, and what it rests on.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::{Diagnostic, Grade, Limit};
 
 /// What limited a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Verdict {
     /// The server: it was driven to its limit and the generator had room to spare.
     ServerBound,
@@ -31,7 +33,6 @@ pub struct Judgement {
     /// Every question that could be asked, with its answer.
     pub checks: Vec<Diagnostic>,
     /// What kept it from doing more; `None` of a run that is unloaded or void, and of older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// Whether the user wants an invalid run's figures all the same.
     pub forced: bool,

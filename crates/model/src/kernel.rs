@@ -27,7 +27,6 @@ pub struct KernelView {
     /// Connections, buckets and answers that there was no room for.
     pub lost: u64,
     /// Each measured request's way, where that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<RequestPaths>,
 }
 

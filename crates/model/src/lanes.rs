@@ -1,27 +1,31 @@
 //! How many lanes (threads of the generator) a load has where nobody asked for a number. [`LaneCountReason`] is the rule that decided.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::Placement;
 
 /// What a lane is trusted to send in a second of an open loop: a tenth of what it can, so that it never queues by itself.
 pub(crate) const TRUSTED_RATE: f64 = 20_000.0;
 
-/// Why a run has so many lanes: the smallest of several bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Why a run has so many lanes: the smallest of several bounds. In few words; in none where nobody need know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneCountReason {
     /// The user asked for so many.
+    #[error("")]
     Asked,
     /// The highest rate needs no more, at `TRUSTED_RATE` a lane.
+    #[error("{TRUSTED_RATE} req/s a thread")]
     Rate,
     /// Half of the processors: the server wants some.
+    #[error("half of the CPUs")]
     Half,
     /// All processors that the server leaves.
+    #[error("one for each CPU that the server leaves")]
     Left,
     /// A lane needs a connection.
+    #[error("one for each connection")]
     Connections,
 }
 
@@ -46,19 +50,6 @@ impl LaneCountReason {
         };
         let least = bounds.into_iter().flatten().min_by_key(|(count, _)| *count);
         least.filter(|(count, _)| *count <= connections).unwrap_or((connections, LaneCountReason::Connections))
-    }
-}
-
-impl fmt::Display for LaneCountReason {
-    /// In few words; nothing where nobody need know.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LaneCountReason::Asked => Ok(()),
-            LaneCountReason::Rate => write!(f, "{TRUSTED_RATE} req/s a thread"),
-            LaneCountReason::Half => f.write_str("half of the CPUs"),
-            LaneCountReason::Left => f.write_str("one for each CPU that the server leaves"),
-            LaneCountReason::Connections => f.write_str("one for each connection"),
-        }
     }
 }
 

@@ -17,6 +17,7 @@ pub mod control;
 pub mod counts;
 pub mod cpus;
 pub mod diagnostic;
+mod endpoint;
 pub mod environment;
 pub mod exchange;
 pub mod finding;
@@ -56,53 +57,17 @@ pub mod waits;
 pub mod warnings;
 pub mod watch;
 
-pub use anatomy::{Anatomy, AppTime, Dissection};
-pub use backlog::{Backlog, BacklogSamples};
-pub use bad_response::{BadResponse, BadResponses, WrongLengths};
-pub use batches::{Batches, ResponseTimeMap};
-pub use bodies::{BodiesPlan, BodiesStudy, BodyRun, ServerUse, SocketServer};
-pub use body::{Bodies, Body, BodyKind};
-pub use chunked::ChunkedDecoder;
-pub use claimed::{Believable, GeneratorClaim};
-pub use clock::{Clock, SystemClock};
-pub use comparison::{ComparisonPlan, ComparisonRun, ComparisonStudy, Metric};
-pub use control::{ControlAddress, ControlServer};
+// Every type stands at the root; its file is where its law is.
 pub use counts::Counts;
-pub use cpus::{Cpus, Placement};
-pub use diagnostic::{Diagnostic, EndedBy};
-pub use environment::{Environment, PumaSettings, ServerFacts};
-pub use exchange::{Exchange, Outcome};
-pub use finding::{Finding, FindingRole, findings};
-pub use forecast::Forecast;
-
-pub use generator::{Ceiling, FarGenerator, GeneratorFacts, LaneFacts, ProcessCpu, ServerCpu};
+pub use endpoint::Endpoint;
 pub use grade::Grade;
-pub use groups::TwoGroups;
-pub use histogram::Histogram;
 pub use judged_threshold::{ThresholdDoubt, ThresholdResult};
-pub use judgement::{Judgement, Verdict};
-pub use kernel::{KernelView, ProcessWaits};
-pub use lanes::LaneCountReason;
-pub use limit::{CpuUsage, Limit};
-pub use load::LoadPlan;
-pub use network::{NetworkPath, ServerLocation};
-pub use networks::AllowedNetworks;
-pub use objective::{Objective, Threshold};
-pub use pace::{Arrivals, DueTimes, Pace, Profile};
-pub use phases::{DurationSummary, Phases};
-pub use plan::{
-    App, LatePolicy, Plan, Probe, ProbeUsed, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads, Timestamps,
-    Timing,
-};
-pub use quantile::Quantile;
-pub use request::{Request, RequestOrder};
-pub use run::{Run, WorkerShare};
-pub use series::Series;
-pub use statistics::Statistics;
-pub use statsd::{MetricKind, StatsdFigures, StatsdMetric, StatsdReport};
-pub use study::{LoadStudy, Study, SweepStudy};
-pub use tally::{Tally, Window};
-pub use theory::{Discipline, Theory};
-pub use units::{Nanos, Rate};
 pub use waits::Waits;
-pub use watch::Watch;
+
+pub use self::{
+    anatomy::*, backlog::*, bad_response::*, batches::*, bodies::*, body::*, chunked::*, claimed::*, clock::*,
+    comparison::*, control::*, cpus::*, diagnostic::*, environment::*, exchange::*, finding::*, forecast::*,
+    generator::*, groups::*, histogram::*, judgement::*, kernel::*, lanes::*, limit::*, load::*, network::*,
+    networks::*, objective::*, pace::*, phases::*, plan::*, quantile::*, request::*, run::*, series::*, statistics::*,
+    statsd::*, study::*, tally::*, theory::*, units::*, watch::*,
+};

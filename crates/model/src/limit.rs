@@ -6,14 +6,17 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::{Diagnostic, GeneratorFacts, LaneFacts, Nanos, NetworkPath, Tally};
 
-/// What limited a run. A run that was offered less than the server can do, or whose figures are void, has none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What limited a run. A run that was offered less than the server can do, or whose figures are void, has none. Printed, it is its name
+/// and the evidence.
+#[derive(Clone, Debug, PartialEq, Error, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum Limit {
     /// The server's threads: all are taken, by requests that wait.
+    #[error("threads: {connections} connections want {slots} threads, and these do {:.0} % of what they can", .of_maximum * 100.0)]
     Threads {
         /// Requests that it can process at a time.
         slots: u32,
@@ -23,8 +26,10 @@ pub enum Limit {
         of_maximum: f64,
     },
     /// The CPUs that the server may use.
+    #[error("CPU: {0}")]
     Cpu(CpuUsage),
     /// Ruby runs one thread of a process at a time, and each process did.
+    #[error("Ruby's lock: one thread of {}; {cpu}", ruby_lock(*.processes))]
     RubyLock {
         /// Processes that serve.
         processes: u32,
@@ -34,6 +39,7 @@ pub enum Limit {
         cpu: CpuUsage,
     },
     /// Connections that the kernel dropped for a full accept queue, and tried again a second later or more.
+    #[error("accept queue: {dropped} connects dropped, {retried} tried again, the longest {:.2} s", .longest.as_secs_f64())]
     AcceptQueue {
         /// Dropped by full accept queues, on this machine.
         dropped: u64,
@@ -44,6 +50,7 @@ pub enum Limit {
         longest: Nanos,
     },
     /// The way between generator and server: its length, or what was lost on it.
+    #[error("network: {}{:.0} % of the service time is the network's", on_the_way(*.round_trip, *.slow, *.retransmitted), .share * 100.0)]
     Network {
         /// A round trip on average, where the server is not on this machine.
         #[serde(rename = "round_trip_ns")]
@@ -56,13 +63,16 @@ pub enum Limit {
         share: f64,
     },
     /// The generator, by this check.
+    #[error("generator: {check}")]
     Generator {
         /// The check that failed.
         check: Diagnostic,
     },
     /// The CPUs that server and generator share.
+    #[error("shared CPUs: {0}")]
     SharedCpus(CpuUsage),
     /// Not known.
+    #[error("not known: {}", .cpu.map_or("nothing was read of the server".to_owned(), |cpu| cpu.to_string()))]
     NotKnown {
         /// The server beside its CPUs, where that could be read.
         cpu: Option<CpuUsage>,
@@ -161,41 +171,18 @@ impl Limit {
     }
 }
 
-/// Its name and the evidence.
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.name())?;
-        match self {
-            Limit::Threads { slots, connections, of_maximum } => write!(
-                f,
-                "{connections} connections want {slots} threads, and these do {:.0} % of what they can",
-                of_maximum * 100.0
-            ),
-            Limit::Cpu(cpu) | Limit::SharedCpus(cpu) | Limit::NotKnown { cpu: Some(cpu) } => cpu.fmt(f),
-            Limit::RubyLock { processes: 1, cpu, .. } => {
-                write!(f, "one thread of the process runs at a time, and one did; {cpu}")
-            }
-            Limit::RubyLock { processes, cpu, .. } => {
-                write!(f, "one thread of a process runs at a time, and in each of the {processes} one did; {cpu}")
-            }
-            Limit::AcceptQueue { dropped, retried, longest } => write!(
-                f,
-                "{dropped} connects dropped, {retried} tried again, the longest {:.2} s",
-                longest.as_secs_f64()
-            ),
-            Limit::Network { round_trip, slow, retransmitted, share } => {
-                if let Some(round_trip) = round_trip {
-                    write!(f, "a round trip takes {:.1} ms; ", round_trip.as_millis_f64())?;
-                }
-                if *slow > 0 {
-                    write!(f, "{retransmitted} of {slow} slow requests had a segment that was sent again; ")?;
-                }
-                write!(f, "{:.0} % of the service time is the network's", share * 100.0)
-            }
-            Limit::Generator { check } => check.fmt(f),
-            Limit::NotKnown { cpu: None } => f.write_str("nothing was read of the server"),
-        }
+fn ruby_lock(processes: u32) -> String {
+    match processes {
+        1 => "the process runs at a time, and one did".to_owned(),
+        _ => format!("a process runs at a time, and in each of the {processes} one did"),
     }
+}
+
+fn on_the_way(round_trip: Option<Nanos>, slow: u64, retransmitted: u64) -> String {
+    let round_trip = round_trip.map(|time| format!("a round trip takes {:.1} ms; ", time.as_millis_f64()));
+    let sent_again =
+        (slow > 0).then(|| format!("{retransmitted} of {slow} slow requests had a segment that was sent again; "));
+    round_trip.unwrap_or_default() + &sent_again.unwrap_or_default()
 }
 
 impl fmt::Display for CpuUsage {

@@ -58,12 +58,10 @@ pub struct LoadPlan {
     /// Where one line a request was written.
     pub log: Option<PathBuf>,
     /// `--service`: for how long a request holds a slot of the server, to tell its slots by.
-    #[serde(rename = "service_time_ns", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "service_time_ns")]
     pub service_time: Option<Nanos>,
     /// `--statsd-listen`: where statsd was listened to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statsd_listen: Option<SocketAddr>,
     /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<String>,
 }

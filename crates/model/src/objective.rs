@@ -155,11 +155,6 @@ impl Threshold {
     pub(crate) fn is_met_by(&self, value: f64) -> bool {
         self.condition.holds_for(value) == self.is_expected
     }
-
-    /// The flag that asks for it.
-    pub fn flag(&self) -> String {
-        format!("{}={}", if self.is_expected { "--expect" } else { "--fail-if" }, self.condition)
-    }
 }
 
 impl fmt::Display for Threshold {

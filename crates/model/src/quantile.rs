@@ -1,7 +1,19 @@
 //! Which percentiles a tally supports, and what they are.
 
+use serde::{Deserialize, Serialize};
+
 use crate::histogram::rank;
 use crate::{Nanos, Statistics, Tally};
+
+/// A percentile and what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PercentileTime {
+    /// 0 to 1.
+    pub quantile: f64,
+    /// Its time.
+    #[serde(rename = "time_ns")]
+    pub time: Nanos,
+}
 
 /// A percentile, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +38,7 @@ impl Quantile {
             Quantile::Unanswered | Quantile::TooFew | Quantile::Growing | Quantile::NotPrinted => None,
         }
     }
-}
 
-impl Quantile {
     /// What another generator printed.
     pub(crate) fn printed(time: Option<Nanos>) -> Quantile {
         time.map_or(Quantile::NotPrinted, Quantile::Time)

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Which pass over all runs, from 1.
     pub repeat: u32,
@@ -21,7 +21,6 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Tally::is_nothing")]
     pub tally: Tally,
     /// What another generator says of the run that it made; `None` of our own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Box<GeneratorClaim>>,
     /// Length of the measured window, from which rates are computed: as planned, or up to the last answer where a
     /// count ended the run, or up to the interruption.
@@ -33,24 +32,18 @@ pub struct Run {
     /// Each worker's part, by whichever source knows best; empty where none does.
     pub workers: Vec<WorkerShare>,
     /// What was read of server and kernel again and again meanwhile; `None` where nobody looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
     /// What app and server said over statsd meanwhile; `None` where nobody listened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statsd: Option<StatsdReport>,
     /// Where the response times went, by what the app said; `None` where it was not asked, or said nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anatomy: Option<Anatomy>,
     /// Where requests waited, by the kernel's tracepoints; `None` where they were not listened to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelView>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
     /// What each order of service says of it; `None` where no service time is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<Theory>,
     /// What an overload in open loop says of the server; `None` where there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
     /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not sampled.
     pub statistics: Option<Statistics>,
@@ -89,7 +82,28 @@ pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.9
 impl Run {
     /// A first run of which nothing is known but what its lanes recorded.
     pub fn recorded(connections: u32, tally: Tally, measured: Nanos, elapsed: Nanos) -> Run {
-        Run { repeat: 1, connections, tally, measured, elapsed, ..Run::default() }
+        // Each field: a default run would have histograms made for it, half a millisecond's work, and dropped.
+        Run {
+            repeat: 1,
+            multiple: None,
+            connections,
+            tally,
+            claim: None,
+            measured,
+            elapsed,
+            workers: Vec::new(),
+            watch: None,
+            statsd: None,
+            anatomy: None,
+            kernel: None,
+            forecast: None,
+            theory: None,
+            overload: None,
+            statistics: None,
+            generator: GeneratorFacts::default(),
+            judgement: None,
+            warnings: Vec::new(),
+        }
     }
 
     /// A run that another generator made: all that is known of it is what it says.
@@ -252,18 +266,8 @@ fn per_second(count: u64, time: Nanos) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exchange, Outcome, Window};
-
-    fn run(outcomes: &[(Outcome, u64)]) -> Run {
-        let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 4);
-        for (i, (outcome, millis)) in outcomes.iter().enumerate() {
-            let ended = Nanos::from_millis(*millis);
-            let exchange =
-                Exchange { due: Nanos::ZERO, sent: Nanos::ZERO, ended, received_bytes: 0, outcome: *outcome };
-            tally.record(&exchange, i % 4);
-        }
-        Run::recorded(4, tally, Nanos::from_secs(1), Nanos::from_secs(1))
-    }
+    use crate::Outcome;
+    use crate::test_fixtures::run;
 
     const OK: Outcome = Outcome::Answered(200);
 

@@ -17,10 +17,8 @@ pub struct Statistics {
     /// Whether the generator was later and later; `None` where it is too short to tell.
     pub lag_slope: Option<LagSlope>,
     /// Open loop: how the backlog went; `None` where it is too short to tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
     /// Response time over due time; `None` where there was no response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_map: Option<ResponseTimeMap>,
 }
 

@@ -1,7 +1,6 @@
 //! What the app and its server said of themselves over statsd while a run went on: one series for each metric and its tags.
 //!
-//! All times are since the start of the run's measured window, as those of [`crate::Watch`]. The figures of a series are of every
-//! value that came in the window; the points are kept to draw it, and where there were too many, only some of them.
+//! The figures of a series are of every value that came in the run's measured window.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
@@ -20,7 +19,6 @@ pub struct StatsdReport {
     /// Lines that are no statsd.
     pub malformed: u64,
     /// The first of those, shortened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_malformed: Option<String>,
     /// `DogStatsD`'s events and service checks: they have no value.
     pub no_metrics: u64,
@@ -50,11 +48,6 @@ pub struct StatsdMetric {
     pub stands_for: f64,
     /// The figures of the values; `None` of a set, whose values are names.
     pub figures: Option<StatsdFigures>,
-    /// When some of the values came, or all of them.
-    #[serde(rename = "at_ns")]
-    pub at: Vec<Nanos>,
-    /// Those values.
-    pub points: Vec<f64>,
 }
 
 /// What the values of a series come to.

@@ -1,7 +1,13 @@
 //! Whether a series settles, and whether it climbs: MSER-5 and the slope of a straight line.
 
-/// Standard errors where there is no error at all: a number that a file can hold.
-pub(crate) const CERTAIN: f64 = 1e9;
+/// How many standard errors a figure is; where there is no error at all, a number that a file can hold.
+pub(crate) fn in_errors(figure: f64, error: f64) -> f64 {
+    match error {
+        error if error > 0.0 => figure / error,
+        _ if figure == 0.0 => 0.0,
+        _ => 1e9 * figure.signum(),
+    }
+}
 
 /// Where a series settles, by MSER-m: the number of batch means to leave out, of how many.
 ///
@@ -63,10 +69,7 @@ pub fn shift(series: &[f64]) -> Option<HalfShift> {
     let error = (first.1 + second.1).sqrt();
     let by = second.0 - first.0;
     let all = f64::midpoint(first.0, second.0);
-    Some(HalfShift {
-        in_errors: if error > 0.0 { by / error } else { by.signum() * if by == 0.0 { 0.0 } else { CERTAIN } },
-        of_mean: if all > 0.0 { by / all } else { 0.0 },
-    })
+    Some(HalfShift { in_errors: in_errors(by, error), of_mean: if all > 0.0 { by / all } else { 0.0 } })
 }
 
 /// A straight line through points, by least squares.
@@ -99,8 +102,7 @@ pub(crate) fn line(points: &[FitPoint]) -> Option<LinearFit> {
     let slope = points.iter().map(|p| (p.x - x0) * (p.y - y0)).sum::<f64>() / xx;
     let left: f64 = points.iter().map(|p| (p.y - y0 - slope * (p.x - x0)).powi(2)).sum();
     let error = (left / (n - 2.0) / xx).sqrt();
-    let t = if error > 0.0 { slope / error } else { slope.signum() * if slope == 0.0 { 0.0 } else { CERTAIN } };
-    Some(LinearFit { slope, t })
+    Some(LinearFit { slope, t: in_errors(slope, error) })
 }
 
 pub(crate) fn mean(values: &[f64]) -> f64 {

@@ -88,12 +88,10 @@ pub struct SweepStudy {
     /// The server under test.
     pub server: ServerFacts,
     /// How `--inspect auto` came out, and why not otherwise; `None` where nothing was read, and of older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probed: Option<ProbeUsed>,
     /// What theory takes for the service time; `None` where it is neither given nor measured.
     pub service_time: Option<ServiceTime>,
     /// What was tried before the first run to learn the order of service (`--probe-discipline`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<DisciplineProbe>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
@@ -129,10 +127,8 @@ pub struct LoadStudy {
     /// The machine.
     pub environment: Environment,
     /// Where the server is: what is not here is not known.
-    #[serde(default, skip_serializing_if = "ServerLocation::is_here")]
     pub server: ServerLocation,
     /// Where the server's processes may run, and where the lanes do; `None` where it is not known who serves, and of older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
     /// Why there are so many lanes.
     pub lanes_by: LaneCountReason,

@@ -276,6 +276,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::counts::tests::any_outcome;
+    use crate::test_fixtures::exchange;
     use proptest::prelude::*;
     use strum::VariantArray as _;
 
@@ -334,14 +335,7 @@ mod tests {
 
     #[test]
     fn a_slow_answer_stays_in_the_distribution_though_it_ends_after_the_window() {
-        let slow = Exchange {
-            due: Nanos::from_secs(2),
-            sent: Nanos::from_secs(2),
-            ended: Nanos::from_secs(9),
-            received_bytes: 1,
-            outcome: Outcome::Answered(200),
-        };
-        let tally = tally(&[(slow, 0)]);
+        let tally = tally(&[(exchange(2000, 2000, 9000), 0)]);
         assert_eq!(tally.response_time.max(), Some(Nanos::from_secs(7)));
         assert_eq!(tally.completed_in_window, 0);
         assert_eq!(tally.counts.good(), 1);
@@ -349,15 +343,10 @@ mod tests {
 
     #[test]
     fn good_and_bad_answers_are_two_populations() {
-        let answer = |status, ended| Exchange {
-            due: WINDOW.from,
-            sent: WINDOW.from,
-            ended: WINDOW.from + Nanos(ended),
-            received_bytes: 1,
-            outcome: Outcome::Answered(status),
-        };
+        let answer =
+            |status, ended: u64| Exchange { outcome: Outcome::Answered(status), ..exchange(1000, 1000, 1000 + ended) };
         let tally = tally(&[(answer(200, 1000), 0), (answer(503, 5), 1)]);
-        assert_eq!(tally.response_time.min(), Some(Nanos(1000)));
-        assert_eq!(tally.failed_response_time.max(), Some(Nanos(5)));
+        assert_eq!(tally.response_time.min(), Some(Nanos::from_secs(1)));
+        assert_eq!(tally.failed_response_time.max(), Some(Nanos::from_millis(5)));
     }
 }

@@ -1,8 +1,21 @@
 //! What tests of several files begin with.
 
 use crate::{
-    App, AppTime, Exchange, Nanos, Outcome, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads, Timestamps,
+    App, AppTime, Exchange, Nanos, Outcome, Run, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Tally, Threads,
+    Timestamps, Window,
 };
+
+/// All of a run whose end nobody knows.
+pub(crate) const ENDLESS: Window = Window { from: Nanos::ZERO, until: Nanos::MAX };
+
+/// A run of a second over four connections: how each request ended, and after how many ms.
+pub(crate) fn run(outcomes: &[(Outcome, u64)]) -> Run {
+    let mut tally = Tally::new(ENDLESS, 4);
+    for (n, (outcome, millis)) in outcomes.iter().enumerate() {
+        tally.record(&Exchange { outcome: *outcome, ..exchange(0, 0, *millis) }, n % 4);
+    }
+    Run::recorded(4, tally, Nanos::from_secs(1), Nanos::from_secs(1))
+}
 
 /// Puma with two workers of five threads.
 pub(crate) fn puma(app: App) -> ServerPlan {

@@ -1,33 +1,28 @@
 //! What each order of service predicts for a closed loop, how well a run fits it, and which order the run looks like.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::Nanos;
 
 /// An order of service: who waits for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discipline {
     /// One line for all slots: Puma up to 6 without keep-alive, any Puma from 7 with one worker.
+    #[error("shared queue")]
     Shared,
     /// Each worker has a line: Puma from 7 with several.
+    #[error("split queues")]
     Split,
     /// A thread stays with a connection for ten requests, and all others wait in one line: Puma up to 6 with keep-alive.
+    #[error("turns of ten")]
     Turns,
 }
 
 impl Discipline {
     /// All of them.
     pub const ALL: [Discipline; 3] = [Discipline::Shared, Discipline::Split, Discipline::Turns];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Discipline::Shared => "shared queue",
-            Discipline::Split => "split queues",
-            Discipline::Turns => "turns of ten",
-        }
-    }
 }
 
 /// All orders of service beside one run.
@@ -41,49 +36,37 @@ pub struct Theory {
     pub not_judged: Option<NotJudged>,
     /// Connections that each worker was seen to hold, the most first; `None` if that was not seen. They did not wait in one line for all
     /// workers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub by_worker: Option<Vec<u32>>,
     /// Requests in a turn, where the server's configuration says other than ten.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
     /// What each says, in the order of [`Discipline::ALL`]; with one worker split queues are a shared one, and left out.
     pub forecasts: Vec<DisciplineForecast>,
 }
 
 /// Why a run is not held against any order of service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotJudged {
     /// It was over before two turns of ten requests were.
+    #[error("the run is shorter than two turns of ten requests")]
     TooShort,
     /// Failures, or too few answers, leave no percentile above the median.
+    #[error("it has no percentile above the median")]
     NoPercentiles,
     /// The generator, or nothing at all, was the limit; or the run is void.
+    #[error("it was not the server that was measured")]
     NotTheServers,
     /// How many workers and threads the server has is not known.
+    #[error("how many workers the server has is not known: give -w and -t (each worker's threads) in place of --slots")]
     ShapeUnknown,
     /// The app takes many times longer for some requests than for most, also where none has to wait.
+    #[error(
+        "some requests take the app many times longer than most, also where none waits: long times need not be the server's order"
+    )]
     AppScatters,
     /// CPUs were the limit: requests share them, and hold no thread for a time of their own.
+    #[error("its requests wait for a CPU, and not for a thread alone")]
     Computes,
-}
-
-impl NotJudged {
-    /// In words.
-    pub fn text(self) -> &'static str {
-        match self {
-            NotJudged::TooShort => "the run is shorter than two turns of ten requests",
-            NotJudged::NoPercentiles => "it has no percentile above the median",
-            NotJudged::NotTheServers => "it was not the server that was measured",
-            NotJudged::AppScatters => {
-                "some requests take the app many times longer than most, also where none waits: long times need not be the server's order"
-            }
-            NotJudged::ShapeUnknown => {
-                "how many workers the server has is not known: give -w and -t (each worker's threads) in place of --slots"
-            }
-            NotJudged::Computes => "its requests wait for a CPU, and not for a thread alone",
-        }
-    }
 }
 
 /// What one order of service says of a run, and how far off the measurement is.

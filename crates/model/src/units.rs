@@ -119,23 +119,25 @@ impl From<Nanos> for Duration {
     }
 }
 
+/// How a time is typed, the units in which it is printed first, the longest before the others.
+const UNITS: [(&str, u64); 8] = [
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+    ("µs", 1_000),
+    ("m", 60_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
 /// The shortest exact text: `200ms`, `1.5s`, `250us`, `17ns`.
 impl fmt::Display for Nanos {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, size) = match self.0 {
-            0 => return out.write_str("0s"),
-            n if n >= 1_000_000_000 => ("s", 1_000_000_000),
-            n if n >= 1_000_000 => ("ms", 1_000_000),
-            n if n >= 1_000 => ("us", 1_000),
-            _ => ("ns", 1),
-        };
-        let (whole, rest) = (self.0 / size, self.0 % size);
-        if rest == 0 {
-            write!(out, "{whole}{unit}")
-        } else {
-            let digits = size.ilog10() as usize;
-            let fraction = format!("{rest:0digits$}");
-            write!(out, "{whole}.{}{unit}", fraction.trim_end_matches('0'))
+        // (Exact up to a hundred days: so many nanoseconds are one number of 53 bits.)
+        match UNITS.iter().find(|(_, size)| self.0 >= *size) {
+            Some((unit, size)) => write!(out, "{}{unit}", self.0 as f64 / *size as f64),
+            None => out.write_str("0s"),
         }
     }
 }
@@ -159,47 +161,21 @@ impl FromStr for Nanos {
 }
 
 fn time(mut rest: &str) -> Option<Nanos> {
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let part = |number: &str, size: u64| Some(Nanos((number.parse::<f64>().ok()? * size as f64).round() as u64));
     // A bare number stands alone: `1m30` would be anybody's guess.
-    if rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+    if rest.chars().all(is_digit) {
         return part(rest, 1_000_000_000);
     }
     let mut sum = Nanos::ZERO;
     while !rest.is_empty() {
-        let unit_at = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let unit_end = rest[unit_at..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |end| unit_at + end);
-        let time = part(&rest[..unit_at], size_of_unit(&rest[unit_at..unit_end])?)?;
-        sum = Nanos(sum.0.checked_add(time.0)?);
-        rest = &rest[unit_end..];
+        let (number, after) = rest.split_at(rest.find(|c| !is_digit(c))?);
+        let (unit, others) = after.split_at(after.find(is_digit).unwrap_or(after.len()));
+        let (_, size) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        sum += part(number, *size)?;
+        rest = others;
     }
     Some(sum)
-}
-
-fn size_of_unit(unit: &str) -> Option<u64> {
-    Some(match unit {
-        "s" => 1_000_000_000,
-        "ms" => 1_000_000,
-        "us" | "µs" => 1_000,
-        "ns" => 1,
-        "m" | "min" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    })
-}
-
-/// `number` units of `size` nanoseconds, exact.
-fn part(number: &str, size: u64) -> Option<Nanos> {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let (mut rest, mut scale): (u128, u128) = (0, 1);
-    for digit in fraction.chars().take(18) {
-        rest = rest * 10 + u128::from(digit.to_digit(10)?);
-        scale *= 10;
-    }
-    let fraction = u64::try_from(rest * u128::from(size) / scale).ok()?;
-    whole.checked_mul(size)?.checked_add(fraction).map(Nanos)
 }
 
 /// A type that stands in JSON as the text that it prints and reads.
@@ -241,7 +217,7 @@ const HIGHEST_RATE: f64 = 1e9;
 
 /// Requests per second; above zero, at most a billion. `0.5/s` is one request every two seconds.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[serde(try_from = "f64")]
 pub struct Rate(f64);
 
 impl Rate {
@@ -271,12 +247,6 @@ impl TryFrom<f64> for Rate {
     type Error = String;
     fn try_from(per_second: f64) -> Result<Rate, String> {
         Rate::new(per_second)
-    }
-}
-
-impl From<Rate> for f64 {
-    fn from(rate: Rate) -> f64 {
-        rate.0
     }
 }
 

@@ -9,8 +9,8 @@ use crate::{
     Tally, Timing, Verdict, generator,
 };
 
-/// Checks that every run has.
-fn common(run: &Run) -> Vec<Diagnostic> {
+/// Checks that every run has. With `timing` on the spot a lane polls on purpose.
+fn common(run: &Run, timing: Timing) -> Vec<Diagnostic> {
     let (tally, facts, rate) = (&run.tally, &run.generator, run.completed_rate());
     // A generator that is lost explains most of what follows.
     let mut checks = generator::far_checks(&facts.far);
@@ -37,7 +37,8 @@ fn common(run: &Run) -> Vec<Diagnostic> {
         let shares = facts.lanes.iter().filter(|lane| lane.elapsed > Nanos::ZERO);
         shares.map(|lane| part(lane).0 as f64 / lane.elapsed.0 as f64).reduce(f64::max)
     };
-    checks.extend(most(LaneFacts::work).map(|share| Diagnostic::LaneCpu { share }));
+    let work = most(LaneFacts::work).filter(|_| timing != Timing::Spin);
+    checks.extend(work.map(|share| Diagnostic::LaneCpu { share }));
     checks.extend(most(|lane| lane.run_queue).map(|share| Diagnostic::LaneRunQueue { share }));
     let longest = facts.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
     checks.extend(most(|lane| lane.stood_still).map(|share| Diagnostic::Standstill { share, longest }));
@@ -169,7 +170,7 @@ const BUSY: f64 = 0.8;
 
 /// Judges a run in closed loop on a server of `slots` slots.
 pub fn of_run(run: &Run, slots: u32) -> Judgement {
-    let mut checks = common(run);
+    let mut checks = common(run, Timing::default());
     // Where a count ends the run, the connections end one after the other: load and response time fall, and the law does
     // not hold to the end.
     if run.tally.window.until != Nanos::MAX {
@@ -188,20 +189,20 @@ pub fn of_load(run: &Run, plan: &LoadPlan) -> Judgement {
     if plan.pace.is_open() {
         return of_open_loop(run, &plan.pace, plan.timing);
     }
-    let mut checks = common_of_load(run, plan.timing);
+    let mut checks = common(run, plan.timing);
     checks.extend(steadiness(run, false));
-    if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
-        checks.extend(littles_law(run, plan.connections * plan.pipeline.max(1)));
-    }
     // Without think time nobody waits but for the server.
     let never_pauses = plan.think == Nanos::ZERO;
+    if never_pauses && plan.length.is_some() && plan.requests_total.is_none() {
+        checks.extend(littles_law(run, plan.connections * plan.pipeline.max(1)));
+    }
     judged(run, checks, if never_pauses { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below })
 }
 
 /// Judges a load in open loop, whoever has started its server.
 pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
-    let mut checks = common_of_load(run, timing);
+    let mut checks = common(run, timing);
     // A request that waits for a connection, or is skipped for want of one, waits for the server.
     if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
         checks.push(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
@@ -225,15 +226,6 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
         false => LoadLevel::Below,
     };
     judged(run, checks, level)
-}
-
-fn common_of_load(run: &Run, timing: Timing) -> Vec<Diagnostic> {
-    let mut checks = common(run);
-    if timing == Timing::Spin {
-        // It polls on purpose.
-        checks.retain(|check| !matches!(check, Diagnostic::LaneCpu { .. }));
-    }
-    checks
 }
 
 /// Open loop: whether the server did not keep up with what became due, or not answer all of it well. At one rate the backlog tells: what is
@@ -271,7 +263,11 @@ mod tests {
 
     fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
         let level = if is_saturated { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below };
-        judged(&Run::default(), checks.to_vec(), level).verdict
+        judged(&nothing(), checks.to_vec(), level).verdict
+    }
+
+    fn nothing() -> Run {
+        Run::recorded(1, Tally::default(), Nanos::ZERO, Nanos::ZERO)
     }
 
     #[test]
@@ -310,7 +306,7 @@ mod tests {
 
     #[test]
     fn cpus_that_server_and_generator_share_are_neithers_limit() {
-        let run = Run { generator: on_shared_cpus(), ..Run::default() };
+        let run = Run { generator: on_shared_cpus(), ..nothing() };
         let judge = |checks: &[Diagnostic], keeps_up| {
             let level = if keeps_up { LoadLevel::KeepsUp } else { LoadLevel::Saturated { threads: None } };
             judged(&run, checks.to_vec(), level)

@@ -188,15 +188,14 @@ fn of_backlog(run: &Run) -> Option<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exchange, Forecast, Outcome, Rate, Window};
+    use crate::test_fixtures::{ENDLESS, exchange};
+    use crate::{Exchange, Forecast, Outcome, Rate};
 
     fn tally(good: u64, timed_out: u64) -> Tally {
-        let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 2);
+        let mut tally = Tally::new(ENDLESS, 2);
         for n in 0..good + timed_out {
             let outcome = if n < good { Outcome::Answered(200) } else { Outcome::TimedOut };
-            let ended = Nanos::from_millis(100);
-            let exchange = Exchange { due: Nanos::ZERO, sent: Nanos::ZERO, ended, received_bytes: 0, outcome };
-            tally.record(&exchange, usize::from(n % 10 == 0));
+            tally.record(&Exchange { outcome, ..exchange(0, 0, 100) }, usize::from(n % 10 == 0));
         }
         tally
     }
@@ -284,7 +283,7 @@ mod tests {
     #[test]
     fn the_wait_for_a_delayed_acknowledgement_is_named() {
         let of = |milliseconds: [u64; 3], bytes: u64| {
-            let mut tally = Tally::new(crate::Window { from: Nanos::ZERO, until: Nanos::MAX }, 1);
+            let mut tally = Tally::new(ENDLESS, 1);
             for ms in milliseconds {
                 tally.phases.read.record(Nanos::from_millis(ms));
             }

@@ -42,7 +42,7 @@ pub struct WatchCurve {
     /// One for each sample of its track; `None` where it could not be had.
     pub values: Vec<Option<u64>>,
     /// How old each value may have been when it was read, one for each sample; empty where all were read as they were.
-    #[serde(rename = "staleness_ns", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "staleness_ns")]
     pub staleness: Vec<Option<Nanos>>,
 }
 
@@ -110,6 +110,7 @@ impl WatchCurve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_fixtures::exchange;
     use crate::{Exchange, Outcome, Run, Tally, Window};
 
     fn track(samples: &[(u64, Option<u64>)]) -> WatchTrack {
@@ -169,8 +170,7 @@ mod tests {
             let served: Vec<Nanos> = (0..slots.min(connections)).filter_map(|_| line.pop_front()).collect();
             now += step;
             for due in served {
-                let answered = Outcome::Answered(200);
-                tally.record(&Exchange { due, sent: due, ended: now, received_bytes: 1, outcome: answered }, 0);
+                tally.record(&Exchange { due, sent: due, ended: now, ..exchange(0, 0, 0) }, 0);
                 line.push_back(now);
             }
         }
@@ -200,13 +200,7 @@ mod tests {
     #[test]
     fn where_requests_failed_or_nobody_looked_nothing_is_inferred() {
         let mut run = played(40, 10);
-        let failed = Exchange {
-            due: Nanos::from_secs(2),
-            sent: Nanos::from_secs(2),
-            ended: Nanos::from_secs(3),
-            received_bytes: 0,
-            outcome: Outcome::TimedOut,
-        };
+        let failed = Exchange { outcome: Outcome::TimedOut, ..exchange(2000, 2000, 3000) };
         run.tally.record(&failed, 0);
         assert_eq!(run.accept_queue_wait(), None);
         assert_eq!(Run { watch: None, ..played(40, 10) }.accept_queue_wait(), None);

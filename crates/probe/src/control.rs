@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use model::{ControlAddress, ControlServer};
+use model::{ControlServer, Endpoint};
 use serde::de::DeserializeOwned;
 
 use crate::http;
@@ -20,10 +20,10 @@ pub type FindAddress<'a> = &'a dyn Fn(&str, u16) -> Result<SocketAddr, String>;
 ///
 /// # Errors
 /// Where it is no such URL, or its host has no address, in a line.
-pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<ControlAddress, String> {
+pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<Endpoint, String> {
     let wrong = || format!("'{url}' is no control server: write tcp://127.0.0.1:9293 or unix:///PATH");
     if let Some(path) = url.strip_prefix("unix://") {
-        return if path.starts_with('/') { Ok(ControlAddress::Unix(path.into())) } else { Err(wrong()) };
+        return if path.starts_with('/') { Ok(Endpoint::Unix(path.into())) } else { Err(wrong()) };
     }
     let authority = url.strip_prefix("tcp://").ok_or_else(wrong)?.trim_end_matches('/');
     let (host, port) = authority.rsplit_once(':').ok_or_else(wrong)?;
@@ -34,7 +34,7 @@ pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<ControlAddress,
         "[::]" => "[::1]",
         host => host,
     };
-    find(host, port).map(ControlAddress::Tcp)
+    find(host, port).map(Endpoint::Tcp)
 }
 
 /// The control server that Puma's state file names: lines `control_url: …` and `control_auth_token: …` (`lib/puma/state_file.rb`).
@@ -88,9 +88,9 @@ mod tests {
             ("tcp://[::]:1", "[::1]:1"),
         ];
         for (url, address) in cases {
-            assert_eq!(parse_address(url, &find), Ok(ControlAddress::Tcp(address.parse().unwrap())));
+            assert_eq!(parse_address(url, &find), Ok(Endpoint::Tcp(address.parse().unwrap())));
         }
-        assert_eq!(parse_address("unix:///a b", &find), Ok(ControlAddress::Unix("/a b".into())));
+        assert_eq!(parse_address("unix:///a b", &find), Ok(Endpoint::Unix("/a b".into())));
         for bad in ["", "auto", "tcp://127.0.0.1:0", "tcp://:1", "tcp://h", "ssl://127.0.0.1:1", "unix://a"] {
             assert!(parse_address(bad, &find).is_err_and(|said| said.contains("is no control server")), "{bad}");
         }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_state_file_names_the_control_server() {
         let text = "---\npid: 9\ncontrol_url: tcp://127.0.0.1:9293\ncontrol_auth_token: \"01\"\nrunning_from: \"/x\"\n";
-        let address = ControlAddress::Tcp("127.0.0.1:9293".parse().unwrap());
+        let address = Endpoint::Tcp("127.0.0.1:9293".parse().unwrap());
         assert_eq!(from_state_file(text, &find), Ok(ControlServer { address, token: "01".to_owned() }));
         for (text, part) in [("---\npid: 9\n", "--control-url"), ("control_url: tcp://far:1\n", "far is not known")] {
             assert!(from_state_file(text, &find).is_err_and(|said| said.contains(part)), "{text}");

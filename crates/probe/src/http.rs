@@ -2,10 +2,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::time::Duration;
 
-use model::ControlAddress;
+use model::Endpoint;
 
 /// Longer answers are cut.
 const LONGEST: u64 = 16 << 20;
@@ -39,19 +40,18 @@ impl HttpAnswer {
 ///
 /// # Errors
 /// Where it cannot be reached in time, or what comes back is no whole head of HTTP/1.
-pub fn exchange(address: &ControlAddress, request: &[u8], longest_wait: Duration) -> io::Result<HttpAnswer> {
+pub fn exchange(address: &Endpoint, request: &[u8], longest_wait: Duration) -> io::Result<HttpAnswer> {
     let answer = match address {
-        ControlAddress::Tcp(address) => {
+        Endpoint::Tcp(address) => {
             let stream = TcpStream::connect_timeout(address, longest_wait)?;
             stream.set_read_timeout(Some(longest_wait))?;
             stream.set_write_timeout(Some(longest_wait))?;
             talk(stream, request)?
         }
-        ControlAddress::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(longest_wait))?;
-            stream.set_write_timeout(Some(longest_wait))?;
-            talk(stream, request)?
+        Endpoint::Unix(path) => talk_by_unix(UnixStream::connect(path)?, request, longest_wait)?,
+        Endpoint::Abstract(name) => {
+            let stream = UnixStream::connect_addr(&UnixAddress::from_abstract_name(name)?)?;
+            talk_by_unix(stream, request, longest_wait)?
         }
     };
     HttpAnswer::parse(&answer).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer is no HTTP"))
@@ -61,8 +61,14 @@ pub fn exchange(address: &ControlAddress, request: &[u8], longest_wait: Duration
 ///
 /// # Errors
 /// As [`exchange`].
-pub fn get(address: &ControlAddress, path: &str, longest_wait: Duration) -> io::Result<HttpAnswer> {
+pub fn get(address: &Endpoint, path: &str, longest_wait: Duration) -> io::Result<HttpAnswer> {
     exchange(address, format!("GET /{path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes(), longest_wait)
+}
+
+fn talk_by_unix(stream: UnixStream, request: &[u8], longest_wait: Duration) -> io::Result<Vec<u8>> {
+    stream.set_read_timeout(Some(longest_wait))?;
+    stream.set_write_timeout(Some(longest_wait))?;
+    talk(stream, request)
 }
 
 fn talk(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Vec<u8>> {

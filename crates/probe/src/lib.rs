@@ -8,7 +8,6 @@ pub mod control;
 pub mod doctor;
 pub mod host;
 pub mod http;
-mod kernel_socket;
 pub mod machine;
 pub mod owners;
 pub mod processes;

@@ -115,7 +115,8 @@ pub fn is_in_our_network(pid: u32) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sockets::{self, BoundAddress};
+    use crate::sockets;
+    use model::Endpoint;
     use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::os::fd::OwnedFd;
@@ -128,7 +129,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let all = listening().unwrap();
-        for place in [BoundAddress::Tcp(address), BoundAddress::Unix(folder.to_str().unwrap().to_owned())] {
+        for place in [Endpoint::Tcp(address), Endpoint::Unix(folder.clone())] {
             let one = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
             let found = holders(&BTreeSet::from([one.inode]));
             assert!(found.pids.contains_key(&std::process::id()), "{found:?}");
@@ -150,7 +151,7 @@ mod tests {
         let connected = TcpStream::connect(listeners[0].local_addr().unwrap()).unwrap();
         let (diag, table) = (by_sock_diag().unwrap(), tcp_table().unwrap());
         for listener in &listeners {
-            let place = BoundAddress::Tcp(listener.local_addr().unwrap());
+            let place = Endpoint::Tcp(listener.local_addr().unwrap());
             let is_it = |one: &&KernelSocket| one.is_listener && one.place == place;
             let of = |all: &[KernelSocket]| all.iter().filter(is_it).cloned().collect::<Vec<_>>();
             let [by_netlink, listed] = [of(&diag), of(&table)].map(|of| {
@@ -160,7 +161,7 @@ mod tests {
             // The table does not tell who takes IPv6 alone: as nobody was asked to, those at an address of IPv6 do.
             assert_eq!(KernelSocket { is_v6_only: false, limit: None, ..by_netlink }, listed);
         }
-        let ours = BoundAddress::Tcp(connected.local_addr().unwrap());
+        let ours = Endpoint::Tcp(connected.local_addr().unwrap());
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
     }
 
@@ -180,7 +181,7 @@ mod tests {
         for is_v6_only in [false, true] {
             let set = |one: &OwnedFd| sockopt::set_ipv6_v6only(one, is_v6_only).unwrap();
             let Some(one) = listening_at("[::]:0", set) else { return };
-            let place = BoundAddress::Tcp(one.local_addr().unwrap());
+            let place = Endpoint::Tcp(one.local_addr().unwrap());
             let all = by_sock_diag().unwrap();
             let found = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
             assert_eq!(found.is_v6_only, is_v6_only, "{place}");
@@ -197,7 +198,7 @@ mod tests {
         let other = shared(&address.to_string());
         let all = listening().unwrap();
         let inodes: BTreeSet<u64> =
-            all.iter().filter(|one| one.place == BoundAddress::Tcp(address)).map(|one| one.inode).collect();
+            all.iter().filter(|one| one.place == Endpoint::Tcp(address)).map(|one| one.inode).collect();
         let held = &holders(&inodes).pids[&std::process::id()];
         assert_eq!((inodes.len(), held), (2, &inodes));
         // Each has a queue of its own, and the server's is both.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use model::{ControlAddress, ControlServer};
+use model::{ControlServer, Endpoint};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -25,6 +25,6 @@ pub fn requests(address: SocketAddr) -> Result<u64, String> {
 /// # Errors
 /// Where it does not answer, or not with such a ledger.
 pub fn read<T: DeserializeOwned>(address: SocketAddr) -> Result<T, String> {
-    let sink = ControlServer { address: ControlAddress::Tcp(address), token: String::new() };
+    let sink = ControlServer { address: Endpoint::Tcp(address), token: String::new() };
     control::understood(&control::ask(&sink, "_ledger", LONGEST_WAIT)?)
 }

@@ -6,10 +6,37 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
+use model::Endpoint;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
-use crate::kernel_socket::{BoundAddress, KernelSocket};
+/// A socket as the kernel lists it: a listener, or the end of a connection that nobody here has closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelSocket {
+    /// Where it is bound; of the server's end of a connection that is where its listener is.
+    pub place: Endpoint,
+    /// Whether it is a listener.
+    pub is_listener: bool,
+    /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
+    pub inode: u64,
+    /// Of a TCP listener the length of its accept queue, of a TCP connection its unread bytes; of Unix sockets the kernel does
+    /// not tell.
+    pub queue: Option<u32>,
+    /// Of a listener the longest queue that it allows, where the kernel tells.
+    pub limit: Option<u32>,
+    /// Whose it is; of a Unix socket the kernel's table does not tell.
+    pub user: Option<u32>,
+    /// Whether a listener takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as what listens at `[::]` takes both
+    /// unless it is set otherwise.
+    pub is_v6_only: bool,
+}
+
+impl KernelSocket {
+    /// Whether it is a connection that the server has accepted.
+    pub(crate) fn is_accepted(&self) -> bool {
+        !self.is_listener && self.inode != 0
+    }
+}
 
 /// States (`include/net/tcp_states.h`).
 pub(crate) const ESTABLISHED: u8 = 1;
@@ -74,7 +101,7 @@ impl SocketQuery {
         let is_state = 1_u32.checked_shl(state.into()).is_some_and(|state| self.states & state != 0);
         let is_asked_for = is_state && (self.port == 0 || port == self.port);
         is_asked_for.then(|| KernelSocket {
-            place: BoundAddress::Tcp(SocketAddr::new(ip, port)),
+            place: Endpoint::Tcp(SocketAddr::new(ip, port)),
             is_listener: state == LISTEN,
             inode: u64::from(word(INODE)),
             queue: Some(word(RECEIVE_QUEUE)),

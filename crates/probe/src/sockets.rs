@@ -14,7 +14,9 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-pub use crate::kernel_socket::{BoundAddress, KernelSocket};
+use model::Endpoint;
+
+pub use crate::sock_diag::KernelSocket;
 use crate::sock_diag::{CLOSE_WAIT, ESTABLISHED, FAMILIES, LISTEN, SockDiag, SocketQuery};
 
 /// Those of a listener, and of a connection that the server has not closed.
@@ -76,7 +78,7 @@ enum SocketSource {
     /// TCP, where there is no netlink: by the kernel's table.
     Table(u16),
     /// A Unix socket, by its address.
-    Unix(String),
+    Unix(Endpoint),
 }
 
 impl ServerListener {
@@ -85,9 +87,12 @@ impl ServerListener {
         ServerListener(diag(port).unwrap_or(SocketSource::Table(port)))
     }
 
-    /// The listener of a Unix socket: its path, or `@` and its abstract name.
-    pub fn of_unix(address: &str) -> ServerListener {
-        ServerListener(SocketSource::Unix(address.to_owned()))
+    /// The listener that connections to this place come to.
+    pub fn of(place: &Endpoint) -> ServerListener {
+        match place.port() {
+            Some(port) => ServerListener::of_port(port),
+            None => ServerListener(SocketSource::Unix(place.clone())),
+        }
     }
 
     /// Where it is looked at.
@@ -134,7 +139,7 @@ impl ServerListener {
                 let is_ours = |socket: &KernelSocket| socket.place.port() == Some(*port);
                 Ok(tcp_table()?.into_iter().filter(is_ours).collect())
             }
-            SocketSource::Unix(address) => Ok(at_address(unix_table()?, address)),
+            SocketSource::Unix(place) => Ok(at_place(unix_table()?, place)),
         }
     }
 }
@@ -164,12 +169,19 @@ pub fn of_port(port: u16) -> io::Result<ServerSockets> {
 /// # Errors
 /// Where `/proc/net/unix` cannot be read.
 pub fn of_unix(address: &str) -> io::Result<ServerSockets> {
-    ServerListener::of_unix(address).sample()
+    ServerListener::of(&unix_place(address)).sample()
 }
 
-fn at_address(table: Vec<KernelSocket>, address: &str) -> Vec<KernelSocket> {
-    let is_ours = |socket: &KernelSocket| matches!(&socket.place, BoundAddress::Unix(at) if at == address);
-    table.into_iter().filter(is_ours).collect()
+fn at_place(table: Vec<KernelSocket>, place: &Endpoint) -> Vec<KernelSocket> {
+    table.into_iter().filter(|socket| socket.place == *place).collect()
+}
+
+/// Of a Unix socket as the kernel's table has it, its path or `@` and its abstract name.
+pub fn unix_place(address: &str) -> Endpoint {
+    match address.strip_prefix('@') {
+        Some(name) => Endpoint::Abstract(name.as_bytes().to_vec()),
+        None => Endpoint::Unix(address.into()),
+    }
 }
 
 /// All TCP sockets, by the kernel's table.
@@ -185,7 +197,7 @@ fn tcp_line(line: &str) -> Option<KernelSocket> {
     let ([_, local, _, state, queues, _, _, user, _, inode], _) = columns(line)?;
     let state = u8::from_str_radix(state, 16).ok()?;
     [LISTEN, ESTABLISHED, CLOSE_WAIT].contains(&state).then_some(KernelSocket {
-        place: BoundAddress::Tcp(address(local)?),
+        place: Endpoint::Tcp(address(local)?),
         is_listener: state == LISTEN,
         inode: inode.parse().ok()?,
         queue: Some(u32::from_str_radix(queues.split_once(':')?.1, 16).ok()?),
@@ -227,7 +239,7 @@ fn unix_line(line: &str) -> Option<KernelSocket> {
     let address = address.strip_prefix(' ').filter(|address| !address.is_empty())?;
     let is_listener = u32::from_str_radix(flags, 16).ok()? & ACCEPTS != 0;
     (is_listener || [SS_CONNECTING, SS_CONNECTED].contains(&state)).then_some(KernelSocket {
-        place: BoundAddress::Unix(address.to_owned()),
+        place: unix_place(address),
         is_listener,
         inode: inode.parse().ok()?,
         queue: None,
@@ -284,7 +296,7 @@ mod tests {
             00000000a3c3fbdf: 00000003 00000000 00000000 0001 03 2817629\n\
             0000000003027b53: 00000003 00000000 00000000 0001 02     0 @name\n";
         let table: Vec<KernelSocket> = table.lines().filter_map(unix_line).collect();
-        let of = |address| ServerSockets::of(&at_address(table.clone(), address));
+        let of = |address| ServerSockets::of(&at_place(table.clone(), &unix_place(address)));
         assert_eq!(
             of("/run/a b.sock"),
             ServerSockets { listening: true, accept_queue: 1, open: 3, accepted: 2, ..ServerSockets::default() }
@@ -294,7 +306,7 @@ mod tests {
         let line = "0000000003027b53: 00000002 00000000 00010000 0001 01   812 /run/a 812 b.sock";
         assert_eq!(
             unix_line(line).map(|socket| (socket.place, socket.inode)),
-            Some((BoundAddress::Unix("/run/a 812 b.sock".to_owned()), 812))
+            Some((Endpoint::Unix("/run/a 812 b.sock".into()), 812))
         );
     }
 

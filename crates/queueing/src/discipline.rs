@@ -12,7 +12,7 @@ use model::{Discipline, Nanos, Run, Verdict};
 
 use self::predict::ResponsePrediction;
 use crate::QueueingError;
-use crate::error::{positive, share, some};
+use crate::error::{positive, some};
 use crate::puma::TURN;
 use crate::simulate::nearest_rank;
 
@@ -78,12 +78,6 @@ impl ClosedLoopServer {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Whether each worker was seen to hold connections of its own while some of them had to wait. Those did not wait in one line for
-    /// all workers.
-    fn holds_waiting(&self, connections: u32) -> bool {
-        self.workers > 1 && self.by_worker.is_some() && connections > self.slots()
     }
 }
 
@@ -187,10 +181,8 @@ fn beside(
     let forecasts = all.map(|discipline| {
         let predictions = predict::all(server, measured.connections, discipline)?;
         let said = forecast(discipline, measured.connections, &predictions);
-        match not_judged {
-            Some(_) => Ok(said),
-            None => judged(said, server, measured, &predictions, tolerance),
-        }
+        let is_judged = not_judged.is_none();
+        Ok(if is_judged { judged(said, server, measured, &predictions, tolerance) } else { said })
     });
     Ok(Theory {
         expected: server.order.discipline,
@@ -239,14 +231,11 @@ fn judged(
     measured: &MeasuredLoop,
     predictions: &[ResponsePrediction],
     tolerance: f64,
-) -> Result<DisciplineForecast, QueueingError> {
-    positive("the rate", measured.rate)?;
-    for quantile in &measured.quantiles {
-        share(quantile.share)?;
-        positive("a quantile", quantile.low)?;
-    }
-    if said.discipline == Discipline::Shared && server.holds_waiting(measured.connections) {
-        return Ok(said);
+) -> DisciplineForecast {
+    // Each worker was seen to hold connections of its own while some of them had to wait: those did not wait in one line for all workers.
+    let holds_waiting = server.workers > 1 && server.by_worker.is_some() && measured.connections > server.slots();
+    if said.discipline == Discipline::Shared && holds_waiting {
+        return said;
     }
     let best = |of: &dyn Fn(&ResponsePrediction) -> Option<DisciplineFit>| {
         let mut fits: Vec<Option<DisciplineFit>> = predictions.iter().map(of).collect();
@@ -255,18 +244,17 @@ fn judged(
         fits.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         fits[fits.len() / 20]
     };
-    let scaled = |prediction: &ResponsePrediction, scale: f64, off: f64| fit(server, measured, prediction, scale, off);
-    Ok(DisciplineForecast {
+    DisciplineForecast {
         fit: best(&|prediction| {
             let off = (measured.rate / prediction.rate).max(prediction.rate / measured.rate);
-            Some(scaled(prediction, 1.0, off))
+            Some(fit(server, measured, prediction, 1.0, off))
         }),
         shape: best(&|prediction| {
             let scale = prediction.rate / measured.rate;
-            (scale * tolerance >= 1.0).then(|| scaled(prediction, scale, 1.0))
+            (scale * tolerance >= 1.0).then(|| fit(server, measured, prediction, scale, 1.0))
         }),
         ..said
-    })
+    }
 }
 
 /// The figure that is farthest off, if all times are `scale` times the predicted ones and the rate is `rate_off` off.

@@ -118,26 +118,6 @@ mod tests {
     const DEMAND: WorkerDemand = WorkerDemand { io: 0.1, cpu: 0.02 };
 
     #[test]
-    fn machine_repair_is_the_table() {
-        for (connections, slots, service, think, x, r, u) in [
-            (5, 1, 1.0, 4.0, 0.800_933_126, 2.242_718_447, 0.800_933),
-            (10, 2, 1.0, 5.0, 1.519_255_694, 1.582_170_493, 0.759_628),
-            (30, 20, 0.2, 0.1, 95.479_573_126, 0.214_203_332, 0.954_796),
-            (80, 20, 0.2, 0.5, 99.290_521_373, 0.305_716_386, 0.992_905),
-            (100, 5, 0.05, 1.0, 90.907_133_913, 0.100_023_680, 0.909_071),
-            (40, 20, 0.2, 1.0, 33.333_333_086, 0.200_000_009, 0.333_333),
-            // Without thought it is the closed network; a hundred thousand connections are no trouble.
-            (30, 20, 0.2, 0.0, 100.0, 0.3, 1.0),
-            (100_000, 20, 0.2, 0.5, 100.0, 1000.0 - 0.5, 1.0),
-        ] {
-            let means = machine_repair(connections, slots, service, think).unwrap();
-            assert!((means.rate - x).abs() < 6e-10, "X {}, exactly {x}", means.rate);
-            assert!((means.response - r).abs() < 6e-10 * r.max(1.0), "R {}, exactly {r}", means.response);
-            assert!((means.rate * service / f64::from(slots) - u).abs() < 6e-7);
-        }
-    }
-
-    #[test]
     fn what_cannot_be_is_refused() {
         assert_eq!(machine_repair(0, 1, 1.0, 1.0), Err(QueueingError::None("connection")));
         assert_eq!(machine_repair(1, 0, 1.0, 1.0), Err(QueueingError::None("slot")));

@@ -4,7 +4,7 @@
 //! `client.rb` (`reset`); Puma 7.0.4 and later, `cluster_accept_loop_delay.rb` and `server.rb` (`handle_servers`).
 
 use crate::QueueingError;
-use crate::error::{not_negative, positive, some};
+use crate::error::{positive, some};
 
 /// Requests in a row on one connection, while others wait, in Puma 5 and 6: `MAX_FAST_INLINE`.
 pub const TURN: u32 = 10;
@@ -21,12 +21,9 @@ pub const LONGEST_DELAY_SECONDS: f64 = 0.005;
 const FULL_AT: f64 = 25.0;
 
 /// The delay before each accept, where `busy` requests run or wait in the worker: `longest·min(b, 25t)/(25t)`.
-///
-/// # Errors
-/// Without a thread, or where `busy` is negative.
-pub fn accept_delay(longest: f64, busy: f64, threads: u32) -> Result<f64, QueueingError> {
-    let full = FULL_AT * f64::from(some("thread", threads)?);
-    Ok(longest * not_negative("the number of busy requests", busy)?.min(full) / full)
+pub fn accept_delay(longest: f64, busy: u32, threads: u32) -> f64 {
+    let full = FULL_AT * f64::from(threads);
+    longest * f64::from(busy).min(full) / full
 }
 
 /// How many requests a worker holds, running and waiting, in an overload with a connection a request, where it accepts as many as
@@ -51,10 +48,9 @@ mod tests {
 
     #[test]
     fn the_delays_are_those_of_the_source() {
-        for (busy, ms) in [(0.0, 0.0), (1.0, 0.04), (5.0, 0.2), (10.0, 0.4), (25.0, 1.0), (125.0, 5.0), (500.0, 5.0)] {
-            assert!((accept_delay(LONGEST_DELAY_SECONDS, busy, 5).unwrap() * 1e3 - ms).abs() < 1e-12);
+        for (busy, ms) in [(0, 0.0), (1, 0.04), (5, 0.2), (10, 0.4), (25, 1.0), (125, 5.0), (500, 5.0)] {
+            assert!((accept_delay(LONGEST_DELAY_SECONDS, busy, 5) * 1e3 - ms).abs() < 1e-12);
         }
-        assert!(accept_delay(0.005, 1.0, 0).is_err() && accept_delay(0.005, -1.0, 5).is_err());
     }
 
     #[test]
@@ -66,7 +62,7 @@ mod tests {
         assert_eq!(rest(41, 0.2), Ok(Some(1000.0)));
         // In balance: as many accepted as served, also where threads are kept waiting.
         for service in [0.000_01, 0.000_1, 0.001, 0.02] {
-            let accepted = 1.0 / accept_delay(LONGEST_DELAY_SECONDS, held(service), 5).unwrap();
+            let accepted = 25.0 * 5.0 / (LONGEST_DELAY_SECONDS * held(service));
             assert!((accepted * service / held(service).min(5.0) - 1.0).abs() < 1e-12, "{service}");
         }
         assert!(rest(0, 1.0).is_err() && rest(1, 0.0).is_err());

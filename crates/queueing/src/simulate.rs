@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 use model::forecast::Estimate;
 
 pub use self::closed::{AcceptThrottle, PoolArrivals, ThreadPool, closed, dealt_by_throttle};
-use crate::error::{not_negative, positive, share, some};
+use crate::error::{positive, share, some};
 use crate::{OfferedLoad, QueueingError};
 
 /// A law of times: the `number`-th draw of the stream `seed`.
@@ -173,7 +173,7 @@ pub(crate) fn nearest_rank(ascending: &[f64], share: f64) -> f64 {
 /// needed.
 ///
 /// # Errors
-/// Where there is no steady state, the effort is none, or a law gives no time.
+/// Where there is no steady state, the effort is none, or time stands still.
 pub fn open(
     load: OfferedLoad,
     gaps: TimeLaw<'_>,
@@ -190,8 +190,8 @@ pub fn open(
         let (mut now, mut began) = (0.0, 0.0);
         let warm_up = u64::from(effort.warm_up);
         for number in 0..warm_up + u64::from(effort.requests) {
-            now += not_negative("a gap", gaps(arrivals, number))?;
-            let service = not_negative("a service time", services(draws, number))?;
+            now += gaps(arrivals, number);
+            let service = services(draws, number);
             let first_free = free.pop().map_or(0.0, |Reverse(bits)| f64::from_bits(bits));
             let wait = f64::max(first_free - now, 0.0);
             free.push(Reverse((now + wait + service).to_bits()));

@@ -9,9 +9,10 @@ use crate::comparison;
 use crate::load_answer;
 use crate::next_steps::NextCommand;
 use crate::number;
+use crate::run_summary::is_uncertain;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
-use crate::trust::{TrustMark, is_uncertain};
+use crate::trust::{TrustLine, TrustMark, shown_percentiles};
 use crate::width::{self, Width, columns_of, wrap};
 
 /// Columns of a line at the most.
@@ -23,16 +24,8 @@ const ROWS: usize = 8;
 const INDENT: usize = 2;
 /// Doubts that are shown; the others are counted.
 const DOUBTS: usize = 3;
-/// Doubts and next commands that are shown, fewer and fewer until the answer fits.
-const SHOWN: [EndingLength; 7] = [
-    EndingLength { doubts: DOUBTS, commands: 3 },
-    EndingLength { doubts: DOUBTS, commands: 2 },
-    EndingLength { doubts: 2, commands: 2 },
-    EndingLength { doubts: 2, commands: 1 },
-    EndingLength { doubts: 1, commands: 1 },
-    EndingLength { doubts: 1, commands: 0 },
-    EndingLength { doubts: 0, commands: 0 },
-];
+/// Next commands that are shown at the most.
+const COMMANDS: usize = 3;
 
 /// How a piece of the answer is shown: a renderer may colour it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +42,7 @@ pub enum Emphasis {
 
 /// The answer of a study, on lines without colour.
 pub fn whole(study: &Study, saved: Option<&str>, width: Width) -> String {
-    painted(study, saved, width, &|_, text| text.to_owned())
+    painted(study, saved, width, &plain)
 }
 
 /// The same, each piece as `paint` shows it. What it adds must take no columns.
@@ -65,26 +58,35 @@ pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(
     } else {
         "  More   longtail report --full | --html report.html | --markdown | --json\n"
     };
-    let ends = SHOWN.map(|shown| {
-        let ending = layout.ending(shown) + more;
-        if ending.is_empty() { ending } else { format!("\n{ending}") }
-    });
-    let fits = |end: &&String| end.lines().count() <= room;
-    text + ends.iter().find(fits).or(ends.last()).map_or("", String::as_str)
+    // Doubts and commands are fewer and fewer until the answer fits.
+    let (mut doubts, mut commands) = (DOUBTS, COMMANDS);
+    loop {
+        let ending = layout.ending(doubts, commands) + more;
+        let ending = if ending.is_empty() { ending } else { format!("\n{ending}") };
+        if ending.lines().count() <= room || doubts + commands == 0 {
+            return text + &ending;
+        }
+        *(if commands >= doubts { &mut commands } else { &mut doubts }) -= 1;
+    }
+}
+
+/// A piece without colour.
+fn plain(_: Emphasis, text: &str) -> String {
+    text.to_owned()
 }
 
 /// The same without colour, with all doubts and every picture.
 pub(crate) fn in_full(study: &Study, saved: Option<&str>, width: Width) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
-    let layout = AnswerLayout::of(&summary, width, &|_, text| text.to_owned());
-    crate::text::joined([layout.opening(study, true).trim_end().to_owned() + "\n", layout.ending(ALL)])
+    let layout = AnswerLayout::of(&summary, width, &plain);
+    crate::text::joined([layout.opening(study, true).trim_end().to_owned() + "\n", layout.ending(usize::MAX, COMMANDS)])
 }
 
 /// The conclusion and what follows it, for a layout that has a table of its own.
 pub(crate) fn conclusion(study: &Study, saved: Option<&str>, width: Width) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
-    let layout = AnswerLayout::of(&summary, width, &|_, text| text.to_owned());
-    crate::text::joined([layout.sentence(), layout.ending(ALL)])
+    let layout = AnswerLayout::of(&summary, width, &plain);
+    crate::text::joined([layout.sentence(), layout.ending(usize::MAX, COMMANDS)])
 }
 
 /// The table alone, as it grows.
@@ -98,30 +100,17 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
         return comparison::legend(summary).map(str::to_owned);
     }
     let shown = || summary.runs.iter().filter(|run| run.is_the_servers());
-    let is_load = summary.command == "load";
+    let percentiles = shown_percentiles(summary.command);
     let is_marked = |run: &SummaryRun| {
-        let is_shown = |name: &str| is_load || ["p50", "p95", "p99"].contains(&name);
-        let mut times = run.response_ms.percentiles().into_iter();
-        times.any(|(name, time)| {
-            is_shown(name) && time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)))
-        })
+        let mut times = run.response_ms.percentiles().into_iter().filter(|(name, _)| percentiles.contains(name));
+        times.any(|(name, time)| time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name))))
     };
-    let is_shared = |run: &SummaryRun| !is_load && run.verdict == SummaryVerdict::SharedCpus;
+    let is_shared = |run: &SummaryRun| summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus;
     let rough = shown().any(is_marked).then_some("? not known to ± 20 % (95 % interval)");
     let shared = shown().any(is_shared).then_some("~ on CPUs that others used, too");
     let marks: Vec<&str> = [rough, shared].into_iter().flatten().collect();
     (!marks.is_empty()).then(|| marks.join(" · "))
 }
-
-/// So much is said at the end.
-#[derive(Clone, Copy)]
-struct EndingLength {
-    doubts: usize,
-    commands: usize,
-}
-
-/// In a full report.
-const ALL: EndingLength = EndingLength { doubts: usize::MAX, commands: 3 };
 
 /// A summary, and how it is laid out.
 struct AnswerLayout<'a> {
@@ -142,12 +131,13 @@ impl<'a> AnswerLayout<'a> {
             wrap(&mut text, self.width, "", line);
         }
         text.push('\n');
-        if let Study::Load(study) = study {
-            text.push_str(&load_answer::rates_and_gap(&self.summary.runs[0], self.width));
-            text.push_str(&self.table());
-            text.push_str(&load_answer::pictures(study, &self.summary.runs[0], self.width, is_full));
-        } else {
-            text.push_str(&self.table());
+        match study {
+            Study::Load(study) => {
+                text += &load_answer::rates_and_gap(&self.summary.runs[0], self.width);
+                text += &self.table();
+                text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
+            }
+            _ => text += &self.table(),
         }
         if let Some(legend) = legend(self.summary) {
             _ = writeln!(text, "  {legend}");
@@ -179,45 +169,45 @@ impl<'a> AnswerLayout<'a> {
     }
 
     /// Why, what was expected, whether to trust it, what to type next: with so many doubts and commands.
-    fn ending(&self, length: EndingLength) -> String {
+    fn ending(&self, doubts: usize, commands: usize) -> String {
+        const UNDER: &str = "         ";
+        let named = |at: usize, name: &'static str| if at == 0 { name } else { UNDER };
         let mut text = String::new();
         for (at, reason) in self.summary.reasons().enumerate() {
-            wrap(&mut text, self.width, if at == 0 { "  Why    " } else { "         " }, reason);
+            wrap(&mut text, self.width, named(at, "  Why    "), reason);
         }
         for expectation in &self.summary.expectations {
             wrap(&mut text, self.width, "  Expect ", &without_expect(&expectation.sentence));
         }
-        self.trust(&mut text, length.doubts);
-        for (at, next) in self.summary.next.iter().take(length.commands).enumerate() {
-            let before = if at == 0 { "  Next   " } else { "         " };
-            text.push_str(&continued(before, next, self.width));
+        let (mut shown, mut doubtful) = (0, 0);
+        for line in &self.summary.trust {
+            doubtful += usize::from(line.mark != TrustMark::Passed);
+            if doubtful <= doubts {
+                let is_hinted = line.mark == TrustMark::Failed || doubtful == 1 || doubts == usize::MAX;
+                text += &self.trust(named(shown, "  Trust  "), line, is_hinted);
+                shown += 1;
+            }
+        }
+        if doubtful > doubts {
+            let more = doubtful - doubts;
+            _ = writeln!(text, "{}… {more} more: longtail report --full", named(shown, "  Trust  "));
+        }
+        for (at, next) in self.summary.next.iter().take(commands).enumerate() {
+            text += &continued(named(at, "  Next   "), next, self.width);
         }
         text
     }
 
-    fn trust(&self, text: &mut String, most: usize) {
-        let mut before = "  Trust  ";
-        let mut doubts = 0;
-        for line in &self.summary.trust {
-            doubts += usize::from(line.mark != TrustMark::Passed);
-            if doubts > most {
-                continue;
-            }
-            let is_shown = line.mark == TrustMark::Failed || doubts == 1 || most == usize::MAX;
-            let hint = line.hint.filter(|_| is_shown).map(|hint| format!(" → {hint}")).unwrap_or_default();
-            let mut own = String::new();
-            wrap(&mut own, self.width, "           ", &format!("{}{hint}", line.sentence));
-            let emphasis = match line.mark {
-                TrustMark::Passed => Emphasis::Plain,
-                TrustMark::Uncertain | TrustMark::Doubtful => Emphasis::Doubtful,
-                TrustMark::Failed => Emphasis::Bad,
-            };
-            _ = write!(text, "{before}{} {}", (self.paint)(emphasis, line.mark.sign()), own.trim_start());
-            before = "         ";
-        }
-        if doubts > most {
-            _ = writeln!(text, "{before}… {} more: longtail report --full", doubts - most);
-        }
+    fn trust(&self, before: &str, line: &TrustLine, is_hinted: bool) -> String {
+        let hint = line.hint.filter(|_| is_hinted).map(|hint| format!(" → {hint}")).unwrap_or_default();
+        let mut own = String::new();
+        wrap(&mut own, self.width, "           ", &format!("{}{hint}", line.sentence));
+        let emphasis = match line.mark {
+            TrustMark::Passed => Emphasis::Plain,
+            TrustMark::Uncertain | TrustMark::Doubtful => Emphasis::Doubtful,
+            TrustMark::Failed => Emphasis::Bad,
+        };
+        format!("{before}{} {}", (self.paint)(emphasis, line.mark.sign()), own.trim_start())
     }
 }
 
@@ -246,102 +236,70 @@ fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     text + &line + &why + "\n"
 }
 
-/// One column of the table: its name, its band, and a cell of a run.
-pub(crate) struct AnswerColumn {
-    pub(crate) band: &'static str,
-    pub(crate) name: &'static str,
-    pub(crate) cell: fn(&SummaryRun) -> String,
-}
-
-pub(crate) fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
+/// A time and its mark; room for the mark where there is none.
+fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
     let Some(time) = time else { return "- ".to_owned() };
     let mark = if is_uncertain(time, run.interval_ms.get(name)) { "?" } else { " " };
     format!("{}{mark}", number::of_millis(time))
 }
 
-fn or_dash(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), number::of_millis)
-}
-
-const TIMES: &str = "response time, ms";
-const CPUS: &str = "CPUs";
-const SLOW: &str = "slow requests";
-const COLUMNS_OF_A_SWEEP: [AnswerColumn; 11] = [
-    AnswerColumn { band: "", name: "connections", cell: |run| run.connections.to_string() },
-    AnswerColumn {
-        band: "",
-        name: "req/s ",
-        cell: |run| {
-            let mark = if run.verdict == SummaryVerdict::SharedCpus { "~" } else { " " };
-            // An invalid run has no headline figure.
-            let is_hidden = run.verdict == SummaryVerdict::Invalid && run.response_ms.mean.is_none();
-            format!("{}{mark}", number::or_none(run.rate.completed.filter(|_| !is_hidden), number::rate))
-        },
-    },
-    AnswerColumn { band: "", name: "failed", cell: |run| number::or_none(run.requests.failed, |n| n.to_string()) },
-    AnswerColumn { band: TIMES, name: "p50 ", cell: |run| time_cell(run, "p50", run.response_ms.p50) },
-    AnswerColumn { band: TIMES, name: "p95 ", cell: |run| time_cell(run, "p95", run.response_ms.p95) },
-    AnswerColumn { band: TIMES, name: "p99 ", cell: |run| time_cell(run, "p99", run.response_ms.p99) },
-    AnswerColumn { band: TIMES, name: "max", cell: |run| or_dash(run.response_ms.max) },
-    AnswerColumn { band: TIMES, name: "FIFO", cell: |run| or_dash(run.in_order_ms) },
-    AnswerColumn {
-        band: CPUS,
-        name: "used",
-        cell: |run| run.cpus.map_or_else(|| "-".to_owned(), |[used, _]| number::fixed(used, 1)),
-    },
-    AnswerColumn {
-        band: SLOW,
-        name: "share",
-        cell: |run| run.slow.map_or_else(|| "-".to_owned(), |slow| crate::sentences::percent(slow.share)),
-    },
-    AnswerColumn { band: SLOW, name: "mean", cell: |run| or_dash(run.slow.map(|slow| slow.mean_ms)) },
-];
-
-/// The columns that these runs need: those of slow requests where a run has two groups, CPUs where they are known.
-fn columns_of_runs(summary: &Summary) -> Vec<&'static AnswerColumn> {
-    let has = |of: fn(&SummaryRun) -> bool| summary.runs.iter().any(of);
-    let is_needed = |column: &&AnswerColumn| match column.band {
-        SLOW => has(|run| run.slow.is_some()),
-        CPUS => has(|run| run.cpus.is_some()),
-        _ => true,
-    };
-    COLUMNS_OF_A_SWEEP.iter().filter(is_needed).collect()
+/// Good answers a second; an invalid run has no headline figure.
+fn rate_cell(run: &SummaryRun) -> String {
+    let mark = if run.verdict == SummaryVerdict::SharedCpus { "~" } else { " " };
+    let is_hidden = run.verdict == SummaryVerdict::Invalid && run.response_ms.mean.is_none();
+    format!("{}{mark}", number::or_none(run.rate.completed.filter(|_| !is_hidden), number::rate))
 }
 
 /// Verdicts of runs that say nothing of the server, and the word in place of their times.
 const NO_FIGURE: [(SummaryVerdict, &str); 2] =
     [(SummaryVerdict::Invalid, "INVALID"), (SummaryVerdict::GeneratorBound, "GENERATOR-BOUND")];
 /// Columns that such a run has.
-const COLUMNS_WITHOUT_TIMES: usize = 3;
+const COLUMNS_WITHOUT_TIMES: usize = 4;
 
 /// The table: a row a run, of a comparison a row a figure or an arm, of a load its percentiles.
 pub(crate) fn table(summary: &Summary) -> DataTable {
     match (&summary.comparison, summary.runs.as_slice()) {
         (Some(comparison), _) => comparison::table(comparison),
         (None, [run]) if summary.command == "load" => load_answer::percentiles(run),
-        (None, runs) => {
-            let columns = columns_of_runs(summary);
-            let named = |column: &&AnswerColumn| {
-                // Under its band the mean stands beside the response times, which are in ms.
-                let unit = if (column.band, column.name) == (SLOW, "mean") { "ms" } else { "" };
-                let name = TableColumn { unit, ..TableColumn::new(column.name) };
-                let suffix = match column.band {
-                    TIMES => "ms",
-                    SLOW => "of slow requests",
-                    other => other,
-                };
-                if column.band.is_empty() { name } else { name.under(&ColumnBand::new(column.band, suffix)) }
-            };
-            let row = |run: &SummaryRun| {
-                let word = NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict).map(|(_, word)| *word);
-                let shown = if word.is_some() { COLUMNS_WITHOUT_TIMES } else { columns.len() };
-                let cells = columns.iter().take(shown).map(|column| (column.cell)(run));
-                TableRow::new(std::iter::once(run.label.clone()).chain(cells)).noted(word.unwrap_or_default())
-            };
-            let heads = std::iter::once(TableColumn::new("load")).chain(columns.iter().map(named));
-            DataTable { lead: 0, ..DataTable::of_columns(heads, runs.iter().map(row)) }
-        }
+        (None, runs) => of_runs(runs),
     }
+}
+
+/// A row a run; columns of CPUs where they are known, and of slow requests where a run has two groups.
+fn of_runs(runs: &[SummaryRun]) -> DataTable {
+    type Cell = fn(&SummaryRun) -> String;
+    let times = ColumnBand::new("response time, ms", "ms");
+    let (cpus, slow) = (ColumnBand::new("CPUs", "CPUs"), ColumnBand::new("slow requests", "of slow requests"));
+    let mut columns: Vec<TableColumn> = ["load", "connections", "req/s ", "failed"].map(TableColumn::new).into();
+    let mut cells: Vec<Cell> = vec![
+        |run| run.label.clone(),
+        |run| run.connections.to_string(),
+        rate_cell,
+        |run| number::or_none(run.requests.failed, |n| n.to_string()),
+        |run| time_cell(run, "p50", run.response_ms.p50),
+        |run| time_cell(run, "p95", run.response_ms.p95),
+        |run| time_cell(run, "p99", run.response_ms.p99),
+        |run| number::or_none(run.response_ms.max, number::of_millis),
+        |run| number::or_none(run.in_order_ms, number::of_millis),
+    ];
+    columns.extend(["p50 ", "p95 ", "p99 ", "max", "FIFO"].map(|name| TableColumn::new(name).under(&times)));
+    if runs.iter().any(|run| run.cpus.is_some()) {
+        columns.push(TableColumn::new("used").under(&cpus));
+        cells.push(|run| number::or_none(run.cpus, |[used, _]| number::fixed(used, 1)));
+    }
+    if runs.iter().any(|run| run.slow.is_some()) {
+        // Under its band the mean stands beside the response times, which are in ms.
+        let mean = TableColumn { unit: "ms", ..TableColumn::new("mean") };
+        columns.extend([TableColumn::new("share"), mean].map(|column| column.under(&slow)));
+        cells.push(|run| number::or_none(run.slow, |slow| crate::sentences::percent(slow.share)));
+        cells.push(|run| number::or_none(run.slow, |slow| number::of_millis(slow.mean_ms)));
+    }
+    let row = |run: &SummaryRun| {
+        let word = NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict).map(|(_, word)| *word);
+        let shown = if word.is_some() { COLUMNS_WITHOUT_TIMES } else { cells.len() };
+        TableRow::new(cells.iter().take(shown).map(|cell| cell(run))).noted(word.unwrap_or_default())
+    };
+    DataTable { lead: 0, ..DataTable::of_columns(columns, runs.iter().map(row)) }
 }
 
 /// The answer for a pull request: the sentence, the table, why and whether to trust it, and everything else folded.

@@ -9,7 +9,7 @@ pub(crate) mod words;
 
 use model::ComparisonStudy;
 
-pub use self::figures::{SummaryArm, SummaryComparison, SummaryDifference, SummaryMetric, SummaryRanking};
+pub use self::figures::{SummaryArm, SummaryComparison};
 pub(crate) use self::forest::figure as forest;
 pub(crate) use self::tables::{legend, table};
 pub(crate) use self::trust::{measured, sound_runs, trust};

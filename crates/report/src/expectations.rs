@@ -83,7 +83,7 @@ fn passed(condition: &Objective, results: &[NamedResult<'_>]) -> String {
                 let most = if is_below { "highest" } else { "lowest" };
                 format!("; {most} {} at {}", figure(condition, &it.result), it.label)
             });
-            format!("in all {} runs{}", number::count(all.len() as u64), nearest.unwrap_or_default())
+            format!("in all {} runs{}", all.len(), nearest.unwrap_or_default())
         }
     }
 }
@@ -95,7 +95,7 @@ fn listed(condition: &Objective, results: &[&NamedResult<'_>]) -> String {
         format!("{}{at}{}", figure(condition, &it.result), doubt(&it.result))
     });
     let more = results.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {} more", number::count(more as u64)) } else { String::new() };
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("it is {}{more}", named.collect::<Vec<_>>().join(", "))
 }
 
@@ -116,7 +116,7 @@ fn in_unit(condition: &Objective, value: f64) -> String {
     match condition.figure {
         _ if value.is_infinite() => condition.shown(value),
         ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => format!("{} %", number::percent_tenths(value)),
-        ObjectiveFigure::Errors => number::count(value as u64),
+        ObjectiveFigure::Errors => (value as u64).to_string(),
         ObjectiveFigure::Completed => format!("{}/s", number::rate_in_words(value)),
         _ => number::time(Nanos(value as u64)),
     }

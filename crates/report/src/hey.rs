@@ -15,7 +15,7 @@
 
 use std::fmt::Write as _;
 
-use model::{BadResponses, DurationSummary, Histogram, LoadStudy, Nanos, Outcome, counts};
+use model::{DurationSummary, Histogram, LoadStudy, Nanos, Outcome, counts};
 
 use crate::number;
 
@@ -46,7 +46,7 @@ fn summary(study: &LoadStudy) -> String {
     }
     _ = writeln!(text, "  Requests/sec:\t{}\n", number::fixed(run.completed_rate(), 4));
     if let Some(size) = tally.received_bytes.checked_div(tally.all_answers()) {
-        let (total, size) = (number::count(tally.received_bytes), number::count(size));
+        let total = tally.received_bytes;
         _ = write!(text, "  Total data:\t{total} bytes\n  Size/request:\t{size} bytes\n\n");
     }
     text
@@ -74,7 +74,7 @@ fn histogram(times: &Histogram) -> String {
     let mut text = "Response time histogram:\n".to_owned();
     for (mark, count) in marks.iter().zip(counts) {
         let bar = "■".repeat(((count * BAR + fullest / 2) / fullest) as usize);
-        _ = writeln!(text, "  {} [{}]\t|{bar}", number::fixed(mark.as_secs_f64(), 3), number::count(count));
+        _ = writeln!(text, "  {} [{}]\t|{bar}", number::fixed(mark.as_secs_f64(), 3), count);
     }
     text + "\n\n"
 }
@@ -100,19 +100,16 @@ fn details(study: &LoadStudy) -> String {
         ..phases.connect
     };
     let mut resolved = DurationSummary::default();
-    if let Some(time) = study.name_resolution {
-        resolved.record(time);
-    }
-    let lines = [
-        ("DNS+dialup", over_all(&opened, answers)),
-        ("DNS-lookup", over_all(&resolved, answers)),
-        ("req write", over_all(&phases.write, answers)),
-        ("resp wait", over_all(&phases.first_byte, answers)),
-        ("resp read", over_all(&phases.read, answers)),
-    ];
+    study.name_resolution.iter().for_each(|time| resolved.record(*time));
     let mut text = "Details (average, fastest, slowest):\n".to_owned();
-    for (name, times) in lines {
-        let [average, fastest, slowest] = times.map(number::seconds);
+    for (name, phase) in [
+        ("DNS+dialup", &opened),
+        ("DNS-lookup", &resolved),
+        ("req write", &phases.write),
+        ("resp wait", &phases.first_byte),
+        ("resp read", &phases.read),
+    ] {
+        let [average, fastest, slowest] = over_all(phase, answers).map(number::seconds);
         _ = writeln!(text, "  {name}:\t{average} secs, {fastest} secs, {slowest} secs");
     }
     text + "\n"
@@ -128,7 +125,7 @@ fn statuses(study: &LoadStudy) -> String {
     let mut text = "Status code distribution:\n".to_owned();
     for (outcome, n) in study.run.tally.counts.iter() {
         if let Outcome::Answered(status) = outcome {
-            _ = writeln!(text, "  [{status}]\t{} responses", number::count(n));
+            _ = writeln!(text, "  [{status}]\t{n} responses");
         }
     }
     text + "\n"
@@ -138,16 +135,13 @@ fn statuses(study: &LoadStudy) -> String {
 fn errors(study: &LoadStudy) -> String {
     let tally = &study.run.tally;
     let mut text = String::new();
-    let mut line = |n: u64, what: &str| _ = writeln!(text, "  [{}]\t{what}", number::count(n));
+    let mut line = |n: u64, what: &str| _ = writeln!(text, "  [{n}]\t{what}");
     for (outcome, n) in tally.counts.iter().filter(|(outcome, _)| !matches!(outcome, Outcome::Answered(_))) {
         let kind = counts::name(outcome).replace('_', " ");
-        let reasons = if outcome == Outcome::BadResponse { &tally.bad_responses } else { &BadResponses::default() };
-        for (reason, n) in reasons.iter() {
-            line(n, &format!("{kind}: {reason}"));
-        }
-        // Those of a file from before reasons were counted have none.
-        if n > reasons.total() {
-            line(n - reasons.total(), &kind);
+        if outcome == Outcome::BadResponse {
+            tally.bad_responses.iter().for_each(|(reason, n)| line(n, &format!("{kind}: {reason}")));
+        } else {
+            line(n, &kind);
         }
     }
     if text.is_empty() { text } else { format!("Error distribution:\n{text}\n") }

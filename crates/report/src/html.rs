@@ -3,12 +3,14 @@
 //! The page forbids itself the network and scripts (Content-Security-Policy). What a pointer shows are titles of the drawings.
 //! Every text of a study passes `escaped`, for servers and users choose some of it.
 
+use std::fmt::Write as _;
+
 use model::Study;
 
 use crate::details;
 use crate::markup::{escaped, joined};
 use crate::summary::Summary;
-use figure::PageFigure;
+use figure::TitledFigure;
 
 mod bodies;
 pub(crate) mod figure;
@@ -16,11 +18,9 @@ mod head;
 mod heat_map;
 mod load;
 mod load_axis;
-mod over_time;
 mod parts;
 mod sections;
 mod shown_runs;
-mod spread;
 mod sweep;
 
 /// Colours, fonts, light and dark, narrow screens, paper.
@@ -70,14 +70,13 @@ fn drawn(study: &Study, summary: &Summary) -> String {
         Study::Compare(_) => summary.comparison.iter().map(crate::comparison::forest).collect(),
         Study::Bodies(study) => bodies::figures(study),
     };
-    let drawn = joined(&figures, |figure| match figure {
-        PageFigure::Drawn(figure) => figure.html(),
-        PageFigure::LeftOut { .. } => String::new(),
-    });
-    let left_out = joined(&figures, |figure| match figure {
-        PageFigure::Drawn(_) => String::new(),
-        PageFigure::LeftOut { title, reason } => format!("<li>{}: {}</li>", escaped(title), escaped(reason)),
-    });
+    let (mut drawn, mut left_out) = (String::new(), String::new());
+    for TitledFigure { title, drawn: figure } in figures {
+        match figure {
+            Ok(figure) => drawn += &figure.html(title),
+            Err(reason) => _ = write!(left_out, "<li>{}: {}</li>", escaped(title), escaped(&reason)),
+        }
+    }
     if drawn.is_empty() && left_out.is_empty() {
         return String::new();
     }

@@ -63,7 +63,7 @@ pub(crate) fn connections(keep_alive: bool) -> &'static str {
 /// Processor, memory and system, as far as they are known.
 pub fn hardware(machine: &Environment) -> String {
     let cores = if machine.cores > 0 { count_of(machine.cores, "core") } else { String::new() };
-    let memory = if machine.memory_bytes > 0 { number::memory(machine.memory_bytes) } else { String::new() };
+    let memory = if machine.memory_bytes > 0 { number::bytes(machine.memory_bytes as f64) } else { String::new() };
     listed([machine.cpu.clone(), cores, memory, machine.os.clone(), named("kernel", &machine.kernel)])
 }
 

@@ -2,24 +2,19 @@
 
 use model::{Quantile, Statistics};
 
-use crate::named_runs::{NamedRun, hides};
+use crate::named_runs::{NamedRun, is_hidden};
 use crate::number::{self, NONE};
+use crate::run_summary::{millis, range};
 use crate::tree::{DataTable, ReportSection, TableRow};
 
-/// Interval and part of a percentile that is `time`, each as a cell: `22.6 to 24.3`, `from 22.6`; `≤ 0.71`.
+/// Interval and part of a percentile that is `time`, each as a cell: `22.6–24.3`, `>22.6`; `≤ 0.71`.
 pub(crate) fn cells(statistics: Option<&Statistics>, quantile: f64, time: Quantile) -> [String; 2] {
-    let none = || [NONE.to_owned(), NONE.to_owned()];
-    let Some(time) = time.time() else { return none() };
-    let Some(known) = statistics.and_then(|statistics| statistics.interval(quantile)) else { return none() };
-    let interval = match (known.low.map(number::milliseconds), known.high.map(number::milliseconds)) {
-        (Some(low), Some(high)) => format!("{low} to {high}"),
-        (Some(low), None) => format!("from {low}"),
-        (None, Some(high)) => format!("up to {high}"),
-        (None, None) => NONE.to_owned(),
-    };
+    let known = time.time().zip(statistics.and_then(|statistics| statistics.interval(quantile)));
+    let Some((time, known)) = known else { return [NONE; 2].map(str::to_owned) };
+    let interval = Some(range(&[known.low, known.high].map(|end| end.map(millis)))).filter(|text| !text.is_empty());
     // At most so much of the time is the generator's.
     let part = |least| format!("≤ {}", number::milliseconds(time.saturating_sub(least)));
-    [interval, number::or_none(known.without_generator, part)]
+    [number::or_none(interval, |text| text), number::or_none(known.without_generator, part)]
 }
 
 /// The percentiles of a sweep whose intervals are shown.
@@ -36,7 +31,7 @@ pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
             std::iter::once(name.as_str()).chain(known.iter().map(|[known, _]| known.as_str())).chain([part]),
         ))
     };
-    let shown = runs.iter().filter(|named| !hides(named.run.judgement.as_ref()));
+    let shown = runs.iter().filter(|named| !is_hidden(named.run));
     let table = DataTable::new(["", "p50", "p95", "p99", "of it ours"], shown.filter_map(row));
     let title = "how well percentiles are known, ms: 95 % intervals, and our own part at most";
     ReportSection::detail(title).table(table).filled()
@@ -61,7 +56,7 @@ mod tests {
         };
         let statistics = Statistics { intervals: vec![known], ..Statistics::default() };
         let cells = cells(Some(&statistics), 0.99, Quantile::Time(ms(100)));
-        assert_eq!(cells, ["from 90.0", "≤ 5.00"]);
+        assert_eq!(cells, [">90.0", "≤ 5.00"]);
         assert_eq!(super::cells(Some(&statistics), 0.5, Quantile::Time(ms(100))), [NONE, NONE]);
         assert_eq!(super::cells(Some(&statistics), 0.99, Quantile::TooFew), [NONE, NONE]);
     }

@@ -1,12 +1,9 @@
 //! A study as the file that is kept, and back: nothing is lost on the way.
 
-use std::io;
-
 use model::Study;
 use model::study::SCHEMA;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 /// Why a text is not a study that can be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,11 +42,45 @@ pub fn write(study: &Study) -> String {
 /// # Panics
 /// Never: what is written has only keys that are strings, and writing to memory does not fail.
 pub(crate) fn indented(value: &impl Serialize, levels: usize) -> String {
-    let mut bytes = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut bytes, Indented { levels, ..Indented::default() });
-    value.serialize(&mut serializer).expect("it can always be written");
-    bytes.push(b'\n');
-    String::from_utf8(bytes).expect("JSON is UTF-8")
+    let compact = serde_json::to_string(value).expect("it can always be written");
+    let mut text = String::with_capacity(2 * compact.len());
+    let mut open: Vec<OpenValue> = Vec::new();
+    let (mut is_string, mut is_escaped, mut last) = (false, false, ' ');
+    for c in compact.chars() {
+        let is_end = matches!(c, ']' | '}') && !is_string;
+        let is_flat = open.last().is_some_and(|inside| inside.is_flat);
+        if is_end {
+            open.pop();
+        }
+        // A line begins behind a comma and inside of what opens or ends, unless that is empty.
+        let is_inside = matches!(last, '[' | '{') != is_end;
+        if !is_string && last == ',' && is_flat {
+            text.push(' ');
+        } else if !is_string && !is_flat && (last == ',' || is_inside) {
+            text.push('\n');
+            text.extend(std::iter::repeat_n("  ", open.len()));
+        }
+        text.push(c);
+        if !is_string && matches!(c, '[' | '{') {
+            let is_deep = open.len() > levels;
+            let is_list_in_list = c == '[' && open.last().is_some_and(|outer| outer.is_list);
+            open.push(OpenValue { is_list: c == '[', is_flat: is_flat || is_deep || is_list_in_list });
+        } else if !is_string && c == ':' {
+            text.push(' ');
+        }
+        is_string ^= c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        // Of a string no letter matters.
+        last = if is_string { '"' } else { c };
+    }
+    text + "\n"
+}
+
+/// An array or object that is being written.
+struct OpenValue {
+    is_list: bool,
+    /// On one line: a histogram is a line a bucket and not four.
+    is_flat: bool,
 }
 
 /// The study that [`write()`] wrote. A line break in one of its strings becomes visible, as JSON writes it: whoever wrote the file, a string
@@ -93,79 +124,5 @@ fn show_line_breaks(value: &mut Value, found: &mut bool) {
             printed.for_each(|(_, value)| show_line_breaks(value, found));
         }
         _ => {}
-    }
-}
-
-/// Indented, but a list inside a list stays on one line: a histogram is a line a bucket and not four.
-#[derive(Default)]
-struct Indented {
-    outer: PrettyFormatter<'static>,
-    /// For each open array or object, whether it is an array.
-    open: Vec<bool>,
-    /// How many of the innermost are written on one line.
-    flat: usize,
-    /// What is inside of more than so many is written on one line.
-    levels: usize,
-}
-
-impl Indented {
-    /// Opens an array or object; whether it is written on one line.
-    fn opens_flat(&mut self, is_array: bool) -> bool {
-        let is_deep = self.open.len() > self.levels;
-        let is_flat = is_deep || is_array && (self.flat > 0 || self.open.last() == Some(&true));
-        self.open.push(is_array);
-        self.flat += usize::from(is_flat);
-        is_flat
-    }
-
-    /// Closes it; whether it was.
-    fn closes_flat(&mut self) -> bool {
-        self.open.pop();
-        let is_flat = self.flat > 0;
-        self.flat -= usize::from(is_flat);
-        is_flat
-    }
-
-    /// What stands between two of its values, where it is on one line.
-    fn between<W: ?Sized + io::Write>(out: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { out.write_all(b", ") }
-    }
-}
-
-impl Formatter for Indented {
-    fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        if self.opens_flat(true) { out.write_all(b"[") } else { self.outer.begin_array(out) }
-    }
-
-    fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        if self.closes_flat() { out.write_all(b"]") } else { self.outer.end_array(out) }
-    }
-
-    fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if self.flat > 0 { Indented::between(out, first) } else { self.outer.begin_array_value(out, first) }
-    }
-
-    fn end_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        if self.flat > 0 { Ok(()) } else { self.outer.end_array_value(out) }
-    }
-
-    fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        if self.opens_flat(false) { out.write_all(b"{") } else { self.outer.begin_object(out) }
-    }
-
-    fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        if self.closes_flat() { out.write_all(b"}") } else { self.outer.end_object(out) }
-    }
-
-    fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if self.flat > 0 { Indented::between(out, first) } else { self.outer.begin_object_key(out, first) }
-    }
-
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.outer.begin_object_value(out)
-    }
-
-    fn end_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        if self.flat > 0 { Ok(()) } else { self.outer.end_object_value(out) }
     }
 }

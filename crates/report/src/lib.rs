@@ -31,6 +31,7 @@ mod puma;
 mod puma_bodies;
 pub mod request_log;
 mod run_columns;
+mod run_summary;
 mod sentences;
 mod server_view;
 pub mod summary;

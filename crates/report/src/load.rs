@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 
 use model::forecast::{Estimate, Overload, OverloadDoubt};
 use model::histogram::rank;
-use model::series::Second;
 use model::warnings::LOAD_PERCENTILES;
 use model::{Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile, Tally};
 
-use crate::named_runs::hides;
+use crate::named_runs::is_hidden;
 use crate::number::{self, NONE, count_of, or_none};
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
 use crate::{claimed, intervals};
@@ -19,12 +18,11 @@ pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     if let Some(claim) = &study.run.claim {
         return vec![Some(claimed::of_load(claim))];
     }
-    let shown = |section: Option<ReportSection>| section.filter(|_| !hides(study.run.judgement.as_ref()));
+    let shown = |section: Option<ReportSection>| section.filter(|_| !is_hidden(&study.run));
     vec![
         shown(Some(rates(study))),
         shown(answers(study)),
         shown(study.run.overload.as_ref().map(overload)),
-        shown(over_time(study)),
         generator(study),
         shown(phases(study)),
         network(&study.run.tally),
@@ -77,27 +75,27 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
     /// From this percentile on it matters how many answers stand above.
     const HIGH: f64 = 0.95;
     let tally = &study.run.tally;
-    if tally.counts.good() == 0 {
+    let (good, failed, endless) = (tally.counts.good(), tally.counts.failed(), tally.counts.censored());
+    if good == 0 {
         return None;
     }
-    let row = |name: &str, [response, service]: [Option<Nanos>; 2], [interval, part]: [String; 2]| {
-        let [response, service] = [response, service].map(TableCell::time);
-        TableRow::new([name.into(), response, interval.into(), part.into(), service])
+    let row = |name: &str, times: [Option<Nanos>; 2], [interval, part]: [String; 2], note: String| {
+        let [response, service] = times.map(TableCell::time);
+        TableRow::new([name.into(), response, interval.into(), part.into(), service]).noted(note)
     };
-    let both = |figure: fn(&Histogram) -> Option<Nanos>| [figure(&tally.response_time), figure(&tally.service_time)];
-    let nothing = || [String::new(), String::new()];
-    let failed = tally.counts.failed();
+    let plain = |name: &str, figure: &dyn Fn(&Histogram) -> Option<Nanos>, note: String| {
+        row(name, [figure(&tally.response_time), figure(&tally.service_time)], Default::default(), note)
+    };
     let left_out = if failed == 0 { String::new() } else { format!("{} left out", count_of(failed, "request")) };
     let mut rows = vec![
-        row("mean", both(Histogram::mean), nothing()).noted(left_out),
-        row("std deviation", both(Histogram::standard_deviation), nothing()),
+        plain("mean", &Histogram::mean, left_out),
+        plain("std deviation", &Histogram::standard_deviation, String::new()),
     ];
     // What supports a percentile, or why there is none.
     let beside = |q: f64, time: Quantile| match time {
         Quantile::Time(_) if q >= HIGH => {
             // The rank is among those that may still have come too; they stand above all answers.
-            let good = tally.counts.good();
-            format!("{} above", good.saturating_sub(rank(q, good + tally.counts.censored())))
+            format!("{} above", good.saturating_sub(rank(q, good + endless)))
         }
         Quantile::Time(_) | Quantile::NotPrinted => String::new(),
         Quantile::TooFew => "too few answers".to_owned(),
@@ -111,14 +109,13 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
         let note = beside(q, times[0]);
         let is_new = times[0].time().is_some() || note != last_note;
         let known = intervals::cells(study.run.statistics.as_ref(), q, times[0]);
-        let shown = row(&number::percentile(q), times.map(Quantile::time), known);
-        rows.push(if is_new { shown.noted(note.as_str()) } else { shown });
+        let shown = if is_new { note.clone() } else { String::new() };
+        rows.push(row(&number::percentile(q), times.map(Quantile::time), known, shown));
         last_note = note;
     }
-    let endless = tally.counts.censored();
-    let longest = both(Histogram::max).map(|time| time.filter(|_| endless == 0));
     let note = if endless > 0 { format!("{endless} timed out or in flight") } else { String::new() };
-    rows.push(row("max", longest, nothing()).noted(note));
+    // The longest is not known where some never ended.
+    rows.push(plain("max", &|times| times.max().filter(|_| endless == 0), note));
     let table = DataTable::new(["", "response time", "95 % interval", "of it ours", "service time"], rows);
     Some(ReportSection::new(format!("times of {}, ms", good_answers(study))).table(table))
 }
@@ -163,80 +160,6 @@ fn inferred(overload: &Overload, answered: &str) -> String {
         }
         _ => format!("inferred: {capacity}; --service TIME, for how long a request holds a slot, tells the slots too"),
     }
-}
-
-/// Some seconds of a run, together. A request is counted in the second in which it ended.
-pub(crate) struct TimeSlice {
-    pub(crate) completed: u64,
-    pub(crate) failed: u64,
-    pub(crate) mean: Option<Nanos>,
-    pub(crate) longest: Option<Nanos>,
-}
-
-impl TimeSlice {
-    pub(crate) fn of(seconds: &[Second]) -> TimeSlice {
-        let sum = |part: fn(&Second) -> u64| seconds.iter().map(part).sum::<u64>();
-        let completed = sum(|second| second.completed);
-        let longest = seconds.iter().map(|second| second.response_time_max_ns).max();
-        TimeSlice {
-            completed,
-            failed: sum(|second| second.failed),
-            mean: sum(|second| second.response_time_sum_ns).checked_div(completed).map(Nanos),
-            longest: longest.filter(|_| completed > 0).map(Nanos),
-        }
-    }
-
-    fn row(&self, from: TableCell, covered: Option<f64>) -> TableRow {
-        let per_second = covered.filter(|covered| *covered > 0.0).map(|covered| self.completed as f64 / covered);
-        TableRow::new([
-            from,
-            TableCell::count(self.completed),
-            TableCell::number(per_second, |rate| number::or_zero(rate, number::rate)),
-            TableCell::time(self.mean),
-            TableCell::time(self.longest),
-            TableCell::count(self.failed),
-        ])
-    }
-}
-
-/// The run in a few slices of time: whether it was the same all along, or fell behind. Those requests that ended after the window have a slice
-/// of their own. Nothing where the run is too short to have two slices.
-fn over_time(study: &LoadStudy) -> Option<ReportSection> {
-    let seconds = &study.run.tally.series.seconds;
-    let measured = study.run.measured.as_secs_f64();
-    // The second in which the window ends belongs to it, if only in part.
-    let (window, drain) = seconds.split_at(seconds.len().min(measured.ceil() as usize));
-    if window.len() < 2 {
-        return None;
-    }
-    let length = slice_length(study, window.len());
-    let in_window = window.chunks(length).enumerate().map(|(at, slice)| {
-        let from = at * length;
-        let covered = (measured - from as f64).min(slice.len() as f64);
-        TimeSlice::of(slice).row(TableCell::count(from as u64), Some(covered))
-    });
-    let after = TimeSlice::of(drain);
-    let after = (after.completed + after.failed > 0).then(|| after.row("after".into(), None));
-    let columns = ["from second", "answers", "per second", "mean", "longest", "failed"];
-    let table = DataTable { lead: 0, ..DataTable::new(columns, in_window.chain(after)) };
-    let title = "over time, by the second in which a request ended; response times of good answers in ms";
-    Some(ReportSection::detail(title).table(table))
-}
-
-/// Seconds a slice: a step each, where steps fit.
-fn slice_length(study: &LoadStudy, seconds: usize) -> usize {
-    /// Slices at the most.
-    const SLICES: usize = 12;
-    if let Pace::Open { profile: Profile::Steps { each, .. }, .. } = &study.plan.pace {
-        let step = (each.0 / 1_000_000_000) as usize;
-        let is_whole = Nanos::from_secs(step as u64) == *each;
-        if step > 0 && is_whole && seconds.div_ceil(step) <= SLICES {
-            // Halves say more about a step than its mean, where there is room for them.
-            let has_room = step.is_multiple_of(2) && seconds.div_ceil(step / 2) <= SLICES;
-            return if has_room { step / 2 } else { step };
-        }
-    }
-    seconds.div_ceil(SLICES)
 }
 
 /// The head of times of one kind.

@@ -4,13 +4,11 @@
 use std::fmt::Write as _;
 
 use model::series::Second;
-use model::{Histogram, LoadStudy, Nanos};
+use model::{Histogram, LoadStudy, Nanos, Pace, Profile};
 
-use crate::load::TimeSlice;
 use crate::number::{self, or_none};
-use crate::summary::SummaryRun;
+use crate::run_summary::{SummaryRun, is_uncertain, range};
 use crate::tree::{DataTable, TableRow};
-use crate::trust::is_uncertain;
 use crate::width::{Width, wrap};
 
 /// Bars and seconds at the most.
@@ -39,19 +37,16 @@ pub(crate) fn pictures(study: &LoadStudy, run: &SummaryRun, width: Width, is_ful
     }
     let is_open = run.rate.offered.is_some();
     let spread = if is_full || !is_open { bars(&study.run.tally.response_time) } else { String::new() };
-    let over_time = if is_open { seconds(&study.run.tally.series.seconds, width) } else { String::new() };
-    let mut text = String::new();
-    for picture in [spread, over_time].iter().filter(|picture| !picture.is_empty()) {
-        _ = write!(text, "\n{picture}");
-    }
-    text
+    let over_time = if is_full || is_open { over_time(study, width, is_full) } else { String::new() };
+    let gap = |picture: &str| if picture.is_empty() { "" } else { "\n" };
+    [gap(&spread), &spread, gap(&over_time), &over_time].concat()
 }
 
 /// `offered 500/s · sent 500/s · completed 499/s · 2500 requests, 0 failed`.
 pub(crate) fn rates(run: &SummaryRun) -> String {
     let counts = &run.requests;
     let requests = number::or_none(counts.planned, |n| number::count_of(n, "request"));
-    let requests = format!("{requests}, {} failed", number::or_none(counts.failed, number::count));
+    let requests = format!("{requests}, {} failed", number::or_none(counts.failed, |n| n.to_string()));
     let completed = number::or_none(run.rate.completed, number::rate_in_words);
     match (run.rate.offered, run.rate.sent) {
         (Some(offered), Some(sent)) => format!(
@@ -85,20 +80,6 @@ pub(crate) fn percentiles(run: &SummaryRun) -> DataTable {
     DataTable::new(names, std::iter::once(TableRow::new(values)).chain(intervals))
 }
 
-/// `21.3–27.3`, `>29.1`.
-pub(crate) fn range(ends: &[Option<f64>; 2]) -> String {
-    let short = |end: f64| {
-        let text = number::of_millis(end);
-        if text.contains('.') && text.len() > 4 { text[..4].trim_end_matches('.').to_owned() } else { text }
-    };
-    match ends {
-        [Some(low), Some(high)] => format!("{}–{}", short(*low), short(*high)),
-        [Some(low), None] => format!(">{}", short(*low)),
-        [None, Some(high)] => format!("<{}", short(*high)),
-        [None, None] => String::new(),
-    }
-}
-
 /// How many requests took how long: bars between round times.
 fn bars(times: &Histogram) -> String {
     let (Some(from), Some(to), Some(median)) = (times.quantile(0.01), times.max(), times.quantile(0.5)) else {
@@ -113,42 +94,60 @@ fn bars(times: &Histogram) -> String {
     }
     let keep = edges.len().saturating_sub(BARS - 1);
     edges.drain(..keep);
-    let mut bins: Vec<(u64, u64, u64)> = Vec::new();
-    let mut low = 0;
-    for edge in edges.into_iter().chain([u64::MAX]) {
-        let in_bin = |time: &Nanos| time.0 > low && time.0 <= edge || low == 0 && time.0 == 0;
-        bins.push((low, edge, times.buckets().filter(|(time, _)| in_bin(time)).map(|(_, n)| n).sum()));
-        low = edge;
+    let mut counts = vec![0; edges.len() + 1];
+    for (time, n) in times.buckets() {
+        counts[edges.partition_point(|edge| *edge < time.0)] += n;
     }
-    let most = bins.iter().map(|(_, _, n)| *n).max().unwrap_or(0).max(1);
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
     let unit = |nanos: u64| number::rate_in_words(Nanos(nanos).as_millis_f64());
     let mut text = String::new();
-    for (low, high, n) in bins {
-        let high = if high == u64::MAX { unit(to.0) } else { unit(high) };
+    for (at, n) in counts.into_iter().enumerate() {
+        let low = unit(if at == 0 { 0 } else { edges[at - 1] });
+        let high = unit(edges.get(at).copied().unwrap_or(to.0));
         let share = crate::sentences::percent(n as f64 / times.count().max(1) as f64);
         let bar = "█".repeat((n as f64 / most as f64 * BAR as f64).round() as usize);
-        let line = format!("  {:>7} to {high:>7} ms  {share:>6}  {bar}", unit(low));
-        _ = writeln!(text, "{}", line.trim_end());
+        _ = writeln!(text, "{}", format!("  {low:>7} to {high:>7} ms  {share:>6}  {bar}").trim_end());
     }
     text
 }
 
-/// A part of an open loop's run: its seconds' mean and longest response times.
-fn seconds(seconds: &[Second], width: Width) -> String {
+/// The run in a few slices of time, by the second in which a request ended: mean and longest response times; in a full report answers and
+/// failures too.
+fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
+    let seconds = &study.run.tally.series.seconds;
     if seconds.len() < 2 {
         return String::new();
     }
     let room = width.columns().map_or(PARTS, |columns| columns.saturating_sub(NAME + 2) / CELL).clamp(1, PARTS);
-    let each = seconds.len().div_ceil(room);
-    let parts: Vec<TimeSlice> = seconds.chunks(each).map(TimeSlice::of).collect();
-    let line = |name: &str, cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>CELL$}")).collect();
-        format!("  {name:<NAME$}{}\n", cells.concat())
+    let each = slice_length(study, seconds.len(), room);
+    let slices: Vec<&[Second]> = seconds.chunks(each).collect();
+    let line = |name: &str, cell: &dyn Fn(usize) -> String| {
+        let cells = (0..slices.len()).map(|at| format!("{:>CELL$}", cell(at)));
+        format!("  {name:<NAME$}{}\n", cells.collect::<String>())
     };
-    let row = |name: &str, of: fn(&TimeSlice) -> Option<Nanos>| {
-        line(name, &parts.iter().map(|part| or_none(of(part), number::milliseconds)).collect::<Vec<_>>())
+    let sum = |at: usize, of: fn(&Second) -> u64| slices[at].iter().map(of).sum::<u64>();
+    let completed = |at: usize| sum(at, |second| second.completed);
+    let mean = |at: usize| sum(at, |second| second.response_time_sum_ns).checked_div(completed(at)).map(Nanos);
+    let longest = |at: usize| {
+        let longest = slices[at].iter().map(|second| second.response_time_max_ns).max();
+        longest.filter(|_| completed(at) > 0).map(Nanos)
     };
-    let ends: Vec<String> = (1..=parts.len()).map(|at| (at * each).min(seconds.len()).to_string()).collect();
-    let [mean, slowest] = [row("mean, ms", |part| part.mean), row("slowest, ms", |part| part.longest)];
-    format!("{}{mean}{slowest}", line("until second", &ends))
+    let mut text = line("until second", &|at| ((at + 1) * each).min(seconds.len()).to_string());
+    if is_full {
+        text += &line("answers", &|at| completed(at).to_string());
+        text += &line("failed", &|at| sum(at, |second| second.failed).to_string());
+    }
+    text += &line("mean, ms", &|at| or_none(mean(at), number::milliseconds));
+    text + &line("slowest, ms", &|at| or_none(longest(at), number::milliseconds))
+}
+
+/// Seconds a slice: a step each, where steps fit.
+fn slice_length(study: &LoadStudy, seconds: usize, room: usize) -> usize {
+    if let Pace::Open { profile: Profile::Steps { each, .. }, .. } = &study.plan.pace {
+        let step = (each.0 / 1_000_000_000) as usize;
+        if Nanos::from_secs(step as u64) == *each && step > 0 && seconds.div_ceil(step) <= room {
+            return step;
+        }
+    }
+    seconds.div_ceil(room)
 }

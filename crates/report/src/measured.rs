@@ -3,8 +3,8 @@
 
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{
-    App, BodiesStudy, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan, LoadStudy, Nanos, Placement,
-    ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
+    App, BodiesStudy, Diagnostic, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan, LoadStudy, Nanos,
+    Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
 };
 
 use crate::in_words::{connections, hardware, joined, length, listed, load, named, server, slots};
@@ -12,22 +12,26 @@ use crate::number::{self, count_of};
 use crate::tree::NamedFact;
 use crate::{claimed, comparison, theory};
 
-/// What every study begins with.
+/// What every study has.
 pub(crate) struct StudyHead<'a> {
     pub(crate) command_line: &'a str,
     pub(crate) started_at: &'a str,
     pub(crate) environment: &'a Environment,
+    /// Of the whole study, beside those of its runs.
+    pub(crate) warnings: &'a [Diagnostic],
+    /// How long it all took.
+    pub(crate) total_time: Nanos,
 }
 
 impl StudyHead<'_> {
     pub(crate) fn of(study: &Study) -> StudyHead<'_> {
-        let (command_line, started_at, environment) = match study {
-            Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment),
-            Study::Load(it) => (&it.command_line, &it.started_at, &it.environment),
-            Study::Compare(it) => (&it.command_line, &it.started_at, &it.environment),
-            Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment),
+        let (command_line, started_at, environment, warnings, total_time): (_, _, _, &[Diagnostic], _) = match study {
+            Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time),
+            Study::Load(it) => (&it.command_line, &it.started_at, &it.environment, &[], it.run.elapsed),
+            Study::Compare(it) => (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time),
+            Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time),
         };
-        StudyHead { command_line, started_at, environment }
+        StudyHead { command_line, started_at, environment, warnings, total_time }
     }
 
     /// Hardware, system, version of longtail and when it began.
@@ -106,9 +110,16 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
                 listed([claimed::made_by(claim, study.run.elapsed), placed.unwrap_or_default()])
             });
             let generator = if made.is_some() { String::new() } else { generator_of_load(study) };
+            let tls = if plan.tls { ", TLS" } else { "" };
+            let at = plan.endpoints.join(", ");
+            let at = if at.is_empty() { at } else { format!("at {at}{tls}") };
+            let unseen = match study.server {
+                ServerLocation::Here => "",
+                _ => "the server's accept queue, CPU and processes are not seen from here",
+            };
             vec![
                 NamedFact::new("made", made),
-                NamedFact::new("target", target(plan).into_iter().chain(unseen(&study.server))),
+                NamedFact::new("target", [plan.url.clone(), at, unseen.to_owned()]),
                 machine,
                 NamedFact::new("load", [requests(plan), generator]),
             ]
@@ -287,27 +298,6 @@ fn requests(plan: &LoadPlan) -> String {
         if plan.pipeline > 1 { format!("{} at once on each", plan.pipeline) } else { String::new() },
         late.to_owned(),
     ])
-}
-
-fn target(plan: &LoadPlan) -> Vec<String> {
-    let tls = if plan.tls { ", TLS" } else { "" };
-    let at = if plan.endpoints.is_empty() { String::new() } else { format!("at {}{tls}", plan.endpoints.join(", ")) };
-    vec![plan.url.clone(), at]
-}
-
-/// What is not known of a server that is not here.
-fn unseen(server: &ServerLocation) -> Option<String> {
-    let (where_it_is, whose) = match server {
-        ServerLocation::Here => return None,
-        ServerLocation::Elsewhere => ("on another machine".to_owned(), "its"),
-        ServerLocation::Forwarded { by: Some(by) } => {
-            (format!("{by} listens there and passes connections on"), "the server's")
-        }
-        ServerLocation::Forwarded { by: None } => {
-            ("nobody listens there, the kernel passes connections on (NAT)".to_owned(), "the server's")
-        }
-    };
-    Some(format!("{where_it_is}: {whose} accept queue, CPU and processes are not seen from here"))
 }
 
 /// The lanes of a load, and how they wait.

@@ -1,7 +1,7 @@
 //! What the runs of a study are called, in every table and sentence.
 
-use model::comparison::{ComparisonRun, ComparisonStudy};
-use model::{BodiesStudy, Judgement, Run, Study, SweepStudy, Verdict};
+use model::comparison::ComparisonRun;
+use model::{BodyRun, Diagnostic, Grade, Run, Study, SweepStudy, Verdict};
 
 /// A run and what it is called.
 pub(crate) struct NamedRun<'a> {
@@ -11,46 +11,36 @@ pub(crate) struct NamedRun<'a> {
 }
 
 /// Whether the run's figures must not be shown.
-pub(crate) fn hides(judgement: Option<&Judgement>) -> bool {
-    judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
+pub(crate) fn is_hidden(run: &Run) -> bool {
+    run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
+}
+
+/// Checks of a run that were not passed, the worst first, and its warnings, each with how it came out.
+pub(crate) fn diagnostics(run: &Run) -> impl Iterator<Item = (&Diagnostic, Grade)> {
+    let judgement = run.judgement.iter();
+    let checks = judgement.flat_map(|it| it.troubles().into_iter().map(|check| (check, it.grade(check))));
+    checks.chain(run.warnings.iter().map(|warning| (warning, warning.grade())))
 }
 
 /// The runs of a study, in the order in which they are printed.
 pub(crate) fn named_runs(study: &Study) -> Vec<NamedRun<'_>> {
     match study {
-        Study::Sweep(study) => of_sweep(study),
-        Study::Load(study) => vec![NamedRun { name: String::new(), run: &study.run }],
-        Study::Bodies(study) => of_bodies(study),
-        Study::Compare(study) => of_comparison(study),
+        Study::Sweep(it) => it.runs.iter().map(|run| NamedRun { name: name_in_sweep(it, run), run }).collect(),
+        Study::Load(it) => vec![NamedRun { name: String::new(), run: &it.run }],
+        Study::Bodies(it) => {
+            let name = |row: &BodyRun| format!("{} {}{}", row.socket, row.body, pass(&row.run, it.plan.repeat));
+            it.sorted().into_iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
+        }
+        Study::Compare(it) => {
+            let again = |run: &ComparisonRun| if run.attempt > 1 { ", again" } else { "" };
+            let name = |run: &ComparisonRun| format!("{}, block {}{}", it.plan.letter(run.arm), run.block, again(run));
+            it.runs.iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
+        }
     }
-}
-
-pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<NamedRun<'_>> {
-    study.runs.iter().map(|run| NamedRun { name: name_in_sweep(study, run), run }).collect()
 }
 
 pub(crate) fn name_in_sweep(study: &SweepStudy, run: &Run) -> String {
     format!("{}{}", run.in_multiples(), pass(run, study.plan.repeat))
-}
-
-/// In the order of the plan.
-pub(crate) fn of_bodies(study: &BodiesStudy) -> Vec<NamedRun<'_>> {
-    let name = |socket, body, run| format!("{socket} {body}{}", pass(run, study.plan.repeat));
-    study
-        .sorted()
-        .into_iter()
-        .map(|row| NamedRun { name: name(row.socket, row.body, &row.run), run: &row.run })
-        .collect()
-}
-
-pub(crate) fn of_comparison(study: &ComparisonStudy) -> Vec<NamedRun<'_>> {
-    study.runs.iter().map(|row| NamedRun { name: name_in_comparison(study, row), run: &row.run }).collect()
-}
-
-/// `B, block 3`, and where it was repeated `B, block 3, again`.
-pub(crate) fn name_in_comparison(study: &ComparisonStudy, run: &ComparisonRun) -> String {
-    let again = if run.attempt > 1 { ", again" } else { "" };
-    format!("{}, block {}{again}", study.plan.letter(run.arm), run.block)
 }
 
 fn pass(run: &Run, passes: u32) -> String {

@@ -3,8 +3,8 @@
 use model::comparison::{ComparisonDoubt, ComparisonFindings, Metric, MissingFigure};
 use model::plan::quoted;
 use model::{
-    ComparisonStudy, Finding, LoadStudy, Nanos, Pace, Plan, Profile, Quantile, ServerCpu, ServerKind, Statistics, Stop,
-    Study, SweepStudy, Verdict,
+    ComparisonStudy, Finding, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu, ServerKind, Statistics,
+    Stop, Study, SweepStudy, Verdict,
 };
 
 use serde::Serialize;
@@ -53,29 +53,21 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let deciding = || found.metrics.iter().filter(|row| row.decides);
-    // What follows `--` is the server's.
-    let (own, server) = match study.command_line.split_once(" -- ") {
-        Some((own, server)) => (own, format!(" -- {server}")),
-        None => (study.command_line.as_str(), String::new()),
-    };
-    let with = |flag: String, name: &str, why: &str| command(edited(own, &flag, &[name]) + &server, why);
+    let with = |flag: String, name: &str, why: &str| command(edited(&study.command_line, &flag, &[name]), why);
     let is_thin = |doubt| matches!(doubt, ComparisonDoubt::Missing { figure: MissingFigure::TooFewAnswers, .. });
     let thin = deciding().find(|row| row.differences.iter().any(|it| it.doubt.is_some_and(is_thin)));
-    if let Some(row) = thin {
-        return longer(study, row.metric)
-            .map(|length| with(format!("--for {length}"), "--for", &format!("{} needs more answers a run", row.metric)))
-            .into_iter()
-            .collect();
-    }
-    let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| match difference.doubt? {
-        ComparisonDoubt::FewBlocks { least } => Some(least.max(study.plan.blocks.looks().first()?.after)),
-        _ => difference.blocks_needed,
-    });
-    let blocks = needed.max().filter(|blocks| *blocks <= MOST_BLOCKS);
-    blocks
-        .map(|blocks| with(format!("--blocks {blocks}"), "--blocks", "so many blocks would tell"))
-        .into_iter()
-        .collect()
+    let next = if let Some(row) = thin {
+        let why = format!("{} needs more answers a run", row.metric);
+        longer(study, row.metric).map(|length| with(format!("--for {length}"), "--for", &why))
+    } else {
+        let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| match difference.doubt? {
+            ComparisonDoubt::FewBlocks { least } => Some(least.max(study.plan.blocks.looks().first()?.after)),
+            _ => difference.blocks_needed,
+        });
+        let blocks = needed.max().filter(|blocks| *blocks <= MOST_BLOCKS);
+        blocks.map(|blocks| with(format!("--blocks {blocks}"), "--blocks", "so many blocks would tell"))
+    };
+    next.into_iter().collect()
 }
 
 /// How long a run must be for three answers above the percentile.
@@ -88,58 +80,35 @@ fn longer(study: &ComparisonStudy, metric: Metric) -> Option<Nanos> {
 }
 
 fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
+    const LOADS: [&str; 3] = ["--multiples", "--connections", "-c"];
     let plan = &study.plan;
-    let changed = |change: &dyn Fn(&mut Plan)| {
-        let mut plan = plan.clone();
-        change(&mut plan);
-        plan.command_line()
-    };
-    let longer = |times: u64| match plan.stream.stop {
-        Stop::After(time) => Stop::After(time * times),
-        Stop::RequestsPerConnection(n) => Stop::RequestsPerConnection(n * times),
-    };
-    let mut next = Vec::new();
+    let with = |flags: String, dropped: &[&str], why: &str| command(edited(&study.command_line, &flags, dropped), why);
     let is_puma = matches!(plan.server.kind, ServerKind::Puma { .. });
+    let mut next: Vec<NextCommand> = Vec::new();
     for finding in findings {
-        match finding {
+        let step = match finding {
             Finding::Unfair { .. } | Finding::ServedInTurns { .. } if plan.stream.keep_alive => {
-                let line = changed(&|plan| plan.stream.keep_alive = false);
-                if next.iter().all(|it: &NextCommand| it.command != line) {
-                    next.push(command(line, "without keep-alive"));
-                }
+                with("-k".to_owned(), &[], "without keep-alive")
             }
             Finding::StillRising { .. } => {
-                let multiples =
-                    [4.0, 8.0, 16.0].map(|times| times * plan.multiples.iter().copied().fold(1.0, f64::max) / 4.0);
-                let line = changed(&|plan| {
-                    plan.connections.clear();
-                    plan.multiples = multiples.to_vec();
-                });
-                next.push(command(line, "more connections"));
+                let most = plan.multiples.iter().copied().fold(1.0, f64::max);
+                with(format!("--multiples={},{},{}", most, 2.0 * most, 4.0 * most), &LOADS, "more connections")
             }
             Finding::OneLoad { connections, .. } => {
-                let line = changed(&|plan| {
-                    plan.multiples.clear();
-                    plan.connections = [1, 2, 4].map(|n| (n * connections / 2).max(1)).to_vec();
-                });
-                next.push(command(line, "half of it, and twice as many"));
+                let [half, same, twice] = [1, 2, 4].map(|n| (n * connections / 2).max(1));
+                with(format!("--connections={half},{same},{twice}"), &LOADS, "half of it, and twice as many")
             }
             Finding::Undecided { .. } => {
-                let line = changed(&|plan| {
-                    plan.connections.clear();
-                    plan.multiples = vec![0.5, 1.0, 4.0];
-                });
-                next.push(command(line, "the app alone, and under load"));
+                with("--multiples=0.5,1,4".to_owned(), &LOADS, "the app alone, and under load")
             }
-            Finding::Limited { limit: model::Limit::RubyLock { .. }, .. } if is_puma => {
-                let workers = study.server.workers.max(1) * 2;
-                let line = changed(&|plan| plan.server.workers = Some(workers));
-                next.push(command(line, "twice as many workers"));
+            Finding::Limited { limit: Limit::RubyLock { .. }, .. } if is_puma => {
+                with(format!("-w{}", study.server.workers.max(1) * 2), &["-w", "--workers"], "twice as many workers")
             }
-            Finding::NotMeasured { verdict: Verdict::Invalid, .. } => {
-                next.push(all_checks());
-            }
-            _ => {}
+            Finding::NotMeasured { verdict: Verdict::Invalid, .. } => all_checks(),
+            _ => continue,
+        };
+        if !next.contains(&step) {
+            next.push(step);
         }
     }
     next.truncate(MOST_OF_FINDINGS);
@@ -147,12 +116,16 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
         return next;
     }
     let needs = study.runs.iter().filter_map(|run| {
-        let times = more_answers(run.response_time(0.99), run.statistics.as_ref(), run.tally.counts.good())?;
-        Some((times, name_in_sweep(study, run)))
+        let more = more_answers(run.response_time(0.99), run.statistics.as_ref(), run.tally.counts.good())?;
+        Some((more, name_in_sweep(study, run)))
     });
     if let Some(((times, answers), label)) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b)) {
-        let line = changed(&|plan| plan.stream.stop = longer(times.ceil() as u64));
-        next.push(command(line, &format!("p99 at {label} needs about {answers} answers")));
+        let longer = match plan.stream.stop {
+            Stop::After(time) => format!("--for={}", time * times.ceil() as u64),
+            Stop::RequestsPerConnection(n) => format!("-R{}", n * times.ceil() as u64),
+        };
+        let length = ["--for", "-z", "-D", "-R", "--requests-per-connection"];
+        next.push(with(longer, &length, &format!("p99 at {label} needs about {answers} answers")));
     }
     next.extend(prediction(study));
     next
@@ -164,9 +137,9 @@ fn more_answers(p99: Quantile, statistics: Option<&Statistics>, answers: u64) ->
     if !matches!(p99, Quantile::Time(_) | Quantile::TooFew) || answers == 0 {
         return None;
     }
-    let needed = statistics?.interval(0.99)?.answers_needed(answers, p99.time(), crate::trust::UNCERTAIN)?;
+    let needed = statistics?.interval(0.99)?.answers_needed(answers, p99.time(), crate::run_summary::UNCERTAIN)?;
     let times = needed as f64 / answers as f64;
-    (times <= LONGEST).then(|| (times, number::count(two_digits_up(needed))))
+    (times <= LONGEST).then(|| (times, two_digits_up(needed).to_string()))
 }
 
 /// Two digits, not less: nobody plans for 3689 answers.
@@ -252,29 +225,28 @@ fn round_rate(rate: f64) -> String {
     number::shortest((rate / unit).round() * unit.max(1e-9)).chars().take(12).collect()
 }
 
-/// The command line with these flags in place of those dropped, which each have a value.
-fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut is_value = false;
-    for word in shlex::split(line).unwrap_or_default() {
+/// The command line with these flags in place of those dropped, which each have a value. What follows `--` is the server's.
+pub(crate) fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
+    let mut typed = shlex::split(line).unwrap_or_default().into_iter();
+    let (mut words, mut server): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    while let Some(word) = typed.next() {
         let is_dropped = |flag: &&&str| {
             let rest = word.strip_prefix(**flag);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || !flag.starts_with("--"))
         };
-        if std::mem::take(&mut is_value) {
-            continue;
-        }
         match dropped.iter().chain(&WHERE_TO).find(is_dropped) {
-            Some(flag) => is_value = word == **flag,
-            None => words.push(quoted(&word)),
+            _ if word == "--" => server = std::iter::once(word).chain(typed.by_ref()).collect(),
+            Some(flag) if word == **flag => drop(typed.next()),
+            Some(_) => {}
+            None => words.push(word),
         }
     }
-    words.push(flags.to_owned());
-    words.join(" ")
+    let quoted = |words: Vec<String>| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    format!("{} {flags} {}", quoted(words), quoted(server)).trim_end().to_owned()
 }
 
 /// Where results go is no part of what is asked next.
-const WHERE_TO: [&str; 3] = ["-o", "--html", "--log"];
+const WHERE_TO: [&str; 4] = ["-o", "--output", "--html", "--log"];
 
 #[cfg(test)]
 mod tests {
@@ -289,6 +261,14 @@ mod tests {
                 "longtail load -c64 http://127.0.0.1:3000/ --rate 70 --for 30s"
             );
         }
+    }
+
+    #[test]
+    fn what_follows_two_dashes_is_the_servers() {
+        assert_eq!(
+            edited("longtail sweep -w2 --slots=4 -- ruby x.rb -w9 'a b'", "-w4", &["-w"]),
+            "longtail sweep --slots=4 -w4 -- ruby x.rb -w9 'a b'"
+        );
     }
 
     #[test]

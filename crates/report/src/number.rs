@@ -82,11 +82,6 @@ pub fn or_zero(value: f64, shown: impl Fn(f64) -> String) -> String {
     if value == 0.0 { "0".to_owned() } else { shown(value) }
 }
 
-/// A span exactly as it was asked for: `5s`, `1.5s`, `200ms`.
-pub fn asked(span: Nanos) -> String {
-    span.to_string()
-}
-
 /// A span in a sentence, exactly as it was asked for: `30 s`, `1.5 s`, `200 ms`.
 pub fn span(span: Nanos) -> String {
     let text = span.to_string();
@@ -141,16 +136,6 @@ pub fn deviation(fraction: f64) -> String {
     if text.starts_with('-') || text == "0.0" { text } else { format!("+{text}") }
 }
 
-/// Jain's index: `0.987`.
-pub fn index(index: f64) -> String {
-    fixed(index, 3)
-}
-
-/// How many.
-pub fn count(n: impl Into<u64>) -> String {
-    n.into().to_string()
-}
-
 /// How many of something, in a sentence: `1 thread`, `2 threads`.
 pub fn count_of(n: impl Into<u64>, one: &str) -> String {
     let n = n.into();
@@ -171,11 +156,6 @@ pub(crate) fn elapsed(time: Nanos) -> String {
 /// All digits that the value has and no more: `0.2`.
 pub fn shortest(value: f64) -> String {
     value.to_string()
-}
-
-/// A size of memory: `3.86 GiB`.
-pub fn memory(bytes: u64) -> String {
-    format!("{} GiB", significant(bytes as f64 / f64::from(1 << 30)))
 }
 
 /// A rate of bytes in a column whose head says MB/s, a million bytes per second: `0.043`, `12.3`, `1234`.

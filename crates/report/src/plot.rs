@@ -21,13 +21,15 @@ const TOP: f64 = 24.0;
 const RIGHT: f64 = 26.0;
 /// Room at the right for the names of lines.
 const NAMES: f64 = 46.0;
+/// Height of a row that has a name.
+const ROW: f64 = 25.0;
 /// Height of a line of text, and the width of a character, where the font is largest.
 const LINE: f64 = 15.0;
 const CHARACTER: f64 = 8.0;
 
 /// A plot.
 pub(crate) struct Plot {
-    /// What it shows, for who cannot see it.
+    /// Which it is of several in a figure, for who cannot see it.
     pub(crate) label: String,
     /// Height of the drawing.
     pub(crate) height: f64,
@@ -61,66 +63,86 @@ pub(crate) struct PlotCell {
     pub(crate) to: PlotPoint,
 }
 
-/// Something in a plot; `class` is a colour of the page's style sheet, `title` what a pointer over it shows.
-pub(crate) enum PlotMark {
-    Line {
-        class: String,
-        points: Vec<PlotPoint>,
-        /// Stands at its right end, where it has one.
-        name: String,
-    },
+/// Something in a plot.
+pub(crate) struct PlotMark {
+    /// A colour of the page's style sheet.
+    pub(crate) class: String,
+    pub(crate) shape: PlotShape,
+    /// Stands at the right end of a line and in a word; of others what a pointer shows.
+    pub(crate) title: String,
+}
+
+/// What is drawn.
+pub(crate) enum PlotShape {
+    /// Through these points; through one, a dot.
+    Line(Vec<PlotPoint>),
     /// An area between two lines; of a single range, a bar.
-    Band {
-        class: String,
-        ranges: Vec<PlotRange>,
-    },
-    Dot {
-        class: String,
-        at: PlotPoint,
-        title: String,
-    },
-    /// A rectangle between two corners.
-    Bar {
-        class: String,
-        from: PlotPoint,
-        to: PlotPoint,
-        title: String,
-    },
-    /// Rectangles of one colour, in one path.
-    Cells {
-        class: String,
-        cells: Vec<PlotCell>,
-    },
+    Band(Vec<PlotRange>),
+    Dot(PlotPoint),
+    /// Rectangles of one colour.
+    Cells(Vec<PlotCell>),
     /// A word in a bar.
-    Word {
-        at: PlotPoint,
-        text: String,
-    },
+    Word(PlotPoint),
     /// A line over the whole height.
-    Upright {
-        class: String,
-        x: f64,
-    },
+    Upright(f64),
     /// A line over the whole width.
-    Level {
-        class: String,
-        y: f64,
-    },
+    Level(f64),
+}
+
+impl PlotMark {
+    pub(crate) fn new(class: impl Into<String>, shape: PlotShape, title: impl Into<String>) -> PlotMark {
+        PlotMark { class: class.into(), shape, title: title.into() }
+    }
+
+    /// A line without a name.
+    pub(crate) fn line(class: impl Into<String>, points: Vec<PlotPoint>) -> PlotMark {
+        PlotMark::new(class, PlotShape::Line(points), "")
+    }
+
+    /// Where it stands on the y axis.
+    fn heights(&self) -> Vec<f64> {
+        match &self.shape {
+            PlotShape::Line(points) => points.iter().map(|point| point.y).collect(),
+            PlotShape::Band(ranges) => ranges.iter().flat_map(|range| [range.low, range.high]).collect(),
+            PlotShape::Cells(cells) => cells.iter().flat_map(|cell| [cell.from.y, cell.to.y]).collect(),
+            PlotShape::Dot(at) => vec![at.y],
+            PlotShape::Level(y) => vec![*y],
+            PlotShape::Word(_) | PlotShape::Upright(_) => Vec::new(),
+        }
+    }
 }
 
 impl Plot {
-    /// A plot of the usual size without marks.
-    pub(crate) fn new(label: impl Into<String>, x: PlotAxis, y: PlotAxis) -> Plot {
-        Plot { label: label.into(), height: 260.0, left: LEFT, x, y, marks: Vec::new() }
+    /// A plot of the usual size.
+    pub(crate) fn new(x: PlotAxis, y: PlotAxis, marks: Vec<PlotMark>) -> Plot {
+        Plot { label: String::new(), height: 220.0, left: LEFT, x, y, marks }
     }
 
-    /// The drawing.
-    pub(crate) fn svg(&self) -> String {
-        let mut svg = format!(
-            "<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">",
-            short(self.height),
-            escaped(&self.label)
-        );
+    /// The same with an y axis from 0 to a little above the highest of the marks.
+    pub(crate) fn from_zero(x: PlotAxis, title: &str, marks: Vec<PlotMark>) -> Plot {
+        let scale = AxisScale::from_zero(marks.iter().flat_map(PlotMark::heights));
+        Plot::new(x, PlotAxis::rounded(title, scale, 4), marks)
+    }
+
+    /// The same with a logarithmic y axis around the marks.
+    pub(crate) fn logarithmic(x: PlotAxis, title: &str, marks: Vec<PlotMark>) -> Plot {
+        let scale = AxisScale::around(marks.iter().flat_map(PlotMark::heights));
+        Plot::new(x, PlotAxis::rounded(title, scale, 5), marks)
+    }
+
+    /// Rows of one height, from the bottom up, named by these ticks at their middles.
+    pub(crate) fn of_rows(x: PlotAxis, ticks: Vec<AxisTick>, marks: Vec<PlotMark>) -> Plot {
+        let rows = ticks.len() as f64;
+        let y = PlotAxis::labelled("", AxisScale::Linear { low: 0.0, high: rows }, ticks);
+        Plot { height: TOP + BOTTOM + ROW * rows, ..Plot::new(x, y, marks) }
+    }
+
+    /// The drawing, in a figure of this title.
+    pub(crate) fn svg(&self, figure: &str) -> String {
+        let label = [figure, &self.label].map(escaped).join(" ");
+        let height = short(self.height);
+        let mut svg =
+            format!("<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">", label.trim_end());
         self.draw_axes(&mut svg);
         for mark in &self.marks {
             self.draw(&mut svg, mark);
@@ -129,9 +151,17 @@ impl Plot {
         svg + "</svg>"
     }
 
+    /// The lines that have a name, each with its last point.
+    fn named(&self) -> impl Iterator<Item = (&PlotMark, &PlotPoint)> {
+        let lines = self.marks.iter().filter_map(|mark| match &mark.shape {
+            PlotShape::Line(points) => Some((mark, points.last()?)),
+            _ => None,
+        });
+        lines.filter(|(mark, _)| !mark.title.is_empty())
+    }
+
     fn right(&self) -> f64 {
-        let is_named = |mark: &PlotMark| matches!(mark, PlotMark::Line { name, .. } if !name.is_empty());
-        WIDTH - if self.marks.iter().any(is_named) { NAMES } else { RIGHT }
+        WIDTH - if self.named().next().is_some() { NAMES } else { RIGHT }
     }
 
     fn x(&self, value: f64) -> f64 {
@@ -181,14 +211,15 @@ impl Plot {
         fitting
     }
 
-    fn draw(&self, svg: &mut String, mark: &PlotMark) {
+    fn draw(&self, svg: &mut String, PlotMark { class, shape, title }: &PlotMark) {
         let place = |x: f64, y: f64| format!("{} {}", short(self.x(x)), short(self.y(y)));
-        let _ = match mark {
-            PlotMark::Line { class, points, .. } => {
-                let path: Vec<String> = points.iter().map(|point| place(point.x, point.y)).collect();
-                write!(svg, "<path class=\"line {class}\" d=\"M{}\"/>", path.join("L"))
-            }
-            PlotMark::Band { class, ranges } => {
+        let (kind, path) = match shape {
+            PlotShape::Dot(at) => return self.dot(svg, class, *at, title),
+            PlotShape::Line(points) => match points.as_slice() {
+                [at] => return self.dot(svg, class, *at, title),
+                points => ("line", format!("M{}", joined(points, |at| format!("L{}", place(at.x, at.y))).split_off(1))),
+            },
+            PlotShape::Band(ranges) => {
                 // A single range is as wide as a bar.
                 let half = if ranges.len() == 1 { 2.0 } else { 0.0 };
                 let corner = |x: f64, off: f64, y: f64| format!("{} {}", short(self.x(x) + off), short(self.y(y)));
@@ -196,60 +227,37 @@ impl Plot {
                 let back = ranges.iter().rev().flat_map(|it| [half, -half].map(|off| corner(it.x, off, it.low)));
                 let mut path: Vec<String> = there.chain(back).collect();
                 path.dedup();
-                write!(svg, "<path class=\"band {class}\" d=\"M{}Z\"/>", path.join("L"))
+                ("band", format!("M{}Z", path.join("L")))
             }
-            PlotMark::Dot { class, at, title } => write!(
-                svg,
-                "<circle class=\"dot {class}\" cx=\"{}\" cy=\"{}\" r=\"3.5\"><title>{}</title></circle>",
-                short(self.x(at.x)),
-                short(self.y(at.y)),
-                escaped(title)
-            ),
-            PlotMark::Bar { class, from, to, title } => {
-                let (x, y) = (self.x(from.x.min(to.x)), self.y(from.y.max(to.y)));
-                let (width, height) = ((self.x(to.x) - self.x(from.x)).abs(), (self.y(to.y) - self.y(from.y)).abs());
-                write!(
-                    svg,
-                    "<rect class=\"bar {class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
-                    short(x),
-                    short(y),
-                    short(width),
-                    short(height),
-                    escaped(title)
-                )
-            }
-            PlotMark::Cells { class, cells } => {
-                let rectangle = |cell: &PlotCell| {
-                    let (left, right) = (short(self.x(cell.from.x)), short(self.x(cell.to.x)));
-                    format!("M{left} {}H{right}V{}H{left}Z", short(self.y(cell.to.y)), short(self.y(cell.from.y)))
+            PlotShape::Cells(cells) => {
+                let rectangle = |PlotCell { from, to }: &PlotCell| {
+                    let (x, y) = (short(self.x(to.x)), short(self.y(from.y)));
+                    format!("M{}H{x}V{y}H{}Z", place(from.x, to.y), short(self.x(from.x)))
                 };
-                write!(svg, "<path class=\"bar {class}\" d=\"{}\"/>", joined(cells, rectangle))
+                ("bar", joined(cells, rectangle))
             }
-            PlotMark::Word { at, text: word } => {
-                text(svg, "word", PlotPoint { x: self.x(at.x) + 5.0, y: self.y(at.y) + 4.0 }, word);
-                Ok(())
+            PlotShape::Word(at) => {
+                return text(svg, "word", PlotPoint { x: self.x(at.x) + 5.0, y: self.y(at.y) + 4.0 }, title);
             }
-            PlotMark::Upright { class, x } => {
-                let (x, bottom) = (short(self.x(*x)), short(self.bottom()));
-                write!(svg, "<path class=\"line {class}\" d=\"M{x} {TOP}V{bottom}\"/>")
-            }
-            PlotMark::Level { class, y } => {
-                let (left, y, right) = (short(self.left), short(self.y(*y)), short(self.right()));
-                write!(svg, "<path class=\"line {class}\" d=\"M{left} {y}H{right}\"/>")
+            PlotShape::Upright(x) => ("line", format!("M{} {TOP}V{}", short(self.x(*x)), short(self.bottom()))),
+            PlotShape::Level(y) => {
+                ("line", format!("M{} {}H{}", short(self.left), short(self.y(*y)), short(self.right())))
             }
         };
+        // A line's name stands at its end.
+        let title = if kind == "bar" { hover(title) } else { String::new() };
+        let _ = write!(svg, "<path class=\"{kind} {class}\" d=\"{path}\">{title}</path>");
+    }
+
+    fn dot(&self, svg: &mut String, class: &str, at: PlotPoint, title: &str) {
+        let (x, y) = (short(self.x(at.x)), short(self.y(at.y)));
+        let _ = write!(svg, "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\">{}</circle>", hover(title));
     }
 
     /// The names of the lines at their ends, moved apart where they would touch.
     fn draw_names(&self, svg: &mut String) {
-        let mut names: Vec<(f64, &str, &str)> = Vec::new();
-        for mark in &self.marks {
-            if let PlotMark::Line { class, points, name } = mark
-                && let Some(last) = points.last().filter(|_| !name.is_empty())
-            {
-                names.push((self.y(last.y), class, name));
-            }
-        }
+        let named = self.named().map(|(mark, last)| (self.y(last.y), mark.class.as_str(), mark.title.as_str()));
+        let mut names: Vec<(f64, &str, &str)> = named.collect();
         names.sort_by(|a, b| b.0.total_cmp(&a.0));
         // From the lowest upwards each at least a line above the one before; then down again where the top is passed.
         let mut limit = self.bottom();
@@ -271,6 +279,11 @@ impl Plot {
 fn text(svg: &mut String, class: &str, at: PlotPoint, content: &str) {
     let (x, y) = (short(at.x), short(at.y));
     let _ = write!(svg, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escaped(content));
+}
+
+/// What a pointer shows.
+fn hover(title: &str) -> String {
+    if title.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(title)) }
 }
 
 /// A coordinate: a tenth of a unit is finer than any screen.

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use model::{Run, ServerKind, SweepStudy, Threads};
 
-use crate::named_runs::hides;
+use crate::named_runs::is_hidden;
 use crate::number::{self, NONE, or_none};
 use crate::text::{band, right};
 
@@ -61,18 +61,18 @@ fn title(study: &SweepStudy) -> String {
 fn size(study: &SweepStudy) -> String {
     let server = &study.server;
     if matches!(study.plan.server.kind, ServerKind::Command { .. }) {
-        return format!("slots {}", number::count(server.slots()));
+        return format!("slots {}", server.slots());
     }
-    let workers = if server.cluster { format!("-w{}", number::count(server.workers)) } else { String::new() };
+    let workers = if server.cluster { format!("-w{}", server.workers) } else { String::new() };
     let most = Threads { min: server.threads, max: server.threads };
     format!("{workers:<4} -t{}", study.plan.server.threads.unwrap_or(most))
 }
 
 /// One run; another generator's by its own figures: those of hey are what Puma's script prints.
 fn row(study: &SweepStudy, run: &Run) -> String {
-    let connections = right(&number::count(run.connections), 3);
+    let connections = right(&run.connections.to_string(), 3);
     // An invalid run has no headline figure.
-    let hidden = hides(run.judgement.as_ref());
+    let hidden = is_hidden(run);
     let rate = right(&or_none(run.rate().filter(|_| !hidden), |rate| number::fixed(rate, 4)), 12);
     let mut row = format!("{} {connections} {rate}  ", or_none(run.multiple, number::multiple));
     let percentiles = PERCENTILES.iter().map(|q| run.response_time(*q));
@@ -80,7 +80,7 @@ fn row(study: &SweepStudy, run: &Run) -> String {
         row.push_str(&right(&or_none(time, number::seconds), 8));
     }
     if let Some(workers) = compared(study) {
-        row.push_str(&worker_cells(&run.worker_deviations(), &or_none(run.good(), number::count), workers));
+        row.push_str(&worker_cells(&run.worker_deviations(), &or_none(run.good(), |n| n.to_string()), workers));
     }
     row
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use model::{BodiesStudy, Body, BodyRun, Nanos, Quantile, Socket, Stop};
 
-use crate::details::{PivotFigure, PivotPlace};
+use crate::details::{PivotPlace, RunFigure};
 use crate::in_words;
 use crate::number::{self, or_none};
 use crate::text::{band, right};
@@ -16,29 +16,28 @@ use crate::text::{band, right};
 /// Bars over the rows of a size.
 const RULE: usize = 65;
 
-const RATE: PivotFigure =
-    PivotFigure { title: "req/sec", of: |run| Some(run.run.completed_rate()), shown: |rate| number::fixed(rate, 0) };
+const RATE: RunFigure<BodyRun> =
+    RunFigure { title: "req/sec", of: |run| Some(run.run.completed_rate()), shown: |rate| number::fixed(rate, 0) };
 
-/// A time with the decimals that the table has.
-const MEDIAN: PivotFigure = PivotFigure {
+const MEDIAN: RunFigure<BodyRun> = RunFigure {
     title: "req 50% times",
     of: |run| milliseconds(run.response_time(0.50)),
     shown: |millis| number::fixed(millis, 3),
 };
 
-const fn time(of: fn(&BodyRun) -> Option<f64>) -> PivotFigure {
-    PivotFigure { title: "", of, shown: |millis| number::fixed(millis, 2) }
+const fn time(title: &'static str, of: fn(&BodyRun) -> Option<f64>) -> RunFigure<BodyRun> {
+    RunFigure { title, of, shown: |millis| number::fixed(millis, 2) }
 }
 
 /// What the first table has of a body, and the width of each.
-const FIGURES: [(PivotFigure, usize); 7] = [
+const FIGURES: [(RunFigure<BodyRun>, usize); 7] = [
     (RATE, 7),
-    (time(|run| milliseconds(run.response_time(0.50))), 8),
-    (time(|run| milliseconds(run.response_time(0.75))), 8),
-    (time(|run| milliseconds(run.response_time(0.90))), 8),
-    (time(|run| milliseconds(run.response_time(0.99))), 8),
-    (time(|run| milliseconds(run.run.max_response_time())), 8),
-    (PivotFigure { title: "", of: BodyRun::content_bytes, shown: number::exact }, 10),
+    (time("50%", |run| milliseconds(run.response_time(0.50))), 8),
+    (time("75%", |run| milliseconds(run.response_time(0.75))), 8),
+    (time("90%", |run| milliseconds(run.response_time(0.90))), 8),
+    (time("99%", |run| milliseconds(run.response_time(0.99))), 8),
+    (time("100%", |run| milliseconds(run.run.max_response_time())), 8),
+    (RunFigure { title: "Resp Size", of: BodyRun::content_bytes, shown: number::exact }, 10),
 ];
 
 fn milliseconds(time: Quantile) -> Option<f64> {
@@ -62,7 +61,7 @@ pub(crate) fn tables(study: &BodiesStudy) -> String {
     text + &footer(study)
 }
 
-fn cell(study: &BodiesStudy, socket: Socket, body: Body, figure: &PivotFigure) -> String {
+fn cell(study: &BodiesStudy, socket: Socket, body: Body, figure: &RunFigure<BodyRun>) -> String {
     or_none(figure.of_body(study, PivotPlace { socket, body }), figure.shown)
 }
 
@@ -101,32 +100,25 @@ fn pivot(study: &BodiesStudy, socket: Socket) -> String {
 /// `wrk -t8 -c16 -d10s` in the script: ours, and what it was started with.
 fn footer(study: &BodiesStudy) -> String {
     let plan = &study.plan;
-    let mut lines = Vec::new();
-    if let Some(server) = study.server() {
-        let connections = plan.connections_on(server.slots());
-        let length = match plan.stream.stop {
-            Stop::After(time) => format!(" -D{time}"),
-            Stop::RequestsPerConnection(n) => format!(" -R{n}"),
-        };
-        let streams = plan.streams_on(server.slots());
-        let each = plan.connections_per_stream;
-        lines.push(format!("longtail -T{streams} -c{each}{length}: {}", number::count_of(connections, "connection")));
-    }
-    lines.push(study.command_line.clone());
-    if let Some(server) = study.server() {
-        let mode = if server.cluster { format!("cluster mode -w{}", server.workers) } else { "single mode".to_owned() };
-        let binds: Vec<String> = plan.sockets.iter().map(Socket::to_string).collect();
-        lines.push(format!("Server {mode} -t{}, bind: {}", size(study, server.threads), binds.join(" ")));
-        lines.extend(
-            server.git.as_ref().map(|git| format!("Puma repo branch {}", git.split(' ').next().unwrap_or(git))),
-        );
-        lines.push(in_words::server(server));
-    }
-    lines.push(format!("\n{:>5} Total Time\n", number::minutes(study.total_time)));
+    let total = format!("\n{:>5} Total Time\n", number::minutes(study.total_time));
+    let Some(server) = study.server() else { return format!("{}\n{total}", study.command_line) };
+    let length = match plan.stream.stop {
+        Stop::After(time) => format!(" -D{time}"),
+        Stop::RequestsPerConnection(n) => format!(" -R{n}"),
+    };
+    let (streams, each) = (plan.streams_on(server.slots()), plan.connections_per_stream);
+    let connections = number::count_of(plan.connections_on(server.slots()), "connection");
+    let mode = if server.cluster { format!("cluster mode -w{}", server.workers) } else { "single mode".to_owned() };
+    let threads = server.threads;
+    let size = plan.server.threads.map_or_else(|| format!("{threads}:{threads}"), |threads| threads.to_string());
+    let binds: Vec<String> = plan.sockets.iter().map(Socket::to_string).collect();
+    let mut lines = vec![
+        format!("longtail -T{streams} -c{each}{length}: {connections}"),
+        study.command_line.clone(),
+        format!("Server {mode} -t{size}, bind: {}", binds.join(" ")),
+    ];
+    let branch = server.git.as_ref().map(|git| git.split(' ').next().unwrap_or(git));
+    lines.extend(branch.map(|branch| format!("Puma repo branch {branch}")));
+    lines.extend([in_words::server(server), total]);
     lines.join("\n")
-}
-
-/// `5:5`.
-fn size(study: &BodiesStudy, threads: u32) -> String {
-    study.plan.server.threads.map_or_else(|| format!("{threads}:{threads}"), |threads| threads.to_string())
 }

@@ -4,81 +4,127 @@
 use model::comparison::{ComparisonRun, Metric};
 use model::run::PERCENTILES;
 use model::{
-    BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Grade, Judgement, Limit, LoadStudy, Nanos, Run, Study,
-    SweepStudy, Verdict,
+    BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Grade, Limit, LoadStudy, Nanos, Run, Study, SweepStudy, Verdict,
 };
 
 use crate::claimed::audit_word;
-use crate::named_runs::hides;
+use crate::named_runs::is_hidden;
 use crate::number::{self, NONE};
-use crate::summary::{self, SummaryRun};
+use crate::run_summary::{SummaryRun, load_run};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
-
-/// A column and what it shows of a run, which is an `R`.
-struct RunColumn<R> {
-    column: TableColumn,
-    /// Whether it is shown of an invalid run too: what was asked, and that it failed.
-    is_of_any_run: bool,
-    cell: Box<dyn Fn(&R) -> TableCell>,
-}
-
-impl<R> RunColumn<R> {
-    /// Its name, its name in CSV, and what it means, where that is not plain.
-    fn new(name: &str, key: &str, meaning: &'static str, cell: impl Fn(&R) -> TableCell + 'static) -> RunColumn<R> {
-        let column = TableColumn { name: name.to_owned(), key: key.to_owned(), meaning, ..TableColumn::default() };
-        RunColumn { column, is_of_any_run: false, cell: Box::new(cell) }
-    }
-
-    fn of_any_run(self) -> RunColumn<R> {
-        RunColumn { is_of_any_run: true, ..self }
-    }
-
-    fn under(mut self, band: &ColumnBand) -> RunColumn<R> {
-        self.column.band = Some(band.clone());
-        self
-    }
-
-    fn constant(mut self, is_constant: bool) -> RunColumn<R> {
-        self.column.is_constant = is_constant;
-        self
-    }
-}
 
 /// What words that every table of runs has mean.
 pub(crate) const MARKS: [(&str, &str); 2] = [
     ("-", "not known, or too few answers to tell, or unanswered requests could change it"),
     ("!", "a number of this row may be spoiled: see the warnings"),
 ];
+const LIMIT: &str = "what limited the run: the server, the generator, or none (it kept up); INVALID: see the warnings";
+const CONNECTIONS: &str = "connections in total";
+const COMPLETED: &str = "good answers (2xx, 3xx) per second of the measured window";
+const PLANNED: &str = "planned in the measured window";
+const NOT_GOOD: &str = "requests of the measured window without a good answer";
+const WITHOUT_ITS_LENGTH: &str = "requests of the measured window without a good answer of the right length";
+const SERVER_CPU: &str =
+    "time of all processes of the server on a CPU, an answer (the warm-up in both); from ticks of 10 ms";
+const SERVER_MEMORY: &str =
+    "memory of the server after the run, in million bytes, what its processes share counted once";
 
 /// The table of a study's runs.
 pub(crate) fn table(study: &Study) -> DataTable {
     match study {
-        Study::Sweep(study) => filled(of_sweep(study), 4, &study.runs.iter().collect::<Vec<_>>(), |run| run),
-        Study::Bodies(study) => filled(of_bodies(study), 5, &study.sorted(), |run| &run.run),
-        Study::Compare(study) => {
-            filled(of_comparison(study), 4, &study.runs.iter().collect::<Vec<_>>(), |run| &run.run)
-        }
-        Study::Load(study) => filled(of_load(study), 2, &[&study.run], |run| run),
+        Study::Sweep(study) => of_sweep(study),
+        Study::Bodies(study) => of_bodies(study),
+        Study::Compare(study) => of_comparison(study),
+        Study::Load(study) => of_load(study),
     }
 }
 
-/// These columns with a row a run, between what is asked of every run: whether it is doubtful, what limited it, how its requests ended, and how
-/// far the generator was from being noticed. An invalid run has no headline figure.
-fn filled<R: 'static>(own: Vec<RunColumn<R>>, lead: usize, runs: &[&R], run: fn(&R) -> &Run) -> DataTable {
-    let doubt = move |of: &R| if is_doubtful(run(of)) { "!" } else { "" }.into();
-    let columns: Vec<RunColumn<R>> = std::iter::once(RunColumn::new("", "doubt", "", doubt).of_any_run())
-        .chain(own)
-        .chain(of_generator(run, runs.iter().all(|of| run(of).judgement.is_none())))
-        .collect();
-    let rows: Vec<TableRow> = runs
-        .iter()
-        .map(|of| {
-            let is_hidden = hides(run(of).judgement.as_ref());
-            let shown = |column: &RunColumn<R>| !is_hidden || column.is_of_any_run;
-            TableRow::new(columns.iter().map(|column| if shown(column) { (column.cell)(of) } else { NONE.into() }))
-        })
-        .collect();
-    DataTable { lead, ..DataTable::of_columns(columns.into_iter().map(|column| column.column), rows) }
+/// A table that grows by columns, with a row for each run, which is an `R`.
+struct RunTable<'a, R> {
+    rows: Vec<&'a R>,
+    run: fn(&R) -> &Run,
+    table: DataTable,
+}
+
+impl<'a, R> RunTable<'a, R> {
+    /// Of these runs: whether each is doubtful.
+    fn of(rows: Vec<&'a R>, run: fn(&R) -> &Run) -> RunTable<'a, R> {
+        let table = DataTable::of_columns([], rows.iter().map(|_| TableRow::default()));
+        let mut table = RunTable { rows, run, table };
+        table.asked(column("", "doubt", ""), |of| if is_doubtful(run(of)) { "!" } else { "" }.into());
+        table
+    }
+
+    /// A column of every run: what was asked, and that it failed.
+    fn asked(&mut self, column: TableColumn, cell: impl Fn(&R) -> TableCell) {
+        self.table.columns.push(column);
+        for (row, of) in self.table.rows.iter_mut().zip(&self.rows) {
+            row.cells.push(cell(of));
+        }
+    }
+
+    /// A column of figures, which an invalid run has not.
+    fn figure(&mut self, column: TableColumn, cell: impl Fn(&R) -> TableCell) {
+        let run = self.run;
+        self.asked(column, |of| if is_hidden(run(of)) { NONE.into() } else { cell(of) });
+    }
+
+    /// Percentiles under a band, and the longest.
+    fn times(&mut self, quantiles: &[f64], band: &ColumnBand) {
+        let run = self.run;
+        for quantile in quantiles {
+            let name = number::percentile(*quantile);
+            let own = column(&name, &format!("{name}_ms"), "").under(band);
+            self.figure(own, |of| TableCell::time(run(of).response_time(*quantile).time()));
+        }
+        let max = column("max", "max_ms", "").under(band);
+        self.figure(max, |of| TableCell::time(run(of).max_response_time().time()));
+    }
+
+    /// What limited a run, and how its requests ended, each with what its name means.
+    fn endings(&mut self, limited: TableColumn, requests: &'static str, errors: &'static str) {
+        let run = self.run;
+        self.asked(limited, |of| limit(run(of)).into());
+        self.asked(column("requests", "", requests), |of| count(run(of).requests()));
+        self.asked(column("errors", "", errors), |of| count(run(of).failed()));
+    }
+
+    /// The table, of which so many columns say what a row is of, with how far the generator was from being noticed.
+    fn finished(mut self, lead: usize) -> DataTable {
+        let run = self.run;
+        let band = ColumnBand::new("generator", "");
+        let is_unknown = self.rows.iter().all(|of| run(of).judgement.is_none());
+        let own = |name, key, meaning| column(name, key, meaning).under(&band).constant(is_unknown);
+        let found = |of: &R, figure: fn(&Diagnostic) -> Option<f64>| {
+            run(of).judgement.as_ref().and_then(|judgement| judgement.checks.iter().find_map(figure))
+        };
+        let ceiling = |check: &Diagnostic| match check {
+            Diagnostic::Headroom { ceiling_per_s, .. } => Some(*ceiling_per_s),
+            _ => None,
+        };
+        let lag = |check: &Diagnostic| match check {
+            Diagnostic::GeneratorLag { p99, .. } => Some(p99.as_millis_f64()),
+            _ => None,
+        };
+        self.asked(
+            own("ceiling", "ceiling_per_s", "the generator's own limit without a server to wait for, req/s"),
+            |of| TableCell::number(found(of, ceiling), |rate| number::fixed(rate, 0)),
+        );
+        self.asked(own("own lag", "generator_lag_p99_ms", "99 % of its requests left within so many ms"), |of| {
+            TableCell::number(found(of, lag), |ms| number::fixed(ms, 3))
+        });
+        self.asked(own("checks", "checks", "passed, of those asked"), |of| {
+            let passed = |all: usize, troubles: usize| format!("{} of {all}", all - troubles);
+            let judgement = run(of).judgement.as_ref();
+            number::or_none(judgement, |it| passed(it.checks.len(), it.troubles().len())).into()
+        });
+        DataTable { lead, ..self.table }
+    }
+}
+
+/// A column: its name, its name in CSV where that is another, and what it means where that is not plain.
+fn column(name: &str, key: &str, meaning: &'static str) -> TableColumn {
+    TableColumn { key: key.to_owned(), meaning, ..TableColumn::new(name) }
 }
 
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
@@ -100,100 +146,30 @@ fn response_times() -> ColumnBand {
     }
 }
 
-/// Percentiles under a band, and the longest.
-fn percentiles<R: 'static>(quantiles: &[f64], band: &ColumnBand, run: fn(&R) -> &Run) -> Vec<RunColumn<R>> {
-    let column = |quantile: f64| {
-        let name = number::percentile(quantile);
-        let cell = move |of: &R| TableCell::time(run(of).response_time(quantile).time());
-        RunColumn::new(&name, &format!("{name}_ms"), "", cell).under(band)
-    };
-    let max = move |of: &R| TableCell::time(run(of).max_response_time().time());
-    let max = RunColumn::new("max", "max_ms", "", max).under(band);
-    quantiles.iter().copied().map(column).chain([max]).collect()
-}
-
 /// What limited a run, in a word; of another generator's what the audit leaves of its claim.
 fn limit(run: &Run) -> &'static str {
-    let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref());
-    match (run.claim.as_ref(), run.judgement.as_ref().map(|judgement| judgement.verdict)) {
-        (Some(claim), _) => audit_word(claim.audit),
-        (_, Some(Verdict::ServerBound)) => match limit {
-            Some(Limit::Threads { .. }) => "threads",
-            Some(Limit::Cpu(_)) => "CPU",
-            Some(Limit::RubyLock { .. }) => "lock",
-            Some(Limit::AcceptQueue { .. }) => "accept",
-            _ => "server",
-        },
-        (_, Some(Verdict::GeneratorBound)) => "GENERATOR",
-        (_, Some(Verdict::NetworkBound)) => "network",
-        (_, Some(Verdict::SharedCpus)) => "CPUs",
-        (_, Some(Verdict::Unloaded)) => "none",
-        (_, Some(Verdict::Invalid)) => "INVALID",
-        (_, None) => NONE,
+    if let Some(claim) = &run.claim {
+        return audit_word(claim.audit);
+    }
+    let Some(judgement) = &run.judgement else { return NONE };
+    match (judgement.verdict, &judgement.limit) {
+        (Verdict::ServerBound, Some(Limit::Threads { .. })) => "threads",
+        (Verdict::ServerBound, Some(Limit::Cpu(_))) => "CPU",
+        (Verdict::ServerBound, Some(Limit::RubyLock { .. })) => "lock",
+        (Verdict::ServerBound, Some(Limit::AcceptQueue { .. })) => "accept",
+        (Verdict::ServerBound, _) => "server",
+        (Verdict::GeneratorBound, _) => "GENERATOR",
+        (Verdict::NetworkBound, _) => "network",
+        (Verdict::SharedCpus, _) => "CPUs",
+        (Verdict::Unloaded, _) => "none",
+        (Verdict::Invalid, _) => "INVALID",
     }
 }
 
-const LIMIT: &str = "what limited the run: the server, the generator, or none (it kept up); INVALID: see the warnings";
-
-/// How the requests of a run that we made ended; `of_what` are good answers.
-fn endings<R: 'static>(meaning: &'static str, run: fn(&R) -> &Run) -> [RunColumn<R>; 3] {
-    type C<R> = RunColumn<R>;
-    [
-        C::new("limit", "", LIMIT, move |of| limit(run(of)).into()).of_any_run(),
-        C::new("requests", "", "planned in the measured window", move |of| count(run(of).requests())).of_any_run(),
-        C::new("errors", "", meaning, move |of| count(run(of).failed())).of_any_run(),
-    ]
-}
-
-/// How far the generator was from being noticed.
-fn of_generator<R: 'static>(run: fn(&R) -> &Run, is_unknown: bool) -> [RunColumn<R>; 3] {
-    type C<R> = RunColumn<R>;
-    let band = ColumnBand::new("generator", "");
-    let found = |run: &Run, figure: fn(&Diagnostic) -> Option<f64>| -> Option<f64> {
-        run.judgement.as_ref()?.checks.iter().find_map(figure)
-    };
-    let ceiling = |check: &Diagnostic| match check {
-        Diagnostic::Headroom { ceiling_per_s, .. } => Some(*ceiling_per_s),
-        _ => None,
-    };
-    let lag = |check: &Diagnostic| match check {
-        Diagnostic::GeneratorLag { p99, .. } => Some(p99.as_millis_f64()),
-        _ => None,
-    };
-    let passed = |judgement: &Judgement| {
-        let all = judgement.checks.len();
-        format!("{} of {all}", all - judgement.troubles().len())
-    };
-    [
-        C::new(
-            "ceiling",
-            "ceiling_per_s",
-            "the generator's own limit without a server to wait for, req/s",
-            move |of| TableCell::number(found(run(of), ceiling), |rate| number::fixed(rate, 0)),
-        )
-        .under(&band)
-        .constant(is_unknown)
-        .of_any_run(),
-        C::new("own lag", "generator_lag_p99_ms", "99 % of its requests left within so many ms", move |of| {
-            TableCell::number(found(run(of), lag), |ms| number::fixed(ms, 3))
-        })
-        .under(&band)
-        .constant(is_unknown)
-        .of_any_run(),
-        C::new("checks", "checks", "passed, of those asked", move |of| {
-            number::or_none(run(of).judgement.as_ref(), passed).into()
-        })
-        .under(&band)
-        .constant(is_unknown)
-        .of_any_run(),
-    ]
-}
-
 /// Of a sweep's runs. Where another generator made them, all but the workers is as it says.
-fn of_sweep(study: &SweepStudy) -> Vec<RunColumn<Run>> {
-    type C = RunColumn<Run>;
+fn of_sweep(study: &SweepStudy) -> DataTable {
     let is_claimed = study.plan.with.is_some();
-    let either = move |ours: &'static str, claimed: &'static str| if is_claimed { claimed } else { ours };
+    let either = |ours: &'static str, claimed: &'static str| if is_claimed { claimed } else { ours };
     let times = if is_claimed {
         let meaning = "as it prints them; - where it does not print that percentile";
         ColumnBand { meaning, ..ColumnBand::new("times by the other generator, ms", "its ms") }
@@ -205,54 +181,45 @@ fn of_sweep(study: &SweepStudy) -> Vec<RunColumn<Run>> {
         ..ColumnBand::new("x ideal", "x ideal")
     };
     let fairness = ColumnBand::new("fairness", "");
-    let rate =
-        either("good answers (2xx, 3xx) per second of the measured window", "requests per second, as it prints them");
-    let requests = either("planned in the measured window", "those that it says ended");
-    let errors = either(
-        "requests of the measured window without a good answer",
-        "bad statuses, errors and timeouts, as it counts them",
-    );
-    let claim = "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims";
-    let made = "who made the load and says all that stands in this row: nothing of it was measured by longtail";
+    let mut table = RunTable::of(study.runs.iter().collect(), |run| run);
+    let pass = column("run", "", "which pass over the multiples, each on a fresh server");
+    table.asked(pass.constant(study.plan.repeat < 2), |run| TableCell::count(run.repeat));
+    table.asked(column("mult", "multiple", "connections / slots"), |run| {
+        TableCell::number(run.multiple, number::multiple)
+    });
+    table.asked(column("conns", "connections", CONNECTIONS), |run| TableCell::count(run.connections));
+    let rate = either(COMPLETED, "requests per second, as it prints them");
+    table.figure(column("req/s", "rate_per_s", rate), |run| TableCell::number(run.rate(), number::rate));
+    let maximum = "req/s in % of the theoretical maximum, slots / service time";
+    table.figure(column("% max", "of_maximum", maximum), |run| TableCell::number(run.of_maximum(), number::percent));
+    if is_claimed {
+        table.figure(column("mean", "mean_ms", "").under(&times), |run| TableCell::time(run.mean_response_time()));
+    }
+    table.times(&PERCENTILES, &times);
+    table.figure(column("tail", "", "max / p10"), |run| TableCell::number(run.long_tail(), number::times));
+    for (name, key, quantile) in [("p50", "p50_of_ideal", 0.5), ("p99", "p99_of_ideal", 0.99)] {
+        let of_ideal = |run: &Run| TableCell::number(run.of_ideal(quantile), number::times);
+        table.figure(column(name, key, "").under(&ideal), of_ideal);
+    }
     let jain = "fairness among connections: 1 when all get the same, 1/n when one of n gets all";
-    let maker = |run: &Run| run.claim.as_ref().map_or_else(|| NONE.to_owned(), |claim| claim.name()).into();
-    let mut columns = vec![
-        C::new("run", "", "which pass over the multiples, each on a fresh server", |run| TableCell::count(run.repeat))
-            .constant(study.plan.repeat < 2)
-            .of_any_run(),
-        C::new("mult", "multiple", "connections / slots", |run| TableCell::number(run.multiple, number::multiple))
-            .of_any_run(),
-        C::new("conns", "connections", "connections in total", |run| TableCell::count(run.connections)).of_any_run(),
-        C::new("req/s", "rate_per_s", rate, |run| TableCell::number(run.rate(), number::rate)),
-        C::new("% max", "of_maximum", "req/s in % of the theoretical maximum, slots / service time", |run| {
-            TableCell::number(run.of_maximum(), number::percent)
-        }),
-    ];
-    let mean = |run: &Run| TableCell::time(run.mean_response_time());
-    columns.extend(is_claimed.then(|| C::new("mean", "mean_ms", "", mean).under(&times)));
-    columns.extend(percentiles(&PERCENTILES, &times, |run: &Run| run));
-    let of_ideal = |q: f64| move |run: &Run| TableCell::number(run.of_ideal(q), number::times);
-    let deviation = |run: &Run| TableCell::number(widest(&run.worker_deviations()), number::percent_tenths);
-    columns.extend([
-        C::new("tail", "", "max / p10", |run| TableCell::number(run.long_tail(), number::times)),
-        C::new("p50", "p50_of_ideal", "", of_ideal(0.5)).under(&ideal),
-        C::new("p99", "p99_of_ideal", "", of_ideal(0.99)).under(&ideal),
-        C::new("Jain", "jain", jain, |run| TableCell::number(run.fairness(), number::index))
-            .constant(is_claimed)
-            .under(&fairness),
-        C::new(
-            "worker ±%",
-            "worker_deviation",
-            "the worker furthest from an even share, in % of that share",
-            deviation,
-        )
-        .under(&fairness),
-        C::new(either("limit", "claim"), "", either(LIMIT, claim), |run| limit(run).into()).of_any_run(),
-        C::new("requests", "", requests, |run| count(run.requests())).of_any_run(),
-        C::new("errors", "", errors, |run| count(run.failed())).of_any_run(),
-    ]);
-    columns.extend(is_claimed.then(|| C::new("by", "", made, maker)));
-    columns
+    table.figure(column("Jain", "jain", jain).constant(is_claimed).under(&fairness), |run| {
+        TableCell::number(run.fairness(), |index| number::fixed(index, 3))
+    });
+    let furthest = "the worker furthest from an even share, in % of that share";
+    table.figure(column("worker ±%", "worker_deviation", furthest).under(&fairness), |run| {
+        TableCell::number(widest(&run.worker_deviations()), number::percent_tenths)
+    });
+    let claim = "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims";
+    table.endings(
+        column(either("limit", "claim"), "", either(LIMIT, claim)),
+        either(PLANNED, "those that it says ended"),
+        either(NOT_GOOD, "bad statuses, errors and timeouts, as it counts them"),
+    );
+    if is_claimed {
+        let made = "who made the load and says all that stands in this row: nothing of it was measured by longtail";
+        table.figure(column("by", "", made), |run| number::or_none(run.claim.as_ref(), |it| it.name()).into());
+    }
+    table.finished(4)
 }
 
 /// The widest relative deviation of a worker from an even share; a single worker has none.
@@ -260,107 +227,81 @@ fn widest(deviations: &[f64]) -> Option<f64> {
     (deviations.len() > 1).then(|| deviations.iter().fold(0.0, |widest: f64, d| widest.max(d.abs())))
 }
 
-const WITHOUT_ITS_LENGTH: &str = "requests of the measured window without a good answer of the right length";
-const SERVER_CPU: &str =
-    "time of all processes of the server on a CPU, an answer (the warm-up in both); from ticks of 10 ms";
-const SERVER_MEMORY: &str =
-    "memory of the server after the run, in million bytes, what its processes share counted once";
-
 /// Of the runs of a study of bodies.
-fn of_bodies(study: &BodiesStudy) -> Vec<RunColumn<BodyRun>> {
-    type C = RunColumn<BodyRun>;
+fn of_bodies(study: &BodiesStudy) -> DataTable {
     let answer = ColumnBand::new("bytes an answer", "bytes");
     let server = ColumnBand::new("server", "");
+    let mut table: RunTable<'_, BodyRun> = RunTable::of(study.sorted(), |run| &run.run);
+    let pass = column("run", "", "which pass over all of it, each on fresh servers");
+    table.asked(pass.constant(study.plan.repeat < 2), |run| TableCell::count(run.run.repeat));
+    let socket = column("socket", "", "").constant(study.plan.sockets.len() < 2);
+    table.asked(socket, |run| run.socket.to_string().into());
+    let size = "size of the content of every answer, 1 KB is 1024 bytes";
+    table.asked(column("KB", "kb", size), |run| TableCell::count(run.body.kilobytes));
     let kinds = "array: strings of 1 KB; chunk: an enumerator of them, without a length; string: one; io: a file";
+    table.asked(column("type", "", kinds), |run| run.body.kind.name().into());
+    table.asked(column("conns", "connections", CONNECTIONS), |run| TableCell::count(run.run.connections));
     let rate = "good answers (2xx, 3xx, of the right length) per second of the measured window";
-    let memory =
-        |run: &BodyRun| TableCell::number(run.server.memory_bytes.map(|bytes| bytes as f64), number::megabytes);
-    let mut columns = vec![
-        C::new("run", "", "which pass over all of it, each on fresh servers", |run| TableCell::count(run.run.repeat))
-            .constant(study.plan.repeat < 2)
-            .of_any_run(),
-        C::new("socket", "", "", |run| run.socket.to_string().into())
-            .constant(study.plan.sockets.len() < 2)
-            .of_any_run(),
-        C::new("KB", "kb", "size of the content of every answer, 1 KB is 1024 bytes", |run| {
-            TableCell::count(run.body.kilobytes)
-        })
-        .of_any_run(),
-        C::new("type", "", kinds, |run| run.body.kind.name().into()).of_any_run(),
-        C::new("conns", "connections", "connections in total", |run| TableCell::count(run.run.connections))
-            .of_any_run(),
-        C::new("req/s", "rate_per_s", rate, |run| TableCell::number(run.run.rate(), number::rate)),
-        C::new("MB/s", "content_bytes_per_s", "their content, in million bytes per second", |run| {
-            TableCell::number(Some(run.content_rate()), number::megabytes)
-        }),
-    ];
-    columns.extend(percentiles(&[0.50, 0.75, 0.90, 0.99], &response_times(), |run: &BodyRun| &run.run));
-    columns.extend([
-        C::new("content", "content_bytes", "bytes of content, counted, over whole answers", |run| {
-            TableCell::number(run.content_bytes(), number::exact)
-        })
-        .under(&answer),
-        C::new("whole", "whole_bytes", "the same with heads and what chunks are wrapped in", |run| {
-            TableCell::number(run.whole_bytes(), number::exact)
-        })
-        .under(&answer),
-        C::new("CPU ms", "server_cpu_ms", SERVER_CPU, |run| TableCell::time(run.server_cpu())).under(&server),
-        C::new("MB", "server_memory_bytes", SERVER_MEMORY, memory).under(&server),
-    ]);
-    columns.extend(endings(WITHOUT_ITS_LENGTH, |run: &BodyRun| &run.run));
-    columns
+    table.figure(column("req/s", "rate_per_s", rate), |run| TableCell::number(run.run.rate(), number::rate));
+    let content = column("MB/s", "content_bytes_per_s", "their content, in million bytes per second");
+    table.figure(content, |run| TableCell::number(Some(run.content_rate()), number::megabytes));
+    table.times(&[0.50, 0.75, 0.90, 0.99], &response_times());
+    let content = column("content", "content_bytes", "bytes of content, counted, over whole answers");
+    table.figure(content.under(&answer), |run| TableCell::number(run.content_bytes(), number::exact));
+    let whole = column("whole", "whole_bytes", "the same with heads and what chunks are wrapped in");
+    table.figure(whole.under(&answer), |run| TableCell::number(run.whole_bytes(), number::exact));
+    let cpu = column("CPU ms", "server_cpu_ms", SERVER_CPU);
+    table.figure(cpu.under(&server), |run| TableCell::time(run.server_cpu()));
+    table.figure(column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server), |run| {
+        TableCell::number(run.server.memory_bytes.map(|bytes| bytes as f64), number::megabytes)
+    });
+    table.endings(column("limit", "", LIMIT), PLANNED, WITHOUT_ITS_LENGTH);
+    table.finished(5)
 }
 
 /// Of a comparison's runs, in the order in which they were made.
-fn of_comparison(study: &ComparisonStudy) -> Vec<RunColumn<ComparisonRun>> {
-    type C = RunColumn<ComparisonRun>;
+fn of_comparison(study: &ComparisonStudy) -> DataTable {
     let (times, server) = (response_times(), ColumnBand::new("server", ""));
-    let plan = study.plan.clone();
-    let time =
-        |metric: Metric| move |run: &ComparisonRun| TableCell::time(metric.of(run).ok().map(Nanos::from_secs_f64));
-    let figure = |metric: Metric, shown: fn(f64) -> String| {
-        move |run: &ComparisonRun| TableCell::number(metric.of(run).ok(), shown)
-    };
-    let again = "2: the first run failed its checks, and is not counted";
-    let mut columns = vec![
-        C::new("block", "", "each has every arm once", |run| TableCell::count(run.block)).of_any_run(),
-        C::new("arm", "", "A' is the control: A once more", move |run| plan.letter(run.arm).into()).of_any_run(),
-        C::new("attempt", "", again, |run| TableCell::count(run.attempt))
-            .constant(study.runs.iter().all(|run| run.attempt == 1))
-            .of_any_run(),
-        C::new("conns", "connections", "", |run| TableCell::count(run.run.connections)).of_any_run(),
-        C::new("req/s", "rate_per_s", "", figure(Metric::Throughput, number::rate)),
-    ];
-    let shown = [Metric::Mean, Metric::P50, Metric::P95, Metric::P99];
-    columns.extend(
-        shown.map(|metric| C::new(&metric.to_string(), &format!("{metric}_ms"), "", time(metric)).under(&times)),
-    );
-    columns.extend([
-        C::new("CPU ms", "server_cpu_ms", SERVER_CPU, time(Metric::Cpu)).under(&server),
-        C::new("MB", "server_memory_bytes", SERVER_MEMORY, figure(Metric::Memory, number::megabytes)).under(&server),
-    ]);
-    columns.extend(endings(WITHOUT_ITS_LENGTH, |run: &ComparisonRun| &run.run));
-    columns
+    let time = |run: &ComparisonRun, metric: Metric| TableCell::time(metric.of(run).ok().map(Nanos::from_secs_f64));
+    let figure =
+        |run: &ComparisonRun, metric: Metric, shown: fn(f64) -> String| TableCell::number(metric.of(run).ok(), shown);
+    let mut table: RunTable<'_, ComparisonRun> = RunTable::of(study.runs.iter().collect(), |run| &run.run);
+    table.asked(column("block", "", "each has every arm once"), |run| TableCell::count(run.block));
+    table.asked(column("arm", "", "A' is the control: A once more"), |run| study.plan.letter(run.arm).into());
+    let again = column("attempt", "", "2: the first run failed its checks, and is not counted");
+    let is_once = study.runs.iter().all(|run| run.attempt == 1);
+    table.asked(again.constant(is_once), |run| TableCell::count(run.attempt));
+    table.asked(column("conns", "connections", ""), |run| TableCell::count(run.run.connections));
+    table.figure(column("req/s", "rate_per_s", ""), |run| figure(run, Metric::Throughput, number::rate));
+    for metric in [Metric::Mean, Metric::P50, Metric::P95, Metric::P99] {
+        let name = metric.to_string();
+        table.figure(column(&name, &format!("{name}_ms"), "").under(&times), |run| time(run, metric));
+    }
+    table.figure(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), |run| time(run, Metric::Cpu));
+    table.figure(column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server), |run| {
+        figure(run, Metric::Memory, number::megabytes)
+    });
+    table.endings(column("limit", "", LIMIT), PLANNED, WITHOUT_ITS_LENGTH);
+    table.finished(4)
 }
 
 /// Of a load, by its summary: a backlog that is served after the window counts as completed under this load.
-fn of_load(study: &LoadStudy) -> Vec<RunColumn<Run>> {
-    type C = RunColumn<Run>;
+fn of_load(study: &LoadStudy) -> DataTable {
     let times = response_times();
-    let SummaryRun { connections, rate, .. } = summary::load_run(study);
-    let known = |rate: Option<f64>| move |_: &Run| TableCell::number(rate, number::rate);
+    let SummaryRun { connections, rate, .. } = load_run(study);
     let is_closed = rate.offered.is_none();
-    let seconds = |run: &Run| TableCell::number(Some(run.measured.as_secs_f64()), number::shortest);
-    let completed = "good answers (2xx, 3xx) per second of the measured window";
-    let mut columns = vec![
-        C::new("conns", "connections", "connections in total", move |_| TableCell::count(connections)).of_any_run(),
-        C::new("seconds", "", "", seconds).constant(true),
-        C::new("offered/s", "offered_per_s", "requests that were due", known(rate.offered)).constant(is_closed),
-        C::new("sent/s", "sent_per_s", "", known(rate.sent)).constant(is_closed),
-        C::new("req/s", "rate_per_s", completed, known(rate.completed)),
-        C::new("mean", "mean_ms", "", |run| TableCell::time(run.mean_response_time())).under(&times),
-    ];
-    columns.extend(percentiles(&[0.5, 0.9, 0.95, 0.99, 0.999], &times, |run: &Run| run));
-    columns.extend(endings("requests of the measured window without a good answer", |run: &Run| run));
-    columns
+    let shown = |rate: Option<f64>| TableCell::number(rate, number::rate);
+    let mut table = RunTable::of(vec![&study.run], |run| run);
+    table.asked(column("conns", "connections", CONNECTIONS), |_| TableCell::count(connections));
+    table.figure(column("seconds", "", "").constant(true), |run| {
+        TableCell::number(Some(run.measured.as_secs_f64()), number::shortest)
+    });
+    let offered = column("offered/s", "offered_per_s", "requests that were due").constant(is_closed);
+    table.figure(offered, |_| shown(rate.offered));
+    table.figure(column("sent/s", "sent_per_s", "").constant(is_closed), |_| shown(rate.sent));
+    table.figure(column("req/s", "rate_per_s", COMPLETED), |_| shown(rate.completed));
+    table.figure(column("mean", "mean_ms", "").under(&times), |run| TableCell::time(run.mean_response_time()));
+    table.times(&[0.5, 0.9, 0.95, 0.99, 0.999], &times);
+    table.endings(column("limit", "", LIMIT), PLANNED, NOT_GOOD);
+    table.finished(2)
 }

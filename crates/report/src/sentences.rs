@@ -1,7 +1,7 @@
 //! What a finding says, in a sentence. Every figure in it is in the finding.
 
-use model::finding::{FailureCount, HighestPercentile};
-use model::{Believable, Diagnostic, Finding, Limit, Nanos, TwoGroups, Verdict};
+use model::finding::FailureCount;
+use model::{Believable, Diagnostic, Finding, Limit, Nanos, PercentileTime, TwoGroups, Verdict};
 
 use crate::number::{self, count_of, rate_in_words};
 
@@ -37,14 +37,14 @@ pub(crate) fn of(finding: &Finding) -> String {
                 rate_in_words(*best_per_s),
                 count_of(*best_connections, "connection"),
                 rate_in_words(*rate_per_s),
-                number::count(*connections)
+                connections
             );
             match more_cpus_of_others {
                 None => format!("Throughput falls under load: {rates}."),
                 Some(more) => format!(
                     "Throughput falls: {rates}. But other processes used {} more CPUs at {}, so this does not show that the server does less.",
                     number::fixed(*more, 1),
-                    number::count(*connections)
+                    connections
                 ),
             }
         }
@@ -115,7 +115,7 @@ pub(crate) fn of(finding: &Finding) -> String {
                 rate_in_words(*completed_per_s)
             );
             under_way.map_or(format!("{behind}."), |n| {
-                format!("{behind}; {} are under way at the end. It is overloaded, or some requests take longer than the run.", number::count(n))
+                format!("{behind}; {n} are under way at the end. It is overloaded, or some requests take longer than the run.")
             })
         }
         Finding::BodyRange { slowest, slowest_per_s, fastest, fastest_per_s } => format!(
@@ -208,8 +208,8 @@ fn two_digits(value: f64) -> String {
     if value < 9.95 { rate_in_words(value) } else { number::fixed(value, 0) }
 }
 
-fn within(highest: Option<HighestPercentile>, before: &str) -> String {
-    highest.map_or(String::new(), |HighestPercentile { quantile, time }| {
+fn within(highest: Option<PercentileTime>, before: &str) -> String {
+    highest.map_or(String::new(), |PercentileTime { quantile, time }| {
         let of = if (quantile - 0.5).abs() < 1e-9 {
             "half".to_owned()
         } else {
@@ -256,8 +256,7 @@ fn failure(kind: &FailureCount, timeout: Nanos) -> String {
 fn limited(limit: &Limit, slots: Option<u32>) -> String {
     match limit {
         Limit::Threads { slots, of_maximum, .. } => format!(
-            "The threads are the limit: all {} are busy, and they do {} of what {slots} can.",
-            number::count(*slots),
+            "The threads are the limit: all {slots} are busy, and they do {} of what {slots} can.",
             percent(of_maximum.min(1.0))
         ),
         Limit::Cpu(cpu) => format!("The server uses {} of {} CPUs: they are the limit.", two(cpu.server), cpu.of),

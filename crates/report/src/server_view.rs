@@ -96,30 +96,23 @@ fn seen_for(track: &WatchTrack, curve: &WatchCurve) -> Option<Nanos> {
 
 /// What the columns mean: whose figures they are, and how old.
 fn words(runs: &[NamedRun<'_>]) -> Vec<String> {
+    const CPUS: &str =
+        "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; took: our sampling, of one CPU";
     let watches = || runs.iter().filter_map(|named| named.run.watch.as_ref());
     let source = |name: &str| watches().find_map(|watch| Some(watch.curve(name)?.0.source.clone()));
-    let mut lines = Vec::new();
-    if let Some(source) = source("accept_queue") {
-        lines.push(format!(
-            "in line: connections in the accept queue ({source}), at most so many, of so many that it holds"
-        ));
-        lines.push(
+    let queue = source("accept_queue").into_iter().flat_map(|source| {
+        [
+            format!("in line: connections in the accept queue ({source}), at most so many, of so many that it holds"),
             "wait: of a request in that queue on average, by the queue's length and the rate (Little's law)".to_owned(),
-        );
-    }
-    if let Some(source) = source("backlog").or_else(|| source("busy_threads")) {
+        ]
+    });
+    let inside = source("backlog").or_else(|| source("busy_threads")).map(|source| {
         let curves = watches().flat_map(|watch| &watch.tracks).flat_map(|track| &track.curves);
         let oldest = curves.flat_map(|curve| curve.staleness.iter().flatten()).max();
         let age = oldest.map_or_else(|| "read live".to_owned(), |age| format!("up to {} old", number::length(*age)));
-        lines.push(format!("busy: threads taken; backlog: requests that wait inside the workers ({source}, {age})"));
-    }
-    if source("cpu").is_some() {
-        lines.push(
-            "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; took: our sampling, of one CPU"
-                .to_owned(),
-        );
-    }
-    lines
+        format!("busy: threads taken; backlog: requests that wait inside the workers ({source}, {age})")
+    });
+    queue.chain(inside).chain(source("cpu").map(|_| CPUS.to_owned())).collect()
 }
 
 /// The curves of that name, added up sample by sample, over seconds; a sample that one of them lacks is left out.

@@ -61,7 +61,7 @@ fn section(section: &ReportSection, width: Width) -> String {
     let indent = " ".repeat(if section.title.is_empty() { 0 } else { INDENT });
     for block in &section.blocks {
         match block {
-            SectionBlock::Paragraph(line) => flow(&mut text, width, &indent, indent.len() + 2, [line.as_str()]),
+            SectionBlock::Paragraph(line) => flow(&mut text, width, &indent, indent.len() + 2, line),
             SectionBlock::List(items) => list(&mut text, items, &indent, width),
             SectionBlock::Table(table) => text.push_str(&self::table(table, indent.len(), width)),
             SectionBlock::Verbatim(lines) => lines.lines().for_each(|line| _ = writeln!(text, "{indent}{line}")),
@@ -77,10 +77,10 @@ fn list(text: &mut String, items: &[ListItem], indent: &str, width: Width) {
         for (at, line) in item.lines.iter().enumerate() {
             let label = if at == 0 { item.label.as_str() } else { "" };
             let before = if widest > 0 { format!("{indent}{label:<widest$}  ") } else { indent.to_owned() };
-            flow(text, width, &before, columns_of(&before) + 2, [line.as_str()]);
+            flow(text, width, &before, columns_of(&before) + 2, line);
         }
         for hint in &item.hints {
-            flow(text, width, &format!("{indent}  → "), indent.len() + 4, [hint.as_str()]);
+            flow(text, width, &format!("{indent}  → "), indent.len() + 4, hint);
         }
     }
 }

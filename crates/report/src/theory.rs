@@ -7,13 +7,13 @@ use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudge
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
 use crate::in_words::listed;
-use crate::named_runs::{hides, name_in_sweep};
+use crate::named_runs::{is_hidden, name_in_sweep};
 use crate::number::{self, NONE, count_of, or_none};
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 
 /// The runs whose figures are shown, with their theory.
 fn shown(study: &SweepStudy) -> impl Iterator<Item = (&Run, &Theory)> {
-    let runs = study.runs.iter().filter(|run| !hides(run.judgement.as_ref()));
+    let runs = study.runs.iter().filter(|run| !is_hidden(run));
     runs.filter_map(|run| Some((run, run.theory.as_ref()?)))
 }
 
@@ -87,7 +87,7 @@ fn remarks(study: &SweepStudy) -> Vec<String> {
 fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
     let of = |discipline: Discipline| theory.forecast(discipline);
     match theory.resemblance() {
-        Resemblance::Unknown(why) => format!("is held against no model: {}", why.text()),
+        Resemblance::Unknown(why) => format!("is held against no model: {why}"),
         Resemblance::These(these) if these.len() == theory.forecasts.len() => {
             "looks alike in every order of service".to_owned()
         }
@@ -119,7 +119,7 @@ fn name(theory: &Theory, discipline: Discipline) -> String {
     match (discipline, theory.turn) {
         (Discipline::Turns, Some(u32::MAX)) => "turns without end".to_owned(),
         (Discipline::Turns, Some(turn)) => format!("turns of {turn}"),
-        _ => discipline.name().to_owned(),
+        _ => discipline.to_string(),
     }
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
             Some((theory, Resemblance::These(these))) => names(theory, &these),
             Some((theory, Resemblance::ShapeOf(these))) => format!("{} by the shape", names(theory, &these)),
             Some((_, Resemblance::Nothing)) => "no model fits".to_owned(),
-            Some((_, Resemblance::Unknown(why))) => format!("not known: {}", why.text()),
+            Some((_, Resemblance::Unknown(why))) => format!("not known: {why}"),
         };
         format!("with {how} {found}")
     };

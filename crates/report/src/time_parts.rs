@@ -2,10 +2,10 @@
 //! writes them as an equation, the page draws them as bars.
 
 use model::anatomy::{AnatomySums, AppSource};
-use model::kernel::PathSums;
+use model::kernel::{PathSums, RequestPaths};
 use model::{Nanos, Run};
 
-use crate::named_runs::{NamedRun, hides};
+use crate::named_runs::{NamedRun, is_hidden};
 use crate::number;
 use crate::tree::{ListItem, ReportSection};
 
@@ -28,7 +28,7 @@ pub(crate) struct DividedTime {
 impl DividedTime {
     /// Of all responses of a run, and of its slowest: by the kernel's stamps, else by the app's, else by the length of the accept queue.
     pub(crate) fn of(run: &Run) -> Vec<DividedTime> {
-        let ways = run.kernel.as_ref().and_then(|kernel| kernel.ways.as_ref()).filter(|ways| ways.all.requests > 0);
+        let ways = traced(run);
         let anatomy = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0);
         let in_line = run.accept_queue_wait();
         let slowest = |divided| DividedTime { is_slowest: true, ..divided };
@@ -60,8 +60,7 @@ pub(crate) fn section(runs: &[NamedRun<'_>], is_asked: bool) -> Option<ReportSec
         "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
     let item = |NamedRun { name, run }: &NamedRun<'_>| {
         let divided = DividedTime::of(run);
-        let traced = run.kernel.as_ref().and_then(|kernel| kernel.ways.as_ref()).filter(|ways| ways.all.requests > 0);
-        let is_silent = match traced {
+        let is_silent = match traced(run) {
             Some(ways) => ways.app.is_none(),
             None => is_asked && run.anatomy.is_none() && run.tally.counts.good() > 0,
         };
@@ -69,9 +68,14 @@ pub(crate) fn section(runs: &[NamedRun<'_>], is_asked: bool) -> Option<ReportSec
         let lines = divided.iter().map(DividedTime::equation).chain(silent).collect();
         ListItem { label: name.clone(), lines, hints: Vec::new() }
     };
-    let shown = runs.iter().filter(|named| !hides(named.run.judgement.as_ref()));
+    let shown = runs.iter().filter(|named| !is_hidden(named.run));
     let items = shown.map(item).filter(|item| !item.lines.is_empty());
     ReportSection::new("where the response time went, means in ms").list(items).filled()
+}
+
+/// What the kernel's tracepoints saw of a run's requests.
+fn traced(run: &Run) -> Option<&RequestPaths> {
+    run.kernel.as_ref()?.ways.as_ref().filter(|ways| ways.all.requests > 0)
 }
 
 fn of_path(sums: &PathSums, source: Option<AppSource>) -> DividedTime {
@@ -114,11 +118,8 @@ fn of_anatomy(sums: &AnatomySums, source: AppSource, in_line: Option<Nanos>) -> 
     parts.extend(before.map(|_| part("before the app", class, left)));
     let app = if source == AppSource::ServerTiming { "app (Server-Timing)" } else { "app" };
     parts.push(part(app, "app", mean(sums.app)));
-    parts.push(if before.is_some() {
-        part("rest", "rest", rest)
-    } else {
-        part("before and after it", "waiting", left)
-    });
+    let is_rest = before.is_some();
+    parts.push(if is_rest { part("rest", "rest", rest) } else { part("before and after it", "waiting", left) });
     DividedTime { requests: sums.requests, is_slowest: false, whole: mean(sums.response_time), parts }
 }
 

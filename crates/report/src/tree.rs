@@ -93,7 +93,7 @@ pub struct ColumnBand {
 }
 
 /// A row of a table; it may have fewer cells than there are columns.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct TableRow {
     pub(crate) cells: Vec<TableCell>,
     /// What is said beside it.
@@ -156,6 +156,11 @@ impl TableColumn {
         TableColumn { band: Some(band.clone()), ..self }
     }
 
+    /// The same; whether it says the same in each row.
+    pub(crate) fn constant(self, is_constant: bool) -> TableColumn {
+        TableColumn { is_constant, ..self }
+    }
+
     /// What it is called where no band stands above it.
     pub(crate) fn full_name(&self) -> String {
         let suffix = self.band.as_ref().map_or("", |band| band.suffix);
@@ -198,9 +203,7 @@ impl NamedFact {
     pub fn new(name: impl Into<Cow<'static, str>>, lines: impl IntoIterator<Item = String>) -> NamedFact {
         NamedFact { name: name.into(), lines: lines.into_iter().filter(|line| !line.is_empty()).collect() }
     }
-}
 
-impl NamedFact {
     /// A word and what it means.
     pub(crate) fn word(word: &str, meaning: &str) -> NamedFact {
         NamedFact::new(word.to_owned(), [meaning.to_owned()])

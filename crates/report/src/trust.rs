@@ -3,11 +3,12 @@
 
 use std::mem::discriminant;
 
-use model::{Counts, Diagnostic, Grade, Judgement, Nanos, Quantile, Study, Verdict};
+use model::{Diagnostic, Grade, Judgement, Study, Verdict};
 use serde::Serialize;
 
-use crate::named_runs::{NamedRun, hides};
+use crate::named_runs::{NamedRun, diagnostics};
 use crate::number;
+use crate::run_summary::{SummaryRun, is_uncertain, range};
 use crate::sentences::{brief, listed, percent};
 
 /// One thing that speaks for the figures or against them.
@@ -18,8 +19,19 @@ pub struct TrustLine {
     /// In words.
     pub sentence: String,
     /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<&'static str>,
+}
+
+impl TrustLine {
+    /// A line that there is nothing to do about.
+    pub(crate) fn new(mark: TrustMark, sentence: impl Into<String>) -> TrustLine {
+        TrustLine { mark, sentence: sentence.into(), hint: None }
+    }
+
+    /// The same with what to do about it.
+    pub(crate) fn hint(self, hint: &'static str) -> TrustLine {
+        TrustLine { hint: Some(hint), ..self }
+    }
 }
 
 /// How a question came out.
@@ -48,41 +60,30 @@ impl TrustMark {
     }
 }
 
-/// The percentiles of the table of a sweep, and those of a load.
-const OF_A_SWEEP: [f64; 3] = [0.50, 0.95, 0.99];
-const OF_A_LOAD: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
-/// A percentile is uncertain where half of its 95 % interval is more than this part of it.
-pub(crate) const UNCERTAIN: f64 = 0.2;
-
-/// Whether the figure is uncertain: its mark stands behind it.
-pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bool {
-    match interval {
-        Some([Some(low), Some(high)]) => (high - low) / 2.0 > UNCERTAIN * time,
-        Some(_) => true,
-        None => false,
+/// The percentiles whose doubts are said. How well one run of a comparison knows a percentile does not matter: blocks tell that.
+pub(crate) fn shown_percentiles(command: &str) -> &'static [&'static str] {
+    match command {
+        "load" => &["p50", "p90", "p95", "p99", "p99.9"],
+        "sweep" => &["p50", "p95", "p99"],
+        _ => &[],
     }
 }
 
-/// What speaks for a study's figures and against them.
-pub(crate) fn trust(study: &Study, runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
-    let shown = match study {
-        Study::Load(_) => OF_A_LOAD.as_slice(),
-        Study::Sweep(_) | Study::Bodies(_) => &OF_A_SWEEP,
-        // How well one run knows a percentile does not matter: blocks tell that.
-        Study::Compare(_) => &[],
-    };
+/// What speaks for a study's figures and against them; `summaries` are those runs whose percentiles are shown.
+pub(crate) fn trust(study: &Study, runs: &[NamedRun<'_>], summaries: &[SummaryRun]) -> Vec<TrustLine> {
+    let shown = shown_percentiles(if matches!(study, Study::Load(_)) { "load" } else { "sweep" });
     let mut lines: Vec<TrustLine> = passed(runs).into_iter().collect();
     lines.extend(doubts(runs));
-    lines.extend(uncertain(runs, shown));
-    lines.extend(missing(runs, shown, study));
+    lines.extend(uncertain(summaries, shown));
+    lines.extend(missing(summaries, shown, study));
     lines
 }
 
 /// That the server was measured, and how far the generator was from being noticed.
 fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
-    let judged: Vec<&Judgement> = runs.iter().filter_map(|run| run.run.judgement.as_ref()).collect();
-    let is_good = |judgement: &&&Judgement| !matches!(judgement.verdict, Verdict::GeneratorBound | Verdict::Invalid);
-    let good: Vec<&Judgement> = judged.iter().filter(is_good).copied().collect();
+    let judged = runs.iter().filter(|run| run.run.judgement.is_some()).count();
+    let evidence = runs.iter().filter(|run| run.run.is_evidence());
+    let good: Vec<&Judgement> = evidence.filter_map(|run| run.run.judgement.as_ref()).collect();
     let checks = || good.iter().flat_map(|judgement| &judgement.checks);
     let times = checks().filter_map(|check| match check {
         Diagnostic::Headroom { times, .. } => Some(*times),
@@ -95,21 +96,15 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     if good.is_empty() {
         return None;
     }
-    let what = match (good.len(), judged.len()) {
+    let what = match (good.len(), judged) {
         (1, 1) => match good[0].verdict {
             Verdict::Unloaded => "The server was measured, and not longtail".to_owned(),
             Verdict::SharedCpus => "The CPUs were the limit, and longtail had its part of them".to_owned(),
             Verdict::NetworkBound => "The network was the limit, and not longtail".to_owned(),
             _ => "The server was the limit, and not longtail".to_owned(),
         },
-        (good, all) if good == all => {
-            format!("All {} runs measured the server, and not longtail", number::count(all as u64))
-        }
-        (good, all) => format!(
-            "{} of {} runs measured the server, and not longtail",
-            number::count(good as u64),
-            number::count(all as u64)
-        ),
+        (good, all) if good == all => format!("All {all} runs measured the server, and not longtail"),
+        (good, all) => format!("{good} of {all} runs measured the server, and not longtail"),
     };
     let delay = lag.max().map(|lag| format!("99 % of its requests left within {}", brief(lag)));
     let room = times
@@ -117,7 +112,7 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
         .map(|times| format!("it could send {} times more", number::fixed(times, usize::from(times < 9.95))));
     let evidence: Vec<String> = [delay, room].into_iter().flatten().collect();
     let evidence = if evidence.is_empty() { String::new() } else { format!(": {}", evidence.join(", ")) };
-    Some(TrustLine { mark: TrustMark::Passed, sentence: format!("{what}{evidence}."), hint: None })
+    Some(TrustLine::new(TrustMark::Passed, format!("{what}{evidence}.")))
 }
 
 /// What a finding, a mark in the table or another line says already.
@@ -147,15 +142,10 @@ struct Doubt<'a> {
 fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
     let mut doubts: Vec<Doubt<'_>> = Vec::new();
     for NamedRun { name, run } in runs {
-        let judgement = run.judgement.as_ref();
         let has_turns = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
-        let is_void = !run.is_evidence();
-        let decider = judgement.filter(|_| is_void).and_then(|judgement| judgement.troubles().first().copied());
-        let checks = judgement
-            .into_iter()
-            .flat_map(|judgement| judgement.troubles().into_iter().map(|check| (check, judgement.grade(check))));
-        let warnings = run.warnings.iter().map(|warning| (warning, warning.grade()));
-        for (diagnostic, grade) in checks.chain(warnings) {
+        let void = run.judgement.as_ref().filter(|_| !run.is_evidence());
+        let decider = void.and_then(|judgement| judgement.troubles().first().copied());
+        for (diagnostic, grade) in diagnostics(run) {
             if grade < Grade::Doubtful || is_said_elsewhere(diagnostic, has_turns) {
                 continue;
             }
@@ -180,16 +170,13 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
             labels => format!(" (at {})", listed(labels)),
         };
         let mark = if doubt.grade == Grade::Failed { TrustMark::Failed } else { TrustMark::Doubtful };
-        let hint = Some(doubt.diagnostic.hint()).filter(|hint| !hint.is_empty());
+        let hint = doubt.diagnostic.hint();
         // What decided stands in the conclusion: here is what to do about it.
-        if let Some(hint) = hint.filter(|_| doubt.decides) {
-            return TrustLine { mark, sentence: format!("{}{at}.", capitalized(hint)), hint: None };
+        if doubt.decides && !hint.is_empty() {
+            return TrustLine::new(mark, format!("{}{at}.", capitalized(hint)));
         }
-        TrustLine {
-            mark,
-            sentence: format!("{}{at}.", capitalized(doubt.diagnostic.to_string().trim_end_matches('.'))),
-            hint,
-        }
+        let sentence = format!("{}{at}.", capitalized(doubt.diagnostic.to_string().trim_end_matches('.')));
+        TrustLine { hint: Some(hint).filter(|hint| !hint.is_empty()), ..TrustLine::new(mark, sentence) }
     };
     doubts.into_iter().map(line).collect()
 }
@@ -203,18 +190,16 @@ fn capitalized(text: &str) -> String {
 }
 
 /// The percentiles whose intervals are wide.
-fn uncertain(runs: &[NamedRun<'_>], shown: &[f64]) -> Option<TrustLine> {
+fn uncertain(runs: &[SummaryRun], shown: &[&str]) -> Option<TrustLine> {
     const MOST: usize = 3;
     let mut wide: Vec<(f64, String)> = Vec::new();
-    for NamedRun { name, run } in runs.iter().filter(|run| !hides(run.run.judgement.as_ref())) {
-        for q in shown {
-            let interval = run.statistics.as_ref().and_then(|known| known.interval(*q));
-            let ends = interval.and_then(|interval| interval.low.zip(interval.high));
-            let Some((time, (low, high))) = run.response_time(*q).time().zip(ends) else { continue };
-            let half = high.saturating_sub(low).0 as f64 / 2.0 / time.0.max(1) as f64;
-            if half > UNCERTAIN {
-                let at = if name.is_empty() { String::new() } else { format!(" at {name}") };
-                wide.push((half, format!("{}{at} {}", number::percentile(*q), range(low, high))));
+    for run in runs {
+        for (name, time) in run.response_ms.percentiles() {
+            let known = run.interval_ms.get(name).filter(|_| shown.contains(&name));
+            let (Some(time), Some(ends @ [Some(low), Some(high)])) = (time, known) else { continue };
+            if is_uncertain(time, Some(ends)) {
+                let at = if run.label.is_empty() { String::new() } else { format!(" at {}", run.label) };
+                wide.push(((high - low) / time, format!("{name}{at} {} ms", range(ends))));
             }
         }
     }
@@ -222,57 +207,36 @@ fn uncertain(runs: &[NamedRun<'_>], shown: &[f64]) -> Option<TrustLine> {
     let more = wide.len().saturating_sub(MOST);
     let mut shown: Vec<String> = wide.into_iter().take(MOST).map(|(_, text)| text).collect();
     shown.extend((more > 0).then(|| format!("{more} more")));
-    let line = |shown: &[String]| TrustLine {
-        mark: TrustMark::Uncertain,
-        sentence: format!("Known only roughly (95 % interval): {}.", listed(shown)),
-        hint: Some("run longer (--for)"),
-    };
-    (!shown.is_empty()).then(|| line(&shown))
-}
-
-/// `21.3–27.3 ms`.
-fn range(low: Nanos, high: Nanos) -> String {
-    format!("{}–{} ms", number::milliseconds(low), number::milliseconds(high))
-}
-
-/// A percentile that some runs do not have.
-struct MissingPercentile {
-    from: f64,
-    /// In words.
-    at: String,
-    /// The share of failed requests, of the run that has the most.
-    failed: f64,
+    let sentence = format!("Known only roughly (95 % interval): {}.", listed(&shown));
+    (!shown.is_empty()).then(|| TrustLine::new(TrustMark::Uncertain, sentence).hint("run longer (--for)"))
 }
 
 /// The percentiles that are not printed, and why.
-fn missing(runs: &[NamedRun<'_>], shown: &[f64], study: &Study) -> Vec<TrustLine> {
-    let lowest = |wanted: Quantile| {
-        let of = |run: &NamedRun<'_>| shown.iter().copied().find(|q| run.run.response_time(*q) == wanted);
-        let visible = runs.iter().filter(|run| !hides(run.run.judgement.as_ref()));
-        let lacking: Vec<(&NamedRun<'_>, f64)> = visible.filter_map(|run| Some((run, of(run)?))).collect();
-        let from = lacking.iter().map(|(_, q)| *q).reduce(f64::min)?;
-        let names = lacking.iter().filter(|(_, q)| q.total_cmp(&from).is_eq()).map(|(run, _)| run.name.clone());
-        let names: Vec<String> = names.collect();
-        let is_all = runs.len() == 1 || names.len() == runs.len();
-        let at = if is_all { String::new() } else { format!(" at {}", listed(&names)) };
-        let share = |counts: &Counts| counts.failed() as f64 / counts.total().max(1) as f64;
-        let failed = lacking.iter().map(|(run, _)| share(&run.run.tally.counts)).fold(0.0, f64::max);
-        Some(MissingPercentile { from, at, failed })
+fn missing(runs: &[SummaryRun], shown: &[&str], study: &Study) -> Vec<TrustLine> {
+    // The lowest that some run lacks for this reason, and those runs.
+    let lowest = |why: &'static str| {
+        shown.iter().find_map(|name| {
+            let is_lacking = |run: &&SummaryRun| run.missing.get(name) == Some(&why);
+            let lacking: Vec<&SummaryRun> = runs.iter().filter(is_lacking).collect();
+            (!lacking.is_empty()).then(|| {
+                let labels: Vec<String> = lacking.iter().map(|run| run.label.clone()).collect();
+                let at = if labels.len() == runs.len() { String::new() } else { format!(" at {}", listed(&labels)) };
+                (format!("{name}{at}"), lacking)
+            })
+        })
     };
     let mut lines = Vec::new();
-    if let Some(MissingPercentile { from, at, failed }) = lowest(Quantile::Unanswered) {
-        let sentence = format!(
-            "{}{at} is not a number: a failure counts as slower than any answer, and {} failed.",
-            number::percentile(from),
-            percent(failed)
-        );
-        lines.push(TrustLine { mark: TrustMark::Uncertain, sentence, hint: None });
+    if let Some((what, lacking)) = lowest("failures") {
+        let share = |run: &&SummaryRun| Some(run.requests.failed? as f64 / run.requests.planned?.max(1) as f64);
+        let failed = percent(lacking.iter().filter_map(share).fold(0.0, f64::max));
+        let sentence =
+            format!("{what} is not a number: a failure counts as slower than any answer, and {failed} failed.");
+        lines.push(TrustLine::new(TrustMark::Uncertain, sentence));
     }
-    if let Some(MissingPercentile { from, at, .. }) = lowest(Quantile::TooFew) {
+    if let Some((what, _)) = lowest("too_few_answers") {
         let longer = matches!(study, Study::Load(study) if study.plan.length.is_none());
         let hint = if longer { "send more requests (-n)" } else { "run longer (--for)" };
-        let sentence = format!("{}{at} has too few answers above it.", number::percentile(from));
-        lines.push(TrustLine { mark: TrustMark::Uncertain, sentence, hint: Some(hint) });
+        lines.push(TrustLine::new(TrustMark::Uncertain, format!("{what} has too few answers above it.")).hint(hint));
     }
     lines
 }

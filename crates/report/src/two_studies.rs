@@ -1,13 +1,15 @@
 //! Two studies that exist already, set side by side at equal load. They were measured one after the other, so what the machine did in
 //! between is in every difference: the text says so, and calls nothing different that repeats inside the studies do not bear out.
 
-use model::comparison::{ComparisonVerdict, Metric, RankSum};
-use model::{Run, Study};
+use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
+use model::{BodyRun, Nanos, Run, Study};
 
 use crate::comparison::words;
 use crate::in_words;
 use crate::measured::{self, StudyHead};
-use crate::number::{self, NONE, count_of};
+use crate::named_runs::NamedRun;
+use crate::next_steps::edited;
+use crate::number::{self, count_of};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 use crate::width::{Width, wrap};
 
@@ -20,12 +22,6 @@ pub struct StudyFile<'a> {
     pub study: &'a Study,
 }
 
-/// A run, and which load it had: runs with the same one are repeats.
-struct ComparableRun<'a> {
-    load: String,
-    run: &'a Run,
-}
-
 /// The metrics that every study has.
 const METRICS: [Metric; 4] = [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P99];
 /// A difference up to this does not matter.
@@ -36,29 +32,27 @@ const LEVEL: f64 = 0.05;
 ///
 /// # Errors
 /// One line, where they cannot be compared: which one, why, and what can.
-pub fn side_by_side(base: StudyFile<'_>, other: StudyFile<'_>, width: Width) -> Result<String, String> {
+pub fn side_by_side<'a>(base: StudyFile<'a>, other: StudyFile<'a>, width: Width) -> Result<String, String> {
     let (runs_a, runs_b) = (comparable(base)?, comparable(other)?);
     let mut loads: Vec<&str> = Vec::new();
-    for run in &runs_a {
-        if !loads.contains(&run.load.as_str()) && runs_b.iter().any(|other| other.load == run.load) {
-            loads.push(&run.load);
+    for NamedRun { name, .. } in &runs_a {
+        if !loads.contains(&name.as_str()) && runs_b.iter().any(|other| other.name == *name) {
+            loads.push(name);
         }
     }
     if loads.is_empty() {
-        let of = |runs: &[ComparableRun<'_>]| runs.first().map_or("no sound run", |run| run.load.as_str()).to_owned();
+        let [a, b] = [&runs_a, &runs_b].map(|runs| runs.first().map_or("no sound run", |run| run.name.as_str()));
+        let (base, other) = (base.name, other.name);
         return Err(format!(
-            "{} and {} have no load in common ({} against {}): measure both under the same one",
-            base.name,
-            other.name,
-            of(&runs_a),
-            of(&runs_b)
+            "{base} and {other} have no load in common ({a} against {b}): measure both under the same one"
         ));
     }
-    let tests = (loads.len() * METRICS.len()) as f64;
-    let mut rows: Vec<SideRow> = Vec::new();
+    let level = LEVEL / (loads.len() * METRICS.len()) as f64;
+    let mut rows: Vec<SideRow<'_>> = Vec::new();
     for load in loads {
-        let [a, b] = [&runs_a, &runs_b].map(|runs| runs.iter().filter(|run| run.load == load).collect::<Vec<_>>());
-        rows.extend(METRICS.map(|metric| SideRow::of(load, metric, &a, &b, LEVEL / tests)));
+        let of_load = |runs: &[NamedRun<'a>]| runs.iter().filter(|it| it.name == load).map(|it| it.run).collect();
+        let runs: [Vec<&Run>; 2] = [of_load(&runs_a), of_load(&runs_b)];
+        rows.extend(METRICS.map(|metric| SideRow::of(load, metric, &runs, level)));
     }
     let mut text = String::new();
     for (letter, file) in [("A", base), ("B", other)] {
@@ -77,103 +71,89 @@ pub fn side_by_side(base: StudyFile<'_>, other: StudyFile<'_>, width: Width) -> 
 }
 
 /// A metric under one load.
-struct SideRow {
-    load: String,
+struct SideRow<'a> {
+    load: &'a str,
     metric: Metric,
     figures: [String; 2],
-    runs: [usize; 2],
+    /// Repeats, in the study that has fewer.
+    runs: usize,
     change: Option<f64>,
     interval: Option<[f64; 2]>,
     verdict: ComparisonVerdict,
 }
 
-impl SideRow {
-    fn of(load: &str, metric: Metric, a: &[&ComparableRun<'_>], b: &[&ComparableRun<'_>], level: f64) -> SideRow {
-        let values = |runs: &[&ComparableRun<'_>]| -> Vec<f64> {
-            runs.iter().filter_map(|run| run.value(metric)).filter(|value| *value > 0.0).map(f64::ln).collect()
-        };
-        let ranks = RankSum::of(&values(a), &values(b));
+impl<'a> SideRow<'a> {
+    fn of(load: &'a str, metric: Metric, runs: &[Vec<&Run>; 2], level: f64) -> SideRow<'a> {
+        let [a, b] = runs.each_ref().map(|runs| -> Vec<f64> {
+            runs.iter().filter_map(|run| value(run, metric)).filter(|value| *value > 0.0).map(f64::ln).collect()
+        });
+        let ranks = RankSum::of(&a, &b);
         let interval = ranks.interval(level).map(|ends| ends.map(f64::exp_m1));
         let change = ranks.estimate().map(f64::exp_m1);
         let verdict = interval.zip(change).map_or(ComparisonVerdict::CannotTell, |(interval, change)| {
             ComparisonVerdict::of(metric, interval, change, MARGIN)
         });
-        let figures = [a, b].map(|runs| shown(metric, runs));
-        SideRow { load: load.to_owned(), metric, figures, runs: [a.len(), b.len()], change, interval, verdict }
+        let figures = runs.each_ref().map(|runs| shown(metric, runs));
+        SideRow { load, metric, figures, runs: runs[0].len().min(runs[1].len()), change, interval, verdict }
     }
 }
 
-impl ComparableRun<'_> {
-    /// A rate per second, or a time in ms.
-    fn value(&self, metric: Metric) -> Option<f64> {
-        let time = match metric.quantile() {
-            _ if metric == Metric::Throughput => return Some(self.run.completed_rate()),
-            Some(q) => self.run.response_time(q).time(),
-            None => self.run.mean_response_time(),
-        };
-        time.map(model::Nanos::as_millis_f64)
-    }
+/// A rate per second, or a time in ms.
+fn value(run: &Run, metric: Metric) -> Option<f64> {
+    let time = match metric.quantile() {
+        _ if metric == Metric::Throughput => return Some(run.completed_rate()),
+        Some(q) => run.response_time(q).time(),
+        None => run.mean_response_time(),
+    };
+    time.map(Nanos::as_millis_f64)
 }
 
 /// The median of the runs; of a single run with the interval of its percentile.
-fn shown(metric: Metric, runs: &[&ComparableRun<'_>]) -> String {
-    let mut values: Vec<f64> = runs.iter().filter_map(|run| run.value(metric)).collect();
-    values.sort_by(f64::total_cmp);
-    let middle = number::or_none(model::comparison::median(&values), number::significant);
+fn shown(metric: Metric, runs: &[&Run]) -> String {
+    let middle = median(runs.iter().filter_map(|run| value(run, metric)));
+    let middle = number::or_none(middle, number::significant);
     let (Some(quantile), [run]) = (metric.quantile(), runs) else { return middle };
-    let known = run.run.statistics.as_ref().and_then(|statistics| statistics.interval(quantile));
+    let known = run.statistics.as_ref().and_then(|statistics| statistics.interval(quantile));
     match known.and_then(|known| known.low.zip(known.high)) {
         Some((low, high)) => format!("{middle} [{}–{}]", number::milliseconds(low), number::milliseconds(high)),
         None => middle,
     }
 }
 
-fn table(rows: &[SideRow]) -> DataTable {
+fn table(rows: &[SideRow<'_>]) -> DataTable {
     let against = ColumnBand::new("B against A", "");
-    let columns = [TableColumn::new("load"), TableColumn::new(""), TableColumn::new("A"), TableColumn::new("B")];
-    let columns =
-        columns.into_iter().chain([TableColumn::new("").under(&against), TableColumn::new("interval").under(&against)]);
-    let mut last = "";
-    let lines = rows.iter().map(|row| {
-        let is_first = last != row.load;
-        last = &row.load;
+    let own = ["load", "", "A", "B"].map(TableColumn::new);
+    let columns = own.into_iter().chain(["", "interval"].map(|name| TableColumn::new(name).under(&against)));
+    let line = |(at, row): (usize, &SideRow<'_>)| {
+        let is_first = at == 0 || rows[at - 1].load != row.load;
         let unit = if row.metric == Metric::Throughput { "/s" } else { "ms" };
-        let change = row.change.map(|part| words::estimate(part, None));
-        let interval = row.interval.map(|ends| words::interval(ends, None));
         let [a, b] = row.figures.clone();
         TableRow::new([
-            if is_first { row.load.clone() } else { String::new() },
+            if is_first { row.load.to_owned() } else { String::new() },
             format!("{}, {unit}", words::name(row.metric)),
             a,
             b,
-            change.unwrap_or_else(|| NONE.to_owned()),
-            interval.unwrap_or_else(|| NONE.to_owned()),
+            number::or_none(row.change, |part| words::estimate(part, None)),
+            number::or_none(row.interval, |ends| words::interval(ends, None)),
         ])
         .noted(words::verdict(row.verdict))
-    });
-    let table = DataTable::of_columns(columns, lines.collect::<Vec<_>>());
-    DataTable { lead: 2, ..table }
+    };
+    DataTable { lead: 2, ..DataTable::of_columns(columns, rows.iter().enumerate().map(line)) }
 }
 
-fn conclusion(rows: &[SideRow]) -> String {
-    let with = |verdict| -> Vec<String> {
-        let said = rows.iter().filter(|row| row.verdict == verdict);
-        said.map(|row| format!("{} at {}", words::name(row.metric), row.load)).collect()
-    };
+fn conclusion(rows: &[SideRow<'_>]) -> String {
     let mut parts = Vec::new();
     for (verdict, word) in [
         (ComparisonVerdict::Worse, "B was worse"),
         (ComparisonVerdict::Better, "B was better"),
         (ComparisonVerdict::Same, "The same within 5 %"),
     ] {
-        let rows = with(verdict);
-        if !rows.is_empty() {
-            parts.push(format!("{word}: {}.", rows.join(", ")));
-        }
+        let said = rows.iter().filter(|row| row.verdict == verdict);
+        let said: Vec<String> = said.map(|row| format!("{} at {}", words::name(row.metric), row.load)).collect();
+        parts.extend((!said.is_empty()).then(|| format!("{word}: {}.", said.join(", "))));
     }
-    let least = rows.iter().flat_map(|row| row.runs).min().unwrap_or(0);
-    if with(ComparisonVerdict::CannotTell).len() == rows.len() {
-        let runs = count_of(least as u64, "run");
+    if parts.is_empty() {
+        let runs = count_of(rows.iter().map(|row| row.runs).min().unwrap_or(0) as u64, "run");
         parts.push(format!("Whether A and B differ cannot be told from {runs} of each load in a study."));
     }
     parts.join(" ")
@@ -193,26 +173,29 @@ fn limits(base: &Study, other: &Study) -> Vec<String> {
     if machine(&a) != machine(&b) {
         limits.push(format!("The machines differ: {} against {}.", machine(&a), machine(&b)));
     }
-    if a.command_line != b.command_line {
+    // Wherever their results went.
+    let [one, another] = [&a, &b].map(|head| edited(head.command_line, "", &[]));
+    if one != another {
         limits.push(format!("The commands differ: {}  |  {}", a.command_line, b.command_line));
     }
     limits
 }
 
-/// The runs of a study that were measured by us and passed their checks.
-fn comparable<'a>(file: StudyFile<'a>) -> Result<Vec<ComparableRun<'a>>, String> {
+/// The runs of a study that were measured by us and passed their checks, called by their load: those of one name are repeats.
+fn comparable(file: StudyFile<'_>) -> Result<Vec<NamedRun<'_>>, String> {
     if file.study.is_claimed() {
         return Err(format!("{} has another generator's figures: longtail audit checks them", file.name));
     }
-    let load = |run: &Run| count_of(run.connections, "connection");
-    let runs: Vec<ComparableRun<'a>> = match file.study {
-        Study::Sweep(study) => study.runs.iter().map(|run| ComparableRun { load: load(run), run }).collect(),
-        Study::Bodies(study) => {
-            let row =
-                |row: &'a model::BodyRun| ComparableRun { load: format!("{} {}", row.socket, row.body), run: &row.run };
-            study.sorted().into_iter().map(row).collect()
+    let runs: Vec<NamedRun<'_>> = match file.study {
+        Study::Sweep(study) => {
+            let connections = |run: &Run| count_of(run.connections, "connection");
+            study.runs.iter().map(|run| NamedRun { name: connections(run), run }).collect()
         }
-        Study::Load(study) => vec![ComparableRun { load: in_words::load(&study.plan), run: &study.run }],
+        Study::Bodies(study) => {
+            let of = |row: &BodyRun| format!("{} {}", row.socket, row.body);
+            study.sorted().into_iter().map(|row| NamedRun { name: of(row), run: &row.run }).collect()
+        }
+        Study::Load(study) => vec![NamedRun { name: in_words::load(&study.plan), run: &study.run }],
         Study::Compare(_) => {
             return Err(format!("{} is a comparison already: longtail report {} shows it", file.name, file.name));
         }

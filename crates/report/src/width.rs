@@ -37,7 +37,7 @@ pub(crate) fn columns_of(text: &str) -> usize {
 /// A line that ends, broken at spaces where it is too wide; what follows is indented by two.
 pub fn broken(line: &str, width: Width) -> String {
     let mut text = String::new();
-    flow(&mut text, width, "", 2, [line]);
+    flow(&mut text, width, "", 2, line);
     text
 }
 
@@ -47,27 +47,27 @@ pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
     let own = line.len() - line.trim_start().len();
     let before = format!("{before}{}", &line[..own]);
     let hang = columns_of(&before) + if own > 0 { 2 } else { 0 };
-    flow(text, width, &before, hang, std::iter::once(line.trim_start()));
+    flow(text, width, &before, hang, line.trim_start());
 }
 
-/// `pieces` after `before`, a space between them, broken between pieces, and within one only where that alone is too
-/// wide; what follows is indented by `hang`.
-pub(crate) fn flow<'a>(
-    text: &mut String,
-    width: Width,
-    before: &str,
-    hang: usize,
-    pieces: impl IntoIterator<Item = &'a str>,
-) {
-    let mut lines = Lines { done: text, line: before.to_owned(), width, hang };
-    for piece in pieces {
-        if width.fits(hang + columns_of(piece)) || lines.has_room_for(piece) {
-            lines.put(piece);
-        } else {
-            unbroken(piece).for_each(|part| lines.put(part));
+/// `line` after `before`: as it is where it fits, on this line or on the next, else broken at spaces; what follows is indented by `hang`.
+pub(crate) fn flow(text: &mut String, width: Width, before: &str, hang: usize, line: &str) {
+    let gap = |before: &str| if before.is_empty() || before.ends_with(' ') { "" } else { " " };
+    let fits = |before: &str, part: &str| width.fits(columns_of(before) + gap(before).len() + columns_of(part));
+    let is_whole = width.fits(hang + columns_of(line)) || fits(before, line);
+    let parts = if is_whole { vec![line] } else { unbroken(line).collect() };
+    let mut current = before.to_owned();
+    for part in parts {
+        if !fits(&current, part) && columns_of(&current) > hang {
+            text.push_str(current.trim_end());
+            text.push('\n');
+            current = " ".repeat(hang);
         }
+        current.push_str(gap(&current));
+        current.push_str(part);
     }
-    lines.end();
+    text.push_str(current.trim_end());
+    text.push('\n');
 }
 
 /// What of a piece stays on one line: a word, or a number and its unit as `3 %` and `3 ms,`.
@@ -89,60 +89,18 @@ fn unbroken(piece: &str) -> impl Iterator<Item = &str> {
 /// What stays on the line of its number.
 const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "kB", "MB"];
 
-/// Lines on their way.
-struct Lines<'a> {
-    done: &'a mut String,
-    line: String,
-    width: Width,
-    hang: usize,
-}
-
-impl Lines<'_> {
-    /// The space that goes before the next word.
-    fn gap(&self) -> &'static str {
-        if self.line.is_empty() || self.line.ends_with(' ') { "" } else { " " }
-    }
-
-    fn has_room_for(&self, piece: &str) -> bool {
-        self.width.fits(columns_of(&self.line) + self.gap().len() + columns_of(piece))
-    }
-
-    /// Puts `piece` on this line, or on the next where that has more room.
-    fn put(&mut self, piece: &str) {
-        if !self.has_room_for(piece) && columns_of(&self.line) > self.hang {
-            self.end();
-            self.line = " ".repeat(self.hang);
-        }
-        self.line.push_str(self.gap());
-        self.line.push_str(piece);
-    }
-
-    fn end(&mut self) {
-        self.done.push_str(self.line.trim_end());
-        self.done.push('\n');
-    }
-}
-
 /// A command line broken between its words, so that a shell still takes it as one.
 pub(crate) fn command(line: &str, width: Width) -> String {
-    let words = words(line);
-    // Each line but the last ends in ` \`.
-    let room = |columns: usize| width.fits(columns + 2);
-    let mut text = String::new();
-    let mut columns = 0;
-    for word in words {
-        let more = columns_of(word);
-        if columns > 0 && !room(columns + 1 + more) {
-            text.push_str(" \\\n    ");
-            columns = 4;
-        } else if columns > 0 {
-            text.push(' ');
-            columns += 1;
+    let mut lines: Vec<String> = Vec::new();
+    for word in words(line) {
+        match lines.last_mut() {
+            // Each line but the last ends in ` \`.
+            Some(line) if width.fits(columns_of(line) + 1 + columns_of(word) + 2) => line.extend([" ", word]),
+            Some(_) => lines.push(format!("    {word}")),
+            None => lines.push(word.to_owned()),
         }
-        text.push_str(word);
-        columns += more;
     }
-    text + "\n"
+    lines.join(" \\\n") + "\n"
 }
 
 /// The words of a command line as a shell parts them, quotes and all.
@@ -191,18 +149,6 @@ mod tests {
         let word = "x".repeat(200);
         assert_eq!(wrapped(110, "  ", &format!("at {word}")), format!("  at\n  {word}\n"));
         assert_eq!(wrapped(40, "  ", &word), format!("  {word}\n"), "a line with nothing on it has no more room");
-    }
-
-    #[test]
-    fn a_line_is_broken_between_pieces_first() {
-        let mut text = String::new();
-        let pieces = ["one of three words;", "two of three words;", TEXT];
-        flow(&mut text, Width::of(40), "  1.00x:", 4, pieces);
-        let expected = "  1.00x: one of three words;
-    two of three words; 0123456789
-    0123456789 0123456789 0123456789
-";
-        assert_eq!(text, expected);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! One client's connection: bytes in, requests out; a response in, bytes out; and the table of all that are open. One
-//! request at a time: what a client sends ahead stays in the kernel or in `ahead` until its turn, so that neither side of
+//! request at a time: what a client sends ahead stays in the kernel or in `unread` until its turn, so that neither side of
 //! a connection grows without bound and answers are in order.
+
+use std::mem;
 
 use crate::head::{HeadMemo, RequestHead};
 use crate::request::{ReadProgress, RequestReader};
@@ -22,10 +24,8 @@ pub(crate) enum AfterResponse {
 pub(crate) enum ConnectionPhase {
     /// A request, or the wait for one.
     Reading,
-    /// A request is in the pool.
+    /// A request is in the pool, or waits for the ledger.
     Working(RequestHead),
-    /// A request for the ledger waits for what the other loops have.
-    Asking,
     /// A response that the kernel has not taken wholly: what follows it, and what it is to the ledger.
     Writing(AfterResponse, ResponseKind),
     /// There is nothing more to say; what the client still sends is dropped.
@@ -88,9 +88,9 @@ pub(crate) struct SinkConnection {
     /// Its bytes.
     pub(crate) socket: ClientSocket,
     reader: RequestReader,
-    /// What was read but belongs to later requests, from `ahead_from` on.
-    ahead: Vec<u8>,
-    ahead_from: usize,
+    /// What the reader has not taken of what was received, from `unread_from` on: later requests, and a head without its end.
+    unread: Vec<u8>,
+    unread_from: usize,
     /// What it is about.
     pub(crate) phase: ConnectionPhase,
     input: PendingInput,
@@ -110,8 +110,8 @@ impl SinkConnection {
         SinkConnection {
             socket,
             reader: RequestReader::new(),
-            ahead: Vec::new(),
-            ahead_from: 0,
+            unread: Vec::new(),
+            unread_from: 0,
             phase: ConnectionPhase::Reading,
             input: PendingInput::Drained,
             booking: Booking::New,
@@ -137,35 +137,46 @@ impl SinkConnection {
         if !drops_input && (self.phase != ConnectionPhase::Reading || self.socket.has_unsent()) {
             return ConnectionStep::Wait;
         }
-        if self.ahead_from < self.ahead.len() {
-            let (taken, progress) = self.reader.feed(&self.ahead[self.ahead_from..], memo);
-            self.ahead_from += taken;
-            if self.ahead_from == self.ahead.len() {
-                self.forget_ahead();
-            }
-            if progress != ReadProgress::Unfinished {
-                return ConnectionStep::Read(progress);
-            }
+        if let Some(progress) = self.read_unread(memo) {
+            return ConnectionStep::Read(progress);
         }
         let received = match self.receive(buffer, may_receive) {
             Ok(received) => received,
             Err(step) => return step,
         };
-        if !drops_input {
+        let progress = if drops_input {
+            None
+        } else if self.unread.is_empty() {
             let (taken, progress) = self.reader.feed(&buffer[..received], memo);
-            if taken < received {
-                self.ahead.extend_from_slice(&buffer[taken..received]);
-            }
-            if progress != ReadProgress::Unfinished {
-                return ConnectionStep::Read(progress);
-            }
+            self.unread.extend_from_slice(&buffer[taken..received]);
+            Some(progress).filter(|progress| *progress != ReadProgress::Unfinished)
+        } else {
+            self.unread.drain(..mem::take(&mut self.unread_from));
+            self.unread.extend_from_slice(&buffer[..received]);
+            self.read_unread(memo)
+        };
+        if let Some(progress) = progress {
+            return ConnectionStep::Read(progress);
         }
         if self.input == PendingInput::Drained { ConnectionStep::Wait } else { ConnectionStep::Again }
     }
 
+    /// What of the bytes that lie here was not taken yet makes of the request; `None` where it is unfinished.
+    fn read_unread(&mut self, memo: &mut HeadMemo) -> Option<ReadProgress> {
+        if self.unread.is_empty() {
+            return None;
+        }
+        let (taken, progress) = self.reader.feed(&self.unread[self.unread_from..], memo);
+        self.unread_from += taken;
+        if self.unread_from == self.unread.len() {
+            self.forget_unread();
+        }
+        (progress != ReadProgress::Unfinished).then_some(progress)
+    }
+
     /// Whether a close now would make the kernel reset the connection, and the client lose the response with it.
     pub(crate) fn may_hold_input(&self) -> bool {
-        self.input != PendingInput::Drained || self.ahead_from < self.ahead.len()
+        self.input != PendingInput::Drained || !self.unread.is_empty()
     }
 
     /// Says that we send no more, and drops what comes.
@@ -177,12 +188,12 @@ impl SinkConnection {
     /// Says nothing any more, and drops what comes.
     pub(crate) fn be_silent(&mut self) {
         self.phase = ConnectionPhase::Lingering;
-        self.forget_ahead();
+        self.forget_unread();
     }
 
-    fn forget_ahead(&mut self) {
-        self.ahead = Vec::new();
-        self.ahead_from = 0;
+    fn forget_unread(&mut self) {
+        self.unread = Vec::new();
+        self.unread_from = 0;
     }
 
     /// Reads once: how many bytes; or what to do instead.
@@ -190,7 +201,7 @@ impl SinkConnection {
         if self.input == PendingInput::Drained {
             return Err(ConnectionStep::Wait);
         }
-        if !std::mem::take(may_receive) {
+        if !mem::take(may_receive) {
             return Err(ConnectionStep::Again);
         }
         match self.socket.receive(buffer) {

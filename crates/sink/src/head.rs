@@ -204,21 +204,24 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_stays_by_the_rules_of_its_version() {
-        assert_eq!(head("GET / HTTP/1.1\r\n\r\n").fate, ConnectionFate::KeepAlive);
-        assert_eq!(head("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").fate, ConnectionFate::Close);
-        assert_eq!(head("GET / HTTP/1.1\r\nconnection: te, close\r\n\r\n").fate, ConnectionFate::Close);
-        assert_eq!(head("GET / HTTP/1.0\r\n\r\n").fate, ConnectionFate::Close);
-        assert_eq!(head("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").fate, ConnectionFate::KeepAliveSaid);
-    }
-
-    #[test]
-    fn a_body_is_framed_by_the_head() {
-        assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 7\r\n\r\n").framing, RequestFraming::Length(7));
-        assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").framing, RequestFraming::Bodiless);
-        assert_eq!(head("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").framing, RequestFraming::Chunked);
-        assert!(head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n").expects_continue);
-        assert!(!head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\n\r\n").expects_continue);
+    fn the_connections_fate_and_the_body_are_found_in_the_head() {
+        use ConnectionFate::{Close, KeepAlive, KeepAliveSaid};
+        use RequestFraming::{Bodiless, Chunked, Length};
+        for (text, fate, framing, expects_continue) in [
+            ("GET / HTTP/1.1", KeepAlive, Bodiless, false),
+            ("GET / HTTP/1.1\r\nConnection: Close", Close, Bodiless, false),
+            ("GET / HTTP/1.1\r\nconnection: te, close", Close, Bodiless, false),
+            ("GET / HTTP/1.0", Close, Bodiless, false),
+            ("GET / HTTP/1.0\r\nConnection: Keep-Alive", KeepAliveSaid, Bodiless, false),
+            ("POST / HTTP/1.1\r\nContent-Length: 7", KeepAlive, Length(7), false),
+            ("POST / HTTP/1.1\r\nContent-Length: 0", KeepAlive, Bodiless, false),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked", KeepAlive, Chunked, false),
+            ("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1", KeepAlive, Length(1), true),
+            ("PUT / HTTP/1.1\r\nExpect: 100-continue", KeepAlive, Bodiless, false),
+        ] {
+            let head = head(&format!("{text}\r\n\r\n"));
+            assert_eq!((head.fate, head.framing, head.expects_continue), (fate, framing, expects_continue), "{text}");
+        }
     }
 
     #[test]
@@ -250,15 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_is_in_seconds() {
-        let tenth = RequestRoute::Sleep(Nanos::from_millis(100));
+    fn a_sleep_is_in_seconds_and_any_other_target_is_served() {
         for target in ["/sleep0.1", "/sleep.1?n=7", "http://localhost:9292/sleep0.1"] {
-            assert_eq!(RequestRoute::of(target), tenth, "{target}");
+            assert_eq!(RequestRoute::of(target), RequestRoute::Sleep(Nanos::from_millis(100)), "{target}");
         }
-    }
-
-    #[test]
-    fn any_target_is_served() {
         for target in ["/", "*", "", "/sleep", "/sleepless", "/sleep-1", "http://host", "host:443", "/_ledger/x"] {
             assert_eq!(RequestRoute::of(target), RequestRoute::Content, "{target}");
         }

@@ -2,6 +2,7 @@
 //! are added up when somebody asks.
 
 use std::fmt::{self, Write as _};
+use std::sync::{Mutex, PoisonError};
 
 use model::{Histogram, Nanos};
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,9 @@ pub struct SinkLedger {
     pub arrivals: Vec<u64>,
 }
 
+/// One loop's own, as it is between two turns.
+pub(crate) type LoopLedger = Mutex<SinkLedger>;
+
 /// Seconds whose arrivals are shown, the last ones: who ends a sink asks what it did just now.
 const SECONDS: usize = 10;
 
@@ -100,12 +104,13 @@ impl SinkLedger {
         }
     }
 
-    /// All of them in one.
-    pub(crate) fn sum(all: impl IntoIterator<Item = SinkLedger>) -> SinkLedger {
-        all.into_iter().fold(SinkLedger::default(), |mut sum, one| {
-            sum.add(&one);
-            sum
-        })
+    /// Those of all loops in one, each when its turn is over.
+    pub(crate) fn sum(all: &[LoopLedger]) -> SinkLedger {
+        let mut sum = SinkLedger::default();
+        for one in all {
+            sum.add(&one.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        sum
     }
 
     /// A few lines: what is zero and what says nothing is left out.
@@ -198,7 +203,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_order_of_adding_does_not_matter(a in any_ledger(), b in any_ledger(), c in any_ledger()) {
-            let sum = |all: [&SinkLedger; 3]| SinkLedger::sum(all.map(Clone::clone));
+            let sum = |all: [&SinkLedger; 3]| SinkLedger::sum(&all.map(|one| LoopLedger::new(one.clone())));
             let one = sum([&a, &b, &c]);
             prop_assert_eq!(&sum([&c, &a, &b]), &one);
             prop_assert_eq!(one.arrivals.iter().sum::<u64>(), one.requests);

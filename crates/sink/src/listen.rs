@@ -2,35 +2,22 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`); an abstract name or a path has one less.
-const UNIX_ADDRESS: usize = 108;
+use model::Endpoint;
 
 /// One place to listen at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Listen {
     /// The address.
-    pub place: ListenAddress,
+    pub place: Endpoint,
     /// Whether it speaks TLS.
     pub tls: bool,
 }
 
-/// An address.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ListenAddress {
-    /// TCP, either version of IP; port 0 takes a free one.
-    Tcp(SocketAddr),
-    /// A Unix socket in the file system.
-    Unix(PathBuf),
-    /// A Unix socket in Linux's abstract namespace, its name without the leading zero byte.
-    Abstract(String),
-}
-
 impl From<SocketAddr> for Listen {
     fn from(address: SocketAddr) -> Listen {
-        Listen { place: ListenAddress::Tcp(address), tls: false }
+        Listen { place: Endpoint::Tcp(address), tls: false }
     }
 }
 
@@ -39,10 +26,10 @@ impl fmt::Display for Listen {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tls = self.tls;
         match &self.place {
-            ListenAddress::Tcp(address) if tls => write!(out, "tls://{address}"),
-            ListenAddress::Tcp(address) => write!(out, "{address}"),
-            ListenAddress::Unix(path) => write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display()),
-            ListenAddress::Abstract(name) => write!(out, "{}unix://@{name}", if tls { "tls+" } else { "" }),
+            Endpoint::Tcp(address) if tls => write!(out, "tls://{address}"),
+            Endpoint::Tcp(address) => write!(out, "{address}"),
+            Endpoint::Unix(path) => write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display()),
+            Endpoint::Abstract(name) => write!(out, "{}unix://@{}", if tls { "tls+" } else { "" }, name.escape_ascii()),
         }
     }
 }
@@ -68,13 +55,9 @@ fn parse(text: &str) -> Option<Listen> {
         _ => return None,
     };
     let place = if scheme.ends_with("unix") {
-        let name = rest.strip_prefix('@');
-        if !(1..UNIX_ADDRESS).contains(&name.unwrap_or(rest).len()) || rest.contains('\0') {
-            return None;
-        }
-        name.map_or_else(|| ListenAddress::Unix(rest.into()), |name| ListenAddress::Abstract(name.to_owned()))
+        Endpoint::unix(rest.as_ref()).ok().filter(|_| !rest.contains('\0'))?
     } else {
-        ListenAddress::Tcp(rest.parse().ok()?)
+        Endpoint::Tcp(rest.parse().ok()?)
     };
     Some(Listen { place, tls })
 }
@@ -85,15 +68,8 @@ mod tests {
 
     #[test]
     fn parse_of_print_is_itself() {
-        for text in [
-            "127.0.0.1:8080",
-            "[::1]:0",
-            "tls://127.0.0.1:8443",
-            "unix:///run/sink.sock",
-            "unix://tmp/x",
-            "unix://@sink",
-            "tls+unix://@sink",
-        ] {
+        let sockets = ["unix:///run/sink.sock", "unix://tmp/x", "unix://@sink", "tls+unix://@sink"];
+        for text in ["127.0.0.1:8080", "[::1]:0", "tls://127.0.0.1:8443"].into_iter().chain(sockets) {
             assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
         }
         assert_eq!("tcp://127.0.0.1:1".parse::<Listen>().unwrap().to_string(), "127.0.0.1:1");

@@ -16,6 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use model::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -29,7 +30,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::SinkError;
-use crate::listen::{Listen, ListenAddress};
+use crate::listen::Listen;
 
 /// Why nobody is accepted: none is there, no descriptor, no memory.
 const NO_ACCEPT: [Errno; 5] = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
@@ -58,8 +59,8 @@ impl ListeningSocket {
     /// Listens at `at`, for so many loops: a listener each.
     pub(crate) fn open_all(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
         match &at.place {
-            ListenAddress::Tcp(address) => open_tcp(*address, at.tls, backlog, loops),
-            ListenAddress::Unix(_) | ListenAddress::Abstract(_) => open_unix(at, backlog, loops),
+            Endpoint::Tcp(address) => open_tcp(*address, at.tls, backlog, loops),
+            Endpoint::Unix(_) | Endpoint::Abstract(_) => open_unix(at, backlog, loops),
         }
     }
 
@@ -86,7 +87,7 @@ impl ListeningSocket {
 
 impl Drop for ListeningSocket {
     fn drop(&mut self) {
-        if let (true, ListenAddress::Unix(path)) = (self.owns_file, &self.at.place) {
+        if let (true, Endpoint::Unix(path)) = (self.owns_file, &self.at.place) {
             // Where it fails, somebody else has taken it away.
             let _ = std::fs::remove_file(path);
         }
@@ -100,7 +101,7 @@ impl AsFd for ListeningSocket {
 }
 
 fn open_tcp(address: SocketAddr, tls: bool, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
-    let at = |address| Listen { place: ListenAddress::Tcp(address), tls };
+    let at = |address| Listen { place: Endpoint::Tcp(address), tls };
     if loops > 1 && address.port() != 0 {
         // The kernel would let two sinks of one user share a port by the same option, each with half of the load.
         tcp_socket(address, &at(address), false)
@@ -135,14 +136,14 @@ fn tcp_socket(address: SocketAddr, at: &Listen, reuse_port: bool) -> Result<Owne
 fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
     let failed = SinkError::of("open a listening socket");
     let address = match &at.place {
-        ListenAddress::Unix(path) => SocketAddrUnix::new(path.as_path()),
-        ListenAddress::Abstract(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
-        ListenAddress::Tcp(_) => Err(Errno::INVAL),
+        Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path()),
+        Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name),
+        Endpoint::Tcp(_) => Err(Errno::INVAL),
     };
     let address = address.map_err(|errno| refused(at, errno))?;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags(), None).map_err(&failed)?;
     let bound = match (bind(&socket, &address), &at.place) {
-        (Err(Errno::ADDRINUSE), ListenAddress::Unix(path)) if is_left_over(path) => {
+        (Err(Errno::ADDRINUSE), Endpoint::Unix(path)) if is_left_over(path) => {
             // Where it fails, so does the next try.
             let _ = std::fs::remove_file(path);
             bind(&socket, &address)
@@ -150,7 +151,7 @@ fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocke
         (bound, _) => bound,
     };
     bound.map_err(|errno| refused(at, errno))?;
-    let owns_file = matches!(at.place, ListenAddress::Unix(_));
+    let owns_file = matches!(at.place, Endpoint::Unix(_));
     let first = ListeningSocket::new(socket, at.clone(), loops > 1, owns_file);
     listen(&first.socket, backlog_of(backlog)).map_err(|errno| refused(at, errno))?;
     let mut listeners = vec![first];
@@ -176,14 +177,21 @@ fn backlog_of(backlog: u32) -> i32 {
 }
 
 fn refused(at: &Listen, errno: Errno) -> SinkError {
-    let at = at.clone();
-    match errno {
-        Errno::ADDRINUSE => SinkError::AddressInUse(at),
-        Errno::ADDRNOTAVAIL => SinkError::NotOurAddress(at),
-        Errno::ACCESS | Errno::PERM => SinkError::Forbidden(at),
-        Errno::NOENT | Errno::NOTDIR => SinkError::NoFolder(at),
-        other => SinkError::of("listen")(other),
-    }
+    SinkError(match errno {
+        Errno::ADDRINUSE => {
+            format!("{at} is in use: stop what listens there, or choose another port (port 0 takes a free one)")
+        }
+        Errno::ADDRNOTAVAIL => {
+            format!("{at} is not an address of this machine: listen on 127.0.0.1, [::1] or one that `ip address` shows")
+        }
+        Errno::ACCESS | Errno::PERM => {
+            format!("no permission to listen on {at}: choose a port of 1024 or more, or a folder that you may write to")
+        }
+        Errno::NOENT | Errno::NOTDIR => {
+            format!("{at} cannot be made: its folder is not there; make it, or choose another path")
+        }
+        other => return SinkError::of("listen")(other),
+    })
 }
 
 /// The files of a certificate and its key, in PEM.
@@ -204,7 +212,7 @@ pub(crate) fn tls_config(pair: Option<&PemPair>, names: Vec<String>) -> Result<A
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
-        .map_err(|error| SinkError::Tls(error.to_string()))?;
+        .map_err(unservable)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
@@ -212,7 +220,7 @@ pub(crate) fn tls_config(pair: Option<&PemPair>, names: Vec<String>) -> Result<A
 type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn self_signed(names: Vec<String>) -> Result<Pair, SinkError> {
-    let made = rcgen::generate_simple_self_signed(names).map_err(|error| SinkError::Tls(error.to_string()))?;
+    let made = rcgen::generate_simple_self_signed(names).map_err(unservable)?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     Ok((vec![made.cert.der().clone()], key.into()))
 }
@@ -229,8 +237,15 @@ fn key(path: &Path) -> Result<PrivateKeyDer<'static>, SinkError> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(path, "a private key", error))
 }
 
-fn unreadable(path: &Path, what: &'static str, reason: impl Display) -> SinkError {
-    SinkError::Unreadable { path: path.to_owned(), what, reason: reason.to_string() }
+fn unreadable(path: &Path, what: &str, reason: impl Display) -> SinkError {
+    SinkError(format!(
+        "cannot read {what} from {}: {reason} (it must be PEM; give both files, or neither for a pair made now)",
+        path.display()
+    ))
+}
+
+fn unservable(reason: impl Display) -> SinkError {
+    SinkError(format!("TLS cannot be served: {reason}; check that the key is the certificate's"))
 }
 
 #[cfg(test)]
@@ -242,8 +257,12 @@ mod tests {
         ListeningSocket::open_all(&address.into(), 1024, loops)
     }
 
+    fn refusal(opened: Result<Vec<ListeningSocket>, SinkError>) -> String {
+        opened.unwrap_err().to_string()
+    }
+
     fn address(listener: &ListeningSocket) -> SocketAddr {
-        let ListenAddress::Tcp(address) = listener.at.place else { panic!("a TCP listener") };
+        let Endpoint::Tcp(address) = listener.at.place else { panic!("a TCP listener") };
         address
     }
 
@@ -262,22 +281,22 @@ mod tests {
         for (first_loops, second_loops) in [(1, 1), (3, 1), (1, 3), (3, 3)] {
             let first = open(([127, 0, 0, 1], 0).into(), first_loops).unwrap();
             assert_eq!(first.len(), first_loops as usize);
-            let error = open(address(&first[0]), second_loops).unwrap_err();
-            assert!(matches!(error, SinkError::AddressInUse(at) if at == first[0].at));
+            let in_use = refusal(open(address(&first[0]), second_loops));
+            assert!(in_use.starts_with(&format!("{} is in use", first[0].at)), "{in_use}");
         }
-        assert!(matches!(open(([192, 0, 2, 1], 0).into(), 1), Err(SinkError::NotOurAddress(_))));
+        assert!(refusal(open(([192, 0, 2, 1], 0).into(), 1)).contains("is not an address of this machine"));
     }
 
     #[test]
     fn a_socket_left_over_is_replaced_and_one_in_use_is_not() {
         let path = std::env::temp_dir().join(format!("sink-left-over-{}", std::process::id()));
-        let at = Listen { place: ListenAddress::Unix(path.clone()), tls: false };
+        let at = Listen { place: Endpoint::Unix(path.clone()), tls: false };
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let first = ListeningSocket::open_all(&at, 5, 2).unwrap();
-        assert!(matches!(ListeningSocket::open_all(&at, 5, 1), Err(SinkError::AddressInUse(_))));
+        assert!(refusal(ListeningSocket::open_all(&at, 5, 1)).contains("is in use"));
         drop(first);
         assert!(!path.exists());
-        let at = Listen { place: ListenAddress::Unix("/nowhere/at/all".into()), tls: false };
-        assert!(matches!(ListeningSocket::open_all(&at, 5, 1), Err(SinkError::NoFolder(_))));
+        let at = Listen { place: Endpoint::Unix("/nowhere/at/all".into()), tls: false };
+        assert!(refusal(ListeningSocket::open_all(&at, 5, 1)).contains("its folder is not there"));
     }
 }

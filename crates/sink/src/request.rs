@@ -5,13 +5,10 @@ use model::ChunkedDecoder;
 
 use crate::head::{HeadMemo, LONGEST, Refusal, RequestFraming, RequestHead};
 
-/// Room for an unfinished head that a connection keeps between requests.
-const KEPT_ROOM: usize = 4096;
-
 /// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadProgress {
-    /// All input was taken and there is more to come.
+    /// There is more to come: of a head the rest, of a body all that was there is taken.
     Unfinished,
     /// As `Unfinished`, and the client waits to be told to send the body (RFC 9110 section 10.1.1).
     WantsContinue,
@@ -32,34 +29,32 @@ enum ReadStage {
 #[derive(Debug)]
 pub(crate) struct RequestReader {
     stage: ReadStage,
-    /// The beginning of a head whose end has not come.
-    unfinished: Vec<u8>,
-    /// Bytes of this request so far, without an unfinished head.
+    /// Bytes of this request that were taken so far.
     bytes: u64,
 }
 
 impl RequestReader {
     /// Before the first request.
     pub(crate) fn new() -> RequestReader {
-        RequestReader { stage: ReadStage::Head, unfinished: Vec::new(), bytes: 0 }
+        RequestReader { stage: ReadStage::Head, bytes: 0 }
     }
 
-    /// Takes bytes from the front of `input`: how many, and what they make of the request. Bytes after a whole request
-    /// are left for the next call; after a refusal the reader is of no more use.
+    /// Takes bytes from the front of `input`: how many, and what they make of the request. Bytes after a whole request, and those of a
+    /// head without its end, are left for the next call; after a refusal the reader is of no more use.
     pub(crate) fn feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> (usize, ReadProgress) {
-        match self.try_feed(input, memo) {
-            Ok((taken, progress)) => (taken, progress),
-            Err(refusal) => (input.len(), ReadProgress::Refused(refusal)),
-        }
+        self.try_feed(input, memo).unwrap_or_else(|refusal| (input.len(), ReadProgress::Refused(refusal)))
     }
 
     fn try_feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, ReadProgress), Refusal> {
         let mut taken = 0;
         if matches!(self.stage, ReadStage::Head) {
-            let (of_head, head) = self.read_head(input, memo)?;
-            let Some(head) = head else { return Ok((of_head, ReadProgress::Unfinished)) };
-            taken = of_head;
-            self.bytes = head.length as u64;
+            // One that comes in pieces is parsed again with each, which its longest length keeps from costing much, so that what is no
+            // request is refused as soon as it is known.
+            let Some(head) = memo.parse(&input[..input.len().min(LONGEST)])? else {
+                return if input.len() < LONGEST { Ok((0, ReadProgress::Unfinished)) } else { Err(Refusal::TooLarge) };
+            };
+            taken = head.length;
+            self.bytes = taken as u64;
             match head.framing {
                 RequestFraming::Bodiless => return Ok((taken, self.whole(head))),
                 RequestFraming::Length(bytes) => self.stage = ReadStage::Length(head, bytes),
@@ -92,33 +87,6 @@ impl RequestReader {
         self.stage = ReadStage::Head;
         ReadProgress::Whole(head, self.bytes)
     }
-
-    /// Takes bytes of the head: how many, and the head if they end it. One that comes in pieces is parsed again with each,
-    /// which its longest length keeps from costing much, so that what is no request is refused as soon as it is known.
-    fn read_head(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, Option<RequestHead>), Refusal> {
-        let before = self.unfinished.len();
-        let looked_at = &input[..input.len().min(LONGEST - before)];
-        let parsed = if before == 0 {
-            memo.parse(looked_at)?
-        } else {
-            self.unfinished.extend_from_slice(looked_at);
-            memo.parse(&self.unfinished)?
-        };
-        match parsed {
-            Some(head) => {
-                self.unfinished.clear();
-                self.unfinished.shrink_to(KEPT_ROOM);
-                Ok((head.length - before, Some(head)))
-            }
-            None if before + looked_at.len() == LONGEST => Err(Refusal::TooLarge),
-            None => {
-                if before == 0 {
-                    self.unfinished.extend_from_slice(looked_at);
-                }
-                Ok((input.len(), None))
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -131,15 +99,17 @@ mod tests {
     fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(RequestHead, u64)>, Option<Refusal>) {
         let mut memo = HeadMemo::default();
         let mut reader = RequestReader::new();
-        let mut requests = Vec::new();
-        for mut piece in pieces {
-            while !piece.is_empty() {
-                let (taken, progress) = reader.feed(piece, &mut memo);
-                piece = &piece[taken..];
+        let (mut requests, mut unread) = (Vec::new(), Vec::new());
+        for piece in pieces {
+            unread.extend_from_slice(piece);
+            while !unread.is_empty() {
+                let (taken, progress) = reader.feed(&unread, &mut memo);
+                unread.drain(..taken);
                 match progress {
                     ReadProgress::Whole(head, bytes) => requests.push((head, bytes)),
                     ReadProgress::Refused(refusal) => return (requests, Some(refusal)),
-                    ReadProgress::Unfinished | ReadProgress::WantsContinue => assert!(piece.is_empty()),
+                    ReadProgress::Unfinished => break,
+                    ReadProgress::WantsContinue => assert!(unread.is_empty()),
                 }
             }
         }

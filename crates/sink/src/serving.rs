@@ -3,15 +3,16 @@
 //!
 //! It starts no thread and decides nothing about HTTP. What stays true: a connection is registered once, nothing is
 //! allocated per request, no client can make a turn longer than one read of each connection, and loops share nothing
-//! but the number of the next request.
+//! but the number of the next request. A loop's ledger is locked while a turn lasts and lies open between two turns: whoever reads it
+//! then finds all that was sent before.
 
 mod answering;
 
 use std::collections::VecDeque;
+use std::mem;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::{Arc, PoisonError};
 
 use model::{Clock, Nanos};
 use poller::{Event, EventFlags, Poller};
@@ -22,16 +23,16 @@ use rustls::{ServerConfig, ServerConnection};
 
 use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection};
 use crate::head::{HeadMemo, RequestHead};
+use crate::ledger::LoopLedger;
 use crate::listen::Listen;
 use crate::listener::{ListeningSocket, tls_config};
-use crate::mailbox::{LedgerQuery, LoopMailbox};
 use crate::response::AnswerTable;
 use crate::slots::SlotPool;
 use crate::wire::ClientSocket;
 use crate::{SinkError, SinkLedger, SinkSettings};
 
 /// The longest wait of a turn: how often the stop flag is looked at, and accepting tried again.
-const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
+const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
 /// How long requests that are in the pool when the sink is stopped may still take.
 const GRACE: Nanos = Nanos::from_secs(2);
 /// How long a client that was refused may take to read why.
@@ -43,21 +44,11 @@ const ACCEPTS: usize = 256;
 /// The one buffer that all connections are read into.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The name of the eventfd that ends a wait, among the events. The listeners' are below it, by their places. No
-/// connection's key is as high: it would be nearly the 2^32th of its place.
-const WAKE: u64 = u64::MAX;
+/// The name of the first listener among the events; the others' are below it. No connection's key is as high: it would be
+/// nearly the 2^32th of its place.
+const FIRST_LISTENER: u64 = u64::MAX;
 /// Listeners, at most.
 const MOST_LISTENERS: u64 = 1 << 16;
-
-/// A client that waits for the ledger of all loops.
-#[derive(Debug)]
-struct LedgerInquiry {
-    key: ConnectionKey,
-    head: RequestHead,
-    /// What the other loops answer.
-    counts: Receiver<SinkLedger>,
-    sum: SinkLedger,
-}
 
 /// A loop that listens, and serves while it is run.
 #[derive(Debug)]
@@ -78,11 +69,8 @@ pub(crate) struct ServingLoop<C> {
     accept_gap: Nanos,
     next_accept: Nanos,
     poller: Poller,
-    mailbox: LoopMailbox,
-    queries: Receiver<LedgerQuery>,
-    has_mail: bool,
-    peers: Vec<LoopMailbox>,
-    inquiries: Vec<LedgerInquiry>,
+    /// The clients that wait for the ledger of all loops.
+    inquiries: Vec<(ConnectionKey, RequestHead)>,
     /// None once the sink stops.
     listeners: Vec<ListeningSocket>,
     next_listener: usize,
@@ -92,7 +80,12 @@ pub(crate) struct ServingLoop<C> {
     connections: ConnectionTable,
     pool: SlotPool,
     answers: AnswerTable,
+    /// While a turn lasts; between two turns it is in its place of `ledgers`.
     ledger: SinkLedger,
+    /// Which of the loops this is.
+    number: usize,
+    /// All loops' ledgers.
+    ledgers: Arc<[LoopLedger]>,
     memo: HeadMemo,
     buffer: Box<[u8]>,
     /// Connections that may have more to read.
@@ -103,18 +96,27 @@ pub(crate) struct ServingLoop<C> {
     leaving: VecDeque<(Nanos, ConnectionKey)>,
 }
 
-/// All loops of a sink, and where it listens, with the ports that it really has.
-pub(crate) type Opened<C> = (Vec<ServingLoop<C>>, Vec<Listen>);
+/// All loops of a sink.
+pub(crate) struct OpenedLoops<C> {
+    pub(crate) loops: Vec<ServingLoop<C>>,
+    /// Where it listens, with the ports that it really has.
+    pub(crate) places: Vec<Listen>,
+    pub(crate) ledgers: Arc<[LoopLedger]>,
+}
 
 impl<C: Clock + Clone> ServingLoop<C> {
     /// Listens, for all loops. What cannot work later is tried here, so that [`ServingLoop::run`] has no errors.
-    pub(crate) fn open_all(settings: &SinkSettings, clock: &C, started: Nanos) -> Result<Opened<C>, SinkError> {
+    pub(crate) fn open_all(settings: &SinkSettings, clock: &C, started: Nanos) -> Result<OpenedLoops<C>, SinkError> {
         settings.check()?;
         let speaks_tls = settings.listen.iter().any(|listen| listen.tls);
         let tls = speaks_tls.then(|| tls_config(settings.pem.as_ref(), settings.names())).transpose()?;
         let requests = Arc::new(AtomicU64::new(0));
+        let ledgers: Arc<[LoopLedger]> =
+            (0..settings.loops).map(|_| LoopLedger::new(SinkLedger::new(settings.workers()))).collect();
         let mut loops: Vec<ServingLoop<C>> = (0..settings.loops)
-            .map(|number| ServingLoop::open(settings, clock.clone(), started, number, Arc::clone(&requests)))
+            .map(|number| {
+                ServingLoop::open(settings, clock.clone(), started, number, Arc::clone(&requests), Arc::clone(&ledgers))
+            })
             .collect::<Result<_, _>>()?;
         let mut places = Vec::new();
         for listen in &settings.listen {
@@ -125,12 +127,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
                 serving.listen(listener)?;
             }
         }
-        let mailboxes: Vec<_> = loops.iter().map(|serving| serving.mailbox.clone()).collect();
-        for (number, serving) in loops.iter_mut().enumerate() {
-            let others = mailboxes.iter().enumerate().filter(|(other, _)| *other != number);
-            serving.peers = others.map(|(_, mailbox)| mailbox.clone()).collect();
-        }
-        Ok((loops, places))
+        Ok(OpenedLoops { loops, places, ledgers })
     }
 
     fn open(
@@ -139,12 +136,9 @@ impl<C: Clock + Clone> ServingLoop<C> {
         started: Nanos,
         number: u32,
         requests: Arc<AtomicU64>,
+        ledgers: Arc<[LoopLedger]>,
     ) -> Result<ServingLoop<C>, SinkError> {
         let loops = settings.loops;
-        let failed = SinkError::of("wait for connections");
-        let poller = Poller::new().map_err(&failed)?;
-        let (mailbox, queries) = LoopMailbox::new()?;
-        poller.add(&mailbox.wake, WAKE, EventFlags::IN | EventFlags::ET).map_err(&failed)?;
         // Each loop accepts its part of the rate, and they take turns.
         let gap = settings.accept_rate.map_or(0.0, |rate| f64::from(loops) / rate.per_second());
         let accept_gap = Nanos::from_secs_f64(gap);
@@ -160,11 +154,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             settings: settings.clone(),
             accept_gap,
             next_accept: accept_gap / u64::from(loops) * u64::from(number),
-            poller,
-            mailbox,
-            queries,
-            has_mail: false,
-            peers: Vec::new(),
+            poller: Poller::new().map_err(SinkError::of("wait for connections"))?,
             inquiries: Vec::new(),
             listeners: Vec::new(),
             next_listener: 0,
@@ -173,7 +163,9 @@ impl<C: Clock + Clone> ServingLoop<C> {
             connections: ConnectionTable::default(),
             pool: SlotPool::new(settings, number),
             answers: AnswerTable::render(settings, workers),
-            ledger: SinkLedger::new(settings.workers()),
+            ledger: SinkLedger::default(),
+            number: number as usize,
+            ledgers,
             memo: HeadMemo::default(),
             buffer: vec![0; BUFFER_BYTES].into(),
             again: Vec::new(),
@@ -182,33 +174,31 @@ impl<C: Clock + Clone> ServingLoop<C> {
         })
     }
 
-    /// Where queries to this loop are put.
-    pub(crate) fn mailbox(&self) -> LoopMailbox {
-        self.mailbox.clone()
-    }
-
-    /// The counts of this loop now.
-    fn ledger(&self) -> SinkLedger {
-        let mut ledger = SinkLedger { waiting: self.pool.waiting(), busy: self.pool.busy(), ..self.ledger.clone() };
-        ledger.record_arrivals(self.now, self.arrived);
-        ledger
-    }
-
-    /// Serves until `stop` is set, which is looked at every turn and thus at least every 100 ms; then until what is in the
-    /// pool is answered, or two seconds. Gives the counts of this loop at the end.
-    pub(crate) fn run(mut self, stop: &AtomicBool) -> SinkLedger {
+    /// Serves until `stop` is set, which is looked at every turn and thus at least every 50 ms; then until what is in the
+    /// pool is answered, or two seconds.
+    pub(crate) fn run(mut self, stop: &AtomicBool) {
         // The default slack lets the kernel end a wait 50 us late. Where this fails, answers are that much later.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events = Vec::with_capacity(EVENTS);
         while !stop.load(Ordering::Acquire) {
             self.turn(&mut events, Nanos::MAX);
         }
-        self.close_the_idle();
+        self.with_ledger(Self::close_the_idle);
         let end = self.time().saturating_add(GRACE);
         while self.owes_answers(end) && self.now < end {
             self.turn(&mut events, end);
         }
-        self.ledger()
+    }
+
+    /// Does something with this loop's ledger in hand.
+    fn with_ledger(&mut self, act: impl FnOnce(&mut Self)) {
+        let ledgers = Arc::clone(&self.ledgers);
+        let mut shared = ledgers[self.number].lock().unwrap_or_else(PoisonError::into_inner);
+        mem::swap(&mut self.ledger, &mut *shared);
+        act(self);
+        self.ledger.record_arrivals(self.now, mem::take(&mut self.arrived));
+        (self.ledger.waiting, self.ledger.busy) = (self.pool.waiting(), self.pool.busy());
+        mem::swap(&mut self.ledger, &mut *shared);
     }
 
     /// Time since the start.
@@ -220,10 +210,24 @@ impl<C: Clock + Clone> ServingLoop<C> {
     fn turn(&mut self, events: &mut Vec<Event>, end: Nanos) {
         let wait = self.wait_for(end);
         self.poller.wait(wait, events);
+        let inquiries = mem::take(&mut self.inquiries);
+        // No other loop's ledger is waited for with this loop's own in hand.
+        let sum = (!inquiries.is_empty()).then(|| SinkLedger::sum(&self.ledgers));
+        self.with_ledger(|serving| {
+            for (key, head) in inquiries {
+                if sum.as_ref().is_some_and(|sum| serving.show_ledger(key, &head, sum)) {
+                    serving.advance(key, false);
+                }
+            }
+            serving.serve_turn(events);
+        });
+    }
+
+    fn serve_turn(&mut self, events: &mut Vec<Event>) {
         self.look_at_the_clock();
         self.answer_the_due();
-        let room = std::mem::take(&mut self.again_room);
-        let mut again = std::mem::replace(&mut self.again, room);
+        let room = mem::take(&mut self.again_room);
+        let mut again = mem::replace(&mut self.again, room);
         for key in again.drain(..) {
             if let Some(connection) = self.connections.at(key) {
                 connection.has_turn = false;
@@ -239,9 +243,6 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.accept();
         self.answer_the_due();
         self.close_the_lingering();
-        if std::mem::take(&mut self.has_mail) || !self.inquiries.is_empty() {
-            self.read_mail();
-        }
     }
 
     /// In a long turn, answers what has become due meanwhile. Where nothing is held, the clock is not looked at.
@@ -253,14 +254,14 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     fn look_at_the_clock(&mut self) {
-        self.ledger.record_arrivals(self.now, std::mem::take(&mut self.arrived));
+        self.ledger.record_arrivals(self.now, mem::take(&mut self.arrived));
         self.now = self.time();
     }
 
     /// How long this turn may wait.
     fn wait_for(&self, end: Nanos) -> Nanos {
         let may_accept = self.may_accept();
-        if !self.again.is_empty() || (may_accept && self.accept_gap == Nanos::ZERO) {
+        if !self.again.is_empty() || !self.inquiries.is_empty() || (may_accept && self.accept_gap == Nanos::ZERO) {
             return Nanos::ZERO;
         }
         let spins_from = self.pool.next_due().map(|due| due.saturating_sub(self.settings.spin));
@@ -273,12 +274,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
 
     /// One event.
     fn handle_event(&mut self, name: u64, flags: EventFlags) {
-        if name == WAKE {
-            // It says nothing but that the wait is over; read, so that the next write is an edge again.
-            let _ = rustix::io::read(&self.mailbox.wake, &mut [0; 8]);
-            self.has_mail = true;
-        } else if name >= WAKE - MOST_LISTENERS {
-            if let Some(listening) = self.listeners.get_mut((WAKE - 1 - name) as usize) {
+        if name > FIRST_LISTENER - MOST_LISTENERS {
+            if let Some(listening) = self.listeners.get_mut((FIRST_LISTENER - name) as usize) {
                 listening.may_accept = true;
             }
         } else {
@@ -303,29 +300,6 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.advance(key, true);
     }
 
-    /// Answers those who want the counts, and the clients for whom all others have answered.
-    fn read_mail(&mut self) {
-        while let Ok(query) = self.queries.try_recv() {
-            query.answer(self.ledger());
-        }
-        for mut inquiry in std::mem::take(&mut self.inquiries) {
-            let ended = loop {
-                match inquiry.counts.try_recv() {
-                    Ok(counts) => inquiry.sum.add(&counts),
-                    Err(ended) => break ended,
-                }
-            };
-            if ended == TryRecvError::Empty {
-                self.inquiries.push(inquiry);
-                continue;
-            }
-            inquiry.sum.add(&self.ledger());
-            if self.show_ledger(inquiry.key, &inquiry.head, &inquiry.sum) {
-                self.advance(inquiry.key, false);
-            }
-        }
-    }
-
     fn close_the_lingering(&mut self) {
         while let Some((_, key)) = self.leaving.front().copied().filter(|(at, _)| *at <= self.now) {
             self.leaving.pop_front();
@@ -338,7 +312,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.stopping = true;
         self.listeners.clear();
         let idle = |connection: &SinkConnection| {
-            matches!(connection.phase, ConnectionPhase::Reading | ConnectionPhase::Asking | ConnectionPhase::Lingering)
+            matches!(connection.phase, ConnectionPhase::Reading | ConnectionPhase::Lingering)
         };
         let keys: Vec<_> = self.connections.iter().filter(|(_, c)| idle(c)).map(|(key, _)| key).collect();
         for key in keys {
@@ -360,8 +334,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
             flags |= EventFlags::EXCLUSIVE;
         }
         let place = self.listeners.len() as u64;
-        assert!(place < MOST_LISTENERS - 1, "as many listeners as descriptors, and those are fewer");
-        self.poller.add(&listener, WAKE - 1 - place, flags).map_err(SinkError::of("wait for connections"))?;
+        assert!(place < MOST_LISTENERS, "as many listeners as descriptors, and those are fewer");
+        self.poller.add(&listener, FIRST_LISTENER - place, flags).map_err(SinkError::of("wait for connections"))?;
         self.listeners.push(listener);
         Ok(())
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use model::{Clock, Nanos, SystemClock};
+use model::{Clock, Nanos};
 
-use crate::listen::{Listen, ListenAddress};
-use crate::mailbox::LoopMailbox;
-use crate::serving::ServingLoop;
+use crate::ledger::LoopLedger;
+use crate::listen::Listen;
+use crate::serving::{OpenedLoops, ServingLoop};
 use crate::{SinkError, SinkLedger, SinkSettings};
 
 /// A sink that serves until it is stopped. Dropped, it stops in the same way.
@@ -18,8 +18,8 @@ pub struct Sink {
     started: Nanos,
     places: Vec<Listen>,
     stop: Arc<AtomicBool>,
-    mailboxes: Vec<LoopMailbox>,
-    threads: Vec<JoinHandle<SinkLedger>>,
+    ledgers: Arc<[LoopLedger]>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Sink {
@@ -27,36 +27,31 @@ impl Sink {
     ///
     /// # Errors
     /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
-    pub fn start(settings: SinkSettings, clock: SystemClock) -> Result<Sink, SinkError> {
+    pub fn start(settings: SinkSettings, clock: impl Clock + Clone + Send + 'static) -> Result<Sink, SinkError> {
         Sink::start_until(settings, clock, Arc::default())
     }
 
-    /// As [`Sink::start`]; `stop` ends it too, within 100 ms.
-    ///
-    /// # Errors
-    /// As [`Sink::start`].
-    pub fn start_until(settings: SinkSettings, clock: SystemClock, stop: Arc<AtomicBool>) -> Result<Sink, SinkError> {
-        Sink::start_by(settings, clock, stop)
-    }
-
-    /// As [`Sink::start_until`], by any clock: tests step theirs.
+    /// As [`Sink::start`]; `stop` ends it too, within 50 ms.
     ///
     /// # Errors
     /// As [`Sink::start`].
     #[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
-    pub fn start_by(
+    pub fn start_until(
         settings: SinkSettings,
         clock: impl Clock + Clone + Send + 'static,
         stop: Arc<AtomicBool>,
     ) -> Result<Sink, SinkError> {
         let started = clock.now();
-        let (loops, places) = ServingLoop::open_all(&settings, &clock, started)?;
-        let mut sink = Sink { started, places, stop, mailboxes: Vec::new(), threads: Vec::new() };
+        let OpenedLoops { loops, places, ledgers } = ServingLoop::open_all(&settings, &clock, started)?;
+        let mut sink = Sink { started, places, stop, ledgers, threads: Vec::new() };
         for serving in loops {
-            sink.mailboxes.push(serving.mailbox());
             let stop = Arc::clone(&sink.stop);
             let run = move || serving.run(&stop);
-            let no_thread = |source| SinkError::Kernel { what: "start the sink's thread", source };
+            let no_thread = |error| {
+                SinkError(format!(
+                    "cannot start the sink's thread: {error}; is the machine out of memory, threads or network?"
+                ))
+            };
             // Where it fails, dropping the sink stops those that were started.
             sink.threads.push(std::thread::Builder::new().name("sink".to_owned()).spawn(run).map_err(no_thread)?);
         }
@@ -78,18 +73,12 @@ impl Sink {
     /// # Panics
     /// If it listens at no TCP address: who asks for one has given one.
     pub fn address(&self) -> SocketAddr {
-        let tcp = |listen: &Listen| if let ListenAddress::Tcp(address) = listen.place { Some(address) } else { None };
-        self.places.iter().find_map(tcp).expect("the sink listens at a TCP address")
+        self.places.iter().find_map(|listen| listen.place.tcp()).expect("the sink listens at a TCP address")
     }
 
     /// The counts now: they include every answer that any client has received before this is called.
-    ///
-    /// # Panics
-    /// If a thread of the sink died: a bug of the sink.
     pub fn ledger(&self) -> SinkLedger {
-        let counts: Vec<_> = LoopMailbox::ask_all(&self.mailboxes, None).iter().collect();
-        assert_eq!(counts.len(), self.mailboxes.len(), "the sink's threads live until the sink is stopped");
-        SinkLedger::sum(counts)
+        SinkLedger::sum(&self.ledgers)
     }
 
     /// Stops: takes no more requests, answers those that are in the pool within two seconds, and gives the counts.
@@ -97,7 +86,7 @@ impl Sink {
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.
     pub fn stop(self) -> SinkLedger {
-        self.raise_stop();
+        self.stop.store(true, Ordering::Release);
         self.wait()
     }
 
@@ -106,18 +95,14 @@ impl Sink {
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.
     pub fn wait(mut self) -> SinkLedger {
-        SinkLedger::sum(self.threads.drain(..).map(|thread| thread.join().expect("a loop has no way to fail")))
-    }
-
-    fn raise_stop(&self) {
-        self.stop.store(true, Ordering::Release);
-        self.mailboxes.iter().for_each(LoopMailbox::wake_up);
+        self.threads.drain(..).for_each(|thread| thread.join().expect("a loop has no way to fail"));
+        self.ledger()
     }
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        self.raise_stop();
+        self.stop.store(true, Ordering::Release);
         // Whether a thread died is for `stop` to say: a drop must not panic.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }

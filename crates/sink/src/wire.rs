@@ -1,6 +1,7 @@
 //! The bytes of one connection, plain or in TLS: one read, one write, and what is left of a write. It knows nothing of
 //! HTTP.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
@@ -8,6 +9,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 use rustls::ServerConnection;
+
+/// Room for what is to be sent that a connection keeps between responses.
+const KEPT_ROOM: usize = 16 * 1024;
 
 /// What a read brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +41,8 @@ pub(crate) enum WriteOutcome {
 #[derive(Debug)]
 pub(crate) struct ClientSocket {
     socket: OwnedFd,
-    /// What the kernel did not take, from `unsent_from` on.
-    unsent: Vec<u8>,
-    unsent_from: usize,
+    /// What the kernel has not taken yet; of TLS, sealed.
+    unsent: VecDeque<u8>,
     tls: Option<Box<ServerConnection>>,
 }
 
@@ -50,7 +53,7 @@ impl ClientSocket {
             // One response at a time is all that is ever in there, however large.
             tls.set_buffer_limit(None);
         }
-        ClientSocket { socket, unsent: Vec::new(), unsent_from: 0, tls: tls.map(Box::new) }
+        ClientSocket { socket, unsent: VecDeque::new(), tls: tls.map(Box::new) }
     }
 
     /// Reads from the kernel once. Of a large `buffer` a part may be used for other things.
@@ -69,7 +72,7 @@ impl ClientSocket {
             Err(received) => return received,
         };
         let opened = open(tls, &sealed[..received], plain);
-        let sent = flush(&self.socket, tls);
+        let sent = self.flush();
         match opened {
             Err(_) => ReadOutcome::Broken,
             // An end that comes with bytes is read again: the client has no more to say.
@@ -85,9 +88,7 @@ impl ClientSocket {
         let Some(tls) = &mut self.tls else {
             let (taken, sent) = hand_over(&self.socket, bytes);
             if sent == WriteOutcome::Part {
-                self.unsent.clear();
-                self.unsent.extend_from_slice(&bytes[taken..]);
-                self.unsent_from = 0;
+                self.unsent.extend(&bytes[taken..]);
             }
             return (taken, sent);
         };
@@ -97,29 +98,38 @@ impl ClientSocket {
         if last {
             tls.send_close_notify();
         }
-        (bytes.len(), flush(&self.socket, tls))
+        (bytes.len(), self.flush())
     }
 
     /// Hands what is left to the kernel: how many bytes it took that were not counted yet.
     pub(crate) fn send_rest(&mut self) -> (usize, WriteOutcome) {
-        if let Some(tls) = &mut self.tls {
-            return (0, flush(&self.socket, tls));
+        let before = self.unsent.len();
+        let sent = self.flush();
+        (if self.tls.is_some() { 0 } else { before - self.unsent.len() }, sent)
+    }
+
+    /// Hands to the kernel what is left, and what TLS has to say.
+    fn flush(&mut self) -> WriteOutcome {
+        while let Some(tls) = self.tls.as_mut().filter(|tls| tls.wants_write()) {
+            tls.write_tls(&mut self.unsent).expect("there is room in memory");
         }
-        let (taken, sent) = hand_over(&self.socket, &self.unsent[self.unsent_from..]);
-        self.unsent_from += taken;
-        if sent == WriteOutcome::All {
-            self.unsent = Vec::new();
-            self.unsent_from = 0;
+        loop {
+            let (front, _) = self.unsent.as_slices();
+            if front.is_empty() {
+                self.unsent.shrink_to(KEPT_ROOM);
+                return WriteOutcome::All;
+            }
+            let (taken, sent) = hand_over(&self.socket, front);
+            self.unsent.drain(..taken);
+            if sent != WriteOutcome::All {
+                return sent;
+            }
         }
-        (taken, sent)
     }
 
     /// Whether something is left.
     pub(crate) fn has_unsent(&self) -> bool {
-        match &self.tls {
-            None => !self.unsent.is_empty(),
-            Some(tls) => tls.wants_write(),
-        }
+        !self.unsent.is_empty()
     }
 
     /// Says that we send no more.
@@ -166,32 +176,6 @@ fn open(tls: &mut ServerConnection, mut sealed: &[u8], plain: &mut [u8]) -> io::
         }
     }
     Ok((filled, false))
-}
-
-/// Hands what TLS has to say to the kernel.
-fn flush(socket: &OwnedFd, tls: &mut ServerConnection) -> WriteOutcome {
-    while tls.wants_write() {
-        match tls.write_tls(&mut TlsOutput(socket)) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return WriteOutcome::Part,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return WriteOutcome::Gone,
-        }
-    }
-    WriteOutcome::All
-}
-
-/// A socket that rustls can write to.
-struct TlsOutput<'a>(&'a OwnedFd);
-
-impl Write for TlsOutput<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn hand_over(socket: &OwnedFd, mut bytes: &[u8]) -> (usize, WriteOutcome) {

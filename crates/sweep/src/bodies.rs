@@ -17,8 +17,9 @@ use probe::machine;
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::job::{Block, Job};
 use crate::observer::{Observer, Phase};
+use crate::server::Block;
+use crate::session::Job;
 use crate::session::{FinishedRun, Session, Watching};
 
 /// Longest wait for a single answer.
@@ -36,7 +37,7 @@ const QUESTIONS: usize = 100;
 pub fn conduct_bodies(
     plan: &BodiesPlan,
     context: &Context<'_>,
-    observer: &mut dyn Observer<BodiesStudy, BodyRun>,
+    observer: &mut dyn Observer,
 ) -> Result<BodiesStudy, SweepError> {
     ensure_connections(&plan.server, |slots| plan.connections_on(slots))?;
     let study = BodiesStudy {
@@ -63,15 +64,14 @@ pub fn conduct_bodies(
     let pass = |repeat| plan.pass(repeat).into_iter().map(move |(socket, bodies)| block(repeat, socket, &bodies));
     let blocks: Vec<Block> = (1..=plan.repeat).flat_map(pass).collect();
     let (blocks, ceilings) = (blocks.into_iter(), BTreeMap::new());
-    let mut bodies = BodiesExperiment { plan, observer, study, blocks, ceilings, begun: context.clock.now() };
-    conduct(&mut bodies, context)?;
+    let mut bodies = BodiesExperiment { plan, study, blocks, ceilings, begun: context.clock.now() };
+    conduct(&mut bodies, context, observer)?;
     bodies.note_the_time(context);
     Ok(bodies.study)
 }
 
 struct BodiesExperiment<'a> {
     plan: &'a BodiesPlan,
-    observer: &'a mut dyn Observer<BodiesStudy, BodyRun>,
     study: BodiesStudy,
     /// Those that are to come.
     blocks: std::vec::IntoIter<Block>,
@@ -85,11 +85,8 @@ impl Experiment for BodiesExperiment<'_> {
         self.blocks.next()
     }
 
-    fn phase(&mut self, phase: &Phase) {
-        self.observer.phase(phase);
-    }
-
-    fn jobs(&mut self, block: &Block, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
+    fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
+        let block = session.block;
         let (plan, facts, socket) = (self.plan, session.server.facts.clone(), block.server.socket);
         let (slots, connections) = (facts.slots(), plan.connections_on(facts.slots()));
         self.study.servers.retain(|other| other.socket != socket);
@@ -99,12 +96,12 @@ impl Experiment for BodiesExperiment<'_> {
         let pass = plan.pass(block.repeat);
         let bodies = pass.into_iter().find(|(other, _)| *other == socket).map(|(_, bodies)| bodies).unwrap_or_default();
 
-        self.observer.phase(&Phase::WarmingUp);
+        session.observer.phase(&Phase::WarmingUp);
         let answer_bytes = ask_for_each(&bodies, session)?;
         warm_up(&bodies, connections, session)?;
         session.take_baseline();
         if plan.calibrate && block.repeat == 1 {
-            self.observer.phase(&Phase::Calibrating);
+            session.observer.phase(&Phase::Calibrating);
             for (kilobytes, bytes) in &answer_bytes {
                 let body = Body { kilobytes: *kilobytes, kind: bodies[0].kind };
                 let shape = session.shape(&of_body(&session.block.stream, body), connections);
@@ -119,7 +116,6 @@ impl Experiment for BodiesExperiment<'_> {
             multiple: f64::from(connections) / f64::from(slots.max(1)),
             connections,
             ceiling: self.ceilings.get(&(socket, body.kilobytes)).copied().flatten(),
-            repeat: block.repeat,
             number: self.study.runs.len() + at + 1,
             of: plan.runs(),
             begun: self.begun,
@@ -129,7 +125,7 @@ impl Experiment for BodiesExperiment<'_> {
     }
 
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {
-        let FinishedRun { mut run, server, .. } = session.run(job, None, &mut |phase| self.observer.phase(phase))?;
+        let FinishedRun { mut run, server, .. } = session.run(job, None)?;
         if run.tally.counts.total() == 0 && session.context.is_interrupted() {
             // Ended within its warm-up: there is nothing to tell of it.
             return Ok(false);
@@ -142,22 +138,23 @@ impl Experiment for BodiesExperiment<'_> {
         let body = job.stream.body.expect("each job has a body");
         let run = BodyRun { socket: session.block.server.socket, body, server, run };
         self.note_the_time(session.context);
-        let mut provisional = run.clone();
         self.study.runs.push(run);
-        session.judge([&mut provisional.run], false);
-        self.observer.run_done(&self.study, &provisional);
+        let mut provisional = self.study.clone();
+        session.judge(provisional.runs.last_mut().map(|row| &mut row.run), false);
+        session.observer.run_done(&self.study.clone().into(), &provisional.into());
         Ok(true)
     }
 
-    fn judge(&mut self, block: &Block, session: &mut Session<'_>, is_whole: bool) {
+    fn judge(&mut self, session: &mut Session<'_>, is_whole: bool) {
+        let block = session.block;
         if is_whole {
-            self.observer.phase(&Phase::Reconciling);
+            session.observer.phase(&Phase::Reconciling);
             self.study.warnings.extend(compare_bytes(session));
         }
         let is_of_this = |run: &&mut BodyRun| run.socket == block.server.socket && run.run.repeat == block.repeat;
         let of_this_server = self.study.runs.iter_mut().filter(is_of_this).map(|run| &mut run.run);
         self.study.warnings.extend(session.judge(of_this_server, is_whole));
-        self.observer.judged(&self.study);
+        session.observer.judged(&self.study.clone().into());
     }
 }
 
@@ -198,7 +195,6 @@ fn ask_for_each(bodies: &[Body], session: &mut Session<'_>) -> Result<BTreeMap<u
 fn ask(session: &Session<'_>, request: &model::Request, header: &str) -> Result<FetchedResponse, String> {
     let patience = LONGEST_WAIT + session.block.stream.delay.unwrap_or(Nanos::ZERO);
     fetch(&session.server.transport, request, header, patience, &session.context.clock, session.context.interrupt)
-        .map_err(|error| error.to_string())
 }
 
 /// Loads the server with each kind of body, all sizes in turn, as long as a warm-up takes.

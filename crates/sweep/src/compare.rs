@@ -18,9 +18,10 @@ use probe::machine;
 use crate::conduct::{Experiment, conduct};
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::job::{Block, Job};
 use crate::kernel;
 use crate::observer::{Observer, Phase};
+use crate::server::Block;
+use crate::session::Job;
 use crate::session::{FinishedRun, Session};
 
 /// Load that finds out what an arm can do at most.
@@ -38,7 +39,7 @@ const ATTEMPTS: u32 = 2;
 pub fn conduct_comparison(
     plan: &ComparisonPlan,
     context: &Context<'_>,
-    observer: &mut dyn Observer<ComparisonStudy, ComparisonRun>,
+    observer: &mut dyn Observer,
 ) -> Result<ComparisonStudy, SweepError> {
     let study = ComparisonStudy {
         schema: SCHEMA,
@@ -57,7 +58,6 @@ pub fn conduct_comparison(
     let turn = |arm| Turn { block: TRIAL_BLOCK, arm, attempt: 1 };
     let mut comparison = Comparison {
         plan,
-        observer,
         study,
         turns: (0..plan.arms.len()).map(turn).collect(),
         turn: turn(0),
@@ -67,7 +67,7 @@ pub fn conduct_comparison(
         begun: context.clock.now(),
         blocks_begun: None,
     };
-    conduct(&mut comparison, context)?;
+    conduct(&mut comparison, context, observer)?;
     comparison.note_the_time(context);
     Ok(comparison.study)
 }
@@ -85,7 +85,6 @@ struct Turn {
 
 struct Comparison<'a> {
     plan: &'a ComparisonPlan,
-    observer: &'a mut dyn Observer<ComparisonStudy, ComparisonRun>,
     study: ComparisonStudy,
     /// What is left of the block.
     turns: VecDeque<Turn>,
@@ -159,7 +158,6 @@ impl Comparison<'_> {
             multiple: f64::from(connections) / f64::from(slots.max(1)),
             connections,
             ceiling: self.ceilings[self.planned()],
-            repeat: block,
             number: if self.is_trial() { arm + 1 } else { self.measured + 1 },
             of: if self.is_trial() {
                 self.plan.arms.len()
@@ -198,11 +196,7 @@ impl Experiment for Comparison<'_> {
         })
     }
 
-    fn phase(&mut self, phase: &Phase) {
-        self.observer.phase(phase);
-    }
-
-    fn jobs(&mut self, _: &Block, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
+    fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
         let planned = self.planned();
         let facts = session.server.facts.clone();
         let slots = facts.slots();
@@ -211,12 +205,12 @@ impl Experiment for Comparison<'_> {
         if !self.is_trial() {
             self.blocks_begun.get_or_insert_with(|| session.context.clock.now());
             let service_time = given_service_time(&arm.stream);
-            let is_tcp = session.server.bind.address().is_some();
+            let is_tcp = session.server.reached.bind.place.tcp().is_some();
             let probe = kernel::choose(arm.probe, is_tcp, slots, service_time).map_or(Probe::None, |used| used.probe);
             return Ok(vec![self.job(arm.stream.clone(), slots, probe)]);
         }
         if self.plan.calibrate {
-            self.observer.phase(&Phase::Calibrating);
+            session.observer.phase(&Phase::Calibrating);
             let shape: LoadSpec = session.shape(&arm.stream, self.connections());
             self.ceilings[planned] = session.ceilings(&[shape], session.server.first_answer.bytes)?[0];
         }
@@ -226,7 +220,7 @@ impl Experiment for Comparison<'_> {
 
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {
         let service_time = given_service_time(&job.stream);
-        let done = session.run(job, service_time, &mut |phase| self.observer.phase(phase))?;
+        let done = session.run(job, service_time)?;
         if session.context.is_interrupted() {
             // A part of a run is no run.
             return Ok(false);
@@ -254,7 +248,7 @@ impl Experiment for Comparison<'_> {
         Ok(true)
     }
 
-    fn judge(&mut self, _: &Block, session: &mut Session<'_>, is_whole: bool) {
+    fn judge(&mut self, session: &mut Session<'_>, is_whole: bool) {
         if self.is_trial() {
             return;
         }
@@ -265,7 +259,7 @@ impl Experiment for Comparison<'_> {
         // A server's own count may be seconds old, and is waited for: once for each arm.
         let is_counted = is_whole && block == 1;
         if is_counted {
-            self.observer.phase(&Phase::Reconciling);
+            session.observer.phase(&Phase::Reconciling);
         }
         let warning = session.judge([&mut run.run], is_counted);
         let is_sound = run.is_sound();
@@ -273,10 +267,10 @@ impl Experiment for Comparison<'_> {
         if !is_sound {
             self.repeat();
         }
-        self.observer.judged(&self.study);
+        session.observer.judged(&self.study.clone().into());
     }
 
-    fn failed(&mut self, error: SweepError) -> Result<(), SweepError> {
+    fn failed(&mut self, error: SweepError, observer: &mut dyn Observer) -> Result<(), SweepError> {
         let Turn { block, arm, attempt } = self.turn;
         if self.is_trial() || !error.is_of_server() {
             let arm = self.plan.arm(arm).name.clone();
@@ -285,7 +279,7 @@ impl Experiment for Comparison<'_> {
         self.study.lost.push(LostRun { block, arm, attempt, reason: error.to_string() });
         self.has_given_up = attempt == ATTEMPTS;
         self.repeat();
-        self.observer.judged(&self.study);
+        observer.judged(&self.study.clone().into());
         Ok(())
     }
 }

@@ -8,30 +8,26 @@ use model::{ServerKind, ServerPlan};
 
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::job::{Block, Job};
-use crate::observer::Phase;
-use crate::server::ServerUnderTest;
-use crate::session::Session;
+use crate::observer::{Observer, Phase};
+use crate::server::{Block, ServerUnderTest};
+use crate::session::{Job, Session};
 
 /// What is done with servers.
 pub(crate) trait Experiment {
     /// The next server; `None` when all is done.
     fn next(&mut self) -> Option<Block>;
 
-    /// What is going on.
-    fn phase(&mut self, phase: &Phase);
-
     /// What is asked of a server that is ready, before its runs; and these.
-    fn jobs(&mut self, block: &Block, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError>;
+    fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError>;
 
     /// Does one of them. `false` where the user ended it, so that there is nothing to tell.
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError>;
 
     /// Judges all runs of this server. `is_whole`: none of them is missing, and the server's own count can be asked for.
-    fn judge(&mut self, block: &Block, session: &mut Session<'_>, is_whole: bool);
+    fn judge(&mut self, session: &mut Session<'_>, is_whole: bool);
 
     /// A server could not be started, or has died. `Ok` where the next one is worth a try.
-    fn failed(&mut self, error: SweepError) -> Result<(), SweepError> {
+    fn failed(&mut self, error: SweepError, _: &mut dyn Observer) -> Result<(), SweepError> {
         Err(error)
     }
 }
@@ -40,31 +36,40 @@ pub(crate) trait Experiment {
 ///
 /// # Errors
 /// Where a server cannot be started, is not ready in time, does not serve what it is asked for, or dies.
-pub(crate) fn conduct(experiment: &mut impl Experiment, context: &Context<'_>) -> Result<(), SweepError> {
+pub(crate) fn conduct(
+    experiment: &mut impl Experiment,
+    context: &Context<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(), SweepError> {
     while let Some(block) = experiment.next() {
         if context.is_interrupted() {
             break;
         }
-        conduct_block(&block, experiment, context).or_else(|error| experiment.failed(error))?;
+        conduct_block(&block, experiment, context, observer).or_else(|error| experiment.failed(error, observer))?;
     }
     Ok(())
 }
 
-fn conduct_block(block: &Block, experiment: &mut impl Experiment, context: &Context<'_>) -> Result<(), SweepError> {
-    experiment.phase(&Phase::Starting);
+fn conduct_block(
+    block: &Block,
+    experiment: &mut impl Experiment,
+    context: &Context<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(), SweepError> {
+    observer.phase(&Phase::Starting);
     // Without one the user has interrupted.
     let Some(server) = ServerUnderTest::start(block, context)? else { return Ok(()) };
-    let mut session = Session::new(block, context, server);
-    let done = conduct_jobs(block, experiment, &mut session);
-    experiment.judge(block, &mut session, done.is_ok() && !context.is_interrupted());
+    let mut session = Session::new(block, context, server, observer);
+    let done = conduct_jobs(experiment, &mut session);
+    experiment.judge(&mut session, done.is_ok() && !context.is_interrupted());
     done?;
-    experiment.phase(&Phase::Stopping);
+    session.observer.phase(&Phase::Stopping);
     session.server.stop(&context.clock);
     Ok(())
 }
 
-fn conduct_jobs(block: &Block, experiment: &mut impl Experiment, session: &mut Session<'_>) -> Result<(), SweepError> {
-    for job in experiment.jobs(block, session)? {
+fn conduct_jobs(experiment: &mut impl Experiment, session: &mut Session<'_>) -> Result<(), SweepError> {
+    for job in experiment.jobs(session)? {
         if session.context.is_interrupted() || !experiment.run(&job, session)? {
             break;
         }

@@ -1,6 +1,6 @@
 //! Why a sweep could not be done: the user's mistakes and the server's failures, each in one line.
 
-use engine::{DriveError, LimitError, TransportError};
+use engine::EngineError;
 use launch::LaunchError;
 use thiserror::Error;
 
@@ -10,15 +10,9 @@ pub enum SweepError {
     /// The server could not be started.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// Too few file descriptors for the largest run.
+    /// The generator could not start, or connections to the server cannot be made.
     #[error(transparent)]
-    Limit(#[from] LimitError),
-    /// The generator could not start.
-    #[error(transparent)]
-    Drive(#[from] DriveError),
-    /// Connections to it cannot be made.
-    #[error(transparent)]
-    Transport(#[from] TransportError),
+    Engine(#[from] EngineError),
     /// The server was started and does not serve what is requested. No load was sent.
     #[error("{what}")]
     NotServing {

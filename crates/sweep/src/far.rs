@@ -5,7 +5,6 @@
 //! The lanes of all generators are numbered through the run, and all of them begin at the same instant of the conductor's clock, which
 //! each generator knows by the least round trip of some exchanges. So what they recorded is merged as that of a single generator's lanes. Where no pipe leads to a generator, its part is a file (`part.rs`).
 
-mod clock;
 pub(crate) mod conductor;
 mod generator;
 mod part;

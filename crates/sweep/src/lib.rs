@@ -10,7 +10,6 @@ mod conduct;
 mod context;
 mod error;
 mod far;
-mod job;
 mod join;
 mod kernel;
 mod ledger;

@@ -1,18 +1,18 @@
 //! A load: one run against a server that is there already, from the first connect to the study.
 //!
 //! It goes the way of every run: a job that is made before ([`PreparedLoad`]), the generator, who observes it meanwhile, what the machine
-//! did, the generator's own limit, and one judgement when all of that is known. Files and the terminal are the observer's.
+//! did, the generator's own limit, and one judgement when all of that is known. Files and the terminal are the caller's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use engine::{DriveError, LoadSpec, RecordBatch, RunProgress, spawn_scoped};
+use engine::{EngineError, LoadSpec, RecordBatch, RunProgress, spawn_scoped};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::{
-    Clock, Diagnostic, EndedBy, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Placement, Run, ServerLocation,
-    SystemClock, verdict, warnings,
+    Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Placement, Run,
+    ServerLocation, SystemClock, verdict, warnings,
 };
 use probe::machine;
 
@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::error::SweepError;
 use crate::far::FarGenerators;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
-use crate::observer::{Observer, Phase};
+use crate::observer::Phase;
 use crate::overload::overload;
 use crate::statsd::StatsdListener;
 
@@ -48,6 +48,27 @@ pub struct PreparedLoad {
     pub server: ServerLocation,
 }
 
+impl PreparedLoad {
+    /// The study of its run, which nothing was logged or checked of.
+    pub fn study(self, run: Run, environment: Environment, context: &Context<'_>) -> LoadStudy {
+        LoadStudy {
+            schema: SCHEMA,
+            started_at: context.started_at.clone(),
+            command_line: context.command_line.clone(),
+            environment,
+            plan: self.plan,
+            server: self.server,
+            placement: self.placement,
+            lanes_by: self.lanes_by,
+            name_resolution: self.name_resolution,
+            run,
+            checks: Vec::new(),
+            log_dropped: 0,
+            interrupted: false,
+        }
+    }
+}
+
 /// Takes single requests while a run goes on, on a thread of its own. Lanes never wait for it: what it is too slow for they drop and count.
 pub trait RequestJournal: Send {
     /// Takes batches until the lanes are done.
@@ -67,7 +88,7 @@ pub struct LoadCompany<'a> {
     pub calibrates: bool,
 }
 
-/// Runs the load, and judges it once, when all is known.
+/// Runs the load, and judges it once, when all is known. `phase` learns what is going on.
 ///
 /// # Errors
 /// Where the engine cannot start, or the sink that its limit is measured with.
@@ -78,15 +99,15 @@ pub fn conduct_load(
     prepared: PreparedLoad,
     company: LoadCompany<'_>,
     context: &Context<'_>,
-    observer: &mut dyn Observer<LoadStudy, Run>,
+    phase: &mut dyn FnMut(&Phase),
 ) -> Result<LoadStudy, SweepError> {
-    let PreparedLoad { shape, plan, name_resolution, placement, serving, lanes_by, server } = prepared;
+    let PreparedLoad { shape, plan, placement, serving, server, .. } = &prepared;
     let LoadCompany { mut journal, statsd, calibrates } = company;
     // Before this thread is kept to some of its processors.
     let environment = machine::environment(context.version);
     let kept = CpuRestriction::off_the_server(placement.as_ref());
-    let progress = Arc::new(context.progress(&shape));
-    observer.phase(&Phase::Running {
+    let progress = Arc::new(context.progress(shape));
+    phase(&Phase::Running {
         number: 1,
         of: 1,
         what: String::new(),
@@ -94,10 +115,10 @@ pub fn conduct_load(
         length: shape.measured.map(|measured| measured + shape.warm_up),
         left: None,
         may_end_early: false,
-        progress: Arc::clone(&progress),
+        progress: Some(Arc::clone(&progress)),
         live: Arc::default(),
     });
-    let observed = std::thread::scope(|scope| -> Result<_, DriveError> {
+    let observed = std::thread::scope(|scope| -> Result<_, EngineError> {
         // Of several generators each has so many.
         let lanes = shape.lanes * context.far.map_or(1, FarGenerators::count);
         let progress = &*progress;
@@ -110,14 +131,15 @@ pub fn conduct_load(
         }
         let mut ends = early_end(context.interrupt, &plan.stop_if, progress, &context.clock);
         let observers = RunObservers {
-            serving: &serving,
+            ends: &mut ends,
+            serving,
             placement: placement.as_ref(),
             statsd,
             journal: sender,
+            sampling: None,
             percentiles: &warnings::LOAD_PERCENTILES,
-            ..RunObservers::ended_by(&mut ends)
         };
-        drive_observed(&shape, &context.clock, context.far, progress, observers)
+        drive_observed(shape, &context.clock, context.far, progress, observers)
     });
     let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } = observed?;
     let (answers, received_bytes) = (run.tally.all_answers(), run.tally.received_bytes);
@@ -125,30 +147,18 @@ pub fn conduct_load(
     run.generator.listen_overflows = run.generator.listen_overflows.filter(|_| server.is_here());
     // After the run, when the size of the answers is known.
     if !interrupted && answers > 0 && calibrates {
-        observer.phase(&Phase::Calibrating);
+        phase(&Phase::Calibrating);
         let placement = kept.as_ref().and(placement.as_ref());
-        run.generator.ceiling =
-            ceilings(std::slice::from_ref(&shape), received_bytes / answers, placement, context)?[0];
+        run.generator.ceiling = ceilings(std::slice::from_ref(shape), received_bytes / answers, placement, context)?[0];
     }
-    judge(&mut run, &plan, placement.as_ref(), interrupted, ended_by.flatten());
+    judge(&mut run, plan, placement.as_ref(), interrupted, ended_by.flatten());
     run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
-    let study = LoadStudy {
-        schema: SCHEMA,
-        started_at: context.started_at.clone(),
-        command_line: context.command_line.clone(),
-        environment,
-        plan,
-        server,
-        placement,
-        lanes_by,
-        name_resolution,
-        run,
+    Ok(LoadStudy {
         checks: journal.map_or_else(Vec::new, |journal| journal.checks()),
         log_dropped,
         interrupted,
-    };
-    observer.judged(&study);
-    Ok(study)
+        ..prepared.study(run, environment, context)
+    })
 }
 
 /// What the run's own figures say of it; it may have ended before its time, by a condition.

@@ -5,8 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{DriveError, DriveResult, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped};
-use model::run::PERCENTILES;
+use engine::{DriveResult, EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped};
 use model::{Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics, SystemClock};
 use probe::host::HostCounters;
 use probe::processes::this_process_cpu;
@@ -54,21 +53,6 @@ pub(crate) struct Sampling<'a> {
     pub(crate) live: &'a LiveReadings,
 }
 
-impl<'a, E> RunObservers<'a, E> {
-    /// By nobody but those who may end it.
-    pub(crate) fn ended_by(ends: &'a mut (dyn FnMut() -> Option<E> + Send)) -> RunObservers<'a, E> {
-        RunObservers {
-            ends,
-            serving: &[],
-            placement: None,
-            statsd: None,
-            journal: None,
-            sampling: None,
-            percentiles: &PERCENTILES,
-        }
-    }
-}
-
 /// A run that is over and not judged, and what was observed of it.
 pub(crate) struct ObservedRun<E> {
     /// What the lanes recorded, and what server, kernel and machine did meanwhile.
@@ -109,7 +93,7 @@ pub(crate) fn drive_observed<E: Send>(
     far: Option<&FarGenerators>,
     progress: &RunProgress,
     observation: RunObservers<'_, E>,
-) -> Result<ObservedRun<E>, DriveError> {
+) -> Result<ObservedRun<E>, EngineError> {
     let RunObservers { ends, serving, placement, statsd, mut journal, sampling, percentiles } = observation;
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
@@ -128,7 +112,7 @@ pub(crate) fn drive_observed<E: Send>(
     }
     let (host, own_cpu) = (HostCounters::now(), this_process_cpu());
     let over = &over;
-    let observed = std::thread::scope(|scope| -> Result<_, DriveError> {
+    let observed = std::thread::scope(|scope| -> Result<_, EngineError> {
         let _ending = RaiseOnDrop(over);
         // Whoever holds the other end has gone when the run is over: then nobody sleeps on.
         let (running, runs) = channel::<()>();

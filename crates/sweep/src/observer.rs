@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::RunProgress;
-use model::{Nanos, Run, SweepStudy};
+use model::{Nanos, Study};
 
 use crate::watch::LiveReadings;
 
@@ -36,21 +36,10 @@ pub enum Phase {
         left: Option<Nanos>,
         /// Whether that is the most: the study ends when its answer is clear.
         may_end_early: bool,
-        /// Requests ended so far.
-        progress: Arc<RunProgress>,
+        /// Requests ended so far; `None` where another generator makes the load, which does not say.
+        progress: Option<Arc<RunProgress>>,
         /// The last readings of server and kernel; none where they are not read.
         live: Arc<LiveReadings>,
-    },
-    /// A run of another generator, which does not say how far it is.
-    OtherRunning {
-        /// Which of them, from 1.
-        number: usize,
-        /// How many there are.
-        of: usize,
-        /// Its connections.
-        connections: u32,
-        /// How long it takes, warm-up included; `None` where a count ends it.
-        length: Option<Nanos>,
     },
     /// The run is over; the server works off what is left.
     CoolingDown,
@@ -60,15 +49,15 @@ pub enum Phase {
     Stopping,
 }
 
-/// Learns what happens, between runs and never during one. Of a study `S` of rows `R`.
-pub trait Observer<S = SweepStudy, R = Run> {
+/// Learns what happens to a study, between runs and never during one.
+pub trait Observer {
     /// A new phase has begun.
     fn phase(&mut self, phase: &Phase);
 
-    /// A run was finished. It is the last of the study's runs, where it has no verdict yet; `provisional` is the same run with the verdict
-    /// of its own figures, which may still become INVALID. For the terminal alone.
-    fn run_done(&mut self, study: &S, provisional: &R);
+    /// A run was finished. It is the last of the study's runs, where it has no verdict yet; in `provisional` it has the verdict of its own
+    /// figures, which may still become INVALID. For the terminal alone.
+    fn run_done(&mut self, study: &Study, provisional: &Study);
 
     /// All runs of the study so far are judged, once: what their server counted stands beside our own count, or cannot be known.
-    fn judged(&mut self, study: &S);
+    fn judged(&mut self, study: &Study);
 }

@@ -4,14 +4,16 @@
 //! listens before its first worker is forked, and what is sent then waits in the kernel. So nothing is sent before the statistics are
 //! there, and the one request that follows is answered by a booted worker.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, TransportError, fetch, render_with};
+use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render_with};
 use launch::facts::BootLines;
-use launch::{LaunchSpec, Server, ServerBind, affinity, puma};
+use launch::{LaunchSpec, Server, ServerBind, TlsPair, affinity, puma};
 use model::{
-    Clock, ControlServer, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan, SystemClock,
+    Clock, ControlServer, Nanos, Pace, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan,
+    SystemClock,
 };
 use probe::puma_stats::{self, PumaStats};
 use probe::sampler::Sampler;
@@ -19,8 +21,25 @@ use probe::sockets::ServerListener;
 
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::job::Block;
 use crate::watch;
+
+/// One server's life.
+pub(crate) struct Block {
+    /// The server, and how to start it.
+    pub(crate) server: ServerPlan,
+    /// What it is asked for, unless a job says otherwise.
+    pub(crate) stream: StreamPlan,
+    /// When requests are due.
+    pub(crate) pace: Pace,
+    /// Settings in its environment, beside those of the context.
+    pub(crate) env: BTreeMap<OsString, OsString>,
+    /// The folder that it runs in; `None` is the context's.
+    pub(crate) dir: Option<PathBuf>,
+    /// Whether each run is followed by a wait until it is idle again.
+    pub(crate) cool_down: bool,
+    /// Which pass over the plan, from 1.
+    pub(crate) repeat: u32,
+}
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.
 const GRACE: Nanos = Nanos::from_secs(30);
@@ -32,15 +51,8 @@ const LAST_LINES: usize = 20;
 /// A server that runs, and how to reach it.
 pub(crate) struct ServerUnderTest {
     server: Server,
-    pub(crate) bind: ServerBind,
+    pub(crate) reached: ServerAddress,
     pub(crate) transport: Transport,
-    /// What is requested, as a URL; of a Unix socket none that anybody else could use.
-    pub(crate) target_url: String,
-    /// For the Host header.
-    authority: String,
-    /// What is requested where the stream says nothing else.
-    path: String,
-    pub(crate) control: Option<ControlServer>,
     pub(crate) facts: ServerFacts,
     /// The workers' names that are known from the start; empty where they are not.
     pub(crate) workers: Vec<String>,
@@ -48,17 +60,23 @@ pub(crate) struct ServerUnderTest {
     pub(crate) first_answer: FetchedResponse,
 }
 
-/// What is to be started, and where it will answer.
+/// Where a server answers.
+pub(crate) struct ServerAddress {
+    pub(crate) bind: ServerBind,
+    /// For the Host header.
+    authority: String,
+    /// What is requested where the stream says nothing else.
+    path: String,
+    pub(crate) control: Option<ControlServer>,
+}
+
+/// What is to be started.
 struct Preparation {
     spec: LaunchSpec,
     name: String,
-    bind: ServerBind,
-    /// For the Host header.
-    authority: String,
     /// Without the path, where the plan says that.
     url: String,
-    path: String,
-    control: Option<ControlServer>,
+    reached: ServerAddress,
 }
 
 impl ServerUnderTest {
@@ -74,12 +92,12 @@ impl ServerUnderTest {
         prepared.spec.env = context.server_env.clone().into_iter().chain(block.env.clone()).chain(own).collect();
         let settings = settings_of(plan, &prepared.spec, context)?;
         let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
-        let transport = transport(&prepared.bind)?;
-        let Some(first_answer) = wait_until_ready(&server, &prepared, &transport, block, context)? else {
+        let transport = transport(&prepared.reached.bind)?;
+        let Some(first_answer) = wait_until_ready(&server, &prepared.reached, &transport, block, context)? else {
             server.stop(GRACE, &context.clock);
             return Ok(None);
         };
-        let first_stats = prepared.control.as_ref().and_then(|control| puma_stats::read(control).ok());
+        let first_stats = prepared.reached.control.as_ref().and_then(|control| puma_stats::read(control).ok());
         let facts = ServerFacts { settings, ..describe(block, &prepared, &server, first_stats.as_ref()) };
         let workers = match (&plan.kind, &first_stats) {
             (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => {
@@ -89,45 +107,30 @@ impl ServerUnderTest {
             (ServerKind::Builtin, _) => (0..facts.workers).map(|worker| worker.to_string()).collect(),
             _ => Vec::new(),
         };
-        let scheme = if transport.tls.is_some() { "https" } else { "http" };
-        let target_url = match prepared.bind.address() {
-            // By address: a name might lead another generator elsewhere.
-            Some(address) => format!("{scheme}://{address}{}", prepared.path),
-            None => String::new(),
-        };
-        let Preparation { bind, control, authority, path, .. } = prepared;
-        Ok(Some(ServerUnderTest {
-            server,
-            bind,
-            transport,
-            target_url,
-            authority,
-            path,
-            control,
-            facts,
-            workers,
-            first_answer,
-        }))
+        Ok(Some(ServerUnderTest { server, reached: prepared.reached, transport, facts, workers, first_answer }))
+    }
+
+    /// What is requested, as a URL; of a Unix socket none that anybody else could use.
+    pub(crate) fn target_url(&self) -> String {
+        let ServerAddress { bind, path, .. } = &self.reached;
+        // By address: a name might lead another generator elsewhere.
+        bind.place.tcp().map_or_else(String::new, |_| format!("{bind}{path}"))
     }
 
     /// The request of `stream`, on a connection that is kept or not.
     pub(crate) fn request(&self, stream: &StreamPlan, keep_alive: bool) -> Request {
-        let path = stream.body.map_or_else(|| self.path.clone(), |_| stream.target_path());
-        render_with("GET", &self.authority, &path, &stream.headers(), keep_alive)
+        let path = stream.body.map_or_else(|| self.reached.path.clone(), |_| stream.target_path());
+        render_with("GET", &self.reached.authority, &path, &stream.headers(), keep_alive)
     }
 
     /// A request for `path` alone, on a connection of its own.
     pub(crate) fn get(&self, path: &str) -> Request {
-        render_with("GET", &self.authority, path, &[], false)
+        render_with("GET", &self.reached.authority, path, &[], false)
     }
 
     /// Its listener, to be looked at: what the kernel holds for it.
     pub(crate) fn listener(&self) -> ServerListener {
-        match &self.bind {
-            ServerBind::Tcp(address) | ServerBind::Ssl(address, _) => ServerListener::of_port(address.port()),
-            ServerBind::Unix(path) => ServerListener::of_unix(&path.to_string_lossy()),
-            ServerBind::Abstract(name) => ServerListener::of_unix(&format!("@{name}")),
-        }
+        ServerListener::of(&self.reached.bind.place)
     }
 
     /// What is to be sampled while a run goes on.
@@ -171,13 +174,13 @@ impl ServerUnderTest {
 /// Where it lacks something, ends, takes longer than the boot timeout, or answers with a client's or server's error.
 fn wait_until_ready(
     server: &Server,
-    prepared: &Preparation,
+    reached: &ServerAddress,
     transport: &Transport,
     block: &Block,
     context: &Context<'_>,
 ) -> Result<Option<FetchedResponse>, SweepError> {
     let Block { server: plan, stream, .. } = block;
-    let Preparation { authority, path, control, .. } = prepared;
+    let ServerAddress { authority, path, control, .. } = reached;
     // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
     let request = render_with("GET", authority, path, &stream.headers(), false);
     // A slow app may well take its time for the first answer too.
@@ -282,18 +285,14 @@ fn check(server: &Server, path: &str, stream: &StreamPlan, answer: &FetchedRespo
 }
 
 /// How connections to it are made. TLS trusts the certificate that was made for this server, and nobody else's.
-fn transport(bind: &ServerBind) -> Result<Transport, TransportError> {
-    Ok(match bind {
-        ServerBind::Tcp(address) => Transport::tcp(*address),
-        ServerBind::Ssl(address, pair) => {
-            let server_name = address.ip().to_string();
-            let options =
-                TlsOptions { ca_file: Some(&pair.certificate), server_name: &server_name, ..TlsOptions::default() };
-            Transport { tls: Some(TlsSettings::new(&options)?), ..Transport::tcp(*address) }
-        }
-        ServerBind::Unix(path) => Transport::plain(vec![Endpoint::Unix(path.clone())]),
-        ServerBind::Abstract(name) => Transport::plain(vec![Endpoint::Abstract(name.clone().into_bytes())]),
-    })
+fn transport(bind: &ServerBind) -> Result<Transport, EngineError> {
+    let server_name = bind.place.tcp().map_or_else(String::new, |address| address.ip().to_string());
+    let trusting = |pair: &TlsPair| {
+        let ca_file = Some(pair.certificate.as_path());
+        TlsSettings::new(&TlsOptions { ca_file, server_name: &server_name, ..TlsOptions::default() })
+    };
+    let tls = bind.tls.as_ref().map(trusting).transpose()?;
+    Ok(Transport { tls, ..Transport::plain(vec![bind.place.clone()]) })
 }
 
 fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepError> {
@@ -303,15 +302,9 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
         ServerKind::Puma { .. } => {
             let around = puma::Surroundings::here()?.of(block.dir.as_deref(), &block.env);
             let puma = puma::prepare(plan, &context.addresses, &around)?;
-            Ok(Preparation {
-                spec: puma.spec,
-                name: "Puma".to_owned(),
-                authority: puma.bind.host(),
-                url: puma.bind.to_string(),
-                bind: puma.bind,
-                path,
-                control: Some(puma.control),
-            })
+            let (authority, url) = (puma.bind.host(), puma.bind.to_string());
+            let reached = ServerAddress { bind: puma.bind, authority, path, control: Some(puma.control) };
+            Ok(Preparation { spec: puma.spec, name: "Puma".to_owned(), url, reached })
         }
         ServerKind::Builtin => {
             let address = puma::free_address(plan.socket, plan.address, &context.addresses)?;
@@ -332,11 +325,13 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
             Ok(Preparation {
                 spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, dir) },
                 name: "built-in server".to_owned(),
-                bind: ServerBind::Tcp(address),
-                authority: address.to_string(),
                 url: format!("http://{address}"),
-                path,
-                control: None,
+                reached: ServerAddress {
+                    bind: ServerBind::tcp(address),
+                    authority: address.to_string(),
+                    path,
+                    control: None,
+                },
             })
         }
         ServerKind::Command { argv, url, .. } => {
@@ -359,11 +354,13 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
             Ok(Preparation {
                 spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, dir) },
                 name: program.unwrap_or_else(|| argv[0].clone()),
-                bind: ServerBind::Tcp(address),
-                authority: authority.to_owned(),
                 url: format!("http://{authority}{path}"),
-                path,
-                control: None,
+                reached: ServerAddress {
+                    bind: ServerBind::tcp(address),
+                    authority: authority.to_owned(),
+                    path,
+                    control: None,
+                },
             })
         }
     }

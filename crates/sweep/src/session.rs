@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use engine::{FetchedResponse, LoadSpec, RunProgress};
 use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
+use model::run::PERCENTILES;
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind, ServerUse, Stop,
     StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
@@ -17,13 +18,65 @@ use probe::sockets::ServerSockets;
 use crate::calibrate::ceilings;
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::job::{Block, Job};
 use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
-use crate::observer::Phase;
-use crate::server::ServerUnderTest;
+use crate::observer::{Observer, Phase};
+use crate::server::{Block, ServerUnderTest};
 use crate::statsd::StatsdListener;
 use crate::watch::LiveReadings;
+
+/// One run, and its place in the study.
+#[derive(Clone)]
+pub(crate) struct Job {
+    /// What is asked.
+    pub(crate) stream: StreamPlan,
+    /// What is read of server and kernel meanwhile.
+    pub(crate) probe: Probe,
+    /// That in a word, where the study's runs differ in it.
+    pub(crate) what: String,
+    pub(crate) multiple: f64,
+    pub(crate) connections: u32,
+    pub(crate) ceiling: Option<Ceiling>,
+    /// Which of the study's runs, from 1.
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+    /// When the study began.
+    pub(crate) begun: Nanos,
+    /// Whether `of` is the most there may be: the study ends when its answer is clear.
+    pub(crate) may_end_early: bool,
+}
+
+impl Job {
+    /// How long the study will take from `now` on: as long for each run as for those that are done, with all that lies
+    /// between; before there is one, as long as was asked for, or not known where each run has to start a server too.
+    fn left(&self, now: Nanos) -> Option<Nanos> {
+        let (done, left) = (self.number as u64 - 1, (self.of - self.number) as u64 + 1);
+        match (self.stream.stop, done) {
+            (_, 0) if self.may_end_early => None,
+            (Stop::After(length), 0) => Some((length + self.stream.warm_up) * left),
+            (Stop::RequestsPerConnection(_), 0) => None,
+            _ => Some((now - self.begun) / done * left),
+        }
+    }
+
+    /// The run begins `now`.
+    pub(crate) fn phase(&self, now: Nanos, progress: Option<Arc<RunProgress>>, live: &Arc<LiveReadings>) -> Phase {
+        Phase::Running {
+            number: self.number,
+            of: self.of,
+            what: self.what.clone(),
+            connections: self.connections,
+            length: match self.stream.stop {
+                Stop::After(length) => Some(length + self.stream.warm_up),
+                Stop::RequestsPerConnection(_) => None,
+            },
+            left: self.left(now),
+            may_end_early: self.may_end_early,
+            progress,
+            live: Arc::clone(live),
+        }
+    }
+}
 
 /// Load of one connection to learn a service time that nobody gave us.
 const LEARNING: Nanos = Nanos::from_secs(1);
@@ -58,6 +111,8 @@ pub(crate) struct Session<'a> {
     pub(crate) block: &'a Block,
     pub(crate) context: &'a Context<'a>,
     pub(crate) server: ServerUnderTest,
+    /// Learns what is going on.
+    pub(crate) observer: &'a mut dyn Observer,
     /// Off the server's processors while this lasts, where there are others.
     kept: Option<CpuRestriction>,
     pub(crate) ledger: Ledger,
@@ -70,12 +125,18 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn new(block: &'a Block, context: &'a Context<'a>, server: ServerUnderTest) -> Self {
+    pub(crate) fn new(
+        block: &'a Block,
+        context: &'a Context<'a>,
+        server: ServerUnderTest,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
         let kept = CpuRestriction::off_the_server(server.facts.placement.as_ref());
         let mut session = Session {
             block,
             context,
             server,
+            observer,
             kept,
             ledger: Ledger::default(),
             stats: None,
@@ -123,10 +184,10 @@ impl<'a> Session<'a> {
     ) -> Result<ObservedRun<EndedBy>, SweepError> {
         let Session { context, server, .. } = &*self;
         let probe = watching.probe;
-        let port = server.bind.address().map(|address| address.port()).filter(|_| probe == Probe::Bpf);
+        let port = server.reached.bind.place.tcp().map(|address| address.port()).filter(|_| probe == Probe::Bpf);
         let sampling = (probe != Probe::None).then(|| Sampling {
             sampler: server.sampler(),
-            control: server.control.as_ref(),
+            control: server.reached.control.as_ref(),
             single: server.workers.first().map_or("", String::as_str),
             traced: port.map(|port| (port, server.pid())),
             live: &watching.live,
@@ -137,11 +198,13 @@ impl<'a> Session<'a> {
             context.is_interrupted().then_some(EndedBy::User).or_else(server)
         };
         let observation = RunObservers {
+            ends: &mut ends,
             serving: &[server.pid()],
             placement: server.facts.placement.as_ref(),
             statsd: watching.statsd,
+            journal: None,
             sampling,
-            ..RunObservers::ended_by(&mut ends)
+            percentiles: &PERCENTILES,
         };
         let observed = drive_observed(shape, &context.clock, context.far, progress, observation)?;
         let tally = &observed.run.tally;
@@ -153,32 +216,17 @@ impl<'a> Session<'a> {
     }
 
     /// Does one run, and listens to statsd meanwhile where the context does.
-    pub(crate) fn run(
-        &mut self,
-        job: &Job,
-        service_time: Option<ServiceTime>,
-        phase: &mut dyn FnMut(&Phase),
-    ) -> Result<FinishedRun, SweepError> {
+    pub(crate) fn run(&mut self, job: &Job, service_time: Option<ServiceTime>) -> Result<FinishedRun, SweepError> {
         let slots = self.server.facts.slots();
-        let connections = job.connections;
-        let shape = self.shape(&job.stream, connections);
+        let shape = self.shape(&job.stream, job.connections);
         let progress = Arc::new(self.context.progress(&shape));
         let watching = Watching { probe: job.probe, live: Arc::default(), statsd: self.context.statsd };
-        phase(&Phase::Running {
-            number: job.number,
-            of: job.of,
-            what: job.what.clone(),
-            connections,
-            left: job.left(self.context.clock.now()),
-            may_end_early: job.may_end_early,
-            length: shape.measured.map(|measured| measured + shape.warm_up),
-            progress: Arc::clone(&progress),
-            live: Arc::clone(&watching.live),
-        });
+        let now = self.context.clock.now();
+        self.observer.phase(&job.phase(now, Some(Arc::clone(&progress)), &watching.live));
         let family = tree(self.server.pid());
         let ObservedRun { run, ended_by, interrupted, own_cpu, .. } = self.drive(&shape, &progress, &watching)?;
         let memory_bytes = memory_of_tree(self.server.pid());
-        phase(&Phase::CoolingDown);
+        self.observer.phase(&Phase::CoolingDown);
         let busy = if self.block.cool_down && !interrupted { self.cool_down() } else { None };
         let workers = self.worker_shares(&run.tally, interrupted);
         let new_workers = replaced(&workers, &family, &tree(self.server.pid()));
@@ -188,7 +236,7 @@ impl<'a> Session<'a> {
             server_cpu.filter(|cpu| family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid)));
         let cpu = whole.map(|cpu| cpu.processes.iter().map(|process| process.cpu).sum());
         let mut run = Run {
-            repeat: job.repeat,
+            repeat: self.block.repeat,
             multiple: Some(job.multiple),
             workers,
             generator: GeneratorFacts { ceiling: job.ceiling, ..run.generator },
@@ -261,7 +309,7 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn fresh_stats(&self) -> Option<PumaStats> {
-        let control = self.server.control.as_ref()?;
+        let control = self.server.reached.control.as_ref()?;
         fresh_stats(control, &self.context.clock, || self.context.is_interrupted())
     }
 
@@ -331,12 +379,12 @@ impl Session<'_> {
             return unknown("requests were left without an answer, and nobody knows which of them it had started");
         }
         if self.block.server.kind == ServerKind::Builtin
-            && let Some(address) = self.server.bind.address()
+            && let Some(address) = self.server.reached.bind.place.tcp()
         {
             let server = sink_ledger::requests(address).map_err(Some)?;
             return Ok(self.ledger.beside(server));
         }
-        if self.server.control.is_none() {
+        if self.server.reached.control.is_none() {
             return unknown("this server has no statistics that longtail can read");
         }
         match self.fresh_stats() {

@@ -66,7 +66,7 @@ impl StatsdListener {
         let mut buffer = vec![0; LONGEST];
         for _ in 0..REST {
             let Some(packet) = receive(&self.socket, &mut buffer, Duration::ZERO) else { return };
-            self.collector.packet(None, packet);
+            self.collector.packet(false, packet);
         }
     }
 
@@ -85,12 +85,12 @@ impl StatsdListener {
             // Asked before the packet is taken: what the kernel has when the run is over is still taken.
             let is_over = over.load(Ordering::Relaxed);
             let packet = receive(&self.socket, &mut buffer, if is_over { Duration::ZERO } else { GLANCE });
-            let at = since_window(clock.now(), progress.start(), warm_up);
-            if at.is_some() && dropped_before.is_none() {
+            let is_in_window = is_in_window(clock.now(), progress.start(), warm_up);
+            if is_in_window && dropped_before.is_none() {
                 dropped_before = self.dropped();
             }
             match packet {
-                Some(packet) => self.collector.packet(at, packet),
+                Some(packet) => self.collector.packet(is_in_window, packet),
                 None if is_over => break,
                 None => {}
             }
@@ -107,9 +107,9 @@ impl StatsdListener {
     }
 }
 
-/// The instant on the run's axis; `None` before its window.
-fn since_window(now: Nanos, start: Nanos, warm_up: Nanos) -> Option<Nanos> {
-    if start == Nanos::ZERO { None } else { now.0.checked_sub((start + warm_up).0).map(Nanos) }
+/// Whether the run has begun, and its warm-up is over.
+fn is_in_window(now: Nanos, start: Nanos, warm_up: Nanos) -> bool {
+    start > Nanos::ZERO && now >= start + warm_up
 }
 
 /// The next packet; `None` where none came for `patience`. Without patience: what the kernel has now.
@@ -167,10 +167,8 @@ mod tests {
     #[test]
     fn the_axis_begins_with_the_window() {
         let ms = Nanos::from_millis;
-        assert_eq!(since_window(ms(900), ms(400), ms(500)), Some(Nanos::ZERO));
-        assert_eq!(since_window(ms(950), ms(400), ms(500)), Some(ms(50)));
-        assert_eq!(since_window(ms(899), ms(400), ms(500)), None, "warm-up");
-        assert_eq!(since_window(ms(899), Nanos::ZERO, Nanos::ZERO), None, "the run has not begun");
+        assert!(is_in_window(ms(900), ms(400), ms(500)) && !is_in_window(ms(899), ms(400), ms(500)), "warm-up");
+        assert!(!is_in_window(ms(899), Nanos::ZERO, Nanos::ZERO), "the run has not begun");
     }
 
     #[test]

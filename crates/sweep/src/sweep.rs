@@ -12,9 +12,10 @@ use probe::machine;
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::job::{Block, Job};
 use crate::kernel;
 use crate::observer::{Observer, Phase};
+use crate::server::Block;
+use crate::session::Job;
 use crate::session::Session;
 use crate::theory;
 
@@ -45,8 +46,8 @@ pub fn conduct_sweep(
         interrupted: false,
     };
     let ceilings = vec![None; plan.loads(1).len()];
-    let mut sweep = Sweep { plan, observer, study, ceilings, passes: 1..=plan.repeat, begun: context.clock.now() };
-    conduct(&mut sweep, context)?;
+    let mut sweep = Sweep { plan, study, ceilings, passes: 1..=plan.repeat, begun: context.clock.now() };
+    conduct(&mut sweep, context, observer)?;
     sweep.note_the_time(context);
     Ok(sweep.study)
 }
@@ -62,7 +63,6 @@ const WARM_UP_STEP: Nanos = Nanos::from_millis(100);
 
 struct Sweep<'a> {
     plan: &'a Plan,
-    observer: &'a mut dyn Observer,
     study: SweepStudy,
     /// The generator's limit at each multiple.
     ceilings: Vec<Option<Ceiling>>,
@@ -102,34 +102,30 @@ impl Experiment for Sweep<'_> {
         })
     }
 
-    fn phase(&mut self, phase: &Phase) {
-        self.observer.phase(phase);
-    }
-
-    fn jobs(&mut self, block: &Block, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
-        let Sweep { plan, observer, study, .. } = self;
+    fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
+        let Sweep { plan, study, .. } = self;
         study.server = session.server.facts.clone();
         let slots = study.server.slots();
         let loads = plan.loads(slots);
         ensure_descriptors(u64::from(most_connections(plan, slots)))?;
         // What a body costs is work, which slots of one process do not share in as they share a wait.
         if study.service_time.is_none() && plan.stream.body.is_none() {
-            observer.phase(&Phase::MeasuringServiceTime);
+            session.observer.phase(&Phase::MeasuringServiceTime);
             study.service_time = session.learn_service_time()?;
         }
         if plan.probe_discipline && study.probes.is_empty() {
-            observer.phase(&Phase::Probing);
+            session.observer.phase(&Phase::Probing);
             study.probes = session.probes(study.service_time, plan.probe)?;
         }
         if study.probed.is_none() {
-            let is_tcp = session.server.bind.address().is_some();
+            let is_tcp = session.server.reached.bind.place.tcp().is_some();
             study.probed = kernel::choose(plan.probe, is_tcp, slots, study.service_time);
         }
         if session.context.other.is_none() {
             session.take_baseline();
         }
-        if block.repeat == 1 && plan.calibrate {
-            observer.phase(&Phase::Calibrating);
+        if session.block.repeat == 1 && plan.calibrate {
+            session.observer.phase(&Phase::Calibrating);
             let shapes: Vec<LoadSpec> = loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
             self.ceilings = session.ceilings(&shapes, session.server.first_answer.bytes)?;
         }
@@ -141,7 +137,6 @@ impl Experiment for Sweep<'_> {
             multiple,
             connections,
             ceiling: *ceiling,
-            repeat: block.repeat,
             number: done + at + 1,
             of: plan.runs(),
             begun: self.begun,
@@ -151,37 +146,38 @@ impl Experiment for Sweep<'_> {
     }
 
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {
-        let before = self.study.runs.last().filter(|run| run.repeat == job.repeat);
+        let before = self.study.runs.last().filter(|run| run.repeat == session.block.repeat);
         let warm_up = warm_up(&job.stream, before, job.connections);
         let job = &Job { stream: StreamPlan { warm_up, ..job.stream.clone() }, ..job.clone() };
-        let (service_time, mut phase) = (self.study.service_time, |phase: &Phase| self.observer.phase(phase));
+        let service_time = self.study.service_time;
         let run = match session.context.other {
-            Some(other) => session.claimed_run(other, job, service_time, &mut phase)?,
-            None => Some(session.run(job, service_time, &mut phase)?.run),
+            Some(other) => session.claimed_run(other, job, service_time)?,
+            None => Some(session.run(job, service_time)?.run),
         };
         let Some(run) = run else { return Ok(false) };
         self.note_the_time(session.context);
-        let mut provisional = run.clone();
         self.study.runs.push(run);
-        session.judge([&mut provisional], false);
-        self.observer.run_done(&self.study, &provisional);
+        let mut provisional = self.study.clone();
+        session.judge(provisional.runs.last_mut(), false);
+        session.observer.run_done(&self.study.clone().into(), &provisional.into());
         Ok(true)
     }
 
-    fn judge(&mut self, block: &Block, session: &mut Session<'_>, is_whole: bool) {
-        let Sweep { plan, observer, study, .. } = self;
+    fn judge(&mut self, session: &mut Session<'_>, is_whole: bool) {
+        let Sweep { plan, study, .. } = self;
         // Another generator's account is compared run by run.
         let is_whole = is_whole && session.context.other.is_none();
         if is_whole {
-            observer.phase(&Phase::Reconciling);
+            session.observer.phase(&Phase::Reconciling);
         }
-        let of_this_server = |run: &&mut Run| run.repeat == block.repeat && run.claim.is_none();
+        let repeat = session.block.repeat;
+        let of_this_server = |run: &&mut Run| run.repeat == repeat && run.claim.is_none();
         study.warnings.extend(session.judge(study.runs.iter_mut().filter(of_this_server), is_whole));
         let scatters = study.runs.iter().any(|run| theory::app_scatters(run, &study.server));
         for run in study.runs.iter_mut().filter(of_this_server) {
             run.theory = theory::beside(run, &plan.server, &plan.stream, &study.server, study.service_time, scatters);
         }
-        observer.judged(study);
+        session.observer.judged(&study.clone().into());
     }
 }
 

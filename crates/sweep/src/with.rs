@@ -1,7 +1,9 @@
 //! Runs that another generator makes: its load instead of ours, and beside what it claims the server's own account.
 
+use std::sync::Arc;
+
 use model::forecast::ServiceTime;
-use model::{Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind, Stop, WorkerShare};
+use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind, WorkerShare};
 use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::{PumaStats, WorkerStats};
@@ -9,9 +11,9 @@ use probe::sink_ledger;
 
 use crate::context::{ClaimedRun, OtherGenerator, Task};
 use crate::error::SweepError;
-use crate::job::Job;
 use crate::ledger::{replaced, shares_between};
 use crate::observer::Phase;
+use crate::session::Job;
 use crate::session::Session;
 
 /// Has another generator do its run, and adds what the machine spoiled meanwhile to what was found. A server that `is_here` has its
@@ -46,19 +48,15 @@ impl Session<'_> {
         other: &dyn OtherGenerator,
         job: &Job,
         service_time: Option<ServiceTime>,
-        phase: &mut dyn FnMut(&Phase),
     ) -> Result<Option<Run>, SweepError> {
         let Job { stream, connections, .. } = job;
         let (slots, connections) = (self.server.facts.slots(), *connections);
-        let length = match stream.stop {
-            Stop::After(length) => Some(length + stream.warm_up),
-            Stop::RequestsPerConnection(_) => None,
-        };
-        phase(&Phase::OtherRunning { number: job.number, of: job.of, connections, length });
+        self.observer.phase(&job.phase(self.context.clock.now(), None, &Arc::default()));
         let before = self.stats.take().or_else(|| self.counted());
         let family = tree(self.server.pid());
         let (server, started) = (&self.server.facts, &self.block.server);
-        let task = Task { stream, started, server, url: &self.server.target_url, connections };
+        let url = &self.server.target_url();
+        let task = Task { stream, started, server, url, connections };
         let ended = || self.context.is_interrupted() || self.server.has_ended();
         let done = observe_claimed(true, || other.run(&task, &ended));
         if let Some(error) = self.server.death(connections) {
@@ -70,9 +68,9 @@ impl Session<'_> {
             return Ok(None);
         };
         let mut warnings = found;
-        phase(&Phase::CoolingDown);
+        self.observer.phase(&Phase::CoolingDown);
         warnings.extend(if self.block.cool_down { self.cool_down() } else { None });
-        phase(&Phase::Reconciling);
+        self.observer.phase(&Phase::Reconciling);
         self.stats = self.counted();
         let (server_requests, workers) = self.since(before.as_ref());
         self.welcome(&workers);
@@ -87,13 +85,13 @@ impl Session<'_> {
         });
         let forecast = service_time.and_then(|known| queueing::closed_loop::forecast(connections, slots, known.time));
         let claimed = Run { multiple: Some(job.multiple), ..Run::claimed(connections, claim, elapsed) };
-        Ok(Some(Run { repeat: job.repeat, workers, forecast, generator, warnings, ..claimed }))
+        Ok(Some(Run { repeat: self.block.repeat, workers, forecast, generator, warnings, ..claimed }))
     }
 
     /// What the server has counted up to now; `None` where it does not say.
     fn counted(&self) -> Option<PumaStats> {
         if self.is_builtin() {
-            let requests_count = Some(sink_ledger::requests(self.server.bind.address()?).ok()?);
+            let requests_count = Some(sink_ledger::requests(self.server.reached.bind.place.tcp()?).ok()?);
             let workers = vec![WorkerStats { requests_count, ..WorkerStats::default() }];
             return Some(PumaStats { workers, ..PumaStats::default() });
         }

@@ -83,7 +83,7 @@ fn timestamps(sockets: &[Socket]) -> Timestamps {
 
 fn played(plan: &BodiesPlan) -> BodiesStudy {
     static MADE: Made<BodiesStudy> = Made::new(BTreeMap::new());
-    once(&MADE, &plan.command_line(), || played_anew(plan))
+    once(&MADE, &format!("{plan:?}"), || played_anew(plan))
 }
 
 fn played_anew(plan: &BodiesPlan) -> BodiesStudy {
@@ -101,10 +101,11 @@ fn played_anew(plan: &BodiesPlan) -> BodiesStudy {
             }));
         }
     }
+    let sockets: Vec<String> = plan.sockets.iter().map(Socket::to_string).collect();
     BodiesStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
-        command_line: plan.command_line(),
+        command_line: format!("longtail sweep -w2 -t5:5 -s {} --bodies {} --for 2s", sockets.join(","), plan.bodies),
         plan: plan.clone(),
         environment: environment(),
         servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),

@@ -1,9 +1,10 @@
 //! Studies of runs that other generators made, for tests: no generator is run, its output is written down here.
 
-use model::claimed::ClaimedPercentile;
 use model::diagnostic::FindingGrade;
 use model::run::ShareSource;
-use model::{Believable, Diagnostic, GeneratorClaim, LoadStudy, Nanos, Run, Stop, SweepStudy, WorkerShare};
+use model::{
+    Believable, Diagnostic, GeneratorClaim, LoadStudy, Nanos, PercentileTime, Run, Stop, SweepStudy, WorkerShare,
+};
 
 use crate::{load, study};
 
@@ -25,7 +26,7 @@ Transfer/sec:     10.00KB
 
 /// wrk on 20 connections: its mean is more than Little's law allows.
 pub fn wrk_claim() -> GeneratorClaim {
-    let percentile = |quantile, us| ClaimedPercentile { quantile, time: Nanos::from_micros(us) };
+    let percentile = |quantile, us| PercentileTime { quantile, time: Nanos::from_micros(us) };
     GeneratorClaim {
         by: "wrk".to_owned(),
         version: Some("4.1.0".to_owned()),
@@ -54,7 +55,7 @@ pub fn wrk_claim() -> GeneratorClaim {
 
 /// hey on 20 connections: more percentiles, statuses, no version, a failure.
 fn hey_claim() -> GeneratorClaim {
-    let percentile = |quantile| ClaimedPercentile { quantile, time: Nanos::from_secs_f64(0.2 + quantile / 100.0) };
+    let percentile = |quantile| PercentileTime { quantile, time: Nanos::from_secs_f64(0.2 + quantile / 100.0) };
     GeneratorClaim {
         by: "hey".to_owned(),
         version: None,
@@ -109,7 +110,7 @@ pub fn hey_sweep() -> SweepStudy {
     study.plan.calibrate = false;
     study.plan.multiples = vec![1.0, 1.5];
     study.plan.stream.stop = Stop::RequestsPerConnection(100);
-    study.command_line = study.plan.command_line();
+    study.command_line = "longtail sweep -w4 -t5:5 -d0.2 -R100 --multiples 1,1.5 --generator hey".into();
     let share = |worker: u32, requests| WorkerShare {
         worker: (4700 + worker).to_string(),
         requests,

@@ -8,6 +8,21 @@ use model::{Clock, Nanos, SystemClock};
 /// The system's clock. It bounds the waits of tests with real processes and sockets; none asserts what it says.
 pub const REAL_CLOCK: SystemClock = SystemClock::SINCE_BOOT;
 
+/// Waits until there is something; a test that waits longer than `patience` fails with what `seen` says.
+///
+/// # Panics
+/// Where there never is.
+pub fn eventually<T>(patience: Nanos, seen: impl Fn() -> String, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = REAL_CLOCK.now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(REAL_CLOCK.now() - begun < patience, "waited in vain: {}", seen());
+        REAL_CLOCK.sleep(Nanos::from_millis(5));
+    }
+}
+
 /// The wall clock of a [`Stepped`] clock that shows 0: some day in 2001.
 const WALL: u64 = 1_000_000_000_000_000_000;
 

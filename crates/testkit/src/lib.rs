@@ -65,6 +65,13 @@ Transfer/sec:      1.00MB
 ";
 }
 
+/// One of each: every sweep, comparison of bodies and load, and what other generators measured.
+pub fn every_study() -> Vec<model::Study> {
+    let sweeps = study::every().into_iter().chain([claimed::hey_sweep()]).map(model::Study::from);
+    let loads = load::every().into_iter().chain([claimed::wrk_load()]).map(model::Study::from);
+    sweeps.chain(bodies::every().into_iter().map(model::Study::from)).chain(loads).collect()
+}
+
 /// What was made before, by its name: a study is made once in a process, since tests ask for the same ones by the hundred.
 pub(crate) type Made<S> = Mutex<BTreeMap<String, S>>;
 

@@ -21,8 +21,6 @@ pub(crate) fn statsd() -> StatsdReport {
                 min: values.iter().fold(f64::MAX, least),
                 max: values.iter().fold(0.0, most),
             }),
-            at: (0..values.len() as u64).map(|n| Nanos::from_millis(1500 + 2000 * n)).collect(),
-            points: values.to_vec(),
         }
     };
     let mut statsd = StatsdReport {

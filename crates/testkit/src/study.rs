@@ -129,7 +129,8 @@ pub fn unknown_server() -> SweepStudy {
         threads: 20,
         ..ServerFacts::default()
     };
-    study.command_line = study.plan.command_line();
+    study.command_line =
+        "longtail sweep -R100 --multiples 1,2 --slots 20 --url http://127.0.0.1:9292 -- ruby app.rb --port=9292".into();
     for run in &mut study.runs {
         run.forecast = None;
         run.workers.clear();
@@ -231,7 +232,7 @@ pub fn theorized() -> SweepStudy {
         (forecast.fit, forecast.shape) = (Some(far), None);
     }
     study.plan.probe_discipline = true;
-    study.command_line = study.plan.command_line();
+    study.command_line += " --probe-discipline";
     study.probes = vec![probe(true, theory), probe(false, nothing)];
     study
 }

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use report::number::{count_of, exact, significant, times};
+
 use super::{ABSENT, CheckOutcome, NamedFigure, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::{FigureRange, PrintedFigure};
-use crate::number::{count_of, in_flight, percent, printed_rate, rate, sum, times};
+use crate::number::{percent, printed_rate, rate};
 
 /// More than rounding explains, and yet possibly another clock or another end of the run.
 const SLIGHT: f64 = 0.01;
@@ -44,7 +46,7 @@ fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcom
         ("expected_least", allowed.low),
         ("expected_most", allowed.high),
     ];
-    let [printed, expected, low, high] = figures.map(|(_, value)| sum(value));
+    let [printed, expected, low, high] = figures.map(|(_, value)| exact(value));
     judged(is_other, is_nearly, &figures, || {
         format!(
             "{printed} is printed, and {expected} follows from the other figures ({low} to {high} as they are rounded)."
@@ -166,7 +168,7 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
     judged(false, achieved.range().high < offered.value * KEPT_UP, &figures, || {
         let ([asked, reached], part) = ([offered, achieved].map(|rate| printed_rate(rate.value)), percent(missing));
         let under_way =
-            under_way.map_or_else(String::new, |n| format!(" On average {} requests were under way.", in_flight(n)));
+            under_way.map_or_else(String::new, |n| format!(" On average {} requests were under way.", significant(n)));
         format!(
             "{asked} was asked for and {reached} reached: {part} of the load is missing, and the times are of a lighter one.{under_way}"
         )

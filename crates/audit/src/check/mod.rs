@@ -16,84 +16,69 @@ use crate::claim::Claim;
 /// What a check does with a claim.
 type CheckFunction = fn(&Claim) -> Option<CheckOutcome>;
 
-/// The checks by name, as JSON has them; [`CHECKS`] says what each does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClaimCheck {
-    /// Rate x mean = requests at once.
-    LittlesLaw,
-    /// The mean that the percentiles force, against the one that Little's law leaves.
-    PercentilesAgainstRate,
-    /// The mean that the percentiles force, against the printed one.
-    PercentilesAgainstMean,
-    /// The mean that the histogram forces, against the printed one.
-    HistogramAgainstMean,
-    /// Percentiles rise, and lie between shortest and longest; so does the mean.
-    Order,
-    /// A standard deviation that this mean, shortest and longest allow.
-    Spread,
-    /// Requests = rate x duration.
-    RateTimesDuration,
-    /// Answers and errors add up to the requests.
-    OutcomesAddUp,
-    /// The histogram's bins add up to the answers.
-    HistogramAddsUp,
-    /// Bytes = answers x bytes an answer.
-    BytesPerAnswer,
-    /// Bytes per second = bytes / duration.
-    TransferRate,
-    /// No request is faster than the server sleeps.
-    Floor,
-    /// No more than slots / sleep per second.
-    TheoreticalMaximum,
-    /// First come, first served would give everybody about the mean.
-    FirstComeFirstServed,
-    /// wrk's phantom samples.
-    PhantomSamples,
-    /// Connections that were really opened.
-    ConnectionsOpened,
-    /// Requests that were really sent.
-    RequestsSent,
-    /// All requests are in the times' figures.
-    AllSamplesKept,
-    /// What was asked for was sent.
-    OfferedRate,
-    /// The staircase of answers to a paced overload.
-    Staircase,
-    /// Shares of the workers, and what the fullest one does to a fixed count.
-    WorkerShares,
-    /// The printed deviation of the shares.
-    SharesDeviation,
-    /// Requests that failed.
-    Failures,
+/// The table of checks: what is held against what, the name in JSON, the name in text, and what does it.
+macro_rules! checks {
+    ($($(#[doc = $doc:literal])* $check:ident = $name:literal $run:path;)*) => {
+        /// The checks by name, as JSON has them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ClaimCheck {
+            $($(#[doc = $doc])* $check,)*
+        }
+
+        /// Each check, its name in text, and what it does, in the order of a report.
+        pub const CHECKS: &[(ClaimCheck, &str, CheckFunction)] = &[$((ClaimCheck::$check, $name, $run),)*];
+    };
 }
 
-/// Each check, its name in text, and what it does, in the order of a report.
-pub const CHECKS: [(ClaimCheck, &str, CheckFunction); 23] = [
-    (ClaimCheck::LittlesLaw, "Little's law", times::littles_law),
-    (ClaimCheck::PercentilesAgainstRate, "percentiles against rate", times::percentiles_against_rate),
-    (ClaimCheck::PercentilesAgainstMean, "percentiles against mean", times::percentiles_against_mean),
-    (ClaimCheck::HistogramAgainstMean, "histogram against mean", times::histogram_against_mean),
-    (ClaimCheck::Order, "order of percentiles", times::order),
-    (ClaimCheck::Spread, "standard deviation", times::spread),
-    (ClaimCheck::RateTimesDuration, "rate x duration", counts::rate_times_duration),
-    (ClaimCheck::OutcomesAddUp, "outcomes add up", counts::outcomes),
-    (ClaimCheck::HistogramAddsUp, "histogram adds up", counts::bins),
-    (ClaimCheck::BytesPerAnswer, "bytes per answer", counts::bytes_per_answer),
-    (ClaimCheck::TransferRate, "bytes per second", counts::transfer_rate),
-    (ClaimCheck::Floor, "nothing faster than the sleep", server::floor),
-    (ClaimCheck::TheoreticalMaximum, "theoretical maximum", server::maximum),
-    (ClaimCheck::FirstComeFirstServed, "first come, first served", server::first_come_first_served),
-    (ClaimCheck::PhantomSamples, "phantom samples", phantom::samples),
-    (ClaimCheck::ConnectionsOpened, "connections opened", counts::connections_opened),
-    (ClaimCheck::RequestsSent, "requests sent", counts::requests_sent),
-    (ClaimCheck::AllSamplesKept, "all times kept", counts::samples_kept),
-    (ClaimCheck::OfferedRate, "offered rate", counts::offered_rate),
-    (ClaimCheck::Staircase, "staircase", server::staircase),
-    (ClaimCheck::WorkerShares, "workers' shares", server::fullest_worker),
-    (ClaimCheck::SharesDeviation, "Std Dev of the shares", server::shares_deviation),
-    (ClaimCheck::Failures, "failures", counts::failures),
-];
+checks! {
+    /// Rate x mean = requests at once.
+    LittlesLaw = "Little's law" times::littles_law;
+    /// The mean that the percentiles force, against the one that Little's law leaves.
+    PercentilesAgainstRate = "percentiles against rate" times::percentiles_against_rate;
+    /// The mean that the percentiles force, against the printed one.
+    PercentilesAgainstMean = "percentiles against mean" times::percentiles_against_mean;
+    /// The mean that the histogram forces, against the printed one.
+    HistogramAgainstMean = "histogram against mean" times::histogram_against_mean;
+    /// Percentiles rise, and lie between shortest and longest; so does the mean.
+    Order = "order of percentiles" times::order;
+    /// A standard deviation that this mean, shortest and longest allow.
+    Spread = "standard deviation" times::spread;
+    /// Requests = rate x duration.
+    RateTimesDuration = "rate x duration" counts::rate_times_duration;
+    /// Answers and errors add up to the requests.
+    OutcomesAddUp = "outcomes add up" counts::outcomes;
+    /// The histogram's bins add up to the answers.
+    HistogramAddsUp = "histogram adds up" counts::bins;
+    /// Bytes = answers x bytes an answer.
+    BytesPerAnswer = "bytes per answer" counts::bytes_per_answer;
+    /// Bytes per second = bytes / duration.
+    TransferRate = "bytes per second" counts::transfer_rate;
+    /// No request is faster than the server sleeps.
+    Floor = "nothing faster than the sleep" server::floor;
+    /// No more than slots / sleep per second.
+    TheoreticalMaximum = "theoretical maximum" server::maximum;
+    /// First come, first served would give everybody about the mean.
+    FirstComeFirstServed = "first come, first served" server::first_come_first_served;
+    /// wrk's phantom samples.
+    PhantomSamples = "phantom samples" phantom::samples;
+    /// Connections that were really opened.
+    ConnectionsOpened = "connections opened" counts::connections_opened;
+    /// Requests that were really sent.
+    RequestsSent = "requests sent" counts::requests_sent;
+    /// All requests are in the times' figures.
+    AllSamplesKept = "all times kept" counts::samples_kept;
+    /// What was asked for was sent.
+    OfferedRate = "offered rate" counts::offered_rate;
+    /// The staircase of answers to a paced overload.
+    Staircase = "staircase" server::staircase;
+    /// Shares of the workers, and what the fullest one does to a fixed count.
+    WorkerShares = "workers' shares" server::fullest_worker;
+    /// The printed deviation of the shares.
+    SharesDeviation = "Std Dev of the shares" server::shares_deviation;
+    /// Requests that failed.
+    Failures = "failures" counts::failures;
+}
 
 impl ClaimCheck {
     /// Its name in text.
@@ -175,5 +160,7 @@ fn unchecked(why: &str) -> Option<CheckOutcome> {
 
 /// All that can be said about a claim.
 pub(crate) fn all(claim: &Claim) -> Vec<AuditFinding> {
-    CHECKS.into_iter().filter_map(|(check, _, run)| Some(AuditFinding { check, outcome: run(claim)? })).collect()
+    let found =
+        |(check, _, run): &(ClaimCheck, _, CheckFunction)| Some(AuditFinding { check: *check, outcome: run(claim)? });
+    CHECKS.iter().filter_map(found).collect()
 }

@@ -9,11 +9,13 @@
 //!
 //! Percentiles bound F(2E) and S, and so both.
 
+use report::number;
+
 use super::counts::FEW;
 use super::{ABSENT, CheckOutcome, ClaimGrade, judged, times, unchecked};
 use crate::claim::Claim;
 use crate::figure::FigureRange;
-use crate::number::{self, percent, time};
+use crate::number::{percent, time};
 
 /// How near the mean without phantoms must come to Little's law to explain a failure: its limits are wide already.
 const NEAR: f64 = 0.05;

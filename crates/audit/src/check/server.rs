@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use report::number::fixed;
+
 use super::counts::KEPT_UP;
 use super::{ABSENT, CheckOutcome, ClaimGrade, judged, unchecked};
 use crate::claim::Claim;
-use crate::number::{exact_time, percent, points, printed_rate, printed_time, rate, time};
+use crate::number::{exact_time, percent, printed_rate, printed_time, rate, time};
 
 /// A sleep may be cut short by a timer's tick.
 const TICK: f64 = 0.005;
@@ -137,7 +139,7 @@ pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     let is_population = is_near(population_points);
     let figures =
         [("printed_points", printed.value), ("population_points", population_points), ("sample_points", sample_points)];
-    let [shown, population, sample] = figures.map(|(_, value)| points(value));
+    let [shown, population, sample] = figures.map(|(_, value)| fixed(value, 3));
     judged(!is_population && !is_near(sample_points), !is_population, &figures, || {
         format!("{shown} is printed; the printed shares have {population} (as a population) or {sample} (as a sample).")
     })

@@ -1,9 +1,11 @@
 //! What the times of a run say about each other and about its rate.
 
+use report::number::{percentile, significant, times};
+
 use super::{ABSENT, CheckOutcome, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::{FigureRange, PrintedFigure};
-use crate::number::{self, in_flight, printed_rate, printed_time, time, times};
+use crate::number::{printed_rate, printed_time, time};
 
 /// Above 1, and yet explained by requests under way at the run's two ends.
 const EDGE: f64 = 0.01;
@@ -53,7 +55,7 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     ];
     judged(is_impossible, is_doubtful, &figures, || {
         let (rate, mean) = (printed_rate(rate.middle()), printed_time(mean.value));
-        let product = format!("{rate} x {mean} is {} requests at once", in_flight(under_way));
+        let product = format!("{rate} x {mean} is {} requests at once", significant(under_way));
         let [low, high] = [allowed.low, allowed.high].map(times);
         let rounded =
             if low == high { "however it was rounded".to_owned() } else { format!("{low} to {high} as rounded") };
@@ -171,7 +173,7 @@ pub(super) fn order(claim: &Claim) -> Option<CheckOutcome> {
     let named = |name: &str, figure: Option<PrintedFigure>| figure.map(|figure| (name.to_owned(), figure));
     let [shortest, mean, longest] =
         [("shortest", claim.min_s), ("mean", claim.mean_s), ("longest", claim.max_s)].map(|(n, time)| named(n, time));
-    let percentiles = claim.percentiles.iter().map(|p| (number::percentile(p.quantile), p.time_s));
+    let percentiles = claim.percentiles.iter().map(|p| (percentile(p.quantile), p.time_s));
     let ladder: Vec<_> = shortest.clone().into_iter().chain(percentiles).chain(longest.clone()).collect();
     let mut pairs: Vec<_> = ladder.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     pairs.extend(shortest.zip(mean.clone()));

@@ -1,5 +1,4 @@
-//! What an audit finds in the text of other tools: laws of any text, the founding documents, each tool.
+//! What an audit finds in the text of other tools: laws of any text, each output.
 
 mod laws;
-mod seeds;
 mod tools;

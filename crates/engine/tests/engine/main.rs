@@ -2,5 +2,6 @@
 
 mod corpus;
 mod faults;
+mod kit;
 mod simulated;
 mod transports;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use export::otlp::{self, RunOrigin};
 use export::statsd::{ParsedLine, StatsdValues, parse};
-use export::{LiveMetrics, LiveRun, MetricFamily, PointValue, dogstatsd, live, of_load, of_sweep, prometheus};
+use export::{LiveRun, MetricFamily, PointValue, dogstatsd, live, of_load, of_sweep, prometheus};
 use model::{Histogram, Judgement, LoadStudy, Nanos, Outcome, SweepStudy, Verdict};
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
@@ -73,10 +73,8 @@ fn a_scrape_while_a_run_goes_on() {
         sample("71", "pool_capacity", 0),
     ];
     let run = LiveRun { number: 2, connections: 40, samples };
-    let now = LiveMetrics { version: "0.1.0", requests_ended: 5000, runs_done: 1, run: Some(run) };
-    expect("live.prom", &prometheus::exposition(&live(&now)));
-    let between = LiveMetrics { run: None, ..now };
-    assert!(!prometheus::exposition(&live(&between)).contains("longtail_now"), "what is not known is absent");
+    expect("live.prom", &prometheus::exposition(&live(5000, 1, Some(&run))));
+    assert!(!prometheus::exposition(&live(5000, 1, None)).contains("longtail_now"), "what is not known is absent");
 }
 
 #[test]
@@ -117,12 +115,7 @@ fn of_prometheus(families: &[MetricFamily]) -> Figures {
 }
 
 fn of_otlp(families: &[MetricFamily]) -> Figures {
-    let origin = RunOrigin {
-        version: "0.1.0",
-        study: "2026-01-01T00:00:00Z",
-        begun: Nanos(5_000_000_000),
-        ended: Nanos(7_000_000_000),
-    };
+    let origin = RunOrigin { study: "2026-01-01T00:00:00Z", begun: Nanos(5_000_000_000), ended: Nanos(7_000_000_000) };
     let request = ExportMetricsServiceRequest::decode(otlp::request(families, &origin).as_slice()).unwrap();
     let text = |pair: &KeyValue| match pair.value.as_ref().and_then(|value| value.value.as_ref()) {
         Some(Any::StringValue(text)) => (pair.key.clone(), text.clone()),
@@ -264,4 +257,12 @@ fn what_a_receiver_rejects_is_read_from_its_answer() {
     assert_eq!(otlp::rejected(&answer(0).encode_to_vec()), None);
     assert_eq!(otlp::rejected(b""), None);
     assert_eq!(otlp::rejected(b"\xff\xff not found"), None);
+}
+
+/// The lines of statsd's and Datadog's own pages and of puma-plugin-statsd, and some that are none: what each is read as.
+#[test]
+fn lines_of_statsd_are_understood() {
+    let rows = include_str!("../golden/statsd_lines.txt").lines().map(|row| row.split_once(" => ").unwrap().0);
+    let read: Vec<String> = rows.map(|line| format!("{line} => {:?}\n", parse(line.as_bytes()))).collect();
+    expect("statsd_lines.txt", &read.concat());
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Surroundings;
 use crate::LaunchError;
-use crate::command::{find_program, words};
+use crate::spec::{find_program, words};
 
 /// The words of `--puma`, whose program must exist, or of the checkout in that folder.
 pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
@@ -96,24 +96,5 @@ fn found(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchE
     match find_program(OsStr::new(program), &around.dir, &around.path) {
         Some(_) => Ok(()),
         None => Err(LaunchError::ProgramNotFound { program: program.to_owned(), hint: hint.to_owned() }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gem_of_the_bundle_is_distinguished_from_one_that_is_only_wanted() {
-        assert!(lists_puma("GEM\n  specs:\n    nio4r (2.7.4)\n    puma (6.5.0)\n      nio4r (~> 2.0)\n"));
-        assert!(!lists_puma(
-            "GEM\n  specs:\n    x (1.0)\n      puma (>= 5)\n    puma-metrics (1.2)\nDEPENDENCIES\n  x\n"
-        ));
-    }
-
-    #[test]
-    fn the_lock_has_the_name_that_bundler_gives_it() {
-        assert_eq!(lock_of(Path::new("/a/gems.rb")), Path::new("/a/gems.locked"));
-        assert_eq!(lock_of(Path::new("/a/Gemfile.rails7")), Path::new("/a/Gemfile.rails7.lock"));
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use model::{Clock, Nanos, PumaSettings};
 
+use crate::error::unwritable;
 use crate::server::run_to_end;
 use crate::{GuardCommand, LaunchError, LaunchSpec};
 
@@ -42,7 +43,7 @@ pub fn settings(
 ) -> Result<Option<PumaSettings>, LaunchError> {
     let Some(scratch) = &spec.scratch else { return Ok(None) };
     let script = scratch.path().join("settings.rb");
-    fs::write(&script, SCRIPT).map_err(|source| LaunchError::Scratch { within: scratch.path().to_owned(), source })?;
+    fs::write(&script, SCRIPT).map_err(unwritable(scratch.path()))?;
     // What is in RUBYOPT already, of the user or of -Y, goes on.
     let mut asking = LaunchSpec { scratch: None, ..spec.clone() };
     let before = asking.env.remove(OsStr::new("RUBYOPT"));

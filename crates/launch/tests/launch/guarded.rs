@@ -29,7 +29,7 @@ fn a_server_that_ends_at_boot_says_why() {
     assert_eq!(output.lines().collect::<Vec<_>>(), ["starting", "no such file: app.rb (LoadError)", "  from line 1"]);
     // Stopping what has ended is no mistake, and changes nothing.
     let stopped = server.stop(PATIENCE, &REAL_CLOCK);
-    assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(3), false));
+    assert_eq!(stopped, ServerExit::Code(3));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_server_is_given_the_time_to_stop_by_itself_and_killed_when_it_ignores_that(
         said(&server, "ready");
         assert_eq!(server.exited(), None);
         let stopped = server.stop(grace, &REAL_CLOCK);
-        assert_eq!((stopped.exit, stopped.forced), (exit, exit == ServerExit::Signal(9)));
+        assert_eq!(stopped, exit);
         assert_eq!(server.output().lines().last(), Some(last));
         assert!(!lives(server.pid()));
         assert_eq!(server.exited(), Some(exit));
@@ -71,7 +71,7 @@ fn what_a_server_forked_away_does_not_outlive_it() {
     });
     assert!(strays.iter().all(|stray| lives(*stray)));
     let stopped = server.stop(PATIENCE, &REAL_CLOCK);
-    assert_eq!((stopped.exit, stopped.forced), (ServerExit::Signal(15), false));
+    assert_eq!(stopped, ServerExit::Signal(15));
     assert!(!strays.iter().any(|stray| lives(*stray)));
 }
 
@@ -122,7 +122,7 @@ fn a_server_dies_with_its_guard() {
     assert_eq!(eventually("its end", || server.exited()), ServerExit::Unknown);
     eventually("the end of all", || (!lives(server.pid()) && !lives(child)).then_some(()));
     let stopped = server.stop(PATIENCE, &REAL_CLOCK);
-    assert_eq!((stopped.exit, stopped.forced), (ServerExit::Unknown, true));
+    assert_eq!(stopped, ServerExit::Unknown);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_terminals_signals_reach_neither_the_guard_nor_the_server() {
     }
     // The order to stop is read after the signals, by a guard that they did not end.
     let stopped = server.stop(PATIENCE, &REAL_CLOCK);
-    assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(7), false));
+    assert_eq!(stopped, ServerExit::Code(7));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use launch::{GuardCommand, LaunchSpec, Server};
-use model::{Clock as _, Nanos};
+use model::Nanos;
 use proctree::ProcessStat;
 
 use testkit::clock::REAL_CLOCK;
@@ -29,15 +29,8 @@ pub(crate) fn shell(script: &str) -> Server {
 }
 
 /// Waits until there is something, and fails the test where there never is.
-pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = REAL_CLOCK.now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(REAL_CLOCK.now() - begun < PATIENCE, "never: {what}");
-        REAL_CLOCK.sleep(Nanos::from_millis(5));
-    }
+pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    testkit::clock::eventually(PATIENCE, || what.to_owned(), look)
 }
 
 /// Waits for a line that begins with `word`, and gives the rest of it.

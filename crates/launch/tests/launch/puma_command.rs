@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use launch::puma::{discover, prepare};
 use launch::{Addresses, LaunchError, Scratch, ServerBind, Surroundings};
-use model::{App, ControlAddress, ServerKind, ServerPlan, Socket, Threads};
+use model::{App, Endpoint, ServerKind, ServerPlan, Socket, Threads};
 
 use crate::kit::folder;
 
 const LOCK: &str = "GEM\n  remote: https://rubygems.org/\n  specs:\n    puma (6.5.0)\n      nio4r (~> 2.0)\n";
-const LOCK_WITHOUT: &str = "GEM\n  remote: https://rubygems.org/\n  specs:\n    rack (3.1.0)\n";
+/// Of a gem that wants Puma, and another that only begins with its name.
+const LOCK_WITHOUT: &str = "GEM\n  specs:\n    x (1.0)\n      puma (>= 5)\n    puma-metrics (1.2)\nDEPENDENCIES\n  x\n";
 
 /// A directory with programs that do nothing, and one to work in.
 struct Stage {
@@ -77,10 +78,11 @@ type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], Option<&'a str>, [&'a 
 #[test]
 fn a_bundle_that_has_puma_goes_before_the_puma_on_path() {
     let (both, puma) = (&["puma", "bundle"][..], &["puma"][..]);
-    let cases: [Case<'_>; 5] = [
+    let cases: [Case<'_>; 6] = [
         (puma, &[], None, ["puma", "puma"]),
         (both, &[("Gemfile.lock", LOCK)], None, ["bundle exec puma", "bundle exec puma"]),
         (both, &[("gems.locked", LOCK)], None, ["bundle exec puma", "bundle exec puma"]),
+        (both, &[("gems.locked", LOCK)], Some("gems.rb"), ["bundle exec puma", "puma"]),
         // Bundler takes the nearest, so the one above does not count below it.
         (both, &[("Gemfile.lock", LOCK), ("below/Gemfile.lock", LOCK_WITHOUT)], None, ["bundle exec puma", "puma"]),
         (both, &[("x.gemfile.lock", LOCK)], Some("x.gemfile"), ["bundle exec puma", "puma"]),
@@ -150,14 +152,14 @@ fn puma_is_started_as_its_own_scripts_do() {
     };
     let around = Surroundings { rubyopt: Some("-W0".into()), ..stage.around() };
     let puma = prepare(&plan, &Addresses::default(), &around).unwrap();
-    let ControlAddress::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
-    let bind = format!("tcp://{}", puma.bind.address().unwrap());
+    let Endpoint::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
+    let bind = format!("tcp://{}", puma.bind.place.tcp().unwrap());
     let control = format!("--control-url=unix://{}", socket.display());
     let token = format!("--control-token={}", puma.control.token);
     let expected = ["puma", "-q", "-b", &bind, "-w4", "-t5:5", "-C", "puma.rb", &control, &token, "my.ru"];
     assert_eq!(text(&puma.spec.argv), expected);
     assert_eq!(puma.spec.env, [("RUBYOPT".into(), "-W0 --yjit".into())].into());
-    let address = puma.bind.address().unwrap();
+    let address = puma.bind.place.tcp().unwrap();
     assert!(address.ip().is_loopback() && address.port() > 0);
     assert_eq!(puma.bind.to_string(), format!("http://{address}"));
     assert!(puma.spec.command_line().starts_with("RUBYOPT='-W0 --yjit' puma -q -b tcp://127.0.0.1:"));
@@ -173,23 +175,26 @@ fn each_kind_of_socket_is_asked_for_as_puma_wants_it() {
     };
 
     let (argument, puma) = bind(Socket::Ssl4);
-    let ServerBind::Ssl(address, pair) = &puma.bind else { panic!("{:?}", puma.bind) };
+    let ServerBind { place: Endpoint::Tcp(address), tls: Some(pair) } = &puma.bind else { panic!("{:?}", puma.bind) };
     assert!(address.ip().is_loopback());
     let files = [pair.key.clone(), pair.certificate.clone()];
     let [key, certificate] = files.each_ref().map(|file| file.display());
     assert_eq!(argument, format!("ssl://{address}?key={key}&cert={certificate}&verify_mode=none"));
     assert!(files.iter().all(|file| file.is_file()));
+    assert_eq!((puma.bind.to_string(), puma.bind.host()), (format!("https://{address}"), address.to_string()));
     drop(puma);
     assert!(!files.iter().any(|file| file.exists()), "they go with their server");
 
     let (argument, puma) = bind(Socket::Unix);
-    let ServerBind::Unix(path) = &puma.bind else { panic!("{:?}", puma.bind) };
+    let Endpoint::Unix(path) = &puma.bind.place else { panic!("{:?}", puma.bind) };
     assert_eq!(argument, format!("unix://{}", path.display()));
     assert!(path.parent().unwrap().is_dir() && !path.exists());
+    assert_eq!((puma.bind.to_string(), &*puma.bind.host()), (format!("unix {}", path.display()), "localhost"));
 
     let (argument, puma) = bind(Socket::Aunix);
-    let ServerBind::Abstract(name) = &puma.bind else { panic!("{:?}", puma.bind) };
-    assert_eq!(argument, format!("unix://@{name}"));
+    let Endpoint::Abstract(name) = &puma.bind.place else { panic!("{:?}", puma.bind) };
+    let name = String::from_utf8_lossy(name);
+    assert_eq!((argument, puma.bind.to_string()), (format!("unix://@{name}"), format!("unix @{name}")));
     assert_ne!(bind(Socket::Aunix).1.bind, puma.bind, "nobody can guess it");
 
     // A port that is taken is nothing to a Unix socket.
@@ -211,21 +216,37 @@ fn what_is_left_to_the_config_file_is_not_given() {
     assert!(text(&prepare(&single, &Addresses::default(), &stage.around()).unwrap().spec.argv).contains(&"-w0"));
 }
 
+/// What stands in each file of Ruby's below a folder.
+fn ruby_files(root: &Path) -> BTreeMap<String, String> {
+    let (mut folders, mut files) = (vec![root.to_owned()], BTreeMap::new());
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "rb" || kind == "ru") {
+                let name = path.strip_prefix(root).unwrap().display().to_string();
+                files.insert(name, fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    files
+}
+
 #[test]
 fn an_app_that_we_bring_is_there_as_long_as_its_server_may_want_it() {
     let stage = Stage::with(&["puma"]);
     let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers");
-    let rails = ["config.ru", "config/application.rb", "config/routes.rb", "app/controllers/sleep_controller.rb"];
-    for (app, folder, files, env) in [
-        (App::Sleep, "", &["sleep.ru"][..], BTreeMap::new()),
-        (App::Rails, "rails", &rails[..], [("RAILS_ENV".into(), "production".into())].into()),
-    ] {
+    for (app, folder, env) in
+        [(App::Sleep, "", BTreeMap::new()), (App::Rails, "rails", [("RAILS_ENV".into(), "production".into())].into())]
+    {
         let puma = prepare(&ServerPlan { app, ..plan() }, &Addresses::default(), &stage.around()).unwrap();
         assert_eq!(puma.spec.env, env);
         let rackup = PathBuf::from(puma.spec.argv.last().unwrap());
-        for file in files {
-            let written = fs::read(rackup.with_file_name(file)).unwrap();
-            assert_eq!(written, fs::read(brought.join(folder).join(file)).unwrap(), "{file}");
+        let written = ruby_files(rackup.parent().unwrap());
+        if app == App::Rails {
+            assert_eq!(written, ruby_files(&brought.join(folder)), "none is left behind");
+        } else {
+            assert_eq!(written["sleep.ru"], fs::read_to_string(brought.join("sleep.ru")).unwrap());
         }
         let spec = puma.spec.clone();
         drop(puma);
@@ -264,6 +285,6 @@ fn a_control_port_that_is_free_is_used() {
     let stage = Stage::with(&["puma"]);
     let addresses = Addresses { control_port: Some(free.port()), ..Addresses::default() };
     let puma = prepare(&plan(), &addresses, &stage.around()).unwrap();
-    assert_eq!(puma.control.address, ControlAddress::Tcp(free));
+    assert_eq!(puma.control.address, Endpoint::Tcp(free));
     assert!(text(&puma.spec.argv).contains(&format!("--control-url=tcp://{free}").as_str()));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use launch::facts::BootLines;
 use launch::puma::prepare;
 use launch::{Addresses, LaunchError, Server, ServerExit, Surroundings};
-use model::{ControlAddress, ServerPlan, Threads};
+use model::{Endpoint, ServerPlan, Threads};
 use testkit::machine::puma;
 
 use crate::kit::{PATIENCE, children, eventually, folder, guard, lives};
@@ -38,7 +38,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
         Err(LaunchError::NoPuma) => return eprintln!("skipped: puma is not on PATH"),
         puma => puma.unwrap(),
     };
-    let address = puma.bind.address().unwrap();
+    let address = puma.bind.place.tcp().unwrap();
     let server = Server::start(&puma.spec, &guard(), &REAL_CLOCK).unwrap();
     let answer = eventually("an answer", || {
         assert_eq!(server.exited(), None, "{:?}", server.output());
@@ -66,12 +66,12 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
     let output = server.output();
     let facts = BootLines::read(output.lines());
     assert!(facts.version.is_some() && facts.runtime.is_some_and(|runtime| runtime.contains("ruby")));
-    let ControlAddress::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
+    let Endpoint::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
     eventually("the control socket", || socket.exists().then_some(()));
 
     let stopped = server.stop(PATIENCE, &REAL_CLOCK);
-    assert!(!stopped.forced, "{stopped:?}");
-    assert_ne!(stopped.exit, ServerExit::Unknown);
+    assert_ne!(stopped, ServerExit::Signal(9));
+    assert_ne!(stopped, ServerExit::Unknown);
     assert!(!family.iter().any(|pid| lives(*pid)));
     assert!(TcpStream::connect(address).is_err());
     assert!(server.output().lines().any(|line| line.ends_with("Goodbye!") || line.contains("Gracefully")));

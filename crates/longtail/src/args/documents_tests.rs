@@ -91,23 +91,9 @@ impl Page {
 
 /// The words of a command line, as a shell has them, up to a remark, a pipe or an ampersand.
 fn words(line: &str) -> Vec<OsString> {
-    let mut words = vec![];
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for char in line.split("    ").next().unwrap_or_default().chars() {
-        match (quote, char) {
-            (Some(open), _) if open == char => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(char);
-                word.get_or_insert_default();
-            }
-            (None, ' ') => words.extend(word.take()),
-            (None, '#' | '|' | '&' | '>') if word.is_none() => break,
-            _ => word.get_or_insert_default().push(char),
-        }
-    }
-    words.extend(word);
-    words.into_iter().map(OsString::from).collect()
+    let command = line.split("    ").next().unwrap_or_default();
+    let words = shlex::split(command).unwrap_or_else(|| panic!("a quote has no end: {line}"));
+    words.into_iter().take_while(|word| !word.starts_with(['|', '&', '>'])).map(OsString::from).collect()
 }
 
 #[test]

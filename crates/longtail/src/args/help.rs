@@ -37,6 +37,7 @@ pub(super) fn whole() -> Command {
 pub(super) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
     let mut whole = Cli::command().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
     whole = whole
+        .mut_subcommand("attack", super::load::as_attack)
         .mut_subcommand("bodies", super::sweep::as_bodies)
         .mut_subcommand("compare", super::compare::as_compare)
         .mut_subcommand("calibrate", |command| super::doctor::as_flag(command, "generators"))
@@ -200,18 +201,6 @@ mod tests {
     /// Of each command that the help lists.
     fn visible() -> Vec<String> {
         whole().get_subcommands().filter(|it| !it.is_hide_set()).map(|it| it.get_name().to_owned()).collect()
-    }
-
-    #[test]
-    fn an_explanation_without_room_goes_below() {
-        let long = format!("  longtail load {}    and why", "x".repeat(WIDTH));
-        let text = format!("Examples:\n  longtail load URL    short\n{long}\n\nThis is\nprose.\nMore: all of\nit.");
-        let expected = format!(
-            "Examples:\n  longtail load URL    short\n  longtail load {}\n{BELOW}and why\n\nThis is prose.\nMore: all of it.",
-            "x".repeat(WIDTH)
-        );
-        assert_eq!(examples(&text), expected);
-        assert_eq!(examples(&expected), expected);
     }
 
     #[test]

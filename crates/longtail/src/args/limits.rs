@@ -1,7 +1,9 @@
 //! What no number, time or path can be, and the words that a flag takes, whatever command has it: value parsers for clap.
 
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
-use model::{Nanos, Threads};
+use model::{Nanos, Threads, Timestamps};
+
+use crate::mistake::{Mistake, wrong};
 
 /// No machine has more connections, for all its addresses.
 pub(super) const CONNECTIONS: u32 = 1_000_000;
@@ -51,4 +53,37 @@ pub(super) fn path(text: &str) -> Result<String, String> {
         return Err("give a path that starts with / and has no blanks, such as /posts?page=2".to_owned());
     }
     Ok(text.to_owned())
+}
+
+/// Whose clock says when a response came; `None` leaves it open.
+pub(crate) type WantedTimestamps = Option<Timestamps>;
+
+/// The words of `--timestamps`. By the kernel's own stamps a late reading of ours is measured, and not in the times.
+pub(super) const TIMESTAMPS: WordTable<WantedTimestamps> =
+    &[("auto", None), ("kernel", Some(Timestamps::Kernel)), ("user", Some(Timestamps::User))];
+
+/// What `--timestamps` comes to: the kernel's where it can. It stamps no Unix stream; and of several answers under way on a connection
+/// (`is_pipelined`) a stamp may be of a later one's bytes.
+///
+/// # Errors
+/// Where the kernel's stamps were asked for and cannot be had.
+pub(crate) fn resolved_timestamps(
+    wanted: WantedTimestamps,
+    is_tcp: bool,
+    is_pipelined: bool,
+) -> Result<Timestamps, Mistake> {
+    let why_not = if !is_tcp {
+        Some("is for TCP: the kernel stamps nothing on a Unix socket; leave it out")
+    } else if is_pipelined {
+        Some("needs one request at a time on a connection: leave out --pipeline, or this")
+    } else if !engine::can_stamp() {
+        Some("cannot be had: this kernel does not know SO_TIMESTAMPNS; use --timestamps user")
+    } else {
+        None
+    };
+    match (wanted, why_not) {
+        (Some(Timestamps::Kernel), Some(why)) => Err(wrong(format!("--timestamps kernel {why}"))),
+        (Some(Timestamps::User), _) | (_, Some(_)) => Ok(Timestamps::User),
+        _ => Ok(Timestamps::Kernel),
+    }
 }

@@ -5,14 +5,15 @@ mod schedule;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::ArgPredicate;
 use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{Arrivals, LatePolicy, Nanos, Objective, Rate, RequestOrder, Timing};
+use requests::RequestsFormat;
 
 use super::ADVANCED;
 use super::like::{self, Tool};
-use super::limits::{CONNECTIONS, above_zero, from_1_to, words};
+use super::limits::{CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, words};
 use super::output::TextStyle;
-use super::timestamps::TimestampsWord;
 use super::{OutletArgs, OutputArgs, ThresholdArgs, load_words};
 use crate::generators::Generator;
 use crate::load::Check;
@@ -81,7 +82,7 @@ pub(crate) struct LoadArgs {
     pub(crate) timeout: Nanos,
     /// Threads of the generator [default: half the cores, fewer at a low --rate]
     #[arg(long, alias = "lanes", alias = "threads", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
-    generator_threads: Option<u32>,
+    pub(crate) generator_threads: Option<u32>,
     /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
     #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
         "unix", "connect_to", "source_ip", "pipeline", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
@@ -147,8 +148,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "HOW", value_parser = words(TIMINGS), default_value = "precise", help_heading = ADVANCED)]
     pub(crate) timing: Timing,
     /// Whose clock says when a response came: kernel, user (the generator), or auto
-    #[arg(long, value_enum, value_name = "CLOCK", default_value_t, help_heading = ADVANCED)]
-    pub(crate) timestamps: TimestampsWord,
+    #[arg(long, value_name = "CLOCK", value_parser = words(TIMESTAMPS), default_value = "auto", help_heading = ADVANCED)]
+    pub(crate) timestamps: WantedTimestamps,
     /// Seed of what is random
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
     seed: u64,
@@ -168,8 +169,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME", help_heading = ADVANCED)]
     pub(crate) host: Option<String>,
     /// Format of --requests, where it is not recognized: json, plain, raw or list
-    #[arg(long, value_name = "NAME", requires = "requests", help_heading = ADVANCED)]
-    pub(crate) requests_format: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = words(RequestsFormat::NAMES), requires = "requests", help_heading = ADVANCED)]
+    pub(crate) requests_format: Option<RequestsFormat>,
     /// Take requests from that file at random (--seed), not in order
     #[arg(long, requires = "requests", help_heading = ADVANCED)]
     random: bool,
@@ -296,35 +297,14 @@ Examples:
 It is `longtail load --rate 10/s -k --log -`: an open loop, a new connection for each request, one line a request in
 order of completion.";
 
-/// Flags of `longtail attack`.
-#[derive(Debug, Args)]
-#[command(after_help = ATTACK_EXAMPLES)]
-pub(crate) struct AttackArgs {
-    /// Requests per second
-    #[arg(long, value_name = "RATE")]
-    pub(crate) target_throughput: Rate,
-    /// Where to
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: String,
-    /// Length of the run
-    #[arg(long = "for", value_name = "TIME", default_value = "60s")]
-    pub(crate) length: Nanos,
-    /// Requests in total
-    #[arg(short = 'n', long = "number", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) number: Option<u64>,
-}
-
-impl AttackArgs {
-    /// The words of `load` that this comes to.
-    pub(crate) fn as_load(&self) -> Vec<String> {
-        // On kept connections a Puma before 7 serves those that it has and lets the others wait: not in their turn.
-        let words = [format!("--rate={}", self.target_throughput), "--no-keep-alive".to_owned(), "--log=-".to_owned()];
-        let mut words = words.to_vec();
-        words.push(match self.number {
-            Some(n) => format!("-n{n}"),
-            None => format!("--for={}", self.length),
-        });
-        words.push(self.url.clone());
-        words
-    }
+/// The command that is a load by attack.cr's flags.
+pub(super) fn as_attack(command: clap::Command) -> clap::Command {
+    // On kept connections a Puma before 7 serves those that it has and lets the others wait: not in their turn.
+    command
+        .mut_arg("rate", |arg| arg.long("target-throughput").required(true))
+        .mut_arg("url", |arg| arg.long("url"))
+        .mut_arg("no_keep_alive", |arg| arg.default_value("true"))
+        .mut_arg("log", |arg| arg.default_value("-"))
+        .mut_arg("length", |arg| arg.default_value("60s").default_value_if("number", ArgPredicate::IsPresent, None))
+        .after_long_help(ATTACK_EXAMPLES)
 }

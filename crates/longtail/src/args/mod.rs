@@ -23,7 +23,6 @@ mod report;
 mod server;
 mod sink;
 mod sweep;
-pub(crate) mod timestamps;
 pub(crate) mod watch;
 
 use std::ffi::OsString;
@@ -36,7 +35,8 @@ pub(crate) use self::doctor::{DoctorArgs, Examination};
 pub(crate) use self::fleet::{FleetArgs, FleetVerb};
 pub(crate) use self::generate::{GenerateArgs, MergeArgs};
 pub(crate) use self::help::GenerateDocsArgs;
-pub(crate) use self::load::{AttackArgs, LoadArgs};
+pub(crate) use self::limits::resolved_timestamps;
+pub(crate) use self::load::LoadArgs;
 pub(crate) use self::outlets::{HostPort, OtlpUrl, OutletArgs};
 pub(crate) use self::output::{OutputArgs, ThresholdArgs};
 pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
@@ -101,7 +101,7 @@ pub(crate) enum Command {
     Bodies(Box<SweepArgs>),
     /// Open loop at a target throughput, one line a request
     #[command(hide = true)]
-    Attack(AttackArgs),
+    Attack(Box<LoadArgs>),
     /// doctor --generators
     #[command(hide = true)]
     Calibrate(DoctorArgs),

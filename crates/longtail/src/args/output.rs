@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use model::{Judgement, Objective, Run, Study, Threshold};
+use model::{Objective, Run, Study, Threshold};
 use report::Width;
 
 use super::ADVANCED;
@@ -189,18 +189,15 @@ impl OutputArgs {
 
     /// What is printed.
     pub(crate) fn printed(&self) -> OutputFormat {
-        if let Some(format) = self.format.filter(|format| *format != OutputFormat::Answer) {
-            return format;
+        match self.format {
+            Some(format) if format != OutputFormat::Answer => format,
+            // A style is one of text: Markdown has none.
+            _ if self.markdown => OutputFormat::Markdown,
+            _ if self.json => OutputFormat::Summary,
+            _ if self.csv => OutputFormat::Csv,
+            _ if self.full || self.style.is_some() => OutputFormat::Full,
+            _ => OutputFormat::Answer,
         }
-        let flags = [
-            (self.full || self.style.is_some(), OutputFormat::Full),
-            (self.markdown, OutputFormat::Markdown),
-            (self.json, OutputFormat::Summary),
-            (self.csv, OutputFormat::Csv),
-        ];
-        // A style is one of text: Markdown has none.
-        let given = flags.into_iter().rev().find(|(is_given, _)| *is_given);
-        given.map_or(OutputFormat::Answer, |(_, format)| format)
     }
 
     /// The style of the full report.
@@ -242,17 +239,14 @@ impl OutputArgs {
             return Cow::Borrowed(study);
         }
         let mut study = study.clone();
-        let force = |judgement: &mut Option<Judgement>| {
-            if let Some(judgement) = judgement {
-                judgement.forced = self.force;
-            }
+        let runs: Vec<&mut Run> = match &mut study {
+            Study::Sweep(sweep) => sweep.runs.iter_mut().collect(),
+            Study::Bodies(bodies) => bodies.runs.iter_mut().map(|row| &mut row.run).collect(),
+            Study::Compare(comparison) => comparison.runs.iter_mut().map(|row| &mut row.run).collect(),
+            Study::Load(load) => vec![&mut load.run],
         };
-        match &mut study {
-            Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| force(&mut run.judgement)),
-            Study::Bodies(bodies) => bodies.runs.iter_mut().for_each(|run| force(&mut run.run.judgement)),
-            Study::Compare(study) => study.runs.iter_mut().for_each(|run| force(&mut run.run.judgement)),
-            Study::Load(load) => force(&mut load.run.judgement),
-        }
+        let judgements = runs.into_iter().filter_map(|run| run.judgement.as_mut());
+        judgements.for_each(|judgement| judgement.forced = self.force);
         Cow::Owned(study)
     }
 

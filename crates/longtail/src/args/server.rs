@@ -10,8 +10,7 @@ use model::{App, Body, Cpus, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop,
 
 use super::ADVANCED;
 use super::inspect::InspectArgs;
-use super::limits::{above_zero, from_1_to, path, threads, words};
-use super::timestamps::TimestampsWord;
+use super::limits::{TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, path, resolved_timestamps, threads, words};
 use crate::mistake::{Mistake, wrong};
 
 /// The servers that longtail knows how to start.
@@ -181,8 +180,8 @@ pub(crate) struct ServerArgs {
     #[arg(long, alias = "lanes", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
     pub(super) generator_threads: Option<u32>,
     /// Whose clock says when a response came: kernel, user (the generator), or auto
-    #[arg(long, value_enum, value_name = "CLOCK", default_value_t, help_heading = ADVANCED)]
-    pub(super) timestamps: TimestampsWord,
+    #[arg(long, value_name = "CLOCK", value_parser = words(TIMESTAMPS), default_value = "auto", help_heading = ADVANCED)]
+    pub(super) timestamps: WantedTimestamps,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
     pub(super) worker_header: String,
@@ -294,7 +293,7 @@ impl ServerArgs {
             warm_up: warm_up.unwrap_or(default_warm_up),
             timeout: self.timeout,
             lanes: self.lanes(),
-            timestamps: self.timestamps.resolve(is_tcp, false)?,
+            timestamps: resolved_timestamps(self.timestamps, is_tcp, false)?,
             worker_header: self.worker_header.clone(),
             anatomy: self.inspect.asks_app(),
             from: self.from.clone(),
@@ -313,4 +312,9 @@ impl ServerArgs {
     pub(super) fn lanes(&self) -> u32 {
         self.generator_threads.unwrap_or(1)
     }
+}
+
+/// Takes a server's command and the `--` before it away from these words.
+pub(super) fn server_command(words: &mut Vec<String>) -> Vec<String> {
+    words.iter().position(|word| word == "--").map(|at| words.split_off(at)).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ use model::{Bodies, Nanos};
 
 use super::ADVANCED;
 use super::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
-use super::server::ServerArgs;
+use super::server::{ServerArgs, server_command};
 use super::{OutletArgs, OutputArgs, ThresholdArgs};
 use crate::generators::Generator;
 use crate::mistake::{Mistake, wrong};
@@ -140,19 +140,17 @@ impl SweepArgs {
                 "--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"
             )));
         }
-        let arms = arms.into_iter().map(|arm| format!("--arm={arm}"));
-        let is_list =
-            |at: usize| words[at].starts_with("--try=") || words[at] == "--try" || at > 0 && words[at - 1] == "--try";
-        let common = (0..words.len()).filter(|at| !is_list(*at)).map(|at| words[at].clone());
-        let (mut before, command): (Vec<String>, Vec<String>) = match common.clone().position(|word| word == "--") {
-            Some(at) => (common.clone().take(at).collect(), common.skip(at).collect()),
-            None => (common.collect(), Vec::new()),
-        };
-        if let Some(name) = before.iter_mut().find(|word| *word == "sweep") {
-            "compare".clone_into(name);
+        let mut words = words.to_vec();
+        let command = server_command(&mut words);
+        words.iter_mut().find(|word| *word == "sweep").into_iter().for_each(|name| "compare".clone_into(name));
+        match words.iter().position(|word| word == "--try") {
+            Some(at) => drop(words.drain(at..at + 2)),
+            None => words.retain(|word| !word.starts_with("--try=")),
         }
-        before.extend(["--best".to_owned(), "--no-control".to_owned()]);
-        Ok(Some(before.into_iter().chain(arms).chain(command).collect()))
+        words.extend(["--best", "--no-control"].map(str::to_owned));
+        words.extend(arms.into_iter().map(|arm| format!("--arm={arm}")));
+        words.extend(command);
+        Ok(Some(words))
     }
 
     /// Whether each step has a body of its own.

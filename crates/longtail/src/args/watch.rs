@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use engine::Resolver;
+use model::ControlServer;
 use model::Nanos;
-use model::{ControlAddress, ControlServer};
 use probe::control;
-use probe::sockets::BoundAddress;
 
 use super::ADVANCED;
 use super::limits::above_zero;
@@ -125,14 +124,6 @@ impl WatchArgs {
     }
 }
 
-/// Where a control server listens.
-pub(crate) fn place(control: &ControlServer) -> BoundAddress {
-    match &control.address {
-        ControlAddress::Tcp(address) => BoundAddress::Tcp(*address),
-        ControlAddress::Unix(path) => BoundAddress::Unix(path.to_string_lossy().into_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,9 +151,9 @@ mod tests {
     fn a_control_server_is_named_by_its_url() {
         let control = asked(&["9292", "--control-url=tcp://127.0.0.1:9293", "--control-token=t"]).unwrap().unwrap();
         assert_eq!(control.token, "t");
-        assert_eq!(place(&control).to_string(), "127.0.0.1:9293");
+        assert_eq!(control.address.address(), "127.0.0.1:9293");
         let control = asked(&["9292", "--control-url=unix:///tmp/c.sock"]).unwrap().unwrap();
-        assert_eq!(place(&control).to_string(), "/tmp/c.sock");
+        assert_eq!(control.address.address(), "/tmp/c.sock");
         assert_eq!(asked(&["9292"]), Ok(None));
     }
 }

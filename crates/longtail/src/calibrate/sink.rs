@@ -1,9 +1,8 @@
 //! The one load sink that all generators are pointed at, and its own account of what it got.
 
 use std::cell::RefCell;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, LaunchSpec, Server};
@@ -12,6 +11,7 @@ use probe::processes::ServerProcesses;
 use probe::sink_ledger;
 use sink::SinkLedger;
 
+use crate::GUARD;
 use crate::mistake::Mistake;
 
 /// Longest wait for the sink to have nothing open any more.
@@ -44,16 +44,12 @@ impl SinkUnderLoad {
     ///
     /// # Errors
     /// Where it cannot be started.
-    pub(crate) fn start(
-        program: &OsStr,
-        dir: &Path,
-        guard: &GuardCommand,
-        clock: SystemClock,
-    ) -> Result<SinkUnderLoad, Mistake> {
+    pub(crate) fn start(program: &OsStr, clock: SystemClock) -> Result<SinkUnderLoad, Mistake> {
         let address: SocketAddr = free_address(Socket::Tcp4, None, &Addresses::default())?;
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
-        let spec = LaunchSpec::command(words.map(OsString::from), dir);
-        let server = sweep::start_sink(&spec, guard, &clock, || sink_ledger::requests(address).is_ok())?;
+        let dir = std::env::current_dir().unwrap_or_else(|_| ".".into());
+        let (spec, guard) = (LaunchSpec::command(words, &dir), GuardCommand::this_program(GUARD));
+        let server = sweep::start_sink(&spec, &guard, &clock, || sink_ledger::requests(address).is_ok())?;
         let mut process = ServerProcesses::of(&[server.pid()]);
         process.search(1);
         let process = RefCell::new(process);

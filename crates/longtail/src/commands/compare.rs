@@ -70,14 +70,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let mut observer = TerminalObserver::new(&results, None);
     observer.before_first_block = time_needed(&plan);
     let study = conduct_comparison(&plan, &context, &mut observer);
-    let study = observer.finished(study)?;
-    if study.runs.is_empty() && study.interrupted {
-        ui::note("interrupted before the first run was finished: there is nothing to report");
-        return Ok(Exit::Interrupted);
-    }
-    let exit = Exit::of_comparison(&study, args.strict);
-    results.publish(&study.into())?;
-    Ok(exit)
+    Ok(observer.publish(study)?.map_or(Exit::Interrupted, |study| Exit::strictly(&study, args.strict)))
 }
 
 /// How long the runs take, said before the first block; `None` where a count of requests ends them.

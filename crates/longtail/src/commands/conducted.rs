@@ -1,6 +1,6 @@
 //! What the commands that start servers share: the context of the conductor, and who observes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +11,11 @@ use launch::puma::{self, Addresses};
 use launch::{GuardCommand, LaunchError};
 use model::comparison::{ComparisonFindings, Difference, Metric};
 use model::plan::quoted;
-use model::{
-    App, BodiesStudy, BodyRun, ComparisonRun, ComparisonStudy, Nanos, Probe, Run, ServerKind, ServerPlan, Socket,
-    Study, SweepStudy, SystemClock,
-};
+use model::{App, ComparisonStudy, Nanos, Probe, ServerKind, ServerPlan, Socket, Study, SweepStudy, SystemClock};
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
 
 use crate::clock::wall_time;
+use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
 use crate::outlets::Outlets;
 use crate::results::Results;
@@ -103,10 +101,10 @@ pub(super) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
     }
 }
 
-/// Takes the built-in server where no Puma is found and nothing was asked of one in particular.
-pub(super) fn fall_back(server: &mut ServerPlan) -> Result<(), Mistake> {
+/// Takes the built-in server where no Puma is found and nothing was asked of one in particular; whether it does.
+pub(super) fn fall_back(server: &mut ServerPlan) -> Result<bool, Mistake> {
     if server.kind != (ServerKind::Puma { command: None }) {
-        return Ok(());
+        return Ok(false);
     }
     let wants_puma = server.rackup.is_some()
         || server.config.is_some()
@@ -119,16 +117,16 @@ pub(super) fn fall_back(server: &mut ServerPlan) -> Result<(), Mistake> {
                 "no Puma found, so the built-in server stands in (--server builtin); `gem install puma` measures the real one",
             );
             server.kind = ServerKind::Builtin;
-            Ok(())
+            Ok(true)
         }
         Err(error) => Err(error.into()),
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(false),
     }
 }
 
 /// Shows rows as runs are done, keeps the study on disk, and exports what is judged.
 pub(super) struct TerminalObserver<'a> {
-    ui: Option<Ui>,
+    ui: Ui,
     results: &'a Results<'a>,
     outlets: Option<&'a mut Outlets>,
     /// So many runs of the study are judged, and exported; of a comparison, blocks.
@@ -141,7 +139,7 @@ pub(super) struct TerminalObserver<'a> {
 
 impl<'a> TerminalObserver<'a> {
     pub(super) fn new(results: &'a Results<'a>, outlets: Option<&'a mut Outlets>) -> TerminalObserver<'a> {
-        TerminalObserver { ui: Some(Ui::new()), results, outlets, judged: 0, is_kept: false, before_first_block: None }
+        TerminalObserver { ui: Ui::new(), results, outlets, judged: 0, is_kept: false, before_first_block: None }
     }
 
     fn keep(&mut self, study: &Study) {
@@ -149,96 +147,72 @@ impl<'a> TerminalObserver<'a> {
         self.is_kept |= self.results.keep(study).is_ok();
     }
 
-    fn show(&mut self, phase: &Phase) {
-        if let (Phase::Running { may_end_early: true, .. }, Some(ui)) = (phase, &self.ui) {
-            self.before_first_block.take().iter().for_each(|line| ui.line(line));
-        }
-        self.ui.iter().for_each(|ui| ui.phase(phase));
-        self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
-    }
-
-    fn show_rows(&self, study: &Study) {
-        self.ui.iter().for_each(|ui| ui.rows(study));
-    }
-
-    /// The study; where it ended before its time, says how to see the runs that were finished, if there are any.
-    pub(super) fn finished<S>(&mut self, study: Result<S, SweepError>) -> Result<S, SweepError> {
-        self.ui = None;
-        let path = self.results.path().to_string_lossy();
-        study.inspect_err(|_| {
+    /// The study, kept and printed; where it ended before its time, says how to see the runs that were finished, if there are any.
+    /// `None` where the user ended it before the first.
+    ///
+    /// # Errors
+    /// Of the study, or where it cannot be kept.
+    pub(super) fn publish<S: Into<Study>>(self, study: Result<S, SweepError>) -> Result<Option<Study>, Mistake> {
+        drop(self.ui);
+        let study = study.map(S::into).inspect_err(|_| {
             if self.is_kept {
+                let path = self.results.path().to_string_lossy();
                 ui::note(&format!("the finished runs are kept: longtail report {}", quoted(&path)));
             }
-        })
-    }
-}
-
-impl Observer for TerminalObserver<'_> {
-    fn phase(&mut self, phase: &Phase) {
-        self.show(phase);
-    }
-
-    fn run_done(&mut self, study: &SweepStudy, provisional: &Run) {
-        self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
-        self.keep(&study.clone().into());
-        let mut shown = study.clone();
-        shown.runs.pop();
-        shown.runs.push(provisional.clone());
-        self.show_rows(&shown.into());
+        })?;
+        if study.runs().is_empty() && Exit::of(&study) == Exit::Interrupted {
+            ui::note("interrupted before the first run was finished: there is nothing to report");
+            return Ok(None);
+        }
+        self.results.publish(&study).map(|()| Some(study))
     }
 
-    fn judged(&mut self, study: &SweepStudy) {
-        // What another generator claims is nobody's measurement.
+    /// Exports the runs of a sweep that were judged last. What another generator claims is nobody's measurement.
+    fn export(&mut self, study: &SweepStudy) {
         let ours = (self.judged..study.runs.len()).filter(|number| study.runs[*number].claim.is_none());
         for number in ours {
             self.outlets.iter_mut().for_each(|outlets| outlets.sweep_done(study, number));
         }
         self.judged = study.runs.len();
-        if self.judged > 0 {
-            self.keep(&study.clone().into());
-        }
-    }
-}
-
-impl Observer<BodiesStudy, BodyRun> for TerminalObserver<'_> {
-    fn phase(&mut self, phase: &Phase) {
-        self.show(phase);
     }
 
-    fn run_done(&mut self, study: &BodiesStudy, provisional: &BodyRun) {
-        self.keep(&study.clone().into());
-        let mut shown = study.clone();
-        shown.runs.pop();
-        shown.runs.push(provisional.clone());
-        self.show_rows(&shown.into());
-    }
-
-    fn judged(&mut self, study: &BodiesStudy) {
-        if !study.runs.is_empty() {
-            self.keep(&study.clone().into());
-        }
-    }
-}
-
-impl Observer<ComparisonStudy, ComparisonRun> for TerminalObserver<'_> {
-    fn phase(&mut self, phase: &Phase) {
-        self.show(phase);
-    }
-
-    fn run_done(&mut self, _: &ComparisonStudy, _: &ComparisonRun) {}
-
-    fn judged(&mut self, study: &ComparisonStudy) {
-        let Some(last) = study.runs.last() else { return };
-        self.keep(&study.clone().into());
-        let mut arms: Vec<usize> = study.runs.iter().filter(|run| run.block == last.block).map(|run| run.arm).collect();
-        arms.sort_unstable();
-        arms.dedup();
-        let block = last.block as usize;
+    /// Shows what is known after each block of a comparison.
+    fn show_block(&mut self, study: &ComparisonStudy, block: usize) {
+        let runs = study.runs.iter().filter(|run| run.block as usize == block);
+        let arms: BTreeSet<usize> = runs.map(|run| run.arm).collect();
         if arms.len() == study.plan.arms_of_a_block() && block > self.judged {
             self.judged = block;
-            self.show_rows(&study.clone().into());
-            let line = progress(study, block);
-            self.ui.iter().for_each(|ui| ui.line(&line));
+            self.ui.rows(&study.clone().into());
+            self.ui.line(&progress(study, block));
+        }
+    }
+}
+
+impl Observer for TerminalObserver<'_> {
+    fn phase(&mut self, phase: &Phase) {
+        if matches!(phase, Phase::Running { may_end_early: true, .. }) {
+            self.before_first_block.take().iter().for_each(|line| self.ui.line(line));
+        }
+        self.ui.phase(phase);
+        self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
+    }
+
+    fn run_done(&mut self, study: &Study, provisional: &Study) {
+        self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
+        self.keep(study);
+        self.ui.rows(provisional);
+    }
+
+    fn judged(&mut self, study: &Study) {
+        if study.runs().is_empty() {
+            return;
+        }
+        if let Study::Sweep(sweep) = study {
+            self.export(sweep);
+        }
+        self.keep(study);
+        if let Study::Compare(comparison) = study {
+            self.show_block(comparison, comparison.runs.last().map_or(0, |run| run.block as usize));
         }
     }
 }
@@ -248,10 +222,10 @@ fn progress(study: &ComparisonStudy, block: usize) -> String {
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let percent = report::number::deviation;
     let known = |metric: Metric, difference: &Difference| {
-        let arms = (study.plan.letter(difference.arm), study.plan.letter(difference.base));
+        let Difference { arm, base, .. } = difference;
         let interval = difference.interval.map(|[low, high]| format!(" [{}, {}]", percent(low), percent(high)));
         let estimate = percent(difference.estimate?);
-        Some(format!("{metric} of {} against {} {estimate} %{}", arms.0, arms.1, interval.unwrap_or_default()))
+        Some(format!("{metric} of {arm} against {base} {estimate} %{}", interval.unwrap_or_default()))
     };
     let deciding = found.metrics.iter().filter(|row| row.decides);
     let known: Vec<String> =

@@ -21,6 +21,7 @@ use crate::clock::wall_time;
 use crate::exit::Exit;
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator};
 use crate::mistake::Mistake;
+use crate::selftest::CaseResult;
 use crate::ui::Ui;
 use crate::{GUARD, selftest, signals, this_program, ui};
 
@@ -113,49 +114,43 @@ fn mark(grade: MachineGrade) -> char {
 /// Where a flag is wrong, or the sink cannot be started.
 fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let order = args.order()?;
-    let (interrupt, started_at) = (signals::interruption()?, wall_time());
-    let program = this_program();
-    let dir = std::env::current_dir().unwrap_or_else(|_| ".".into());
-    let guard = GuardCommand::this_program(GUARD);
-    let clock = SystemClock::start();
-    let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+    let (interrupt, clock, program) = (signals::interruption()?, SystemClock::start(), this_program());
+    let mut found = CalibrationFindings {
+        started_at: wall_time(),
+        environment: sweep::environment(env!("CARGO_PKG_VERSION")),
+        connections: order.connections,
+        length: order.time.unwrap_or_default(),
+        rounds: args.rounds(),
+        interrupted: false,
+        compared: Vec::new(),
+        missing: Vec::new(),
+    };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let (mut compared, mut missing) = (Vec::new(), Vec::new());
     for generator in args.generators() {
         match generator.program(&path, &program) {
-            Some(program) => compared.push(ComparedGenerator::new(InstalledGenerator { generator, program })),
-            None => missing.push(generator),
+            Some(program) => found.compared.push(ComparedGenerator::new(InstalledGenerator { generator, program })),
+            None => found.missing.push(generator),
         }
     }
     let runner = GeneratorRunner::new(clock)?;
-    let sink = SinkUnderLoad::start(&program, &dir, &guard, clock)?;
+    let sink = SinkUnderLoad::start(&program, clock)?;
     let rounds = CalibrationRounds { sink: &sink, order: &order, runner: &runner, interrupt: &interrupt };
     let progress = Ui::new();
-    for round in 1..=args.rounds() {
+    for round in 1..=found.rounds {
         let tell = |name: &str| progress.working(&format!("round {round}/{}: {name}", args.rounds()));
-        rounds.round(round, &mut compared, &tell);
+        rounds.round(round, &mut found.compared, &tell);
     }
     drop(progress);
     sink.stop();
-
-    let interrupted = interrupt.load(Ordering::Relaxed);
-    let found = CalibrationFindings {
-        order: &order,
-        rounds: args.rounds(),
-        compared: &compared,
-        missing: &missing,
-        environment: &environment,
-        started_at: &started_at,
-        interrupted,
-    };
+    found.interrupted = interrupt.load(Ordering::Relaxed);
     if args.output.is_json() {
-        ui::print_json(&calibrate::json(&found));
+        ui::print_json(&found);
     } else {
         ui::print(&calibrate::table(&found));
     }
-    let ours = compared.iter().find(|one| one.tool == Generator::Longtail);
+    let ours = found.compared.iter().find(|one| one.tool == Generator::Longtail);
     Ok(match ours {
-        _ if interrupted => Exit::Interrupted,
+        _ if found.interrupted => Exit::Interrupted,
         Some(ours) if ours.runs.is_empty() => Exit::Mistake,
         _ => Exit::Fine,
     })
@@ -180,7 +175,7 @@ fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
     }
     drop(progress);
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
-    let conserved = outcomes.iter().all(|outcome| outcome.conserved);
+    let conserved = outcomes.iter().all(CaseResult::is_conserved);
     if args.output.is_json() {
         ui::print_json(&json!({
             "started_at": started_at, "environment": environment, "quick": args.quick, "interrupted": interrupted,

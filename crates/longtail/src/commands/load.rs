@@ -7,21 +7,19 @@ use std::time::Duration;
 use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::networks::is_public;
-use model::{BadResponse, Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, SystemClock, Tally, Verdict};
-use sweep::{LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
+use model::{BadResponse, Diagnostic, LoadStudy, Outcome, Run, Study, Tally, Verdict};
+use sweep::{LoadCompany, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::StudyStart;
+use crate::args::LoadArgs;
 use crate::args::output::StudyKind;
-use crate::args::{AttackArgs, LoadArgs, load_words};
-use crate::clock::wall_time;
 use crate::exit::Exit;
-use crate::generators::Generator;
 use crate::load::{Recorder, order_load, prepare};
 use crate::mistake::{Mistake, wrong};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::ui::Ui;
-use crate::{command_line, signals, ui};
+use crate::{command_line, ui};
 
 /// Names of `--log` that are stdout: attack's lines, and CSV.
 const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
@@ -42,8 +40,8 @@ pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn attack(args: &AttackArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    measure(&load_words(args.as_load())?, resolver, |results, study| {
+pub(crate) fn attack(args: &LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    measure(args, resolver, |results, study| {
         let kept = results.keep(study);
         if let Study::Load(study) = study {
             let counts = &study.run.tally.counts;
@@ -61,10 +59,8 @@ fn measure(
 ) -> Result<Exit, Mistake> {
     let resolver = args.resolver(resolver);
     args.outlets.check()?;
-    if let Some(generator) = args.generator {
-        return run_another(args, &resolver, generator, publish);
-    }
-    args.output.check(StudyKind::Load)?;
+    args.output.check(if args.generator.is_some() { StudyKind::ClaimedLoad } else { StudyKind::Load })?;
+    args.generator.map_or(Ok(()), |generator| generator.check(&args.thresholds.all()))?;
     let mut here = StudyStart::now()?;
     let ears = StatsdInput::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
@@ -79,16 +75,31 @@ fn measure(
     // Last of what may be wrong: it may connect.
     here.start_far(&args.from)?;
     let prepared = prepare(args, &resolver, &here.clock, here.far.as_ref())?;
+    let order = |generator| order_load(args, &resolver, generator, &prepared, here.clock);
+    let ordered = args.generator.map(order).transpose()?;
     announce(&prepared);
     let results = Results::open("load", &here.started_at, &args.output)?;
     let conductor = here.context(command_line::typed(), resolver);
     let mut recorder = Recorder::open(log, is_stdout, &args.checks)?;
     let transport = prepared.shape.transport.clone();
-    let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
-    let company = LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates: !args.no_calibrate };
-    let mut observer = LoadObserver { ui: None, requests: args.number, outlets: &mut outlets };
-    let load = conduct_load(prepared, company, &conductor, &mut observer)?;
-    drop(observer);
+    let load = if let Some(ordered) = ordered {
+        let Some(load) = ordered.conduct(prepared, &conductor)? else { return Ok(Exit::Interrupted) };
+        load
+    } else {
+        let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
+        let company = LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates: !args.no_calibrate };
+        let mut shown: Option<Ui> = None;
+        let load = conduct_load(prepared, company, &conductor, &mut |phase| {
+            let ui = shown.get_or_insert_with(Ui::new);
+            match phase {
+                Phase::Running { length, progress: Some(progress), .. } => ui.loading(*length, args.number, progress),
+                _ => ui.phase(phase),
+            }
+            outlets.phase(phase);
+        })?;
+        outlets.load_done(&load);
+        load
+    };
     let run = &load.run;
     if let Some(reason) = tls_trouble(&transport, &run.tally) {
         ui::note(&reason);
@@ -100,15 +111,14 @@ fn measure(
     }
     let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
     let failed = recorder.and_then(|recorder| recorder.failed);
-    let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;
+    let complaint = unanswered(&load);
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
     let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
     let is_interrupted = here.interrupt.load(Ordering::Relaxed);
-    let complaint = (nothing_came && !is_interrupted).then(|| unanswered(&run.tally, &load.plan));
     let study = Study::from(load);
     let exit = match Exit::of(&study) {
         _ if is_interrupted => Exit::Interrupted,
-        _ if nothing_came => Exit::Invalid,
+        _ if complaint.is_some() => Exit::Invalid,
         Exit::Fine if !checks_hold => Exit::Missed,
         Exit::Fine if failed.is_some() => Exit::Mistake,
         exit => exit,
@@ -121,36 +131,10 @@ fn measure(
         _ => None,
     };
     let distrust = word.map(|word| format!("verdict: {word}; longtail report says why, and what to do"));
-    let complaints = distrust.into_iter().chain(complaint);
+    let complaints = distrust.into_iter().chain(complaint.filter(|_| !is_interrupted));
     complaints.chain(failed.map(|mistake| mistake.to_string())).for_each(|line| ui::note(&line));
     outlets.close(&here.interrupt);
     published.map(|()| exit)
-}
-
-/// Shows how far a load is, and exports it when it is judged.
-struct LoadObserver<'a> {
-    ui: Option<Ui>,
-    /// How many there will be, where a count ends the load.
-    requests: Option<u64>,
-    outlets: &'a mut Outlets,
-}
-
-impl Observer<LoadStudy, Run> for LoadObserver<'_> {
-    fn phase(&mut self, phase: &Phase) {
-        let ui = self.ui.get_or_insert_with(Ui::new);
-        match phase {
-            Phase::Running { length, progress, .. } => ui.loading(*length, self.requests, progress),
-            _ => ui.phase(phase),
-        }
-        self.outlets.phase(phase);
-    }
-
-    fn run_done(&mut self, _: &LoadStudy, _: &Run) {}
-
-    fn judged(&mut self, study: &LoadStudy) {
-        self.ui = None;
-        self.outlets.load_done(study);
-    }
 }
 
 /// Why no connection came about, where TLS is the reason: the lanes only count that none did.
@@ -175,8 +159,17 @@ fn announce(prepared: &PreparedLoad) {
 }
 
 /// Of a load that had no answer at all: how its requests ended, and what to check first.
-fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
+fn unanswered(load: &LoadStudy) -> Option<String> {
+    let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
+    if let Some(claim) = claim {
+        let nothing_came = claim.good().unwrap_or(0) == 0 && claim.failed.is_some();
+        let why = || format!("{} had no good answer at all: does anything serve {}?", claim.by, plan.url);
+        return nothing_came.then(why);
+    }
     let counts = &tally.counts;
+    if counts.attempted() == 0 || tally.all_answers() > 0 {
+        return None;
+    }
     let kinds = counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let most = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
@@ -203,38 +196,5 @@ fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
         Some(Outcome::Closed | Outcome::Reset) => "it took the connections and ended them: what does its log say?",
         _ => "does anything listen there?",
     };
-    format!("not one request to {} was answered ({kinds}): {look}", plan.url)
-}
-
-/// A load that another generator makes.
-fn run_another(
-    args: &LoadArgs,
-    resolver: &Resolver,
-    generator: Generator,
-    publish: impl FnOnce(&Results<'_>, &Study) -> Result<(), Mistake>,
-) -> Result<Exit, Mistake> {
-    args.output.check(StudyKind::ClaimedLoad)?;
-    let ordered = order_load(args, resolver, generator, SystemClock::start())?;
-    announce(&ordered.prepared);
-    let interrupt = signals::interruption()?;
-    let started_at = wall_time();
-    let results = Results::open("load", &started_at, &args.output)?;
-    let progress = ui::Ui::new();
-    let length = ordered.order.time.map(|time| format!(" for {}", time + ordered.order.warm_up));
-    progress.working(&format!("{} makes the load{}", generator.name(), length.unwrap_or_default()));
-    let done = ordered.conduct(started_at, command_line::typed(), &interrupt);
-    drop(progress);
-    let Some(study) = done? else {
-        ui::note(&format!("interrupted: {} had not finished, so there is nothing to report", generator.name()));
-        return Ok(Exit::Interrupted);
-    };
-    let claim = study.run.claim.as_ref().expect("another generator made it");
-    let nothing_came = claim.good().unwrap_or(0) == 0 && claim.failed.is_some();
-    let complaint = format!("{} had no good answer at all: does anything serve {}?", claim.by, study.plan.url);
-    let study = study.into();
-    let published = publish(&results, &study);
-    if nothing_came {
-        ui::note(&complaint);
-    }
-    published.map(|()| if nothing_came { Exit::Invalid } else { Exit::of(&study) })
+    Some(format!("not one request to {} was answered ({kinds}): {look}", plan.url))
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     if args.output.is_json() {
         ui::print_json(&prediction);
     } else {
-        let plot = args.plot.then(|| predict::plot_steps(&server)).transpose()?;
+        let plot = args.plot.then(|| predict::plot(&server)).transpose()?;
         ui::print(&predict::text::whole(&prediction, plot.as_deref(), ui::terminal_width()));
     }
     Ok(Exit::Fine)

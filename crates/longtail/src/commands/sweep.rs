@@ -8,23 +8,27 @@ use super::conducted::{StudyStart, TerminalObserver, be_reached, fall_back, refu
 use crate::args::SweepArgs;
 use crate::args::environment::{addresses, with_environment};
 use crate::args::output::StudyKind;
+use crate::command_line;
 use crate::exit::Exit;
 use crate::generators::{GeneratorDriver, InstalledGenerator};
 use crate::mistake::Mistake;
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
-use crate::ui;
 
 /// Conducts a sweep, shows its rows as they are done, and keeps it on disk.
 ///
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
 pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    if args.has_bodies() {
+        return run_bodies(args, resolver);
+    }
     args.output.check(StudyKind::Sweep)?;
     let mut plan = args.plan()?;
     let addresses = addresses()?;
     let found = args.generator.map(InstalledGenerator::on_path).transpose()?;
-    fall_back(&mut plan.server)?;
+    // What stands in is part of what repeats the study.
+    let stand_in = if fall_back(&mut plan.server)? { " --server builtin" } else { "" };
     refuse_in_vain(plan.probe)?;
     let mut here = StudyStart::now()?;
     let ears = StatsdInput::open(plan.statsd_listen, true)?;
@@ -39,26 +43,20 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         statsd: ears.listener.as_ref(),
         server_env: ears.settings.clone(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
-        ..here.context(with_environment(&plan.command_line()), resolver)
+        ..here.context(with_environment(&(command_line::typed() + stand_in)), resolver)
     };
     let mut observer = TerminalObserver::new(&results, Some(&mut outlets));
     let study = conduct_sweep(&plan, &context, &mut observer);
-    let study = observer.finished(study)?;
-    if study.server.name.is_empty() {
-        ui::note("interrupted before the server was ready");
-        return Ok(Exit::Interrupted);
-    }
-    let study = study.into();
-    let published = results.publish(&study);
+    let study = observer.publish(study)?;
     outlets.close(&here.interrupt);
-    published.map(|()| Exit::of(&study))
+    Ok(study.map_or(Exit::Interrupted, |study| Exit::of(&study)))
 }
 
 /// Conducts the matrix, shows its rows as they are done, and keeps it on disk.
 ///
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
-pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     args.output.check(StudyKind::Bodies)?;
     let mut plan = args.bodies_plan()?;
     let addresses = addresses()?;
@@ -73,16 +71,9 @@ pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, M
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,
-        ..here.context(with_environment(&plan.command_line()), resolver)
+        ..here.context(with_environment(&command_line::typed()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
     let study = conduct_bodies(&plan, &context, &mut observer);
-    let study = observer.finished(study)?;
-    if study.runs.is_empty() {
-        ui::note("interrupted before the first run: there is nothing to report");
-        return Ok(Exit::Interrupted);
-    }
-    let study = study.into();
-    results.publish(&study)?;
-    Ok(Exit::of(&study))
+    Ok(observer.publish(study)?.map_or(Exit::Interrupted, |study| Exit::of(&study)))
 }

@@ -9,7 +9,6 @@ use model::{Clock as _, Nanos, SystemClock};
 use probe::sampler::{self, Observation};
 
 use crate::args::WatchArgs;
-use crate::args::watch::place;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, no_thread};
 use crate::watch::{self, AnswerLine, StatisticsSource, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget};
@@ -28,61 +27,46 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     let of_processes = |pids: &[u32]| StatisticsSource::of_processes(pids, resolver);
     // Of a process the control server must be known first: it is no port that is watched.
     let named = args.statistics(resolver)?.or_else(|| of_processes(args.target.pid().as_slice()));
-    let target =
-        WatchTarget::find(&args.target, args.port, named.as_ref().map(|it| place(&it.control)).as_ref(), resolver)?;
+    let control = named.as_ref().map(|source| &source.control.address);
+    let target = WatchTarget::find(&args.target, args.port, control, resolver)?;
     let statistics = named.or_else(|| of_processes(&target.roots));
-    let interrupt = signals::interruption()?;
-    let clock = SystemClock::start();
-    let sampler = if target.elsewhere.is_none() { Some(target.sampler(args.every)) } else { None };
-    let over = AtomicBool::new(false);
+    let (interrupt, clock) = (signals::interruption()?, SystemClock::start());
+    let (target, over) = (&target, &AtomicBool::new(false));
     let (sender, receiver) = channel();
     let mut board = WatchBoard::new(target.not_visible.clone(), target.elsewhere.is_some(), statistics.is_some());
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
-        let _ending = RaiseOnDrop(&over);
+        let _ending = RaiseOnDrop(over);
+        // Nobody listens where the watch is over.
+        let tell = move |seen: Observation| sender.send(seen).is_ok();
         if let Some(StatisticsSource { control, .. }) = &statistics {
-            let (sender, over) = (sender.clone(), &over);
-            let polling = move || sampler::poll(control, &clock, args.every, over, |seen| sender.send(seen).is_ok());
+            let tell = tell.clone();
+            let polling = move || sampler::poll(control, &clock, args.every, over, tell);
             spawn_scoped(scope, "statistics", polling).map_err(no_thread)?;
         }
-        let looking = || {
-            // Nobody listens where the watch is over.
-            let sender = |seen: Observation| !matches!(seen, Observation::Ended { .. }) & sender.send(seen).is_ok();
-            match (sampler, target.elsewhere) {
-                (Some(sampler), _) => sampler.run(&clock, &over, sender),
-                (None, Some(address)) => watch::connect(address, &clock, args.every, &over, sender),
-                (None, None) => {}
-            }
+        let looking = move || match target.elsewhere {
+            Some(address) => watch::connect(address, &clock, args.every, over, tell),
+            None => target.sampler(args.every).run(&clock, over, tell),
         };
         spawn_scoped(scope, "sampler", looking).map_err(no_thread)?;
-        let mut viewer = Viewer {
-            args,
-            target: &target,
-            statistics: statistics.as_ref(),
-            screen: None,
-            length,
-            interrupt: &interrupt,
-        };
-        if is_drawn {
-            viewer.screen = Some(WatchScreen::take(args.full)?);
-        }
-        viewer.follow(&receiver, clock, &mut board)
+        let screen = if is_drawn { Some(WatchScreen::take(args.full)?) } else { None };
+        let statistics = statistics.as_ref();
+        Viewer { args, target, statistics, screen, length, interrupt: &interrupt }.follow(&receiver, clock, &mut board)
     })?;
     if end != WatchEnd::Server {
         board.close(clock.now());
     }
     let seen = WatchEvidence::of(&board);
-    ui::print(&match (args.output.is_json(), args.full) {
-        (true, true) => format!("{:#}\n", watch::full_json(&target, &board, &seen, Some(end))),
-        (true, false) if args.lines => format!("{}\n", watch::answer_json(&target, &seen, Some(end))),
-        (true, false) => format!("{:#}\n", watch::answer_json(&target, &seen, Some(end))),
-        (false, is_full) => {
-            let lines = watch::answer(&target, statistics.as_ref(), &seen, Some(end));
-            let answer: String = lines.into_iter().map(|line| line.text + "\n").collect();
-            let all = is_full.then(|| format!("\n{}", watch::all_figures(&board)));
-            answer + &all.unwrap_or_default()
-        }
-    });
+    let all = args.full.then_some(&board);
+    if args.output.is_json() {
+        let answer = watch::watch_json(target, &seen, Some(end), all);
+        ui::print(&if args.lines { format!("{answer}\n") } else { format!("{answer:#}\n") });
+    } else {
+        let lines = watch::answer(target, statistics.as_ref(), &seen, Some(end));
+        let answer: String = lines.into_iter().map(|line| line.text + "\n").collect();
+        let all = all.map(|board| format!("\n{}", watch::all_figures(board)));
+        ui::print(&(answer + &all.unwrap_or_default()));
+    }
     let is_early = args.has_length() && end == WatchEnd::User && !is_drawn;
     Ok(if is_early { Exit::Interrupted } else { Exit::Fine })
 }
@@ -120,7 +104,7 @@ impl Viewer<'_> {
                 }
                 if is_sample && self.args.lines {
                     ui::print(&if self.args.output.is_json() {
-                        format!("{}\n", watch::answer_json(self.target, &WatchEvidence::of(board), None))
+                        format!("{}\n", watch::watch_json(self.target, &WatchEvidence::of(board), None, None))
                     } else {
                         watch::line(board)
                     });

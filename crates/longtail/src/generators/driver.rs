@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use audit::claim::ClaimedServer;
 use audit::{AuditedClaim, ClaimGrade, ClaimVerdict, PrintedFigure};
-use model::claimed::ClaimedPercentile;
 use model::diagnostic::FindingGrade;
-use model::{Believable, Diagnostic, GeneratorClaim, Nanos, Stop, SystemClock};
+use model::{Believable, Diagnostic, GeneratorClaim, Nanos, PercentileTime, Stop, SystemClock};
 use sweep::{ClaimedRun, OtherGenerator, Task};
 
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport};
@@ -96,7 +95,11 @@ impl OtherGenerator for GeneratorDriver {
 ///
 /// # Errors
 /// Where what it printed is not understood.
-fn claimed_run(generator: Generator, report: ProcessReport, order: &LoadOrder) -> Result<ClaimedRun, String> {
+pub(crate) fn claimed_run(
+    generator: Generator,
+    report: ProcessReport,
+    order: &LoadOrder,
+) -> Result<ClaimedRun, String> {
     // The command line says what the output does not: connections, and what was asked for.
     let text = format!("{}\n{}", report.command_line, report.printed);
     let claim = audit::parse::claims(&text).into_iter().find(|claim| Some(claim.tool) == generator.prints());
@@ -110,7 +113,7 @@ fn claimed_run(generator: Generator, report: ProcessReport, order: &LoadOrder) -
     claim.delay_s = claim.delay_s.or(order.delay.map(Nanos::as_secs_f64));
     // To the nanosecond: it has at most as many digits.
     let nanos = |printed: PrintedFigure| Nanos((printed.value * 1e9).round() as u64);
-    let percentile = |quantile, time_s| ClaimedPercentile { quantile, time: nanos(time_s) };
+    let percentile = |quantile, time_s| PercentileTime { quantile, time: nanos(time_s) };
     let figures = GeneratorClaim {
         by: generator.name().to_owned(),
         command_line: report.command_line,

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use launch::find_program;
 use serde::Serialize;
 
-pub(crate) use driver::GeneratorDriver;
+pub(crate) use driver::{GeneratorDriver, claimed_run};
 pub(crate) use order::LoadOrder;
 pub(crate) use process::{GeneratorRunner, ProcessReport};
 

@@ -64,6 +64,12 @@ fn sha256(body: &[u8]) -> String {
 /// One check and what it has seen.
 pub(crate) struct Checker {
     check: Check,
+    seen: SeenAnswers,
+}
+
+/// The answers that a check was made of.
+#[derive(Default)]
+struct SeenAnswers {
     checked: u64,
     wrong: u64,
     /// The first answer that was wrong.
@@ -77,94 +83,74 @@ pub(crate) struct Checker {
 
 impl Checker {
     pub(crate) fn new(check: Check) -> Checker {
-        Checker {
-            check,
-            checked: 0,
-            wrong: 0,
-            example: None,
-            bodies: HashSet::new(),
-            counters: HashSet::new(),
-            largest: None,
-            duplicates: 0,
-        }
+        Checker { check, seen: SeenAnswers::default() }
     }
 
     /// Looks at one request's end. Only answers are checked; what had none is an error already.
     pub(crate) fn check(&mut self, record: &RequestRecord) {
         let model::Outcome::Answered(status) = record.exchange.outcome else { return };
-        if let Check::Status(expected) = self.check {
-            return self.judge(record.number, status == expected, || format!("status {status}"));
-        }
-        if !record.exchange.outcome.is_good() {
-            return;
-        }
-        let Some(raw) = record.answer.as_deref() else {
-            return self.judge(record.number, false, || "more than 2 MiB, which is not looked into".to_owned());
+        let wrong = match self.check {
+            Check::Status(expected) => (status != expected).then(|| format!("status {status}")),
+            _ if !record.exchange.outcome.is_good() => return,
+            _ => match record.answer.as_deref().map(engine::response_body) {
+                None => Some("more than 2 MiB, which is not looked into".to_owned()),
+                Some(None) => Some("no body that can be read".to_owned()),
+                Some(Some(body)) => self.wrong_body(&body),
+            },
         };
-        let Some(body) = engine::response_body(raw) else {
-            return self.judge(record.number, false, || "no body that can be read".to_owned());
-        };
-        match &self.check {
-            Check::Status(_) => {}
-            Check::Length(expected) => {
-                let is_right = body.len() as u64 == *expected;
-                self.judge(record.number, is_right, || format!("{} bytes", body.len()));
-            }
-            Check::Hash(expected) => {
-                let is_right = sha256(&body) == *expected;
-                self.judge(record.number, is_right, || format!("another body of {} bytes", body.len()));
-            }
-            Check::SameBody => {
-                self.checked += 1;
-                if self.bodies.len() < KEPT {
-                    self.bodies.insert(sha256(&body));
-                }
-            }
-            Check::CborCounter => {
-                let counter = counter_of(&body);
-                self.judge(record.number, counter.is_some(), || "no counter".to_owned());
-                if let Some(counter) = counter {
-                    self.largest = self.largest.max(Some(counter));
-                    if self.counters.len() < KEPT && !self.counters.insert(counter) {
-                        self.duplicates += 1;
-                    }
-                }
-            }
+        self.seen.checked += 1;
+        if let Some(why) = wrong {
+            self.seen.wrong += 1;
+            self.seen.example.get_or_insert_with(|| format!("request {}: {why}", record.number));
         }
     }
 
-    fn judge(&mut self, number: u64, right: bool, seen: impl Fn() -> String) {
-        self.checked += 1;
-        if !right {
-            self.wrong += 1;
-            self.example.get_or_insert_with(|| format!("request {number}: {}", seen()));
+    /// What is wrong with a body.
+    fn wrong_body(&mut self, body: &[u8]) -> Option<String> {
+        let (seen, bytes) = (&mut self.seen, body.len());
+        match &self.check {
+            Check::Status(_) => None,
+            Check::Length(expected) => (bytes as u64 != *expected).then(|| format!("{bytes} bytes")),
+            Check::Hash(expected) => (sha256(body) != *expected).then(|| format!("another body of {bytes} bytes")),
+            Check::SameBody => {
+                if seen.bodies.len() < KEPT {
+                    seen.bodies.insert(sha256(body));
+                }
+                None
+            }
+            Check::CborCounter => {
+                let Some(counter) = counter_of(body) else { return Some("no counter".to_owned()) };
+                seen.largest = seen.largest.max(Some(counter));
+                if seen.counters.len() < KEPT && !seen.counters.insert(counter) {
+                    seen.duplicates += 1;
+                }
+                None
+            }
         }
     }
 
     /// Whether it holds, and what was seen, in one line. What nothing was checked by does not hold.
     pub(crate) fn result(&self) -> (bool, String) {
-        let (checked, wrong) = (self.checked, self.wrong);
-        let example = self.example.as_ref().map(|example| format!(" ({example})")).unwrap_or_default();
+        let SeenAnswers { checked, wrong, example, bodies, counters, largest, duplicates } = &self.seen;
+        let example = example.as_ref().map(|example| format!(" ({example})")).unwrap_or_default();
         let right = checked - wrong;
-        let (is_one_body, is_unique) = (self.bodies.len() <= 1, self.duplicates == 0);
         let text = match &self.check {
             Check::Status(status) => format!("status {status}: {right} of {checked} answers{example}"),
             Check::Length(length) => format!("{length} bytes: {right} of {checked} bodies{example}"),
             Check::Hash(_) => format!("sha256: {right} of {checked} bodies{example}"),
-            Check::SameBody => format!("same body: {} different in {checked} answers{example}", self.bodies.len()),
+            Check::SameBody => format!("same body: {} different in {checked} answers{example}", bodies.len()),
             Check::CborCounter => {
                 // Gaps below the largest: what was answered to others, or to us and lost.
-                let smallest = self.counters.iter().min().copied().unwrap_or(0);
-                let span = self.largest.map_or(0, |largest| u64::from(largest - smallest) + 1);
-                let gaps = span.saturating_sub(self.counters.len() as u64);
-                let largest = self.largest.map_or_else(|| "-".to_owned(), |largest| largest.to_string());
-                let duplicates = self.duplicates;
+                let smallest = counters.iter().min().copied().unwrap_or(0);
+                let span = largest.map_or(0, |largest| u64::from(largest - smallest) + 1);
+                let gaps = span.saturating_sub(counters.len() as u64);
+                let largest = largest.map_or_else(|| "-".to_owned(), |largest| largest.to_string());
                 format!(
                     "Max counter value seen: {largest} - in {checked} answers, {duplicates} duplicates, {gaps} gaps, {wrong} without{example}"
                 )
             }
         };
-        (checked > 0 && wrong == 0 && is_one_body && is_unique, text)
+        (*checked > 0 && *wrong == 0 && bodies.len() <= 1 && *duplicates == 0, text)
     }
 }
 

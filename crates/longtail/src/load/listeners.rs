@@ -11,7 +11,7 @@ use std::time::Duration;
 use engine::{Endpoint, Unreachable, reach};
 use model::ServerLocation;
 use probe::owners;
-use probe::sockets::{BoundAddress, KernelSocket};
+use probe::sockets::KernelSocket;
 
 use crate::mistake::{Mistake, wrong};
 
@@ -99,31 +99,26 @@ pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
 /// Whether a connection to `endpoint` ends at `listening`.
 fn leads_to(endpoint: &Endpoint, listening: &KernelSocket) -> bool {
     match (endpoint, &listening.place) {
-        (Endpoint::Tcp(to), BoundAddress::Tcp(at)) => {
+        (Endpoint::Tcp(to), Endpoint::Tcp(at)) => {
             let (here, there) = (to.ip().to_canonical(), at.ip().to_canonical());
             // `::` takes IPv4 too where it is not set otherwise, `0.0.0.0` never IPv6.
             let takes_it = if here.is_ipv4() { !listening.is_v6_only } else { there.is_ipv6() };
             let takes_all = there.is_unspecified() && takes_it && is_of_this_machine(endpoint);
             to.port() == at.port() && (here == there || takes_all)
         }
-        (Endpoint::Unix(path), BoundAddress::Unix(at)) => is_same_file(path, at),
-        (Endpoint::Abstract(name), BoundAddress::Unix(at)) => {
-            at.strip_prefix('@').is_some_and(|at| at.as_bytes() == name.as_slice())
-        }
-        _ => false,
+        (Endpoint::Unix(path), Endpoint::Unix(at)) => is_same_file(path, at),
+        (endpoint, place) => endpoint == place,
     }
 }
 
 /// Whether a path leads to the socket that its server bound at `at`: by the same words, or another way to the same file.
-fn is_same_file(path: &Path, at: &str) -> bool {
-    let at = Path::new(at);
+fn is_same_file(path: &Path, at: &Path) -> bool {
     path == at || at.is_absolute() && path.canonicalize().is_ok_and(|path| at.canonicalize().is_ok_and(|at| at == path))
 }
 
 /// Whether it may be: of a socket that its server bound by a relative path the kernel tells that path alone, not from where.
-fn may_lead_to(endpoint: &Endpoint, place: &BoundAddress) -> bool {
-    let (Endpoint::Unix(path), BoundAddress::Unix(at)) = (endpoint, place) else { return false };
-    let at = Path::new(at);
+fn may_lead_to(endpoint: &Endpoint, place: &Endpoint) -> bool {
+    let (Endpoint::Unix(path), Endpoint::Unix(at)) = (endpoint, place) else { return false };
     at.is_relative() && path.canonicalize().is_ok_and(|path| path.ends_with(at.strip_prefix(".").unwrap_or(at)))
 }
 
@@ -131,19 +126,20 @@ fn may_lead_to(endpoint: &Endpoint, place: &BoundAddress) -> bool {
 mod tests {
     use super::*;
     use launch::affinity;
+    use probe::sockets::unix_place;
     use std::net::TcpListener;
 
     fn tcp(address: &str) -> Endpoint {
         Endpoint::Tcp(address.parse().unwrap())
     }
 
-    fn listener(place: BoundAddress) -> KernelSocket {
+    fn listener(place: Endpoint) -> KernelSocket {
         KernelSocket { place, is_listener: true, inode: 1, queue: None, limit: None, user: None, is_v6_only: false }
     }
 
     #[test]
     fn a_connection_ends_where_its_address_is_listened_to() {
-        let tcp_at = |address: &str| listener(BoundAddress::Tcp(address.parse().unwrap()));
+        let tcp_at = |address: &str| listener(Endpoint::Tcp(address.parse().unwrap()));
         for (to, at, leads) in [
             ("127.0.0.1:80", "127.0.0.1:80", true),
             ("127.0.0.1:80", "0.0.0.0:80", true),
@@ -159,7 +155,7 @@ mod tests {
         }
         let of_ipv6 = KernelSocket { is_v6_only: true, ..tcp_at("[::]:80") };
         assert!(leads_to(&tcp("[::1]:80"), &of_ipv6) && !leads_to(&tcp("127.0.0.1:80"), &of_ipv6));
-        let unix = |path: &str| listener(BoundAddress::Unix(path.to_owned()));
+        let unix = |path: &str| listener(unix_place(path));
         assert!(leads_to(&Endpoint::Unix("/run/a".into()), &unix("/run/a")));
         assert!(leads_to(&Endpoint::Abstract(b"a".to_vec()), &unix("@a")));
         assert!(
@@ -176,11 +172,8 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let other = folder.join("other.sock");
         std::os::unix::fs::symlink(&file, &other).unwrap();
-        let leads = |to: &Path, at: &str| {
-            let place = BoundAddress::Unix(at.to_owned());
-            leads_to(&Endpoint::Unix(to.to_owned()), &listener(place))
-        };
-        let may = |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &BoundAddress::Unix(at.to_owned()));
+        let leads = |to: &Path, at: &str| leads_to(&Endpoint::Unix(to.to_owned()), &listener(unix_place(at)));
+        let may = |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &unix_place(at));
         let (at, name) = (file.to_str().unwrap(), folder.file_name().unwrap().to_str().unwrap());
         assert!(leads(&other, at) && leads(&folder.join("./app.sock"), at) && leads(&file, other.to_str().unwrap()));
         assert!(!leads(&file, "app.sock") && !leads(&file, "/app.sock"));

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport, TransportError};
+use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
 use launch::affinity;
 use model::{Clock, LaneCountReason, LoadPlan, Nanos, ServerLocation, SystemClock, Timing};
 use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
 use sweep::{FarGenerators, PreparedLoad};
 
-use crate::args::LoadArgs;
+use crate::args::{LoadArgs, resolved_timestamps};
 use crate::load::listeners::Listeners;
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
@@ -68,14 +68,14 @@ pub(crate) fn prepare(
     let cores = far.and_then(|far| far.hosts().iter().map(|host| host.cores).min());
     let cpus = cores.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get) as u32);
     let (lanes, lanes_by) = LaneCountReason::choose(
-        schedule.lanes,
+        args.generator_threads,
         schedule.highest_rate().map(|rate| rate / f64::from(generators)),
         schedule.connections.div_ceil(generators),
         cpus,
         placement.as_ref().filter(|_| far.is_none()),
     );
     let is_tcp = transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_)));
-    let timestamps = args.timestamps.resolve(is_tcp, args.pipeline > 1)?;
+    let timestamps = resolved_timestamps(args.timestamps, is_tcp, args.pipeline > 1)?;
     let plan = LoadPlan {
         url: target.to_string(),
         endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),
@@ -148,9 +148,8 @@ struct Rendered {
 fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mistake> {
     let target = args.url.as_deref().map(TargetUrl::parse).transpose()?;
     if let Some(path) = &args.requests {
-        let format = args.requests_format.as_deref().map(str::parse).transpose()?;
-        let RenderedRequests { format, target, requests } =
-            requests::read_file(path, &FileDefaults { format, target, template })?;
+        let given = FileDefaults { format: args.requests_format, target, template };
+        let RenderedRequests { format, target, requests } = requests::read_file(path, &given)?;
         let order = if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
         let described = format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
         return Ok(Rendered { target, requests, described });
@@ -188,7 +187,7 @@ pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
 fn transport(args: &LoadArgs, resolver: &Resolver, target: &TargetUrl) -> Result<Transport, Mistake> {
     let endpoints = match (&args.unix, &args.connect_to) {
         (Some(place), _) => {
-            let transport = Transport::plain(vec![Endpoint::unix(OsStr::new(place))?]);
+            let transport = Transport::plain(vec![Endpoint::unix(OsStr::new(place)).map_err(wrong)?]);
             transport.check()?;
             if !place.starts_with('@') && !Path::new(place).exists() {
                 return Err(wrong(format!("--unix {place}: there is no such file; does the server listen there?")));
@@ -212,6 +211,6 @@ fn transport(args: &LoadArgs, resolver: &Resolver, target: &TargetUrl) -> Result
 }
 
 fn addresses(resolver: &Resolver, target: &TargetUrl) -> Result<Vec<Endpoint>, Mistake> {
-    let found = resolver.resolve(&target.host, target.port).map_err(TransportError::from)?;
+    let found = resolver.resolve(&target.host, target.port)?;
     Ok(found.into_iter().map(Endpoint::Tcp).collect())
 }

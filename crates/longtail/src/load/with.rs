@@ -1,41 +1,38 @@
 //! A load that another generator makes (`--generator wrk`): from the same flags to its run and what it claims.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use engine::{Endpoint, Resolver};
 use launch::CpuRestriction;
-use model::study::SCHEMA;
 use model::{LoadStudy, Run, SystemClock};
 use requests::{RequestHeader, TargetUrl};
-use sweep::{ClaimedRun, OtherGenerator as _, PreparedLoad};
+use sweep::{ClaimedRun, Context, OtherGenerator as _, PreparedLoad};
 
 use crate::args::LoadArgs;
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
-use crate::load::prepare::{prepare, template};
+use crate::load::prepare::template;
 use crate::mistake::{Mistake, wrong};
+use crate::ui::{self, Ui};
 
 /// Another generator's load, with nothing left to decide.
 pub(crate) struct OrderedLoad {
     driver: GeneratorDriver,
-    pub(crate) order: LoadOrder,
-    /// The same load as ours would be.
-    pub(crate) prepared: PreparedLoad,
+    order: LoadOrder,
 }
 
-/// Makes it of the flags, as [`prepare`] does.
+/// Makes it of the flags, for the same load as ours would be.
 ///
 /// # Errors
-/// Where a flag is wrong, the generator cannot do it or is not there, or nobody takes connections where it would go.
+/// Where the generator cannot do it, or is not there.
 pub(crate) fn order_load(
     args: &LoadArgs,
     resolver: &Resolver,
     generator: Generator,
+    prepared: &PreparedLoad,
     clock: SystemClock,
 ) -> Result<OrderedLoad, Mistake> {
     let refused = |why: &str| wrong(format!("--generator {}: {why}", generator.name()));
-    generator.check(&args.thresholds.all())?;
-    let prepared = prepare(args, resolver, &clock, None)?;
     let (plan, endpoints) = (&prepared.plan, &prepared.shape.transport.endpoints);
     if endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
         return Err(refused("it needs a TCP address"));
@@ -82,7 +79,7 @@ pub(crate) fn order_load(
     generator.check_order(&order)?;
     let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
     order.body = template.body.map(|body| driver.keep_body(&body)).transpose()?;
-    Ok(OrderedLoad { driver, order, prepared })
+    Ok(OrderedLoad { driver, order })
 }
 
 impl OrderedLoad {
@@ -90,39 +87,23 @@ impl OrderedLoad {
     ///
     /// # Errors
     /// Where the generator fails, or what it prints is not understood.
-    pub(crate) fn conduct(
-        self,
-        started_at: String,
-        command_line: String,
-        interrupt: &AtomicBool,
-    ) -> Result<Option<LoadStudy>, Mistake> {
-        let OrderedLoad { driver, order, prepared } = self;
+    pub(crate) fn conduct(self, prepared: PreparedLoad, context: &Context<'_>) -> Result<Option<LoadStudy>, Mistake> {
+        let OrderedLoad { driver, order } = self;
+        let progress = Ui::new();
+        let length = order.time.map(|time| format!(" for {}", time + order.warm_up)).unwrap_or_default();
+        progress.working(&format!("{} makes the load{length}", driver.name()));
         // Before this thread is kept to some of its processors, as then the generator is too.
-        let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+        let environment = sweep::environment(context.version);
         let kept = CpuRestriction::off_the_server(prepared.placement.as_ref());
-        let ended = || interrupt.load(Ordering::Relaxed);
-        let run = || driver.run(&order, &ended);
-        let done = sweep::observe_claimed(prepared.server.is_here(), run);
-        drop(kept);
+        let ended = || context.interrupt.load(Ordering::Relaxed);
+        let done = sweep::observe_claimed(prepared.server.is_here(), || driver.run(&order, &ended));
+        drop((kept, progress));
         let failed = |why| wrong(format!("--generator {}: {why}", driver.name()));
         let Some((ClaimedRun { claim, elapsed, found }, generator)) = done.map_err(failed)? else {
+            ui::note(&format!("interrupted: {} had not finished, so there is nothing to report", driver.name()));
             return Ok(None);
         };
         let run = Run { generator, warnings: found, ..Run::claimed(prepared.plan.connections, claim, elapsed) };
-        Ok(Some(LoadStudy {
-            schema: SCHEMA,
-            started_at,
-            command_line,
-            environment,
-            plan: prepared.plan,
-            server: prepared.server,
-            placement: prepared.placement,
-            lanes_by: prepared.lanes_by,
-            name_resolution: None,
-            run,
-            checks: Vec::new(),
-            log_dropped: 0,
-            interrupted: false,
-        }))
+        Ok(Some(LoadStudy { name_resolution: None, ..prepared.study(run, environment, context) }))
     }
 }

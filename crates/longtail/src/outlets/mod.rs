@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Resolver, RunProgress};
 use export::otlp::RunOrigin;
-use export::{LiveMetrics, LiveRun, MetricFamily, live};
+use export::{LiveRun, MetricFamily, live};
 use model::{Clock, LoadStudy, Nanos, SweepStudy, SystemClock};
 use sweep::{LiveReadings, Phase, StatsdListener};
 
@@ -115,7 +115,7 @@ impl Outlets {
     /// What a sweep is doing now.
     pub(crate) fn phase(&mut self, phase: &Phase) {
         match phase {
-            Phase::Running { number, connections, progress, live, .. } => {
+            Phase::Running { number, connections, progress: Some(progress), live, .. } => {
                 self.present.begun = self.clock.wall();
                 let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
                 let run = PresentRun { number: *number as u64, connections: *connections, progress, samples };
@@ -150,7 +150,7 @@ impl Outlets {
         }
         if let Some(otlp) = &mut self.otlp {
             let RunSpan { begun, ended } = span;
-            let origin = RunOrigin { version: env!("CARGO_PKG_VERSION"), study, begun, ended: ended.max(begun) };
+            let origin = RunOrigin { study, begun, ended: ended.max(begun) };
             otlp.send(&families, &origin);
         }
         self.board.done(families);
@@ -209,17 +209,11 @@ impl LiveBoard {
     /// How things stand now.
     fn now(&self) -> Vec<MetricFamily> {
         let state = self.state();
-        let run = state.run.as_ref();
-        live(&LiveMetrics {
-            version: env!("CARGO_PKG_VERSION"),
-            requests_ended: state.ended + run.map_or(0, |run| run.progress.ended()),
-            runs_done: state.runs_done,
-            run: run.map(|PresentRun { number, connections, samples, .. }| LiveRun {
-                number: *number,
-                connections: *connections,
-                samples: samples.seen(),
-            }),
-        })
+        let Some(PresentRun { number, connections, progress, samples }) = &state.run else {
+            return live(state.ended, state.runs_done, None);
+        };
+        let run = LiveRun { number: *number, connections: *connections, samples: samples.seen() };
+        live(state.ended + progress.ended(), state.runs_done, Some(&run))
     }
 
     /// How things stand now, and all finished runs.

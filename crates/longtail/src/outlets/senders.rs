@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use export::otlp::{CONTENT_TYPE, RunOrigin, rejected, request};
 use export::{MetricFamily, dogstatsd};
-use model::{Clock as _, ControlAddress, Nanos, SystemClock};
+use model::{Clock as _, Endpoint, Nanos, SystemClock};
 use probe::http::{self, HttpAnswer};
 
 use super::LiveBoard;
@@ -158,7 +158,7 @@ fn post(address: SocketAddr, to: &OtlpUrl, body: &[u8]) -> io::Result<HttpAnswer
         env!("CARGO_PKG_VERSION"),
         body.len()
     );
-    http::exchange(&ControlAddress::Tcp(address), &[head.as_bytes(), body].concat(), TIMEOUT)
+    http::exchange(&Endpoint::Tcp(address), &[head.as_bytes(), body].concat(), TIMEOUT)
 }
 
 /// What the receiver could not use, if anything.

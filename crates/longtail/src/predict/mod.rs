@@ -155,7 +155,7 @@ pub(crate) fn predict(
             (words, 0.0, open_loop(server, rate.per_second(), goal)?)
         }
         PredictLoad::Closed(connections, pause) => {
-            let pauses = if pause.0 == 0 { String::new() } else { format!(" that pause {}", number::asked(pause)) };
+            let pauses = if pause.0 == 0 { String::new() } else { format!(" that pause {pause}") };
             let words = format!("closed loop, {connections} connections{pauses}");
             (words, pause.as_secs_f64(), closed_loop(server, connections, pause.as_secs_f64())?)
         }
@@ -369,28 +369,25 @@ fn closed_line(
 }
 
 /// A point of the plot.
-pub(crate) struct PlotStep {
+pub(crate) struct PredictedP99 {
     pub(crate) rate_per_s: f64,
-    /// p99 of the response time for each queue: its name and the time.
-    pub(crate) p99: Vec<(&'static str, Nanos)>,
+    pub(crate) queue: &'static str,
+    /// Of the response time.
+    pub(crate) p99: Nanos,
 }
 
-/// p99 from a tenth to nearly all of what the slots can do.
+/// p99 of each queue, from a tenth to nearly all of what the slots can do.
 ///
 /// # Errors
 /// As the prediction.
-pub(crate) fn plot_steps(server: &PredictedServer) -> Result<Vec<PlotStep>, QueueingError> {
-    [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95]
-        .into_iter()
-        .map(|full| {
-            let rate = full * server.at_most();
-            let load = OfferedLoad::new(server.slots(), rate, server.service())?;
-            let p99 = |(queue, one)| {
-                let [_, response] = QueueModel::open(server, one)?.times(Some(0.99))?;
-                Ok((queue, Nanos(response.ns)))
-            };
-            let p99s = queues(server, load)?.into_iter().map(p99).collect::<Result<_, QueueingError>>()?;
-            Ok(PlotStep { rate_per_s: rate, p99: p99s })
-        })
-        .collect()
+pub(crate) fn plot(server: &PredictedServer) -> Result<Vec<PredictedP99>, QueueingError> {
+    let mut points = Vec::new();
+    for full in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95] {
+        let rate_per_s = full * server.at_most();
+        for (queue, load) in queues(server, OfferedLoad::new(server.slots(), rate_per_s, server.service())?)? {
+            let [_, response] = QueueModel::open(server, load)?.times(Some(0.99))?;
+            points.push(PredictedP99 { rate_per_s, queue, p99: Nanos(response.ns) });
+        }
+    }
+    Ok(points)
 }

@@ -5,7 +5,7 @@ use report::number::{self, count_of, milliseconds, or_none};
 use report::tree::{ColumnBand, DataTable, NamedFact, ReportSection, TableCell, TableColumn, TableRow};
 use report::{Width, text};
 
-use super::{LockedThreads, PlotStep, PredictedQueue, PredictedTime, Prediction, RubyLock, TimeSummary};
+use super::{LockedThreads, PredictedP99, PredictedQueue, PredictedTime, Prediction, RubyLock, TimeSummary};
 
 /// Below this part of what the slots would do without Ruby's lock it is the limit that counts.
 const LOCK_MATTERS: f64 = 0.95;
@@ -15,7 +15,7 @@ const BAR: f64 = 40.0;
 const COLUMNS: usize = 100;
 
 /// The prediction, and below it the plot where there is one.
-pub(crate) fn whole(prediction: &Prediction, plot: Option<&[PlotStep]>, width: Width) -> String {
+pub(crate) fn whole(prediction: &Prediction, plot: Option<&[PredictedP99]>, width: Width) -> String {
     let width = Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS));
     let lock = prediction.lock.as_ref();
     let lock = lock.and_then(|lock| Some((lock, lock.by_threads.iter().find(|it| it.threads == prediction.threads)?)));
@@ -158,14 +158,13 @@ fn widest(line: &PredictedQueue) -> Option<f64> {
 }
 
 /// p99 over the rate, as bars.
-fn plotted(steps: &[PlotStep]) -> ReportSection {
-    let longest = steps.iter().flat_map(|step| &step.p99).map(|(_, time)| time.0).max().unwrap_or(1) as f64;
-    let row = |step: &PlotStep, (queue, time): &(&str, Nanos)| {
-        let rate = TableCell::number(Some(step.rate_per_s), number::rate);
-        let cells = [rate, (*queue).into(), TableCell::time(Some(*time))];
-        TableRow::new(cells).noted("■".repeat((time.0 as f64 / longest * BAR).round() as usize))
+fn plotted(points: &[PredictedP99]) -> ReportSection {
+    let longest = points.iter().map(|point| point.p99.0).max().unwrap_or(1) as f64;
+    let row = |point: &PredictedP99| {
+        let rate = TableCell::number(Some(point.rate_per_s), number::rate);
+        let bar = "■".repeat((point.p99.0 as f64 / longest * BAR).round() as usize);
+        TableRow::new([rate, point.queue.into(), TableCell::time(Some(point.p99))]).noted(bar)
     };
-    let rows = steps.iter().flat_map(|step| step.p99.iter().map(move |line| row(step, line)));
-    let table = DataTable::new(["req/s", "queue", "p99"], rows);
+    let table = DataTable::new(["req/s", "queue", "p99"], points.iter().map(row));
     ReportSection::new("p99 of the response time, ms, over the rate").table(table)
 }

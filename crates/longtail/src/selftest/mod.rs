@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
-use model::{Arrivals, Exchange, Histogram, Nanos, Pace, Profile, Rate, SystemClock, Timestamps};
+use model::{Arrivals, Exchange, Nanos, Pace, Profile, Rate, SystemClock, Timestamps};
 use serde::Serialize;
 use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, StallLaw};
 
@@ -46,40 +46,26 @@ pub(crate) struct CaseResult {
     pub(crate) expected: ResponseFigures,
     /// As the engine has measured them, from the due time.
     pub(crate) measured: Option<ResponseFigures>,
-    /// Measured - expected, in the order mean, p50, p99, p99.9.
-    pub(crate) error_ns: Option<[i64; 4]>,
     /// Of laws that tell the time of each single request: how far the worst of them was off.
     #[serde(rename = "worst_error_ns")]
     pub(crate) worst_error: Option<Nanos>,
-    /// Requests per second that the schedule asks for.
-    pub(crate) offered_per_s: f64,
-    /// Requests per second that were sent in the same time.
-    pub(crate) sent_per_s: f64,
-    /// How late requests were sent.
-    pub(crate) send_lag: LagQuantiles,
-    /// How late the sink itself was with its answers: a part of the error that is not the engine's.
-    pub(crate) sink_lateness: LagQuantiles,
+    /// How late requests were sent, at the 99th percentile.
+    #[serde(rename = "send_lag_p99_ns")]
+    pub(crate) send_lag: Option<Nanos>,
+    /// How late the sink itself was with its answers, likewise: a part of the error that is not the engine's.
+    #[serde(rename = "sink_lateness_p99_ns")]
+    pub(crate) sink_lateness: Option<Nanos>,
     /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that others had.
     #[serde(rename = "run_queue_ns")]
     pub(crate) run_queue: Option<Nanos>,
     /// What must be equal, whatever the machine does.
     pub(crate) balances: Vec<CountBalance>,
-    /// Whether all of it is.
-    pub(crate) conserved: bool,
 }
 
-/// How late something was.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct LagQuantiles {
-    #[serde(rename = "p50_ns")]
-    pub(crate) p50: Option<Nanos>,
-    #[serde(rename = "p99_ns")]
-    pub(crate) p99: Option<Nanos>,
-}
-
-impl From<&Histogram> for LagQuantiles {
-    fn from(times: &Histogram) -> LagQuantiles {
-        LagQuantiles { p50: times.quantile(0.5), p99: times.quantile(0.99) }
+impl CaseResult {
+    /// Whether all that must be equal is.
+    pub(crate) fn is_conserved(&self) -> bool {
+        self.balances.iter().all(|balance| balance.holds())
     }
 }
 
@@ -213,33 +199,21 @@ impl SelftestCase {
         ledger: &SinkLedger,
     ) -> CaseResult {
         let planned = times.len() as u64;
-        let balances = balances(planned, done, ledger);
-        let expected = ResponseFigures::exactly(times).unwrap_or_default();
-        let measured = ResponseFigures::of(&done.tally.response_time);
-        let error = |measured: ResponseFigures| {
-            let (measured, expected) = (measured.all(), expected.all());
-            std::array::from_fn(|at| measured[at].0.cast_signed() - expected[at].0.cast_signed())
-        };
         exchanges.retain(|exchange| exchange.outcome.is_good());
         exchanges.sort_by_key(|exchange| exchange.due);
         let off = exchanges.iter().zip(times).map(|(one, time)| Nanos(one.response_time().0.abs_diff(time.0)));
         // Laws without slots and pauses deal their draws to whichever request comes first.
         let tells_each = self.slots.is_some() || self.stalls.is_some();
-        let per_second = |count: u64| count as f64 / self.length.as_secs_f64();
         CaseResult {
             case: self.name,
             planned,
-            expected,
-            measured,
-            error_ns: measured.map(error),
+            expected: ResponseFigures::exactly(times).unwrap_or_default(),
+            measured: ResponseFigures::of(&done.tally.response_time),
             worst_error: off.max().filter(|_| tells_each),
-            offered_per_s: per_second(planned),
-            sent_per_s: per_second(done.tally.sent_in_window),
-            send_lag: LagQuantiles::from(&done.tally.send_lag),
-            sink_lateness: LagQuantiles::from(&ledger.lateness),
+            send_lag: done.tally.send_lag.quantile(0.99),
+            sink_lateness: ledger.lateness.quantile(0.99),
             run_queue: done.lanes.iter().map(|lane| lane.run_queue).reduce(|a, b| a + b),
-            conserved: balances.iter().all(|balance| balance.holds()),
-            balances,
+            balances: balances(planned, done, ledger),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The self-test as text: a row a law, and whether both ledgers agree.
 
 use model::{Environment, Nanos};
-use report::number::{self, NONE};
+use report::number;
 use report::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 use report::{Width, text};
 
@@ -34,14 +34,17 @@ pub(crate) fn table(results: &[CaseResult], environment: &Environment) -> String
 
 fn row(result: &CaseResult) -> TableRow {
     let micros = |time: Option<Nanos>| number::or_none(time, |time| number::fixed(time.0 as f64 / 1e3, 0));
-    let errors = result.error_ns.map(|all| all.map(|ns| format!("{:+.3}", ns as f64 / 1e6)));
+    let error =
+        |measured: Nanos, expected: Nanos| format!("{:+.3}", measured.as_millis_f64() - expected.as_millis_f64());
     let mut cells = vec![
         result.case.to_owned(),
         number::milliseconds(result.expected.mean),
         number::milliseconds(result.expected.p99),
     ];
-    cells.extend(errors.unwrap_or_else(|| std::array::from_fn(|_| NONE.to_owned())));
-    cells.extend([result.send_lag.p99, result.sink_lateness.p99].map(micros));
+    let measured = result.measured.map(|measured| measured.all().map(Some)).unwrap_or_default();
+    let errors = measured.into_iter().zip(result.expected.all());
+    cells.extend(errors.map(|(measured, expected)| number::or_none(measured, |measured| error(measured, expected))));
+    cells.extend([result.send_lag, result.sink_lateness].map(micros));
     TableRow::new(cells)
 }
 
@@ -81,7 +84,7 @@ pub(crate) fn machine(environment: &Environment) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::{LagQuantiles, ResponseFigures};
+    use crate::selftest::ResponseFigures;
 
     #[test]
     fn a_request_in_one_ledger_only_is_named_with_both_counts() {
@@ -91,15 +94,11 @@ mod tests {
                 case: "bimodal:1ms:50ms:0.02",
                 planned: 7,
                 expected: ResponseFigures { mean: Nanos(1_000_000), ..ResponseFigures::default() },
-                measured: None,
-                error_ns: Some([-1_234_000_000; 4]),
+                measured: Some(ResponseFigures { p999: Nanos::from_secs(1234), ..ResponseFigures::default() }),
                 worst_error: None,
-                offered_per_s: 7.0,
-                sent_per_s: 7.0,
-                send_lag: LagQuantiles::default(),
-                sink_lateness: LagQuantiles::default(),
+                send_lag: None,
+                sink_lateness: None,
                 run_queue: None,
-                conserved: balances.iter().all(|balance| balance.holds()),
                 balances,
             };
             let text = table(&[result], &Environment::default());

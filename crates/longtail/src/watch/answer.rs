@@ -151,7 +151,7 @@ fn cells(worker: &WatchedWorker) -> [String; 7] {
         // As wide as `accept queue`, which is below.
         format!("{:12}", worker.name),
         threads,
-        number::or_none(worker.backlog, number::count),
+        number::or_none(worker.backlog, |n| n.to_string()),
         number::or_none(worker.connections, |n| number::fixed(n, 0)),
         number::or_none(worker.cpu, |cpu| format!("{} %", number::fixed(cpu * 100.0, 0))),
         number::or_none(worker.memory, number::bytes),
@@ -221,7 +221,7 @@ mod tests {
 
     fn lines(seen: &WatchEvidence, end: Option<WatchEnd>) -> Vec<String> {
         let control =
-            model::ControlServer { address: model::ControlAddress::Unix("/tmp/c.sock".into()), token: String::new() };
+            model::ControlServer { address: model::Endpoint::Unix("/tmp/c.sock".into()), token: String::new() };
         let source = StatisticsSource { control, shown: "tmp/puma.state".to_owned() };
         let source = Some(source).filter(|_| seen.no_statistics.is_none());
         answer(&target(), source.as_ref(), seen, end).into_iter().map(|line| line.text).collect()

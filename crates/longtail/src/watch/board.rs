@@ -8,6 +8,7 @@ use probe::processes::{CpuShare, ProcessSample};
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
+use serde::Serialize;
 
 use super::series::{Quantity, QuantitySeries};
 use super::waiting::WaitingHistory;
@@ -18,7 +19,8 @@ const MOST_REPORTS: usize = 8;
 pub(super) const ANOTHER: &str = "the control server is another server's: none of its workers is among the processes";
 
 /// Whose a series is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(untagged)]
 pub(crate) enum Whose {
     /// The whole server's; of overflows the whole network namespace's.
     Server,

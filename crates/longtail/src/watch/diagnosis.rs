@@ -1,11 +1,12 @@
 //! The conclusion of a watch: who waits, where, how long, and what the limit is. A pure function of what was seen; each sentence is said
 //! only where the evidence for it is there.
 
+use model::Nanos;
 use report::number;
+use serde::Serialize;
 
 use super::evidence::{WatchEvidence, WatchedWorker};
 use super::waiting::WaitingTrend;
-use model::Nanos;
 
 /// Of the CPUs that a server may use, this part is all: the kernel counts in ticks, and nobody gets the last of them.
 const ALL_CPUS: f64 = 0.92;
@@ -28,7 +29,8 @@ const LEAST_SPAN: Nanos = Nanos::from_secs(1);
 const SILENCE: Nanos = Nanos::from_secs(15);
 
 /// What holds up those that wait.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum WatchLimit {
     /// Nobody waits, and threads are free, as far as is seen.
     Nothing,
@@ -40,42 +42,19 @@ pub(crate) enum WatchLimit {
     RubyLock,
     /// Some worker holds requests back while another has free threads.
     Imbalance,
-    /// All threads are busy, and no request has begun for so many seconds.
-    Standstill(f64),
-    /// Unknown, for this reason.
-    Unknown(UnknownLimit),
-}
-
-/// Why the limit is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UnknownLimit {
+    /// All threads are busy, and no request has begun for a while.
+    Standstill,
     /// Nobody knows what its threads do.
-    NoStatistics,
+    UnknownWithoutStatistics,
     /// Connections wait though threads are free, by reports that are older than the queue.
-    FreeThreads,
+    UnknownWithFreeThreads,
     /// All threads were busy in the only report of a worker.
-    OneReport,
+    UnknownAfterOneReport,
     /// All threads are busy; whether the CPUs are is not seen.
-    NoCpu,
+    UnknownWithoutCpu,
 }
 
 impl WatchLimit {
-    /// Its name in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            WatchLimit::Nothing => "nothing",
-            WatchLimit::Threads => "threads",
-            WatchLimit::Cpus => "cpus",
-            WatchLimit::RubyLock => "ruby_lock",
-            WatchLimit::Imbalance => "imbalance",
-            WatchLimit::Standstill(_) => "standstill",
-            WatchLimit::Unknown(UnknownLimit::NoStatistics) => "unknown_without_statistics",
-            WatchLimit::Unknown(UnknownLimit::FreeThreads) => "unknown_with_free_threads",
-            WatchLimit::Unknown(UnknownLimit::OneReport) => "unknown_after_one_report",
-            WatchLimit::Unknown(UnknownLimit::NoCpu) => "unknown_without_cpu",
-        }
-    }
-
     /// By what was seen.
     pub(crate) fn of(seen: &WatchEvidence) -> WatchLimit {
         let is_full = seen.slots().zip(seen.busy()).is_some_and(|(slots, busy)| slots > 0 && busy >= slots);
@@ -87,14 +66,14 @@ impl WatchLimit {
             return if is_starved && waits_long { WatchLimit::Cpus } else { WatchLimit::Nothing };
         }
         let reported: Vec<&WatchedWorker> = seen.workers.iter().filter(|worker| worker.busy.is_some()).collect();
-        if let Some(still) = seen.still.filter(|still| *still >= STANDSTILL && is_full) {
-            return WatchLimit::Standstill(still);
+        if is_full && seen.still >= Some(STANDSTILL) {
+            return WatchLimit::Standstill;
         }
         if is_starved {
             return WatchLimit::Cpus;
         }
         if reported.is_empty() {
-            return WatchLimit::Unknown(UnknownLimit::NoStatistics);
+            return WatchLimit::UnknownWithoutStatistics;
         }
         if !is_full {
             let is_behind = |worker: &&WatchedWorker| worker.backlog > Some(0) && worker.full_reports >= ENOUGH_REPORTS;
@@ -102,13 +81,15 @@ impl WatchLimit {
             return if reported.iter().any(is_behind) && reported.iter().any(has_room) {
                 WatchLimit::Imbalance
             } else {
-                WatchLimit::Unknown(UnknownLimit::FreeThreads)
+                WatchLimit::UnknownWithFreeThreads
             };
         }
         if reported.iter().any(|worker| worker.full_reports < ENOUGH_REPORTS) {
-            return WatchLimit::Unknown(UnknownLimit::OneReport);
+            return WatchLimit::UnknownAfterOneReport;
         }
-        let (Some(_), Some(_)) = (seen.cpu, seen.cpus) else { return WatchLimit::Unknown(UnknownLimit::NoCpu) };
+        if seen.cpu.is_none() || seen.cpus.is_none() {
+            return WatchLimit::UnknownWithoutCpu;
+        }
         if seen.is_ruby && is_computing(seen) {
             return WatchLimit::RubyLock;
         }
@@ -141,7 +122,7 @@ pub(crate) fn wait_estimate(seen: &WatchEvidence) -> Option<Nanos> {
     let rate = seen.rate.filter(|rate| rate.per_second > 0.0)?.per_second;
     let waiting = seen.waiting();
     // Where a worker with free threads is beside one with a backlog, it matters to whom one comes.
-    let is_one_queue = !matches!(WatchLimit::of(seen), WatchLimit::Imbalance | WatchLimit::Standstill(_));
+    let is_one_queue = !matches!(WatchLimit::of(seen), WatchLimit::Imbalance | WatchLimit::Standstill);
     (waiting > 0 && is_one_queue).then(|| Nanos::from_secs_f64(f64::from(waiting) / rate))
 }
 
@@ -277,14 +258,12 @@ pub(crate) fn why(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
         WatchLimit::Nothing => return None,
         WatchLimit::Threads if seen.waiting() == 0 => "Every thread is taken; who comes now waits.".to_owned(),
         WatchLimit::Threads => {
-            let of_old = match (seen.major(), seen.inside()) {
-                (Some(..=6), Some(0)) => {
-                    " (Puma 6 and older count a thread as busy that waits for a client's next request.)"
-                }
-                (Some(..=6), Some(_)) => {
+            let of_old = match seen.inside().filter(|_| seen.is_old()) {
+                Some(0) => " (Puma 6 and older count a thread as busy that waits for a client's next request.)",
+                Some(_) => {
                     " Puma 6 and older serve up to ten requests of a connection in a row, so some wait far longer."
                 }
-                _ => "",
+                None => "",
             };
             let share = seen.runnable().zip(seen.busy()).map(|(runnable, busy)| runnable / f64::from(busy));
             let share = number::or_none(share, |share| number::fixed(share * 100.0, 0));
@@ -312,23 +291,22 @@ pub(crate) fn why(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
                 number::count_of(free, "thread")
             )
         }
-        WatchLimit::Standstill(seconds) => {
-            format!("No request has begun for {} s: requests hold every thread that long.", number::fixed(seconds, 0))
+        WatchLimit::Standstill => {
+            let seconds = number::or_none(seen.still, |still| number::fixed(still, 0));
+            format!("No request has begun for {seconds} s: requests hold every thread that long.")
         }
-        WatchLimit::Unknown(UnknownLimit::NoStatistics) => match seen.major() {
-            Some(..=6) => {
-                "Not visible without statistics; Puma 6 and older leave connections there while all threads are busy."
-                    .to_owned()
-            }
-            _ => "Not visible without statistics.".to_owned(),
-        },
-        WatchLimit::Unknown(UnknownLimit::FreeThreads) => {
+        WatchLimit::UnknownWithoutStatistics if seen.is_old() => {
+            "Not visible without statistics; Puma 6 and older leave connections there while all threads are busy."
+                .to_owned()
+        }
+        WatchLimit::UnknownWithoutStatistics => "Not visible without statistics.".to_owned(),
+        WatchLimit::UnknownWithFreeThreads => {
             "Not clear: by the workers' last reports threads are free. Watch longer.".to_owned()
         }
-        WatchLimit::Unknown(UnknownLimit::OneReport) => {
+        WatchLimit::UnknownAfterOneReport => {
             "Not clear yet: one report may be a moment's peak. Workers report every 5 s.".to_owned()
         }
-        WatchLimit::Unknown(UnknownLimit::NoCpu) => {
+        WatchLimit::UnknownWithoutCpu => {
             format!("{load}saturated. Whether threads or CPUs are the limit is not visible from here.")
         }
     })
@@ -353,16 +331,16 @@ pub(crate) fn attempts(seen: &WatchEvidence, limit: WatchLimit) -> Vec<String> {
         }
         WatchLimit::Cpus => match seen.cpu.zip(settled_rate(seen)) {
             Some((cpu, rate)) => {
-                let each = Nanos::from_secs_f64(cpu / rate);
-                vec![format!("more CPUs, or less work: a request takes {} of CPU now.", number::time(each))]
+                let each = number::time(Nanos::from_secs_f64(cpu / rate));
+                line(&format!("more CPUs, or less work: a request takes {each} of CPU now."))
             }
             None => line("more CPUs, or less work a request."),
         },
         WatchLimit::RubyLock => {
             let more = seen.workers.len() + 1;
-            vec![format!(
+            line(&format!(
                 "`workers {more}` or more in config/puma.rb: a worker can use one CPU. More threads do not help."
-            )]
+            ))
         }
         WatchLimit::Imbalance if seen.major() == Some(5) => {
             line("`wait_for_less_busy_worker 0.005` in config/puma.rb (not measured here).")
@@ -370,14 +348,14 @@ pub(crate) fn attempts(seen: &WatchEvidence, limit: WatchLimit) -> Vec<String> {
         WatchLimit::Imbalance => {
             line("fewer workers with more threads each, or connections that are kept less long (not measured here).")
         }
-        WatchLimit::Standstill(_) => match seen.workers.iter().find_map(|worker| worker.pid) {
+        WatchLimit::Standstill => match seen.workers.iter().find_map(|worker| worker.pid) {
             Some(pid) => {
-                vec![format!("`rbspy dump --pid {pid}` (where rbspy is installed): what each of its threads does.")]
+                line(&format!("`rbspy dump --pid {pid}` (where rbspy is installed): what each of its threads does."))
             }
             None => line("the app's log: which requests began last?"),
         },
-        WatchLimit::Unknown(UnknownLimit::OneReport | UnknownLimit::FreeThreads) => line("the same with --for 30s."),
-        WatchLimit::Nothing | WatchLimit::Unknown(_) => Vec::new(),
+        WatchLimit::UnknownAfterOneReport | WatchLimit::UnknownWithFreeThreads => line("the same with --for 30s."),
+        WatchLimit::Nothing | WatchLimit::UnknownWithoutStatistics | WatchLimit::UnknownWithoutCpu => Vec::new(),
     }
 }
 

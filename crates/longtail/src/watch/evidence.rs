@@ -180,6 +180,11 @@ impl WatchEvidence {
         self.version.as_ref()?.split('.').next()?.parse().ok()
     }
 
+    /// Whether it is a Puma up to 6, as far as is known.
+    pub(crate) fn is_old(&self) -> bool {
+        self.major().is_some_and(|major| major <= 6)
+    }
+
     /// What the board has.
     pub(crate) fn of(board: &WatchBoard) -> WatchEvidence {
         let server = |quantity| board.recent(Whose::Server, quantity);

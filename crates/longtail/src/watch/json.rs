@@ -2,19 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::board::{WatchBoard, Whose};
+use super::board::WatchBoard;
 use super::diagnosis::{self, WatchLimit};
 use super::evidence::WatchEvidence;
-use super::series::{Quantity, QuantitySeries};
+use super::series::QuantitySeries;
 use super::waiting::WaitingTrend;
 use super::{WatchEnd, WatchTarget};
 
 /// Whose the shape; one that an old reader would misunderstand gets the next.
 const SCHEMA: u32 = 2;
 
-/// The answer with its evidence; `end` is absent while the watch goes on.
-pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Option<WatchEnd>) -> Value {
-    let places: Vec<String> = target.places.iter().map(ToString::to_string).collect();
+/// The answer with its evidence, and with all figures where there is a board; `end` is absent while the watch goes on.
+pub(crate) fn watch_json(
+    target: &WatchTarget,
+    seen: &WatchEvidence,
+    end: Option<WatchEnd>,
+    board: Option<&WatchBoard>,
+) -> Value {
+    let places: Vec<String> = target.places.iter().map(model::Endpoint::address).collect();
     let limit = WatchLimit::of(seen);
     let (trend, change) = match seen.trend {
         None => (None, None),
@@ -22,7 +27,7 @@ pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Optio
         Some(WaitingTrend::Grows(by)) => (Some("grows"), Some(by)),
         Some(WaitingTrend::Shrinks(by)) => (Some("shrinks"), Some(-by)),
     };
-    json!({
+    let mut all = json!({
         "kind": "watch",
         "schema": SCHEMA,
         "longtail_version": env!("CARGO_PKG_VERSION"),
@@ -30,7 +35,7 @@ pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Optio
         "ended": end,
         "watched_ns": seen.watched,
         "answer": diagnosis::answer(seen),
-        "limit": limit.name(),
+        "limit": limit,
         "since": diagnosis::since(seen),
         "why": diagnosis::why(seen, limit),
         "try": diagnosis::attempts(seen, limit),
@@ -59,29 +64,15 @@ pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Optio
         "workers": seen.workers,
         "no_statistics": seen.no_statistics,
         "not_visible": seen.not_visible,
-    })
-}
-
-/// The answer and all figures.
-pub(crate) fn full_json(
-    target: &WatchTarget,
-    board: &WatchBoard,
-    seen: &WatchEvidence,
-    end: Option<WatchEnd>,
-) -> Value {
-    let figure = |((whose, quantity), series): (&(Whose, Quantity), &QuantitySeries)| {
-        let pid = match whose {
-            Whose::Server => None,
-            Whose::Process(pid) => Some(pid),
-        };
-        json!({
-            "pid": pid, "name": quantity, "min": series.least, "mean": series.mean(), "max": series.most,
-            "last": series.last,
-        })
-    };
-    let mut all = answer_json(target, seen, end);
-    all["sampling_cpu_ns"] = json!(board.sampling_cpu());
-    all["processes"] = board.living().map(|(pid, title)| json!({ "pid": pid, "title": title })).collect();
-    all["figures"] = board.series.iter().map(figure).collect();
+    });
+    if let Some(board) = board {
+        all["sampling_cpu_ns"] = json!(board.sampling_cpu());
+        all["processes"] = board.living().map(|(pid, title)| json!({ "pid": pid, "title": title })).collect();
+        let figures = board.series.iter().map(|((whose, quantity), series)| {
+            let QuantitySeries { least, most, last, .. } = series;
+            json!({ "pid": whose, "name": quantity, "min": least, "mean": series.mean(), "max": most, "last": last })
+        });
+        all["figures"] = figures.collect();
+    }
     all
 }

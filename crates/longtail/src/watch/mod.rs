@@ -25,7 +25,7 @@ pub(crate) use self::answer::{AnswerLine, answer};
 pub(crate) use self::board::WatchBoard;
 pub(crate) use self::evidence::WatchEvidence;
 pub(crate) use self::figures::{all_figures, line, line_head};
-pub(crate) use self::json::{answer_json, full_json};
+pub(crate) use self::json::watch_json;
 pub(crate) use self::screen::{WatchScreen, is_a_terminal};
 pub(crate) use self::statistics::{StatisticsSource, short_path};
 pub(crate) use self::target::{TargetName, WatchTarget};

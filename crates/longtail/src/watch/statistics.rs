@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use engine::{Endpoint, Resolver};
-use model::{ControlAddress, ControlServer};
+use engine::Resolver;
+use model::ControlServer;
 use probe::control;
 
 use crate::load::is_of_this_machine;
@@ -50,10 +50,7 @@ fn of_state_file(path: &Path, pid: u32, resolver: &Resolver) -> Option<Statistic
     let find =
         |host: &str, port: u16| resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string());
     let control = control::from_state_file(&text, &find).ok()?;
-    let is_here = match &control.address {
-        ControlAddress::Tcp(address) => is_of_this_machine(&Endpoint::Tcp(*address)),
-        ControlAddress::Unix(_) => true,
-    };
+    let is_here = is_of_this_machine(&control.address);
     let shown = short_path(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
     is_here.then_some(StatisticsSource { control, shown })
 }

@@ -12,7 +12,7 @@ use model::Nanos;
 use probe::owners;
 use probe::processes::tree;
 use probe::sampler::{Sampler, SamplingPlan};
-use probe::sockets::{BoundAddress, KernelSocket, ServerListener};
+use probe::sockets::{KernelSocket, ServerListener, unix_place};
 
 use crate::args::HostPort;
 use crate::load::is_of_this_machine;
@@ -74,7 +74,7 @@ impl TargetName {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchTarget {
     /// Where it listens: one port, perhaps of several addresses, or one Unix socket.
-    pub(crate) places: Vec<BoundAddress>,
+    pub(crate) places: Vec<Endpoint>,
     /// Its listening sockets.
     pub(crate) inodes: BTreeSet<u64>,
     /// Its first processes; none where this user may not see them.
@@ -96,7 +96,7 @@ impl WatchTarget {
     pub(crate) fn find(
         word: &TargetName,
         port: Option<u16>,
-        control: Option<&BoundAddress>,
+        control: Option<&Endpoint>,
         resolver: &Resolver,
     ) -> Result<WatchTarget, Mistake> {
         let unreadable = |why: io::Error| wrong(format!("/proc/net/tcp cannot be read ({why}): is /proc mounted?"));
@@ -140,18 +140,14 @@ impl WatchTarget {
 
     /// What looks at it.
     pub(crate) fn sampler(&self, period: Nanos) -> Sampler {
-        let listener = match &self.places[0] {
-            BoundAddress::Tcp(address) => ServerListener::of_port(address.port()),
-            BoundAddress::Unix(address) => ServerListener::of_unix(address),
-        };
         let plan = SamplingPlan { period, search_every: 1, has_details: true };
-        let sampler = Sampler::of_processes(listener, &self.roots, plan);
+        let sampler = Sampler::of_processes(ServerListener::of(&self.places[0]), &self.roots, plan);
         if self.is_process { sampler } else { sampler.following(self.inodes.clone()) }
     }
 
     /// Where it listens, in words.
     pub(crate) fn place(&self) -> String {
-        let places: BTreeSet<String> = self.places.iter().map(BoundAddress::to_string).collect();
+        let places: BTreeSet<String> = self.places.iter().map(Endpoint::address).collect();
         places.into_iter().collect::<Vec<_>>().join(", ")
     }
 }
@@ -190,15 +186,14 @@ fn of_port(port: u16, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
 }
 
 fn of_unix(path: &str, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
-    let place = BoundAddress::Unix(path.to_owned());
+    let place = unix_place(path);
     let mut ours: Vec<&KernelSocket> = all.iter().filter(|one| one.place == place).collect();
     if ours.is_empty() && !path.starts_with('@') {
         // The kernel knows it as the server wrote it, which may have been by another way.
-        let real = |path: &str| fs::canonicalize(path).ok();
-        let wanted = real(path);
+        let wanted = fs::canonicalize(path).ok();
         let is_same = |one: &&KernelSocket| match &one.place {
-            BoundAddress::Unix(address) => wanted.is_some() && real(address) == wanted,
-            BoundAddress::Tcp(_) => false,
+            Endpoint::Unix(path) => wanted.is_some() && fs::canonicalize(path).ok() == wanted,
+            _ => false,
         };
         ours = all.iter().filter(is_same).collect();
     }
@@ -239,7 +234,7 @@ fn of_listeners(ours: &[&KernelSocket]) -> WatchTarget {
 
 fn of_another_machine(address: SocketAddr) -> WatchTarget {
     WatchTarget {
-        places: vec![BoundAddress::Tcp(address)],
+        places: vec![Endpoint::Tcp(address)],
         not_visible: vec!["accept queue, connections, CPU and processes: the server is on another machine".to_owned()],
         elsewhere: Some(address),
         ..WatchTarget::default()
@@ -249,7 +244,7 @@ fn of_another_machine(address: SocketAddr) -> WatchTarget {
 fn of_process(
     pid: u32,
     port: Option<u16>,
-    control: Option<&BoundAddress>,
+    control: Option<&Endpoint>,
     all: &[KernelSocket],
 ) -> Result<WatchTarget, Mistake> {
     if !exists(pid) {
@@ -263,7 +258,7 @@ fn of_process(
     })?;
     let ours: Vec<&KernelSocket> =
         all.iter().filter(|one| held.contains(&one.inode) && Some(&one.place) != control).collect();
-    let places: BTreeSet<String> = ours.iter().map(|one| one.place.to_string()).collect();
+    let places: BTreeSet<String> = ours.iter().map(|one| one.place.address()).collect();
     let places: Vec<String> = places.into_iter().collect();
     let is_meant = |one: &&KernelSocket| port.is_none() || one.place.port() == port;
     let ours: Vec<&KernelSocket> = ours.into_iter().filter(is_meant).collect();
@@ -278,10 +273,10 @@ fn of_process(
             _ => format!("process {pid} and its children listen nowhere: give the process of a server"),
         }));
     };
-    let key = |place: &BoundAddress| place.port().map_or_else(|| Err(place.clone()), Ok);
+    let key = |place: &Endpoint| place.port().map_or_else(|| Err(place.clone()), Ok);
     if ours.iter().any(|one| key(&one.place) != key(&first.place)) {
         let hint = ours.iter().find_map(|one| one.place.port()).map_or_else(
-            || format!("give one, such as {}", first.place),
+            || format!("give one, such as {}", first.place.address()),
             |port| format!("choose one with --port {port}, or by the path of a Unix socket"),
         );
         return Err(wrong(format!("process {pid} listens on {}: {hint}", places.join(", "))));
@@ -302,7 +297,7 @@ pub(crate) mod tests {
     /// A server on port 9292.
     pub(crate) fn target() -> WatchTarget {
         WatchTarget {
-            places: vec![BoundAddress::Tcp("127.0.0.1:9292".parse().unwrap())],
+            places: vec![Endpoint::Tcp("127.0.0.1:9292".parse().unwrap())],
             roots: vec![10],
             ..WatchTarget::default()
         }

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use model::run::ShareSource;
-use model::{BodiesStudy, BodyRun, Diagnostic, Outcome, Stop, Study};
+use model::{BodiesStudy, BodyRun, Diagnostic, Outcome, Study};
 use rustix::process::Signal;
 
 use crate::lab::{Lab, assert_conserved, has, in_a_window, none_is_empty, read, soaks};
@@ -178,15 +178,6 @@ fn an_answer_of_another_length_is_an_error_that_is_shown() {
 }
 
 #[test]
-fn an_app_that_does_not_go_by_the_header_is_refused_before_any_load() {
-    let Some(lab) = Lab::with("puma") else { return };
-    lab.write("plain.ru", "run lambda { |env| [200, {}, ['ok']] }\n");
-    lab.run("bodies -r plain.ru -t1:1 -b s1").refused("2 bytes of content and not with 1024");
-    assert!(lab.studies().is_empty());
-    lab.assert_nothing_left(0);
-}
-
-#[test]
 fn pumas_columns_are_printed_again_and_what_is_printed_repeats_it() {
     let Some(lab) = Lab::with("puma") else { return };
     let seed =
@@ -237,23 +228,4 @@ fn a_ceiling_is_measured_for_each_size_and_kept_for_the_day() {
     let kept = fs::read_dir(lab.path("data/longtail")).unwrap().flatten();
     let ceilings = kept.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("ceilings-")).unwrap();
     assert_eq!(fs::read_to_string(ceilings).unwrap().matches("answer_bytes").count(), 4, "two sizes over two sockets");
-}
-
-#[test]
-fn a_sweep_of_a_body_over_given_connections() {
-    let Some(lab) = Lab::with("puma") else { return };
-    let printed = lab.run("sweep -t2:2 --body c20 --connections 2,3,7 -R5 --no-calibrate").with_code(0);
-    let study = lab.study();
-    assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [2, 3, 7]);
-    assert!((study.runs[2].multiple.unwrap() - 3.5).abs() < 1e-9, "of two slots");
-    for run in &study.runs {
-        assert_conserved(run);
-        assert_eq!(run.tally.counts.good(), run.tally.counts.total());
-        assert_eq!(run.tally.body_bytes, run.tally.all_answers() * 20 * 1024);
-        assert!(run.forecast.is_none(), "nobody knows how long it holds a thread");
-    }
-    assert!(printed.stdout.contains("path /c20"), "{}", printed.stdout);
-    let lab = Lab::new();
-    lab.run("sweep -t2:2 --body c20 --connections 2 --for 0.2 --warm-up 0.05 --no-calibrate");
-    assert_eq!(lab.study().plan.stream.stop, Stop::After(model::Nanos::from_millis(200)));
 }

@@ -48,13 +48,13 @@ fn what_always_prints_the_same_is_printed_so() {
 
 /// What sets a documented command apart from those that are run here as they stand, and the file whose tests run such commands.
 const RUN_ELSEWHERE: [(&str, &str); 17] = [
-    ("doctor --self-test", "selftest.rs"),
-    ("doctor --generators", "calibrate.rs"),
+    ("doctor --self-test", "doctor.rs"),
+    ("doctor --generators", "doctor.rs"),
     ("doctor", "doctor.rs"),
     ("compare ", "compare.rs"),
     ("watch ", "watch.rs"),
-    ("report ", "formats.rs"),
-    ("sink ", "sink.rs"),
+    ("report ", "scenarios/report.txt"),
+    ("sink ", "scenarios/report.txt"),
     ("--from", "far_generators.rs"),
     ("generate ", "far_generators.rs"),
     ("merge ", "far_generators.rs"),

@@ -4,7 +4,7 @@ use model::{Diagnostic, EndedBy, Outcome};
 use probe::sockets;
 use rustix::process::Signal;
 
-use crate::lab::{LONGTAIL, Lab, Running, assert_conserved, free_port, has};
+use crate::lab::{Lab, Running, assert_conserved, free_port, has, of_sweep, read};
 
 const PUMA_CLUSTER: &str = "-w2 -t2:2";
 
@@ -72,7 +72,7 @@ fn the_second_signal_leaves_at_once_and_says_on_disk_that_it_is_not_all() {
     sweep.send(Signal::INT);
     sweep.until(|_| lab.kept_runs() > 0);
     // One that comes right after the first is the first.
-    crate::clock::eventually(
+    testkit::clock::eventually(
         crate::lab::PATIENCE,
         || "it goes on".to_owned(),
         || {
@@ -91,28 +91,27 @@ fn the_second_signal_leaves_at_once_and_says_on_disk_that_it_is_not_all() {
 }
 
 #[test]
-fn a_signal_while_the_first_answer_is_awaited_ends_the_wait() {
-    let (lab, port) = (Lab::new(), free_port());
-    let words = format!(
-        "sweep --slots 1 --url http://127.0.0.1:{port}/ --boot-timeout 600s -- {LONGTAIL} sink --listen 127.0.0.1:{port} \
-         --no-answer 100%"
+fn two_sweeps_at_once_do_not_disturb_each_other() {
+    let lab = Lab::new();
+    let start = |n: usize, words: &str| {
+        let words = format!("{words} --multiples 1,2 -d0.01 --for 400ms --warm-up 0 --no-calibrate -o {n}.study.json");
+        lab.start(&format!("sweep --server builtin {words}"))
+    };
+    let running = [start(0, "-w1 -t1:1"), start(1, "-w2 -t3:3")];
+    let studies = [0, 1].map(|n| format!("{n}.study.json"));
+    for (sweep, file) in running.into_iter().zip(&studies) {
+        let sweep = sweep.end().with_code(0);
+        assert_eq!(lab.run(&format!("report {file}")).with_code(0).stdout, sweep.stdout);
+    }
+    let studies = studies.map(|file| of_sweep(read(&lab.path(&file))));
+    assert_eq!(
+        studies.each_ref().map(|study| study.runs.iter().map(|run| run.connections).collect::<Vec<_>>()),
+        [vec![1, 2], vec![6, 12]]
     );
-    let mut sweep = lab.start(&words);
-    sweep.until(|_| sockets::of_port(port).unwrap().open > 0);
-    sweep.send(Signal::INT);
-    sweep.end().with_code(130);
-    lab.assert_nothing_left(port);
-}
-
-#[test]
-fn a_signal_while_the_server_boots_sends_no_load() {
-    let Some((lab, port)) = Lab::with_port("puma") else { return };
-    lab.write("slow.ru", "File.write('booting', ''); sleep 600; run lambda { |env| [200, {}, []] }\n");
-    let mut sweep = lab.start_at(port, "sweep -t1:1 -r slow.ru");
-    sweep.until(|_| lab.path("booting").exists());
-    sweep.send(Signal::INT);
-    let sweep = sweep.end().with_code(130);
-    lab.assert_nothing_left(port);
-    assert_eq!((sweep.stdout.as_str(), sweep.stderr.lines().count()), ("", 1), "{}", sweep.stderr);
-    assert!(lab.studies().is_empty());
+    assert_ne!(studies[0].server.url, studies[1].server.url);
+    assert_eq!(lab.studies().len(), 2);
+    for run in studies.iter().flat_map(|study| &study.runs) {
+        assert_conserved(run);
+        assert_eq!(run.tally.counts.failed(), 0);
+    }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use model::{Diagnostic, LoadStudy, Nanos, Outcome, Verdict};
 use rustix::process::{Pid, Signal, kill_process};
 use sink::{SinkBody, SinkSettings};
+use testkit::clock::eventually;
 use testkit::network::Way;
 
-use crate::clock::eventually;
 use crate::far::Machines;
-use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, assert_conserved as assert_run_conserved, can, end, has, soaks};
+use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, can, end, has, soaks};
 use crate::load::{assert_answered, assert_conserved, load, read, sink, study, url};
 
 /// So many generators by this command.
@@ -42,35 +42,6 @@ fn several_generators_make_the_load_of_one() {
         assert!(codes.iter().any(|check| matches!(check, Diagnostic::ClockError { .. })));
         assert!(ended.stdout.contains("generators on other machines"), "{}", ended.stdout);
     }
-}
-
-#[test]
-fn a_sweep_from_elsewhere_is_judged_by_the_servers_own_count() {
-    let lab = Lab::new();
-    let words = "sweep --server builtin -w1 -t2 -d0.01 --for 500ms --warm-up 200ms --multiples 1,2";
-    let ended = lab.run(&format!("{words}{}", from(LONGTAIL, 2)));
-    let study = lab.study();
-    assert_eq!(study.runs.len(), 2, "{ended:?}");
-    assert!(study.server.placement.as_ref().is_some_and(|placement| placement.lanes.is_empty()));
-    for run in &study.runs {
-        assert_run_conserved(run);
-        assert_eq!(run.generator.far.len(), 2);
-        assert!(run.generator.far.iter().all(|one| one.clock_error.is_some() && one.lost.is_none()));
-        assert!(run.generator.ceiling.is_some(), "each generator is calibrated");
-    }
-    assert!(ended.stdout.contains("--from="), "the command line repeats it: {}", ended.stdout);
-    lab.assert_nothing_left(crate::lab::free_port());
-}
-
-#[test]
-fn a_generator_of_another_version_is_one_line_before_any_load() {
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    let script = "#!/bin/sh\necho Welcome\necho longtail generate 0.0.1\nexec cat >/dev/null\n";
-    let older = lab.executable("older/longtail", script);
-    load(&lab, &format!("-n 4{} {}", from(&older.display().to_string(), 1), url(&sink)))
-        .refused("longtail is 0.0.1 there");
-    assert_eq!(sink.stop().requests, 0);
-    assert!(lab.studies().is_empty() && lab.living().is_empty());
 }
 
 /// Single requests come over the pipe as well: the log has each once, and checks see each answer.

@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use model::{Arrivals, Clock as _, Diagnostic, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate};
 use rustix::process::Signal;
 use sink::SinkBody;
+use testkit::clock::{REAL_CLOCK, eventually};
 use testkit::http::KeptRequest;
 
-use crate::clock::{REAL_CLOCK, eventually};
 use crate::lab::{Lab, PATIENCE, Running};
 use crate::load::{load, sink, study, url};
 

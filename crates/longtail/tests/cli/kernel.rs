@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use model::anatomy::AppSource;
 use model::kernel::{PathSums, RequestPaths};
 use model::{KernelView, Nanos, Probe, Run, Study, SweepStudy};
 use rustix::process::{Pid, Signal};
+use testkit::clock::eventually;
 
-use crate::clock::eventually;
 use crate::lab::{LONGTAIL, Lab, PATIENCE, can, end, free_port, full_report, has, major};
 
 /// Whether the kernel lets us listen; where not, says why and skips.
@@ -133,36 +132,6 @@ fn kept_connections_are_counted_request_by_request() {
 }
 
 #[test]
-fn an_app_that_tells_a_duration_or_nothing_leaves_one_part_for_the_rest_of_the_server() {
-    if !can_listen() || !has("puma") {
-        return;
-    }
-    for (app, source, says) in [
-        (
-            "sleep 0.02; [200, {'server-timing' => 'app;dur=20'}, ['ok']]",
-            Some(AppSource::ServerTiming),
-            "app (Server-Timing) 20.0 + rest",
-        ),
-        ("[200, {}, ['ok']]", None, "server and app "),
-        // Of another clock: from before the request was sent.
-        ("[200, {'x-app-stamps' => '5 6'}, ['ok']]", None, "lie outside the request"),
-    ] {
-        let lab = Lab::new();
-        lab.write("app.ru", &format!("run lambda {{ |env| {app} }}\n"));
-        let words = "sweep -r app.ru --path / -t1:1 -R20 --multiples 2 --no-calibrate --inspect app,kernel --force";
-        let sweep = lab.start_at(free_port(), words).end();
-        let stdout = sweep.with_code(0).stdout;
-        assert!(stdout.contains(says), "{stdout}");
-        let run = &lab.study().runs[0];
-        let ways = view(run).ways.as_ref().unwrap();
-        let (good, joined) = (run.tally.counts.good(), ways.all.requests);
-        assert_eq!((ways.app, ways.unmatched, ways.silent), (source, 0, 0), "{app}");
-        assert_eq!((joined, ways.impossible), if app.contains("'5 6'") { (0, good) } else { (good, 0) }, "{app}");
-        assert_eq!(ways.all.server_queue.filter(|queue| *queue > Nanos::ZERO), None, "nobody reported it");
-    }
-}
-
-#[test]
 fn every_answer_is_counted_once_however_long_it_is_and_however_it_is_sent() {
     if !can_listen() || !has("puma") {
         return;
@@ -221,17 +190,6 @@ fn without_rights_it_says_what_is_missing_and_goes_on() {
     }
     assert!(study.runs[0].kernel.is_none() && study.runs[0].watch.is_some());
     assert!(swept.stdout.contains(&why), "{}", swept.stdout);
-}
-
-#[test]
-fn what_it_cannot_see_or_would_disturb_it_leaves_alone() {
-    let lab = Lab::new();
-    if can_listen() {
-        lab.run("sweep --server builtin -w2 -t2:2 -d50us -R2 --multiples 1 --no-calibrate").with_code(0);
-        let probed = lab.study().probed.unwrap();
-        assert_eq!(probed.probe, Probe::Proc);
-        assert!(probed.why_no_bpf.unwrap().contains("at 80000 requests/s"));
-    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use launch::Scratch;
 use model::{Clock as _, Nanos};
 use rustix::process::Signal;
 use sink::SinkBody;
+use testkit::clock::{REAL_CLOCK, eventually};
 
-use crate::clock::{REAL_CLOCK, eventually};
 use crate::kernel::loaded;
 use crate::lab::{LONGTAIL, Lab, PATIENCE, free_port, has, soaks};
 use crate::load::{sink, url};

@@ -15,7 +15,7 @@ use model::{Clock as _, Diagnostic, Nanos, Outcome, Run, ServerFacts, Study, Swe
 use probe::sockets;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::clock::{REAL_CLOCK, eventually};
+use testkit::clock::{REAL_CLOCK, eventually};
 
 /// Longer than a starved machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(600);
@@ -84,6 +84,7 @@ impl Lab {
     /// Writes a file into the folder.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
         path
     }

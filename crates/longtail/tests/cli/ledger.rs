@@ -10,7 +10,7 @@ use engine::{DriveResult, Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettin
 use model::{Arrivals, Counts, LatePolicy, Nanos, Outcome, Pace, Profile, Rate};
 use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
-use crate::clock::{REAL_CLOCK, eventually};
+use testkit::clock::{REAL_CLOCK, eventually};
 
 /// Only a test that fails waits so long, and no request times out before.
 const TIME_LIMIT: Nanos = Nanos::from_secs(300);

@@ -1,17 +1,14 @@
 //! `longtail load` and `longtail attack` as a user types them, against a sink or a server of the test that counts what it got.
 
 mod endings;
-mod judging;
 mod logs;
-mod other_tools;
-mod pace;
 
 use std::path::Path;
 
 use model::{LoadStudy, Nanos, Outcome, ServerLocation, Study};
 use sink::{Sink, SinkBody, SinkSettings};
+use testkit::clock::REAL_CLOCK;
 
-use crate::clock::REAL_CLOCK;
 use crate::lab::{Ended, Lab};
 
 /// A sink that answers at once.
@@ -28,7 +25,7 @@ pub(crate) fn slow_sink(delay: Nanos) -> Sink {
     sink_with("127.0.0.1:0", SinkSettings { delay: delay.into(), ..SinkSettings::default() })
 }
 
-fn sink_with(place: &str, settings: SinkSettings) -> Sink {
+pub(crate) fn sink_with(place: &str, settings: SinkSettings) -> Sink {
     Sink::start(SinkSettings { listen: vec![place.parse().unwrap()], ..settings }, REAL_CLOCK).unwrap()
 }
 

@@ -7,7 +7,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use testkit::http::Receiver;
 use testkit::{claimed, study};
 
-use crate::lab::{LONGTAIL, Lab, end, free_port, full_report};
+use crate::lab::{LONGTAIL, Lab, end, free_port};
+use crate::scenarios::settings_and_words;
 
 /// The files that are there.
 fn files(lab: &Lab) {
@@ -43,22 +44,14 @@ fn a_mistake_is_one_line_that_names_it_before_any_load() {
     let (udp, cpus) =
         (udp.local_addr().unwrap().to_string(), launch::affinity::ours().expect("Linux tells").to_string());
     let places = [("{url}", &*url), ("{https}", &https), ("{taken}", &taken), ("{free}", &free), ("{udp}", &udp)];
+    let lab = Lab::new();
+    files(&lab);
     for line in include_str!("mistakes.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let places = places.into_iter().chain([("{cpus}", &*cpus), ("{longtail}", LONGTAIL)]);
         let line = places.fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
         let (words, part) = line.split_once(" =>").unwrap();
-        let lab = Lab::new();
-        files(&lab);
-        // As in a shell, settings come before the command.
-        let (mut settings, mut words) = (Vec::new(), words);
-        while let Some((setting, rest)) = words.split_once(' ')
-            && let Some((name, value)) = setting.split_once('=')
-            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
-        {
-            settings.push((name, value));
-            words = rest;
-        }
-        let said = end(lab.program(LONGTAIL).args(full_report(words)).envs(settings)).refused(part.trim_start());
+        let (settings, words) = settings_and_words(words);
+        let said = end(lab.program(LONGTAIL).args(words).envs(settings)).refused(part.trim_start());
         assert!(said.starts_with("longtail: "), "{line}: {said}");
         assert!(lab.living().is_empty() && lab.studies().is_empty(), "{line}");
     }

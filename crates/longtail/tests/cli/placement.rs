@@ -42,7 +42,7 @@ fn a_server_that_is_given_processors_has_them_for_itself() {
     let sweep = sweep.end().with_code(130);
     let study = lab.study();
     assert_eq!(study.server.placement, Some(apart.clone()), "the server's own processes are asked, not the flag");
-    assert!(study.command_line.contains(&format!("--server-cpus={}", apart.server)), "{}", study.command_line);
+    assert!(study.command_line.contains(&format!("--server-cpus {}", apart.server)), "{}", study.command_line);
     let said = format!(
         "1 generator thread on CPU{} {}, the server on CPU {}",
         if apart.lanes.len() > 1 { "s" } else { "" },

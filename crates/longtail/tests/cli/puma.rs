@@ -9,7 +9,7 @@ use model::run::ShareSource::{self, Header, Stats};
 use model::{Diagnostic, Grade, SweepStudy};
 use probe::sockets;
 
-use crate::lab::{Lab, assert_conserved, can, end, free_port, has, in_a_window, ledger_warnings, none_is_empty, soaks};
+use crate::lab::{Lab, assert_conserved, can, free_port, has, in_a_window, ledger_warnings, none_is_empty, soaks};
 
 pub(crate) fn has_ssl() -> bool {
     let asked = || Lab::new().program("ruby").args(["-rpuma", "-e", "exit Puma.ssl?"]).status();
@@ -132,69 +132,4 @@ fn unix_sockets_keep_the_account() {
             assert!(!sockets::of_unix(name).unwrap().listening);
         });
     }
-}
-
-#[test]
-fn a_host_of_ones_own_is_in_the_certificate() {
-    if !has_ssl() {
-        return;
-    }
-    let lab = Lab::new();
-    let mut sweep = lab.longtail("sweep -s ssl -t1:1 -d0.01 -R3 --multiples 1 --no-calibrate");
-    end(sweep.env("PUMA_TEST_HOST4", "127.0.0.3")).with_code(0);
-    let study = lab.study();
-    assert!(study.server.url.starts_with("https://127.0.0.3:"), "{}", study.server.url);
-    assert_eq!(study.runs[0].tally.counts.good(), 3);
-}
-
-/// A Puma that does as one built without OpenSSL: all of its own, but for that one fact.
-const WITHOUT_SSL: &str = "\
-require 'puma'
-Puma.send(:remove_const, :HAS_SSL)
-Puma::HAS_SSL = false
-load Gem.bin_path('puma', 'puma')
-";
-
-#[test]
-fn a_puma_without_ssl_is_named_before_any_load() {
-    let modes = if has("puma") { ["", "-w2"].as_slice() } else { &[] };
-    for mode in modes {
-        let lab = Lab::new();
-        lab.write("puma.rb", WITHOUT_SSL);
-        let said =
-            lab.run(&format!("sweep -s ssl4 {mode} -t1:1 --puma 'ruby puma.rb' -C -")).refused("built without SSL");
-        assert!(said.contains("-s tcp4"), "{said}");
-        lab.assert_nothing_left(0);
-        assert!(lab.studies().is_empty());
-    }
-}
-
-#[test]
-fn slots_that_only_the_config_file_knows_are_those_that_are_driven() {
-    let Some(lab) = Lab::with("puma") else { return };
-    lab.write("three.rb", "threads 1, 3\n");
-    lab.run("sweep -C three.rb -d0.01 -R3 --multiples 1,2 --no-calibrate").with_code(0);
-    let study = lab.study();
-    assert_eq!(study.server.slots(), 3);
-    assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [3, 6]);
-    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
-}
-
-#[test]
-fn a_puma_that_dies_in_a_run_is_told_with_its_last_lines_and_what_was_done_is_kept() {
-    let Some((lab, port)) = Lab::with_port("puma") else { return };
-    let app = "n = 0\nrun lambda { |env| n += 1; (warn 'the app gives up'; exit! 7) if n > 50; [200, {}, ['ok']] }\n";
-    lab.write("mortal.ru", app);
-    let words = "sweep -t1:1 -d0.001 -r mortal.ru --path / -R15 --multiples 1,2,3,4 --no-calibrate";
-    let sweep = lab.start_at(port, words).end().with_code(3);
-    lab.assert_nothing_left(port);
-    assert!(sweep.stderr.contains("  | the app gives up\n"), "{}", sweep.stderr);
-    let ours: Vec<&str> = sweep.remarks().into_iter().filter(|line| !line.starts_with("  | ")).collect();
-    let [kept, why] = ours[..] else { panic!("{ours:?}") };
-    assert!(why.contains("exit code 7"), "{ours:?}");
-    let file = lab.studies().pop().expect("a study");
-    assert!(kept.ends_with(&format!("longtail report {}", file.display())), "{kept}");
-    let study = lab.study();
-    assert!(study.runs.len() >= 2, "one or two runs were whole");
-    study.runs.iter().for_each(assert_conserved);
 }

@@ -6,23 +6,12 @@ use std::path::Path;
 
 use model::run::ShareSource;
 use model::{Clock as _, Diagnostic, Nanos};
+use testkit::clock::REAL_CLOCK;
 
-use crate::clock::REAL_CLOCK;
-use crate::lab::{Lab, Running, can, end, free_port, has, ledger_warnings};
+use crate::lab::{Lab, Running, can, free_port, has, ledger_warnings};
 use crate::puma::counted;
 
 const THREADS: usize = 5;
-
-/// A Ruby that cannot load Rails.
-const WITHOUT_RAILS: &str = "\
-module Kernel
-  alias require_all require
-  def require(name)
-    raise LoadError, \"cannot load such file -- #{name}\" if name.start_with?('rails', 'action_controller')
-    require_all(name)
-  end
-end
-";
 
 fn has_rails() -> bool {
     let asked =
@@ -37,22 +26,6 @@ fn rails_counts_what_we_count() {
         let study = counted(&format!("--app rails {mode} -d0.01"), ShareSource::Header);
         assert!(study.server.command_line.starts_with("RAILS_ENV=production "), "{}", study.server.command_line);
         assert_eq!(study.plan.stream.target_path(), "/sleep?ms=10");
-    }
-}
-
-#[test]
-fn a_ruby_without_rails_is_named_before_any_load() {
-    if !has("puma") {
-        return;
-    }
-    // A worker that dies while it loads the app is replaced for ever; the second must not be waited for.
-    for mode in ["", "-w2"] {
-        let lab = Lab::new();
-        let without = lab.write("without_rails.rb", WITHOUT_RAILS);
-        let mut sweep = lab.longtail(&format!("sweep --app rails {mode} -t1:1"));
-        end(sweep.env("RUBYOPT", format!("-r{}", without.display()))).refused("apt-get install ruby-railties");
-        lab.assert_nothing_left(0);
-        assert!(lab.studies().is_empty());
     }
 }
 

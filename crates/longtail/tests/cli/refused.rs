@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use model::{Clock as _, Nanos};
 use rustix::process::Signal;
 use sink::{Sink, SinkBody};
+use testkit::clock::{REAL_CLOCK, eventually};
 
-use crate::clock::{REAL_CLOCK, eventually};
 use crate::lab::{LONGTAIL, Lab, Running, can, end, has, soaks};
 use crate::load::{sink, url};
-use model::{Clock as _, Nanos};
 
 /// So long none of these commands takes, however busy the machine is; who is not back by then hangs.
 const PATIENCE: Nanos = Nanos::from_secs(120);
@@ -208,5 +208,42 @@ fn without_threads_there_is_a_line() {
             2 => assert!(ended.stderr.contains("a thread cannot be started"), "{most}: {}", ended.stderr),
             code => panic!("{most}: exit code {code}: {}", ended.stderr),
         }
+    }
+}
+
+/// longtail with so many descriptors and without the right of root to have more.
+fn with_descriptors(lab: &Lab, limits: &str, words: &str) -> Option<Command> {
+    let mut wrapped = lab.program("sh");
+    wrapped.args(["-c", &format!("{limits} && exec \"$@\""), "sh"]);
+    if rustix::process::geteuid().is_root() {
+        let drop_right = ["--bounding-set=-sys_resource", "--inh-caps=-sys_resource"];
+        let tried = Command::new("setpriv").args(drop_right).arg("true").stderr(Stdio::null()).status();
+        if !can(tried.is_ok_and(|status| status.success()), "root cannot give up CAP_SYS_RESOURCE (setpriv)") {
+            return None;
+        }
+        wrapped.arg("setpriv").args(drop_right);
+    }
+    wrapped.arg(LONGTAIL).args(words.split_ascii_whitespace());
+    Some(wrapped)
+}
+
+#[test]
+fn more_connections_than_descriptors_are_refused() {
+    let lab = Lab::new();
+    let words = "sweep --server builtin -t50:50 -d0.01 -R1 --multiples 1,4";
+    if let Some(mut command) = with_descriptors(&lab, "ulimit -n 200", words) {
+        end(&mut command).refused("ulimit -n 264");
+        assert!(lab.studies().is_empty());
+    }
+}
+
+#[test]
+fn descriptors_are_raised_where_that_is_allowed() {
+    let lab = Lab::new();
+    let words = "sweep --server builtin -t50:50 -d0.01 -R1 --multiples 1,4";
+    if let Some(mut command) = with_descriptors(&lab, "ulimit -Sn 100 && ulimit -Hn 400", words) {
+        end(&mut command).with_code(0);
+        let study = lab.study();
+        assert_eq!(study.runs[1].tally.counts.good(), 200);
     }
 }

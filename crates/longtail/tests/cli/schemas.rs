@@ -106,7 +106,7 @@ fn what_is_found_in_other_peoples_output_keeps_its_schema() {
         assert_keeps("audit", audit);
     }
     let schema = schema_text("audit");
-    let checks = audit::CHECKS.map(|(check, ..)| serde_json::to_value(check).unwrap());
-    assert_eq!(schema["$defs"]["check"]["enum"], Value::from(checks.to_vec()));
-    assert_eq!(of_each_check.into_keys().collect::<BTreeSet<_>>(), checks.map(|check| check.to_string()).into());
+    let checks: Vec<_> = audit::CHECKS.iter().map(|(check, ..)| serde_json::to_value(check).unwrap()).collect();
+    assert_eq!(schema["$defs"]["check"]["enum"], Value::from(checks.clone()));
+    assert_eq!(of_each_check.into_keys().collect::<BTreeSet<_>>(), checks.iter().map(Value::to_string).collect());
 }

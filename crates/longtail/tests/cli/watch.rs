@@ -7,8 +7,8 @@ use std::os::unix::process::CommandExt as _;
 use probe::puma_stats::{PumaStats, WorkerStats};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use testkit::clock::eventually;
 
-use crate::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, can, free_port, has};
 
 /// The last figures of a watch as JSON.
@@ -137,20 +137,6 @@ fn the_end_of_the_server_ends_it_and_is_said() {
     }
 }
 
-#[test]
-fn it_ends_by_the_users_wish() {
-    let (lab, port) = (Lab::new(), free_port());
-    let _server = sink(&lab, port, "");
-    for (words, code) in [("", 0), ("--for 1h", 130)] {
-        let mut watch = lab.start(&format!("watch :{port} --every 100ms --lines {words}"));
-        watch.until(|said| said.lines().count() > 2);
-        watch.send(Signal::INT);
-        let said = watch.end().with_code(code);
-        assert!(said.stdout.contains("until it was ended"), "{}", said.stdout);
-    }
-    assert!(listens(port), "the server is as it was");
-}
-
 /// Mistakes are one line, and nothing is watched.
 #[test]
 fn who_cannot_be_watched_is_refused_in_one_line() {
@@ -214,7 +200,7 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     command.arg(format!("--control-url=tcp://127.0.0.1:{control}")).arg(rackup);
     let puma = Running::start(&mut command);
     let control_server = model::ControlServer {
-        address: model::ControlAddress::Tcp(([127, 0, 0, 1], control).into()),
+        address: model::Endpoint::Tcp(([127, 0, 0, 1], control).into()),
         token: "secret".to_owned(),
     };
     let stats = || probe::puma_stats::read_soon(&control_server);

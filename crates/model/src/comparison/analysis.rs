@@ -4,6 +4,8 @@
 //! of the look among them (Holm, Scandinavian Journal of Statistics 6, 1979), and so do the others, which are looked at once, when it is
 //! over. An interval is that of its test: it leaves 0 out exactly where the test does.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use strum::VariantArray as _;
 
@@ -11,6 +13,7 @@ use super::plan::LEVEL;
 use super::ranks::{SignedRanks, least_blocks, median};
 use super::{ArmPair, ComparisonLoad, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric};
 use super::{MissingFigure, counted};
+use crate::steadiness::mean;
 
 /// What a comparison says of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -69,13 +72,13 @@ pub enum ComparisonDoubt {
 }
 
 /// How far an arm is from another one, in a metric. Differences are parts of the base's figure (.05 is 5 % more), of shares
-/// they are shares.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// they are shares. Arms are letters; the control's is that of the base with a prime.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// What it is measured against.
-    pub base: usize,
+    pub base: String,
     /// Which arm.
-    pub arm: usize,
+    pub arm: String,
     /// Blocks that have both.
     pub blocks: u32,
     /// Hodges and Lehmann's estimate; `None` of no block.
@@ -95,28 +98,17 @@ pub struct Difference {
     pub blocks_needed: Option<u32>,
 }
 
-/// What an arm has of a metric.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ComparedArm {
-    /// Which; the control is the one after the last.
-    pub arm: usize,
-    /// Runs that count.
-    pub runs: u32,
-    /// The median of their figures.
-    pub median: Option<f64>,
-    /// Why some have none.
-    pub missing: Option<MissingFigure>,
-}
-
 /// A metric and what the arms have of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedMetric {
-    /// Which.
+    /// Which, as `--metric` takes it.
     pub metric: Metric,
+    /// That of the medians: `ms`, `/s`, `MB` or `%`.
+    pub unit: &'static str,
     /// Whether it is one of those that decide.
     pub decides: bool,
-    /// The arms, the control last.
-    pub arms: Vec<ComparedArm>,
+    /// The medians of the runs, by arm.
+    pub medians: BTreeMap<String, Option<f64>>,
     /// How the arms differ: from the base, or each from each; none where it is not tested.
     pub differences: Vec<Difference>,
     /// How far the control is from the base.
@@ -126,20 +118,60 @@ pub struct ComparedMetric {
 }
 
 /// Which arm is best in the metric that decides.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ArmRanking {
     /// The arm whose median is best.
-    pub best: usize,
+    pub best: String,
     /// Those that are within the margin of it.
-    pub level_with: Vec<usize>,
+    pub level_with: Vec<String>,
     /// Those that are worse.
-    pub ahead_of: Vec<usize>,
+    pub ahead_of: Vec<String>,
     /// Those that cannot be told from it.
-    pub unclear: Vec<usize>,
+    pub unclear: Vec<String>,
+}
+
+impl ArmRanking {
+    /// Whether anything is known of the others: else the best is the best by chance.
+    pub fn is_decided(&self) -> bool {
+        self.unclear.is_empty() || !self.level_with.is_empty() || !self.ahead_of.is_empty()
+    }
+}
+
+impl ComparedMetric {
+    /// The difference of these two; of a pair that was taken the other way round, none.
+    pub fn difference(&self, base: &str, arm: &str) -> Option<&Difference> {
+        self.differences.iter().find(|it| it.base == base && it.arm == arm)
+    }
+
+    /// The difference of an arm from `base`, also where it was taken the other way round.
+    pub fn seen_from(&self, base: &str, arm: &str) -> Option<Difference> {
+        if let Some(difference) = self.difference(base, arm) {
+            return Some(difference.clone());
+        }
+        let turned = self.difference(arm, base)?;
+        let turn = |part: f64| if self.metric.is_share() { -part } else { 1.0 / (1.0 + part) - 1.0 };
+        Some(Difference {
+            base: base.to_owned(),
+            arm: arm.to_owned(),
+            estimate: turned.estimate.map(turn),
+            interval: turned.interval.map(|[low, high]| [turn(high), turn(low)]),
+            verdict: match turned.verdict {
+                ComparisonVerdict::Worse => ComparisonVerdict::Better,
+                ComparisonVerdict::Better => ComparisonVerdict::Worse,
+                other => other,
+            },
+            ..turned.clone()
+        })
+    }
+
+    /// The median of an arm's runs.
+    pub fn median(&self, letter: &str) -> Option<f64> {
+        self.medians.get(letter).copied().flatten()
+    }
 }
 
 /// All of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonFindings {
     /// Blocks that were begun.
     pub blocks: u32,
@@ -178,14 +210,19 @@ impl ComparisonFindings {
         let samples: Vec<Samples> =
             shown(plan, blocks, figures).into_iter().map(|metric| Samples::of(plan, metric, blocks, figures)).collect();
         let mut metrics: Vec<ComparedMetric> = samples.iter().map(|samples| samples.compared(plan)).collect();
+        let of_control = ArmPair { base: 0, arm: plan.arms.len() };
         for family in [TestFamily::Deciding, TestFamily::Failed, TestFamily::Others] {
-            let members: Vec<&Samples> =
-                samples.iter().filter(|samples| TestFamily::of(plan, samples.metric) == Some(family)).collect();
-            for test in tested(plan, &members, family.level(plan)) {
-                if let Some(row) = metrics.iter_mut().find(|row| row.metric == test.metric) {
-                    row.differences.push(test.difference);
-                    row.control = test.control;
-                }
+            let members = samples.iter().enumerate().filter(|(_, it)| TestFamily::of(plan, it.metric) == Some(family));
+            let tests =
+                members.flat_map(|(row, samples)| plan.pairs().into_iter().map(move |pair| (row, samples, pair)));
+            let tests =
+                tests.map(|(row, samples, pair)| FamilyTest { row, pair, p: samples.p_value(pair), level: 0.0 });
+            for FamilyTest { row, pair, level, .. } in shared_by_holm(tests.collect(), family.level(plan)) {
+                let (samples, row) = (&samples[row], &mut metrics[row]);
+                let margin = samples.metric.margin(plan.margin);
+                row.control = plan.control.then(|| samples.difference(of_control, level, margin));
+                let difference = samples.difference(pair, level, margin);
+                row.differences.push(difference.beside(row.control.as_ref(), margin));
             }
         }
         ComparisonFindings { blocks, metrics }
@@ -200,12 +237,16 @@ impl ComparisonFindings {
     pub fn ranking(&self, plan: &ComparisonPlan) -> Option<ArmRanking> {
         let row = self.metric(*plan.deciding().first()?)?;
         let sign = if row.metric.is_worse_when_less() { -1.0 } else { 1.0 };
-        let known = row.arms.iter().filter_map(|arm| Some((arm.arm, arm.median? * sign)));
+        let known = row.medians.iter().filter_map(|(arm, median)| Some((arm.clone(), (*median)? * sign)));
         let (best, _) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let mut ranking = ArmRanking { best, level_with: Vec::new(), ahead_of: Vec::new(), unclear: Vec::new() };
-        for difference in row.differences.iter().filter(|it| it.base == best || it.arm == best) {
-            let other = if difference.base == best { difference.arm } else { difference.base };
-            match difference.verdict {
+        let mut ranking = ArmRanking { best, ..ArmRanking::default() };
+        for Difference { base, arm, verdict, .. } in &row.differences {
+            let other = match &ranking.best {
+                best if best == base => arm.clone(),
+                best if best == arm => base.clone(),
+                _ => continue,
+            };
+            match verdict {
                 ComparisonVerdict::Worse | ComparisonVerdict::Better => ranking.ahead_of.push(other),
                 ComparisonVerdict::Same => ranking.level_with.push(other),
                 ComparisonVerdict::CannotTell => ranking.unclear.push(other),
@@ -288,22 +329,17 @@ fn shown(plan: &ComparisonPlan, blocks: u32, figures: &Figures<'_>) -> Vec<Metri
 }
 
 /// One test of a family.
-struct ComparisonTest {
-    metric: Metric,
-    difference: Difference,
-    control: Option<Difference>,
+struct FamilyTest {
+    /// The metric's place among those that are shown.
+    row: usize,
+    pair: ArmPair,
+    p: f64,
+    /// Its part of the family's chance of a false alarm.
+    level: f64,
 }
 
-/// The tests of these metrics, which share a chance of `level` of a false alarm (Holm).
-fn tested(plan: &ComparisonPlan, metrics: &[&Samples], level: f64) -> Vec<ComparisonTest> {
-    let mut tests: Vec<PendingTest<'_>> = Vec::new();
-    for samples in metrics {
-        for pair in plan.pairs() {
-            let is_missing = samples.missing(pair).is_some();
-            let p = if is_missing { 1.0 } else { samples.ranks(pair).p_value() };
-            tests.push(PendingTest { samples, pair, p, level });
-        }
-    }
+/// These tests, which share a chance of `level` of a false alarm (Holm), in the order of their metrics and arms.
+fn shared_by_holm(mut tests: Vec<FamilyTest>, level: f64) -> Vec<FamilyTest> {
     tests.sort_by(|a, b| a.p.total_cmp(&b.p));
     let mut left = tests.len();
     for test in &mut tests {
@@ -313,32 +349,15 @@ fn tested(plan: &ComparisonPlan, metrics: &[&Samples], level: f64) -> Vec<Compar
             left -= 1;
         }
     }
-    tests.sort_by_key(|test| (test.samples.metric, test.pair));
-    tests.into_iter().map(|test| test.done(plan)).collect()
-}
-
-/// A test and its part of the chance of a false alarm.
-struct PendingTest<'a> {
-    samples: &'a Samples,
-    pair: ArmPair,
-    p: f64,
-    level: f64,
-}
-
-impl PendingTest<'_> {
-    fn done(&self, plan: &ComparisonPlan) -> ComparisonTest {
-        let (samples, level) = (self.samples, self.level);
-        let margin = samples.metric.margin(plan.margin);
-        let of_control = ArmPair { base: 0, arm: plan.arms.len() };
-        let control = plan.control.then(|| samples.difference(of_control, level, margin));
-        let difference = samples.difference(self.pair, level, margin).beside(control.as_ref(), margin);
-        ComparisonTest { metric: samples.metric, difference, control }
-    }
+    tests.sort_by_key(|test| (test.row, test.pair));
+    tests
 }
 
 /// The figures of a metric, block by block, ready to be subtracted: logarithms, or shares.
 struct Samples {
     metric: Metric,
+    /// What the arms are called.
+    letters: Vec<String>,
     /// By block, then by arm.
     blocks: Vec<Vec<Option<Result<f64, MissingFigure>>>>,
     /// How far the first run of a block was above the others, which was taken out.
@@ -358,7 +377,8 @@ impl Samples {
         };
         let arms = plan.arms_of_a_block();
         let row = |block: u32| (0..arms).map(|arm| figure(block, arm)).collect();
-        let mut samples = Samples { metric, blocks: (1..=blocks).map(row).collect(), first_run: None };
+        let letters = (0..arms).map(|arm| plan.letter(arm)).collect();
+        let mut samples = Samples { metric, letters, blocks: (1..=blocks).map(row).collect(), first_run: None };
         let first: Vec<usize> = (1..=blocks).map(|block| plan.order(block)[0]).collect();
         samples.first_run = samples.first_run_effect(&first);
         if let Some(shift) = samples.first_run {
@@ -378,21 +398,16 @@ impl Samples {
     /// How far the first run of a block is above the others, where that is no noise. What an arm has more than others is taken off
     /// before, by the median over the blocks.
     fn first_run_effect(&self, first: &[usize]) -> Option<f64> {
-        let whole = |(block, first): (usize, &usize)| -> Option<(usize, Vec<f64>)> {
-            let values: Vec<f64> =
-                (0..self.blocks[block].len()).map(|arm| self.value(block, arm)).collect::<Option<_>>()?;
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            Some((*first, values.iter().map(|value| value - mean).collect()))
+        let arms = self.blocks.first()?.len();
+        // Each block that is whole, less its mean.
+        let centred = |block: usize| -> Option<Vec<f64>> {
+            let values = (0..arms).map(|arm| self.value(block, arm)).collect::<Option<Vec<f64>>>()?;
+            let mean = mean(&values);
+            Some(values.iter().map(|value| value - mean).collect())
         };
-        let rows: Vec<(usize, Vec<f64>)> = first.iter().enumerate().filter_map(whole).collect();
-        let arms = rows.first()?.1.len();
-        let own: Vec<f64> = (0..arms)
-            .filter_map(|arm| {
-                let mut values: Vec<f64> = rows.iter().map(|(_, row)| row[arm]).collect();
-                values.sort_by(f64::total_cmp);
-                median(&values)
-            })
-            .collect();
+        let rows: Vec<(usize, Vec<f64>)> =
+            first.iter().enumerate().filter_map(|(block, first)| Some((*first, centred(block)?))).collect();
+        let own: Vec<f64> = (0..arms).filter_map(|arm| median(rows.iter().map(|(_, row)| row[arm]))).collect();
         let above = |(first, row): &(usize, Vec<f64>)| {
             let rest: f64 = (0..arms).filter(|arm| arm != first).map(|arm| row[arm] - own[arm]).sum();
             row[*first] - own[*first] - rest / (arms - 1).max(1) as f64
@@ -405,33 +420,30 @@ impl Samples {
     fn compared(&self, plan: &ComparisonPlan) -> ComparedMetric {
         ComparedMetric {
             metric: self.metric,
+            unit: self.metric.unit().0,
             decides: plan.deciding().contains(&self.metric),
-            arms: self.arms(),
+            medians: self.letters.iter().cloned().zip((0..).map(|arm| self.median(arm))).collect(),
             differences: Vec::new(),
             control: None,
-            first_run: self.first_run.map(|shift| self.metric.relative(shift)),
+            first_run: self.first_run.map(|shift| rounded(self.metric.relative(shift), 1e5)),
         }
     }
 
-    fn arms(&self) -> Vec<ComparedArm> {
-        let arms = self.blocks.first().map_or(0, Vec::len);
-        let arm = |arm: usize| {
-            let runs: Vec<Result<f64, MissingFigure>> = self.blocks.iter().filter_map(|block| block[arm]).collect();
-            let mut values: Vec<f64> = runs.iter().filter_map(|run| run.ok()).collect();
-            values.sort_by(f64::total_cmp);
-            ComparedArm {
-                arm,
-                runs: runs.len() as u32,
-                median: median(&values).map(|value| if self.metric.is_share() { value } else { value.exp() }),
-                missing: runs.iter().find_map(|run| run.err()),
-            }
-        };
-        (0..arms).map(arm).collect()
+    /// In the unit of the metric.
+    fn median(&self, arm: usize) -> Option<f64> {
+        let middle = median((0..self.blocks.len()).filter_map(|block| self.value(block, arm)))?;
+        let value = if self.metric.is_share() { middle } else { middle.exp() };
+        Some(rounded(value * self.metric.unit().1, 1e4))
     }
 
     fn ranks(&self, ArmPair { base, arm }: ArmPair) -> SignedRanks {
         let difference = |block: usize| Some(self.value(block, arm)? - self.value(block, base)?);
         SignedRanks::of(&(0..self.blocks.len()).filter_map(difference).collect::<Vec<f64>>())
+    }
+
+    /// How likely chance makes such a difference; 1 where a run has no figure.
+    fn p_value(&self, pair: ArmPair) -> f64 {
+        if self.missing(pair).is_some() { 1.0 } else { self.ranks(pair).p_value() }
     }
 
     /// Why a run of either has no figure, and how many have none.
@@ -446,13 +458,14 @@ impl Samples {
         let relative = |value: f64| metric.relative(value);
         let interval = ranks.interval(level).map(|ends| ends.map(relative));
         let estimate = ranks.estimate().map(relative);
+        let part = |value: f64| rounded(value, 1e5);
         let difference = Difference {
-            base: pair.base,
-            arm: pair.arm,
+            base: self.letters[pair.base].clone(),
+            arm: self.letters[pair.arm].clone(),
             blocks: ranks.count(),
-            estimate,
-            interval,
-            level,
+            estimate: estimate.map(part),
+            interval: interval.map(|ends| ends.map(part)),
+            level: part(level),
             verdict: ComparisonVerdict::CannotTell,
             doubt: Some(ComparisonDoubt::Noise),
             smallest: None,
@@ -473,11 +486,16 @@ impl Samples {
         let narrow = if excludes_zero([low, high]) { margin - estimate.abs() } else { margin };
         let blocks = f64::from(ranks.count()) * (half / narrow.max(1e-9)).powi(2);
         Difference {
-            smallest: Some(half.max(margin)),
+            smallest: Some(part(half.max(margin))),
             blocks_needed: (blocks < 1e3).then(|| (blocks.ceil() as u32).max(ranks.count() + 1)),
             ..difference
         }
     }
+}
+
+/// To the nearest of so many parts of one.
+fn rounded(value: f64, parts: f64) -> f64 {
+    (value * parts).round() / parts
 }
 
 impl Difference {

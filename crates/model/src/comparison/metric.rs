@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, VariantArray};
+use thiserror::Error;
 
 use super::ComparisonRun;
 use crate::{Nanos, Quantile};
@@ -38,29 +39,21 @@ pub enum Metric {
 }
 
 /// Why a run has no figure of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingFigure {
     /// Too many requests failed.
+    #[error("too many requests failed")]
     Failures,
     /// Too few answers.
+    #[error("too few answers")]
     TooFewAnswers,
     /// More was offered than the server can do: the times grow as long as the run lasts.
+    #[error("overloaded")]
     Overloaded,
     /// The machine does not tell, or there is nothing to tell of.
+    #[error("not known")]
     NotKnown,
-}
-
-impl MissingFigure {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            MissingFigure::Failures => "too many requests failed",
-            MissingFigure::TooFewAnswers => "too few answers",
-            MissingFigure::Overloaded => "overloaded",
-            MissingFigure::NotKnown => "not known",
-        }
-    }
 }
 
 fn no_metric(word: &str) -> String {
@@ -84,6 +77,16 @@ impl Metric {
     /// 0.2 % is not the same news as from 10 % to 20 %.
     pub fn is_share(self) -> bool {
         matches!(self, Metric::Failed | Metric::Slow | Metric::Workers)
+    }
+
+    /// The unit in which it is printed, and how many of that its figure's own unit is.
+    pub(super) fn unit(self) -> (&'static str, f64) {
+        match self {
+            Metric::Throughput => ("/s", 1.0),
+            Metric::Memory => ("MB", 1e-6),
+            Metric::Failed | Metric::Slow | Metric::Workers => ("%", 100.0),
+            _ => ("ms", 1e3),
+        }
     }
 
     /// A difference up to this does not matter, where `margin` is the one of the plan: a part of the base's figure, or of shares so much of

@@ -16,7 +16,6 @@ use crate::{Probe, ServerPlan, StreamPlan};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonPlan {
     /// What is to be answered.
-    #[serde(default)]
     pub question: ComparisonQuestion,
     /// What is compared, two or more. The first is the base.
     pub arms: Vec<ArmPlan>,
@@ -27,7 +26,6 @@ pub struct ComparisonPlan {
     /// How many blocks.
     pub blocks: ComparisonBlocks,
     /// `--metric`: what decides. Empty: [`Metric::Mean`], and [`Metric::Throughput`] for which is best.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Metric>,
     /// `--margin`: a difference up to this does not matter; .05 is 5 %.
     pub margin: f64,
@@ -57,20 +55,16 @@ pub struct ArmPlan {
     pub name: String,
     /// The settings in which it differs from what is common, in words, one a setting: `-k`, `-t3:3`, `RUBY_YJIT_ENABLE=1`,
     /// `branch main 43b8bba1`.
-    #[serde(default)]
     pub settings: Vec<String>,
     /// The server and how to start it.
     pub server: ServerPlan,
     /// The stream of requests.
     pub stream: StreamPlan,
     /// Its environment, beside longtail's own.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// `--inspect`: what is read of server and kernel while a run goes on.
-    #[serde(default)]
     pub probe: Probe,
     /// The folder that the server runs in, where that is not longtail's own: the copy of a commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
 }
 

@@ -32,7 +32,7 @@ impl SignedRanks {
 
     /// The estimate of the middle; `None` of no difference.
     pub fn estimate(&self) -> Option<f64> {
-        median(&self.averages)
+        middle(&self.averages)
     }
 
     /// The two-sided p-value of a middle of 0.
@@ -81,11 +81,16 @@ pub(crate) fn least_blocks(level: f64) -> u32 {
     (1..64).find(|n| 2.0 * 0.5f64.powi(*n) <= level).unwrap_or(64) as u32
 }
 
-/// The middle one of values that rise, or the mean of the two in the middle.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let upper = *values.get(values.len() / 2)?;
-    let lower = values[(values.len() - 1) / 2];
-    Some(f64::midpoint(lower, upper))
+/// The middle one of these values, or the mean of the two in the middle.
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    middle(&values)
+}
+
+fn middle(rising: &[f64]) -> Option<f64> {
+    let upper = *rising.get(rising.len() / 2)?;
+    Some(f64::midpoint(rising[(rising.len() - 1) / 2], upper))
 }
 
 /// Two sets of values.
@@ -107,7 +112,7 @@ impl RankSum {
 
     /// How far the others are above the base; `None` where one set is empty.
     pub fn estimate(&self) -> Option<f64> {
-        median(&self.shifts)
+        middle(&self.shifts)
     }
 
     /// The ends of the interval of the shift that leaves it out with a chance of at most `level`; `None` of too few values.

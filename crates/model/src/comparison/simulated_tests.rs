@@ -134,7 +134,7 @@ fn slower_arms_are_found() {
 #[test]
 fn what_cannot_be_told_says_what_could_have_been() {
     let found = conducted(&fixed(8), Law { noise: 0.1, effect: 0.05, ..EQUAL }, 3);
-    let difference = found.metric(Metric::Mean).unwrap().differences[0];
+    let difference = &found.metric(Metric::Mean).unwrap().differences[0];
     assert_eq!((difference.verdict, difference.doubt), (ComparisonVerdict::CannotTell, Some(ComparisonDoubt::Noise)));
     assert!(difference.smallest.is_some_and(|smallest| (0.05..0.3).contains(&smallest)), "{difference:?}");
     assert!(difference.blocks_needed.is_some_and(|blocks| (20..200).contains(&blocks)), "{difference:?}");
@@ -156,7 +156,6 @@ fn a_run_without_a_figure_is_not_left_out_silently() {
     let mean = found.metric(Metric::Mean).unwrap();
     let doubt = ComparisonDoubt::Missing { figure: MissingFigure::Overloaded, runs: 1 };
     assert_eq!((mean.differences[0].verdict, mean.differences[0].doubt), (ComparisonVerdict::CannotTell, Some(doubt)));
-    assert_eq!(mean.arms[1].missing, Some(MissingFigure::Overloaded));
     let failed = &found.metric(Metric::Failed).unwrap().differences[0];
     assert_eq!((failed.verdict, failed.estimate), (ComparisonVerdict::Worse, Some(0.5)));
     assert!(found.is_worse() && found.cannot_tell() && !found.is_decided());
@@ -197,6 +196,6 @@ fn best_of_four_is_told_from_those_it_can_be_told_from() {
     let found = ComparisonFindings::of_figures(&plan, 8, &figures);
     assert_eq!(found.metric(Metric::Throughput).unwrap().differences.len(), 6);
     let ranking = found.ranking(&plan).unwrap();
-    assert!(ranking.best == 1 || ranking.best == 2, "{ranking:?}");
+    assert!(ranking.best == "B" || ranking.best == "C", "{ranking:?}");
     assert_eq!((ranking.level_with.len(), ranking.ahead_of.len()), (1, 2), "{ranking:?}");
 }

@@ -1,9 +1,9 @@
 //! How conclusions are drawn: from the figures of the runs, never presumed. Where the figures do not decide, the finding says that they do
 //! not. A run that failed its checks is no evidence for anything but that.
 
-use super::{FailureCount, Finding, HighestPercentile};
+use super::{FailureCount, Finding};
 use crate::{
-    Believable, BodiesStudy, BodyRun, CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Pace, Run, Study,
+    BodiesStudy, BodyRun, CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Pace, PercentileTime, Run, Study,
     SweepStudy, Verdict,
 };
 
@@ -63,13 +63,7 @@ fn bodies(study: &BodiesStudy) -> Option<Finding> {
 fn claimed(study: &Study) -> Option<Finding> {
     let runs = study.runs();
     let claims = runs.iter().filter_map(|run| run.claim.as_deref());
-    let badness = |audit: Believable| match audit {
-        Believable::Possible => 0,
-        Believable::Unchecked => 1,
-        Believable::Doubtful => 2,
-        Believable::Impossible => 3,
-    };
-    let worst = claims.max_by_key(|claim| badness(claim.audit))?;
+    let worst = claims.max_by_key(|claim| claim.audit)?;
     Some(Finding::Claimed { by: worst.name(), audit: worst.audit })
 }
 
@@ -88,15 +82,6 @@ impl SweepPoint<'_> {
 
     fn limit(&self) -> Option<&Limit> {
         self.run.judgement.as_ref()?.limit.as_ref()
-    }
-
-    /// What neither server nor generator used of the CPUs.
-    fn cpus_of_others(&self) -> Option<f64> {
-        CpuUsage::of(&self.run.generator)?.others
-    }
-
-    fn cpus(&self) -> f64 {
-        CpuUsage::of(&self.run.generator).map_or(f64::INFINITY, |cpu| cpu.of)
     }
 }
 
@@ -160,8 +145,11 @@ fn throughput(points: &[SweepPoint<'_>]) -> Option<Finding> {
     let (connections, rate_per_s) = (last.run.connections, last.rate);
     if last.rate < (1.0 - COLLAPSE) * best.rate {
         let (best_connections, best_per_s) = (best.run.connections, best.rate);
-        let more_cpus_of_others = last.cpus_of_others().zip(best.cpus_of_others()).map(|(last, best)| last - best);
-        let more_cpus_of_others = more_cpus_of_others.filter(|more| *more > DISTURBED * last.cpus());
+        let [at_best, at_last] = [best, last].map(|point| CpuUsage::of(&point.run.generator));
+        let more_cpus_of_others = at_best.zip(at_last).and_then(|(best, last)| {
+            let more = last.others? - best.others?;
+            (more > DISTURBED * last.of).then_some(more)
+        });
         return Some(Finding::Collapsing {
             best_connections,
             best_per_s,
@@ -297,7 +285,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
 fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
     let highest = [0.99, 0.95, 0.9, 0.5]
         .into_iter()
-        .find_map(|quantile| run.response_time(quantile).time().map(|time| HighestPercentile { quantile, time }));
+        .find_map(|quantile| run.response_time(quantile).time().map(|time| PercentileTime { quantile, time }));
     let Pace::Open { profile, .. } = &plan.pace else {
         let (connections, rate_per_s) = (plan.connections, run.completed_rate());
         return Finding::ClosedLoop { connections, rate_per_s, highest, pauses: plan.think > Nanos::ZERO };

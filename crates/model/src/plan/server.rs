@@ -30,10 +30,8 @@ pub struct ServerPlan {
     /// `-s`: the kind of socket to bind.
     pub socket: Socket,
     /// `--server-cpus`: the processors that it may run on; `None` where it may run wherever longtail may.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Cpus>,
     /// `--server-address`: the address of this machine that it listens on, for generators on other machines; `None` is loopback.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
 }
 
@@ -136,26 +134,6 @@ impl Socket {
     pub fn name(self) -> &'static str {
         self.into()
     }
-}
-
-/// The flags that ask for a server, but for its socket.
-pub(crate) fn server_words(server: &ServerPlan) -> Vec<String> {
-    let mut words = Vec::new();
-    match &server.kind {
-        ServerKind::Puma { command: None } | ServerKind::Command { .. } => {}
-        ServerKind::Puma { command: Some(command) } => words.extend(["--puma".to_owned(), command.clone()]),
-        ServerKind::Builtin => words.extend(["--server".to_owned(), "builtin".to_owned()]),
-    }
-    words.extend(server.workers.map(|w| format!("-w{w}")));
-    words.extend(server.threads.map(|t| format!("-t{t}")));
-    for (flag, path) in [("-r", &server.rackup), ("-C", &server.config)] {
-        words.extend(path.iter().flat_map(|path| [flag.to_owned(), path.display().to_string()]));
-    }
-    words.extend((server.app == App::Rails).then(|| "--app=rails".to_owned()));
-    words.extend(server.yjit.then(|| "-Y".to_owned()));
-    words.extend(server.address.map(|address| format!("--server-address={address}")));
-    words.extend(server.cpus.as_ref().map(|cpus| format!("--server-cpus={cpus}")));
-    words
 }
 
 #[cfg(test)]

@@ -34,7 +34,6 @@ pub struct StreamPlan {
     /// `--inspect app`: whether the app is asked when it began and ended.
     pub anatomy: bool,
     /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<String>,
 }
 
@@ -56,30 +55,6 @@ impl StreamPlan {
         let delay = self.delay.filter(|delay| *delay > Nanos::ZERO);
         let delay = delay.map(|delay| format!("dly: {}", delay.as_secs_f64()));
         std::iter::once(format!("body-conf: {body}")).chain(delay).chain(ask).collect()
-    }
-
-    /// The flags that ask for it.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        words.extend(self.delay.map(|d| format!("-d{d}")));
-        words.extend(self.path.iter().flat_map(|path| ["--path".to_owned(), path.clone()]));
-        words.extend(self.body.map(|body| format!("--body={body}")));
-        words.extend((!self.keep_alive).then(|| "-k".to_owned()));
-        words.extend(match self.stop {
-            Stop::After(time) => (time != Nanos::from_secs(10)).then(|| format!("--for={time}")),
-            Stop::RequestsPerConnection(n) => Some(format!("-R{n}")),
-        });
-        let default_warm_up = if matches!(self.stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
-        let rare = [
-            (self.warm_up != default_warm_up, format!("--warm-up={}", self.warm_up)),
-            (self.timeout != Nanos::from_secs(30), format!("--timeout={}", self.timeout)),
-            (self.lanes != 1, format!("--generator-threads={}", self.lanes)),
-            (self.timestamps == Timestamps::User, format!("--timestamps={}", self.timestamps)),
-            (self.worker_header != "x-worker-pid", format!("--worker-header={}", self.worker_header)),
-        ];
-        words.extend(self.from.iter().map(|from| format!("--from={from}")));
-        words.extend(rare.into_iter().filter(|(is_given, _)| *is_given).map(|(_, word)| word));
-        words
     }
 }
 

@@ -31,33 +31,3 @@ pub(super) fn puma(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let last: String = last.trim().chars().take(60).collect();
     Some(MachineAnswer::warn(format!("{command} --version says: {last}"), "bundle install, or gem install puma"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::MachineGrade::{Fine, Unknown, Warn};
-    use super::super::tests::asked_with;
-    use super::*;
-
-    #[test]
-    fn a_puma_that_cannot_tell_its_version_is_a_doubt() {
-        let bundler = "Could not find gem 'puma' in locally installed gems 1.2.\n";
-        let cases = [
-            (Some("x.rb: warning: y\npuma version 6.4.2\n"), Fine, "6.4.2 (bundle exec puma)"),
-            (Some(bundler), Warn, "bundle exec puma --version says: Could"),
-            (Some(""), Warn, "bundle exec puma --version says: nothing"),
-            (None, Unknown, "cannot be read here"),
-        ];
-        for (printed, grade, seen) in cases {
-            let found = FoundPuma { command: "bundle exec puma".to_owned(), printed: printed.map(str::to_owned) };
-            let check = asked_with("Puma", &[], |all| all.installation.puma = Ok(found));
-            assert!(check.grade == grade && check.seen.starts_with(seen), "{check:?}");
-        }
-    }
-
-    #[test]
-    fn what_the_kernel_refuses_says_why() {
-        let check =
-            asked_with("BPF", &[], |all| all.tracepoints = Err("the tracepoint x: Operation not permitted".to_owned()));
-        assert_eq!((check.grade, check.seen.as_str()), (Warn, "the tracepoint x: Operation not permitted"));
-    }
-}

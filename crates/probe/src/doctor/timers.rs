@@ -149,23 +149,6 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_clock_is_exchanged_for_a_better_one_where_there_is_one() {
-        let folder = "/sys/devices/system/clocksource/clocksource0";
-        let [current, all] = ["current", "available"].map(|which| format!("{folder}/{which}_clocksource"));
-        let cases = [
-            ("hpet\n", "tsc hpet acpi_pm \n", 1100, Warn, "echo tsc | sudo tee /sys/"),
-            ("acpi_pm", "acpi_pm", 3000, Bad, "a machine"),
-            ("tsc\n", "tsc hpet \n", 25, Fine, ""),
-        ];
-        for (source, available, ns, grade, hint) in cases {
-            let files = [(current.as_str(), source), (all.as_str(), available)];
-            let check = asked_with("clocksource", &files, |all| all.clock_reading = Nanos(ns));
-            assert_eq!((check.grade, check.seen), (grade, format!("{}, {ns} ns a reading", source.trim())));
-            assert!(check.hint.unwrap_or_default().starts_with(hint));
-        }
-    }
-
-    #[test]
     fn sends_are_timed_and_graded() {
         assert_eq!(lane_sends(&Stepped::default()), Some(Nanos::ZERO), "the clock stands still meanwhile");
         for (micros, grade) in [(18, Fine), (80, Warn), (900, Bad)] {

@@ -8,46 +8,6 @@ fn mdc(slots: u32, rho: f64) -> ConstantServiceQueue {
     ConstantServiceQueue::new(OfferedLoad::of_utilisation(slots, rho)).unwrap()
 }
 
-#[test]
-fn m_d_c_is_the_table() {
-    // c, ρ, P(W > 0), Wq, W50 W90 W99 W99.9, in service times; 30 digits were carried to get these twelve.
-    let table = "
-         1  0.5            0.5            0.5             0.0  1.515744841382  3.336255957002  5.168385030962
-         1  0.9            0.9            4.5  3.013047519312 10.782504956027  21.89823734954 33.013969743119
-         2  0.5 0.323258942887 0.176741057113             0.0  0.672782188173  1.563917757389  2.478939778693
-         2  0.8 0.701898317173 0.903283879417  0.543898925742  2.397276477841  5.069551186084  7.741741821037
-         2  0.9 0.847107642702 2.146923214716  1.398948731891  5.282465665446 10.840331856439 16.398198053229
-         4  0.8 0.578282015457 0.386094930847  0.137241556545  1.119280706418  2.454584407408  3.790674971307
-         5  0.5 0.121341543329 0.030653193797             0.0  0.064959519736  0.558361485987  0.900962948967
-         5  0.8 0.533615062966 0.289060007263  0.051470909711  0.867039820081  1.937438830508  3.006321841991
-         5  0.9 0.747828546069 0.776695158203   0.47277295526  2.021836119678  4.244986011465  6.468132490109
-         5 0.95 0.869247003094 1.770788001841  1.161389611975  4.325571041705  8.852678371163 13.379785700626
-         8  0.8 0.433795118732 0.151953802643             0.0  0.504375729407  1.169595458752  1.837694782415
-        10  0.9 0.646861283932  0.34458205038  0.170518152719  0.958436636404  2.069951767621  3.181525010906
-        16  0.8 0.281604418586 0.052547891104             0.0  0.206911270241  0.543466680411  0.878400387091
-        16 0.95 0.762137861745 0.496692862025   0.30120851167  1.288688561941  2.703409454476  4.118130494933
-        20  0.9 0.523265066267 0.144286075014  0.017062707427   0.44176597411  0.997638892704  1.553427444538
-        20 0.95 0.735328362588 0.385730777498  0.226779432669  1.017356399548  2.149133412979  3.280910245355";
-    for row in table.lines().skip(1) {
-        let row: Vec<f64> = row.split_whitespace().map(|figure| figure.parse().unwrap()).collect();
-        let [slots, rho, delayed, wq, quantiles @ ..] = row.as_slice() else { panic!("a short row: {row:?}") };
-        let queue = mdc(*slots as u32, *rho);
-        let near = |what: &str, seen: f64, exact: f64| {
-            assert!(
-                (seen - exact).abs() <= 2e-11 + 2e-11 * exact,
-                "M/D/{slots} at {rho}, {what}: {seen}, exactly {exact}"
-            );
-        };
-        near("delayed", queue.wait_above(0.0), *delayed);
-        near("mean wait", queue.mean_wait(), *wq);
-        for (share, exact) in [0.5, 0.9, 0.99, 0.999].into_iter().zip(quantiles) {
-            let seen = queue.wait_quantile(share).unwrap();
-            near("quantile", seen, *exact);
-            near("response", queue.response_quantile(share).unwrap(), 1.0 + exact);
-        }
-    }
-}
-
 /// The mean wait once more, by Crommelin's series, which shares no step with [`ConstantServiceQueue`]:
 /// `Wq / s = Σ [P(N ≥ i·c) - P(N ≥ i·c + 1) / ρ]` over `i ≥ 1`, `N` Poisson with mean `i·c·ρ`.
 /// Near ρ = 1 it takes for ever.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{RandomStream, Replication, Simulated, SimulationEffort, TimeLaw};
-use crate::error::{not_negative, some};
+use crate::error::some;
 use crate::{QueueingError, puma};
 
 /// A queue with its threads: a worker, or all of them where they share one queue.
@@ -64,8 +64,7 @@ impl AcceptThrottle {
 /// Simulates a closed loop, which begins with all connections thinking. Pools share nothing but the clock, and what `arrivals` says.
 ///
 /// # Errors
-/// Without a pool, or one without a thread, connection, or request in a turn; where the effort is none, a law or the throttle gives
-/// no time, or time stands still.
+/// Without a connection, or with a pool without a thread or a request in a turn; where the effort is none, or time stands still.
 pub fn closed(
     pools: &[ThreadPool],
     arrivals: PoolArrivals,
@@ -82,7 +81,7 @@ pub fn closed(
 /// How many of `connections` that come at once, and stay, each of `workers` accepts by that throttle.
 ///
 /// # Errors
-/// Without a worker or a thread, or where a time of the throttle is negative.
+/// Without a worker or a thread.
 pub fn dealt_by_throttle(
     connections: u32,
     workers: u32,
@@ -98,7 +97,7 @@ pub fn dealt_by_throttle(
     let streams = |stream| effort.stream(0, stream);
     let mut simulation = ClosedSimulation::new(&pools, PoolArrivals::Throttled(throttle), &at_once, &forever, streams)?;
     while simulation.queues.iter().map(PoolQueue::busy).sum::<u32>() < connections {
-        simulation.step()?;
+        simulation.step();
     }
     Ok(simulation.queues.iter().map(PoolQueue::busy).collect())
 }
@@ -152,9 +151,9 @@ struct LawDraws<'a> {
 }
 
 impl LawDraws<'_> {
-    fn next(&mut self) -> Result<f64, QueueingError> {
+    fn next(&mut self) -> f64 {
         self.number += 1;
-        not_negative("a drawn time", (self.law)(self.seed, self.number - 1))
+        (self.law)(self.seed, self.number - 1)
     }
 }
 
@@ -182,16 +181,10 @@ impl<'a> ClosedSimulation<'a> {
         services: TimeLaw<'a>,
         seed: impl Fn(RandomStream) -> u64,
     ) -> Result<ClosedSimulation<'a>, QueueingError> {
-        some("pool", u32::try_from(pools.len()).unwrap_or(u32::MAX))?;
         some("connection", pools.iter().map(|pool| pool.connections).sum())?;
         for pool in pools {
             some("thread", pool.threads)?;
             some("request in a turn", pool.turn)?;
-            not_negative("the hold", pool.hold)?;
-        }
-        if let PoolArrivals::Throttled(throttle) = arrivals {
-            not_negative("the longest delay", throttle.longest)?;
-            not_negative("the lateness", throttle.late)?;
         }
         let draws = |law, stream| LawDraws { law, seed: seed(stream), number: 0 };
         let queue = |pool: &ThreadPool| PoolQueue {
@@ -215,7 +208,7 @@ impl<'a> ClosedSimulation<'a> {
             for _ in 0..of.connections {
                 let client = simulation.clients.len();
                 simulation.clients.push(SimulatedClient { pool, ..SimulatedClient::default() });
-                let think = simulation.thinks.next()?;
+                let think = simulation.thinks.next();
                 simulation.plan(think, SimulatedEvent::Ready(client));
             }
         }
@@ -232,7 +225,7 @@ impl<'a> ClosedSimulation<'a> {
         let (mut done, mut began, mut now) = (0u32, 0.0, 0.0);
         while run.waits.len() < effort.requests as usize {
             let answered;
-            (now, answered) = self.step()?;
+            (now, answered) = self.step();
             if let Some(client) = answered {
                 done += 1;
                 if done <= effort.warm_up {
@@ -246,55 +239,52 @@ impl<'a> ClosedSimulation<'a> {
     }
 
     /// What happens next: when, and who was answered then.
-    fn step(&mut self) -> Result<(f64, Option<SimulatedClient>), QueueingError> {
-        let Some(((bits, _), event)) = self.events.pop_first() else {
-            return Err(QueueingError::None("event"));
-        };
+    fn step(&mut self) -> (f64, Option<SimulatedClient>) {
+        let ((bits, _), event) = self.events.pop_first().expect("each connection has an event to come");
         let now = f64::from_bits(bits);
         match event {
-            SimulatedEvent::Ready(client) => self.ready(now, client)?,
-            SimulatedEvent::Accepts(pool) => self.accepts(now, pool)?,
+            SimulatedEvent::Ready(client) => self.ready(now, client),
+            SimulatedEvent::Accepts(pool) => self.accepts(now, pool),
             SimulatedEvent::HoldEnds(client, which) => {
                 let it = &mut self.clients[client];
                 if it.held && it.holds == which {
                     it.held = false;
                     let pool = it.pool;
-                    self.release(now, pool)?;
+                    self.release(now, pool);
                 }
             }
             SimulatedEvent::Done(client) => {
                 let answered = self.clients[client];
-                self.done(now, client)?;
-                return Ok((now, Some(answered)));
+                self.done(now, client);
+                return (now, Some(answered));
             }
         }
-        Ok((now, None))
+        (now, None)
     }
 
-    fn ready(&mut self, now: f64, client: usize) -> Result<(), QueueingError> {
+    fn ready(&mut self, now: f64, client: usize) {
         self.clients[client].ready = now;
         match self.arrivals {
             PoolArrivals::Kept if self.clients[client].held => {
                 self.clients[client].held = false;
                 self.clients[client].turn += 1;
-                return self.begin(now, client);
+                self.begin(now, client);
             }
-            PoolArrivals::Kept => {}
+            PoolArrivals::Kept => self.arrive(now, client),
             PoolArrivals::Random => {
                 // Draws are in (0, 1].
-                let drawn = (1.0 - self.chance.next()?) * self.queues.len() as f64;
-                self.clients[client].pool = drawn as usize;
+                self.clients[client].pool = ((1.0 - self.chance.next()) * self.queues.len() as f64) as usize;
+                self.arrive(now, client);
             }
             PoolArrivals::Throttled(throttle) => {
                 self.kernel.push_back(client);
-                return self.wake(now, throttle);
+                self.wake(now, throttle);
             }
         }
-        self.arrive(now, client)
     }
 
     /// Every acceptor that does not sleep sees that somebody waits.
-    fn wake(&mut self, now: f64, throttle: AcceptThrottle) -> Result<(), QueueingError> {
+    fn wake(&mut self, now: f64, throttle: AcceptThrottle) {
         for pool in 0..self.queues.len() {
             let queue = &mut self.queues[pool];
             if queue.accepts_later || self.kernel.is_empty() {
@@ -302,47 +292,47 @@ impl<'a> ClosedSimulation<'a> {
             }
             queue.accepts_later = true;
             let (busy, threads) = (queue.busy(), queue.pool.threads);
-            let drawn = self.chance.next()?;
+            let drawn = self.chance.next();
             // Where nothing runs there is no sleep before it.
             let late = throttle.late * if busy == 0 { drawn } else { 1.0 + 2.0 * drawn };
-            let delay = puma::accept_delay(throttle.longest, f64::from(busy), threads)?;
+            let delay = puma::accept_delay(throttle.longest, busy, threads);
             self.plan(now + delay + late, SimulatedEvent::Accepts(pool));
         }
-        Ok(())
     }
 
     /// That acceptor has slept, and takes one where another was not faster.
-    fn accepts(&mut self, now: f64, pool: usize) -> Result<(), QueueingError> {
+    fn accepts(&mut self, now: f64, pool: usize) {
         self.queues[pool].accepts_later = false;
         if let Some(client) = self.kernel.pop_front() {
             self.clients[client].pool = pool;
-            self.arrive(now, client)?;
+            self.arrive(now, client);
         }
-        if let PoolArrivals::Throttled(throttle) = self.arrivals { self.wake(now, throttle) } else { Ok(()) }
+        if let PoolArrivals::Throttled(throttle) = self.arrivals {
+            self.wake(now, throttle);
+        }
     }
 
     /// A request is in its pool.
-    fn arrive(&mut self, now: f64, client: usize) -> Result<(), QueueingError> {
+    fn arrive(&mut self, now: f64, client: usize) {
         let it = &mut self.clients[client];
         let queue = &mut self.queues[it.pool];
         if queue.idle == 0 {
             queue.waiting.push_back(client);
-            return Ok(());
+        } else {
+            queue.idle -= 1;
+            it.turn = 1;
+            self.begin(now, client);
         }
-        queue.idle -= 1;
-        it.turn = 1;
-        self.begin(now, client)
     }
 
-    fn begin(&mut self, now: f64, client: usize) -> Result<(), QueueingError> {
+    fn begin(&mut self, now: f64, client: usize) {
         self.clients[client].begun = now;
-        let service = self.services.next()?;
+        let service = self.services.next();
         self.plan(now + service, SimulatedEvent::Done(client));
-        Ok(())
     }
 
-    fn done(&mut self, now: f64, client: usize) -> Result<(), QueueingError> {
-        let think = self.thinks.next()?;
+    fn done(&mut self, now: f64, client: usize) {
+        let think = self.thinks.next();
         let it = &mut self.clients[client];
         let (pool, queue) = (it.pool, &self.queues[it.pool]);
         let has_turns = self.arrivals == PoolArrivals::Kept && queue.pool.turn > 1;
@@ -359,20 +349,21 @@ impl<'a> ClosedSimulation<'a> {
             self.plan(now + think, SimulatedEvent::Ready(client));
         } else {
             // At once, and so before the thread looks who is next.
-            self.ready(now, client)?;
+            self.ready(now, client);
         }
-        if stays { Ok(()) } else { self.release(now, pool) }
+        if !stays {
+            self.release(now, pool);
+        }
     }
 
     /// A thread of that pool is free: the next one's turn.
-    fn release(&mut self, now: f64, pool: usize) -> Result<(), QueueingError> {
+    fn release(&mut self, now: f64, pool: usize) {
         let queue = &mut self.queues[pool];
         if let Some(client) = queue.waiting.pop_front() {
             self.clients[client].turn = 1;
-            self.begin(now, client)
+            self.begin(now, client);
         } else {
             queue.idle += 1;
-            Ok(())
         }
     }
 }

@@ -1,4 +1,5 @@
 //! The formulas against each other, and the page that lists them.
 
 mod mva;
+mod tables;
 mod theory;

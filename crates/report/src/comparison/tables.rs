@@ -1,10 +1,10 @@
 //! The table of a comparison: a row a metric where two arms are compared, a row an arm where there are more.
 
-use model::comparison::{ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Metric};
+use model::comparison::{ComparedMetric, ComparisonDoubt, ComparisonQuestion, Difference, Metric};
 
-use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric, SummaryRanking};
+use super::figures::SummaryComparison;
 use super::words;
-use crate::number::{self, NONE};
+use crate::number;
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 
 /// The table.
@@ -18,7 +18,7 @@ pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
 
 /// Said where a reader who divides the medians comes to another change.
 pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
-    let is_other = |row: &SummaryMetric| {
+    let is_other = |row: &ComparedMetric| {
         row.differences.iter().any(|it| match (row.median(&it.base), row.median(&it.arm), it.estimate) {
             (Some(base), Some(arm), Some(estimate)) if row.unit != "%" => {
                 (arm / base - 1.0 - estimate).abs() > summary.margin
@@ -31,19 +31,18 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
 }
 
 /// A metric with its unit: `p99, ms`; one that decides has a star.
-fn titled(row: &SummaryMetric) -> String {
+fn titled(row: &ComparedMetric) -> String {
     let star = if row.decides { " *" } else { "" };
     format!("{}, {}{star}", words::name(row.metric), row.unit)
 }
 
-fn figure(row: &SummaryMetric, letter: &str) -> String {
+fn figure(row: &ComparedMetric, letter: &str) -> String {
     number::or_none(row.median(letter), |value| number::or_zero(value, number::significant))
 }
 
 /// The change and its interval.
-fn change(difference: &SummaryDifference) -> [String; 2] {
-    let cells = [difference.estimate_in_words(), difference.interval_in_words()];
-    cells.map(|cell| cell.unwrap_or_else(|| NONE.to_owned()))
+fn change(difference: &Difference) -> [String; 2] {
+    [words::estimate_of(difference), words::interval_of(difference)].map(|cell| number::or_none(cell, |text| text))
 }
 
 fn by_metric(summary: &SummaryComparison) -> DataTable {
@@ -51,16 +50,15 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
     let has_control = summary.metrics.iter().any(|row| row.control.is_some());
     let against = ColumnBand::new("B against A", "B against A");
     let control = ColumnBand::new("A against A", "A against A");
-    let mut columns = vec![TableColumn::new(""), TableColumn::new(base), TableColumn::new(arm)];
-    columns.push(TableColumn::new("change").under(&against));
-    columns.push(TableColumn::new("interval, %").under(&against));
-    columns.extend(has_control.then(|| TableColumn::new("interval, %").under(&control)));
+    let interval = || TableColumn::new("interval, %");
+    let mut columns: Vec<TableColumn> = ["", base, arm].map(TableColumn::new).into();
+    columns.extend([TableColumn::new("change"), interval()].map(|column| column.under(&against)));
+    columns.extend(has_control.then(|| interval().under(&control)));
     let rows = summary.metrics.iter().map(|row| {
         let mut cells = vec![titled(row), figure(row, base), figure(row, arm)];
         let Some(difference) = row.difference(base, arm) else { return TableRow::new(cells) };
         cells.extend(change(difference));
-        cells
-            .extend(row.control.as_ref().map(|control| control.interval_in_words().unwrap_or_else(|| NONE.to_owned())));
+        cells.extend(row.control.as_ref().map(|control| change(control)[1].clone()));
         TableRow::new(cells).noted(match difference.doubt {
             Some(ComparisonDoubt::FewBlocks { least }) => format!("needs {least} blocks"),
             _ => words::verdict(difference.verdict).to_owned(),
@@ -70,17 +68,17 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
 }
 
 /// The columns of a row an arm: what decides first, then what a person asks for.
-fn columns_of_arms(summary: &SummaryComparison) -> Vec<&SummaryMetric> {
+fn columns_of_arms(summary: &SummaryComparison) -> Vec<&ComparedMetric> {
     const ASKED: [Metric; 6] =
         [Metric::Throughput, Metric::Failed, Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
-    let is_shown = |row: &&SummaryMetric| row.decides || ASKED.contains(&row.metric);
+    let is_shown = |row: &&ComparedMetric| row.decides || ASKED.contains(&row.metric);
     summary.metrics.iter().filter(is_shown).collect()
 }
 
 fn by_arm(summary: &SummaryComparison) -> DataTable {
     let rows = columns_of_arms(summary);
     let times = ColumnBand::new("response time, ms", "ms");
-    let column = |row: &&SummaryMetric| match row.metric {
+    let column = |row: &&ComparedMetric| match row.metric {
         Metric::Mean | Metric::P50 | Metric::P95 | Metric::P99 => {
             let star = if row.decides { " *" } else { "" };
             TableColumn::new(format!("{}{star}", words::name(row.metric))).under(&times)
@@ -92,47 +90,21 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
     let base = summary.ranking.as_ref().map_or(summary.arms[0].letter.as_str(), |ranking| ranking.best.as_str());
     let against = deciding.map_or_else(String::new, |row| format!("{} against {base}", words::name(row.metric)));
     let against = ColumnBand::new(against, "");
-    let columns = [TableColumn::new(""), TableColumn::new("")].into_iter().chain(rows.iter().map(column));
-    let columns =
-        columns.chain([TableColumn::new("change").under(&against), TableColumn::new("interval, %").under(&against)]);
+    let columns = ["", ""].map(TableColumn::new).into_iter().chain(rows.iter().map(column));
+    let columns = columns.chain(["change", "interval, %"].map(|name| TableColumn::new(name).under(&against)));
     let lines = summary.compared().map(|arm| {
         let figures = rows.iter().map(|row| figure(row, &arm.letter));
-        let cells: Vec<String> = [arm.letter.clone(), shortened(&arm.name)].into_iter().chain(figures).collect();
-        let turned = deciding.and_then(|row| difference_from(row, base, &arm.letter));
-        match turned {
+        let cells = [arm.letter.clone(), shortened(&arm.name)].into_iter().chain(figures);
+        let is_best = summary.ranking.as_ref().is_some_and(|it| it.is_decided() && it.best == arm.letter);
+        match deciding.and_then(|row| row.seen_from(base, &arm.letter)) {
             Some(difference) => {
-                TableRow::new(cells.into_iter().chain(change(&difference))).noted(words::verdict(difference.verdict))
+                TableRow::new(cells.chain(change(&difference))).noted(words::verdict(difference.verdict))
             }
-            None if arm.letter == base && summary.ranking.as_ref().is_some_and(SummaryRanking::is_decided) => {
-                TableRow::new(cells.into_iter().chain(["", ""].map(str::to_owned))).noted("best")
-            }
+            None if is_best => TableRow::new(cells.chain(["", ""].map(str::to_owned))).noted("best"),
             None => TableRow::new(cells),
         }
     });
-    let table = DataTable::of_columns(columns, lines);
-    DataTable { lead: 2, ..table }
-}
-
-/// The difference of an arm from `base`, also where it was taken the other way round.
-fn difference_from(row: &SummaryMetric, base: &str, arm: &str) -> Option<SummaryDifference> {
-    if let Some(difference) = row.difference(base, arm) {
-        return Some(difference.clone());
-    }
-    let turned = row.difference(arm, base)?;
-    let is_share = matches!(row.metric, Metric::Failed | Metric::Slow | Metric::Workers);
-    let turn = |part: f64| if is_share { -part } else { 1.0 / (1.0 + part) - 1.0 };
-    Some(SummaryDifference {
-        base: base.to_owned(),
-        arm: arm.to_owned(),
-        estimate: turned.estimate.map(turn),
-        interval: turned.interval.map(|[low, high]| [turn(high), turn(low)]),
-        verdict: match turned.verdict {
-            ComparisonVerdict::Worse => ComparisonVerdict::Better,
-            ComparisonVerdict::Better => ComparisonVerdict::Worse,
-            other => other,
-        },
-        ..turned.clone()
-    })
+    DataTable { lead: 2, ..DataTable::of_columns(columns, lines) }
 }
 
 /// A name that leaves room for figures.

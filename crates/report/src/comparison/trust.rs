@@ -1,9 +1,11 @@
 //! What was compared and how, and whether it can be trusted.
 
-use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion, excludes_zero};
+use model::comparison::{
+    ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonLoad, ComparisonQuestion, Difference, excludes_zero,
+};
 use model::{ComparisonStudy, Nanos};
 
-use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
+use super::figures::SummaryComparison;
 use super::words;
 use crate::in_words;
 use crate::named_runs::NamedRun;
@@ -31,20 +33,14 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
         };
         format!("{}  {}", plan.letter(at), in_words::joined([Some(name), Some(in_words::joined(own))]))
     };
-    let mut lines: Vec<String> = Vec::new();
-    lines.extend((!common.is_empty()).then_some(common));
-    match plan.question {
-        ComparisonQuestion::Change => lines.extend((0..plan.arms.len()).take(ARMS).map(arm)),
-        // Their rows name them.
-        ComparisonQuestion::Best => {}
-    }
+    let mut lines: Vec<String> = Some(common).into_iter().filter(|common| !common.is_empty()).collect();
+    // The rows of a ranking name its arms.
+    let named = if plan.question == ComparisonQuestion::Change { plan.arms.len().min(ARMS) } else { 0 };
+    lines.extend((0..named).map(arm));
     let stream = &plan.arms[0].stream;
     let length = in_words::length(stream.stop);
-    let warm_up = if stream.warm_up > Nanos::ZERO {
-        format!(" after {} of warm-up", number::span(stream.warm_up))
-    } else {
-        String::new()
-    };
+    let warm_up = Some(stream.warm_up).filter(|warm_up| *warm_up > Nanos::ZERO);
+    let warm_up = warm_up.map(|span| format!(" after {} of warm-up", number::span(span))).unwrap_or_default();
     let most = study.runs.iter().map(|run| run.run.connections).max();
     let detail = match plan.load {
         ComparisonLoad::Closed { .. } => most.map_or("no run".to_owned(), |n| count_of(n, "connection")),
@@ -56,12 +52,12 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     let load = in_words::listed([pace(study), detail]);
     let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
     let each = if plan.control { ", A once more as control" } else { "" };
-    let deciding: Vec<&str> = plan.deciding().into_iter().map(words::name).collect();
+    let deciding: Vec<String> = plan.deciding().into_iter().map(|metric| words::name(metric).to_owned()).collect();
     let verb = if deciding.len() == 1 { "decides" } else { "decide" };
     lines.push(format!(
         "{load} · {}: each arm once{each}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*), margin {} %",
         count_of(blocks, "block"),
-        crate::sentences::listed(&deciding.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()),
+        crate::sentences::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
     ));
     lines
@@ -85,66 +81,55 @@ pub(crate) fn sound_runs(study: &ComparisonStudy) -> Vec<NamedRun<'_>> {
 
 /// What speaks for the figures and against them, beside what is asked of every run.
 pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<TrustLine> {
-    let line = |mark, sentence: String, hint| TrustLine { mark, sentence, hint };
     let mut lines = Vec::new();
     let unsound = study.runs.iter().filter(|run| !run.is_sound()).count();
     if unsound > 0 {
-        lines.push(line(
-            TrustMark::Doubtful,
-            format!(
-                "{unsound} of {} failed the checks, and {} not counted.",
-                count_of(study.runs.len() as u64, "run"),
-                if unsound == 1 { "is" } else { "are" }
-            ),
-            Some("longtail report --full says which, and why"),
-        ));
+        let (all, are) = (count_of(study.runs.len() as u64, "run"), if unsound == 1 { "is" } else { "are" });
+        let sentence = format!("{unsound} of {all} failed the checks, and {are} not counted.");
+        lines.push(TrustLine::new(TrustMark::Doubtful, sentence).hint("longtail report --full says which, and why"));
     }
     lines.push(match widest_control(summary) {
-        _ if !study.plan.control => line(
+        _ if !study.plan.control => TrustLine::new(
             TrustMark::Uncertain,
-            "Without a control nobody knows what the machine does by itself; only what decides is tested.".to_owned(),
-            None,
+            "Without a control nobody knows what the machine does by itself; only what decides is tested.",
         ),
-        Some((row, control)) if is_shown(control) => line(
-            TrustMark::Doubtful,
-            format!(
-                "The control, A once more, differs from A in {}: {} %. Something drifts; no difference as small as that counts.",
-                words::name(row.metric),
-                control.interval_in_words().unwrap_or_default()
-            ),
-            Some("leave the machine alone meanwhile, and run longer (--for)"),
-        ),
-        Some((row, control)) => line(
-            TrustMark::Passed,
-            format!(
-                "The control, A once more, cannot be told from A; it is at most {} off ({}).",
-                control.estimate_in_words().unwrap_or_default(),
-                words::name(row.metric)
-            ),
-            None,
-        ),
-        None => line(TrustMark::Uncertain, "Too few blocks for the control to say anything.".to_owned(), None),
+        Some((row, control)) if is_shown(control) => {
+            let (name, interval) = (words::name(row.metric), words::interval_of(control).unwrap_or_default());
+            let sentence = format!(
+                "The control, A once more, differs from A in {name}: {interval} %. Something drifts; no difference as small as that counts."
+            );
+            let hint = "leave the machine alone meanwhile, and run longer (--for)";
+            TrustLine::new(TrustMark::Doubtful, sentence).hint(hint)
+        }
+        Some((row, control)) => {
+            let (name, estimate) = (words::name(row.metric), words::estimate_of(control).unwrap_or_default());
+            let sentence =
+                format!("The control, A once more, cannot be told from A; it is at most {estimate} off ({name}).");
+            TrustLine::new(TrustMark::Passed, sentence)
+        }
+        None => TrustLine::new(TrustMark::Uncertain, "Too few blocks for the control to say anything."),
     });
-    if study.interrupted {
-        lines.push(line(TrustMark::Doubtful, "It was interrupted: blocks are missing.".to_owned(), None));
-    }
-    if let ComparisonBlocks::Fixed(blocks) = study.plan.blocks
-        && !study.interrupted
-        && summary.blocks < blocks
-    {
-        lines.push(line(TrustMark::Doubtful, format!("{} of {blocks} blocks were run.", summary.blocks), None));
+    match study.plan.blocks {
+        _ if study.interrupted => {
+            lines.push(TrustLine::new(TrustMark::Doubtful, "It was interrupted: blocks are missing."));
+        }
+        ComparisonBlocks::Fixed(blocks) if summary.blocks < blocks => {
+            let sentence = format!("{} of {blocks} blocks were run.", summary.blocks);
+            lines.push(TrustLine::new(TrustMark::Doubtful, sentence));
+        }
+        _ => {}
     }
     lines
 }
 
-fn is_shown(difference: &SummaryDifference) -> bool {
+fn is_shown(difference: &Difference) -> bool {
     difference.interval.is_some_and(excludes_zero)
 }
 
 /// The control's difference that says most: one that is shown before one that is not, then the furthest.
-fn widest_control(summary: &SummaryComparison) -> Option<(&SummaryMetric, &SummaryDifference)> {
+fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Difference)> {
     let controls = summary.metrics.iter().filter_map(|row| Some((row, row.control.as_ref()?)));
     let known = controls.filter(|(_, control)| control.interval.is_some());
-    let weight = |control: &SummaryDifference| (is_shown(control), control.estimate.unwrap_or_default().abs());
+    let weight = |control: &Difference| (is_shown(control), control.estimate.unwrap_or_default().abs());
     known.max_by(|(_, a), (_, b)| weight(a).partial_cmp(&weight(b)).unwrap_or(std::cmp::Ordering::Equal))
 }

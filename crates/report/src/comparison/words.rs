@@ -1,9 +1,11 @@
 //! What is concluded of a comparison, in sentences. Each says what its figures say and no more.
 
-use model::comparison::{ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Metric, excludes_zero};
+use model::comparison::{
+    ComparedMetric, ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Difference, Metric, excludes_zero,
+};
 use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit};
 
-use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
+use super::figures::SummaryComparison;
 use crate::number::{self, count_of};
 use crate::sentences::listed;
 
@@ -60,16 +62,14 @@ pub(crate) fn interval(ends: [f64; 2], estimate: Option<f64>) -> String {
     format!("[{}, {}]", percent(ends[0], decimals), percent(ends[1], decimals))
 }
 
-impl SummaryDifference {
-    /// `+1.4 %`
-    pub(super) fn estimate_in_words(&self) -> Option<String> {
-        self.estimate.map(|part| estimate(part, self.interval))
-    }
+/// `+1.4 %`
+pub(super) fn estimate_of(difference: &Difference) -> Option<String> {
+    difference.estimate.map(|part| estimate(part, difference.interval))
+}
 
-    /// `[-1.2, +3.0]`
-    pub(super) fn interval_in_words(&self) -> Option<String> {
-        self.interval.map(|ends| interval(ends, self.estimate))
-    }
+/// `[-1.2, +3.0]`
+pub(super) fn interval_of(difference: &Difference) -> Option<String> {
+    difference.interval.map(|ends| interval(ends, difference.estimate))
 }
 
 /// `12 %`
@@ -85,15 +85,10 @@ fn called(summary: &SummaryComparison, letter: &str) -> String {
     }
 }
 
-/// `p99 3225 → 406 ms (-87 %)`
-fn change(row: &SummaryMetric, difference: &SummaryDifference) -> String {
-    format!("{} {}", name(row.metric), figures(row, difference))
-}
-
 /// `3225 → 406 ms (-87 %)`
-fn figures(row: &SummaryMetric, difference: &SummaryDifference) -> String {
+fn figures(row: &ComparedMetric, difference: &Difference) -> String {
     let shown = |letter: &str| number::or_none(row.median(letter), number::significant);
-    let change = difference.estimate_in_words().unwrap_or_else(|| "not known".to_owned());
+    let change = estimate_of(difference).unwrap_or_else(|| "not known".to_owned());
     format!("{} → {} {} ({change})", shown(&difference.base), shown(&difference.arm), row.unit).replace(" /s", "/s")
 }
 
@@ -112,133 +107,124 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
 
 /// What is said of one arm against the base: what decides first, then what else is worse or better.
 fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) -> String {
-    let mut parts = Vec::new();
-    for row in summary.metrics.iter().filter(|row| row.metric == Metric::Failed && !row.decides) {
-        if row.difference(base, arm).is_some_and(|it| it.verdict == ComparisonVerdict::Worse) {
-            let share =
-                |letter: &str| number::or_none(row.median(letter), |value| number::or_zero(value, number::significant));
-            parts.push(format!(
-                "{} fails {} % of its requests, {base} {} %.",
-                called(summary, arm),
-                share(arm),
-                share(base)
-            ));
+    let rows: Vec<ComparedRow<'_>> = summary
+        .metrics
+        .iter()
+        .filter_map(|row| Some(ComparedRow { row, difference: row.difference(base, arm)? }))
+        .collect();
+    let find = |metric| rows.iter().find(|it| it.row.metric == metric);
+    let shown = |value| number::or_none(value, |value| number::or_zero(value, number::significant));
+    let fails = find(Metric::Failed).filter(|it| !it.row.decides && it.verdict() == ComparisonVerdict::Worse);
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(fails.map(|ComparedRow { row, .. }| {
+        let [ours, others] = [arm, base].map(|letter| shown(row.median(letter)));
+        format!("{} fails {ours} % of its requests, {base} {others} %.", called(summary, arm))
+    }));
+    parts.extend(rows.iter().filter(|it| it.row.decides).map(|it| of_deciding(summary, it.row, it.difference)));
+    // A tail and a median that change in opposite directions, if neither decides: many requests pay for a few, or a few for many.
+    let (p50, p99) = (find(Metric::P50), find(Metric::P99));
+    let tail = p50.zip(p99).filter(|(median, tail)| !median.row.decides && !tail.row.decides);
+    let tail = tail.and_then(|(median, tail)| match (median.verdict(), tail.verdict()) {
+        (ComparisonVerdict::Worse, ComparisonVerdict::Better) => {
+            Some(format!("{arm}'s tail is shorter, {}, and its median longer, {}.", tail.change(), median.change()))
         }
-    }
-    let tail = tail_for_median(summary, base, arm);
-    for row in summary.deciding() {
-        if let Some(difference) = row.difference(base, arm) {
-            parts.push(of_deciding(summary, row, difference));
+        (ComparisonVerdict::Better, ComparisonVerdict::Worse) => {
+            Some(format!("{arm}'s median is shorter, {}, and its tail longer, {}.", median.change(), tail.change()))
         }
-    }
-    let verdict_of = |metric| Some(summary.metric(metric)?.difference(base, arm)?.verdict);
-    let has_tail = tail.is_some();
+        _ => None,
+    });
+    let verdict_of = |metric| find(metric).map(ComparedRow::verdict);
     let is_said = |metric| match metric {
         Metric::Failed => true,
-        Metric::P50 | Metric::P99 => has_tail,
-        Metric::P95 => has_tail && verdict_of(Metric::P95) == verdict_of(Metric::P99),
+        Metric::P50 | Metric::P99 => tail.is_some(),
+        Metric::P95 => tail.is_some() && verdict_of(Metric::P95) == verdict_of(Metric::P99),
         _ => false,
     };
+    let mut others = Vec::new();
+    for verdict in [ComparisonVerdict::Worse, ComparisonVerdict::Better] {
+        let (decided, changed): (Vec<_>, Vec<_>) =
+            rows.iter().filter(|it| it.verdict() == verdict).partition(|it| it.row.decides);
+        let changed = changed.into_iter().filter(|it| !is_said(it.row.metric));
+        let changed: Vec<String> =
+            changed.map(|it| if is_short { name(it.row.metric).to_owned() } else { it.change() }).collect();
+        let word = self::verdict(verdict);
+        let word = if decided.is_empty() { word.to_owned() } else { format!("also {word}") };
+        let changed = changed.join(", ");
+        others.extend((!changed.is_empty()).then(|| format!("{}: {changed}.", crate::markdown::capitalised(&word))));
+    }
     parts.extend(tail);
     parts.extend(untested(summary, base, arm));
-    let others = |verdict: ComparisonVerdict| -> Vec<String> {
-        let rows = summary.metrics.iter().filter(|row| !row.decides && !is_said(row.metric));
-        let said = |row: &SummaryMetric| {
-            let difference = row.difference(base, arm).filter(|it| it.verdict == verdict)?;
-            Some(if is_short { name(row.metric).to_owned() } else { change(row, difference) })
-        };
-        rows.filter_map(said).collect()
-    };
-    let decided = |verdict| {
-        summary.deciding().any(|row| row.difference(base, arm).is_some_and(|difference| difference.verdict == verdict))
-    };
-    for verdict in [ComparisonVerdict::Worse, ComparisonVerdict::Better] {
-        let changed = others(verdict);
-        if !changed.is_empty() {
-            let word = self::verdict(verdict);
-            let word = if decided(verdict) { format!("also {word}") } else { word.to_owned() };
-            parts.push(format!("{}: {}.", crate::markdown::capitalised(&word), changed.join(", ")));
-        }
-    }
-    parts.join(" ")
+    parts.into_iter().chain(others).collect::<Vec<_>>().join(" ")
 }
 
-/// A tail and a median that change in opposite directions, if neither decides: many requests pay for a few, or a few for many.
-fn tail_for_median(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
-    let of = |metric| {
-        let row = summary.metric(metric).filter(|row| !row.decides)?;
-        let difference = row.difference(base, arm)?;
-        Some((difference.verdict, change(row, difference)))
-    };
-    let ((median, p50), (tail, p99)) = (of(Metric::P50)?, of(Metric::P99)?);
-    let (shorter, longer) = (ComparisonVerdict::Better, ComparisonVerdict::Worse);
-    if (median, tail) == (longer, shorter) {
-        Some(format!("{arm}'s tail is shorter, {p99}, and its median longer, {p50}."))
-    } else if (median, tail) == (shorter, longer) {
-        Some(format!("{arm}'s median is shorter, {p50}, and its tail longer, {p99}."))
-    } else {
-        None
+/// A metric, and how an arm differs in it from the base.
+struct ComparedRow<'a> {
+    row: &'a ComparedMetric,
+    difference: &'a Difference,
+}
+
+impl ComparedRow<'_> {
+    fn verdict(&self) -> ComparisonVerdict {
+        self.difference.verdict
+    }
+
+    /// `p99 3225 → 406 ms (-87 %)`
+    fn change(&self) -> String {
+        format!("{} {}", name(self.row.metric), figures(self.row, self.difference))
     }
 }
 
 /// Response times that move against what decides by more than the margin, where only what decides is tested: who reads `better` must
 /// see them.
 fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
-    let decided: Vec<ComparisonVerdict> =
-        summary.deciding().filter_map(|row| Some(row.difference(base, arm)?.verdict)).collect();
-    let (is_better, is_worse) =
-        (decided.contains(&ComparisonVerdict::Better), decided.contains(&ComparisonVerdict::Worse));
+    let decided =
+        |verdict| summary.deciding().any(|row| row.difference(base, arm).is_some_and(|it| it.verdict == verdict));
+    let is_better = decided(ComparisonVerdict::Better);
+    if is_better == decided(ComparisonVerdict::Worse) {
+        return None;
+    }
     let against = |metric| {
         let row = summary.metric(metric).filter(|row| row.differences.is_empty())?;
         let (before, after) = (row.median(base)?, row.median(arm)?);
-        let (is_longer, is_shorter) =
-            (after > before * (1.0 + summary.margin), after < before * (1.0 - summary.margin));
-        let shown = number::significant;
-        (is_better && is_longer || is_worse && is_shorter)
-            .then(|| format!("{} {} → {} {}", name(metric), shown(before), shown(after), row.unit))
+        let margin = summary.margin;
+        let is_against = if is_better { after > before * (1.0 + margin) } else { after < before * (1.0 - margin) };
+        let [before, after] = [before, after].map(number::significant);
+        is_against.then(|| format!("{} {before} → {after} {}", name(metric), row.unit))
     };
     let moved: Vec<String> =
         [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against).collect();
     let other = if is_better { "longer" } else { "shorter" };
-    (!moved.is_empty() && is_better != is_worse)
-        .then(|| format!("But {other}, and not tested without a control: {}.", moved.join(", ")))
+    (!moved.is_empty()).then(|| format!("But {other}, and not tested without a control: {}.", moved.join(", ")))
 }
 
-fn of_deciding(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDifference) -> String {
-    let (arm, base) = (called(summary, &difference.arm), &difference.base);
+fn of_deciding(summary: &SummaryComparison, row: &ComparedMetric, difference: &Difference) -> String {
+    let (arm, base, name) = (called(summary, &difference.arm), &difference.base, name(row.metric));
+    let (margin, figures) = (plain_percent(summary.margin), figures(row, difference));
     match difference.verdict {
-        ComparisonVerdict::Worse => format!("{arm} is worse than {base}: {}.", change(row, difference)),
-        ComparisonVerdict::Better => format!("{arm} is better than {base}: {}.", change(row, difference)),
-        ComparisonVerdict::Same => {
-            format!(
-                "{arm} has the same {} as {base} within {}: {}.",
-                name(row.metric),
-                plain_percent(summary.margin),
-                figures(row, difference)
-            )
+        ComparisonVerdict::Worse => format!("{arm} is worse than {base}: {name} {figures}."),
+        ComparisonVerdict::Better => format!("{arm} is better than {base}: {name} {figures}."),
+        ComparisonVerdict::Same => format!("{arm} has the same {name} as {base} within {margin}: {figures}."),
+        ComparisonVerdict::CannotTell => {
+            let why = why(summary, row, difference);
+            if is_small(difference) {
+                let lower = if difference.estimate.is_some_and(|part| part < 0.0) { "lower" } else { "higher" };
+                format!(
+                    "{arm} has a {lower} {name} than {base}, but whether by {margin} or more cannot be told: {why}."
+                )
+            } else {
+                format!("Whether {arm} differs from {base} in {name} cannot be told: {why}.")
+            }
         }
-        ComparisonVerdict::CannotTell if is_small(difference) => format!(
-            "{arm} has a {} {} than {base}, but whether by {} or more cannot be told: {}.",
-            if difference.estimate.is_some_and(|part| part < 0.0) { "lower" } else { "higher" },
-            name(row.metric),
-            plain_percent(summary.margin),
-            why(summary, row, difference)
-        ),
-        ComparisonVerdict::CannotTell => format!(
-            "Whether {arm} differs from {base} in {} cannot be told: {}.",
-            name(row.metric),
-            why(summary, row, difference)
-        ),
     }
 }
 
 /// Whether there is a difference, which may be smaller than the margin.
-fn is_small(difference: &SummaryDifference) -> bool {
+fn is_small(difference: &Difference) -> bool {
     difference.doubt == Some(ComparisonDoubt::Noise) && difference.interval.is_some_and(excludes_zero)
 }
 
 /// Why it cannot be told.
-fn why(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDifference) -> String {
+fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Difference) -> String {
     let blocks = count_of(difference.blocks, "block");
     match difference.doubt {
         Some(ComparisonDoubt::FewBlocks { least }) => {
@@ -246,11 +232,11 @@ fn why(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDif
             format!("{blocks} {tell} nothing, {least} could")
         }
         Some(ComparisonDoubt::Missing { figure, runs }) => {
-            format!("{} have no {} ({})", count_of(runs, "run"), name(row.metric), figure.words())
+            format!("{} have no {} ({})", count_of(runs, "run"), name(row.metric), figure)
         }
         Some(ComparisonDoubt::Control) => {
-            let control = row.control.as_ref().and_then(SummaryDifference::interval_in_words).unwrap_or_default();
-            let estimate = difference.estimate_in_words().unwrap_or_default();
+            let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();
+            let estimate = estimate_of(difference).unwrap_or_default();
             format!("it is {estimate}, and the control, the same server once more, {control} %")
         }
         Some(ComparisonDoubt::Noise) | None => {
@@ -265,8 +251,8 @@ fn why(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDif
                     format!(", about {blocks} would show {}", plain_percent(summary.margin))
                 }
             });
-            let estimate = difference.estimate_in_words().unwrap_or_default();
-            format!("{estimate} {}{smallest}{needed}", difference.interval_in_words().unwrap_or_default())
+            let estimate = estimate_of(difference).unwrap_or_default();
+            format!("{estimate} {}{smallest}{needed}", interval_of(difference).unwrap_or_default())
         }
     }
 }
@@ -276,25 +262,15 @@ fn best(summary: &SummaryComparison) -> String {
     let Some((ranking, row)) = summary.ranking.as_ref().zip(summary.deciding().next()) else {
         return "Which is best cannot be told: no arm has a figure.".to_owned();
     };
-    let mut behind: Vec<(f64, String)> = Vec::new();
-    let mut unclear: Vec<String> = Vec::new();
-    for difference in row.differences.iter().filter(|it| it.base == ranking.best || it.arm == ranking.best) {
-        let is_base = difference.base == ranking.best;
-        let other = if is_base { &difference.arm } else { &difference.base };
-        // As seen from the best one.
-        let turned = |part: f64| if is_base { part } else { 1.0 / (1.0 + part) - 1.0 };
-        let estimate = difference.estimate.map(turned).unwrap_or_default();
-        if ranking.ahead_of.contains(other) {
-            behind.push((estimate, format!("{} ({} %)", called(summary, other), percent(estimate, 0))));
-        } else if ranking.unclear.contains(other) {
-            unclear.push(format!(
-                "{} ({} %)",
-                called(summary, other),
-                percent(estimate, usize::from(estimate.abs() < 0.0995))
-            ));
-        }
-    }
-    behind.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+    let estimate =
+        |letter: &String| row.seen_from(&ranking.best, letter).and_then(|it| it.estimate).unwrap_or_default();
+    let with_estimate =
+        |letter: &String, decimals| format!("{} ({} %)", called(summary, letter), percent(estimate(letter), decimals));
+    let mut behind: Vec<&String> = ranking.ahead_of.iter().collect();
+    behind.sort_by(|a, b| estimate(b).abs().total_cmp(&estimate(a).abs()));
+    let behind: Vec<String> = behind.into_iter().map(|letter| with_estimate(letter, 0)).collect();
+    let unclear: Vec<String> =
+        ranking.unclear.iter().map(|letter| with_estimate(letter, decimals([estimate(letter)]))).collect();
     let figure = number::or_none(row.median(&ranking.best), number::significant);
     let unit = if row.unit == "/s" { "/s".to_owned() } else { format!(" {}", row.unit) };
     let best = called(summary, &ranking.best);
@@ -320,7 +296,6 @@ fn best(summary: &SummaryComparison) -> String {
         parts.push(format!("{} cannot be told from it.", listed(&unclear)));
     }
     if !behind.is_empty() {
-        let behind: Vec<String> = behind.into_iter().map(|(_, text)| text).collect();
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
     parts.join(" ")
@@ -351,7 +326,7 @@ pub(super) fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> V
     reasons.extend(study.lost.first().map(|lost| {
         let more = match study.lost.len() - 1 {
             0 => String::new(),
-            more => format!(" ({} more runs came to nothing)", number::count(more as u64)),
+            more => format!(" ({more} more runs came to nothing)"),
         };
         format!("{}, block {}: {}{more}.", plan.letter(lost.arm), lost.block, lost.reason.trim_end_matches('.'))
     }));

@@ -2,9 +2,8 @@
 
 use model::{ResponseTimeMap, Run};
 
-use crate::html::figure::{DrawnFigure, KeyEntry};
-use crate::html::over_time;
-use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint};
+use crate::html::figure::{KeyEntry, PageFigure, SECONDS, stacked, time_axis, watched};
+use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
 
 /// Shades of cells, from few responses to many.
 const SHADES: usize = 5;
@@ -17,39 +16,29 @@ struct MappedRun<'a> {
     map: &'a ResponseTimeMap,
 }
 
-/// The figure of these runs, each as wide as the others; `None` where no run has a map.
-pub(crate) fn figure(title: &'static str, runs: &[&Run]) -> Option<DrawnFigure> {
+/// The figure of these runs, each as wide as the others.
+pub(crate) fn figure(runs: &[&Run]) -> Result<PageFigure, String> {
     let runs: Vec<MappedRun<'_>> = runs.iter().copied().filter_map(MappedRun::of).collect();
     if runs.is_empty() {
-        return None;
+        return Err("no good response was recorded".to_owned());
     }
     let shades = ShadeScale { most: runs.iter().map(|mapped| mapped.map.most()).max().unwrap_or(0) };
-    let edges = runs.iter().flat_map(|mapped| &mapped.map.edges).map(|edge| edge.as_millis_f64());
-    let y = PlotAxis::rounded("response time, ms, log scale", AxisScale::around(edges), 4);
-    let mut times = Plot::new(title, axis(&runs), y);
-    for shade in 0..SHADES {
+    let of_shade = |shade: usize| {
         let of_run = |(place, mapped): (usize, &MappedRun<'_>)| mapped.cells(shades, shade, place, runs.len());
-        let cells: Vec<PlotCell> = runs.iter().enumerate().flat_map(of_run).collect();
-        times.marks.push(PlotMark::Cells { class: format!("heat{shade}"), cells });
-    }
-    let mut plots = vec![times];
-    let queues: Vec<PlotMark> =
-        runs.iter().enumerate().filter_map(|(place, mapped)| mapped.queue(place, runs.len())).collect();
-    let highest = queues.iter().flat_map(|line| match line {
-        PlotMark::Line { points, .. } => points.as_slice(),
-        _ => &[],
-    });
-    let scale = AxisScale::from_zero(highest.map(|point| point.y));
-    let has_queue = !queues.is_empty();
+        let cells = runs.iter().enumerate().flat_map(of_run).collect();
+        PlotMark::new(format!("heat{shade}"), PlotShape::Cells(cells), "")
+    };
+    let cells = (0..SHADES).map(of_shade).collect();
+    let queue = |(place, mapped): (usize, &MappedRun<'_>)| mapped.queue(place, runs.len());
+    let queues: Vec<PlotMark> = runs.iter().enumerate().filter_map(queue).collect();
+    let (has_queue, is_alone) = (!queues.is_empty(), runs.len() == 1);
+    let mut plots = vec![Plot::logarithmic(axis(&runs), "response time, ms, log scale", cells)];
     if has_queue {
-        let y = PlotAxis::rounded("connections in the accept queue", scale, 3);
-        plots.push(Plot { marks: queues, ..Plot::new("accept queue", axis(&runs), y) });
+        let label = "accept queue".to_owned();
+        plots.push(Plot { label, ..Plot::from_zero(axis(&runs), "connections in the accept queue", queues) });
     }
-    over_time::finish(&mut plots);
-    let is_alone = runs.len() == 1;
-    if let Some(last) = plots.last_mut().filter(|_| !is_alone) {
-        last.x.title = String::from("connections; within each, from the start of its window to the end");
-    }
+    let beside = "connections; within each, from the start of its window to the end";
+    let plots = stacked(plots, if is_alone { SECONDS } else { beside });
     let entry = |shade: usize| Some(KeyEntry::new(format!("heat{shade}"), shades.range(shade, &runs)?));
     let mut key: Vec<KeyEntry> = (0..SHADES).filter_map(entry).collect();
     if let Some(last) = key.last_mut() {
@@ -62,14 +51,13 @@ pub(crate) fn figure(title: &'static str, runs: &[&Run]) -> Option<DrawnFigure> 
     };
     let sentence =
         format!("Each cell counts the good responses to requests that were due then and took so long.{queue}");
-    Some(DrawnFigure { title, key, plots, sentence })
+    Ok(PageFigure { key, plots, sentence })
 }
 
 /// The time of a run that stands alone, else the loads side by side.
 fn axis(runs: &[MappedRun<'_>]) -> PlotAxis {
     if let [alone] = runs {
-        let scale = AxisScale::Linear { low: 0.0, high: alone.span() };
-        return PlotAxis::rounded("", scale, 8);
+        return time_axis(alone.span());
     }
     let tick = |(place, mapped): (usize, &MappedRun<'_>)| AxisTick {
         at: place as f64 + 0.5,
@@ -115,10 +103,10 @@ impl<'a> MappedRun<'a> {
 
     /// Its accept queue during the window, where that was read.
     fn queue(&self, place: usize, of: usize) -> Option<PlotMark> {
-        let samples = over_time::watched(self.run.watch.as_ref(), "accept_queue");
+        let samples = watched(self.run.watch.as_ref(), "accept_queue");
         let during = samples.into_iter().filter(|sample| sample.x <= self.span());
         let points: Vec<_> = during.map(|sample| PlotPoint { x: self.x(sample.x, place, of), y: sample.y }).collect();
-        (!points.is_empty()).then(|| PlotMark::Line { class: "accept".to_owned(), points, name: String::new() })
+        (!points.is_empty()).then(|| PlotMark::line("accept", points))
     }
 }
 

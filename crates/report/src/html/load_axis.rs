@@ -1,23 +1,25 @@
 //! Response time and throughput of a sweep against its load.
 
 use model::Finding;
+use model::comparison::median;
 
-use crate::html::figure::{DrawnFigure, KeyEntry, PageFigure};
-use crate::html::shown_runs::{ShownRuns, median};
-use crate::load_answer::range;
+use crate::html::figure::{KeyEntry, PageFigure};
+use crate::html::shown_runs::{ShownRun, ShownRuns};
 use crate::number;
-use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotMark, PlotPoint, PlotRange};
-use crate::summary::SummaryRun;
+use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotMark, PlotPoint, PlotRange, PlotShape};
+use crate::run_summary::{SummaryRun, range};
 
-/// A time of a run, where it is known.
-type TimeOfRun = fn(&SummaryRun) -> Option<f64>;
-/// What is drawn: its name, which is its class too, and the figure.
-const DRAWN: [(&str, TimeOfRun); 4] = [
-    ("p50", |run| run.response_ms.p50),
-    ("p95", |run| run.response_ms.p95),
-    ("p99", |run| run.response_ms.p99),
-    ("max", |run| run.response_ms.max),
+/// A figure of a run, where it is known.
+type FigureOfRun = fn(&SummaryRun) -> Option<f64>;
+/// What is drawn: its name, which is its class too, what it means, and the figure.
+const DRAWN: [(&str, &str, FigureOfRun); 4] = [
+    ("p50", "p50: half are faster", |run| run.response_ms.p50),
+    ("p95", "p95", |run| run.response_ms.p95),
+    ("p99", "p99", |run| run.response_ms.p99),
+    ("max", "slowest", |run| run.response_ms.max),
 ];
+/// Height of these two, which most people come for.
+const TALL: f64 = 300.0;
 /// Loads that are farther apart than this stand on a logarithmic axis.
 const FAR_APART: f64 = 16.0;
 /// A ceiling that is farther off than this is not drawn: it would press the measurement flat.
@@ -42,129 +44,85 @@ fn axis(runs: &ShownRuns<'_>) -> PlotAxis {
 }
 
 /// Percentiles and the longest response time, with their intervals, beside what first come, first served would give.
-pub(crate) fn response_times(runs: &ShownRuns<'_>) -> PageFigure {
-    const TITLE: &str = "Response time against load";
-    let mut marks = Vec::new();
-    let mut values: Vec<f64> = Vec::new();
-    let in_order = segments(runs, |figures| figures.in_order_ms);
-    values.extend(in_order.iter().flatten().map(|point| point.y));
-    marks.extend(in_order.iter().map(|points| line("ideal", points, "")));
-    let saturation = Saturation::of(runs);
-    marks.extend(saturation.map(Saturation::mark));
+pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
+    let (saturation, saturated) = saturation(runs).unzip();
     let is_repeated = runs.study.plan.repeat > 1;
-    for (name, _) in DRAWN.into_iter().filter(|_| !is_repeated) {
-        let bands = bands(runs, name);
-        values.extend(bands.iter().flatten().flat_map(|range| [range.low, range.high]));
-        marks.extend(bands.into_iter().map(|ranges| PlotMark::Band { class: name.into(), ranges }));
+    let in_order = segments(runs, |figures| figures.in_order_ms);
+    let has_order = !in_order.is_empty();
+    let mut marks: Vec<PlotMark> = in_order.into_iter().map(|points| PlotMark::line("ideal", points)).collect();
+    marks.extend(saturation);
+    for (name, ..) in DRAWN.into_iter().filter(|_| !is_repeated) {
+        marks.extend(bands(runs, name).into_iter().map(|ranges| PlotMark::new(name, PlotShape::Band(ranges), "")));
     }
-    let mut known = 0;
-    for (name, time) in DRAWN {
-        let lines = segments(runs, time);
-        let last = lines.len().saturating_sub(1);
-        let named = |part: usize| if part == last { name } else { "" };
-        marks.extend(lines.iter().enumerate().map(|(part, points)| line(name, points, named(part))));
-        for shown in &runs.runs {
-            let Some(y) = time(shown.figures) else { continue };
-            let connections = shown.run.connections;
-            let interval = shown.figures.interval_ms.get(name).map(range).filter(|range| !range.is_empty());
-            let interval = interval.map(|range| format!(" (95 %: {range})")).unwrap_or_default();
-            let title = format!("{name} at {connections} connections: {} ms{interval}", number::of_millis(y));
-            marks.push(PlotMark::Dot { class: name.into(), at: PlotPoint { x: f64::from(connections), y }, title });
-            values.push(y);
-            known += 1;
+    let mut is_known = false;
+    for (name, _, time) in DRAWN {
+        let lines = marks.len();
+        marks.extend(segments(runs, time).into_iter().map(|points| PlotMark::line(name, points)));
+        if let Some(last) = marks[lines..].last_mut() {
+            name.clone_into(&mut last.title);
+            is_known = true;
         }
+        marks.extend(dots(runs, name, time, |shown, y| {
+            let interval = shown.interval_ms.get(name).map(range).filter(|range| !range.is_empty());
+            let interval = interval.map(|range| format!(" (95 %: {range})")).unwrap_or_default();
+            format!("{name} at {} connections: {} ms{interval}", shown.connections, number::of_millis(y))
+        }));
     }
-    if known == 0 {
-        return PageFigure::left_out(TITLE, runs.why_none("no run has a percentile"));
+    if !is_known {
+        return Err("no run has a percentile".to_owned());
     }
-    let y = PlotAxis::rounded("ms, log scale", AxisScale::around(values), 5);
-    let plot = Plot { marks, height: 300.0, ..Plot::new(TITLE, axis(runs), y) };
-    let meanings = ["p50: half are faster", "p95", "p99", "slowest"];
-    let mut key: Vec<KeyEntry> =
-        DRAWN.into_iter().zip(meanings).map(|((name, _), meaning)| KeyEntry::new(name, meaning)).collect();
-    if !in_order.is_empty() {
-        key.push(KeyEntry::new("ideal", "first come, first served"));
-    }
-    key.extend(saturation.map(Saturation::key));
-    let sentence = [
-        Some("How long a response takes, from when its request was due, as connections rise.".to_owned()),
-        Some(
-            if is_repeated {
-                "Each dot is a run; lines join the medians of the repeats."
-            } else {
-                "Shaded: 95 % intervals."
-            }
-            .to_owned(),
-        ),
-        (!in_order.is_empty())
-            .then(|| "First come, first served, each would take connections / throughput.".to_owned()),
-        runs.not_drawn(),
-    ];
-    let sentence = sentence.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    PageFigure::Drawn(DrawnFigure { title: TITLE, key, plots: vec![plot], sentence })
+    let plot = Plot { height: TALL, ..Plot::logarithmic(axis(runs), "ms, log scale", marks) };
+    let mut key: Vec<KeyEntry> = DRAWN.into_iter().map(|(name, meaning, _)| KeyEntry::new(name, meaning)).collect();
+    key.extend(has_order.then(|| KeyEntry::new("ideal", "first come, first served")));
+    key.extend(saturated);
+    let shaded = if is_repeated {
+        "Each dot is a run; lines join the medians of the repeats."
+    } else {
+        "Shaded: 95 % intervals."
+    };
+    let order = if has_order { " First come, first served, each would take connections / throughput." } else { "" };
+    let not_drawn = runs.not_drawn().map(|left_out| format!(" {left_out}")).unwrap_or_default();
+    let sentence = format!(
+        "How long a response takes, from when its request was due, as connections rise. {shaded}{order}{not_drawn}"
+    );
+    Ok(PageFigure { key, plots: vec![plot], sentence })
 }
 
 /// Where throughput rises no further, as the summary finds it.
-#[derive(Clone, Copy)]
-struct Saturation {
-    connections: u32,
-    is_lowest: bool,
-}
-
-impl Saturation {
-    fn of(runs: &ShownRuns<'_>) -> Option<Saturation> {
-        runs.summary.findings.iter().find_map(|finding| match finding.finding {
-            Finding::Saturated { connections, is_lowest, .. } => Some(Saturation { connections, is_lowest }),
-            _ => None,
-        })
-    }
-
-    fn mark(self) -> PlotMark {
-        PlotMark::Upright { class: "mark".into(), x: f64::from(self.connections) }
-    }
-
-    fn key(self) -> KeyEntry {
-        let lowest = if self.is_lowest { ", the lowest load tried" } else { "" };
-        KeyEntry::new("mark", format!("saturated from {} connections{lowest}", self.connections))
-    }
+fn saturation(runs: &ShownRuns<'_>) -> Option<(PlotMark, KeyEntry)> {
+    runs.summary.findings.iter().find_map(|finding| match finding.finding {
+        Finding::Saturated { connections, is_lowest, .. } => {
+            let lowest = if is_lowest { ", the lowest load tried" } else { "" };
+            let entry = KeyEntry::new("mark", format!("saturated from {connections} connections{lowest}"));
+            Some((PlotMark::new("mark", PlotShape::Upright(f64::from(connections)), ""), entry))
+        }
+        _ => None,
+    })
 }
 
 /// Good responses a second, and the most that is possible.
-pub(crate) fn throughput(runs: &ShownRuns<'_>) -> PageFigure {
-    const TITLE: &str = "Throughput against load";
+pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let rates = segments(runs, |figures| figures.rate.completed);
-    if rates.is_empty() {
-        return PageFigure::left_out(TITLE, runs.why_none("no run has a rate"));
-    }
-    let under = |points: &Vec<PlotPoint>| PlotMark::Band {
-        class: "rate".into(),
-        ranges: points.iter().map(|point| PlotRange { x: point.x, low: 0.0, high: point.y }).collect(),
+    let highest = rates.iter().flatten().map(|point| point.y).reduce(f64::max).ok_or("no run has a rate")?;
+    let under = |points: &Vec<PlotPoint>| {
+        let ranges = points.iter().map(|point| PlotRange { x: point.x, low: 0.0, high: point.y }).collect();
+        PlotMark::new("rate", PlotShape::Band(ranges), "")
     };
     let mut marks: Vec<PlotMark> = rates.iter().map(under).collect();
-    let highest = rates.iter().flatten().map(|point| point.y).fold(0.0, f64::max);
-    let ceiling = crate::measured::service_time(runs.study);
-    let near = ceiling.filter(|(.., rate)| highest > 0.0 && *rate < NEAR * highest);
-    let mut values = vec![highest];
-    if let Some((.., rate)) = near {
-        values.push(rate);
-        marks.push(PlotMark::Level { class: "ideal".into(), y: rate });
-    }
-    let saturation = Saturation::of(runs);
-    marks.extend(saturation.map(Saturation::mark));
-    marks.extend(rates.iter().map(|points| line("rate", points, "")));
-    for shown in &runs.runs {
-        let Some(y) = shown.figures.rate.completed else { continue };
-        let connections = shown.run.connections;
-        let title = format!("{connections} connections: {} requests/s", number::rate(y));
-        marks.push(PlotMark::Dot { class: "rate".into(), at: PlotPoint { x: f64::from(connections), y }, title });
-    }
-    let y = PlotAxis::rounded("requests/s", AxisScale::from_zero(values), 5);
-    let plot = Plot { marks, height: 300.0, ..Plot::new(TITLE, axis(runs), y) };
     let mut key = vec![KeyEntry::new("rate", "completed")];
-    if let Some((.., rate)) = near {
+    let ceiling = crate::measured::service_time(runs.study);
+    if let Some((.., rate)) = ceiling.filter(|(.., rate)| highest > 0.0 && *rate < NEAR * highest) {
+        marks.push(PlotMark::new("ideal", PlotShape::Level(rate), ""));
         key.push(KeyEntry::new("ideal", format!("ceiling by theory: {}", number::rate_in_words(rate))));
     }
-    key.extend(saturation.map(Saturation::key));
+    let (saturation, saturated) = saturation(runs).unzip();
+    marks.extend(saturation);
+    key.extend(saturated);
+    marks.extend(rates.into_iter().map(|points| PlotMark::line("rate", points)));
+    let title =
+        |shown: &SummaryRun, rate| format!("{} connections: {} requests/s", shown.connections, number::rate(rate));
+    marks.extend(dots(runs, "rate", |shown| shown.rate.completed, title));
+    let plot = Plot { height: TALL, ..Plot::from_zero(axis(runs), "requests/s", marks) };
     let basis = match ceiling {
         Some((time, source, rate)) => format!(
             "Theory allows {} requests/s at most, with a service time of {} ({source}).",
@@ -173,12 +131,21 @@ pub(crate) fn throughput(runs: &ShownRuns<'_>) -> PageFigure {
         ),
         None => "The service time is not known, so there is no theoretical ceiling.".to_owned(),
     };
-    let sentence = format!("Good responses a second. {basis}");
-    PageFigure::Drawn(DrawnFigure { title: TITLE, key, plots: vec![plot], sentence })
+    Ok(PageFigure { key, plots: vec![plot], sentence: format!("Good responses a second. {basis}") })
 }
 
-fn line(class: &str, points: &[PlotPoint], name: &str) -> PlotMark {
-    PlotMark::Line { class: class.into(), points: points.to_vec(), name: name.into() }
+/// A dot for each run that has the figure, with what a pointer over it shows.
+fn dots(
+    runs: &ShownRuns<'_>,
+    class: &str,
+    y: FigureOfRun,
+    title: impl Fn(&SummaryRun, f64) -> String,
+) -> Vec<PlotMark> {
+    let dot = |shown: &ShownRun<'_>| {
+        let at = PlotPoint { x: f64::from(shown.run.connections), y: y(shown.figures)? };
+        Some(PlotMark::new(class, PlotShape::Dot(at), title(shown.figures, at.y)))
+    };
+    runs.runs.iter().filter_map(dot).collect()
 }
 
 /// The median of a figure over the repeats of each load, broken where a load has none.

@@ -2,10 +2,10 @@
 
 use model::Run;
 
-use crate::html::figure::{DrawnFigure, KeyEntry, PageFigure};
+use crate::html::figure::{KeyEntry, PageFigure};
 use crate::html::shown_runs::ShownRuns;
 use crate::number;
-use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotMark, PlotPoint};
+use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
 use crate::time_parts::DividedTime;
 
 /// A bar: some responses of a run.
@@ -15,12 +15,8 @@ struct TimeBar<'a> {
     time: DividedTime,
 }
 
-/// Height of a bar and of what is between two loads.
-const ROW: f64 = 24.0;
-
 /// The bars of each load.
-pub(crate) fn figure(runs: &ShownRuns<'_>) -> PageFigure {
-    const TITLE: &str = "Where the time goes";
+pub(crate) fn figure(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let of_run = |run| {
         let divided = DividedTime::of(run);
         let all = divided.first().map_or(1, |all| all.requests.max(1)) as f64;
@@ -37,50 +33,45 @@ pub(crate) fn figure(runs: &ShownRuns<'_>) -> PageFigure {
     };
     let bars: Vec<TimeBar<'_>> = runs.first_of_each().into_iter().flat_map(of_run).collect();
     if bars.is_empty() {
-        let asked = "neither app nor kernel was asked: add --inspect app, or --inspect kernel as root";
-        return PageFigure::left_out(TITLE, runs.why_none(asked));
+        return Err("neither app nor kernel was asked: add --inspect app, or --inspect kernel as root".to_owned());
     }
     let longest = bars.iter().map(|bar| bar.time.whole.as_millis_f64()).fold(0.0, f64::max);
-    let mut marks = Vec::new();
-    let (mut ticks, mut key): (Vec<AxisTick>, Vec<KeyEntry>) = (Vec::new(), Vec::new());
-    let mut named = Vec::new();
-    let count = bars.len() as f64;
-    for (row, TimeBar { run, name, time: bar }) in bars.iter().enumerate() {
-        let middle = count - row as f64 - 0.5;
+    let (mut marks, mut ticks, mut key, mut named) = (Vec::new(), Vec::new(), Vec::<KeyEntry>::new(), Vec::new());
+    for (row, TimeBar { run, name, time: bar }) in bars.iter().rev().enumerate() {
+        let y = row as f64 + 0.5;
+        let whole = number::milliseconds(bar.whole);
         let mut from = 0.0;
         for part in &bar.parts {
             let until = from + part.time.as_millis_f64();
-            let corners = [PlotPoint { x: from, y: middle - 0.36 }, PlotPoint { x: until, y: middle + 0.36 }];
             let title = format!(
-                "{} connections, {}: {} {} ms of {} ms",
+                "{} connections, {}: {} {} ms of {whole} ms",
                 run.connections,
                 number::count_of(bar.requests, "response"),
                 part.name,
                 number::milliseconds(part.time),
-                number::milliseconds(bar.whole)
             );
-            marks.push(PlotMark::Bar { class: part.class.to_owned(), from: corners[0], to: corners[1], title });
-            if !named.contains(&part.name) {
-                named.push(part.name);
-                match key.iter_mut().find(|entry| entry.class == part.class) {
-                    Some(entry) => entry.meaning = format!("{}, {}", entry.meaning, part.name),
-                    None => key.push(KeyEntry::new(part.class, part.name)),
-                }
-            }
+            let cell = PlotCell { from: PlotPoint { x: from, y: y - 0.36 }, to: PlotPoint { x: until, y: y + 0.36 } };
+            marks.push(PlotMark::new(part.class, PlotShape::Cells(vec![cell]), title));
             from = until;
         }
-        let text = number::milliseconds(bar.whole);
-        marks.push(PlotMark::Word { at: PlotPoint { x: from, y: middle }, text });
-        ticks.push(AxisTick { at: middle, label: name.clone() });
+        marks.push(PlotMark::new("", PlotShape::Word(PlotPoint { x: from, y }), whole));
+        ticks.push(AxisTick { at: y, label: name.clone() });
     }
-    let scale = AxisScale::Linear { low: 0.0, high: longest.max(1e-6) * 1.16 };
-    let x = PlotAxis::rounded("ms, mean", scale, 5);
-    let y = PlotAxis::labelled("", AxisScale::Linear { low: 0.0, high: count }, ticks);
-    let height = 66.0 + ROW * count;
-    let plot = Plot { marks, height, left: 116.0, ..Plot::new(TITLE, x, y) };
+    for part in bars.iter().flat_map(|bar| &bar.time.parts) {
+        if named.contains(&part.name) {
+            continue;
+        }
+        named.push(part.name);
+        match key.iter_mut().find(|entry| entry.class == part.class) {
+            Some(entry) => entry.meaning = format!("{}, {}", entry.meaning, part.name),
+            None => key.push(KeyEntry::new(part.class, part.name)),
+        }
+    }
+    let x = PlotAxis::rounded("ms, mean", AxisScale::Linear { low: 0.0, high: longest.max(1e-6) * 1.16 }, 5);
+    let plot = Plot { left: 116.0, ..Plot::of_rows(x, ticks, marks) };
     let has_slowest = bars.iter().any(|bar| bar.time.is_slowest);
     let sentence = sentence(bars.iter().map(|bar| bar.run), has_slowest);
-    PageFigure::Drawn(DrawnFigure { title: TITLE, key, plots: vec![plot], sentence })
+    Ok(PageFigure { key, plots: vec![plot], sentence })
 }
 
 fn sentence<'a>(mut runs: impl Iterator<Item = &'a Run> + Clone, has_slowest: bool) -> String {

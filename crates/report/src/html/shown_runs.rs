@@ -62,13 +62,13 @@ impl<'a> ShownRuns<'a> {
     }
 
     /// Why a figure has nothing to show.
-    pub(crate) fn why_none(&self, otherwise: &str) -> String {
+    pub(crate) fn why_none(&self, otherwise: String) -> String {
         if self.study.runs.is_empty() {
             "there is no run".to_owned()
         } else if self.runs.is_empty() {
             "no run's figures are the server's".to_owned()
         } else {
-            otherwise.to_owned()
+            otherwise
         }
     }
 
@@ -79,13 +79,4 @@ impl<'a> ShownRuns<'a> {
         let is_any = !names.is_empty() && self.runs.len() < self.study.runs.len();
         is_any.then(|| format!("Not drawn, because the figures are not the server's: {}.", names.join(", ")))
     }
-}
-
-/// The middle one of these; `None` of none.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let high = values.get(middle).copied()?;
-    Some(if values.len().is_multiple_of(2) { f64::midpoint(values[middle - 1], high) } else { high })
 }

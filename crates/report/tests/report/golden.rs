@@ -125,27 +125,13 @@ fn a_comparison_does_not_call_a_percentile_unprinted_that_it_prints() {
     assert!(said(&study).contains("p99 and above are not printed"), "{}", said(&study));
 }
 
-/// What decides, the control and a rule of their own: sentences say only what the figures bear.
+/// What decides, the control and a rule of their own: sentences say only what the figures bear. Other sentences stand in the answers.
 #[test]
 fn a_comparison_concludes_what_its_figures_bear() {
     let sentence = |study: ComparisonStudy| report::summary::Summary::of(&study.into(), None).sentence;
-    for (study, said, never) in [
-        (comparison::slower(), "B (my-branch) is worse than A: mean", "better"),
-        (
-            comparison::keep_alive(),
-            "tail is shorter, p99 309 → 46.9 ms (-85 %), and its median longer",
-            "cannot be told",
-        ),
-        (comparison::unclear(), "Whether B (-t3:3 -C other.rb) differs from A in mean cannot be told", "worse"),
-        (comparison::few(), "3 blocks tell nothing, 6 could", "worse"),
-        (comparison::failing(), "B (my-branch) fails 50.0 % of its requests", "better"),
-        (comparison::repeated(), "B (my-branch) is worse than A", "better"),
-        (comparison::best(), "has the best throughput", "4 x 3 is best"),
-        (comparison::undecided(), "Which is best cannot be told: against", "has the best"),
-    ] {
-        let sentence = sentence(study);
-        assert!(sentence.contains(said) && !sentence.contains(never), "{sentence}");
-    }
+    let undecided = sentence(comparison::undecided());
+    assert!(undecided.contains("Which is best cannot be told: against"), "{undecided}");
+    assert!(!undecided.contains("has the best"), "{undecided}");
     let reasons = |study: ComparisonStudy| {
         report::summary::Summary::of(&study.into(), None).comparison.map(|it| it.reasons.join(" ")).unwrap_or_default()
     };

@@ -91,17 +91,21 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
 }
 
 #[test]
-fn deviations_are_relative_to_an_even_share_and_rise() {
+fn deviations_are_relative_to_an_even_share_and_rise_and_of_some_workers_there_are_none() {
     let study = study::canonical();
-    let row = row(&study, &with_shares(&study, &[1018, 959, 1014, 1009]));
-    assert!(row.contains("    0.597   -4.1  0.9  1.4  1.8 "), "{row}");
-}
-
-#[test]
-fn a_deviation_of_ten_percent_or_more_has_no_decimals() {
-    let study = study::canonical();
-    let row = row(&study, &with_shares(&study, &[0, 100, 109, 191]));
-    assert!(row.contains(" -100  0.0  9.0   91 "), "{row}");
+    for (shares, columns) in [
+        (&[1018, 959, 1014, 1009][..], "    0.597   -4.1  0.9  1.4  1.8 "),
+        // Of ten percent or more there are no decimals.
+        (&[0, 100, 109, 191], " -100  0.0  9.0   91 "),
+        (&[], "        -      -    -    -    -    3000"),
+        (&[500, 500, 500], "        -      -    -    -    -    3000"),
+        (&[400, 400, 400, 400, 400], "        -      -    -    -    -    3000"),
+    ] {
+        let row = row(&study, &with_shares(&study, shares));
+        assert!(row.contains(columns) && row.trim_end().chars().count() == 126, "{row}");
+    }
+    let failing = study::failing();
+    assert!(row(&failing, &failing.runs[0]).ends_with("    1995"), "the total is of good answers");
 }
 
 #[test]
@@ -117,22 +121,6 @@ fn the_bands_are_centred_as_the_script_does_for_two_to_eight_workers() {
         assert!(head.contains(&format!(" {bar} Worker Request Info {bar}\n")), "{head}");
         assert!(head.contains(&deviation), "{head}");
     }
-}
-
-#[test]
-fn workers_that_are_not_all_known_are_not_compared() {
-    let study = study::canonical();
-    for shares in [&[][..], &[500, 500, 500], &[400, 400, 400, 400, 400]] {
-        let row = row(&study, &with_shares(&study, shares));
-        assert!(row.contains("        -      -    -    -    -    3000"), "{row}");
-        assert_eq!(row.trim_end().chars().count(), 126);
-    }
-}
-
-#[test]
-fn the_total_is_of_good_answers() {
-    let study = study::failing();
-    assert!(row(&study, &study.runs[0]).ends_with("    1995"));
 }
 
 /// The heads, rules and widths of the table in Puma's own documentation.

@@ -5,12 +5,11 @@ use std::sync::atomic::Ordering;
 use model::Clock;
 use poller::EventFlags;
 
-use super::{LINGER, LedgerInquiry, ServingLoop, watched};
+use super::{LINGER, ServingLoop, watched};
 use crate::SinkLedger;
 use crate::connection::{AfterResponse, Booking, ConnectionKey, ConnectionPhase, ConnectionStep, ResponseKind};
 use crate::faults::Fault;
 use crate::head::{ConnectionFate, Refusal, RequestHead, RequestRoute};
-use crate::mailbox::LoopMailbox;
 use crate::request::ReadProgress;
 use crate::response::{self, AnswerExtent, OK};
 use crate::slots::{FinishedRequest, SlotRequest};
@@ -78,7 +77,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Answers a request for the ledger, which leaves no trace in it. Whether the connection may go on to its next.
+    /// Takes a request for the ledger, which leaves no trace in it and is answered with the next turn, when those of all loops can be
+    /// read. Whether the connection may go on to its next.
     fn ask_for_ledger(&mut self, key: ConnectionKey, head: RequestHead) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         if connection.booking == Booking::New {
@@ -86,12 +86,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
             self.ledger.connections -= 1;
             self.ledger.open_connections -= 1;
         }
-        if self.peers.is_empty() {
-            return self.show_ledger(key, &head, &self.ledger());
-        }
-        connection.phase = ConnectionPhase::Asking;
-        let counts = LoopMailbox::ask_all(&self.peers, Some(&self.mailbox));
-        self.inquiries.push(LedgerInquiry { key, head, counts, sum: SinkLedger::default() });
+        connection.phase = ConnectionPhase::Working(head);
+        self.inquiries.push((key, head));
         false
     }
 

@@ -3,14 +3,10 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::sync::Arc;
-use std::time::Duration;
 
-use crate::support::{Client, assert_conserved, ledger_when, settings, start};
+use crate::support::{Client, assert_conserved, ledger_when, serving, start, stopped};
 use model::Nanos;
-use rustix::net::sockopt::set_socket_linger;
 use sink::Sink;
-use testkit::clock::Stepped;
 
 /// The sink still serves, and its books are right.
 fn assert_well(sink: &Sink) {
@@ -27,7 +23,7 @@ fn requests_sent_ahead_are_answered_in_order() {
         "GET /sleep0.02 HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\nGET /_ledger HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n",
     );
     assert_eq!(client.receive().body, b"ok\n");
-    assert_eq!(client.receive_for(true).body, b"");
+    assert_eq!(client.try_receive(true).unwrap().body, b"");
     assert!(String::from_utf8(client.receive().body).unwrap().contains("\"requests\":2"));
     assert_eq!(client.receive().body, b"ok\n");
     let ledger = sink.stop();
@@ -37,8 +33,7 @@ fn requests_sent_ahead_are_answered_in_order() {
 
 #[test]
 fn many_ledgers_asked_ahead_do_not_exhaust_the_stack() {
-    let sink = start(1, 1, Nanos::ZERO);
-    let mut client = Client::connect(sink.address());
+    let (sink, mut client) = serving();
     client.send("GET /_ledger HTTP/1.1\r\n\r\n".repeat(1500));
     for _ in 0..1500 {
         assert_eq!(client.receive().status, 200);
@@ -48,8 +43,7 @@ fn many_ledgers_asked_ahead_do_not_exhaust_the_stack() {
 
 #[test]
 fn bodies_are_received_and_counted_however_they_come() {
-    let sink = start(1, 1, Nanos::ZERO);
-    let mut client = Client::connect(sink.address());
+    let (sink, mut client) = serving();
     client.send("POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n");
     client.send("x".repeat(200_000));
     assert_eq!(client.receive().status, 200);
@@ -66,8 +60,7 @@ fn bodies_are_received_and_counted_however_they_come() {
 
 #[test]
 fn a_client_that_asks_is_told_to_go_on() {
-    let sink = start(1, 1, Nanos::ZERO);
-    let mut client = Client::connect(sink.address());
+    let (sink, mut client) = serving();
     client.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(client.receive().status, 100);
     client.send("ab");
@@ -78,8 +71,7 @@ fn a_client_that_asks_is_told_to_go_on() {
 
 #[test]
 fn old_clients_are_told_what_becomes_of_the_connection() {
-    let sink = start(1, 1, Nanos::ZERO);
-    let mut client = Client::connect(sink.address());
+    let (_sink, mut client) = serving();
     client.send("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
     assert_eq!(client.receive().field("connection"), Some("keep-alive"));
     client.send("GET / HTTP/1.0\r\n\r\n");
@@ -112,8 +104,7 @@ fn a_client_that_is_refused_can_read_why_and_is_closed() {
 
 #[test]
 fn what_follows_a_last_request_does_not_lose_its_answer() {
-    let sink = start(1, 1, Nanos::ZERO);
-    let mut client = Client::connect(sink.address());
+    let (sink, mut client) = serving();
     client.send(format!("GET / HTTP/1.1\r\nConnection: close\r\n\r\n{}", "GET / HTTP/1.1\r\n\r\n".repeat(10_000)));
     assert_eq!(client.receive().status, 200);
     assert!(client.is_closed());
@@ -134,14 +125,11 @@ fn a_client_that_will_send_no_more_still_gets_its_answer() {
 #[test]
 fn a_client_that_is_gone_leaves_its_request_in_the_slot() {
     // Time stands still until the client is gone.
-    let clock = Stepped::default();
-    let sink = Sink::start_by(settings(1, 1, Nanos::ZERO), clock.clone(), Arc::default()).unwrap();
+    let (sink, clock) = stopped(1, 1, Nanos::ZERO);
     let mut client = Client::connect(sink.address());
     client.send("GET /sleep0.05 HTTP/1.1\r\n\r\n");
     ledger_when(&sink, |ledger| ledger.busy == 1);
-    // A close with this set is a reset.
-    set_socket_linger(&client.stream, Some(Duration::ZERO)).unwrap();
-    drop(client);
+    client.reset();
     assert_eq!(ledger_when(&sink, |ledger| ledger.open_connections == 0).busy, 1);
     clock.advance(Nanos::from_millis(50));
     let ledger = ledger_when(&sink, |ledger| ledger.busy == 0);
@@ -159,7 +147,7 @@ fn clients_that_close_at_any_point_leave_nothing_behind() {
             let mut client = Client::connect(sink.address());
             client.send(&request[..end]);
             if reset {
-                set_socket_linger(&client.stream, Some(Duration::ZERO)).unwrap();
+                client.reset();
             }
         }
     }

@@ -8,9 +8,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::sync::Arc;
 
-use crate::support::{Client, Failure, PATIENCE, REQUEST, anywhere, assert_conserved, ledger_when};
+use crate::support::{Client, Failure, PATIENCE, REQUEST, anywhere, assert_conserved, busy, ledger_when, settings};
 use model::Nanos;
-use rustix::net::sockopt::set_socket_linger;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use sink::{
@@ -84,7 +83,7 @@ fn a_large_body_arrives_whole() {
         );
     }
     client.send("HEAD / HTTP/1.1\r\n\r\n");
-    assert_eq!(client.receive_for(true).field("content-length"), Some("3000000"));
+    assert_eq!(client.try_receive(true).unwrap().field("content-length"), Some("3000000"));
     assert_eq!(sink.stop().sent_bytes, client.received_bytes);
 }
 
@@ -204,14 +203,7 @@ fn answers_to_several_connections_come_in_the_order_of_their_delays() {
 #[test]
 fn connections_are_dealt_to_workers_for_their_lives() {
     for (assignment, even) in [(WorkerAssignment::RoundRobin, true), (WorkerAssignment::Random, false)] {
-        let sink = start(SinkSettings {
-            queue: SlotQueue::Split(assignment),
-            workers: 3,
-            threads: 2,
-            body: SinkBody::Ok,
-            worker_header: Some("x-worker".to_owned()),
-            ..anywhere()
-        });
+        let sink = start(SinkSettings { queue: SlotQueue::Split(assignment), ..settings(3, 2, Nanos::ZERO) });
         let mut clients: Vec<_> = (0..12).map(|_| Client::connect(sink.address())).collect();
         let mut per_worker = [0; 3];
         for client in &mut clients {
@@ -228,32 +220,20 @@ fn connections_are_dealt_to_workers_for_their_lives() {
 
 #[test]
 fn inline_ten_lets_nobody_in_while_no_slot_is_free() {
-    let sink =
-        start(SinkSettings { queue: SlotQueue::Inline10, workers: 1, threads: 2, body: SinkBody::Ok, ..anywhere() });
-    let mut first: Vec<_> = (0..2)
-        .map(|number| {
-            let mut client = Client::connect(sink.address());
-            client.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
-            ledger_when(&sink, |ledger| ledger.busy == number + 1);
-            client
-        })
-        .collect();
+    let sink = start(SinkSettings { queue: SlotQueue::Inline10, ..settings(1, 2, Nanos::ZERO) });
+    let (_first, gone) = (busy(&sink, 1), busy(&sink, 2));
     let mut late = Client::connect(sink.address());
     late.send("GET /sleep0 HTTP/1.1\r\n\r\n");
     // Asked twice, the loop has had its turns.
     assert_eq!([sink.ledger().connections, sink.ledger().connections], [2, 2]);
-    let gone = first.pop().unwrap();
-    // A close with this set is a reset.
-    set_socket_linger(&gone.stream, Some(std::time::Duration::ZERO)).unwrap();
-    drop(gone);
+    gone.reset();
     // The slot stays with the request, whose client is gone; so does its place.
     assert_eq!(ledger_when(&sink, |ledger| ledger.open_connections == 1).connections, 2);
 }
 
 #[test]
 fn inline_ten_makes_room_for_who_waits_outside() {
-    let sink =
-        start(SinkSettings { queue: SlotQueue::Inline10, workers: 1, threads: 1, body: SinkBody::Ok, ..anywhere() });
+    let sink = start(SinkSettings { queue: SlotQueue::Inline10, ..settings(1, 1, Nanos::ZERO) });
     let mut first = Client::connect(sink.address());
     assert_eq!(first.get("/").field("connection"), None);
     let mut second = Client::connect(sink.address());
@@ -281,9 +261,7 @@ fn accepts_are_spaced_and_none_is_lost() {
 fn a_full_backlog_leaves_clients_outside() {
     // The one slot is busy, so that nobody is accepted; the kernel keeps backlog + 1 and drops the others' attempts.
     let sink = start(SinkSettings { queue: SlotQueue::Inline10, backlog: 2, ..anywhere() });
-    let mut busy = Client::connect(sink.address());
-    busy.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
-    ledger_when(&sink, |ledger| ledger.busy == 1);
+    let _busy = busy(&sink, 1);
     let connect = || TcpStream::connect_timeout(&sink.address(), std::time::Duration::from_millis(300));
     let connected: Vec<_> = (0..6).map(|_| connect()).collect();
     assert_eq!(connected.iter().filter(|connected| connected.is_ok()).count(), 3);

@@ -5,9 +5,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use model::{Clock, Nanos};
+use model::Nanos;
+use rustix::net::sockopt::set_socket_linger;
 use sink::{Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
-use testkit::clock::REAL_CLOCK;
+use testkit::clock::{REAL_CLOCK, Stepped, eventually};
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -32,6 +33,27 @@ pub(crate) fn settings(workers: u32, threads: u32, delay: Nanos) -> SinkSettings
 
 pub(crate) fn start(workers: u32, threads: u32, delay: Nanos) -> Sink {
     Sink::start(settings(workers, threads, delay), REAL_CLOCK).unwrap()
+}
+
+/// A sink of one slot, and a client of it.
+pub(crate) fn serving() -> (Sink, Client) {
+    let sink = start(1, 1, Nanos::ZERO);
+    let client = Client::connect(sink.address());
+    (sink, client)
+}
+
+/// A sink whose time stands still, and its clock.
+pub(crate) fn stopped(workers: u32, threads: u32, delay: Nanos) -> (Sink, Stepped) {
+    let clock = Stepped::default();
+    (Sink::start(settings(workers, threads, delay), clock.clone()).unwrap(), clock)
+}
+
+/// A client whose request has a slot, the `n`th, for longer than any test takes.
+pub(crate) fn busy(sink: &Sink, n: u64) -> Client {
+    let mut client = Client::connect(sink.address());
+    client.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
+    ledger_when(sink, |ledger| ledger.busy == n);
+    client
 }
 
 /// A response as it came.
@@ -88,6 +110,11 @@ impl Client {
         stream.set_nodelay(true).unwrap();
         Client::over(stream)
     }
+
+    /// Leaves with a reset.
+    pub(crate) fn reset(self) {
+        set_socket_linger(&self.stream, Some(Duration::ZERO)).unwrap();
+    }
 }
 
 impl<S: Read + Write> Client<S> {
@@ -142,12 +169,8 @@ impl<S: Read + Write> Client<S> {
         Ok(response)
     }
 
-    pub(crate) fn receive_for(&mut self, head_request: bool) -> Response {
-        self.try_receive(head_request).unwrap()
-    }
-
     pub(crate) fn receive(&mut self) -> Response {
-        self.receive_for(false)
+        self.try_receive(false).unwrap()
     }
 
     pub(crate) fn get(&mut self, path: &str) -> Response {
@@ -169,15 +192,8 @@ impl<S: Read + Write> Client<S> {
 
 /// The counts, when `settled` says that they are those the test waits for; a test that waits for ever fails.
 pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&SinkLedger) -> bool) -> SinkLedger {
-    let begun = REAL_CLOCK.now();
-    loop {
-        let ledger = sink.ledger();
-        if settled(&ledger) {
-            return ledger;
-        }
-        assert!(REAL_CLOCK.now() - begun < PATIENCE.into(), "it does not settle: {ledger:?}");
-        REAL_CLOCK.sleep(Nanos::from_millis(1));
-    }
+    let seen = || format!("{:?}", sink.ledger());
+    eventually(PATIENCE.into(), seen, || Some(sink.ledger()).filter(&settled))
 }
 
 /// The law of every ledger.

@@ -1,5 +1,6 @@
 //! The conductor's end: generators on other machines, as one.
 
+use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,14 +9,13 @@ use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{DriveError, DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress};
+use engine::{ClockExchange, DriveResult, EngineError, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress};
 use launch::dies_with_us;
 use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock, Tally};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 
-use super::clock::{ClockExchange, ClockShift};
-use super::wire::{FarHost, GREETING, Order, PartDone, Report, frame, merge, receive};
+use super::wire::{ClockShift, FarHost, GREETING, Order, PartDone, Report, frame, merge, receive};
 
 /// Exchanges by which a clock is known.
 const EXCHANGES: u32 = 20;
@@ -113,7 +113,7 @@ impl FarGenerators {
     ///
     /// # Errors
     /// Where one does not start.
-    pub fn start(from: &[String], version: &str, clock: SystemClock) -> Result<FarGenerators, DriveError> {
+    pub fn start(from: &[String], version: &str, clock: SystemClock) -> Result<FarGenerators, EngineError> {
         let unstarted = |name: &String| RemoteGenerator { name: name.clone(), host: None, link: None };
         let all = from.iter().map(unstarted).collect();
         let mut generators = Generators { clock, version: version.to_owned(), all };
@@ -145,7 +145,7 @@ impl FarGenerators {
         interrupt: &AtomicBool,
         progress: &RunProgress,
         journal: Option<&SyncSender<RecordBatch>>,
-    ) -> Result<DriveResult, DriveError> {
+    ) -> Result<DriveResult, EngineError> {
         let mut generators = self.generators();
         let driven = generators.drive(spec, interrupt, progress, journal);
         if driven.is_err() {
@@ -159,7 +159,7 @@ impl FarGenerators {
     ///
     /// # Errors
     /// Where one cannot measure it.
-    pub(crate) fn ceilings(&self, shapes: &[LoadSpec], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, DriveError> {
+    pub(crate) fn ceilings(&self, shapes: &[LoadSpec], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, EngineError> {
         let mut generators = self.generators();
         generators.start_missing()?;
         shapes.iter().map(|shape| generators.ceiling(shape, answer_bytes)).collect()
@@ -173,7 +173,7 @@ impl Generators {
         Box::new(LoadSpec { part, ..spec.clone() })
     }
 
-    fn start_missing(&mut self) -> Result<(), DriveError> {
+    fn start_missing(&mut self) -> Result<(), EngineError> {
         for one in 0..self.all.len() {
             if self.all[one].link.is_none() {
                 let link = start(&self.all[one].name, self.clock).map_err(|why| self.failed(one, why))?;
@@ -190,17 +190,17 @@ impl Generators {
         Ok(())
     }
 
-    fn failed(&self, one: usize, why: String) -> DriveError {
-        DriveError::Far { name: self.all[one].name.clone(), why }
+    fn failed(&self, one: usize, why: impl Display) -> EngineError {
+        EngineError(format!("--from '{}': {why}", self.all[one].name))
     }
 
-    fn order(&mut self, one: usize, order: &Order) -> Result<(), DriveError> {
+    fn order(&mut self, one: usize, order: &Order) -> Result<(), EngineError> {
         let said = self.all[one].link.as_mut().map_or(Err("it is gone".to_owned()), |link| link.order(order));
         said.map_err(|why| self.failed(one, why))
     }
 
     /// The next report of one of them, but for those of a run's progress.
-    fn next_of(&mut self, one: usize) -> Result<(Nanos, Report), DriveError> {
+    fn next_of(&mut self, one: usize) -> Result<(Nanos, Report), EngineError> {
         let failed = |why| Err(self.failed(one, why));
         let Some(link) = &self.all[one].link else { return failed("it is gone".to_owned()) };
         loop {
@@ -222,12 +222,12 @@ impl Generators {
     }
 
     /// The best of some exchanges with one of them.
-    fn compare_clocks(&mut self, one: usize) -> Result<ClockExchange, DriveError> {
+    fn compare_clocks(&mut self, one: usize) -> Result<ClockExchange, EngineError> {
         let exchanges = (0..EXCHANGES).map(|_| {
             let asked = self.clock.now();
             self.order(one, &Order::Clock)?;
             let (answered, Report::Clock(there)) = self.next_of(one)? else {
-                return Err(self.failed(one, "it does not say what its clock shows".to_owned()));
+                return Err(self.failed(one, "it does not say what its clock shows"));
             };
             Ok(ClockExchange { asked, there, answered })
         });
@@ -241,7 +241,7 @@ impl Generators {
         interrupt: &AtomicBool,
         progress: &RunProgress,
         journal: Option<&SyncSender<RecordBatch>>,
-    ) -> Result<DriveResult, DriveError> {
+    ) -> Result<DriveResult, EngineError> {
         self.start_missing()?;
         let count = self.all.len();
         let shared_ahead = self.clock.shared_ahead();
@@ -253,7 +253,7 @@ impl Generators {
         }
         for one in 0..count {
             let (_, Report::Ready) = self.next_of(one)? else {
-                return Err(self.failed(one, "it does not get ready".to_owned()));
+                return Err(self.failed(one, "it does not get ready"));
             };
         }
         let slowest = before.iter().map(ClockExchange::round_trip).max().unwrap_or_default();
@@ -343,7 +343,7 @@ impl Generators {
         }
     }
 
-    fn ceiling(&mut self, shape: &LoadSpec, answer_bytes: u64) -> Result<Option<Ceiling>, DriveError> {
+    fn ceiling(&mut self, shape: &LoadSpec, answer_bytes: u64) -> Result<Option<Ceiling>, EngineError> {
         // With fewer connections than generators some have none.
         let parts = (0..self.all.len()).map(|one| (one, self.part(shape, one)));
         let parts: Vec<_> = parts.filter(|(_, spec)| !spec.shares().is_empty()).collect();
@@ -354,7 +354,7 @@ impl Generators {
             match self.next_of(one)? {
                 (_, Report::Ceiling(ceiling)) => all.push(ceiling),
                 _ => {
-                    return Err(self.failed(one, "it does not say how many requests per second it can send".to_owned()));
+                    return Err(self.failed(one, "it does not say how many requests per second it can send"));
                 }
             }
         }

@@ -11,12 +11,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{DriveError, Endpoint, GeneratorPart, LoadSpec, RunProgress, reach, spawn_scoped};
+use engine::{Endpoint, EngineError, GeneratorPart, LoadSpec, RunProgress, reach, spawn_scoped};
 use model::Clock;
 
-use super::clock::ClockShift;
 use super::part::{LEAD, drive_at};
-use super::wire::{FarHost, GREETING, Order, Report, receive, send};
+use super::wire::{ClockShift, FarHost, GREETING, Order, Report, receive, send};
 use crate::calibrate::ceilings;
 use crate::context::Context;
 
@@ -143,7 +142,7 @@ impl FarRun<'_> {
             drop(running);
             driven
         });
-        driven.map(|done| Report::Done(Box::new(done))).map_err(|error: DriveError| error.to_string())
+        driven.map(|done| Report::Done(Box::new(done))).map_err(|error: EngineError| error.to_string())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 
 use engine::{
-    DriveError, DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress, Transport, drive_part,
+    DriveResult, EngineError, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress, Transport, drive_part,
 };
 use model::study::SCHEMA;
 use model::{
@@ -85,7 +85,7 @@ pub(super) fn drive_at(
     interrupt: &AtomicBool,
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
-) -> Result<PartDone, DriveError> {
+) -> Result<PartDone, EngineError> {
     let before = HostCounters::now();
     let mut late = Nanos::ZERO;
     let ready = || {

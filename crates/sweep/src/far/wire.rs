@@ -9,8 +9,6 @@ use model::{Ceiling, FarGenerator, Nanos, Tally};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::clock::ClockShift;
-
 /// How a generator's first line begins; our version follows. Whatever a shell prints before it is passed over.
 pub(super) const GREETING: &str = "longtail generate ";
 /// No frame is longer.
@@ -52,6 +50,16 @@ pub(super) enum Report {
     Ceiling(Option<Ceiling>),
     /// Its part is over.
     Done(Box<PartDone>),
+}
+
+/// What is added to a generator's own clock to have the conductor's. Both are monotonic clocks of their hosts, with origins of their own,
+/// so either may be ahead: sums go round (two's complement).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ClockShift {
+    /// From the generator's `now` to the conductor's.
+    pub(super) ahead: u64,
+    /// The conductor's [`model::Clock::shared_ahead`].
+    pub(super) shared_ahead: Nanos,
 }
 
 /// A generator's machine.

@@ -62,7 +62,7 @@ pub(super) fn played_anew(setup: &Setup) -> SweepStudy {
     SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
-        command_line: plan.command_line(),
+        command_line: typed(&plan),
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),
         plan,
         environment: environment(),
@@ -74,6 +74,23 @@ pub(super) fn played_anew(setup: &Setup) -> SweepStudy {
         warnings: Vec::new(),
         interrupted: false,
     }
+}
+
+/// What somebody types who asks for that.
+fn typed(plan: &Plan) -> String {
+    let (workers, threads) = (plan.server.workers.unwrap_or(0), plan.server.threads.map(|threads| threads.to_string()));
+    let keep_alive = if plan.stream.keep_alive { "" } else { " -k" };
+    let stop = match plan.stream.stop {
+        Stop::After(time) => format!("--for {time}"),
+        Stop::RequestsPerConnection(n) => format!("-R{n}"),
+    };
+    let multiples: Vec<String> = plan.multiples.iter().map(f64::to_string).collect();
+    let repeat = if plan.repeat > 1 { format!(" --repeat {}", plan.repeat) } else { String::new() };
+    format!(
+        "longtail sweep -w{workers} -t{} -d0.2{keep_alive} {stop} --multiples {}{repeat}",
+        threads.unwrap_or_default(),
+        multiples.join(",")
+    )
 }
 
 fn plan(setup: &Setup) -> Plan {

@@ -8,8 +8,8 @@ use engine::LoadSpec;
 use model::pace::uniform;
 use model::{Nanos, Outcome, Pace, Rate};
 
-use super::kit::{ANSWER, GOOD, Serve, Server, driven, read_request, shape};
 use super::{closing, early, framing, heads, slow};
+use crate::kit::{ANSWER, GOOD, Serve, Server, driven, read_request, shape};
 
 const CONNECTIONS: u32 = 64;
 const EACH: u64 = 20;

@@ -8,9 +8,9 @@ use engine::{LoadSpec, RunProgress};
 use model::{Nanos, Outcome};
 use rustix::net::{SendFlags, send};
 
-use super::kit::{
-    ANSWER, GOOD, REQUESTS, Serve, Server, answered_over, driven, driven_until, ends_in, ends_in_one_of, kinds, once,
-    pause, read_request, reset, shape, shown, until_closed,
+use crate::kit::{
+    ANSWER, Ending::In, Ending::InOneOf, GOOD, REQUESTS, Server, all_end, answered_over, driven, driven_until, kinds,
+    once, pause, read_request, reset, shape, shown, until_closed,
 };
 
 pub(crate) fn before_the_head(stream: &mut TcpStream) -> io::Result<()> {
@@ -67,20 +67,33 @@ pub(crate) fn with_the_request_unread(stream: &mut TcpStream) -> io::Result<()> 
     stream.set_nonblocking(true)
 }
 
-#[test]
-fn a_connection_that_ends_before_its_answer_is_whole_was_closed_or_reset() {
-    let servers: [Serve; 5] = [before_the_head, in_the_head, behind_the_head, in_the_body, half_before_the_answer];
-    for serve in servers {
-        ends_in(Outcome::Closed, serve);
-    }
-    ends_in(Outcome::Reset, reset_at_once);
-    ends_in(Outcome::Reset, reset_in_the_body);
-    ends_in_one_of(&[Outcome::Closed, Outcome::Reset], with_the_request_unread);
+fn with_the_body(stream: &mut TcpStream) -> io::Result<()> {
+    once(stream, b"HTTP/1.1 200 OK\r\n\r\nhello")
+}
+
+fn reset_with_the_body(stream: &mut TcpStream) -> io::Result<()> {
+    with_the_body(stream)?;
+    reset(stream)
 }
 
 #[test]
-fn an_end_that_comes_with_the_answer_costs_no_request() {
-    ends_in(GOOD, with_the_answer);
+fn a_connection_that_ends_before_its_answer_is_whole_was_closed_or_reset() {
+    use Outcome::{Closed, Reset};
+    all_end(&[
+        (before_the_head, In(Closed)),
+        (in_the_head, In(Closed)),
+        (behind_the_head, In(Closed)),
+        (in_the_body, In(Closed)),
+        (half_before_the_answer, In(Closed)),
+        (reset_at_once, In(Reset)),
+        (reset_in_the_body, In(Reset)),
+        (with_the_request_unread, InOneOf(&[Closed, Reset])),
+        // A body that ends with the connection is whole only if the end is one.
+        (with_the_body, In(GOOD)),
+        (reset_with_the_body, In(Reset)),
+        // An end that comes with the answer costs no request.
+        (with_the_answer, In(GOOD)),
+    ]);
     assert_eq!(answered_over(with_the_answer), REQUESTS);
 }
 
@@ -129,18 +142,4 @@ fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
     // Two connections are not used again after their last answer.
     assert!((REQUESTS - 2..=REQUESTS).contains(&done.tally.closed_by_server), "{}", done.tally.closed_by_server);
     assert_eq!(server.stop(), REQUESTS);
-}
-
-#[test]
-fn a_body_that_ends_with_the_connection_is_whole_only_if_the_end_is_one() {
-    fn ends(stream: &mut TcpStream) -> io::Result<()> {
-        once(stream, b"HTTP/1.1 200 OK\r\n\r\nhello")
-    }
-    fn breaks(stream: &mut TcpStream) -> io::Result<()> {
-        ends(stream)?;
-        stream.flush()?;
-        reset(stream)
-    }
-    ends_in(GOOD, ends);
-    ends_in(Outcome::Reset, breaks);
 }

@@ -11,7 +11,7 @@ use model::{Nanos, Outcome};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
-use super::kit::{
+use crate::kit::{
     ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shown, timed_out,
 };
 

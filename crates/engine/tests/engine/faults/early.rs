@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use engine::LoadSpec;
 use model::{Outcome, Request};
 
-use super::kit::{
-    ANSWER, GOOD, Server, driven, ends_in_one_of, kinds, open, read_head, read_request, shape, shown, until_closed,
-    wait_for,
+use crate::kit::{
+    ANSWER, Ending::InOneOf, GOOD, Server, all_end, driven, kinds, open, read_head, read_request, shape, shown,
+    until_closed, wait_for,
 };
 
 const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
@@ -24,8 +24,13 @@ pub(crate) fn before_the_request(stream: &mut TcpStream) -> io::Result<()> {
     read_request(stream)
 }
 
+fn before_any_request(stream: &mut TcpStream) -> io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")?;
+    until_closed(stream)
+}
+
 /// Posts a [`LARGE`] body.
-fn large(shape: LoadSpec) -> LoadSpec {
+pub(crate) fn large(shape: LoadSpec) -> LoadSpec {
     let mut bytes = format!("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LARGE}\r\n\r\n").into_bytes();
     bytes.resize(bytes.len() + LARGE, b'x');
     let request = Request { bytes: bytes.into(), is_head: false };
@@ -35,10 +40,7 @@ fn large(shape: LoadSpec) -> LoadSpec {
 #[test]
 fn an_answer_before_the_request_is_its_answer_where_that_is_unknown() {
     // On loopback a connect is mostly done at once and the request goes with it. Where the lane had to wait, the answer is seen to be early.
-    ends_in_one_of(&[GOOD, Outcome::BadResponse], |stream| {
-        stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")?;
-        until_closed(stream)
-    });
+    all_end(&[(before_any_request, InOneOf(&[GOOD, Outcome::BadResponse]))]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use engine::LoadSpec;
 use model::BadResponse::{self, ChunkedBody, ContentLength, TrailingBytes};
 use model::{Nanos, Outcome, WrongLengths};
 
-use super::kit::{
+use crate::kit::{
     ANSWER, Ending::Badly, Ending::In, GOOD, REQUESTS, Serve, Server, all_end, always, driven, once, once_and_wait,
     read_request, shape, until_closed,
 };

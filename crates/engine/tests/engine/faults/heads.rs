@@ -7,9 +7,9 @@ use engine::{LoadSpec, render};
 use model::BadResponse::{LongHead, MalformedHead, NotHttp, StatusLine, SwitchedProtocol, TrailingBytes};
 use model::Outcome;
 
-use super::kit::{
-    ANSWER, Ending::Badly, Ending::In, GOOD, REQUESTS, all_end, always, answered_over, ends_in, kinds, loads,
-    once_and_wait, read_request, shown, until_closed,
+use crate::kit::{
+    ANSWER, Ending::Badly, Ending::In, GOOD, REQUESTS, all_end, always, answered_over, kinds, loads, once_and_wait,
+    read_request, shown, until_closed,
 };
 
 fn with_status(stream: &mut TcpStream, status: &str) -> io::Result<()> {
@@ -77,31 +77,27 @@ fn a_head_is_one_of_http_1_1_that_ends_or_its_request_fails() {
     ]);
 }
 
-#[test]
-fn interim_responses_are_not_the_answer() {
-    ends_in(GOOD, |stream| {
-        always(
-            stream,
-            &[b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", ANSWER].concat(),
-        )
-    });
-    // In pieces of their own too.
-    ends_in(GOOD, |stream| {
-        loop {
-            read_request(stream)?;
-            stream.set_nodelay(true)?;
-            for part in [&b"HTTP/1.1 100 Continue\r\n\r\n"[..], b"HTTP/1.1 103 Early Hints\r\n\r\n", ANSWER] {
-                stream.write_all(part)?;
-            }
+const CLOSES: &[u8] = b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const KEEPS: &[u8] = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello";
+const INTERIM: [&[u8]; 2] = [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"];
+
+fn interim_in_pieces(stream: &mut TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    loop {
+        read_request(stream)?;
+        for part in INTERIM.into_iter().chain([ANSWER]) {
+            stream.write_all(part)?;
         }
-    });
+    }
 }
 
 #[test]
-fn http_1_0_closes_unless_it_says_that_it_does_not() {
-    const CLOSES: &[u8] = b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    const KEEPS: &[u8] = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello";
-    ends_in(GOOD, |stream| once_and_wait(stream, CLOSES));
+fn interim_responses_are_not_the_answer_and_http_1_0_closes_unless_it_says_that_it_does_not() {
+    all_end(&[
+        (|stream| always(stream, &[INTERIM[0], INTERIM[1], ANSWER].concat()), In(GOOD)),
+        (interim_in_pieces, In(GOOD)),
+        (|stream| once_and_wait(stream, CLOSES), In(GOOD)),
+    ]);
     assert_eq!(answered_over(|stream| always(stream, CLOSES)), REQUESTS);
     assert_eq!(answered_over(|stream| always(stream, KEEPS)), 2);
 }

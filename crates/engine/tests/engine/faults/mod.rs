@@ -10,5 +10,4 @@ mod connecting;
 mod early;
 mod framing;
 mod heads;
-mod kit;
 mod slow;

@@ -5,11 +5,12 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::LoadSpec;
-use model::{Outcome, Request};
+use model::Outcome;
 
-use super::kit::{
-    ANSWER, GOOD, REQUESTS, Server, ends_in, open, pause, read_request, shape, timed_out, until_closed, wait_for,
+use super::early::large;
+use crate::kit::{
+    ANSWER, Ending::In, GOOD, REQUESTS, Server, all_end, open, pause, read_request, shape, timed_out, until_closed,
+    wait_for,
 };
 
 pub(crate) fn never_answers(stream: &mut TcpStream) -> io::Result<()> {
@@ -55,27 +56,26 @@ pub(crate) fn endless_interim_responses(stream: &mut TcpStream) -> io::Result<()
 
 #[test]
 fn whoever_does_not_end_his_answer_in_time_times_out_however_alive_he_looks() {
-    for serve in [never_answers, a_byte_a_second, endless_body, endless_interim_responses] {
-        ends_in(Outcome::TimedOut, serve);
-    }
-    // A byte at a time is an answer all the same.
-    ends_in(GOOD, byte_by_byte);
+    all_end(&[
+        (never_answers, In(Outcome::TimedOut)),
+        (a_byte_a_second, In(Outcome::TimedOut)),
+        (endless_body, In(Outcome::TimedOut)),
+        (endless_interim_responses, In(Outcome::TimedOut)),
+        // A byte at a time is an answer all the same.
+        (byte_by_byte, In(GOOD)),
+    ]);
 }
 
 #[test]
 fn a_request_that_nobody_takes_times_out_half_sent() {
-    let mut bytes = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 67108864\r\n\r\n".to_vec();
-    // More than the buffers on both sides hold.
-    bytes.resize(bytes.len() + (64 << 20), b'x');
-    let length = bytes.len() as u64;
-    let request = Request { bytes: bytes.into(), is_head: false };
     let over = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&over);
     let server = Server::start(move |_, _| {
         wait_for(&is_over);
         Ok(())
     });
-    let closed = LoadSpec { requests: [request].into(), ..shape(server.address) };
+    let closed = large(shape(server.address));
+    let length = closed.requests[0].bytes.len() as u64;
     let mut opened = 0;
     for shape in [open(&closed), closed] {
         let all = timed_out(&shape);

@@ -399,6 +399,7 @@ fn a_pipeline_sends_ahead_and_takes_the_answers_in_order() {
     let spec = LoadSpec { requests_total: Some(12), pipeline: 4, ..spec(1, Pace::Closed) };
     let done = run(&spec, slots(4, ms(100)));
     assert_eq!((done.tally.counts.good(), done.tally.connections_opened), (12, 1));
+    assert!(done.records.iter().map(|record| record.number).eq(0..12));
     assert_eq!(done.millis(|e| e.ended), [100, 100, 100, 100, 200, 200, 200, 200, 300, 300, 300, 300]);
 }
 

@@ -9,6 +9,7 @@ use model::comparison::ArmPlan;
 use model::{Probe, ServerKind, Stop};
 
 use super::{ArmArgs, CompareArgs};
+use crate::args::server::server_command;
 use crate::args::{Command, Invocation, parse, sentence};
 use crate::mistake::{Mistake, wrong};
 
@@ -182,11 +183,8 @@ fn check(words: &[String]) -> Result<(), String> {
 
 /// The common words, and an arm's: before the `--` of a command, where there is one. A command of the arm's own takes its place.
 fn together(common: &[String], mut own: Vec<String>) -> Vec<String> {
-    let split = |words: &mut Vec<String>| {
-        words.iter().position(|word| word == "--").map(|at| words.split_off(at)).unwrap_or_default()
-    };
     let mut words: Vec<String> = std::iter::once("longtail".to_owned()).chain(common.iter().cloned()).collect();
-    let (command, own_command) = (split(&mut words), split(&mut own));
+    let (command, own_command) = (server_command(&mut words), server_command(&mut own));
     words.extend(own);
     words.extend(if own_command.is_empty() { command } else { own_command });
     words

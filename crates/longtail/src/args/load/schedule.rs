@@ -16,8 +16,6 @@ pub(crate) struct Schedule {
     pub(crate) pace: Pace,
     pub(crate) connections: u32,
     pub(crate) length: Option<Nanos>,
-    /// As the user wants; `None` leaves it to the machine.
-    pub(crate) lanes: Option<u32>,
 }
 
 impl Schedule {
@@ -55,7 +53,7 @@ impl LoadArgs {
         // More connections than requests would only be opened and closed.
         let needed = self.number.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
         let connections = self.connections.unwrap_or(most).min(needed);
-        Ok(Schedule { pace, connections, length, lanes: self.generator_threads })
+        Ok(Schedule { pace, connections, length })
     }
 
     fn profile(&self) -> Result<Option<Profile>, Mistake> {
@@ -91,44 +89,25 @@ impl LoadArgs {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::args::load_words;
 
-    fn schedule(words: &str) -> Result<Schedule, String> {
-        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        load_words(words).and_then(|args| args.schedule()).map_err(|mistake| mistake.to_string())
-    }
-
     #[test]
-    fn the_highest_rate_of_an_open_loop_is_known() {
-        let highest = |words| schedule(words).unwrap().highest_rate();
-        assert_eq!((highest("--rate 100 http://h/"), highest("http://h/")), (Some(100.0), None));
-        assert_eq!(highest("--steps 10,90000 --for 2s http://h/"), Some(90_000.0));
-        assert_eq!(highest("--ramp 1..30000 --for 9s http://h/"), Some(30_000.0));
-    }
-
-    #[test]
-    fn a_rate_is_of_the_whole_run_and_heys_q_is_of_each_connection() {
-        let rate = |words| match schedule(words).unwrap().pace {
-            Pace::Open { profile: Profile::Flat { rate }, .. } => rate.per_second().to_bits(),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(rate("--rate 500/s -c 10 http://h/"), 500f64.to_bits());
-        assert_eq!(rate("-q 5 -c 10 http://h/"), 50f64.to_bits());
-    }
-
-    #[test]
-    fn every_run_ends() {
-        assert_eq!(schedule("http://h/").unwrap().length, Some(Nanos::from_secs(10)));
-        assert_eq!(schedule("-n 5 http://h/").unwrap().length, None);
-        assert_eq!(schedule("--steps 1,2,3 --for 30s http://h/").unwrap().length, Some(Nanos::from_secs(30)));
-        assert_eq!(schedule("--steps 1,2,3 http://h/").unwrap().length, Some(Nanos::from_secs(30)));
-    }
-
-    #[test]
-    fn no_more_connections_than_requests() {
-        assert_eq!(schedule("-n 5 http://h/").unwrap().connections, 5);
-        assert_eq!(schedule("-n 5 -c 20 http://h/").unwrap().connections, 5);
-        assert_eq!(schedule("-c 20 http://h/").unwrap().connections, 20);
+    fn what_is_asked_for_is_for_the_whole_run_and_every_run_ends() {
+        // The highest rate (of hey's -q: of all connections), connections (no more than requests), and seconds.
+        for (words, expected) in [
+            ("http://h/", (None, 50, Some(10))),
+            ("-c 20 http://h/", (None, 20, Some(10))),
+            ("-n 5 http://h/", (None, 5, None)),
+            ("-n 5 -c 20 http://h/", (None, 5, None)),
+            ("--rate 500/s -c 10 http://h/", (Some(500.0), 10, Some(10))),
+            ("-q 5 -c 10 http://h/", (Some(50.0), 10, Some(10))),
+            ("--steps 10,90000 --for 2s http://h/", (Some(90_000.0), 1000, Some(2))),
+            ("--steps 1,2,3 http://h/", (Some(3.0), 1000, Some(30))),
+            ("--ramp 1..30000 --for 9s http://h/", (Some(30_000.0), 1000, Some(9))),
+        ] {
+            let asked = load_words(words.split(' ').map(str::to_owned).collect()).unwrap().schedule().unwrap();
+            let length = asked.length.map(|length| length.0 / 1_000_000_000);
+            assert_eq!((asked.highest_rate(), asked.connections, length), expected, "{words}");
+        }
     }
 }

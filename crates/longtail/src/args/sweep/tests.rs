@@ -2,21 +2,27 @@
 
 use std::ffi::OsString;
 
-use model::plan::quoted;
-use model::{Nanos, Plan, Socket, Stop, Threads};
+use model::{Bodies, BodiesPlan, Nanos, Plan, Socket, Stop, Threads};
 
+use super::SweepArgs;
 use crate::args::{Command, Invocation, parse};
 
-/// The plan of a command line, as a shell reads it.
-fn plan(line: &str) -> Plan {
+/// The flags of a command line, as a shell reads it.
+fn asked(line: &str) -> SweepArgs {
     let words = shlex::split(line).unwrap().into_iter().map(OsString::from);
     match parse(std::iter::once("longtail".into()).chain(words)) {
-        Ok(Invocation::Command(Command::Sweep(args), _)) => {
-            args.plan().unwrap_or_else(|mistake| panic!("{line}: {mistake}"))
-        }
+        Ok(Invocation::Command(Command::Sweep(args) | Command::Bodies(args), _)) => *args,
         Err(mistake) => panic!("{line}: {mistake}"),
         Ok(_) => panic!("{line} is not a sweep"),
     }
+}
+
+fn plan(line: &str) -> Plan {
+    asked(line).plan().unwrap_or_else(|mistake| panic!("{line}: {mistake}"))
+}
+
+fn bodies(line: &str) -> BodiesPlan {
+    asked(line).bodies_plan().unwrap_or_else(|mistake| panic!("{line}: {mistake}"))
 }
 
 #[test]
@@ -43,42 +49,6 @@ fn another_servers_slots_are_its_workers_times_their_threads() {
 }
 
 #[test]
-fn a_plan_printed_and_parsed_is_itself() {
-    for line in [
-        "sweep",
-        "sweep --body=s10 --connections=16,20,64 -w2",
-        "sweep --body=i1 -d0.01 -r ci.ru -sssl4",
-        "sweep --connections=1",
-        "sweep -w4 -t5:5 -R100 -d0.2 -k",
-        "sweep -w0 -t0:16 --for=1500ms --warm-up=0 --multiples=0.5,1,1.5,6 --repeat=3",
-        "sweep --no-calibrate -r 'my app.ru' -C config/puma.rb -Y --path='/a?b=c' --no-cool-down",
-        "sweep --server=builtin -w2 -t3 --timeout=250ms --generator-threads=2 --worker-header=x-pid",
-        "sweep --puma 'bundle exec puma' -stcp6",
-        "sweep -sssl4",
-        "sweep -s ssl6 -w2",
-        "sweep -sunix -k",
-        "sweep -saunix",
-        "sweep --app=rails -d0.0015",
-        "sweep --app=rails",
-        "sweep --app=rails --path=/other",
-        "sweep --app=sleep -sssl",
-        "sweep --generator=hey -w2 -R100",
-        "sweep --inspect=none,app",
-        "sweep --probe=proc --anatomy",
-        "sweep --inspect=kernel",
-        "sweep --inspect=app -k",
-        "sweep --statsd-listen=localhost:8125",
-        "sweep --statsd-listen=[::1]:0 --slots=4 --url=http://127.0.0.1:9/x -- falcon",
-        "sweep --slots=4 --url=http://127.0.0.1:9/x -- falcon serve -n 4",
-        "sweep -w2 -t5 --url=http://127.0.0.1:9/x -- gunicorn -w2 --threads 5",
-    ] {
-        let asked = plan(line);
-        let printed = asked.arguments().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        assert_eq!(plan(&printed), asked, "{printed}");
-    }
-}
-
-#[test]
 fn rails_is_asked_in_milliseconds() {
     for (words, path) in [
         ("--app=rails", "/sleep?ms=100"),
@@ -96,4 +66,31 @@ fn a_kind_of_socket_has_the_names_of_pumas_scripts() {
     for (word, socket) in [("tcp", Socket::Tcp4), ("ssl", Socket::Ssl4), ("ssl6", Socket::Ssl6)] {
         assert_eq!(plan(&format!("sweep -s {word}")).server.socket, socket);
     }
+}
+
+#[test]
+fn the_words_of_pumas_script_work() {
+    let words = "-w2 -t5:5 -s tcp6 -b ac50,100 -c4 -T3 -D5 -d0.01 -Y -C puma.rb -r ci.ru -k";
+    let asked = bodies(&format!("bodies {words}"));
+    assert_eq!(asked.bodies.to_string(), "ac50,100");
+    assert_eq!(asked.sockets, [Socket::Tcp6]);
+    assert_eq!((asked.connections_on(10), asked.stream.stop), (12, Stop::After(Nanos::from_secs(5))));
+    assert_eq!(asked.stream.delay, Some(Nanos::from_millis(10)));
+    assert!(asked.server.yjit && !asked.stream.keep_alive);
+    assert_eq!(bodies(&format!("sweep {words}")), asked, "a sweep takes them too");
+}
+
+#[test]
+fn the_defaults_are_those_of_pumas_script() {
+    let asked = bodies("bodies -w2 -t5:5");
+    assert_eq!((asked.bodies.clone(), asked.runs()), (Bodies::default(), 28));
+    assert_eq!((asked.streams_on(10), asked.connections_on(10)), (8, 16), "wrk -t8 -c16");
+    assert_eq!(asked.stream.stop, Stop::After(Nanos::from_secs(10)));
+    assert_eq!(bodies("sweep --bodies=acsi1,10,100,256,512,1024,2048 -w2 -t5:5"), asked);
+}
+
+#[test]
+fn a_sweeps_connections_are_the_total() {
+    assert_eq!(bodies("sweep -bs1 -c16").connections_on(10), 16);
+    assert_eq!(bodies("bodies -bs1 -c16").connections_on(10), 8 * 16, "of each stream");
 }

@@ -2,15 +2,14 @@
 
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::symlink;
 
-use model::{BadResponse, Outcome};
+use model::{BadResponse, Outcome, Verdict};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 use rustix::process::Signal;
 use sink::SinkBody;
 use testkit::http::Receiver;
 
-use super::{load, outcomes, sink, sink_at, study, url};
+use super::{load, outcomes, sink, study, url};
 use crate::lab::{Ended, Lab, Running};
 
 /// A load in the middle: at least ten answers have come.
@@ -55,16 +54,6 @@ fn a_signal_ends_an_attack_with_what_was_completed() {
     let counts = study(&lab).run.tally.counts;
     assert_eq!(counts.good(), completed as u64);
     assert!(ended.stdout.ends_with(&format!("\nCompleted {completed}/{}\n", counts.attempted())), "{}", ended.stdout);
-}
-
-#[test]
-fn a_load_on_a_server_that_never_answers_can_be_interrupted() {
-    let (lab, receiver) = (Lab::new(), Receiver::answering(""));
-    let mut running = lab.start(&format!("load --no-calibrate -n 5 -c 2 {}", receiver.url()));
-    running.until(|_| receiver.requests().len() == 2);
-    running.send(Signal::INT);
-    running.end().with_code(130);
-    assert_eq!(outcomes(&study(&lab)), [(Outcome::InFlight, 2)]);
 }
 
 /// A socket that is listened to and takes nobody: its accept queue, of one place, is full. Each connect is refused (unix(7)).
@@ -123,33 +112,6 @@ fn last_line(ended: &Ended) -> &str {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_told_with_a_hint() {
-    let (lab, server) = (Lab::new(), sink_at("tls://127.0.0.1:0", SinkBody::Ok));
-    let url = format!("https://{}/", server.address());
-    let ended = load(&lab, &format!("-n 4 -c 1 {url}")).with_code(3);
-    assert!(last_line(&ended).ends_with("--cacert FILE trusts another, --insecure any"), "{}", ended.stderr);
-    load(&lab, &format!("-n 4 -c 1 --insecure {url}")).with_code(0);
-    let plain = load(&lab, &format!("-n 4 -c 1 http://{}/", server.address())).with_code(3);
-    assert!(last_line(&plain).contains("TLS (https://)"), "{}", plain.stderr);
-}
-
-#[test]
-fn a_report_is_printed_where_the_study_cannot_be_kept() {
-    let (lab, server) = (Lab::new(), sink(SinkBody::Ok));
-    symlink("/dev/full", lab.path("full.study.json")).unwrap();
-    let full = load(&lab, &format!("-n 20 -c 2 -o full.study.json {}", url(&server))).with_code(2);
-    assert!(full.stdout.contains("\n  Trust  ") && full.stdout.contains("total time"), "{}", full.stdout);
-    assert!(last_line(&full).starts_with("longtail: 'full.study.json' cannot be written"), "{}", full.stderr);
-    assert!(last_line(&full).ends_with("make room there, or name another place"), "{}", full.stderr);
-    assert_eq!(outcomes(&study(&lab)), [(Outcome::Answered(200), 20)], "the data folder has room");
-    let sweep = lab
-        .run("sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2 --no-calibrate -o full.study.json")
-        .with_code(2);
-    assert!(sweep.stdout.contains("\n  Trust  ") && sweep.stdout.contains("total time"), "{}", sweep.stdout);
-    assert!(last_line(&sweep).starts_with("longtail: 'full.study.json' cannot be written"), "{}", sweep.stderr);
-}
-
-#[test]
 fn a_server_that_dies_in_the_middle_ends_no_load() {
     let (lab, server) = (Lab::new(), sink(SinkBody::Ok));
     let running = in_the_middle(&lab, &format!("-n 400 -c 4 --rate 50/s {}", url(&server)), &server);
@@ -198,4 +160,16 @@ fn a_bad_response_is_told_with_what_was_wrong() {
         let wrk = load("--style wrk --force").stdout;
         assert!(wrk.contains(&format!("read 6, write 0, timeout 0\n  Bad responses: {kind}\n")), "{wrk}");
     }
+}
+
+#[test]
+fn a_threshold_that_is_met_is_exit_0() {
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+    let words = format!("-n 50 -c 2 --fail-if 'errors > 0.1%' --expect 'p50 < 60s' {}", url(&sink));
+    let ended = load(&lab, &words);
+    let study = study(&lab);
+    let bound = study.run.judgement.as_ref().is_some_and(|it| it.verdict == Verdict::GeneratorBound);
+    ended.with_code(i32::from(bound));
+    let mut held = study.plan.thresholds.iter().map(|threshold| study.run.held_against(threshold).unwrap());
+    assert!(held.all(|result| result.is_met));
 }

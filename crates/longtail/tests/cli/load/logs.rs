@@ -8,7 +8,7 @@ use std::process::Stdio;
 use sink::SinkBody;
 use testkit::http::Receiver;
 
-use super::{load, sink, study, url};
+use super::{load, loaded, sink, study, url};
 use crate::lab::{Lab, Running};
 
 struct Line {
@@ -76,16 +76,6 @@ fn a_log_has_a_line_a_request_in_order_of_completion() {
 }
 
 #[test]
-fn the_log_counts_from_the_start_of_the_schedule() {
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    load(&lab, &format!("--rate 1000/s -n 5 --log log.csv {}", url(&sink))).with_code(0);
-    let csv = fs::read_to_string(lab.path("log.csv")).unwrap();
-    let mut due: Vec<&str> = csv.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
-    due.sort_unstable();
-    assert_eq!(due, ["0.000000000", "0.001000000", "0.002000000", "0.003000000", "0.004000000"]);
-}
-
-#[test]
 fn a_log_that_is_no_table_has_attacks_lines_and_may_be_all_that_is_printed() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("-n 20 -c 1 --log log.txt {}", url(&sink))).with_code(0);
@@ -121,21 +111,28 @@ fn a_reader_of_the_log_that_leaves_and_a_full_disk_end_no_load() {
 }
 
 #[test]
-fn whatever_layout_a_load_prints_report_prints_too() {
-    let sink = sink(SinkBody::Ok);
-    for (layout, part) in [
-        ("-o kept.study.json", "rates over the measured"),
-        ("--format markdown", "|"),
-        ("--format study", "\"schema\""),
-        ("--format hdr", "#[Histogram log format version 1.3]"),
-        ("--style hey", "Response time histogram:"),
-        ("--style wrk", "Thread Stats"),
-    ] {
-        let lab = Lab::new();
-        let ended = load(&lab, &format!("-n 200 -c 3 {layout} {}", url(&sink))).with_code(0);
-        assert!(ended.stdout.contains(part), "{layout}: {}", ended.stdout);
-        let again = layout.replace("-o ", "");
-        assert_eq!(lab.run(&format!("report {again}")).with_code(0).stdout, ended.stdout, "{layout}");
-        assert!(!layout.starts_with("-o") || super::read(&lab.path("kept.study.json")) == study(&lab));
+fn a_stream_arrives_whole_and_over_one_connection_in_order() {
+    let expected: Vec<String> = (0..300).map(|n| format!("/{n}")).collect();
+    for words in ["-c 1", "-c 20 --threads 3"] {
+        let (lab, receiver) = (Lab::new(), Receiver::start());
+        lab.write("numbers", &expected.join("\n"));
+        load(&lab, &format!("--rate 600/s --for 500ms {words} --requests numbers {}", receiver.url())).with_code(0);
+        let mut targets = receiver.targets();
+        if words != "-c 1" {
+            targets.sort_by_key(|target| target[1..].parse::<usize>().unwrap());
+        }
+        assert_eq!(targets, expected, "none twice, none missing");
+        assert_eq!(study(&lab).run.tally.counts.good(), 300);
     }
+}
+
+#[test]
+fn what_is_skipped_is_counted_and_does_not_arrive() {
+    let receiver = Receiver::start();
+    let study = loaded(&format!("--rate 400/s --burst 40 --for 500ms -c 1 --late skip {}", receiver.url()));
+    let counts = &study.run.tally.counts;
+    let skipped = counts.of(model::Outcome::Skipped);
+    assert_eq!((counts.total(), counts.good() + skipped), (200, 200));
+    assert!(skipped > 0);
+    assert_eq!(receiver.requests().len() as u64, counts.good());
 }

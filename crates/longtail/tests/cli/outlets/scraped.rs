@@ -9,8 +9,8 @@ use model::Outcome;
 use rustix::process::Signal;
 use serde_json::Value;
 use sink::SinkBody;
+use testkit::clock::eventually;
 
-use crate::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 use crate::load::{sink, study, url};
 

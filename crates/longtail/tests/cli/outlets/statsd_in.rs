@@ -2,11 +2,10 @@
 
 use std::net::UdpSocket;
 
-use model::{Clock as _, MetricKind, StatsdFigures, StatsdReport};
+use model::{MetricKind, StatsdFigures, StatsdReport};
 use testkit::http::Receiver;
 
 use super::{packets, udp};
-use crate::clock::REAL_CLOCK;
 use crate::lab::{Lab, end, free_port, has};
 use crate::load::{load, study};
 
@@ -30,9 +29,7 @@ const LINES: &str = "app.requests:1|c|#route:root\napp.jobs:1|c|@0.5\napp.rack:2
 fn every_packet_of_a_load_is_counted_once() {
     let (lab, statsd) = (Lab::new(), format!("127.0.0.1:{}", free_port()));
     let server = chatty(statsd.clone(), LINES);
-    let begun = REAL_CLOCK.now();
     let ended = load(&lab, &format!("-n 60 -c 3 --statsd-listen {statsd} {}", server.url())).with_code(0);
-    let took = REAL_CLOCK.now() - begun;
     assert!(ended.stderr.contains(&format!("listening to statsd at {statsd}\n")), "{}", ended.stderr);
     let study = study(&lab);
     assert_eq!(study.plan.statsd_listen, statsd.parse().ok());
@@ -55,12 +52,6 @@ fn every_packet_of_a_load_is_counted_once() {
         (requests.kind, requests.values, requests.tags.as_slice()),
         (MetricKind::Counter, 60, &["route:root".to_owned()][..])
     );
-    // Read in order, and before the load had ended: how much later than they came is a matter of the machine.
-    assert!(
-        requests.at.is_sorted() && requests.at.len() == 60 && requests.at.last() < Some(&took),
-        "{:?}",
-        requests.at
-    );
     // The report says so.
     assert!(ended.stdout.contains("received over statsd in the window"), "{}", ended.stdout);
     assert!(ended.stdout.contains("60 lines without statsd, the first 'what is this?'"), "{}", ended.stdout);
@@ -68,29 +59,7 @@ fn every_packet_of_a_load_is_counted_once() {
 
 const APP: &str = "require 'socket'\nUDP = UDPSocket.new\n\
     run(lambda { |env|\n  UDP.send(\"app.requests:1|c\", 0, ENV.fetch('STATSD_HOST'), ENV.fetch('STATSD_PORT').to_i)\n  \
-    UDP.send('app.addr:1|c', 0, *ENV['STATSD_ADDR'].split(':')) if ENV['STATSD_ADDR']\n  [200, {}, ['ok']]\n})\n";
-
-#[test]
-fn a_server_that_is_started_knows_where_to_send() {
-    let Some(lab) = Lab::with("puma") else { return };
-    let app = lab.write("app.ru", APP);
-    let words = "sweep -w2 -t2:2 -d0.001 -R20 --multiples 1,2 --no-calibrate --path / --statsd-listen 127.0.0.1:0";
-    let mut sweep = lab.longtail(words);
-    sweep.arg("-r").arg(&app);
-    let ended = end(&mut sweep).with_code(0);
-    assert!(ended.stderr.contains("the server finds it by STATSD_HOST, STATSD_PORT, STATSD_ADDR"), "{}", ended.stderr);
-    let study = lab.study();
-    for (run, number) in study.runs.iter().zip(1..) {
-        let (statsd, answers) = (run.statsd.as_ref().unwrap(), run.tally.counts.good());
-        assert_eq!((answers, statsd.packets), (u64::from(run.connections) * 20, 2 * answers));
-        for metric in ["app.requests", "app.addr"] {
-            assert_eq!(statsd.of(metric).unwrap().values, answers);
-        }
-        // What showed it to be ready came before the first run.
-        assert_eq!(statsd.before > 0, number == 1, "{statsd:?}");
-    }
-    assert!(study.command_line.contains("--statsd-listen=127.0.0.1:0"), "{}", study.command_line);
-}
+    [200, {}, ['ok']]\n})\n";
 
 #[test]
 fn what_the_user_has_set_stays() {

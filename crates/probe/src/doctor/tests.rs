@@ -1,0 +1,152 @@
+//! What each question makes of a machine that is not this one.
+
+use std::collections::BTreeSet;
+
+use testkit::clock::Stepped;
+
+use super::MachineGrade::{Bad, Fine, Unknown, Warn};
+use super::*;
+
+const NO_PUMA: PumaInstallation = PumaInstallation { puma: Err(String::new()), has_ruby: false };
+
+/// The files of the table below by their short names, and what stands in them: a word of the table for each `{}`.
+const FILES: [(&str, &str, &str); 22] = [
+    ("allowed", "/proc/self/status", "Name:\tlongtail\nCpus_allowed:\tff\nCpus_allowed_list:\t{}\n"),
+    ("online", "/sys/devices/system/cpu/online", "{}\n"),
+    ("v2", "/proc/self/cgroup", "0::/a.slice/b.scope\n"),
+    ("v1", "/proc/self/cgroup", "4:memory:/x\n1:cpu,cpuacct:/x\n"),
+    ("procs", "/sys/fs/cgroup/a.slice/b.scope/cgroup.procs", "1\n"),
+    ("ours", "/sys/fs/cgroup/a.slice/b.scope/cpu.max", "{} 100000\n"),
+    ("above", "/sys/fs/cgroup/a.slice/cpu.max", "{} 100000"),
+    ("cfs", "/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "{}\n"),
+    ("period", "/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "{}\n"),
+    ("core0", "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "{}\n"),
+    ("core1", "/sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "{}\n"),
+    ("core2", "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "{}\n"),
+    ("core3", "/sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "{}\n"),
+    ("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "{}\n"),
+    ("boost", "/sys/devices/system/cpu/cpufreq/boost", "{}\n"),
+    ("no_turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo", "{}\n"),
+    ("files", "/proc/self/limits", "Limit  Soft Limit  Hard Limit  Units\nMax open files   {}   {}   files\n"),
+    ("ports", "/proc/sys/net/ipv4/ip_local_port_range", "{}\t{}\n"),
+    ("reuse", "/proc/sys/net/ipv4/tcp_tw_reuse", "{}\n"),
+    ("waiting", "/proc/net/sockstat", "sockets: used 53\nTCP: inuse 19 orphan 0 tw {} alloc 19 mem 119\n"),
+    ("backlog", "/proc/sys/net/core/somaxconn", "{}"),
+    ("memory", "/proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: {} kB\n"),
+];
+
+const CASES: &str = include_str!("cases.txt");
+
+fn filled(template: &str, words: &str) -> String {
+    words.split(',').fold(template.to_owned(), |text, word| text.replacen("{}", word, 1))
+}
+
+#[test]
+fn every_question_is_answered_from_its_files() {
+    for row in CASES.lines().skip(1) {
+        let [name, said, grade, seen, hint] = row.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let files: Vec<(&str, String)> = said
+            .split(' ')
+            .map(|file| file.split_once('=').unwrap_or((file, "")))
+            .map(|(short, words)| {
+                let (_, path, template) = FILES.iter().find(|(name, ..)| *name == short).expect(short);
+                // The processors' own lists have commas.
+                let is_list = short.starts_with("core");
+                (*path, if is_list { template.replace("{}", words) } else { filled(template, words) })
+            })
+            .collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let check = asked_with(name, &files, |_| {});
+        assert!(format!("{:?}", check.grade) == grade && check.seen.contains(seen), "{row}\n{check:?}");
+        assert_eq!(check.hint.is_some(), !hint.is_empty(), "{row}\n{check:?}");
+        let is_said = |said: String| hint.strip_prefix('*').map_or(said.starts_with(hint), |part| said.contains(part));
+        assert!(check.hint.is_none_or(is_said), "{row}");
+    }
+}
+
+#[test]
+fn a_slow_clock_is_exchanged_for_a_better_one_where_there_is_one() {
+    let folder = "/sys/devices/system/clocksource/clocksource0";
+    let [current, all] = ["current", "available"].map(|which| format!("{folder}/{which}_clocksource"));
+    let cases = [
+        ("hpet\n", "tsc hpet acpi_pm \n", 1100, Warn, "echo tsc | sudo tee /sys/"),
+        ("acpi_pm", "acpi_pm", 3000, Bad, "a machine"),
+        ("tsc\n", "tsc hpet \n", 25, Fine, ""),
+    ];
+    for (source, available, ns, grade, hint) in cases {
+        let files = [(current.as_str(), source), (all.as_str(), available)];
+        let check = asked_with("clocksource", &files, |all| all.clock_reading = Nanos(ns));
+        assert_eq!((check.grade, check.seen), (grade, format!("{}, {ns} ns a reading", source.trim())));
+        assert!(check.hint.unwrap_or_default().starts_with(hint));
+    }
+}
+
+#[test]
+fn a_puma_that_cannot_tell_its_version_and_a_kernel_that_refuses_are_doubts() {
+    let bundler = "Could not find gem 'puma' in locally installed gems 1.2.\n";
+    for (printed, grade, seen) in [
+        (Some("x.rb: warning: y\npuma version 6.4.2\n"), Fine, "6.4.2 (bundle exec puma)"),
+        (Some(bundler), Warn, "bundle exec puma --version says: Could"),
+        (Some(""), Warn, "bundle exec puma --version says: nothing"),
+        (None, Unknown, "cannot be read here"),
+    ] {
+        let found = FoundPuma { command: "bundle exec puma".to_owned(), printed: printed.map(str::to_owned) };
+        let check = asked_with("Puma", &[], |all| all.installation.puma = Ok(found));
+        assert!(check.grade == grade && check.seen.starts_with(seen), "{check:?}");
+    }
+    let refused = "the tracepoint x: Operation not permitted";
+    let check = asked_with("BPF", &[], |all| all.tracepoints = Err(refused.to_owned()));
+    assert_eq!((check.grade, check.seen.as_str()), (Warn, refused));
+}
+
+/// The answer to one question on a machine that has these files, and no others, with other evidence beside them.
+pub(super) fn asked_with(
+    name: &str,
+    files: &[(&str, &str)],
+    change: impl FnOnce(&mut MachineEvidence<'_>),
+) -> MachineCheck {
+    let read = |path: &str| files.iter().find(|(other, _)| *other == path).map(|(_, text)| (*text).to_owned());
+    let mut evidence = MachineEvidence {
+        read: &read,
+        activity: None,
+        clock_reading: Nanos(25),
+        waits: None,
+        send: None,
+        tracepoints: Ok(()),
+        installation: NO_PUMA,
+    };
+    change(&mut evidence);
+    QUESTIONS.iter().find(|question| question.name == name).unwrap().check(&evidence)
+}
+
+#[test]
+fn what_cannot_be_read_is_unknown_and_never_fine() {
+    for question in &QUESTIONS {
+        let is_read = !["BPF", "Puma"].contains(&question.name);
+        let check = asked_with(question.name, &[], |_| {});
+        assert!(check.grade == Unknown || !is_read, "{check:?}");
+    }
+}
+
+#[test]
+fn this_machine_answers_every_question_once() {
+    let checks = examine(PumaInstallation { puma: Err("no Puma".to_owned()), ..NO_PUMA }, &Stepped::default());
+    let names: BTreeSet<_> = checks.iter().map(|check| check.name).collect();
+    assert_eq!((names.len(), checks.len()), (QUESTIONS.len(), QUESTIONS.len()));
+    for check in &checks {
+        assert_eq!(check.hint.is_some(), matches!(check.grade, Warn | Bad), "{check:?}");
+        assert!(!check.seen.is_empty() && !check.spoils.is_empty(), "{check:?}");
+    }
+}
+
+#[test]
+fn a_figure_is_graded_by_two_limits_and_one_bad_answer_makes_a_machine_unfit() {
+    let grade = |figure| MachineAnswer::graded(figure, 1.0, 2.0, String::new(), "hint").grade;
+    assert_eq!([1.0, 2.0, 2.1, f64::NAN].map(grade), [Fine, Warn, Bad, Bad]);
+    let all = [Fine, Warn, Bad, Unknown].map(|grade| MachineCheck { grade, ..asked_with("busy", &[], |_| {}) });
+    assert_eq!(MachineFitness::of(&all), MachineFitness { fit: false, bad: vec!["busy"], warnings: 1, unknown: 1 });
+    let fit = MachineFitness { fit: true, bad: Vec::new(), warnings: 1, unknown: 0 };
+    assert_eq!(MachineFitness::of(&all[..2]), fit);
+}
