@@ -12,7 +12,7 @@ use crate::tools::{Tool, version_of};
 
 /// The line of the machine, that of the programs, and what is not counted here.
 pub(crate) fn text(lab: &Lab<'_>, extent: &Extent) -> String {
-    let here = probe::machine::environment(env!("CARGO_PKG_VERSION"));
+    let here = probe::host::environment(env!("CARGO_PKG_VERSION"));
     let placed = match lab.cpus {
         Some((generator, server)) => format!("generator on processor {generator}, server on {server}"),
         None => "one processor for generator and server: rates say nothing here".to_owned(),
@@ -95,7 +95,7 @@ from the due time (longtail, oha with --latency-correction, wrk2) or from its ow
 pub(crate) fn json(lab: &Lab<'_>, extent: &Extent, all: &[Found], interrupted: bool) -> String {
     let (there, absent) = programs(lab, extent);
     let value = json!({
-        "environment": probe::machine::environment(env!("CARGO_PKG_VERSION")),
+        "environment": probe::host::environment(env!("CARGO_PKG_VERSION")),
         "wall_ns": lab.clock.wall(),
         "programs": there,
         "absent": absent,

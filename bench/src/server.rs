@@ -11,7 +11,7 @@ use std::time::Duration;
 use launch::puma::{Addresses, free_address};
 use launch::{Server, TlsPair};
 use model::{Clock as _, Endpoint, Nanos, Socket};
-use probe::sink_ledger;
+use probe::control;
 use serde::Serialize;
 use sink::SinkLedger;
 
@@ -131,7 +131,7 @@ impl Running {
 
     /// The sink's whole account.
     pub(crate) fn ledger(&self) -> Option<SinkLedger> {
-        sink_ledger::read(self.plain).ok()
+        control::sink_ledger(self.plain).ok()
     }
 
     /// Its count when nobody is connected any more; `None` where somebody stays, or it does not answer.

@@ -1,11 +1,13 @@
-//! Questions to Puma's control server, and where it is found.
+//! Questions to servers about themselves: Puma's control server, and where it is found; and the built-in server's own count,
+//! which it tells at `/_ledger`.
 //!
-//! It has one thread and no keep-alive, so each question is a connection of its own.
+//! A control server has one thread and no keep-alive, so each question is a connection of its own.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use model::{ControlServer, Endpoint};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::http;
@@ -67,6 +69,27 @@ pub(crate) fn ask(server: &ControlServer, command: &str, longest_wait: Duration)
 /// What was asked for, of the body of an answer.
 pub(crate) fn understood<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body).map_err(|error| format!("the control server's answer is not understood: {error}"))
+}
+
+/// Requests that the built-in server at `address` has taken since its start.
+///
+/// # Errors
+/// Where it does not answer, or not with a ledger.
+pub fn sink_requests(address: SocketAddr) -> Result<u64, String> {
+    #[derive(Deserialize)]
+    struct SinkRequests {
+        requests: u64,
+    }
+    sink_ledger::<SinkRequests>(address).map(|ledger| ledger.requests)
+}
+
+/// As much as `T` wants of the ledger of the sink at `address`.
+///
+/// # Errors
+/// Where it does not answer, or not with such a ledger.
+pub fn sink_ledger<T: DeserializeOwned>(address: SocketAddr) -> Result<T, String> {
+    let sink = ControlServer { address: Endpoint::Tcp(address), token: String::new() };
+    understood(&ask(&sink, "_ledger", LONGEST_WAIT)?)
 }
 
 #[cfg(test)]

@@ -3,17 +3,14 @@
 //! Reads only. A value that cannot be had is absent, never 0. Nothing here sends load or prints.
 
 pub mod bpf;
-mod cgroup;
 pub mod control;
 pub mod doctor;
 pub mod host;
 pub mod http;
-pub mod machine;
 pub mod owners;
 pub mod processes;
 pub mod puma_stats;
 pub mod sampler;
 pub mod server_cpu;
-pub mod sink_ledger;
 mod sock_diag;
 pub mod sockets;

@@ -4,8 +4,7 @@
 
 use std::mem;
 
-use crate::head::{HeadMemo, RequestHead};
-use crate::request::{ReadProgress, RequestReader};
+use crate::request::{HeadMemo, ReadProgress, RequestHead, RequestReader};
 use crate::wire::{ClientSocket, ReadOutcome};
 
 /// What follows a response once the kernel has all of it.

@@ -1,13 +1,12 @@
 //! What the sink saw and said: the server's side of "client's count = server's count". Each loop keeps its own, and they
 //! are added up when somebody asks.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use model::{Histogram, Nanos};
 use serde::{Deserialize, Serialize};
-
-use crate::faults::FaultCounts;
 
 /// The sink's count since it started. Requests for `/_ledger` itself are in none of these.
 ///
@@ -51,6 +50,39 @@ pub struct SinkLedger {
     pub lateness: Histogram,
     /// Requests by the second of their arrival, since the start: a number a second, which a day makes 700 kB of.
     pub arrivals: Vec<u64>,
+}
+
+/// How often each fault was done, whether or not the client noticed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultCounts {
+    /// Requests whose connection was reset.
+    pub reset: u64,
+    /// Requests whose answer was cut; not in the ledger's `answers`.
+    pub truncated: u64,
+    /// Requests that were left without an answer.
+    pub unanswered: u64,
+    /// Answers after which the connection was closed though the client had not asked for it.
+    pub closed: u64,
+    /// Answers with another status, by status; in the ledger's `answers`, too.
+    pub by_status: BTreeMap<u16, u64>,
+}
+
+impl FaultCounts {
+    /// Requests that will never be answered wholly.
+    pub(crate) fn lost(&self) -> u64 {
+        self.reset + self.truncated + self.unanswered
+    }
+
+    /// Adds another loop's.
+    pub(crate) fn add(&mut self, other: &FaultCounts) {
+        self.reset += other.reset;
+        self.truncated += other.truncated;
+        self.unanswered += other.unanswered;
+        self.closed += other.closed;
+        for (code, count) in &other.by_status {
+            *self.by_status.entry(*code).or_default() += count;
+        }
+    }
 }
 
 /// One loop's own, as it is between two turns.

@@ -13,7 +13,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use model::Endpoint;
@@ -29,8 +29,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::SinkError;
-use crate::listen::Listen;
+use crate::{Listen, PemPair, SinkError};
 
 /// Why nobody is accepted: none is there, no descriptor, no memory.
 const NO_ACCEPT: [Errno; 5] = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
@@ -192,15 +191,6 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
         }
         other => return SinkError::of("listen")(other),
     })
-}
-
-/// The files of a certificate and its key, in PEM.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PemPair {
-    /// The certificate, and those that vouch for it.
-    pub certificate: PathBuf,
-    /// Its private key; may be the same file.
-    pub key: PathBuf,
 }
 
 /// What every TLS connection uses. `names` are those for which a pair that is made here shall be good.

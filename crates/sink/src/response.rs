@@ -7,8 +7,8 @@ use http::StatusCode;
 use model::Nanos;
 use model::anatomy::STAMPS;
 
-use crate::faults::Fault;
-use crate::head::{ConnectionFate, Refusal};
+use crate::laws::Fault;
+use crate::request::{ConnectionFate, Refusal};
 use crate::settings::SAYS_KEEP_ALIVE;
 use crate::{SinkBody, SinkLedger, SinkSettings};
 
@@ -58,7 +58,7 @@ pub(crate) struct AnswerTable {
 impl AnswerTable {
     /// Renders them for these workers: [`OK`], and the statuses of the faults.
     pub(crate) fn render(settings: &SinkSettings, workers: Range<u32>) -> AnswerTable {
-        let faulty = settings.faults.laws.iter().filter_map(|law| match law.fault {
+        let faulty = settings.faults.iter().filter_map(|law| match law.fault {
             Fault::Status(code) => Some(code),
             _ => None,
         });
@@ -161,7 +161,7 @@ fn response(status: &str, fields: &str, ending: ConnectionFate, body: &[u8]) -> 
 mod tests {
     use super::*;
 
-    use crate::head::ConnectionFate::{Close, KeepAlive};
+    use crate::request::ConnectionFate::{Close, KeepAlive};
     use AnswerExtent::{Cut, Head, Whole};
 
     /// What is sent by a sink of this body, header of a worker and other headers.
@@ -174,7 +174,7 @@ mod tests {
         let mut settings =
             SinkSettings { body, worker_header: worker_header.map(str::to_owned), ..SinkSettings::default() };
         settings.headers = headers.iter().map(|line| (*line).to_owned()).collect();
-        settings.faults.laws = vec!["503:1%".parse().unwrap()];
+        settings.faults = vec!["503:1%".parse().unwrap()];
         String::from_utf8_lossy(answer(&mut AnswerTable::render(&settings, 3..5))).into_owned()
     }
 

@@ -22,10 +22,9 @@ use rustix::thread::set_current_timer_slack;
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection};
-use crate::head::{HeadMemo, RequestHead};
 use crate::ledger::LoopLedger;
-use crate::listen::Listen;
-use crate::listener::{ListeningSocket, tls_config};
+use crate::listener::ListeningSocket;
+use crate::request::{HeadMemo, RequestHead};
 use crate::response::AnswerTable;
 use crate::slots::SlotPool;
 use crate::wire::ClientSocket;
@@ -90,47 +89,14 @@ pub(crate) struct ServingLoop<C> {
     buffer: Box<[u8]>,
     /// Connections that may have more to read.
     again: Vec<ConnectionKey>,
-    /// Room for the next turn's.
-    again_room: Vec<ConnectionKey>,
     /// Connections that are closed at an instant, in its order.
     leaving: VecDeque<(Nanos, ConnectionKey)>,
 }
 
-/// All loops of a sink.
-pub(crate) struct OpenedLoops<C> {
-    pub(crate) loops: Vec<ServingLoop<C>>,
-    /// Where it listens, with the ports that it really has.
-    pub(crate) places: Vec<Listen>,
-    pub(crate) ledgers: Arc<[LoopLedger]>,
-}
-
 impl<C: Clock + Clone> ServingLoop<C> {
-    /// Listens, for all loops. What cannot work later is tried here, so that [`ServingLoop::run`] has no errors.
-    pub(crate) fn open_all(settings: &SinkSettings, clock: &C, started: Nanos) -> Result<OpenedLoops<C>, SinkError> {
-        settings.check()?;
-        let speaks_tls = settings.listen.iter().any(|listen| listen.tls);
-        let tls = speaks_tls.then(|| tls_config(settings.pem.as_ref(), settings.names())).transpose()?;
-        let requests = Arc::new(AtomicU64::new(0));
-        let ledgers: Arc<[LoopLedger]> =
-            (0..settings.loops).map(|_| LoopLedger::new(SinkLedger::new(settings.workers()))).collect();
-        let mut loops: Vec<ServingLoop<C>> = (0..settings.loops)
-            .map(|number| {
-                ServingLoop::open(settings, clock.clone(), started, number, Arc::clone(&requests), Arc::clone(&ledgers))
-            })
-            .collect::<Result<_, _>>()?;
-        let mut places = Vec::new();
-        for listen in &settings.listen {
-            let listeners = ListeningSocket::open_all(listen, settings.backlog, settings.loops)?;
-            places.extend(listeners.first().map(|listener| listener.at.clone()));
-            for (serving, mut listener) in loops.iter_mut().zip(listeners) {
-                listener.tls = tls.clone().filter(|_| listen.tls);
-                serving.listen(listener)?;
-            }
-        }
-        Ok(OpenedLoops { loops, places, ledgers })
-    }
-
-    fn open(
+    /// The loop of that number, which listens nowhere yet. What cannot work later is tried here and in
+    /// [`ServingLoop::listen`], so that [`ServingLoop::run`] has no errors.
+    pub(crate) fn new(
         settings: &SinkSettings,
         clock: C,
         started: Nanos,
@@ -169,7 +135,6 @@ impl<C: Clock + Clone> ServingLoop<C> {
             memo: HeadMemo::default(),
             buffer: vec![0; BUFFER_BYTES].into(),
             again: Vec::new(),
-            again_room: Vec::new(),
             leaving: VecDeque::new(),
         })
     }
@@ -226,16 +191,17 @@ impl<C: Clock + Clone> ServingLoop<C> {
     fn serve_turn(&mut self, events: &mut Vec<Event>) {
         self.look_at_the_clock();
         self.answer_the_due();
-        let room = mem::take(&mut self.again_room);
-        let mut again = mem::replace(&mut self.again, room);
-        for key in again.drain(..) {
+        // Those that come meanwhile have the next turn.
+        let waiting = self.again.len();
+        for at in 0..waiting {
+            let key = self.again[at];
             if let Some(connection) = self.connections.at(key) {
                 connection.has_turn = false;
                 self.advance(key, true);
                 self.keep_up();
             }
         }
-        self.again_room = again;
+        self.again.drain(..waiting);
         for event in events {
             self.handle_event(event.data.u64(), event.flags);
             self.keep_up();
@@ -328,7 +294,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     /// Takes a listener in.
-    fn listen(&mut self, listener: ListeningSocket) -> Result<(), SinkError> {
+    pub(crate) fn listen(&mut self, listener: ListeningSocket) -> Result<(), SinkError> {
         let mut flags = EventFlags::IN | EventFlags::ET;
         if listener.shared {
             flags |= EventFlags::EXCLUSIVE;

@@ -3,23 +3,79 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use http::{HeaderName, HeaderValue};
-use model::{Nanos, Rate};
+use model::{Endpoint, Nanos, Rate};
+use rustix::io::Errno;
+use thiserror::Error;
 
-use crate::SinkError;
-use crate::delay::{DelayLaw, StallLaw};
-use crate::faults::Faults;
-use crate::listen::Listen;
-use crate::listener::PemPair;
+use crate::laws::{DelayLaw, FaultLaw, StallLaw};
 
 /// More workers than any server has; each costs three rendered responses.
-pub(crate) const MOST_WORKERS: u32 = 10_000;
+const MOST_WORKERS: u32 = 10_000;
 /// More threads than serve any purpose.
-pub(crate) const MOST_LOOPS: u32 = 1024;
+const MOST_LOOPS: u32 = 1024;
 /// Workers x bytes of a body: each worker's answers are rendered beforehand, three times for each status.
-pub(crate) const MOST_BODY_BYTES: u64 = 256 << 20;
+const MOST_BODY_BYTES: u64 = 256 << 20;
+
+/// One place to listen at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Listen {
+    /// The address.
+    pub place: Endpoint,
+    /// Whether it speaks TLS.
+    pub tls: bool,
+}
+
+impl From<SocketAddr> for Listen {
+    fn from(address: SocketAddr) -> Listen {
+        Listen { place: Endpoint::Tcp(address), tls: false }
+    }
+}
+
+/// Parses to itself: `127.0.0.1:8080`, `tls://[::1]:8443`, `unix:///run/sink.sock`, `unix://@sink`.
+impl fmt::Display for Listen {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tls = self.tls;
+        match &self.place {
+            Endpoint::Tcp(address) if tls => write!(out, "tls://{address}"),
+            Endpoint::Tcp(address) => write!(out, "{address}"),
+            Endpoint::Unix(path) => write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display()),
+            Endpoint::Abstract(name) => write!(out, "{}unix://@{}", if tls { "tls+" } else { "" }, name.escape_ascii()),
+        }
+    }
+}
+
+/// As it is printed; `tcp://` may stand before an address, and `ssl://` means `tls://` as in Puma's words.
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Listen, String> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("tcp", text));
+        let place = match scheme {
+            "tcp" | "tls" | "ssl" => rest.parse().ok().map(Endpoint::Tcp),
+            "unix" | "tls+unix" => Endpoint::unix(rest.as_ref()).ok().filter(|_| !rest.contains('\0')),
+            _ => None,
+        };
+        let place = place.ok_or_else(|| {
+            format!(
+                "'{text}' is not an address to listen at: write 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///run/sink.sock or unix://@name (a path or name of 107 bytes at most)"
+            )
+        })?;
+        Ok(Listen { place, tls: !matches!(scheme, "tcp" | "unix") })
+    }
+}
+
+/// The files of a certificate and its key, in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PemPair {
+    /// The certificate, and those that vouch for it.
+    pub certificate: PathBuf,
+    /// Its private key; may be the same file.
+    pub key: PathBuf,
+}
 
 /// What the sink answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,27 +97,19 @@ pub enum SlotQueue {
     Unlimited,
     /// One first-come-first-served queue for the slots of all workers.
     Shared,
-    /// Each connection belongs to a worker for its life, and each worker has a queue of its own (Puma 7.0).
-    Split(WorkerAssignment),
+    /// Each connection belongs to a worker for its life, dealt in turn, and each worker has a queue of its own (Puma 7.0).
+    Split,
+    /// As `Split`, but a seeded draw chooses the worker.
+    SplitRandom,
     /// As Puma up to 6 with keep-alive: a slot stays with a connection for up to 10 requests in a row though others
     /// wait, and after each answer for up to 0.2 s; connections are accepted only while a slot is free.
     Inline10,
 }
 
-/// Which worker an accepted connection belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WorkerAssignment {
-    /// One after the other.
-    #[default]
-    RoundRobin,
-    /// By a seeded draw.
-    Random,
-}
-
 impl SlotQueue {
     /// Whether each connection belongs to a worker.
     pub(crate) fn has_seats(self) -> bool {
-        matches!(self, SlotQueue::Split(_) | SlotQueue::Inline10)
+        matches!(self, SlotQueue::Split | SlotQueue::SplitRandom | SlotQueue::Inline10)
     }
 }
 
@@ -69,9 +117,9 @@ impl SlotQueue {
 const QUEUES: [(&str, SlotQueue); 6] = [
     ("unlimited", SlotQueue::Unlimited),
     ("shared", SlotQueue::Shared),
-    ("split", SlotQueue::Split(WorkerAssignment::RoundRobin)),
-    ("split:round-robin", SlotQueue::Split(WorkerAssignment::RoundRobin)),
-    ("split:random", SlotQueue::Split(WorkerAssignment::Random)),
+    ("split", SlotQueue::Split),
+    ("split:round-robin", SlotQueue::Split),
+    ("split:random", SlotQueue::SplitRandom),
     ("inline10", SlotQueue::Inline10),
 ];
 
@@ -129,8 +177,10 @@ pub struct SinkSettings {
     pub backlog: u32,
     /// The most connections accepted in a second, at even distances; `None` for all at once.
     pub accept_rate: Option<Rate>,
-    /// What goes wrong on purpose.
-    pub faults: Faults,
+    /// What goes wrong on purpose. A request has one fault at most, so that the shares add up to 100 % at most.
+    pub faults: Vec<FaultLaw>,
+    /// A connection is closed after so many answers, and the last of them says so.
+    pub close_after: Option<u32>,
     /// Spin for so long before an answer is due, as a wake-up takes its time: costs that much of a CPU.
     pub spin: Nanos,
 }
@@ -153,7 +203,8 @@ impl Default for SinkSettings {
             // Puma's own number.
             backlog: 1024,
             accept_rate: None,
-            faults: Faults::default(),
+            faults: Vec::new(),
+            close_after: None,
             spin: Nanos::ZERO,
         }
     }
@@ -163,53 +214,46 @@ impl SinkSettings {
     /// Refuses what cannot be served, in a line that says how to fix it.
     pub(crate) fn check(&self) -> Result<(), SinkError> {
         let SinkSettings { queue, workers, threads, loops, .. } = self;
-        let refused = |line: String| Err(SinkError(line));
-        if self.listen.is_empty() {
-            return refused("no place to listen at: give one, such as 127.0.0.1:8080".to_owned());
-        }
-        if !(1..=MOST_LOOPS).contains(loops) {
-            return refused(format!("{loops} threads cannot be: give 1 to {MOST_LOOPS}"));
-        }
-        if *queue != SlotQueue::Unlimited && *loops > 1 {
-            return refused(format!(
-                "{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue"
-            ));
-        }
-        if *threads == 0 || !(1..=MOST_WORKERS).contains(workers) {
-            return refused(format!(
+        let body_bytes = if let SinkBody::Bytes(bytes) = self.body { bytes } else { 0 };
+        let worker_header = self.worker_header.as_ref().filter(|name| !can_name_a_field(name));
+        let header = self.headers.iter().find(|line| !is_field_line(line));
+        let faults: f64 = self.faults.iter().map(|law| law.share.part()).sum();
+        let wrong = if self.listen.is_empty() {
+            "no place to listen at: give one, such as 127.0.0.1:8080".to_owned()
+        } else if !(1..=MOST_LOOPS).contains(loops) {
+            format!("{loops} threads cannot be: give 1 to {MOST_LOOPS}")
+        } else if *queue != SlotQueue::Unlimited && *loops > 1 {
+            format!("{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue")
+        } else if *threads == 0 || !(1..=MOST_WORKERS).contains(workers) {
+            format!(
                 "{workers} workers x {threads} threads cannot be: give 1 to {MOST_WORKERS} workers and 1 thread or more"
-            ));
-        }
-        if let (SinkBody::Bytes(bytes), workers) = (self.body, self.workers())
-            && u64::from(bytes) * u64::from(workers) > MOST_BODY_BYTES
-        {
-            return refused(format!(
-                "{workers} workers with {bytes} bytes of body each are too much: keep their product to {MOST_BODY_BYTES}"
-            ));
-        }
-        if let Some(name) = self.worker_header.as_ref().filter(|name| !can_name_a_field(name)) {
-            return refused(format!(
+            )
+        } else if u64::from(body_bytes) * u64::from(self.workers()) > MOST_BODY_BYTES {
+            format!(
+                "{} workers with {body_bytes} bytes of body each are too much: keep their product to {MOST_BODY_BYTES}",
+                self.workers()
+            )
+        } else if let Some(name) = worker_header {
+            format!(
                 "{name:?} cannot name the worker's header: use letters, digits and '-', and no name that HTTP needs itself"
-            ));
-        }
-        if let Some(line) = self.headers.iter().find(|line| !is_field_line(line)) {
-            return refused(format!(
+            )
+        } else if let Some(line) = header {
+            format!(
                 "{line:?} cannot be a response's header: write 'name: value', and no name that HTTP needs itself \
                  (content-length, content-type, connection, transfer-encoding)"
-            ));
-        }
-        // Shares as 33.3 % and 66.7 % may exceed 1 by their rounding.
-        if self.faults.total() > 1.0 + 1e-9 {
-            let percent = self.faults.total() * 100.0;
-            return refused(format!(
-                "faults for {percent}% of all requests: a request has one at most, so keep their sum to 100%"
-            ));
-        }
-        if self.faults.close_after == Some(0) {
-            let line = "a connection cannot be closed after 0 answers: give 1 or more, or --reset 100%";
-            return refused(line.to_owned());
-        }
-        Ok(())
+            )
+        } else if faults > 1.0 + 1e-9 {
+            // Shares as 33.3 % and 66.7 % may exceed 1 by their rounding.
+            format!(
+                "faults for {}% of all requests: a request has one at most, so keep their sum to 100%",
+                faults * 100.0
+            )
+        } else if self.close_after == Some(0) {
+            "a connection cannot be closed after 0 answers: give 1 or more, or --reset 100%".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(SinkError(wrong))
     }
 
     /// How it serves, in short: its slots, their queue, and the time an answer takes.
@@ -256,25 +300,39 @@ fn is_field_line(line: &str) -> bool {
         || field.is_some_and(|(name, value)| can_name_a_field(name) && HeaderValue::from_str(value).is_ok())
 }
 
+/// Why the sink could not start, in a line that says how to fix it. Once it runs it has no errors: what clients do wrong is
+/// counted in its ledger.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct SinkError(pub(crate) String);
+
+impl SinkError {
+    /// The error for a system call that failed while we tried to `what`.
+    pub(crate) fn of(what: &str) -> impl Fn(Errno) -> SinkError {
+        move |errno| {
+            SinkError(match errno {
+                Errno::MFILE | Errno::NFILE => {
+                    format!("no file descriptor left to {what}: raise the limit of open files (ulimit -n)")
+                }
+                Errno::NOSYS | Errno::PERM => format!(
+                    "cannot {what}: {errno}; a sandbox (seccomp, a container's profile) may forbid the system call: allow it"
+                ),
+                _ => format!("cannot {what}: {errno}; is the machine out of memory, threads or network?"),
+            })
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::FaultLaw;
-
-    fn slots(workers: u32, threads: u32) -> SinkSettings {
-        SinkSettings { queue: SlotQueue::Shared, workers, threads, ..SinkSettings::default() }
-    }
-
-    fn named(header: &str) -> SinkSettings {
-        SinkSettings { worker_header: Some(header.to_owned()), ..SinkSettings::default() }
-    }
-
-    fn with(line: &str) -> SinkSettings {
-        SinkSettings { headers: vec![line.to_owned()], ..SinkSettings::default() }
-    }
 
     #[test]
     fn what_cannot_be_served_is_refused_in_one_line() {
+        let load = SinkSettings::default;
+        let slots = |workers, threads| SinkSettings { queue: SlotQueue::Shared, workers, threads, ..load() };
+        let named = |header: &str| SinkSettings { worker_header: Some(header.to_owned()), ..load() };
+        let with = |line: &str| SinkSettings { headers: vec![line.to_owned()], ..load() };
         let most: FaultLaw = "503:60%".parse().unwrap();
         let bad = [
             slots(0, 5),
@@ -288,29 +346,34 @@ mod tests {
             with(": nginx"),
             with("server: a\r\nb: c"),
             with("Connection: close"),
-            SinkSettings { listen: vec![], ..SinkSettings::default() },
-            SinkSettings { loops: 0, ..SinkSettings::default() },
+            SinkSettings { listen: vec![], ..load() },
+            SinkSettings { loops: 0, ..load() },
             SinkSettings { loops: 2, ..slots(1, 1) },
-            SinkSettings { loops: 2, queue: SlotQueue::Split(WorkerAssignment::Random), ..SinkSettings::default() },
+            SinkSettings { loops: 2, queue: SlotQueue::SplitRandom, ..load() },
             SinkSettings { body: SinkBody::Bytes(1 << 20), ..slots(1000, 1) },
-            SinkSettings { faults: Faults { laws: vec![most; 2], close_after: None }, ..SinkSettings::default() },
-            SinkSettings { faults: Faults { laws: Vec::new(), close_after: Some(0) }, ..SinkSettings::default() },
+            SinkSettings { faults: vec![most; 2], ..load() },
+            SinkSettings { close_after: Some(0), ..load() },
         ];
         for settings in bad {
             let line = settings.check().unwrap_err().to_string();
             assert_eq!(line.lines().count(), 1, "{line}");
         }
-        assert!(named("X-Worker").check().is_ok());
-        for line in ["server: nginx/1.22.1", "x:", "Connection: keep-alive"] {
-            assert!(with(line).check().is_ok(), "{line}");
+        let lines = ["server: nginx/1.22.1", "x:", "Connection: keep-alive"].map(with);
+        for good in lines.into_iter().chain([named("X-Worker"), SinkSettings { loops: 4, ..load() }]) {
+            assert!(good.check().is_ok(), "{good:?}");
         }
-        assert!(SinkSettings { loops: 4, ..SinkSettings::default() }.check().is_ok());
     }
 
     #[test]
     fn parse_of_print_is_itself() {
         for queue in ["unlimited", "shared", "split", "split:random", "inline10"] {
             assert_eq!(queue.parse::<SlotQueue>().unwrap().to_string(), queue);
+        }
+        let sockets = ["unix:///run/sink.sock", "unix://tmp/x", "unix://@sink", "tls+unix://@sink"];
+        let tcp = ["127.0.0.1:8080", "[::1]:0", "tls://127.0.0.1:8443"].map(|text| (text, text));
+        let aliases = [("tcp://127.0.0.1:1", "127.0.0.1:1"), ("ssl://127.0.0.1:1", "tls://127.0.0.1:1")];
+        for (text, printed) in sockets.map(|text| (text, text)).into_iter().chain(tcp).chain(aliases) {
+            assert_eq!(text.parse::<Listen>().unwrap().to_string(), printed);
         }
     }
 }

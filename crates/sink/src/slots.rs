@@ -19,10 +19,9 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use model::Nanos;
 
 use crate::SinkSettings;
-use crate::chance::{DrawStream, draw};
 use crate::connection::ConnectionKey;
-use crate::delay::StallLaw;
-use crate::settings::{SlotQueue, WorkerAssignment};
+use crate::laws::{DrawStream, StallLaw, draw};
+use crate::settings::SlotQueue;
 
 /// Requests in a row that nobody can interrupt (`max_fast_inline`).
 const IN_A_ROW: u32 = 10;
@@ -150,8 +149,8 @@ impl SlotPool {
         let workers = self.free.len() as u64;
         let worker = match self.queue {
             SlotQueue::Unlimited | SlotQueue::Shared => return,
-            SlotQueue::Split(WorkerAssignment::RoundRobin) => (self.opened % workers) as usize,
-            SlotQueue::Split(WorkerAssignment::Random) => {
+            SlotQueue::Split => (self.opened % workers) as usize,
+            SlotQueue::SplitRandom => {
                 // The draw is from (0, 1]: its complement is from [0, 1).
                 let draw = 1.0 - draw(self.seed, DrawStream::Worker, self.opened);
                 ((draw * workers as f64) as u64).min(workers - 1) as usize

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::connection::ConnectionKey;
 use crate::slots::{SlotPool, SlotRequest};
-use crate::{DelayLaw, SinkSettings, SlotQueue, StallLaw, WorkerAssignment};
+use crate::{DelayLaw, SinkSettings, SlotQueue, StallLaw};
 
 /// One request's way.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +105,7 @@ fn share_at(ways: &[Way], time: u64) -> f64 {
 
 #[test]
 fn random_assignment_deals_as_dice() {
-    let mut pool = pool(SlotQueue::Split(WorkerAssignment::Random), 4, u32::MAX);
+    let mut pool = pool(SlotQueue::SplitRandom, 4, u32::MAX);
     let mut counts = [0u32; 4];
     for connection in 0..20_000 {
         pool.open(key(connection));
@@ -209,7 +209,7 @@ fn after_ten_in_a_row_a_full_worker_is_crowded() {
 #[test]
 fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
     // Bursts, pauses beyond the hold, connections that close: whatever comes in goes out.
-    for queue in [SlotQueue::Shared, SlotQueue::Split(WorkerAssignment::Random), SlotQueue::Inline10] {
+    for queue in [SlotQueue::Shared, SlotQueue::SplitRandom, SlotQueue::Inline10] {
         let mut pool = pool(queue, 3, 2);
         let (mut arrived, mut finished, mut now) = (0, 0, 0u64);
         let mut busy = HashSet::new();
@@ -299,7 +299,7 @@ proptest! {
         let seen = ends(pool(SlotQueue::Shared, workers, threads), &requests);
         prop_assert_eq!(&seen.into_iter().map(|(end, _)| end).collect::<Vec<_>>(), &expected);
         // Where each connection belongs to a worker, a worker is a queue of its own.
-        let dealt = ends(pool(SlotQueue::Split(WorkerAssignment::RoundRobin), workers, threads), &requests);
+        let dealt = ends(pool(SlotQueue::Split, workers, threads), &requests);
         for worker in 0..workers as usize {
             let own: Vec<_> = requests.iter().copied().skip(worker).step_by(workers as usize).collect();
             let expected: Vec<_> = recursion(threads, &own).into_iter().map(|end| (end, worker as u32)).collect();

@@ -12,7 +12,7 @@ use model::{
     App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, Pace, RequestOrder,
     ServerPlan, Socket, SocketServer, StreamPlan,
 };
-use probe::machine;
+use probe::host;
 
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::Context;
@@ -45,7 +45,7 @@ pub fn conduct_bodies(
         started_at: context.started_at.clone(),
         command_line: context.command_line.clone(),
         plan: plan.clone(),
-        environment: machine::environment(context.version),
+        environment: host::environment(context.version),
         servers: Vec::new(),
         runs: Vec::new(),
         warnings: Vec::new(),

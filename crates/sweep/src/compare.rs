@@ -13,7 +13,7 @@ use model::study::SCHEMA;
 use model::{
     Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Rate, Stop, StreamPlan,
 };
-use probe::machine;
+use probe::host;
 
 use crate::conduct::{Experiment, conduct};
 use crate::context::Context;
@@ -46,7 +46,7 @@ pub fn conduct_comparison(
         started_at: context.started_at.clone(),
         command_line: context.command_line.clone(),
         plan: plan.clone(),
-        environment: machine::environment(context.version),
+        environment: host::environment(context.version),
         servers: vec![None; plan.arms.len()],
         maxima_per_s: Vec::new(),
         runs: Vec::new(),

@@ -34,7 +34,7 @@ pub use error::SweepError;
 pub use far::{FarGenerators, FarHost, LoadPart, NamedPart, drive_load_part, merge_parts, serve};
 pub use load::{LoadCompany, PreparedLoad, RequestJournal, conduct_load};
 pub use observer::{Observer, Phase};
-pub use probe::machine::environment;
+pub use probe::host::environment;
 pub use statsd::StatsdListener;
 pub use sweep::conduct_sweep;
 pub use watch::LiveReadings;

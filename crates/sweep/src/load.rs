@@ -14,7 +14,7 @@ use model::{
     Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Placement, Run,
     ServerLocation, SystemClock, verdict, warnings,
 };
-use probe::machine;
+use probe::host;
 
 use crate::calibrate::ceilings;
 use crate::context::Context;
@@ -104,7 +104,7 @@ pub fn conduct_load(
     let PreparedLoad { shape, plan, placement, serving, server, .. } = &prepared;
     let LoadCompany { mut journal, statsd, calibrates } = company;
     // Before this thread is kept to some of its processors.
-    let environment = machine::environment(context.version);
+    let environment = host::environment(context.version);
     let kept = CpuRestriction::off_the_server(placement.as_ref());
     let progress = Arc::new(context.progress(shape));
     phase(&Phase::Running {

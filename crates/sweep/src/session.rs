@@ -10,9 +10,9 @@ use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind, ServerUse, Stop,
     StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
 };
+use probe::control;
 use probe::processes::{memory_of_tree, tree};
 use probe::puma_stats::PumaStats;
-use probe::sink_ledger;
 use probe::sockets::ServerSockets;
 
 use crate::calibrate::ceilings;
@@ -381,7 +381,7 @@ impl Session<'_> {
         if self.block.server.kind == ServerKind::Builtin
             && let Some(address) = self.server.reached.bind.place.tcp()
         {
-            let server = sink_ledger::requests(address).map_err(Some)?;
+            let server = control::sink_requests(address).map_err(Some)?;
             return Ok(self.ledger.beside(server));
         }
         if self.server.reached.control.is_none() {

@@ -7,7 +7,7 @@ use engine::{LoadSpec, ensure_descriptors};
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
 use model::{Ceiling, Clock, Nanos, Pace, Plan, Probe, Run, Stop, StreamPlan, SweepStudy};
-use probe::machine;
+use probe::host;
 
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::Context;
@@ -35,7 +35,7 @@ pub fn conduct_sweep(
         started_at: context.started_at.clone(),
         command_line: context.command_line.clone(),
         plan: plan.clone(),
-        environment: machine::environment(context.version),
+        environment: host::environment(context.version),
         server: model::ServerFacts::default(),
         probed: None,
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),

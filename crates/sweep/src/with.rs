@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use model::forecast::ServiceTime;
 use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind, WorkerShare};
+use probe::control;
 use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::{PumaStats, WorkerStats};
-use probe::sink_ledger;
 
 use crate::context::{ClaimedRun, OtherGenerator, Task};
 use crate::error::SweepError;
@@ -91,7 +91,7 @@ impl Session<'_> {
     /// What the server has counted up to now; `None` where it does not say.
     fn counted(&self) -> Option<PumaStats> {
         if self.is_builtin() {
-            let requests_count = Some(sink_ledger::requests(self.server.reached.bind.place.tcp()?).ok()?);
+            let requests_count = Some(control::sink_requests(self.server.reached.bind.place.tcp()?).ok()?);
             let workers = vec![WorkerStats { requests_count, ..WorkerStats::default() }];
             return Some(PumaStats { workers, ..PumaStats::default() });
         }

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{Nanos, Rate};
-use sink::{
-    DelayLaw, Fault, FaultLaw, Faults, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, StallLaw,
-};
+use sink::{DelayLaw, Fault, FaultLaw, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, StallLaw};
 
 use super::ADVANCED;
 use crate::mistake::{Mistake, wrong};
@@ -131,7 +129,8 @@ impl SinkArgs {
             worker_header: self.worker_header.clone(),
             backlog: self.backlog,
             accept_rate: self.accept_rate,
-            faults: Faults { laws: self.faults(), close_after: self.close_after },
+            faults: self.faults(),
+            close_after: self.close_after,
             spin: self.spin,
         })
     }

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Clock, Nanos, Socket, SystemClock};
+use probe::control;
 use probe::processes::ServerProcesses;
-use probe::sink_ledger;
 use sink::SinkLedger;
 
 use crate::GUARD;
@@ -49,7 +49,7 @@ impl SinkUnderLoad {
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
         let dir = std::env::current_dir().unwrap_or_else(|_| ".".into());
         let (spec, guard) = (LaunchSpec::command(words, &dir), GuardCommand::this_program(GUARD));
-        let server = sweep::start_sink(&spec, &guard, &clock, || sink_ledger::requests(address).is_ok())?;
+        let server = sweep::start_sink(&spec, &guard, &clock, || control::sink_requests(address).is_ok())?;
         let mut process = ServerProcesses::of(&[server.pid()]);
         process.search(1);
         let process = RefCell::new(process);
@@ -58,7 +58,7 @@ impl SinkUnderLoad {
 
     /// What it has counted so far.
     fn ledger(&self) -> Option<SinkLedger> {
-        sink_ledger::read(self.address).ok()
+        control::sink_ledger(self.address).ok()
     }
 
     /// The sink now, while it is busy.

@@ -4,17 +4,13 @@
 //! rest for a second, and measures waits for a fifth of one. Limits and their reasons are in docs/how-good.md. What
 //! stays true: what cannot be read is [`MachineGrade::Unknown`], never fine.
 
-mod activity;
-mod limits;
-mod processors;
-mod programs;
-mod timers;
+mod questions;
+mod samples;
 
 use model::{Clock, Nanos};
 use serde::Serialize;
 
-use self::activity::Activity;
-use self::timers::WaitLateness;
+use self::samples::{Activity, WaitLateness};
 
 /// How an answer is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -94,13 +90,13 @@ pub fn examine(installation: PumaInstallation, clock: &impl Clock) -> Vec<Machin
     let evidence = MachineEvidence {
         read: &read,
         activity: Activity::sample(clock),
-        clock_reading: timers::clock_reading(clock),
-        waits: timers::lane_waits(clock),
-        send: timers::lane_sends(clock),
+        clock_reading: samples::clock_reading(clock),
+        waits: samples::lane_waits(clock),
+        send: samples::lane_sends(clock),
         tracepoints: crate::bpf::possible().map_err(|missing| missing.to_string()),
         installation,
     };
-    QUESTIONS.iter().map(|question| question.check(&evidence)).collect()
+    questions::all(&evidence)
 }
 
 /// All that the questions are answered from.
@@ -159,51 +155,6 @@ impl MachineAnswer {
         }
     }
 }
-
-/// What is asked.
-struct MachineQuestion {
-    group: &'static str,
-    name: &'static str,
-    /// `None` is unknown.
-    answer: fn(&MachineEvidence<'_>) -> Option<MachineAnswer>,
-    spoils: &'static str,
-}
-
-impl MachineQuestion {
-    fn check(&self, evidence: &MachineEvidence<'_>) -> MachineCheck {
-        let MachineQuestion { group, name, spoils, .. } = *self;
-        let unknown = || MachineAnswer { grade: MachineGrade::Unknown, ..MachineAnswer::fine("cannot be read here") };
-        let MachineAnswer { grade, seen, hint } = (self.answer)(evidence).unwrap_or_else(unknown);
-        MachineCheck { group, name, seen, grade, spoils, hint }
-    }
-}
-
-const fn ask(
-    group: &'static str,
-    name: &'static str,
-    answer: fn(&MachineEvidence<'_>) -> Option<MachineAnswer>,
-    spoils: &'static str,
-) -> MachineQuestion {
-    MachineQuestion { group, name, answer, spoils }
-}
-
-const QUESTIONS: [MachineQuestion; 15] = [
-    ask("processors", "processors", processors::allowed_processors, "rate and times: server and generator share a CPU"),
-    ask("processors", "cpu quota", processors::quota, "percentiles: a process out of quota stands still"),
-    ask("processors", "SMT siblings", processors::siblings, "rates and tails: two halves of a core slow each other"),
-    ask("processors", "frequency", processors::frequency, "comparisons: the processor's speed follows load and heat"),
-    ask("right now", "busy", activity::busy, "every number: server and generator wait while others run"),
-    ask("right now", "stolen time", activity::steal, "percentiles: the hypervisor runs others meanwhile"),
-    ask("right now", "memory", activity::memory, "tails: the kernel takes pages away while requests wait"),
-    ask("timers", "clocksource", timers::clocksource, "the generator's ceiling: a request reads it several times"),
-    ask("timers", "late waits", timers::late_waits, "open loop: due requests are sent so much later"),
-    ask("timers", "sends", timers::sends, "open loop: requests that are due closer together leave that far apart"),
-    ask("network", "file descriptors", limits::descriptors, "many connections: each is one, here and in the server"),
-    ask("network", "ephemeral ports", limits::ports, "-k: without a free port a connect fails"),
-    ask("network", "accept queue", limits::accept_queue, "many connections: a full queue drops connects for seconds"),
-    ask("kernel", "BPF", programs::tracepoints, "where the wait is: no times from inside the kernel"),
-    ask("programs", "Puma", programs::puma, "sweep: it measures the built-in server instead"),
-];
 
 #[cfg(test)]
 mod tests;

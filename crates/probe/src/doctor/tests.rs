@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use proctree::ProcessStat;
+use rustix::thread::current_timer_slack;
 use testkit::clock::Stepped;
 
 use super::MachineGrade::{Bad, Fine, Unknown, Warn};
+use super::samples::{WAIT, busiest, lane_sends, lane_waits, lateness};
 use super::*;
+use crate::host::CpuTicks;
 
 const NO_PUMA: PumaInstallation = PumaInstallation { puma: Err(String::new()), has_ruby: false };
 
@@ -102,11 +106,11 @@ fn a_puma_that_cannot_tell_its_version_and_a_kernel_that_refuses_are_doubts() {
 }
 
 /// The answer to one question on a machine that has these files, and no others, with other evidence beside them.
-pub(super) fn asked_with(
-    name: &str,
-    files: &[(&str, &str)],
-    change: impl FnOnce(&mut MachineEvidence<'_>),
-) -> MachineCheck {
+fn asked_with(name: &str, files: &[(&str, &str)], change: impl FnOnce(&mut MachineEvidence<'_>)) -> MachineCheck {
+    asked_all(files, change).into_iter().find(|check| check.name == name).unwrap()
+}
+
+fn asked_all(files: &[(&str, &str)], change: impl FnOnce(&mut MachineEvidence<'_>)) -> Vec<MachineCheck> {
     let read = |path: &str| files.iter().find(|(other, _)| *other == path).map(|(_, text)| (*text).to_owned());
     let mut evidence = MachineEvidence {
         read: &read,
@@ -118,14 +122,13 @@ pub(super) fn asked_with(
         installation: NO_PUMA,
     };
     change(&mut evidence);
-    QUESTIONS.iter().find(|question| question.name == name).unwrap().check(&evidence)
+    questions::all(&evidence)
 }
 
 #[test]
 fn what_cannot_be_read_is_unknown_and_never_fine() {
-    for question in &QUESTIONS {
-        let is_read = !["BPF", "Puma"].contains(&question.name);
-        let check = asked_with(question.name, &[], |_| {});
+    for check in asked_all(&[], |_| {}) {
+        let is_read = !["BPF", "Puma"].contains(&check.name);
         assert!(check.grade == Unknown || !is_read, "{check:?}");
     }
 }
@@ -134,7 +137,7 @@ fn what_cannot_be_read_is_unknown_and_never_fine() {
 fn this_machine_answers_every_question_once() {
     let checks = examine(PumaInstallation { puma: Err("no Puma".to_owned()), ..NO_PUMA }, &Stepped::default());
     let names: BTreeSet<_> = checks.iter().map(|check| check.name).collect();
-    assert_eq!((names.len(), checks.len()), (QUESTIONS.len(), QUESTIONS.len()));
+    assert_eq!((names.len(), checks.len()), (15, 15));
     for check in &checks {
         assert_eq!(check.hint.is_some(), matches!(check.grade, Warn | Bad), "{check:?}");
         assert!(!check.seen.is_empty() && !check.spoils.is_empty(), "{check:?}");
@@ -149,4 +152,62 @@ fn a_figure_is_graded_by_two_limits_and_one_bad_answer_makes_a_machine_unfit() {
     assert_eq!(MachineFitness::of(&all), MachineFitness { fit: false, bad: vec!["busy"], warnings: 1, unknown: 1 });
     let fit = MachineFitness { fit: true, bad: Vec::new(), warnings: 1, unknown: 0 };
     assert_eq!(MachineFitness::of(&all[..2]), fit);
+}
+
+#[test]
+fn busy_is_neither_idle_nor_stolen() {
+    let ticks = CpuTicks { all: 200, idle: 130, steal: 10 };
+    let busiest = vec!["rustc".to_owned()];
+    let of = |name| asked_with(name, &[], |all| all.activity = Some(Activity { ticks, busiest: busiest.clone() }));
+    assert_eq!((of("busy").grade, of("busy").seen), (Bad, "30 % of all processors in 1 s, most by rustc".to_owned()));
+    assert_eq!((of("stolen time").grade, of("stolen time").seen), (Warn, "5.0 % in 1 s".to_owned()));
+}
+
+#[test]
+fn the_busiest_are_named_with_all_their_processes() {
+    let of = |all: &[(u32, &str, u64)]| -> Vec<ProcessStat> {
+        let process = |(pid, name, cpu_ticks): &(u32, &str, u64)| ProcessStat {
+            pid: *pid,
+            name: (*name).to_owned(),
+            cpu_ticks: *cpu_ticks,
+            ..ProcessStat::default()
+        };
+        all.iter().map(process).collect()
+    };
+    let before = of(&[(1, "ruby", 1000), (2, "rustc", 10), (3, "idle", 5)]);
+    let after = of(&[(1, "ruby", 1040), (2, "rustc", 50), (4, "rustc", 30), (3, "idle", 6)]);
+    assert_eq!(busiest(&before, &after), ["rustc", "ruby"]);
+}
+
+#[test]
+fn waits_are_graded_by_what_they_take_beyond_their_time() {
+    let clock = Stepped::default();
+    let mut nth = 0;
+    let late = lateness(&clock, || {
+        nth += 1;
+        clock.advance(WAIT + if nth == 50 { Nanos::from_millis(7) } else { Nanos::from_micros(30) });
+    });
+    assert_eq!(late, WaitLateness { median: Nanos::from_micros(30), worst: Nanos::from_millis(7) });
+    let check = asked_with("late waits", &[], |all| all.waits = Some(late));
+    assert_eq!(check.seen, "1 ms waits end 30 µs late, the worst of 200 7000 µs");
+    for (median, worst, grade) in [(30, 900, Fine), (30, 6000, Warn), (300, 900, Warn), (4000, 4000, Bad)] {
+        let late = WaitLateness { median: Nanos::from_micros(median), worst: Nanos::from_micros(worst) };
+        assert_eq!(asked_with("late waits", &[], |all| all.waits = Some(late)).grade, grade);
+    }
+}
+
+#[test]
+fn sends_are_timed_and_graded() {
+    assert_eq!(lane_sends(&Stepped::default()), Some(Nanos::ZERO), "the clock stands still meanwhile");
+    for (micros, grade) in [(18, Fine), (80, Warn), (900, Bad)] {
+        let check = asked_with("sends", &[], |all| all.send = Some(Nanos::from_micros(micros)));
+        assert_eq!((check.grade, check.seen), (grade, format!("a request leaves in {micros} µs, the median of 200")));
+    }
+}
+
+#[test]
+fn the_threads_slack_is_as_before() {
+    let before = current_timer_slack().unwrap();
+    lane_waits(&Stepped::default());
+    assert_eq!(current_timer_slack().unwrap(), before);
 }

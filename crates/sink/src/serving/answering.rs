@@ -8,9 +8,8 @@ use poller::EventFlags;
 use super::{LINGER, ServingLoop, watched};
 use crate::SinkLedger;
 use crate::connection::{AfterResponse, Booking, ConnectionKey, ConnectionPhase, ConnectionStep, ResponseKind};
-use crate::faults::Fault;
-use crate::head::{ConnectionFate, Refusal, RequestHead, RequestRoute};
-use crate::request::ReadProgress;
+use crate::laws::{Fault, fault_of};
+use crate::request::{ConnectionFate, ReadProgress, Refusal, RequestHead, RequestRoute};
 use crate::response::{self, AnswerExtent, OK};
 use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::WriteOutcome;
@@ -127,7 +126,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let FinishedRequest { request: SlotRequest { connection: key, number, .. }, worker, started, due, crowded } =
             finished;
         self.ledger.per_worker[worker as usize] += 1;
-        let fault = self.settings.faults.of(self.settings.seed, number);
+        let fault = fault_of(&self.settings.faults, self.settings.seed, number);
         let makes_room = crowded && self.has_pending_clients();
         let Some(connection) = self.connections.at(key) else {
             self.ledger.abandoned += 1;
@@ -137,7 +136,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             unreachable!("a connection that is still open waits for its answer")
         };
         connection.answers += 1;
-        let is_full = self.settings.faults.close_after.is_some_and(|most| connection.answers >= most);
+        let is_full = self.settings.close_after.is_some_and(|most| connection.answers >= most);
         let fate = if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
         let bodiless = head.bodiless_answer;
         let mut extent = if bodiless { AnswerExtent::Head } else { AnswerExtent::Whole };

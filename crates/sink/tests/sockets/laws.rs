@@ -12,18 +12,16 @@ use crate::support::{Client, Failure, PATIENCE, REQUEST, anywhere, assert_conser
 use model::Nanos;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use sink::{
-    DelayLaw, Fault, FaultLaw, Faults, Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue, WorkerAssignment,
-};
+use sink::{DelayLaw, Fault, FaultLaw, Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 use testkit::clock::REAL_CLOCK;
 
 fn start(settings: SinkSettings) -> Sink {
     Sink::start(settings, REAL_CLOCK).unwrap()
 }
 
-fn faults(laws: &[(Fault, &str)]) -> Faults {
+fn faults(laws: &[(Fault, &str)]) -> Vec<FaultLaw> {
     let law = |(fault, share): &(Fault, &str)| FaultLaw { fault: *fault, share: share.parse().unwrap() };
-    Faults { laws: laws.iter().map(law).collect(), close_after: None }
+    laws.iter().map(law).collect()
 }
 
 /// Bytes of the load sink's answer.
@@ -108,10 +106,9 @@ fn count(sink: &Sink, count: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64
 #[test]
 fn both_ledgers_agree_on_every_fault() {
     let mut faults = faults(&[(Fault::Reset, "7%"), (Fault::Truncate, "9%")]);
-    faults.laws.extend(["503:11%", "404:5%"].map(|text| text.parse::<FaultLaw>().unwrap()));
-    faults.close_after = Some(6);
+    faults.extend(["503:11%", "404:5%"].map(|text| text.parse::<FaultLaw>().unwrap()));
     for (body, seed) in [(SinkBody::Counter, 1), (SinkBody::Ok, 2), (SinkBody::Bytes(100_000), 3)] {
-        let sink = start(SinkSettings { faults: faults.clone(), body, seed, ..anywhere() });
+        let sink = start(SinkSettings { faults: faults.clone(), close_after: Some(6), body, seed, ..anywhere() });
         let (outcomes, received, connections) = count(&sink, 600);
         let of = |outcome| outcomes.get(&outcome).copied().unwrap_or(0);
         let ledger = ledger_when(&sink, |ledger| ledger.open_connections <= 1);
@@ -125,15 +122,14 @@ fn both_ledgers_agree_on_every_fault() {
         assert_eq!(ledger.sent_bytes, received);
         assert_conserved(&ledger);
         // The same seed does the same to the same requests.
-        let again = start(SinkSettings { faults: faults.clone(), body, seed, ..anywhere() });
+        let again = start(SinkSettings { faults: faults.clone(), close_after: Some(6), body, seed, ..anywhere() });
         assert_eq!(count(&again, 600).0, outcomes);
     }
 }
 
 #[test]
 fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
-    let faults = Faults { laws: Vec::new(), close_after: Some(3) };
-    let sink = start(SinkSettings { faults, ..anywhere() });
+    let sink = start(SinkSettings { close_after: Some(3), ..anywhere() });
     let (outcomes, _, connections) = count(&sink, 12);
     assert_eq!((outcomes, connections), ([(Ok(200), 12)].into(), 4));
     assert_eq!(sink.stop().faults.closed, 4);
@@ -202,8 +198,8 @@ fn answers_to_several_connections_come_in_the_order_of_their_delays() {
 
 #[test]
 fn connections_are_dealt_to_workers_for_their_lives() {
-    for (assignment, even) in [(WorkerAssignment::RoundRobin, true), (WorkerAssignment::Random, false)] {
-        let sink = start(SinkSettings { queue: SlotQueue::Split(assignment), ..settings(3, 2, Nanos::ZERO) });
+    for (queue, even) in [(SlotQueue::Split, true), (SlotQueue::SplitRandom, false)] {
+        let sink = start(SinkSettings { queue, ..settings(3, 2, Nanos::ZERO) });
         let mut clients: Vec<_> = (0..12).map(|_| Client::connect(sink.address())).collect();
         let mut per_worker = [0; 3];
         for client in &mut clients {

@@ -13,8 +13,7 @@ use model::{
     Clock, Diagnostic, Environment, FarGenerator, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Request,
     ServerLocation, SystemClock, warnings,
 };
-use probe::host::HostCounters;
-use probe::machine;
+use probe::host::{self, HostCounters};
 use serde::{Deserialize, Serialize};
 
 use super::wire::{PartDone, merge};
@@ -70,7 +69,7 @@ pub fn drive_load_part(
         plan,
         server,
         lanes_by,
-        environment: machine::environment(context.version),
+        environment: host::environment(context.version),
         started_at: context.started_at.clone(),
         command_line: context.command_line.clone(),
         done,

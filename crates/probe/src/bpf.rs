@@ -1,17 +1,32 @@
-//! Loads `path.bpf.o`, attaches its programs, and reads what they counted.
+//! The kernel's tracepoints of one TCP server, by BPF: when its connections were accepted, when requests came, were read and
+//! answered, and when its threads waited for a CPU.
 //!
-//! The maps (20 MB) are charged to the cgroup, as on every kernel that has these tracepoints: `RLIMIT_MEMLOCK`, which not everybody
-//! may raise, does not matter since 5.11.
+//! What runs in the kernel is `bpf/path.bpf.c`, kept compiled beside it so that no compiler is needed here. It looks and
+//! changes nothing. It is there as long as its [`TracedPath`] is: what holds it are descriptors of this process, which no child inherits and
+//! which the kernel closes however the process ends. Its maps (20 MB) are charged to the cgroup, as on every kernel that has these
+//! tracepoints: `RLIMIT_MEMLOCK`, which not everybody may raise, does not matter since 5.11.
+//!
+//! Not seen: Unix sockets; clients on other hosts (an answer is stamped where it reaches the client's socket); accepts by
+//! `io_uring`. With TLS the requests cannot be distinguished from the handshake's messages, so there connections and processes are all.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
 
 use aya::maps::{Array, HashMap, MapData, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use model::kernel::KernelStamps;
 use model::{KernelView, Nanos, ProcessWaits, Waits};
+use thiserror::Error;
 
-use super::rights::{ACCEPTS, MissingRight};
+/// Whether the tracepoints can be listened to here: tries it out, at a port that nobody has.
+///
+/// # Errors
+/// With what is missing.
+pub fn possible() -> Result<(), MissingRight> {
+    TracedPath::follow(&TracingPlan { port: 0, processes: &[], requests: true, events: false }).map(drop)
+}
 
 /// Programs and their tracepoints; the last two are of requests.
 const PROGRAMS: [(&str, &str); 6] = [
@@ -76,7 +91,7 @@ impl TracedPath {
         loader.btf(Some(&types)).verifier_log_level(VerifierLogLevel::DISABLE);
         loader.override_global("port", &wanted.port, true).override_global("wants_events", &wants_events, true);
         loader.override_global("nr_accept", &accept, true).override_global("nr_accept4", &accept4, true);
-        let object = include_bytes_aligned!("path.bpf.o");
+        let object = include_bytes_aligned!("bpf/path.bpf.o");
         let mut programs = loader.load(object).map_err(|error| MissingRight::at("the BPF maps", &error))?;
         let mut family: HashMap<MapData, u32, u32> = take(&mut programs, "family", HashMap::try_from)?;
         for pid in wanted.processes {
@@ -84,8 +99,7 @@ impl TracedPath {
         }
         let used = if wanted.requests { PROGRAMS.len() } else { OF_CONNECTIONS };
         for (name, tracepoint) in &PROGRAMS[..used] {
-            let failed =
-                |error: &dyn std::error::Error| MissingRight::at(&format!("the tracepoint {tracepoint}"), error);
+            let failed = |error: &dyn Error| MissingRight::at(&format!("the tracepoint {tracepoint}"), error);
             let program = programs.program_mut(name).ok_or_else(|| MissingRight::part(name))?;
             let program: &mut BtfTracePoint = program.try_into().map_err(|error| failed(&error))?;
             program.load(tracepoint, &types).map_err(|error| failed(&error))?;
@@ -143,7 +157,7 @@ impl TracedPath {
 }
 
 /// A map, for as long as its programs are.
-fn take<M, E: std::error::Error + 'static>(
+fn take<M, E: Error + 'static>(
     programs: &mut Ebpf,
     name: &str,
     of: fn(aya::maps::Map) -> Result<M, E>,
@@ -195,6 +209,79 @@ fn processes(cells: Vec<Cell>) -> Vec<ProcessWaits> {
     kinds.into_iter().map(process).collect()
 }
 
+/// What is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct MissingRight(String);
+
+/// The numbers of the system calls accept and accept4.
+const ACCEPTS: Option<(u32, u32)> = if cfg!(target_arch = "x86_64") {
+    Some((43, 288))
+} else if cfg!(target_arch = "aarch64") {
+    Some((202, 242))
+} else {
+    None
+};
+
+/// The kernel's own types.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// Bits of `CapEff` (include/uapi/linux/capability.h).
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+impl MissingRight {
+    /// What can be seen to be missing before anything is tried.
+    fn beforehand() -> Option<MissingRight> {
+        if ACCEPTS.is_none() {
+            return Some(MissingRight(format!("not for this kind of processor ({})", std::env::consts::ARCH)));
+        }
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        if !may(&status) {
+            let hint = "run as root, or give this program the two: setcap cap_bpf,cap_perfmon+ep";
+            return Some(MissingRight(format!("CAP_BPF and CAP_PERFMON are not held ({hint})")));
+        }
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        if !is_first(&namespace) {
+            let why = "in this PID namespace processes have other numbers than in the kernel (a container: --pid=host)";
+            return Some(MissingRight(why.to_owned()));
+        }
+        (!Path::new(TYPES).exists())
+            .then(|| MissingRight(format!("{TYPES} is not there (a kernel with CONFIG_DEBUG_INFO_BTF)")))
+    }
+
+    /// A part of the compiled program: our own mistake, which the tests would find.
+    fn part(name: &str) -> MissingRight {
+        MissingRight(format!("'{name}' of path.bpf.o"))
+    }
+
+    /// What failed, and why.
+    fn at(what: &str, error: &dyn Error) -> MissingRight {
+        // The kernel's own word is the last; before it may stand pages of the verifier's.
+        let mut last = error;
+        while let Some(source) = last.source() {
+            last = source;
+        }
+        let text = last.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        MissingRight(format!("{what}: {line}"))
+    }
+}
+
+/// Whether it is the PID namespace that the kernel began with (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
+fn is_first(namespace: &Path) -> bool {
+    namespace == Path::new("pid:[4026531836]")
+}
+
+/// By `/proc/self/status`: whether both capabilities, or all, are held.
+fn may(status: &str) -> bool {
+    let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = held.and_then(|held| u64::from_str_radix(held.trim(), 16).ok()).unwrap_or(0);
+    let has = |bit: u32| held >> bit & 1 == 1;
+    has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,5 +310,27 @@ mod tests {
         assert_eq!((answer.port, answer.pid, answer.number), (40_000, 77, 2));
         assert_eq!((answer.stamps.accepted, answer.stamps.arrived, answer.stamps.answered), (None, None, Nanos(5)));
         assert_eq!(event(&words[..56]), None);
+    }
+
+    #[test]
+    fn two_capabilities_or_all() {
+        let may = |held: &str| may(&format!("Name:\tx\nCapEff:\t{held}\n"));
+        assert!(may("000001ffffffffff") && may("000000c000000000"));
+        assert!(!may("0000008000000000") && !may("0000000000000000") && !may("x"));
+    }
+
+    #[test]
+    fn a_containers_numbers_are_others() {
+        assert!(is_first(Path::new("pid:[4026531836]")));
+        assert!(!is_first(Path::new("pid:[4026532178]")) && !is_first(Path::new("")));
+    }
+
+    #[test]
+    fn the_kernels_own_word_is_one_line() {
+        let error = std::io::Error::from_raw_os_error(1);
+        assert_eq!(
+            MissingRight::at("loading lt_state", &error).to_string(),
+            "loading lt_state: Operation not permitted (os error 1)"
+        );
     }
 }

@@ -1,13 +1,66 @@
-//! When answers go out: how long a request holds its slot (a law, and a pure function of the seed and the request's
-//! number), and the pauses in which nothing goes out at all.
+//! The laws of the sink: how long a request holds its slot, the pauses in which nothing goes out, and what goes wrong on
+//! purpose. Each is a pure function of the seed and the request's number, so that a client's ledger can be compared with
+//! what was done to it, exactly.
 
 use std::f64::consts::TAU;
 use std::fmt;
 use std::str::FromStr;
 
 use model::Nanos;
+use model::pace::uniform;
 
-use crate::chance::{DrawStream, RequestShare, draw};
+/// The seeded draws. Each law has its own stream of the one seed, so that switching a fault on does not change the
+/// delays; and each draw is the request's, whichever thread serves it and whenever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DrawStream {
+    /// How long a request takes.
+    Delay,
+    /// What goes wrong with it.
+    Fault,
+    /// Which worker a connection belongs to.
+    Worker,
+}
+
+/// The `number`-th draw of that stream, from (0, 1].
+pub(crate) fn draw(seed: u64, stream: DrawStream, number: u64) -> f64 {
+    // `uniform` mixes the seed, so neighbours are strangers.
+    uniform(seed.wrapping_mul(4).wrapping_add(stream as u64), number)
+}
+
+/// A part of all requests, from none (0) to all (1); a person writes `2%` or `0.02`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RequestShare(f64);
+
+impl RequestShare {
+    /// The share `part` of 1; `None` where it is not from 0 to 1.
+    pub fn new(part: f64) -> Option<RequestShare> {
+        (0.0..=1.0).contains(&part).then_some(RequestShare(part))
+    }
+
+    /// As a number from 0 to 1.
+    pub fn part(self) -> f64 {
+        self.0
+    }
+}
+
+/// As a fraction: the shortest text that parses to the same share.
+impl fmt::Display for RequestShare {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.0)
+    }
+}
+
+impl FromStr for RequestShare {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RequestShare, String> {
+        let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+        let number: Option<f64> = number.parse().ok();
+        number
+            .and_then(|number| RequestShare::new(number / whole))
+            .ok_or_else(|| format!("'{text}' is not a share of all requests: write 2% or 0.02, from 0 to 100%"))
+    }
+}
 
 /// The law of the delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,34 +169,29 @@ impl FromStr for DelayLaw {
     type Err = String;
 
     fn from_str(text: &str) -> Result<DelayLaw, String> {
-        parse(text.trim()).ok_or_else(|| {
+        let time = |text: &str| text.parse::<Nanos>().ok();
+        let parsed = || match text.trim().split(':').collect::<Vec<_>>()[..] {
+            [delay] | ["constant", delay] => time(delay).map(DelayLaw::Constant),
+            ["exp", mean] => Some(DelayLaw::Exponential { mean: time(mean)? }),
+            ["uniform", from, to] => {
+                let (from, to) = (time(from)?, time(to)?);
+                (from <= to).then_some(DelayLaw::Uniform { from, to })
+            }
+            ["bimodal", common, other, share] => {
+                Some(DelayLaw::Bimodal { common: time(common)?, other: time(other)?, share: share.parse().ok()? })
+            }
+            ["lognormal", median, sigma] => {
+                let sigma = sigma.parse().ok().filter(|sigma: &f64| (0.0..=10.0).contains(sigma))?;
+                Some(DelayLaw::LogNormal { median: time(median)?, sigma })
+            }
+            _ => None,
+        };
+        parsed().ok_or_else(|| {
             format!(
                 "'{text}' is not a delay: write 1ms, exp:5ms (its mean), uniform:1ms:9ms, bimodal:1ms:50ms:2% or lognormal:5ms:0.5 (median, sigma)"
             )
         })
     }
-}
-
-fn parse(text: &str) -> Option<DelayLaw> {
-    let parts: Vec<&str> = text.split(':').collect();
-    let time = |text: &str| text.parse::<Nanos>().ok();
-    Some(match parts.as_slice() {
-        [delay] | ["constant", delay] => DelayLaw::Constant(time(delay)?),
-        ["exp", mean] => DelayLaw::Exponential { mean: time(mean)? },
-        ["uniform", from, to] => {
-            let (from, to) = (time(from)?, time(to)?);
-            (from <= to).then_some(DelayLaw::Uniform { from, to })?
-        }
-        ["bimodal", common, other, share] => {
-            DelayLaw::Bimodal { common: time(common)?, other: time(other)?, share: share.parse().ok()? }
-        }
-        ["lognormal", median, sigma] => {
-            let sigma: f64 = sigma.parse().ok()?;
-            let finite = (0.0..=10.0).contains(&sigma);
-            finite.then_some(DelayLaw::LogNormal { median: time(median)?, sigma })?
-        }
-        _ => return None,
-    })
 }
 
 /// Stop-the-world pauses at every whole multiple of a time, counted from the sink's start. What would go out in one goes out at its end.
@@ -176,6 +224,59 @@ impl FromStr for StallLaw {
                 "'{text}' is not a stall: write 1s:100ms, a pause of 100ms every second (the pause must be the shorter)"
             )
         })
+    }
+}
+
+/// A fault, and how many requests have it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FaultLaw {
+    /// What happens.
+    pub fault: Fault,
+    /// To how many.
+    pub share: RequestShare,
+}
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The connection is reset in place of an answer. On a Unix socket, which knows no reset, it is closed.
+    Reset,
+    /// The answer is cut in the middle of its body, and the connection closed. Where there is no body, in its head.
+    Truncate,
+    /// There is no answer, and the connection stays open.
+    NoAnswer,
+    /// Another status than 200.
+    Status(u16),
+}
+
+/// What happens to request `number`.
+#[inline]
+pub(crate) fn fault_of(laws: &[FaultLaw], seed: u64, number: u64) -> Option<Fault> {
+    if laws.is_empty() {
+        return None;
+    }
+    let u = draw(seed, DrawStream::Fault, number);
+    let mut bound = 0.0;
+    laws.iter().find_map(|FaultLaw { fault, share }| {
+        bound += share.part();
+        // A share of 0 hits nobody, whatever the rounding of the sum before it.
+        (u <= bound && share.part() > 0.0).then_some(*fault)
+    })
+}
+
+/// `503:1%`: answers with another status.
+impl FromStr for FaultLaw {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FaultLaw, String> {
+        let parts = text.split_once(':').and_then(|(code, share)| Some((code.parse().ok()?, share.parse().ok()?)));
+        let is_good = |code: &u16| (200..600).contains(code) && ![204, 205, 304].contains(code);
+        let (code, share) = parts.filter(|(code, _)| is_good(code)).ok_or_else(|| {
+            format!(
+                "'{text}' is not a status and its share: write 503:1% (200 to 599, but not 204, 205 or 304, which have no body)"
+            )
+        })?;
+        Ok(FaultLaw { fault: Fault::Status(code), share })
     }
 }
 
@@ -292,5 +393,41 @@ mod tests {
             [0, 50, 999, 1000, 1099, 1100, 1101, 5020].map(released),
             [0, 50, 999, 1100, 1100, 1100, 1101, 5100]
         );
+    }
+
+    fn share(text: &str) -> RequestShare {
+        text.parse().unwrap()
+    }
+
+    fn laws(laws: &[(Fault, &str)]) -> Vec<FaultLaw> {
+        laws.iter().map(|(fault, text)| FaultLaw { fault: *fault, share: share(text) }).collect()
+    }
+
+    #[test]
+    fn each_fault_has_its_share() {
+        let expected = [
+            (Fault::Reset, "1%"),
+            (Fault::Truncate, "2%"),
+            (Fault::NoAnswer, "0.5%"),
+            (Fault::Status(503), "3%"),
+            (Fault::Status(500), "1%"),
+        ];
+        let faults = laws(&expected);
+        let count = 200_000;
+        for seed in 1..=5 {
+            let of = |wanted| (0..count).filter(|number| fault_of(&faults, seed, *number) == wanted).count() as f64;
+            let shares = expected.iter().map(|(fault, text)| (Some(*fault), share(text).part()));
+            for (fault, part) in shares.chain([(None, 0.925)]) {
+                let deviations = (of(fault) - count as f64 * part) / (count as f64 * part * (1.0 - part)).sqrt();
+                assert!(deviations.abs() < 3.5, "seed {seed}, {fault:?}: {deviations} deviations");
+            }
+        }
+    }
+
+    #[test]
+    fn all_and_nothing_are_exact() {
+        let all = laws(&[(Fault::Reset, "0"), (Fault::Truncate, "100%"), (Fault::NoAnswer, "0%")]);
+        assert!((0..10_000).all(|number| fault_of(&all, 1, number) == Some(Fault::Truncate)));
+        assert!((0..10_000).all(|number| fault_of(&[], 1, number).is_none()));
     }
 }
