@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use engine::{FeedResult, HeadCache, ReceivedResponse, ResponseReader};
+use engine::{HeadCache, ReceivedResponse, ResponseReader};
 use model::BadResponse;
 
 /// The responses that a connection's bytes hold, and how it ended.
@@ -47,15 +47,11 @@ fn feed(
     reader.expect(to_head);
     for mut piece in bytes.chunks(size) {
         while !piece.is_empty() {
-            match reader.feed(piece, heads)? {
-                FeedResult::More => break,
-                FeedResult::Done(response, used) => {
-                    assert!(used <= piece.len() && response.bytes > 0);
-                    responses.push(response);
-                    piece = &piece[used..];
-                    reader.expect(to_head);
-                }
-            }
+            let Some((response, used)) = reader.feed(piece, heads)? else { break };
+            assert!(used <= piece.len() && response.bytes > 0);
+            responses.push(response);
+            piece = &piece[used..];
+            reader.expect(to_head);
         }
     }
     Ok(())

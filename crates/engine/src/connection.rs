@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use model::Nanos;
 
-use crate::journal::RequestTrace;
+use crate::live::RequestTrace;
 use crate::response::ResponseReader;
 use crate::scheduler::DueRequest;
 

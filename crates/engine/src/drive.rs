@@ -1,20 +1,18 @@
-//! One run: starts the lanes, waits for them, merges what they recorded.
+//! One run: opens the connections where they are many, starts the lanes, waits for them, merges what they recorded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::thread::ScopedJoinHandle;
 
 use model::{Anatomy, BacklogSamples, Batches, Clock, FarGenerator, LaneFacts, Nanos, SystemClock, Tally};
 
-use crate::descriptors::{self, ensure_descriptors};
-use crate::error::EngineError;
-use crate::journal::RecordBatch;
+use crate::EngineError;
+use crate::connection::ConnectionState;
 use crate::lane::{Lane, LaneOutcome};
+use crate::live::{LaneProgress, RecordBatch, RunProgress};
 use crate::load_spec::{LaneShare, LoadSpec};
-use crate::preconnect;
-use crate::progress::{LaneProgress, RunProgress};
-use crate::wire::ConnectionDriver;
-use crate::wire_socket::SocketDriver;
+use crate::thread::{ensure_descriptors, spawn_scoped, unshare_table};
+use crate::wire::{ConnectionDriver, SocketDriver};
 use crate::wire_tls::TlsDriver;
 
 /// Time for each lane, which are all ready, to wake up before the first request is due; and for all of them at the most.
@@ -48,34 +46,6 @@ pub struct DriveResult {
     pub elapsed: Nanos,
     /// Whether it was ended early.
     pub interrupted: bool,
-}
-
-/// A thread that could not be had.
-pub fn no_thread(error: &std::io::Error) -> EngineError {
-    EngineError(format!(
-        "a thread cannot be started: {error}; raise the limit of processes (ulimit -u), or the container's"
-    ))
-}
-
-/// Starts a thread that ends within `scope`.
-///
-/// # Errors
-/// Where the kernel gives none.
-pub fn spawn_scoped<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    name: impl Into<String>,
-    run: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>, EngineError> {
-    std::thread::Builder::new().name(name.into()).spawn_scoped(scope, run).map_err(|error| no_thread(&error))
-}
-
-/// Sets a flag when it goes, however that comes about: what a scope's threads look at, so that they end where one of them could not be started.
-pub struct RaiseOnDrop<'a>(pub &'a AtomicBool);
-
-impl Drop for RaiseOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Drives one run to its end, or until `interrupt` is set. Each lane writes a journal where there is a reader for it.
@@ -168,7 +138,7 @@ impl LaneThread<'_> {
     /// Runs the lane, over the kind of sockets that the load wants.
     fn run(self) -> Result<Option<LaneOutcome>, EngineError> {
         // It only makes the calls cheaper.
-        descriptors::unshare_table();
+        unshare_table();
         let failed = |errno: rustix::io::Errno| {
             EngineError(format!(
                 "a generator thread cannot be set up: {errno}; a sandbox (seccomp, a container's profile) may forbid epoll or sockets"
@@ -183,8 +153,8 @@ impl LaneThread<'_> {
     }
 
     fn run_over(self, mut wire: impl ConnectionDriver) -> Option<LaneOutcome> {
-        let open = preconnect::is_wanted(self.spec)
-            .then(|| preconnect::preconnect(&mut wire, &self.clock, self.share, self.interrupt, self.progress));
+        let open = wants_preconnect(self.spec)
+            .then(|| preconnect(&mut wire, &self.clock, self.share, self.interrupt, self.progress));
         // Where nobody hears it, another lane could not start, and nobody says when to begin either.
         let _ = self.ready.send(());
         drop(self.ready);
@@ -222,5 +192,100 @@ impl DriveResult {
             elapsed: end.saturating_sub(start),
             interrupted: interrupted_at.is_some(),
         }
+    }
+}
+
+/// Fewer connections take milliseconds, and their first requests tell what a connect costs.
+const MANY: u32 = 1000;
+/// Connects under way at a time, in all lanes: fewer than servers' accept queues hold (nginx's 511, Puma's 1024).
+const AT_ONCE: u32 = 256;
+/// A server that takes no further connection for so long is loaded with those that it has taken. The others are opened when their first
+/// request is due, and what becomes of that is counted.
+const LONGEST_STALL: Nanos = Nanos::from_secs(2);
+/// How late an interruption may be noticed.
+const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
+
+/// Whether connections are opened before the first request is due: a closed loop of many, kept alive, that all get a request. Opening them
+/// takes as long as a short run, and a burst of connects overflows the server's accept queue: both would be measured in place of the server.
+fn wants_preconnect(spec: &LoadSpec) -> bool {
+    let all_are_used = spec.requests_total.is_none_or(|total| total >= u64::from(spec.connections));
+    let is_plain = spec.transport.tls.is_none() && !spec.traces;
+    spec.connections >= MANY && !spec.pace.is_open() && spec.keep_alive && all_are_used && is_plain
+}
+
+/// Opens a lane's connections, a few at a time; tells which of them are open.
+fn preconnect(
+    wire: &mut impl ConnectionDriver,
+    clock: &impl Clock,
+    share: LaneShare,
+    interrupt: &AtomicBool,
+    progress: &LaneProgress,
+) -> Vec<bool> {
+    let (slots, at_once) = (share.connections as usize, (AT_ONCE / share.lanes).max(1));
+    let mut states = vec![ConnectionState::Closed; slots];
+    let (mut next, mut under_way, mut connected) = (0, 0, 0_u64);
+    let mut last_news = clock.now();
+    let mut events = Vec::with_capacity(1024);
+    while next < slots || under_way > 0 {
+        while next < slots && under_way < at_once {
+            // One that fails at once is tried again when its first request is due.
+            if wire.open(next).is_ok() {
+                states[next] = ConnectionState::Opening;
+                under_way += 1;
+            }
+            next += 1;
+        }
+        wire.wait(LONGEST_WAIT, &mut events);
+        let now = clock.now();
+        for event in &events {
+            let slot = event.slot as usize;
+            match states[slot] {
+                ConnectionState::Opening if event.is_writable() => {
+                    under_way -= 1;
+                    last_news = now;
+                    states[slot] = ConnectionState::Open;
+                    connected += 1;
+                    if event.is_closing() || !wire.is_connected(slot) {
+                        states[slot] = ConnectionState::Closed;
+                        wire.close(slot);
+                    }
+                }
+                ConnectionState::Open if event.is_closing() => {
+                    states[slot] = ConnectionState::Closed;
+                    wire.close(slot);
+                }
+                _ => {}
+            }
+        }
+        progress.show_connected(connected);
+        if interrupt.load(Ordering::Relaxed) || now.saturating_sub(last_news) > LONGEST_STALL {
+            break;
+        }
+    }
+    for slot in (0..slots).filter(|slot| states[*slot] == ConnectionState::Opening) {
+        wire.close(slot);
+    }
+    states.into_iter().map(|state| state == ConnectionState::Open).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::Transport;
+    use model::Timestamps;
+    use std::net::TcpListener;
+
+    #[test]
+    fn connections_are_opened_and_one_that_nobody_takes_is_left_to_the_run() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let alive = listener.local_addr().unwrap();
+        let transport = Transport::plain(vec![crate::Endpoint::Tcp(alive), crate::Endpoint::Tcp(dead)]);
+        let mut wire = SocketDriver::new(&transport, 0, 6, Timestamps::User).unwrap();
+        let (interrupt, progress) = (AtomicBool::new(false), LaneProgress::default());
+        let share = LaneShare { lane: 0, lanes: 1, first_connection: 0, connections: 6 };
+        let open = preconnect(&mut wire, &testkit::clock::REAL_CLOCK, share, &interrupt, &progress);
+        assert_eq!(open, [true, false, true, false, true, false]);
+        assert_eq!((0..3).map(|_| listener.accept().is_ok()).collect::<Vec<_>>(), [true; 3]);
     }
 }

@@ -7,9 +7,7 @@
 use std::collections::HashMap;
 
 use model::anatomy::STAMPS;
-use model::{AppTime, BadResponse, Outcome};
-
-use crate::app_time;
+use model::{AppTime, BadResponse, Nanos, Outcome};
 
 /// Heads that a lane remembers.
 pub(crate) const CACHED_HEADS: usize = 16;
@@ -19,6 +17,9 @@ const LONGEST: usize = 64 * 1024;
 const FIELDS: usize = 256;
 /// Worker names that are distinguished; later ones count as unnamed (a request id is no worker).
 const WORKERS: usize = 4096;
+
+/// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it, or of something else.
+const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
 
 /// How the body's end is found (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,9 +202,9 @@ impl HeadCache {
             } else if !self.worker_header.is_empty() && field.name.eq_ignore_ascii_case(&self.worker_header) {
                 worker = std::str::from_utf8(field.value).ok().map(str::trim);
             } else if self.reads_app_times && field.name.eq_ignore_ascii_case(STAMPS) {
-                stamps = app_time::stamps(field.value);
+                stamps = app_stamps(field.value);
             } else if self.reads_app_times && field.name.eq_ignore_ascii_case("server-timing") {
-                timing = timing.or_else(|| app_time::server_timing(field.value));
+                timing = timing.or_else(|| server_timing(field.value));
             }
         }
         let framing = match (transfer_coding, content_length) {
@@ -264,6 +265,38 @@ fn content_length_of(value: &[u8]) -> Result<u64, BadResponse> {
     // (A number may have a sign to Rust, and none here.)
     let digits = std::str::from_utf8(value.trim_ascii()).ok().filter(|text| !text.starts_with('+'));
     digits.and_then(|text| text.parse().ok()).ok_or(BadResponse::ContentLength)
+}
+
+/// Understands the value of `x-app-stamps`.
+fn app_stamps(value: &[u8]) -> Option<AppTime> {
+    let text = std::str::from_utf8(value).ok()?;
+    let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok().map(Nanos));
+    match (words.next()??, words.next()??, words.next()) {
+        (started, ended, None) => Some(AppTime::Stamps { started, ended }),
+        _ => None,
+    }
+}
+
+/// The whole app's duration in a `Server-Timing` field, in its milliseconds: `db;dur=53, app;dur=47.2` (W3C, Server Timing).
+fn server_timing(value: &[u8]) -> Option<AppTime> {
+    let text = std::str::from_utf8(value).ok()?;
+    let took = |whole: &str| text.split(',').find_map(|metric| duration_of(metric, whole));
+    WHOLE.iter().find_map(|whole| took(whole)).map(AppTime::Took)
+}
+
+/// The duration of a metric that has this name.
+fn duration_of(metric: &str, name: &str) -> Option<Nanos> {
+    let mut words = metric.split(';').map(str::trim);
+    if words.next()? != name {
+        return None;
+    }
+    let milliseconds = words.find_map(|word| {
+        let (key, value) = word.split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        key.trim().eq_ignore_ascii_case("dur").then(|| value.parse::<f64>().ok()).flatten()
+    })?;
+    // A day and more, or less than nothing, is no duration.
+    (0.0..86_400_000.0).contains(&milliseconds).then(|| Nanos::from_secs_f64(milliseconds / 1e3))
 }
 
 #[cfg(test)]
@@ -342,11 +375,39 @@ mod tests {
         let (mut heads, mut hint) = (HeadCache { reads_app_times: true, ..HeadCache::new("") }, 0);
         for n in [100, 100, 300] {
             let head = heads.read(text(n).as_bytes(), &mut hint).unwrap().unwrap();
-            let stamps = AppTime::Stamps { started: model::Nanos(n), ended: model::Nanos(n + 5) };
+            let stamps = AppTime::Stamps { started: Nanos(n), ended: Nanos(n + 5) };
             assert_eq!((head.app_time, head.framing), (Some(stamps), BodyFraming::Length(1)));
         }
         let head = heads.read(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", &mut hint).unwrap().unwrap();
         assert_eq!(head.app_time, None, "each answer speaks for itself");
         assert_eq!(read(&text(1)).unwrap().unwrap().app_time, None);
+    }
+
+    #[test]
+    fn stamps_are_two_whole_numbers() {
+        let both = AppTime::Stamps { started: Nanos(12), ended: Nanos(15) };
+        assert_eq!(app_stamps(b" 12  15 "), Some(both));
+        for value in ["", "12", "12 15 16", "12 -1", "a b", "1.5 2", "99999999999999999999999 1"] {
+            assert_eq!(app_stamps(value.as_bytes()), None, "{value}");
+        }
+        assert_eq!(app_stamps(&[0xff, b' ', b'1']), None);
+    }
+
+    #[test]
+    fn the_whole_apps_metric_is_found_among_others() {
+        let took = |text: &str| match server_timing(text.as_bytes()) {
+            Some(AppTime::Took(time)) => Some(time),
+            _ => None,
+        };
+        assert_eq!(took("db;dur=53, app;dur=47.2"), Some(Nanos::from_micros(47_200)));
+        assert_eq!(took("total;desc=\"all\";dur=\"5\""), Some(Nanos::from_millis(5)));
+        assert_eq!(took("total;dur=9,app ; DUR = 5"), Some(Nanos::from_millis(5)));
+        let rails = "start_processing.action_controller;dur=0.09, process_action.action_controller;dur=201.44";
+        assert_eq!(took(rails), Some(Nanos::from_micros(201_440)));
+        for text in
+            ["", "app", "app;dur=", "app;dur=x", "app;dur=-1", "app;dur=NaN", "app;dur=inf", "apple;dur=3", "cache"]
+        {
+            assert_eq!(took(text), None, "{text}");
+        }
     }
 }

@@ -3,15 +3,20 @@
 //! Each turn (`lane/run.rs`): wait for news; read the clock once; receive all that came and record what ended at that instant
 //! (`lane/receive.rs`); send all that is due, the clock read before each send (`lane/send.rs`). Receiving comes first so that the k-th
 //! answer of a batch does not carry the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. What stays true: every
-//! request that was begun is recorded exactly once (`lane/records.rs`), with `due ≤ sent ≤ ended`. Most requests of a busy closed loop take
-//! a shorter path through all of it (`lane/fast_path.rs`). This file is a lane's state, and how its requests and connections end.
+//! request that was begun is recorded exactly once (`lane/records.rs`), with `due ≤ sent ≤ ended`. This file is a lane's state, and how its
+//! requests and connections end.
+//!
+//! Most requests of a busy closed loop take the fast path: three straight pieces of code, `begin_on_fast_path`, `take_on_fast_path` and
+//! `Records::fast_path`. Such a request is measured, and goes out whole and in one go on a connection that is open and has nothing else out. Its
+//! answer comes in one read before the window ends, with a head that was seen before: a good one, as long as it has to be, and the connection
+//! goes on. Then only what is the request's own is recorded, its times; what it has in common with others is counted by the head, and added up
+//! when somebody asks. Whatever is otherwise at any point goes the general way, and the two leave the same tally (law
+//! `the_fast_path_and_the_general_one_record_the_same`).
 
-mod fast_path;
 mod receive;
 mod records;
 mod run;
 mod send;
-mod unread;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,19 +24,17 @@ use std::sync::mpsc::SyncSender;
 
 use model::{BacklogSamples, BadResponse, Clock, Nanos, NetworkPath, Outcome, Window};
 
-use crate::busy_poll::BusyPoll;
-use crate::clock_offset::WallClock;
 use crate::connection::{ConnectionState, LaneConnection, take_answer};
-use crate::cpu_time::{Standstill, WakeDelay};
 use crate::head::HeadCache;
-use crate::journal::RecordBatch;
+use crate::live::RecordBatch;
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::scheduler::Scheduler;
-use crate::tcp_info::TcpInfo;
-use crate::wire::ConnectionDriver;
+use crate::stamps::WallClock;
+use crate::thread::Standstill;
+use crate::waiting::{BusyPoll, UnreadResponses, WakeDelay};
+use crate::wire::{ConnectionDriver, TcpInfo};
 pub use records::LaneOutcome;
-use records::{JournalExtras, JudgedOutcome, Records, RequestEnd};
-use unread::UnreadResponses;
+use records::{Records, RequestEnd};
 
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
@@ -45,7 +48,7 @@ pub struct Lane<'a, C, W> {
     scheduler: Scheduler,
     connections: Vec<LaneConnection>,
     heads: HeadCache,
-    /// Whether there is a [fast path](fast_path) for this load.
+    /// Whether there is a [fast path](self) for this load.
     allows_fast_path: bool,
     /// Whether TCP is asked for the round trip of each connection.
     reads_paths: bool,
@@ -167,11 +170,11 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             if let (Some(reason), true) = (reason, request.due.is_measured) {
                 self.records.tally.record_reason(reason, 1);
             }
-            let is_kept = self.spec.keep_answers && self.records.journal.is_kept();
-            let answer = is_kept.then(|| take_answer(&mut self.connections[slot].answer)).flatten();
-            let judged = JudgedOutcome { outcome, is_good: outcome.is_good() };
-            let extras = || JournalExtras { reason, answer, trace: None };
-            self.records.end(slot, &request, judged, RequestEnd::seen(now), std::mem::take(&mut bytes), extras);
+            let (spec, answer) = (self.spec, &mut self.connections[slot].answer);
+            self.records.end(slot, &request, outcome, RequestEnd::seen(now), std::mem::take(&mut bytes), |record| {
+                record.reason = reason;
+                record.answer = spec.keep_answers.then(|| take_answer(answer)).flatten();
+            });
             self.free_place(slot, request.due.is_measured, now);
         }
         self.connections[slot].sent_in_full = 0;

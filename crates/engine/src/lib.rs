@@ -4,51 +4,43 @@
 //! what is due, in one loop (`lane`). Everything that can be done before the start (addresses, request bytes) or after the
 //! end (merging, percentiles) is done there. This crate never prints and never reads a clock but the one it is given.
 
-mod app_time;
-mod busy_poll;
-mod clock_offset;
-mod connect;
 mod connection;
-mod cpu_time;
-mod descriptors;
 mod drive;
-mod error;
-mod fetch;
 mod head;
-mod journal;
 mod lane;
+mod live;
 mod load_spec;
-mod preconnect;
-mod progress;
+mod reach;
 mod resolve;
 mod response;
 mod scheduler;
 mod stamps;
-mod tcp_info;
+mod thread;
 mod tls;
 mod transport;
+mod waiting;
 mod wire;
-mod wire_socket;
 mod wire_tls;
 
-pub use clock_offset::ClockExchange;
-pub use connect::{Unreachable, reach};
-pub use descriptors::ensure_descriptors;
-pub use drive::{DriveResult, RaiseOnDrop, drive, drive_part, no_thread, spawn_scoped};
-pub use error::EngineError;
-pub use fetch::{FetchedResponse, fetch, render, render_with};
+pub use drive::{DriveResult, drive, drive_part};
 pub use head::{BodyFraming, HeadCache, ResponseHead};
-pub use journal::{RecordBatch, RequestRecord, RequestTrace};
 pub use lane::{Lane, LaneOutcome};
+pub use live::{LaneProgress, RecordBatch, RequestRecord, RequestTrace, RunProgress};
 pub use load_spec::{GeneratorPart, LaneShare, LoadSpec};
 pub use model::Endpoint;
-pub use progress::{LaneProgress, RunProgress};
+pub use reach::{FetchedResponse, Unreachable, fetch, reach, render};
 pub use resolve::{IpVersion, Resolver, StaticAddresses};
-pub use response::{FeedResult, ReceivedResponse, ResponseReader, response_body};
-pub use stamps::can_stamp;
-pub use tcp_info::TcpInfo;
+pub use response::{ReceivedResponse, ResponseReader, response_body};
+pub use stamps::{ClockExchange, can_stamp};
+pub use thread::{RaiseOnDrop, ensure_descriptors, no_thread, spawn_scoped};
 pub use tls::{TlsOptions, TlsSettings};
 pub use transport::Transport;
-pub use wire::{ConnectionDriver, ConnectionEvent};
-pub use wire_socket::SocketDriver;
+pub use wire::{ConnectionDriver, ConnectionEvent, SocketDriver, TcpInfo};
 pub use wire_tls::TlsDriver;
+
+use thiserror::Error;
+
+/// Why a run cannot start, or cannot connect as it was asked to: one line that names the fault and how to fix it.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct EngineError(pub String);

@@ -164,11 +164,11 @@ impl LoadSpec {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::fetch::render;
+    use crate::reach::render;
 
     pub(crate) fn shape(connections: u32, lanes: u32) -> LoadSpec {
         let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
-        LoadSpec { lanes, ..LoadSpec::closed(transport, render("GET", "127.0.0.1:1", "/", true), connections) }
+        LoadSpec { lanes, ..LoadSpec::closed(transport, render("GET", "127.0.0.1:1", "/", &[], true), connections) }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use model::AllowedNetworks;
 
-use crate::error::EngineError;
+use crate::EngineError;
 
 /// How the hosts that a user names become addresses.
 #[derive(Clone, Debug, Default)]

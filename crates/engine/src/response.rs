@@ -15,15 +15,6 @@ pub struct ReceivedResponse {
     pub body_bytes: u64,
 }
 
-/// What became of the bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeedResult {
-    /// The response is not complete yet.
-    More,
-    /// It is complete, after so many of the bytes.
-    Done(ReceivedResponse, usize),
-}
-
 /// What comes next of the response that is being read.
 #[derive(Clone, Debug, Default)]
 enum ReadState {
@@ -89,16 +80,20 @@ impl ResponseReader {
         self.hint
     }
 
-    /// Takes the next bytes of the connection.
+    /// Takes the next bytes of the connection: the response that they complete, and how many of them it took; `None` where it goes on.
     ///
     /// # Errors
     /// Where they can not be (part of) a response.
-    pub fn feed(&mut self, bytes: &[u8], heads: &mut HeadCache) -> Result<FeedResult, BadResponse> {
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        heads: &mut HeadCache,
+    ) -> Result<Option<(ReceivedResponse, usize)>, BadResponse> {
         let mut at = 0;
         while matches!(self.state, ReadState::Head) {
             match self.read_head(&bytes[at..], heads)? {
                 Some(taken) => at += taken,
-                None => return Ok(FeedResult::More),
+                None => return Ok(None),
             }
         }
         let rest = &bytes[at..];
@@ -118,7 +113,7 @@ impl ResponseReader {
         self.bytes += taken;
         self.body_bytes += content;
         let response = if is_done { self.finished() } else { None };
-        Ok(response.map_or(FeedResult::More, |response| FeedResult::Done(response, at + taken as usize)))
+        Ok(response.map(|response| (response, at + taken as usize)))
     }
 
     /// Reads a head, the final response's or an interim one's; how many of the bytes it took, or `None` where it needs more.
@@ -223,7 +218,7 @@ mod tests {
                 break;
             }
             let (piece, tail) = rest.split_at((*size).min(rest.len()));
-            if let FeedResult::Done(response, _) = reader.feed(piece, &mut heads)? {
+            if let Some((response, _)) = reader.feed(piece, &mut heads)? {
                 return Ok(Some(response));
             }
             rest = tail;
@@ -242,7 +237,7 @@ mod tests {
             for _ in 0..2 {
                 let recognised = reader.whole(&bytes, &heads);
                 let read = reader.feed(&bytes, &mut heads);
-                prop_assert!(recognised.is_none_or(|response| read == Ok(FeedResult::Done(response, bytes.len()))));
+                prop_assert!(recognised.is_none_or(|response| read == Ok(Some((response, bytes.len())))));
             }
         }
 
@@ -258,7 +253,7 @@ mod tests {
     fn the_next_responses_bytes_are_left() {
         let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
         let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1";
-        let FeedResult::Done(first, used) = reader.feed(two, &mut heads).unwrap() else { panic!("incomplete") };
+        let Some((first, used)) = reader.feed(two, &mut heads).unwrap() else { panic!("incomplete") };
         assert_eq!((first.bytes, &two[used..]), (40, &b"HTTP/1.1"[..]));
     }
 
@@ -267,10 +262,10 @@ mod tests {
         let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
         reader.expect(true);
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        assert!(matches!(reader.feed(head, &mut heads), Ok(FeedResult::Done(_, n)) if n == head.len()));
+        assert!(matches!(reader.feed(head, &mut heads), Ok(Some((_, n))) if n == head.len()));
         // The same bytes, now remembered, in answer to a GET.
         reader.expect(false);
-        assert_eq!(reader.feed(head, &mut heads), Ok(FeedResult::More));
+        assert_eq!(reader.feed(head, &mut heads), Ok(None));
     }
 
     #[test]

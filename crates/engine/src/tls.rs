@@ -2,13 +2,10 @@
 //!
 //! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider; HTTP/1.1 is the only protocol offered.
 
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use model::Endpoint;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
@@ -18,11 +15,9 @@ use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
-
 use serde::{Deserialize, Serialize};
 
-use crate::connect::connect_blocking;
-use crate::error::{EngineError, unreadable};
+use crate::EngineError;
 use crate::resolve::without_brackets;
 
 /// TLS for every connection of a run.
@@ -72,39 +67,6 @@ impl TlsSettings {
         TlsMaterial { insecure, authorities, certificate, key, server_name }.try_into()
     }
 
-    /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only counts that it failed; this is
-    /// for whoever has to tell a person. The connect, each read and each write may take `timeout`.
-    pub fn failure(&self, endpoint: &Endpoint, timeout: Duration) -> Option<EngineError> {
-        // Of whichever family: it only reads and writes.
-        let mut stream = UnixStream::from(connect_blocking(endpoint, timeout).ok()?);
-        let error = self.shake_hands(&mut stream).err()?;
-        let no_handshake = |reason: String| {
-            format!(
-                "no TLS handshake with {endpoint}: {reason} (a server may want a client certificate: --cert and --key)"
-            )
-        };
-        let why = match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-            Some(Error::InvalidCertificate(reason)) => format!(
-                "the certificate of {endpoint} is not trusted: {reason} (trust it with --cacert FILE, or any with --insecure)"
-            ),
-            Some(Error::InvalidMessage(_)) => format!("{endpoint} does not speak TLS (is it http:// there?)"),
-            Some(reason) => no_handshake(reason.to_string()),
-            None if error.kind() == io::ErrorKind::UnexpectedEof => {
-                no_handshake("the server closed the connection in the middle of it".to_owned())
-            }
-            None => return None,
-        };
-        Some(EngineError(why))
-    }
-
-    fn shake_hands(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
-        let mut session = self.session().map_err(io::Error::other)?;
-        while session.is_handshaking() {
-            session.complete_io(stream)?;
-        }
-        Ok(())
-    }
-
     /// A client's side of a new connection.
     pub(crate) fn session(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())
@@ -144,6 +106,11 @@ impl PemFile {
             .map_err(|error| unreadable(&self.path, CERTIFICATE, error))?;
         if found.is_empty() { Err(unreadable(&self.path, CERTIFICATE, "there is none in it")) } else { Ok(found) }
     }
+}
+
+/// Of a file that should hold `what`.
+fn unreadable(path: &Path, what: &str, reason: impl fmt::Display) -> EngineError {
+    EngineError(format!("cannot read {}: {reason} ({what} in PEM is expected there)", path.display()))
 }
 
 impl From<TlsSettings> for TlsMaterial {

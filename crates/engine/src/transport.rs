@@ -1,15 +1,18 @@
-//! How a run's connections are made: everything about them that is settled before the start.
+//! How a run's connections are made: settled before the start, and given to the kernel at each connect.
 //!
-//! Certificates are read here, once, and names are resolved by `resolve`. What comes out is plain data that every lane copies; nothing
-//! of a measured connection waits for a name server or a disk.
+//! What stands here is plain data that every lane copies: names are resolved (`resolve.rs`) and certificates read (`tls.rs`) before.
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 
 use model::Endpoint;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, getsockname, socket_with,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::connect::try_source;
-use crate::error::EngineError;
+use crate::EngineError;
 use crate::tls::TlsSettings;
 
 /// How the connections of a run are made.
@@ -55,7 +58,9 @@ impl Transport {
     pub fn check(&self) -> Result<(), EngineError> {
         assert!(!self.endpoints.is_empty(), "a transport has an endpoint");
         for address in &self.source_ips {
-            try_source(*address).map_err(|errno| {
+            let socket = stream(family(*address), SocketFlags::empty());
+            let bound = socket.and_then(|socket| bind_source(&socket, &SocketAddr::new(*address, 0)));
+            bound.map_err(|errno| {
                 EngineError(format!(
                     "cannot connect from {address}: {errno} (--source-ip takes addresses of this machine)"
                 ))
@@ -71,4 +76,60 @@ impl Transport {
         }
         Ok(())
     }
+}
+
+/// An endpoint as the kernel wants it, and the addresses from which to go there (port 0; empty: the kernel chooses).
+pub(crate) struct ConnectAddress {
+    pub(crate) address: SocketAddrAny,
+    pub(crate) sources: Vec<SocketAddr>,
+}
+
+impl ConnectAddress {
+    pub(crate) fn new(endpoint: &Endpoint, source_ips: &[IpAddr]) -> Result<ConnectAddress, Errno> {
+        let address = match endpoint {
+            Endpoint::Tcp(address) => SocketAddrAny::from(*address),
+            Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path())?.into(),
+            Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name)?.into(),
+        };
+        let fits = |source: &&IpAddr| family(**source) == address.address_family();
+        let sources: Vec<_> = source_ips.iter().filter(fits).map(|source| SocketAddr::new(*source, 0)).collect();
+        if sources.is_empty() && !source_ips.is_empty() {
+            return Err(Errno::AFNOSUPPORT);
+        }
+        Ok(ConnectAddress { address, sources })
+    }
+
+    /// Whether it is a Unix socket's.
+    pub(crate) fn is_unix(&self) -> bool {
+        self.address.address_family() == AddressFamily::UNIX
+    }
+
+    /// A socket for it that is not connected yet.
+    pub(crate) fn socket(&self, flags: SocketFlags) -> Result<OwnedFd, Errno> {
+        stream(self.address.address_family(), flags)
+    }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
+}
+
+fn stream(family: AddressFamily, flags: SocketFlags) -> Result<OwnedFd, Errno> {
+    socket_with(family, SocketType::STREAM, flags | SocketFlags::CLOEXEC, None)
+}
+
+/// Binds to an address and leaves the port to `connect()`.
+///
+/// A plain bind would take a port at once, one that nobody else uses: with a connection a request, each source would be
+/// out of ports after 28 000 in a minute, for as long as closed connections linger. `connect()` only asks that the pair of both
+/// ends be new (ip(7), `IP_BIND_ADDRESS_NO_PORT`; for IPv6 sockets too).
+pub(crate) fn bind_source(fd: &OwnedFd, source: &SocketAddr) -> Result<(), Errno> {
+    // Where the kernel does not know it (before 4.2), the port is taken early.
+    let _ = nix::sys::socket::setsockopt(fd, nix::sys::socket::sockopt::IpBindAddressNoPort, &true);
+    bind(fd, source)
+}
+
+/// Our end's address, of a TCP socket.
+pub(crate) fn own_address(fd: &OwnedFd) -> Option<SocketAddr> {
+    SocketAddr::try_from(getsockname(fd).ok()?).ok()
 }

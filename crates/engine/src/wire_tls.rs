@@ -13,10 +13,8 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustls::ClientConnection;
 
-use crate::tcp_info::TcpInfo;
 use crate::tls::TlsSettings;
-use crate::wire::{ConnectionDriver, ConnectionEvent, is_reset, would_block};
-use crate::wire_socket::SocketDriver;
+use crate::wire::{ConnectionDriver, ConnectionEvent, SocketDriver, TcpInfo, is_reset, would_block};
 
 /// The most plaintext in one record (RFC 8446 section 5.1), and so the most that can be encrypted and not yet sent.
 const RECORD: usize = 16 * 1024;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render_with};
+use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render};
 use launch::facts::BootLines;
 use launch::{LaunchSpec, Server, ServerBind, TlsPair, affinity, puma};
 use model::{
@@ -120,12 +120,12 @@ impl ServerUnderTest {
     /// The request of `stream`, on a connection that is kept or not.
     pub(crate) fn request(&self, stream: &StreamPlan, keep_alive: bool) -> Request {
         let path = stream.body.map_or_else(|| self.reached.path.clone(), |_| stream.target_path());
-        render_with("GET", &self.reached.authority, &path, &stream.headers(), keep_alive)
+        render("GET", &self.reached.authority, &path, &stream.headers(), keep_alive)
     }
 
     /// A request for `path` alone, on a connection of its own.
     pub(crate) fn get(&self, path: &str) -> Request {
-        render_with("GET", &self.reached.authority, path, &[], false)
+        render("GET", &self.reached.authority, path, &[], false)
     }
 
     /// Its listener, to be looked at: what the kernel holds for it.
@@ -182,7 +182,7 @@ fn wait_until_ready(
     let Block { server: plan, stream, .. } = block;
     let ServerAddress { authority, path, control, .. } = reached;
     // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
-    let request = render_with("GET", authority, path, &stream.headers(), false);
+    let request = render("GET", authority, path, &stream.headers(), false);
     // A slow app may well take its time for the first answer too.
     let boot_timeout = context.boot_timeout + stream.delay.unwrap_or(Nanos::ZERO);
     let clock = &context.clock;

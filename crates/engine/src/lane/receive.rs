@@ -1,13 +1,12 @@
 //! Phase A of a turn: news of the connections, and the answers that came, each recorded at the instant of the turn.
 
 use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
-
 use rustix::io::Errno;
 
-use super::records::{JournalExtras, JudgedOutcome, RequestEnd};
+use super::records::RequestEnd;
 use super::{BUFFER, Lane};
 use crate::connection::{ConnectionState, LONGEST_ANSWER, take_answer};
-use crate::response::{FeedResult, ReceivedResponse};
+use crate::response::ReceivedResponse;
 use crate::wire::{ConnectionDriver, ConnectionEvent, would_block};
 
 /// Full buffers taken from one connection in a turn: 1 MiB.
@@ -106,6 +105,30 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
+    /// Takes the `n` bytes that were received into the buffer, if they are all of a fast answer to what was out on `slot`;
+    /// `false`: they are still to be taken.
+    #[inline(always)]
+    fn take_on_fast_path(&mut self, slot: usize, n: usize, now: Nanos) -> bool {
+        let end = self.arrival(slot, now);
+        let connection = &mut self.connections[slot];
+        let Some(request) = connection.outstanding.oldest() else { return false };
+        let is_slow = end.at.saturating_sub(request.sent) >= NetworkPath::SLOW;
+        if request.sent >= end.at || end.at >= self.window.until || is_slow {
+            return false;
+        }
+        let Some(bytes) = self.buffer.get(..n) else { return false };
+        let hint = connection.reader.hint();
+        let Some(head) = self.heads.fast_path(bytes, hint) else { return false };
+        self.records.fast_path(slot, request, end, hint, head);
+        connection.outstanding.drop_oldest();
+        connection.sent_in_full = 0;
+        connection.next_due = end.seen;
+        self.busy -= 1;
+        self.busy_measured -= 1;
+        self.free.push(slot as u32);
+        true
+    }
+
     /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with pipelining. Whether that is all: nothing is
     /// out on the connection any more, or it is closed.
     #[inline(always)]
@@ -132,15 +155,15 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 connection.first_byte = end.at;
             }
             let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
-            let used = if let Ok(FeedResult::Done(_, used)) = fed { used } else { n - at };
+            let used = if let Ok(Some((_, used))) = fed { used } else { n - at };
             // One byte more than is kept says that it is not the whole.
             if self.spec.keep_answers && connection.answer.len() <= LONGEST_ANSWER {
                 connection.answer.extend_from_slice(&self.buffer[at..at + used]);
             }
             at += used;
             let response = match fed {
-                Ok(FeedResult::More) => return false,
-                Ok(FeedResult::Done(response, _)) => response,
+                Ok(None) => return false,
+                Ok(Some((response, _))) => response,
                 Err(reason) => return self.end_badly(slot, reason, end.seen),
             };
             // With pipelining the next answer may follow, and the server has not closed before that.
@@ -172,7 +195,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// When what was just received came: by the kernel's stamp, where there is one that can be true.
     #[inline(always)]
-    pub(super) fn arrival(&self, slot: usize, now: Nanos) -> RequestEnd {
+    fn arrival(&self, slot: usize, now: Nanos) -> RequestEnd {
         let stamp = self.wall.as_ref().and_then(|wall| Some(wall.map(self.wire.stamp(slot)?)));
         let Some(at) = stamp else { return RequestEnd::seen(now) };
         // Bytes that came after the turn's time was read.
@@ -187,7 +210,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// News of a connection without a request: it was closed, or sent what nobody asked for.
     #[inline(never)]
-    pub(super) fn receive_idle(&mut self, slot: usize) {
+    fn receive_idle(&mut self, slot: usize) {
         match self.wire.receive(slot, &mut self.buffer) {
             Err(errno) if would_block(errno) => return,
             Ok(1..) => self.records.tally.closed_for_unasked += 1,
@@ -198,13 +221,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
     #[inline(always)]
-    pub(super) fn answered(
-        &mut self,
-        slot: usize,
-        response: &ReceivedResponse,
-        closing: bool,
-        end: RequestEnd,
-    ) -> bool {
+    fn answered(&mut self, slot: usize, response: &ReceivedResponse, closing: bool, end: RequestEnd) -> bool {
         let connection = &mut self.connections[slot];
         let Some(request) = connection.outstanding.oldest() else { return true };
         let mut outcome = Outcome::Answered(response.head.status);
@@ -223,10 +240,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
         self.records.response(request, response, is_good, connection.first_byte, end);
         let (spec, answer, traced) = (self.spec, &mut connection.answer, &mut connection.traced);
-        self.records.end(slot, request, JudgedOutcome { outcome, is_good }, end, response.bytes, || JournalExtras {
-            answer: spec.keep_answers.then(|| take_answer(answer)).flatten(),
-            trace: spec.traces.then(|| traced.next(response.head.app_time)),
-            reason: None,
+        self.records.end(slot, request, outcome, end, response.bytes, |record| {
+            record.answer = spec.keep_answers.then(|| take_answer(answer)).flatten();
+            record.trace = spec.traces.then(|| traced.next(response.head.app_time));
         });
         connection.outstanding.drop_oldest();
         if is_slow {

@@ -7,15 +7,13 @@ use std::sync::mpsc::SyncSender;
 use model::histogram::BucketIndex;
 use model::tally::WorkerCount;
 use model::{
-    BacklogSamples, BadResponse, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases,
-    Tally,
+    AppTime, BacklogSamples, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases, Tally,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::app_time::AppTimes;
 use crate::connection::Outstanding;
 use crate::head::{CACHED_HEADS, CachedHead, HeadCache};
-use crate::journal::{Journal, RecordBatch, RequestRecord, RequestTrace};
+use crate::live::{Journal, RecordBatch, RequestRecord};
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::response::ReceivedResponse;
 
@@ -95,21 +93,6 @@ impl RequestEnd {
     }
 }
 
-/// How a request ended, and whether that is good: not every answer with a good status is, where a length is wanted.
-#[derive(Clone, Copy)]
-pub(super) struct JudgedOutcome {
-    pub(super) outcome: Outcome,
-    pub(super) is_good: bool,
-}
-
-/// What a journal gets of a request beside how it ended.
-#[derive(Default)]
-pub(super) struct JournalExtras {
-    pub(super) reason: Option<BadResponse>,
-    pub(super) answer: Option<Box<[u8]>>,
-    pub(super) trace: Option<RequestTrace>,
-}
-
 /// Answers of the fast path that began with one cached head: they are alike in all but their times, and so they are only counted.
 #[derive(Clone, Copy, Default)]
 struct AnswersOfHead {
@@ -163,10 +146,13 @@ pub(super) struct Records {
     shared: SharedTimes,
     batches: Batches,
     /// What apps say of their time, where that is read.
-    app_times: Option<AppTimes>,
+    dissection: Option<Dissection>,
+    /// By how much the apps' clock is ahead of ours.
+    apps_ahead: Nanos,
     /// Answers by worker. Folded into the tally by name at the end.
     workers: Vec<WorkerCount>,
-    pub(super) journal: Journal,
+    /// Where there is a reader for it.
+    pub(super) journal: Option<Journal>,
     first_connection: usize,
     /// Requests ended so far.
     pub(super) ended: u64,
@@ -187,9 +173,10 @@ impl Records {
             by_head: Default::default(),
             shared: SharedTimes::default(),
             batches: Batches::new(window),
-            app_times: spec.reads_app_times.then(|| AppTimes::new(clock)),
+            dissection: spec.reads_app_times.then(Dissection::default),
+            apps_ahead: clock.shared_ahead(),
             workers: Vec::with_capacity(64),
-            journal: Journal::new(journal),
+            journal: journal.map(Journal::new),
             first_connection: share.first_connection as usize,
             ended: 0,
         }
@@ -232,8 +219,13 @@ impl Records {
             phases.first_byte.record(first_byte.saturating_sub(exchange.sent));
             phases.read.record(end.at.saturating_sub(first_byte));
         }
-        if let Some(app_times) = &mut self.app_times {
-            app_times.record(&exchange, response.head.app_time);
+        if let Some(dissection) = &mut self.dissection {
+            let ours = |theirs: Nanos| theirs.saturating_sub(self.apps_ahead);
+            let said = response.head.app_time.map(|said| match said {
+                AppTime::Stamps { started, ended } => AppTime::Stamps { started: ours(started), ended: ours(ended) },
+                took @ AppTime::Took(_) => took,
+            });
+            dissection.record(&exchange, said);
         }
     }
 
@@ -295,18 +287,19 @@ impl Records {
         self.workers[worker].measured += more.measured;
     }
 
-    /// Records how `request` of connection `slot` ended; with the `bytes` that were received of its
-    /// answer, and what else the journal gets, which is only asked for where there is one.
+    /// Records how `request` of connection `slot` ended, with the `bytes` that were received of its answer. Where there is a journal,
+    /// `complete` adds what it gets beside.
     #[inline(always)]
     pub(super) fn end(
         &mut self,
         slot: usize,
         request: &Outstanding,
-        JudgedOutcome { outcome, is_good }: JudgedOutcome,
+        outcome: Outcome,
         end: RequestEnd,
         bytes: u64,
-        extras: impl FnOnce() -> JournalExtras,
+        complete: impl FnOnce(&mut RequestRecord),
     ) {
+        let is_good = outcome.is_good();
         let exchange = exchange(request, outcome, end, bytes);
         if request.due.is_measured {
             let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
@@ -324,7 +317,7 @@ impl Records {
             }
         }
         self.tally.record_judged(&exchange, self.first_connection + slot, request.due.is_measured, is_good);
-        self.note(request.due.number, exchange, extras);
+        self.note(request.due.number, exchange, complete);
     }
 
     /// Where something beside the generator made a request late, or it was not sent.
@@ -340,15 +333,16 @@ impl Records {
     pub(super) fn unsent(&mut self, number: u64, due: Nanos, ended: Nanos, outcome: Outcome) {
         let exchange = Exchange { due, sent: ended, ended, received_bytes: 0, outcome };
         self.tally.record(&exchange, self.first_connection);
-        self.note(number, exchange, JournalExtras::default);
+        self.note(number, exchange, |_| {});
     }
 
     #[inline(always)]
-    fn note(&mut self, number: u64, exchange: Exchange, extras: impl FnOnce() -> JournalExtras) {
+    fn note(&mut self, number: u64, exchange: Exchange, complete: impl FnOnce(&mut RequestRecord)) {
         self.ended += 1;
-        if self.journal.is_kept() {
-            let JournalExtras { reason, answer, trace } = extras();
-            self.journal.record(RequestRecord { number, exchange, reason, answer, trace });
+        if let Some(journal) = &mut self.journal {
+            let mut record = RequestRecord { number, exchange, reason: None, answer: None, trace: None };
+            complete(&mut record);
+            journal.record(record);
         }
     }
 
@@ -370,10 +364,10 @@ impl Records {
             }
         }
         LaneOutcome {
-            dropped_records: self.journal.close(),
             tally: self.tally,
             batches: self.batches,
-            dissection: self.app_times.map(AppTimes::into_dissection),
+            dissection: self.dissection,
+            dropped_records: self.journal.map_or(0, Journal::close),
             interrupted_at: None,
             lanes: Vec::new(),
             clock_steps: None,

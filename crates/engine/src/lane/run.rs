@@ -7,12 +7,12 @@ use model::{Clock, Counts, LaneFacts, LatePolicy, Nanos, Outcome, Timestamps, Ti
 
 use super::Lane;
 use super::records::LaneOutcome;
-use crate::busy_poll::BusyPoll;
-use crate::clock_offset::WallClock;
 use crate::connection::ConnectionState;
-use crate::cpu_time::{CpuAccount, LONGEST_WAKE_DELAY, NOTABLE};
-use crate::progress::LaneProgress;
+use crate::live::LaneProgress;
 use crate::scheduler::DueRequest;
+use crate::stamps::WallClock;
+use crate::thread::{CpuAccount, NOTABLE};
+use crate::waiting::{BusyPoll, LONGEST_WAKE_DELAY};
 use crate::wire::{ConnectionDriver, ConnectionEvent};
 
 /// The longest wait in one go: how late a lane may notice a timeout or the user's interruption.
@@ -75,7 +75,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 self.free.push(slot);
             }
             self.send_what_is_due(now);
-            self.records.journal.age(now);
+            if let Some(journal) = &mut self.records.journal {
+                journal.age(now);
+            }
             progress.show(self.records.ended, || self.records.tally());
             if interrupt.load(Ordering::Relaxed) {
                 interrupted_at = Some(now);
@@ -85,7 +87,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         progress.show(self.records.ended, || self.records.tally());
         let spun = self.busy_poll.as_ref().map_or(Nanos::ZERO, BusyPoll::spent);
         let elapsed = now.saturating_sub(began_at);
-        let facts = account.and_then(|account| account.end(elapsed, spun, &self.standstill));
+        let (stood_still, longest_standstill) = (self.standstill.sum, self.standstill.longest);
+        let used = account.and_then(|mut account| account.used());
+        let facts =
+            used.map(|[cpu, run_queue]| LaneFacts { cpu, run_queue, elapsed, spun, stood_still, longest_standstill });
         self.finish(interrupted_at, facts)
     }
 

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 
 use super::Lane;
 use crate::connection::{ConnectionState, Outstanding};
-use crate::journal::RequestTrace;
+use crate::live::RequestTrace;
 use crate::scheduler::DueRequest;
 use crate::wire::{ConnectionDriver, is_reset, would_block};
 
@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     #[inline(always)]
     pub(super) fn begin(&mut self, slot: usize, due: DueRequest, now: Nanos) {
-        if self.begins_on_fast_path(slot, &due) {
+        if self.allows_fast_path && due.is_measured && self.connections[slot].state == ConnectionState::Open {
             return self.begin_on_fast_path(slot, due, now);
         }
         self.busy += 1;
@@ -32,6 +32,30 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             // It is sent as soon as the connection is there.
             ConnectionState::Opening => {}
             ConnectionState::Closed | ConnectionState::Finished => self.open(slot),
+        }
+    }
+
+    /// Sends a request of the [fast path](super). What does not go out whole goes on the general way.
+    #[inline(always)]
+    fn begin_on_fast_path(&mut self, slot: usize, due: DueRequest, now: Nanos) {
+        self.busy += 1;
+        self.busy_measured += 1;
+        let index = self.spec.order.index(due.number, self.spec.requests.len());
+        let request = &self.spec.requests[index];
+        let connection = &mut self.connections[slot];
+        connection.reader.expect(request.is_head);
+        let sent = self.clock.now();
+        // (Trouble comes again on the general way.)
+        let written = self.wire.send(slot, &request.bytes).unwrap_or(0);
+        let is_whole = written == request.bytes.len();
+        self.records.tally.sent_bytes += written as u64;
+        let begun = Outstanding::new(due, index, now);
+        connection.outstanding.push(Outstanding { sent, written_at: sent, written, ..begun });
+        if is_whole {
+            connection.sent_in_full = 1;
+            connection.on_fast_path = !request.is_head;
+        } else {
+            self.send(slot);
         }
     }
 

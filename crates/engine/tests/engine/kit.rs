@@ -148,7 +148,7 @@ pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
         lanes: 2,
         requests_total: Some(REQUESTS),
         timeout: LONG_TIMEOUT,
-        ..LoadSpec::closed(Transport::tcp(address), render("GET", "localhost", "/", true), 2)
+        ..LoadSpec::closed(Transport::tcp(address), render("GET", "localhost", "/", &[], true), 2)
     }
 }
 

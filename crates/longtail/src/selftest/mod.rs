@@ -176,7 +176,7 @@ impl SelftestCase {
             // As a load does by itself.
             timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
             // As many connections as there are requests: none waits for one.
-            ..LoadSpec::closed(transport, render("GET", &host, "/", true), due.len() as u32)
+            ..LoadSpec::closed(transport, render("GET", &host, "/", &[], true), due.len() as u32)
         };
         let (journal, records) = sync_channel(due.len());
         let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal));

@@ -37,7 +37,7 @@ fn sink(place: Listen) -> Sink {
 }
 
 fn spec(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) -> LoadSpec {
-    let request = render("GET", "localhost", "/", keep_alive);
+    let request = render("GET", "localhost", "/", &[], keep_alive);
     let worker_header = "x-worker".to_owned();
     LoadSpec {
         lanes,

@@ -110,7 +110,7 @@ fn an_answer_to_head_has_no_body_and_keeps_its_length() {
         // One that has a body all the same.
         (ANSWER, Outcome::BadResponse),
     ] {
-        let head = |shape: LoadSpec| LoadSpec { requests: [render("HEAD", "localhost", "/", true)].into(), ..shape };
+        let head = |shape: LoadSpec| LoadSpec { requests: [render("HEAD", "localhost", "/", &[], true)].into(), ..shape };
         for done in loads(false, move |stream| always(stream, answer), head) {
             assert_eq!(kinds(&done), [outcome], "{}", shown(&done));
             let reasons: Vec<_> = done.tally.bad_responses.iter().map(|(reason, _)| reason).collect();

@@ -138,8 +138,8 @@ impl Server for Moody {
 }
 
 fn spec(connections: u32, timestamps: Timestamps, heads: bool, wanted: Option<u64>, count: Option<u64>) -> LoadSpec {
-    let get = render("GET", "moody", "/", true);
-    let requests = if heads { vec![get.clone(), render("HEAD", "moody", "/", true)] } else { vec![get.clone()] };
+    let get = render("GET", "moody", "/", &[], true);
+    let requests = if heads { vec![get.clone(), render("HEAD", "moody", "/", &[], true)] } else { vec![get.clone()] };
     LoadSpec {
         requests: requests.into(),
         order: RequestOrder::Sequential,

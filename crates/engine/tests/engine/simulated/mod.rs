@@ -121,7 +121,7 @@ fn spec(connections: u32, pace: Pace) -> LoadSpec {
         pace,
         timeout: Nanos::from_secs(3600),
         worker_header: "x-worker-pid".to_owned(),
-        ..LoadSpec::closed(transport, render("GET", "simulated", "/", true), connections)
+        ..LoadSpec::closed(transport, render("GET", "simulated", "/", &[], true), connections)
     }
 }
 

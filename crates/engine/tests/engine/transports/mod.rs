@@ -26,7 +26,7 @@ use crate::kit::{ANSWER, LONG_TIMEOUT, Server, always, driven, kinds};
 
 /// So many requests over one connection.
 fn load(transport: Transport, requests: u64) -> LoadSpec {
-    let request = render("GET", "localhost", "/", true);
+    let request = render("GET", "localhost", "/", &[], true);
     let closed = LoadSpec::closed(transport, request, 1);
     LoadSpec { lanes: 1, requests_total: Some(requests), timeout: LONG_TIMEOUT, ..closed }
 }

@@ -1,0 +1,249 @@
+//! What leaves a lane while it runs: how far it is, its tally for whoever asks, and one record a request in a journal.
+//!
+//! A lane never waits for a reader. It stores its progress into a place of its own, and clones its tally once for each question; records it
+//! hands over in batches, and what does not fit because the reader is too slow is dropped and counted.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Mutex, PoisonError};
+
+use model::{AppTime, BadResponse, Exchange, Nanos, Tally};
+use serde::{Deserialize, Serialize};
+
+/// The lanes' progress.
+#[derive(Debug, Default)]
+pub struct RunProgress {
+    lanes: Vec<LaneProgress>,
+    start: AtomicU64,
+}
+
+/// One lane's progress, on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct LaneProgress {
+    connected: AtomicU64,
+    ended: AtomicU64,
+    asked: AtomicBool,
+    answer: Mutex<Option<Tally>>,
+}
+
+impl LaneProgress {
+    /// Shows how many connections are open before the run.
+    pub fn show_connected(&self, connected: u64) {
+        self.connected.store(connected, Ordering::Relaxed);
+    }
+
+    /// Shows how far it is.
+    pub fn show_ended(&self, ended: u64) {
+        self.ended.store(ended, Ordering::Relaxed);
+    }
+
+    /// Shows how far the lane is, and its tally where somebody has asked.
+    #[inline]
+    pub fn show(&self, ended: u64, tally: impl FnOnce() -> Tally) {
+        self.ended.store(ended, Ordering::Relaxed);
+        if self.asked.load(Ordering::Relaxed) {
+            self.answer(tally());
+        }
+    }
+
+    /// Whether somebody has asked for the tally.
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn answer(&self, tally: Tally) {
+        self.asked.store(false, Ordering::Relaxed);
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(tally);
+    }
+}
+
+impl RunProgress {
+    /// Room for `lanes` lanes.
+    pub fn new(lanes: u32) -> RunProgress {
+        RunProgress { lanes: (0..lanes.max(1)).map(|_| LaneProgress::default()).collect(), start: AtomicU64::new(0) }
+    }
+
+    /// When the run began, on its clock; the clock's origin before.
+    pub fn start(&self) -> Nanos {
+        Nanos(self.start.load(Ordering::Relaxed))
+    }
+
+    /// Notes when the run began.
+    pub fn set_start(&self, start: Nanos) {
+        self.start.store(start.0, Ordering::Relaxed);
+    }
+
+    /// Connections that were opened before the run; 0 where the run itself opens them.
+    pub fn connected(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.connected.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Requests ended so far in all lanes, warm-up included.
+    pub fn ended(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.ended.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What all lanes have recorded up to about the last call of this, merged; `None` where not all have answered yet.
+    /// Each call asks anew: costs each lane a copy of its tally (about 1 MB), so once a second is often enough.
+    pub fn tally(&self) -> Option<Tally> {
+        let answers: Option<Vec<Tally>> =
+            self.lanes.iter().map(|lane| lane.answer.lock().unwrap_or_else(PoisonError::into_inner).clone()).collect();
+        for lane in &self.lanes {
+            lane.asked.store(true, Ordering::Relaxed);
+        }
+        answers?.into_iter().reduce(|mut all, tally| {
+            all.merge(&tally);
+            all
+        })
+    }
+
+    /// Each lane's, or each generator's where they are on other machines.
+    pub fn lanes(&self) -> &[LaneProgress] {
+        &self.lanes
+    }
+}
+
+/// Records in a batch.
+const BATCH: usize = 1024;
+/// Bytes of answers in a batch, about.
+const BATCH_BYTES: usize = 1024 * 1024;
+/// A batch that is not full is handed over when it is this old.
+const OLDEST: Nanos = Nanos::from_millis(100);
+
+/// One request, as the journal has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestRecord {
+    /// The request's number in the run, from 0.
+    pub number: u64,
+    /// What became of it.
+    pub exchange: Exchange,
+    /// What was wrong with the answer, where it was a bad response.
+    pub reason: Option<BadResponse>,
+    /// The raw bytes of the answer, head included, where they were asked for and are not more than 2 MiB.
+    pub answer: Option<Box<[u8]>>,
+    /// How others know it, where that was asked for and it was answered; not known of a generator elsewhere.
+    #[serde(skip)]
+    pub trace: Option<RequestTrace>,
+}
+
+/// What a request is to others: the kernel, which knows connections by their ports, and the app.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestTrace {
+    /// Our end's port.
+    pub port: u16,
+    /// Which request on its connection, from 0.
+    pub number: u64,
+    /// When the connection began to be opened.
+    pub opened: Nanos,
+    /// What the app said, on its own clock (its host's `CLOCK_MONOTONIC`).
+    pub app: Option<AppTime>,
+}
+
+impl RequestTrace {
+    /// That of the answer which has come now; from here on this is of the one after it.
+    pub(crate) fn next(&mut self, app: Option<AppTime>) -> RequestTrace {
+        let trace = RequestTrace { app, ..*self };
+        self.number += 1;
+        trace
+    }
+}
+
+/// What the reader of a journal gets: records in order of completion, of one lane.
+pub type RecordBatch = Vec<RequestRecord>;
+
+/// A lane's end of the journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    reader: SyncSender<RecordBatch>,
+    batch: RecordBatch,
+    since: Nanos,
+    bytes: usize,
+    dropped: u64,
+}
+
+impl Journal {
+    /// Nothing in it yet.
+    pub(crate) fn new(reader: SyncSender<RecordBatch>) -> Journal {
+        Journal { reader, batch: Vec::with_capacity(BATCH), since: Nanos::ZERO, bytes: 0, dropped: 0 }
+    }
+
+    pub(crate) fn record(&mut self, record: RequestRecord) {
+        if self.batch.is_empty() {
+            self.since = record.exchange.ended;
+        }
+        self.bytes += record.answer.as_ref().map_or(0, |answer| answer.len());
+        self.batch.push(record);
+        if self.batch.len() >= BATCH || self.bytes >= BATCH_BYTES {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what has been here too long.
+    #[inline]
+    pub(crate) fn age(&mut self, now: Nanos) {
+        if !self.batch.is_empty() && now.saturating_sub(self.since) >= OLDEST {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        self.bytes = 0;
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = self.reader.try_send(batch) {
+            self.dropped += batch.len() as u64;
+            self.batch = batch;
+            self.batch.clear();
+        }
+    }
+
+    /// Hands over the rest, now waiting for the reader; how many records were dropped before.
+    pub(crate) fn close(self) -> u64 {
+        let rest = self.batch.len() as u64;
+        let is_sent = rest == 0 || self.reader.send(self.batch).is_ok();
+        self.dropped + if is_sent { 0 } else { rest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Outcome;
+    use std::sync::mpsc::sync_channel;
+
+    fn record(number: u64) -> RequestRecord {
+        let time = Nanos(number);
+        let exchange =
+            Exchange { due: time, sent: time, ended: time, received_bytes: 0, outcome: Outcome::Answered(200) };
+        RequestRecord { number, exchange, reason: None, answer: None, trace: None }
+    }
+
+    #[test]
+    fn a_slow_reader_loses_records_that_are_counted() {
+        let (sender, reader) = sync_channel(1);
+        let mut journal = Journal::new(sender);
+        for number in 0..3 * BATCH as u64 + 5 {
+            journal.record(record(number));
+        }
+        let first = reader.recv().unwrap();
+        let dropped = std::thread::scope(|scope| {
+            let rest = scope.spawn(move || reader.iter().map(|batch| batch.len() as u64).sum::<u64>());
+            let dropped = journal.close();
+            (dropped, rest.join().unwrap())
+        });
+        assert_eq!(first.len(), BATCH);
+        assert_eq!(dropped, (2 * BATCH as u64, 5));
+    }
+
+    #[test]
+    fn an_old_batch_is_handed_over_though_it_is_small() {
+        let (sender, reader) = sync_channel(4);
+        let mut journal = Journal::new(sender);
+        journal.record(record(7));
+        journal.age(Nanos::from_millis(50));
+        assert!(reader.try_recv().is_err());
+        journal.age(Nanos::from_millis(101));
+        assert_eq!(reader.try_recv().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,417 @@
+//! How a lane waits while it has nothing to do: it sleeps, knowing how late it is woken; or polls; or leaves responses unread until it has to
+//! wake anyway.
+
+use model::{Clock, Nanos};
+
+use crate::thread::CpuAccount;
+use crate::wire::ConnectionEvent;
+
+/// The most that sleeps are aimed early: a lane that waits for a processor for longer would poll in vain.
+pub(crate) const LONGEST_WAKE_DELAY: Nanos = Nanos::from_micros(50);
+/// How far one sleep moves the estimate.
+const ESTIMATE_STEP: Nanos = Nanos(250);
+
+/// How late the lane is woken from its sleeps: the median so far, which each sleep moves a step, up or down. A precise lane aims its sleeps
+/// early by that much, and polls for what is then left.
+///
+/// A timer's interrupt, the way out of the processor's idle state and the scheduler take a few microseconds on bare metal and some twenty
+/// on a virtual machine, and they take them nearly each time: as the time is known beforehand, no request needs to be late by it.
+#[derive(Debug, Default)]
+pub(crate) struct WakeDelay {
+    median: Nanos,
+}
+
+impl WakeDelay {
+    /// How late the next sleep will end, probably.
+    #[inline]
+    pub(crate) fn expected(&self) -> Nanos {
+        self.median
+    }
+
+    /// A sleep that was to end at `until`, and that no news ended before, ended at `now`.
+    #[inline]
+    pub(crate) fn woke(&mut self, until: Nanos, now: Nanos) {
+        self.median = if now.saturating_sub(until) > self.median {
+            (self.median + ESTIMATE_STEP).min(LONGEST_WAKE_DELAY)
+        } else {
+            self.median.saturating_sub(ESTIMATE_STEP)
+        };
+    }
+}
+
+/// The longest time of polling for one answer.
+const LONGEST_POLL: Nanos = Nanos::from_micros(200);
+/// The first time of polling.
+const SHORTEST_POLL: Nanos = Nanos::from_micros(10);
+/// How long a poll goes on that found fewer than half of the responses that are out.
+const GATHERING: Nanos = Nanos::from_micros(10);
+/// How often it is asked whether somebody wants the core.
+const BETWEEN: Nanos = Nanos::from_millis(10);
+/// So many checks in a row that find it so: it is no passer-by, such as a thread of the kernel.
+const CHECKS_IN_A_ROW: u32 = 3;
+/// How long it is off the first time somebody does; doubled each time up to [`LONGEST_OFF`].
+const FIRST_OFF: Nanos = Nanos::from_millis(100);
+const LONGEST_OFF: Nanos = Nanos::from_secs(10);
+/// Waiting for a core for more than this share of the time: somebody wants it.
+const WAITING: f64 = 0.05;
+
+/// How long to poll for the next answer, and what that rule has learnt.
+///
+/// To sleep and to be woken takes tens of microseconds, on a virtual machine more than a hundred, and all of it is charged to the server's
+/// account: a closed loop with few connections then measures the wake-ups. So a lane of a closed loop polls for news before it
+/// sleeps, as long as answers have lately come within [`LONGEST_POLL`], by the rule of KVM's halt polling (`grow_halt_poll_ns`,
+/// `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended soon doubles the time, one that took long halves it. Against a
+/// slow server it is off by itself after a few answers.
+///
+/// A response that is read and answered at once costs both sides a system call more than it needs: who finds several reads them in one
+/// turn, and so does the server with the requests that follow. So a poll that found only a few of the responses that are out goes on for a
+/// moment ([`GATHERING`]) before they are taken. Where the kernel stamps arrivals, the response times do not hold that moment.
+///
+/// Responses are waited for: while pieces of long ones come, a lane sleeps between them, for each piece that it reads at once costs
+/// two system calls (`lane/run.rs`, `wait`).
+///
+/// A lane that polls takes a core. Where it has to wait for that core, somebody else wants it, and polling is off, for longer each time. How
+/// much is runnable on the machine does not say so: the kernel's own threads, which carry the packets of a loopback load, are among it. What is
+/// spent polling is counted apart from work.
+#[derive(Debug)]
+pub(crate) struct BusyPoll {
+    /// How long to poll for the next answer.
+    budget: Nanos,
+    /// Not at all before then.
+    off_until: Nanos,
+    off_for: Nanos,
+    next_check: Nanos,
+    /// Checks in a row that found somebody who wants the core.
+    wanted: u32,
+    /// What this thread has used since `checked`, and so how long it waited for its core.
+    account: CpuAccount,
+    checked: Nanos,
+    /// Time spent polling in vain, or before an answer came.
+    spent: Nanos,
+    /// What one more poll found.
+    more: Vec<ConnectionEvent>,
+}
+
+impl BusyPoll {
+    /// Off so far; `None` where the process has fewer cores than `lanes`, or nobody can say whether one is free.
+    pub(crate) fn new(lanes: u32) -> Option<BusyPoll> {
+        let cores = std::thread::available_parallelism().ok()?.get();
+        let account = CpuAccount::begin()?;
+        (lanes as usize <= cores).then(|| BusyPoll {
+            budget: Nanos::ZERO,
+            off_until: Nanos::ZERO,
+            off_for: FIRST_OFF,
+            next_check: Nanos::ZERO,
+            wanted: 0,
+            account,
+            checked: Nanos::ZERO,
+            spent: Nanos::ZERO,
+            more: Vec::with_capacity(1024),
+        })
+    }
+
+    /// Replaces `events` by the news of the connections that have something `out`, waiting for them with `poll` (how long, where they go)
+    /// `at_most` this long: without sleep as long as the budget allows.
+    #[inline]
+    pub(crate) fn wait(
+        &mut self,
+        clock: &impl Clock,
+        mut poll: impl FnMut(Nanos, &mut Vec<ConnectionEvent>),
+        at_most: Nanos,
+        out: usize,
+        events: &mut Vec<ConnectionEvent>,
+    ) {
+        events.clear();
+        let budget = self.budget.min(at_most);
+        if budget > Nanos::ZERO {
+            // What is there already was not waited for.
+            poll(Nanos::ZERO, events);
+            if !events.is_empty() && events.len() * 2 >= out {
+                return;
+            }
+        }
+        let began = clock.now();
+        let mut waited = Nanos::ZERO;
+        while waited < budget {
+            if !events.is_empty() {
+                let now = self.gather(clock, &mut poll, out, events);
+                return self.spend(now.saturating_sub(began), now);
+            }
+            poll(Nanos::ZERO, events);
+            waited = clock.now().saturating_sub(began);
+        }
+        if waited > Nanos::ZERO {
+            self.spend(waited, began + waited);
+        }
+        if events.is_empty() {
+            poll(at_most.saturating_sub(waited), events);
+            let now = clock.now();
+            self.slept(now.saturating_sub(began), now);
+        }
+    }
+
+    /// Polls on until half of what is `out` is there, or the time is over; what time it is then.
+    #[inline]
+    fn gather(
+        &mut self,
+        clock: &impl Clock,
+        poll: &mut impl FnMut(Nanos, &mut Vec<ConnectionEvent>),
+        out: usize,
+        events: &mut Vec<ConnectionEvent>,
+    ) -> Nanos {
+        let mut now = clock.now();
+        let until = now + GATHERING;
+        while events.len() * 2 < out && now < until {
+            poll(Nanos::ZERO, &mut self.more);
+            events.append(&mut self.more);
+            now = clock.now();
+        }
+        now
+    }
+
+    /// Time spent polling without work so far.
+    pub(crate) fn spent(&self) -> Nanos {
+        self.spent
+    }
+
+    /// `time` was spent polling until `now`.
+    fn spend(&mut self, time: Nanos, now: Nanos) {
+        self.spent += time;
+        if now >= self.next_check {
+            let waited = self.waited_for_core();
+            let elapsed = now.saturating_sub(self.checked);
+            self.checked = now;
+            self.core_checked(waited.0 as f64 > WAITING * elapsed.0 as f64, now);
+        }
+    }
+
+    /// A sleep ended `after` the wait had begun (what was spent polling before it included).
+    fn slept(&mut self, after: Nanos, now: Nanos) {
+        if after > LONGEST_POLL {
+            self.budget = if self.budget > SHORTEST_POLL { self.budget / 2 } else { Nanos::ZERO };
+        } else if now >= self.off_until {
+            self.budget = (self.budget * 2).clamp(SHORTEST_POLL, LONGEST_POLL);
+            if self.next_check == Nanos::ZERO {
+                self.waited_for_core();
+                self.checked = now;
+                self.next_check = now + BETWEEN;
+            }
+        }
+    }
+
+    /// How long this thread has waited for its core since this was asked last.
+    fn waited_for_core(&mut self) -> Nanos {
+        self.account.used().map_or(Nanos::ZERO, |[_, run_queue]| run_queue)
+    }
+
+    /// It was found whether somebody wants the core.
+    fn core_checked(&mut self, is_wanted: bool, now: Nanos) {
+        self.next_check = now + BETWEEN;
+        self.wanted = if is_wanted { self.wanted + 1 } else { 0 };
+        if !is_wanted {
+            // What was crowded once may be calm now.
+            self.off_for = (self.off_for / 2).max(FIRST_OFF);
+        }
+        if self.wanted >= CHECKS_IN_A_ROW {
+            self.wanted = 0;
+            self.budget = Nanos::ZERO;
+            self.off_until = now + self.off_for;
+            self.off_for = (self.off_for * 2).min(LONGEST_OFF);
+            // Compared with what was before, the time off would count.
+            self.next_check = Nanos::ZERO;
+        }
+    }
+}
+
+/// A response waits no longer than this to be read.
+const LONGEST_UNREAD: Nanos = Nanos::from_millis(1);
+/// Longer responses are read at once, so that they never fill the socket's buffer and hold up the server.
+const SHORT: u64 = 16 * 1024;
+/// Responses in a row that have to be plain before the first one is left unread.
+const PLAIN_RESPONSES: u32 = 256;
+
+/// Whether responses may be left in the kernel until the next request is due, by what is known of them so far.
+///
+/// An open loop has to wake for each due time. A lane that wakes for each response as well does so twice a request, and waking costs more than
+/// all else that it does. Where the kernel stamps arrivals a response time is the same whenever the response is read, so the lane may sleep until it
+/// is about to send, and read then. It does so only as long as nothing else depends on the moment: see [`UnreadResponses::may_wait`].
+#[derive(Debug, Default)]
+pub(crate) struct UnreadResponses {
+    /// Plain ones in a row.
+    plain: u32,
+    /// Connections that are being opened.
+    pub(crate) opening: usize,
+    /// The end of the last sleep in which the lane left them unread.
+    pub(crate) until: Nanos,
+}
+
+impl UnreadResponses {
+    /// A response has ended. It is plain where the kernel stamped it, it is short, it came in one piece and its connection stays open.
+    #[inline]
+    pub(crate) fn ended(&mut self, bytes: u64, is_whole_and_stamped: bool) {
+        self.plain = if is_whole_and_stamped && bytes < SHORT { self.plain.saturating_add(1) } else { 0 };
+    }
+
+    /// A connection was closed: what happens now is better seen at once.
+    pub(crate) fn closed(&mut self) {
+        self.plain = 0;
+    }
+
+    /// Whether responses may wait for `time`, until the lane sends again. Not while a connection is being opened (there is something
+    /// to send as soon as it is open), nor after anything but plain responses: the first byte of one that comes in pieces is a time of its own,
+    /// a long one needs a reader, and what ends without a response ends when it is seen.
+    #[inline]
+    pub(crate) fn may_wait(&self, time: Nanos) -> bool {
+        self.plain >= PLAIN_RESPONSES && self.opening == 0 && Nanos::ZERO < time && time <= LONGEST_UNREAD
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::epoll::EventFlags;
+    use testkit::clock::Stepped;
+
+    fn poll() -> BusyPoll {
+        BusyPoll::new(1).expect("Linux has these files")
+    }
+
+    #[test]
+    fn quick_answers_wake_it_and_slow_ones_put_it_to_sleep() {
+        let mut poll = poll();
+        let mut budgets = |slept: Nanos| {
+            let budget_after = |n| {
+                poll.slept(slept, Nanos::from_millis(n));
+                poll.budget.0 / 1000
+            };
+            (0..6).map(budget_after).collect::<Vec<_>>()
+        };
+        assert_eq!(budgets(Nanos::from_micros(30)), [10, 20, 40, 80, 160, 200]);
+        assert_eq!(budgets(Nanos::from_millis(1)), [100, 50, 25, 12, 6, 0], "a slow server's lane sleeps");
+    }
+
+    /// The numbers of the connections that one wait finds, and what time it is then: `arrivals` come at these microseconds, a poll
+    /// takes one, and the last turn's news are still in the list.
+    fn found(budget: u64, arrivals: &[u64], out: usize) -> (Vec<u32>, u64) {
+        let mut busy_poll = BusyPoll { budget: Nanos::from_micros(budget), ..poll() };
+        let (clock, mut coming) = (Stepped::default(), (0..).zip(arrivals).peekable());
+        let event = |slot| ConnectionEvent { slot, flags: EventFlags::IN };
+        let mut events = vec![event(99)];
+        let poll = |at_most: Nanos, events: &mut Vec<ConnectionEvent>| {
+            events.clear();
+            let next = coming.peek().map_or(Nanos::MAX, |(_, at)| Nanos::from_micros(**at));
+            let now = clock.now() + Nanos::from_micros(1);
+            clock.set(now.max((clock.now() + at_most).min(next)));
+            while let Some((slot, _)) = coming.next_if(|(_, at)| Nanos::from_micros(**at) <= clock.now()) {
+                events.push(event(slot));
+            }
+        };
+        busy_poll.wait(&clock, poll, Nanos::from_millis(100), out, &mut events);
+        (events.iter().map(|event| event.slot).collect(), clock.now().0 / 1000)
+    }
+
+    #[test]
+    fn a_poll_that_found_a_few_goes_on_for_a_moment() {
+        type Case = (&'static str, u64, &'static [u64], usize, (&'static [u32], u64));
+        let cases: [Case; 7] = [
+            ("a sleep takes what woke it", 0, &[50, 51, 52], 8, (&[0], 50)),
+            ("half of what is out is there at once", 200, &[1, 1, 50], 4, (&[0, 1], 1)),
+            ("half of it comes", 200, &[5, 7, 9, 50], 4, (&[0, 1], 7)),
+            ("no more comes in time", 200, &[5, 50], 16, (&[0], 15)),
+            ("one is out", 200, &[30], 1, (&[0], 30)),
+            ("none comes within the budget", 20, &[70], 1, (&[0], 70)),
+            ("nothing is out, and nothing comes", 200, &[], 0, (&[], 100_001)),
+        ];
+        for (case, budget, arrivals, out, (slots, at)) in cases {
+            assert_eq!(found(budget, arrivals, out), (slots.to_vec(), at), "{case}");
+        }
+    }
+
+    #[test]
+    fn it_is_off_for_longer_each_time_somebody_wants_the_core() {
+        let mut poll = poll();
+        let soon = Nanos::from_micros(30);
+        poll.slept(soon, Nanos::ZERO);
+        poll.core_checked(false, Nanos::from_millis(10));
+        assert_eq!(poll.budget, SHORTEST_POLL);
+        for at in [20, 30] {
+            poll.core_checked(true, Nanos::from_millis(at));
+        }
+        assert_eq!(poll.budget, SHORTEST_POLL, "it may be a passer-by");
+        poll.core_checked(true, Nanos::from_millis(40));
+        poll.slept(soon, Nanos::from_millis(139));
+        assert_eq!(poll.budget, Nanos::ZERO);
+        poll.slept(soon, Nanos::from_millis(140));
+        assert_eq!(poll.budget, SHORTEST_POLL);
+        for at in [150, 160, 170] {
+            poll.core_checked(true, Nanos::from_millis(at));
+        }
+        poll.slept(soon, Nanos::from_millis(369));
+        assert_eq!(poll.budget, Nanos::ZERO);
+        poll.slept(soon, Nanos::from_millis(370));
+        for at in 38..=40 {
+            poll.core_checked(false, Nanos::from_millis(10 * at));
+        }
+        assert_eq!(poll.off_for, FIRST_OFF, "it has been calm");
+    }
+
+    /// Whether a response may wait for a tenth of a millisecond.
+    fn may_wait(unread: &UnreadResponses) -> bool {
+        unread.may_wait(Nanos::from_micros(100))
+    }
+
+    fn after_plain_ones() -> UnreadResponses {
+        let mut unread = UnreadResponses::default();
+        (0..PLAIN_RESPONSES).for_each(|_| unread.ended(100, true));
+        unread
+    }
+
+    #[test]
+    fn plain_responses_may_wait_and_not_for_long() {
+        let mut unread = UnreadResponses::default();
+        (1..PLAIN_RESPONSES).for_each(|_| unread.ended(100, true));
+        assert!(!may_wait(&unread));
+        unread.ended(100, true);
+        assert!(may_wait(&unread) && unread.may_wait(LONGEST_UNREAD));
+        assert!(!unread.may_wait(LONGEST_UNREAD + Nanos(1)) && !unread.may_wait(Nanos::ZERO));
+    }
+
+    #[test]
+    fn whatever_else_happens_is_seen_at_once() {
+        type Case = (&'static str, fn(&mut UnreadResponses));
+        let happens: [Case; 4] = [
+            ("in pieces, or without a stamp", |unread| unread.ended(100, false)),
+            ("long", |unread| unread.ended(SHORT, true)),
+            ("closed", UnreadResponses::closed),
+            ("being opened", |unread| unread.opening += 1),
+        ];
+        for (what, happen) in happens {
+            let mut unread = after_plain_ones();
+            assert!(may_wait(&unread));
+            happen(&mut unread);
+            assert!(!may_wait(&unread), "{what}");
+        }
+    }
+
+    fn after(sleeps: impl Iterator<Item = u64>) -> Nanos {
+        let mut delay = WakeDelay::default();
+        sleeps.for_each(|late| delay.woke(Nanos(1_000_000), Nanos(1_000_000 + late)));
+        delay.expected()
+    }
+
+    #[test]
+    fn it_comes_to_the_median_and_an_outlier_moves_it_one_step() {
+        let ordinary = |n: u64| [18_000, 20_000, 22_000][n as usize % 3];
+        let settled = after((0..1000).map(ordinary));
+        assert!((18_000..=22_000).contains(&settled.0), "{settled}");
+        // Every twentieth is late by two milliseconds: a mean would be 120 µs.
+        let disturbed = after((0..1000).map(|n| if n % 20 == 0 { 2_000_000 } else { ordinary(n) }));
+        assert!((18_000..=22_500).contains(&disturbed.0), "{disturbed}");
+    }
+
+    #[test]
+    fn it_has_an_end_and_goes_back() {
+        assert_eq!(after((0..1000).map(|_| 1_000_000)), LONGEST_WAKE_DELAY);
+        assert_eq!(after((0..2000).map(|n| if n < 1000 { 1_000_000 } else { 0 })), Nanos::ZERO);
+    }
+}
