@@ -156,22 +156,6 @@ fn diag(port: u16) -> io::Result<SocketSource> {
     Ok(SocketSource::Diag(kernel, port, families))
 }
 
-/// The sockets of the local TCP port `port`, IPv4 and IPv6, by the kernel's table.
-///
-/// # Errors
-/// Where `/proc/net/tcp` cannot be read.
-pub fn of_port(port: u16) -> io::Result<ServerSockets> {
-    ServerListener(SocketSource::Table(port)).sample()
-}
-
-/// The sockets of a Unix listener: its path as the server gave it to bind(2), or `@` and its abstract name.
-///
-/// # Errors
-/// Where `/proc/net/unix` cannot be read.
-pub fn of_unix(address: &str) -> io::Result<ServerSockets> {
-    ServerListener::of(&unix_place(address)).sample()
-}
-
 fn at_place(table: Vec<KernelSocket>, place: &Endpoint) -> Vec<KernelSocket> {
     table.into_iter().filter(|socket| socket.place == *place).collect()
 }
@@ -313,7 +297,7 @@ mod tests {
     /// Until the server has closed its ends, and whatever the clients do, it is not idle.
     fn unix_connections_are_the_servers_until_it_closes_them(name: &str, address: &UnixAddress) {
         let listener = UnixListener::bind_addr(address).unwrap();
-        let seen = || of_unix(name).unwrap();
+        let seen = || ServerListener::of(&unix_place(name)).sample().unwrap();
         assert!(seen().listening && seen().is_idle());
         let clients = [(); 2].map(|()| UnixStream::connect_addr(address).unwrap());
         assert_eq!((seen().open, seen().accept_queue), (2, 2));
@@ -373,7 +357,7 @@ mod tests {
             let queue = diag.queue().unwrap();
             assert_eq!((queue.accept_queue, queue.limit), (3, seen.limit));
             // The table is no snapshot: a read of it may miss a socket, or show it twice, where others come and go meanwhile.
-            let table = || of_port(port).unwrap();
+            let table = || ServerListener(SocketSource::Table(port)).sample().unwrap();
             let agrees = (0..10_000).any(|_| ServerSockets { limit: None, ..seen } == table());
             assert!(agrees, "{seen:?}, and the table {:?}", table());
             // One by one too, and who is not accepted yet has no inode in either.

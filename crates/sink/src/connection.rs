@@ -60,7 +60,7 @@ pub(crate) enum ConnectionStep {
 }
 
 /// What the kernel may have for us. Edges are reported once, so it is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum PendingInput {
     /// Nothing; an event will tell.
     Drained,
@@ -122,11 +122,7 @@ impl SinkConnection {
 
     /// The kernel has bytes, or the end of them.
     pub(crate) fn note_readable(&mut self, half_closed: bool) {
-        if half_closed {
-            self.input = PendingInput::Ending;
-        } else if self.input == PendingInput::Drained {
-            self.input = PendingInput::Readable;
-        }
+        self.input = self.input.max(if half_closed { PendingInput::Ending } else { PendingInput::Readable });
     }
 
     /// What to do next. Reads from the kernel at most once, into `buffer`, and only if `may_receive`: one client that
@@ -148,7 +144,7 @@ impl SinkConnection {
         } else if self.unread.is_empty() {
             let (taken, progress) = self.reader.feed(&buffer[..received], memo);
             self.unread.extend_from_slice(&buffer[taken..received]);
-            Some(progress).filter(|progress| *progress != ReadProgress::Unfinished)
+            progress
         } else {
             self.unread.drain(..mem::take(&mut self.unread_from));
             self.unread.extend_from_slice(&buffer[..received]);
@@ -170,7 +166,7 @@ impl SinkConnection {
         if self.unread_from == self.unread.len() {
             self.forget_unread();
         }
-        (progress != ReadProgress::Unfinished).then_some(progress)
+        progress
     }
 
     /// Whether a close now would make the kernel reset the connection, and the client lose the response with it.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use model::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen, socket_with,
     sockopt,
@@ -51,16 +51,32 @@ pub(crate) struct ListeningSocket {
 }
 
 impl ListeningSocket {
-    fn new(socket: OwnedFd, at: Listen, shared: bool, owns_file: bool) -> ListeningSocket {
-        ListeningSocket { socket, at, shared, may_accept: true, tls: None, owns_file }
-    }
-
     /// Listens at `at`, for so many loops: a listener each.
     pub(crate) fn open_all(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
-        match &at.place {
-            Endpoint::Tcp(address) => open_tcp(*address, at.tls, backlog, loops),
-            Endpoint::Unix(_) | Endpoint::Abstract(_) => open_unix(at, backlog, loops),
+        let is_unix = at.place.tcp().is_none();
+        let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
+        if loops > 1 && at.place.port().is_some_and(|port| port != 0) {
+            // The kernel would let two sinks of one user share a port by the same option, each with half of the load.
+            listen(bound(at, false)?, 1).map_err(|errno| refused(at, errno))?;
         }
+        let failed = SinkError::of("open a listening socket");
+        let mut all: Vec<ListeningSocket> = Vec::new();
+        for _ in 0..loops {
+            let socket = match all.first() {
+                Some(first) if is_unix => fcntl_dupfd_cloexec(&first.socket, 0).map_err(&failed)?,
+                first => bound(first.map_or(at, |first| &first.at), loops > 1)?,
+            };
+            let mut at = at.clone();
+            if !is_unix {
+                let address = SocketAddr::try_from(getsockname(&socket).map_err(&failed)?).map_err(&failed)?;
+                at.place = Endpoint::Tcp(address);
+            }
+            let (shared, owns_file) = (is_unix && loops > 1, all.is_empty());
+            let one = ListeningSocket { socket, at, shared, may_accept: true, tls: None, owns_file };
+            listen(&one, backlog).map_err(|errno| refused(&one.at, errno))?;
+            all.push(one);
+        }
+        Ok(all)
     }
 
     /// The next connection, non-blocking, without waiting: `AGAIN` where none is there, another error where the kernel has
@@ -99,80 +115,44 @@ impl AsFd for ListeningSocket {
     }
 }
 
-fn open_tcp(address: SocketAddr, tls: bool, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
-    let at = |address| Listen { place: Endpoint::Tcp(address), tls };
-    if loops > 1 && address.port() != 0 {
-        // The kernel would let two sinks of one user share a port by the same option, each with half of the load.
-        tcp_socket(address, &at(address), false)
-            .and_then(|socket| listen(&socket, 1).map_err(|errno| refused(&at(address), errno)))?;
-    }
-    let mut address = address;
-    let mut listeners = Vec::new();
-    for _ in 0..loops {
-        let socket = tcp_socket(address, &at(address), loops > 1)?;
-        listen(&socket, backlog_of(backlog)).map_err(|errno| refused(&at(address), errno))?;
-        let failed = SinkError::of("open a listening socket");
-        address = SocketAddr::try_from(getsockname(&socket).map_err(&failed)?).map_err(&failed)?;
-        listeners.push(ListeningSocket::new(socket, at(address), false, false));
-    }
-    Ok(listeners)
-}
-
-fn tcp_socket(address: SocketAddr, at: &Listen, reuse_port: bool) -> Result<OwnedFd, SinkError> {
-    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+/// A socket that is bound there, and does not listen yet.
+fn bound(at: &Listen, reuse_port: bool) -> Result<OwnedFd, SinkError> {
     let failed = SinkError::of("open a listening socket");
-    let socket = socket_with(family, SocketType::STREAM, flags(), None).map_err(&failed)?;
-    sockopt::set_socket_reuseaddr(&socket, true).map_err(&failed)?;
-    if reuse_port {
-        sockopt::set_socket_reuseport(&socket, true).map_err(&failed)?;
-    }
-    // Accepted sockets inherit it (Linux clones the listening socket): no call per connection.
-    sockopt::set_tcp_nodelay(&socket, true).map_err(&failed)?;
-    bind(&socket, &address).map_err(|errno| refused(at, errno))?;
-    Ok(socket)
-}
-
-fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
-    let failed = SinkError::of("open a listening socket");
-    let address = match &at.place {
-        Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path()),
-        Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name),
-        Endpoint::Tcp(_) => Err(Errno::INVAL),
+    let family = match at.place {
+        Endpoint::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
+        Endpoint::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+        Endpoint::Unix(_) | Endpoint::Abstract(_) => AddressFamily::UNIX,
     };
-    let address = address.map_err(|errno| refused(at, errno))?;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags(), None).map_err(&failed)?;
-    let bound = match (bind(&socket, &address), &at.place) {
-        (Err(Errno::ADDRINUSE), Endpoint::Unix(path)) if is_left_over(path) => {
-            // Where it fails, so does the next try.
-            let _ = std::fs::remove_file(path);
-            bind(&socket, &address)
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None).map_err(&failed)?;
+    let bound = match &at.place {
+        Endpoint::Tcp(address) => {
+            sockopt::set_socket_reuseaddr(&socket, true).map_err(&failed)?;
+            if reuse_port {
+                sockopt::set_socket_reuseport(&socket, true).map_err(&failed)?;
+            }
+            // Accepted sockets inherit it (Linux clones the listening socket): no call per connection.
+            sockopt::set_tcp_nodelay(&socket, true).map_err(&failed)?;
+            bind(&socket, address)
         }
-        (bound, _) => bound,
+        Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path()).and_then(|address| match bind(&socket, &address) {
+            Err(Errno::ADDRINUSE) if is_left_over(path) => {
+                // Where it fails, so does the next try.
+                let _ = std::fs::remove_file(path);
+                bind(&socket, &address)
+            }
+            bound => bound,
+        }),
+        Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name).and_then(|address| bind(&socket, &address)),
     };
     bound.map_err(|errno| refused(at, errno))?;
-    let owns_file = matches!(at.place, Endpoint::Unix(_));
-    let first = ListeningSocket::new(socket, at.clone(), loops > 1, owns_file);
-    listen(&first.socket, backlog_of(backlog)).map_err(|errno| refused(at, errno))?;
-    let mut listeners = vec![first];
-    for _ in 1..loops {
-        let socket = rustix::io::fcntl_dupfd_cloexec(&listeners[0].socket, 0).map_err(&failed)?;
-        listeners.push(ListeningSocket::new(socket, at.clone(), true, false));
-    }
-    Ok(listeners)
+    Ok(socket)
 }
 
 /// Whether the path is a socket that nobody listens at: its server died.
 fn is_left_over(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
-}
-
-fn flags() -> SocketFlags {
-    SocketFlags::NONBLOCK | SocketFlags::CLOEXEC
-}
-
-fn backlog_of(backlog: u32) -> i32 {
-    i32::try_from(backlog).unwrap_or(i32::MAX)
 }
 
 fn refused(at: &Listen, errno: Errno) -> SinkError {
@@ -195,9 +175,21 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
 
 /// What every TLS connection uses. `names` are those for which a pair that is made here shall be good.
 pub(crate) fn tls_config(pair: Option<&PemPair>, names: Vec<String>) -> Result<Arc<ServerConfig>, SinkError> {
-    let (certificates, key) = match pair {
-        Some(pair) => (certificates(&pair.certificate)?, key(&pair.key)?),
-        None => self_signed(names)?,
+    let (certificates, key): (Vec<_>, PrivateKeyDer<'static>) = match pair {
+        Some(PemPair { certificate, key }) => {
+            let found = CertificateDer::pem_file_iter(certificate)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map_err(|error| unreadable(certificate, "a certificate", error))?;
+            if found.is_empty() {
+                return Err(unreadable(certificate, "a certificate", "there is none in it"));
+            }
+            (found, PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, "a private key", error))?)
+        }
+        None => {
+            let made = rcgen::generate_simple_self_signed(names).map_err(unservable)?;
+            let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+            (vec![made.cert.der().clone()], key.into())
+        }
     };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -205,26 +197,6 @@ pub(crate) fn tls_config(pair: Option<&PemPair>, names: Vec<String>) -> Result<A
         .map_err(unservable)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
-}
-
-type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
-
-fn self_signed(names: Vec<String>) -> Result<Pair, SinkError> {
-    let made = rcgen::generate_simple_self_signed(names).map_err(unservable)?;
-    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    Ok((vec![made.cert.der().clone()], key.into()))
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SinkError> {
-    const WHAT: &str = "a certificate";
-    let found = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| unreadable(path, WHAT, error))?;
-    if found.is_empty() { Err(unreadable(path, WHAT, "there is none in it")) } else { Ok(found) }
-}
-
-fn key(path: &Path) -> Result<PrivateKeyDer<'static>, SinkError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(path, "a private key", error))
 }
 
 fn unreadable(path: &Path, what: &str, reason: impl Display) -> SinkError {

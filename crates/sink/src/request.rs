@@ -196,12 +196,10 @@ impl HeadMemo {
     }
 }
 
-/// How far a request has come.
+/// What bytes make of a request that has come as far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadProgress {
-    /// There is more to come: of a head the rest, of a body all that was there is taken.
-    Unfinished,
-    /// As `Unfinished`, and the client waits to be told to send the body (RFC 9110 section 10.1.1).
+    /// The client waits to be told to send the body (RFC 9110 section 10.1.1).
     WantsContinue,
     /// This was its last byte; with all its bytes: head, body and the body's framing.
     Whole(RequestHead, u64),
@@ -230,29 +228,30 @@ impl RequestReader {
         RequestReader { stage: ReadStage::Head, bytes: 0 }
     }
 
-    /// Takes bytes from the front of `input`: how many, and what they make of the request. Bytes after a whole request, and those of a
+    /// Takes bytes from the front of `input`: how many, and what they make of the request; nothing where there is more to come.
+    /// Bytes after a whole request, and those of a
     /// head without its end, are left for the next call; after a refusal the reader is of no more use.
-    pub(crate) fn feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> (usize, ReadProgress) {
-        self.try_feed(input, memo).unwrap_or_else(|refusal| (input.len(), ReadProgress::Refused(refusal)))
+    pub(crate) fn feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> (usize, Option<ReadProgress>) {
+        self.try_feed(input, memo).unwrap_or_else(|refusal| (input.len(), Some(ReadProgress::Refused(refusal))))
     }
 
-    fn try_feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, ReadProgress), Refusal> {
+    fn try_feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, Option<ReadProgress>), Refusal> {
         let mut taken = 0;
         if matches!(self.stage, ReadStage::Head) {
             // One that comes in pieces is parsed again with each, which its longest length keeps from costing much, so that what is no
             // request is refused as soon as it is known.
             let Some(head) = memo.parse(&input[..input.len().min(LONGEST)])? else {
-                return if input.len() < LONGEST { Ok((0, ReadProgress::Unfinished)) } else { Err(Refusal::TooLarge) };
+                return if input.len() < LONGEST { Ok((0, None)) } else { Err(Refusal::TooLarge) };
             };
             taken = head.length;
             self.bytes = taken as u64;
             match head.framing {
-                RequestFraming::Bodiless => return Ok((taken, self.whole(head))),
+                RequestFraming::Bodiless => return Ok((taken, Some(self.whole(head)))),
                 RequestFraming::Length(bytes) => self.stage = ReadStage::Length(head, bytes),
                 RequestFraming::Chunked => self.stage = ReadStage::Chunked(head, ChunkedDecoder::default()),
             }
             if taken == input.len() && head.expects_continue {
-                return Ok((taken, ReadProgress::WantsContinue));
+                return Ok((taken, Some(ReadProgress::WantsContinue)));
             }
         }
         let rest = &input[taken..];
@@ -269,8 +268,7 @@ impl RequestReader {
             }
         };
         self.bytes += of_body as u64;
-        let progress = ended.map_or(ReadProgress::Unfinished, |head| self.whole(head));
-        Ok((taken + of_body, progress))
+        Ok((taken + of_body, ended.map(|head| self.whole(head))))
     }
 
     /// Ends this request and gets ready for the next.
@@ -361,10 +359,10 @@ mod tests {
                 let (taken, progress) = reader.feed(&unread, &mut memo);
                 unread.drain(..taken);
                 match progress {
-                    ReadProgress::Whole(head, bytes) => requests.push((head, bytes)),
-                    ReadProgress::Refused(refusal) => return (requests, Some(refusal)),
-                    ReadProgress::Unfinished => break,
-                    ReadProgress::WantsContinue => assert!(unread.is_empty()),
+                    Some(ReadProgress::Whole(head, bytes)) => requests.push((head, bytes)),
+                    Some(ReadProgress::Refused(refusal)) => return (requests, Some(refusal)),
+                    None => break,
+                    Some(ReadProgress::WantsContinue) => assert!(unread.is_empty()),
                 }
             }
         }
@@ -462,7 +460,7 @@ mod tests {
     fn a_client_that_sends_the_body_unasked_is_not_asked_for_it() {
         let head = "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
         let mut memo = HeadMemo::default();
-        assert_eq!(RequestReader::new().feed(head.as_bytes(), &mut memo).1, ReadProgress::WantsContinue);
-        assert_eq!(RequestReader::new().feed(format!("{head}a").as_bytes(), &mut memo).1, ReadProgress::Unfinished);
+        assert_eq!(RequestReader::new().feed(head.as_bytes(), &mut memo).1, Some(ReadProgress::WantsContinue));
+        assert_eq!(RequestReader::new().feed(format!("{head}a").as_bytes(), &mut memo).1, None);
     }
 }

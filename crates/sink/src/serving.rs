@@ -238,18 +238,15 @@ impl<C: Clock + Clone> ServingLoop<C> {
         wait.min(LONGEST_WAIT)
     }
 
-    /// One event.
+    /// One event, of a listener or of a connection.
     fn handle_event(&mut self, name: u64, flags: EventFlags) {
         if name > FIRST_LISTENER - MOST_LISTENERS {
             if let Some(listening) = self.listeners.get_mut((FIRST_LISTENER - name) as usize) {
                 listening.may_accept = true;
             }
-        } else {
-            self.handle_connection_event(ConnectionKey(name), flags);
+            return;
         }
-    }
-
-    fn handle_connection_event(&mut self, key: ConnectionKey, flags: EventFlags) {
+        let key = ConnectionKey(name);
         let Some(connection) = self.connections.at(key) else { return };
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             return self.close(key);

@@ -136,7 +136,7 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     let Some((lab, port)) = Lab::with_port("puma") else { return };
     let words = "bodies -t2:2 -b s1 -D 4 --warm-up 0.05 --no-calibrate";
     let mut bodies = lab.start_at(port, words);
-    bodies.until(|_| probe::sockets::of_port(port).unwrap().open > 0);
+    bodies.until(|_| probe::sockets::ServerListener::of_port(port).sample().unwrap().open > 0);
     // Stopped, so that neither the run nor its server ends meanwhile.
     bodies.send(Signal::STOP);
     let mut other = TcpStream::connect(("127.0.0.1", port)).unwrap();

@@ -20,7 +20,7 @@ fn in_a_run(lab: &Lab, server: &str, port: u16) -> Running {
     let words = format!("sweep {server} -d0.02 --for 120s --warm-up 0 --multiples 2,3 --no-calibrate");
     let mut sweep = lab.start_at(port, &words);
     // More than the one that asks whether it is ready.
-    sweep.until(|_| sockets::of_port(port).unwrap().open > 4);
+    sweep.until(|_| sockets::ServerListener::of_port(port).sample().unwrap().open > 4);
     sweep
 }
 

@@ -201,7 +201,7 @@ fn a_worker_that_is_born_in_a_run_is_followed() {
     // Puma looks after its workers each second.
     let words = "sweep -w2 -t2:2 -d0.02 --for 5s --warm-up 0 --multiples 2 --no-calibrate --inspect kernel";
     let mut sweep = lab.start_at(port, words);
-    sweep.until(|_| probe::sockets::of_port(port).unwrap().open > 4);
+    sweep.until(|_| probe::sockets::ServerListener::of_port(port).sample().unwrap().open > 4);
     let command = |pid: &Pid| fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_pid())).unwrap_or_default();
     let workers: Vec<Pid> = lab.living().into_iter().filter(|pid| command(pid).contains("cluster worker")).collect();
     assert_eq!(workers.len(), 2);
@@ -252,7 +252,7 @@ fn nothing_stays_in_the_kernel_after_kill_9() {
         let holders: Vec<BTreeSet<u32>> = lab.living().into_iter().map(held).filter(|held| !held.is_empty()).collect();
         assert!(holders.len() <= 1, "longtail alone, and no child of it: {holders:?}");
         programs = holders.into_iter().next().unwrap_or_default();
-        programs.len() == 6 && probe::sockets::of_port(port).unwrap().open > 4
+        programs.len() == 6 && probe::sockets::ServerListener::of_port(port).sample().unwrap().open > 4
     });
     assert!(programs.is_subset(&loaded()), "{programs:?}");
     sweep.send(Signal::KILL);

@@ -183,7 +183,7 @@ impl Lab {
     pub(crate) fn assert_nothing_left(&self, port: u16) {
         let left = || {
             let files: Vec<_> = fs::read_dir(self.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
-            (self.living(), files, sockets::of_port(port).unwrap().listening)
+            (self.living(), files, sockets::ServerListener::of_port(port).sample().unwrap().listening)
         };
         let nothing = (Vec::new(), Vec::new(), false);
         eventually(PATIENCE, || format!("{:?}", left()), || (left() == nothing).then_some(()));

@@ -36,7 +36,7 @@ fn a_server_that_is_given_processors_has_them_for_itself() {
         apart.server
     );
     let mut sweep = lab.start_at(port, &words);
-    sweep.until(|_| sockets::of_port(port).unwrap().open > 4);
+    sweep.until(|_| sockets::ServerListener::of_port(port).sample().unwrap().open > 4);
     assert_eq!(cpus_of(sweep.pid(), "lane-0"), Some(apart.lanes.clone()));
     sweep.send(Signal::INT);
     let sweep = sweep.end().with_code(130);
@@ -60,12 +60,12 @@ fn a_load_leaves_a_server_of_somebody_else_its_processors() {
     let (lab, port) = (Lab::new(), free_port());
     let sink = format!("-c {} {LONGTAIL} sink --listen 127.0.0.1:{port}", apart.server);
     let mut server = Running::start(lab.program("taskset").args(split(&sink)));
-    server.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
+    server.until(|_| sockets::ServerListener::of_port(port).sample().is_ok_and(|sockets| sockets.listening));
     lab.run(&format!("load -c 4 -n 100 --no-calibrate http://127.0.0.1:{port}/")).with_code(0);
     assert_eq!(study(&lab).placement.as_ref(), Some(&apart));
     if has("wrk") {
         let mut load = lab.start(&format!("load --generator wrk -c 2 --for 600s http://127.0.0.1:{port}/"));
-        load.until(|_| sockets::of_port(port).unwrap().open > 1);
+        load.until(|_| sockets::ServerListener::of_port(port).sample().unwrap().open > 1);
         let wrk = probe::processes::tree(load.pid()).into_iter().find(|pid| cpus_of(*pid, "wrk").is_some());
         assert_eq!(cpus_of(wrk.expect("it runs"), "wrk"), Some(apart.lanes));
         load.send(Signal::INT);
@@ -105,7 +105,7 @@ fn a_load_leaves_a_worker_its_processor_whose_parent_may_run_anywhere() {
     let words = format!("parent.py {port} {}", apart.server);
     let mut server = Running::start(lab.program("python3").args(split(&words)));
     // An answer comes from the worker, which has gone to its processor before.
-    server.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
+    server.until(|_| sockets::ServerListener::of_port(port).sample().is_ok_and(|sockets| sockets.listening));
     let url = format!("http://127.0.0.1:{port}/");
     lab.run(&format!("load -n 1 -c 1 --no-calibrate {url}")).with_code(0);
     let words = "load -n 4 --rate 1000/s --no-calibrate --generator-threads 2 -o load.study.json";

@@ -173,7 +173,7 @@ impl Stage {
     fn serve(&mut self, line: &str) {
         let words = split(line);
         let server = Running::start(self.lab.program(&words[0]).args(&words[1..]));
-        let listens = || probe::sockets::of_port(self.port).unwrap().listening;
+        let listens = || probe::sockets::ServerListener::of_port(self.port).sample().unwrap().listening;
         eventually(PATIENCE, || server.said(), || listens().then_some(()));
         self.servers.push(server);
     }
@@ -196,7 +196,10 @@ impl Stage {
                         "answers" => answers() > number(more),
                         "requests" => self.receiver.kept().len() as u64 > number(more),
                         "lines" => said.lines().count() as u64 > number(more),
-                        "open" => u64::from(probe::sockets::of_port(self.port).unwrap().open) > number(more),
+                        "open" => {
+                            u64::from(probe::sockets::ServerListener::of_port(self.port).sample().unwrap().open)
+                                > number(more)
+                        }
                         _ => self.lab.path(first).exists(),
                     };
                     running.until(is_so);

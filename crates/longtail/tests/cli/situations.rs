@@ -361,7 +361,7 @@ struct Served {
 fn served(lab: &Lab, words: &str) -> Served {
     let port = free_port();
     let running = lab.start(&format!("sink --listen 127.0.0.1:{port} {words}"));
-    let listens = || probe::sockets::of_port(port).unwrap().listening;
+    let listens = || probe::sockets::ServerListener::of_port(port).sample().unwrap().listening;
     eventually(PATIENCE, || running.said(), || listens().then_some(()));
     Served { running, port, url: format!("http://127.0.0.1:{port}/") }
 }

@@ -40,7 +40,7 @@ impl Watched {
 }
 
 fn listens(port: u16) -> bool {
-    probe::sockets::of_port(port).unwrap().listening
+    probe::sockets::ServerListener::of_port(port).sample().unwrap().listening
 }
 
 fn wait_for(port: u16) {
@@ -58,7 +58,7 @@ fn load(lab: &Lab, port: u16, connections: u32) -> Running {
     let words = format!("load -c {connections} --for 3600s --no-calibrate http://127.0.0.1:{port}/");
     let load = lab.start(&words);
     // All are made, and accepted.
-    let seen = || probe::sockets::of_port(port).unwrap();
+    let seen = || probe::sockets::ServerListener::of_port(port).sample().unwrap();
     let is_there = || seen().open >= connections && seen().accept_queue == 0;
     eventually(PATIENCE, || format!("{:?}", seen()), || is_there().then_some(()));
     load
@@ -101,7 +101,7 @@ fn what_is_not_accepted_waits_in_the_queue() {
     let _server = sink(&lab, port, "--accept-rate 0.01");
     let words = format!("load -c 40 --for 3600s --no-calibrate http://127.0.0.1:{port}/");
     let _load = lab.start(&words);
-    let waiting = || probe::sockets::of_port(port).unwrap().accept_queue;
+    let waiting = || probe::sockets::ServerListener::of_port(port).sample().unwrap().accept_queue;
     eventually(PATIENCE, || "nobody waits".to_owned(), || (waiting() > 25).then_some(()));
     let seen = lab.run(&format!("watch :{port} --for 2s --every 200ms --json --full")).with_code(0);
     let seen = Watched::of(&seen.stdout);
@@ -115,7 +115,12 @@ fn a_unix_socket_is_watched_too() {
     let path = lab.path("sink.sock");
     let _server = lab.start(&format!("sink --listen unix://{}", path.display()));
     // The file is there before anybody listens.
-    let listens = || probe::sockets::of_unix(path.to_str().unwrap()).unwrap().listening;
+    let listens = || {
+        probe::sockets::ServerListener::of(&probe::sockets::unix_place(path.to_str().unwrap()))
+            .sample()
+            .unwrap()
+            .listening
+    };
     eventually(PATIENCE, || "no socket".to_owned(), || listens().then_some(()));
     let seen = lab.run(&format!("watch {} --for 2s --every 100ms --full", path.display())).with_code(0);
     assert!(seen.stdout.contains(&format!(" on {}", path.display())), "the answer comes first: {}", seen.stdout);
@@ -207,7 +212,7 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     eventually(PATIENCE, || format!("{:?}", stats()), || stats().ok().filter(PumaStats::is_ready));
     // One is accepted before its request comes, and the worker keeps it: it waits in Puma's own queue in the end.
     let mut early = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let waiting = || probe::sockets::of_port(port).unwrap();
+    let waiting = || probe::sockets::ServerListener::of_port(port).sample().unwrap();
     eventually(PATIENCE, || format!("{:?}", waiting()), || (waiting().accept_queue == 0).then_some(()));
     let words =
         format!("load -c 11 --for 3600s --timeout 3600s --disable-keepalive --no-calibrate http://127.0.0.1:{port}/");

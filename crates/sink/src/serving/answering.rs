@@ -19,7 +19,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     pub(super) fn advance(&mut self, key: ConnectionKey, mut may_receive: bool) {
         while let Some(connection) = self.connections.at(key) {
             let goes_on = match connection.step(&mut self.buffer, &mut self.memo, &mut may_receive) {
-                ConnectionStep::Wait | ConnectionStep::Read(ReadProgress::Unfinished) => return,
+                ConnectionStep::Wait => return,
                 ConnectionStep::Again => {
                     if !std::mem::replace(&mut connection.has_turn, true) {
                         self.again.push(key);
