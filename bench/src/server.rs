@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use launch::puma::{Addresses, free_address};
+use launch::{Addresses, free_address};
 use launch::{Server, TlsPair};
 use model::{Clock as _, Endpoint, Nanos, Socket};
 use probe::control;

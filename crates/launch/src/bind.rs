@@ -1,14 +1,17 @@
-//! Where a server listens: as Puma is told it (`-b`), and as a person reads it; and the certificate that is made for it.
+//! Where a server listens: an address of loopback that was free a moment ago, as Puma is told it (`-b`) and as a person reads it; and the
+//! certificate that is made for it.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, ErrorKind, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use model::Endpoint;
+use model::{Endpoint, Socket};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+
+use crate::LaunchError;
 
 /// Where a server listens, and how it is spoken to there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,10 +96,115 @@ fn pem(host: IpAddr) -> Result<(String, String), rcgen::Error> {
     Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
 }
 
+/// Where Puma and its control server listen. `PUMA_TEST_HOST4`, `PUMA_TEST_HOST6`, `PUMA_TEST_PORT` and
+/// `PUMA_TEST_CTRL` in the environment of Puma's own scripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// For `-s tcp4`, `ssl4` and for the control server: an address of 127.0.0.0/8, or `localhost`.
+    pub host4: String,
+    /// For `-s tcp6` and `ssl6`: `::1`, `[::1]` or `localhost`.
+    pub host6: String,
+    /// The server's port, where its socket has one; `None` finds a free one.
+    pub port: Option<u16>,
+    /// The control server's port; `None` uses a private unix socket.
+    pub control_port: Option<u16>,
+}
+
+impl Default for Addresses {
+    fn default() -> Addresses {
+        Addresses { host4: "127.0.0.1".to_owned(), host6: "::1".to_owned(), port: None, control_port: None }
+    }
+}
+
+/// A free address of the kind, or the one that was asked for, for a server other than Puma: on loopback, or at `reached_at`, where generators on other machines reach it.
+///
+/// # Errors
+/// As [`puma::prepare`](crate::puma::prepare), of hosts and ports.
+///
+/// # Panics
+/// Where the kind has no address: such a server takes none of those.
+pub fn free_address(
+    socket: Socket,
+    reached_at: Option<IpAddr>,
+    addresses: &Addresses,
+) -> Result<SocketAddr, LaunchError> {
+    ChosenAddresses::choose(socket, reached_at, addresses)
+        .map(|listeners| listeners.server.expect("a kind with an address"))
+}
+
+/// The addresses, free a moment ago.
+pub(crate) struct ChosenAddresses {
+    /// `None` for a Unix socket.
+    pub(crate) server: Option<SocketAddr>,
+    pub(crate) control: Option<SocketAddr>,
+}
+
+impl ChosenAddresses {
+    /// The server is on loopback, or at the address where generators on other machines reach it; its control server on loopback.
+    pub(crate) fn choose(
+        socket: Socket,
+        reached_at: Option<IpAddr>,
+        addresses: &Addresses,
+    ) -> Result<ChosenAddresses, LaunchError> {
+        let host4 = loopback(&addresses.host4, Ipv4Addr::LOCALHOST.into())?;
+        let server = match socket {
+            socket if !socket.is_unix() && reached_at.is_some() => reached_at,
+            Socket::Tcp4 | Socket::Ssl4 => Some(host4),
+            Socket::Tcp6 | Socket::Ssl6 => Some(loopback(&addresses.host6, Ipv6Addr::LOCALHOST.into())?),
+            Socket::Unix | Socket::Aunix => None,
+        };
+        if let (Some(port), true, true) = (addresses.port, addresses.port == addresses.control_port, server.is_some()) {
+            return Err(LaunchError::Unusable(format!("PUMA_TEST_PORT and PUMA_TEST_CTRL are both {port}: unset one")));
+        }
+        // Both are held until both are chosen, so that they differ.
+        let control = addresses.control_port.map(|port| hold(host4, Some(port), "PUMA_TEST_CTRL")).transpose()?;
+        let server = server.map(|host| hold(host, addresses.port, "PUMA_TEST_PORT")).transpose()?;
+        let address = |(_, address)| address;
+        Ok(ChosenAddresses { server: server.map(address), control: control.map(address) })
+    }
+}
+
+/// Listens there, to know that it can be done.
+fn hold(host: IpAddr, port: Option<u16>, setting: &'static str) -> Result<(TcpListener, SocketAddr), LaunchError> {
+    let wanted = SocketAddr::new(host, port.unwrap_or(0));
+    let bound = TcpListener::bind(wanted).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+    bound.map_err(|error: io::Error| {
+        let hint = match (error.kind(), port, host) {
+            (ErrorKind::AddrInUse, Some(port), _) => {
+                return LaunchError::Unusable(format!(
+                    "port {port} ({setting}) is in use on {host}: stop what listens there, or set {setting} to another, or unset it"
+                ));
+            }
+            (ErrorKind::PermissionDenied, Some(port), _) => {
+                format!("unset {setting}, or set it to a port above 1023, not {port}")
+            }
+            (_, _, IpAddr::V6(_)) => "use -s tcp4".to_owned(),
+            (_, _, IpAddr::V4(_)) => "is the loopback interface up?".to_owned(),
+        };
+        LaunchError::Unusable(format!("{wanted} cannot be bound on this machine ({error}): {hint}"))
+    })
+}
+
+/// The address of `host`, which must be one of loopback and of the family of `localhost`.
+fn loopback(host: &str, localhost: IpAddr) -> Result<IpAddr, LaunchError> {
+    let is_v6 = localhost.is_ipv6();
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|_| is_v6).unwrap_or(host);
+    let address = if bare == "localhost" { Some(localhost) } else { bare.parse().ok() };
+    let found = address.filter(|address: &IpAddr| address.is_loopback() && address.is_ipv6() == is_v6);
+    found.ok_or_else(|| {
+        let (setting, allowed) =
+            if is_v6 { ("PUMA_TEST_HOST6", "::1") } else { ("PUMA_TEST_HOST4", "127.0.0.1 and others of 127.0.0.0/8") };
+        LaunchError::Unusable(format!(
+            "{setting}='{host}' is not loopback: a server under test is bound to {allowed} only; unset {setting}"
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
 
     #[test]
     fn only_its_owner_can_read_the_key() {
@@ -105,5 +213,21 @@ mod tests {
         assert_eq!(fs::metadata(&pair.key).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(fs::read_to_string(&pair.key).unwrap().starts_with("-----BEGIN PRIVATE KEY-----\n"));
         assert!(fs::read_to_string(&pair.certificate).unwrap().starts_with("-----BEGIN CERTIFICATE-----\n"));
+    }
+
+    #[test]
+    fn only_loopback_is_bound() {
+        let of = |host: &str, localhost: &str| loopback(host, localhost.parse().unwrap()).ok().map(|ip| ip.to_string());
+        for host in ["0.0.0.0", "192.168.1.2", "example.org", "", "::1", "[127.0.0.1]"] {
+            assert_eq!(of(host, "127.0.0.1"), None, "{host}");
+        }
+        for host in ["::", "fe80::1", "::ffff:127.0.0.1", "example.org", "127.0.0.1"] {
+            assert_eq!(of(host, "::1"), None, "{host}");
+        }
+        for (host, localhost, found) in
+            [("127.0.0.2", "127.0.0.1", "127.0.0.2"), ("localhost", "127.0.0.1", "127.0.0.1"), ("[::1]", "::1", "::1")]
+        {
+            assert_eq!(of(host, localhost).as_deref(), Some(found), "{host}");
+        }
     }
 }

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use model::plan::quoted;
 use model::{Clock, Nanos};
 
-use crate::error::unwritable;
-use crate::facts::ask_git;
-use crate::protocol::ServerExit;
 use crate::server::run_to_end;
-use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, ServerOutput};
+use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, ServerExit, ServerOutput, unwritable};
 
 /// How long a command that the user interrupts may take to end.
 const GRACE: Nanos = Nanos::from_secs(2);
@@ -194,4 +192,20 @@ impl Build<'_> {
         let line = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
         Err(LaunchError::BuildFailed { command: spec.command_line(), how: exit.to_string(), line })
     }
+}
+
+/// `branch commit` of the checkout that `dir` is in, such as `main f6e6058`; `detached` where no branch is checked out.
+/// `None` where it is none, or where `git` is missing.
+pub fn git_head(dir: &Path) -> Option<String> {
+    let commit = ask_git(dir, &["rev-parse", "--short", "HEAD"])?;
+    let branch = ask_git(dir, &["symbolic-ref", "--short", "--quiet", "HEAD"]);
+    Some(format!("{} {commit}", branch.unwrap_or_else(|| "detached".to_owned())))
+}
+
+/// What git says of the checkout that `dir` is in; `None` where that is nothing, it fails, or there is no git.
+fn ask_git(dir: &Path, words: &[&str]) -> Option<String> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(dir).args(words).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = git.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()).filter(|said| !said.is_empty())
 }

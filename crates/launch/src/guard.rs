@@ -19,7 +19,6 @@
 //! killed by us at all: it is reported as beyond reach.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -28,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::{fmt, fs};
 
 use model::{Cpus, Nanos};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -35,10 +35,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::stdio;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use crate::protocol::{GuardOrder, GuardReport, ServerExit, line};
-use crate::{affinity, sys};
+use crate::affinity;
 
 /// In the place of a scratch directory, or of processors, where there are none.
 pub(crate) const NONE: &str = "-";
@@ -113,7 +113,7 @@ impl Guard {
         let output = || stdio::stderr().try_clone_to_owned().map(Stdio::from).map_err(failed("output"));
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(output()?).stderr(output()?).process_group(0);
-        sys::die_with(&mut command, rustix::process::getpid());
+        dies_with_us(&mut command);
         let child = command.spawn().map_err(|error| GuardReport::NotExecuted(error.to_string()))?;
         let server = Pid::from_child(&child);
         tell(&GuardReport::Started(server.as_raw_pid()));
@@ -301,4 +301,73 @@ fn alarm(time: Nanos) -> Option<OwnedFd> {
 fn tell(report: &GuardReport) {
     // One write of fewer than PIPE_BUF bytes is never torn. Where nobody listens any more, the work goes on.
     let _ = rustix::io::write(stdio::stdout(), line(report).as_bytes());
+}
+
+/// What longtail tells a guard. The end of the pipe is an order too: longtail is dead, kill everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum GuardOrder {
+    /// SIGTERM, and SIGKILL after this grace.
+    Stop(Nanos),
+    /// SIGKILL to everything.
+    Kill,
+}
+
+/// What a guard tells longtail. The end of the pipe without [`GuardReport::Ended`] means that the guard was killed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum GuardReport {
+    /// The server runs, with this process id.
+    Started(i32),
+    /// The guard could not do its work.
+    Failed(String),
+    /// The program could not be executed.
+    NotExecuted(String),
+    /// The server's own process ended.
+    Exited(ServerExit),
+    /// Processes of it could not be killed.
+    BeyondReach,
+    /// Nothing lives any more (but what is beyond reach).
+    Ended,
+}
+
+/// How a server's process ended. Not why: that is in its [`ServerOutput`](crate::ServerOutput).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServerExit {
+    /// By itself, with this exit code (0 to 255).
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It is gone, but so is its guard, which alone could have said how.
+    Unknown,
+}
+
+impl fmt::Display for ServerExit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerExit::Code(code) => write!(out, "exit code {code}"),
+            ServerExit::Signal(number) => write!(out, "signal {number}"),
+            ServerExit::Unknown => out.write_str("nobody saw how"),
+        }
+    }
+}
+
+/// An order or a report as a line.
+pub(crate) fn line(words: &impl Serialize) -> String {
+    serde_json::to_string(words).expect("words and numbers are JSON") + "\n"
+}
+
+/// Has the kernel kill the command's process as soon as the *thread* that spawns it ends, however that comes about (prctl(2),
+/// `PR_SET_PDEATHSIG`). So it must be the main thread, or the process goes sooner than it should. The one unsafe act of this crate is what
+/// a child does between fork and exec.
+#[expect(unsafe_code, reason = "std gives no safe way to ask for the parent-death signal before exec")]
+pub fn dies_with_us(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. These two are bare system calls, which
+    // neither allocate nor lock, and an `Errno` becomes an `io::Error` without allocating.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The parent may have died before that call; then nobody would send the signal any more.
+            if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+        });
+    }
 }

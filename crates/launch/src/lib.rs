@@ -5,28 +5,76 @@
 //! [`guard`] says how, and what cannot be covered.
 
 pub mod affinity;
-mod app;
-pub mod bind;
+mod bind;
 mod build;
-pub mod error;
-pub mod facts;
 pub mod guard;
-pub mod output;
-mod protocol;
 pub mod puma;
-mod scratch;
-pub mod server;
-pub mod spec;
-mod sys;
+mod server;
+mod spec;
+
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
 
 pub use affinity::CpuRestriction;
-pub use bind::{ServerBind, TlsPair};
-pub use build::{Build, InstalledGem, Revision, puma_gem};
-pub use error::LaunchError;
-pub use output::ServerOutput;
-pub use protocol::ServerExit;
-pub use puma::{Addresses, Puma, Surroundings};
-pub use scratch::Scratch;
-pub use server::Server;
-pub use spec::{GuardCommand, LaunchSpec, find_program};
-pub use sys::dies_with_us;
+pub use bind::{Addresses, ServerBind, TlsPair, free_address};
+pub use build::{Build, InstalledGem, Revision, git_head, puma_gem};
+pub use guard::{ServerExit, dies_with_us};
+pub use puma::{Puma, Surroundings};
+pub use server::{Server, ServerOutput};
+pub use spec::{GuardCommand, LaunchSpec, Scratch, find_program};
+
+/// Why a server was not started: a mistake that the user can fix, as one line that says how. A server that started and died later is no
+/// error but a [`ServerExit`].
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// Neither a bundle with Puma, nor a checkout of it, nor `puma` on PATH. The caller may use another server.
+    #[error("no puma found: run `gem install puma`, or give --puma COMMAND, or use --server builtin")]
+    NoPuma,
+    /// Something else that the user can do something about.
+    #[error("{0}")]
+    Unusable(String),
+    /// The program to start is not on PATH, or not at its path, or may not be executed.
+    #[error("'{program}' was not found: {hint}")]
+    ProgramNotFound {
+        /// As it would have been started.
+        program: String,
+        /// What to install or which flag to give.
+        hint: String,
+    },
+    /// A command that builds a server failed.
+    #[error("{command} failed ({how}): {line}")]
+    BuildFailed {
+        /// As a shell takes it.
+        command: String,
+        /// Its exit code or signal.
+        how: String,
+        /// Its last line.
+        line: String,
+    },
+    /// The user wants to end.
+    #[error("interrupted before the first run")]
+    Interrupted,
+    /// The guard process did not start, died, or did not answer.
+    #[error("the process that guards the server failed: {0}; is this longtail's own executable intact?")]
+    Guard(String),
+    /// The kernel refused to execute the program.
+    #[error("'{program}' could not be executed: {reason}; can you start it by hand?")]
+    NotExecuted {
+        /// The program.
+        program: String,
+        /// What the kernel said.
+        reason: String,
+    },
+}
+
+/// Of a directory or a file that cannot be made within that one.
+pub(crate) fn unwritable(within: &Path) -> impl Fn(io::Error) -> LaunchError + use<> {
+    let within = within.display().to_string();
+    move |error| {
+        LaunchError::Unusable(format!(
+            "no directory can be made in '{within}' ({error}): set TMPDIR to one that you can write"
+        ))
+    }
+}

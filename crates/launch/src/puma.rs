@@ -3,49 +3,25 @@
 //! Nothing is started here, but everything is checked that would fail later with a worse message. What stays true:
 //! Puma is bound to loopback only, unless generators on other machines are to reach it.
 
-mod discover;
-mod listeners;
-mod settings;
+mod installation;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use model::{App, ControlServer, Endpoint, ServerKind, ServerPlan, Socket};
 
-pub use self::discover::discover;
-use self::discover::given;
-use self::listeners::ChosenAddresses;
-pub use self::listeners::free_address;
-pub use self::settings::{has_config, printed_version, settings};
-use crate::error::unwritable;
-use crate::scratch::random_hex;
-use crate::{LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, app};
+use self::installation::given;
+pub use self::installation::{BootLines, discover, has_config, printed_version, settings};
+use crate::bind::ChosenAddresses;
+use crate::spec::random_hex;
+use crate::{Addresses, LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, unwritable};
 
 /// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a socket's path has 108 at the
 /// most (unix(7)). `server.sock` is shorter.
 const SOCKET_DIR_LIMIT: usize = 70;
-
-/// Where Puma and its control server listen. `PUMA_TEST_HOST4`, `PUMA_TEST_HOST6`, `PUMA_TEST_PORT` and
-/// `PUMA_TEST_CTRL` in the environment of Puma's own scripts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addresses {
-    /// For `-s tcp4`, `ssl4` and for the control server: an address of 127.0.0.0/8, or `localhost`.
-    pub host4: String,
-    /// For `-s tcp6` and `ssl6`: `::1`, `[::1]` or `localhost`.
-    pub host6: String,
-    /// The server's port, where its socket has one; `None` finds a free one.
-    pub port: Option<u16>,
-    /// The control server's port; `None` uses a private unix socket.
-    pub control_port: Option<u16>,
-}
-
-impl Default for Addresses {
-    fn default() -> Addresses {
-        Addresses { host4: "127.0.0.1".to_owned(), host6: "::1".to_owned(), port: None, control_port: None }
-    }
-}
 
 /// What is found around us and decides which Puma is started and how.
 #[derive(Clone, Debug)]
@@ -146,7 +122,7 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     let control_socket = dir.join("control.sock");
     let rackup = match &plan.rackup {
         Some(rackup) => rackup.clone(),
-        None => app::write(plan.app, dir).map_err(&unwritable)?,
+        None => write_app(plan.app, dir).map_err(&unwritable)?,
     };
     let bind = match (plan.socket, listeners.server) {
         (Socket::Ssl4 | Socket::Ssl6, Some(address)) => {
@@ -176,10 +152,12 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     argv.push(rackup.into());
     let mut env = BTreeMap::new();
     if plan.yjit {
-        env.insert("RUBYOPT".into(), with_yjit(around.rubyopt.as_deref()));
+        let mut options = around.rubyopt.clone().unwrap_or_default();
+        options.push(if options.is_empty() { "--yjit" } else { " --yjit" });
+        env.insert("RUBYOPT".into(), options);
     }
     if plan.rackup.is_none() {
-        env.extend(app::environment(plan.app, dir));
+        env.extend(app_environment(plan.app, dir));
     }
     Ok(Puma {
         spec: LaunchSpec {
@@ -213,7 +191,7 @@ pub fn lacks(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
             let hint = build_extension(output);
             return Some(LaunchError::Unusable(format!("this Puma's extension is not built (puma_http11): {hint}")));
         }
-        let missing = app::missing_rails(line).filter(|_| brings_rails)?;
+        let missing = missing_rails(line).filter(|_| brings_rails)?;
         Some(LaunchError::Unusable(format!(
             "--app rails needs Rails 6.1 or later ({missing}): apt-get install ruby-railties, or gem install rails, or add it to your bundle"
         )))
@@ -258,14 +236,6 @@ const NO_WORKER: &str = "! Unable to start worker";
 /// What Puma says at an `ssl://` bind where it was built without OpenSSL: 5 and later (binder.rb), and before (`mini_ssl.c`).
 const NO_SSL: [&str; 2] = ["Puma compiled without SSL support", "SSL not available in this build"];
 
-/// `RUBYOPT` with YJIT, and with what it said before.
-fn with_yjit(rubyopt: Option<&OsStr>) -> OsString {
-    let Some(before) = rubyopt else { return "--yjit".into() };
-    let mut both = before.to_owned();
-    both.push(" --yjit");
-    both
-}
-
 /// The private directory. Puma reads a socket's path as a URI, so it must be short and plain: where the usual place is
 /// not, `/tmp` is.
 fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
@@ -274,6 +244,53 @@ fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
     let fits = temporary.is_absolute() && bytes.len() <= SOCKET_DIR_LIMIT && bytes.iter().all(plain);
     let within = if fits { temporary } else { Path::new("/tmp") };
     Scratch::new(within).map_err(unwritable(within))
+}
+
+/// The files of an app, by their places below the directory that it is written into; the first is its rackup file. Rails finds each of
+/// its own by that place.
+const fn files(app: App) -> &'static [(&'static str, &'static str)] {
+    match app {
+        App::Sleep => &[("sleep.ru", include_str!("../../../servers/sleep.ru"))],
+        App::Bodies => &[("bodies.ru", include_str!("../../../servers/bodies.ru"))],
+        App::Rails => &[
+            ("rails/config.ru", include_str!("../../../servers/rails/config.ru")),
+            ("rails/config/application.rb", include_str!("../../../servers/rails/config/application.rb")),
+            ("rails/config/routes.rb", include_str!("../../../servers/rails/config/routes.rb")),
+            (
+                "rails/app/controllers/sleep_controller.rb",
+                include_str!("../../../servers/rails/app/controllers/sleep_controller.rb"),
+            ),
+        ],
+    }
+}
+
+/// How the Rails app begins its last words where there is no Rails; what is missing follows in parentheses.
+const NO_RAILS: &str = "Rails is not installed (";
+
+/// Writes the app into `dir` and returns its rackup file.
+fn write_app(app: App, dir: &Path) -> io::Result<PathBuf> {
+    for (name, text) in files(app) {
+        let file = dir.join(name);
+        fs::create_dir_all(file.parent().expect("every file is below the directory"))?;
+        fs::write(file, text)?;
+    }
+    Ok(dir.join(files(app)[0].0))
+}
+
+/// What the app that was written into `dir` wants in its environment.
+fn app_environment(app: App, dir: &Path) -> Option<(OsString, OsString)> {
+    match app {
+        App::Sleep => None,
+        App::Rails => Some(("RAILS_ENV".into(), "production".into())),
+        // Where `bodies.ru` makes its files: they go with the directory.
+        App::Bodies => Some(("LONGTAIL_BODIES_FOLDER".into(), dir.join("bodies").into())),
+    }
+}
+
+/// What the Rails app says is missing, where it has said so in this line.
+fn missing_rails(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once(NO_RAILS)?;
+    Some(rest.split_once("): ").map_or(rest, |(what, _)| what))
 }
 
 #[cfg(test)]
@@ -291,7 +308,7 @@ mod tests {
             root.display()
         );
         let missing_extension = |said: &str| {
-            let transcript = crate::output::Transcript::default();
+            let transcript = crate::server::Transcript::default();
             transcript.read(said.as_bytes());
             lacks(&testkit::machine::puma(None, None), &transcript.so_far()).map(|error| error.to_string())
         };
@@ -304,15 +321,27 @@ mod tests {
     }
 
     #[test]
-    fn yjit_is_added_to_what_rubyopt_says() {
-        assert_eq!(with_yjit(None), "--yjit");
-        assert_eq!(with_yjit(Some(OsStr::new("-W0"))), "-W0 --yjit");
-    }
-
-    #[test]
     fn a_socket_path_puma_could_not_read_is_not_chosen() {
         for place in ["/nonexistent dir/with spaces", &format!("/{}", "x".repeat(100)), "relative"] {
             assert!(scratch(Path::new(place)).unwrap().path().starts_with("/tmp"), "{place}");
         }
+    }
+
+    #[test]
+    fn the_app_of_bodies_reads_the_folder_that_it_is_given() {
+        let (name, _) = app_environment(App::Bodies, Path::new("/tmp")).unwrap();
+        assert!(files(App::Bodies)[0].1.contains(&format!("ENV['{}']", name.display())));
+    }
+
+    #[test]
+    fn the_rails_app_says_what_is_missing_as_it_is_expected_to() {
+        assert!(
+            files(App::Rails)
+                .iter()
+                .any(|(_, text)| text.contains(&format!("abort \"{NO_RAILS}#{{error.message}}): ")))
+        );
+        let line = "Rails is not installed (cannot load such file -- rails): apt-get install ruby-railties";
+        assert_eq!(missing_rails(line), Some("cannot load such file -- rails"));
+        assert_eq!(missing_rails("* Listening on http://127.0.0.1:1"), None);
     }
 }

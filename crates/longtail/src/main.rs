@@ -2,7 +2,7 @@
 //! be trusted.
 //!
 //! This file is the table of contents. The clock is read in `clock`, text is printed in `ui`, exit codes are in `exit`,
-//! flags are in `args`, files are written in `store`; each command is a file in `commands`.
+//! files are written in `store`; each command is a file in `commands`, with its flags, and flags that several have are in `args`.
 
 mod args;
 mod calibrate;
@@ -26,7 +26,7 @@ use std::ffi::OsString;
 
 use engine::Resolver;
 
-use crate::args::{Command, Invocation};
+use crate::commands::Invocation;
 use crate::exit::Exit;
 
 /// The hidden subcommand that guards a server: it takes what follows as it is.
@@ -44,8 +44,8 @@ fn main() {
         // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed by them.
         std::process::exit(launch::guard::run(words));
     }
-    let exit = match args::parse(std::env::args_os()) {
-        Ok(Invocation::Command(command, allowed)) => run(command, Resolver::within(allowed)),
+    let exit = match commands::parse(std::env::args_os()) {
+        Ok(Invocation::Command(command, allowed)) => command.run(Resolver::within(allowed)),
         Ok(Invocation::Help(text)) => {
             ui::print(&text);
             Ok(Exit::Fine)
@@ -61,24 +61,4 @@ fn main() {
         mistake.exit()
     });
     std::process::exit(exit.code());
-}
-
-/// `resolver` finds the addresses that the user names, and knows where connections may go.
-fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
-    match command {
-        Command::Sweep(args) | Command::Bodies(args) => commands::sweep::run(&args, resolver),
-        Command::Load(args) => commands::load::run(*args, resolver),
-        Command::Attack(args) => commands::load::attack(&args, resolver),
-        Command::Sink(args) => commands::sink::run(&args),
-        Command::Watch(args) => commands::watch::run(&args, &resolver),
-        Command::Predict(args) => commands::predict::run(&args),
-        Command::Audit(args) => commands::audit::run(&args),
-        Command::Doctor(args) | Command::Calibrate(args) | Command::Selftest(args) => commands::doctor::run(&args),
-        Command::Compare(args) => commands::compare::run(&args, resolver),
-        Command::Report(args) => commands::report::run(&args),
-        Command::Fleet(args) => commands::fleet::run(&args),
-        Command::Generate(args) => commands::generate::run(&args, resolver),
-        Command::Merge(args) => commands::generate::merge(&args),
-        Command::GenerateDocs(args) => commands::generate_docs::run(&args),
-    }
 }

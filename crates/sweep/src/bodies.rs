@@ -9,18 +9,15 @@ use std::collections::BTreeMap;
 use engine::{FetchedResponse, LoadSpec, fetch};
 use model::study::SCHEMA;
 use model::{
-    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, Pace, RequestOrder,
-    ServerPlan, Socket, SocketServer, StreamPlan,
+    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, RequestOrder, ServerPlan,
+    Socket, SocketServer, StreamPlan,
 };
 use probe::host;
 
 use crate::conduct::{Experiment, conduct, ensure_connections};
-use crate::context::Context;
-use crate::error::SweepError;
-use crate::observer::{Observer, Phase};
+use crate::context::{Context, Observer, Phase, SweepError};
 use crate::server::Block;
-use crate::session::Job;
-use crate::session::{FinishedRun, Session, Watching};
+use crate::session::{FinishedRun, Job, Session, Watching};
 
 /// Longest wait for a single answer.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
@@ -52,22 +49,18 @@ pub fn conduct_bodies(
         total_time: Nanos::ZERO,
         interrupted: false,
     };
-    let block = |repeat, socket, bodies: &[Body]| Block {
-        server: ServerPlan { socket, ..plan.server.clone() },
-        stream: StreamPlan { body: bodies.first().copied(), ..plan.stream.clone() },
-        pace: Pace::Closed,
-        env: BTreeMap::new(),
-        dir: None,
-        cool_down: plan.cool_down,
-        repeat,
+    let block = |repeat, socket, bodies: &[Body]| {
+        let stream = StreamPlan { body: bodies.first().copied(), ..plan.stream.clone() };
+        Block::closed(ServerPlan { socket, ..plan.server.clone() }, stream, plan.cool_down, repeat)
     };
     let pass = |repeat| plan.pass(repeat).into_iter().map(move |(socket, bodies)| block(repeat, socket, &bodies));
     let blocks: Vec<Block> = (1..=plan.repeat).flat_map(pass).collect();
     let (blocks, ceilings) = (blocks.into_iter(), BTreeMap::new());
     let mut bodies = BodiesExperiment { plan, study, blocks, ceilings, begun: context.clock.now() };
     conduct(&mut bodies, context, observer)?;
-    bodies.note_the_time(context);
-    Ok(bodies.study)
+    let BodiesExperiment { mut study, begun, .. } = bodies;
+    (study.total_time, study.interrupted) = context.time_taken(begun);
+    Ok(study)
 }
 
 struct BodiesExperiment<'a> {
@@ -137,7 +130,7 @@ impl Experiment for BodiesExperiment<'_> {
         });
         let body = job.stream.body.expect("each job has a body");
         let run = BodyRun { socket: session.block.server.socket, body, server, run };
-        self.note_the_time(session.context);
+        (self.study.total_time, self.study.interrupted) = session.context.time_taken(self.begun);
         self.study.runs.push(run);
         let mut provisional = self.study.clone();
         session.judge(provisional.runs.last_mut().map(|row| &mut row.run), false);
@@ -155,13 +148,6 @@ impl Experiment for BodiesExperiment<'_> {
         let of_this_server = self.study.runs.iter_mut().filter(is_of_this).map(|run| &mut run.run);
         self.study.warnings.extend(session.judge(of_this_server, is_whole));
         session.observer.judged(&self.study.clone().into());
-    }
-}
-
-impl BodiesExperiment<'_> {
-    fn note_the_time(&mut self, context: &Context<'_>) {
-        self.study.interrupted = context.is_interrupted();
-        self.study.total_time = context.clock.now() - self.begun;
     }
 }
 

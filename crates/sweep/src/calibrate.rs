@@ -4,12 +4,10 @@
 use std::ffi::OsString;
 
 use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
-use launch::puma::{Addresses, free_address};
-use launch::{GuardCommand, LaunchSpec, Server};
+use launch::{Addresses, GuardCommand, LaunchSpec, Server, free_address};
 use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socket, SystemClock};
 
-use crate::context::Context;
-use crate::error::SweepError;
+use crate::context::{Context, SweepError};
 
 /// Load before the measurement.
 const WARM_UP: Nanos = Nanos::from_millis(100);

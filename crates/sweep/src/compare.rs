@@ -16,13 +16,10 @@ use model::{
 use probe::host;
 
 use crate::conduct::{Experiment, conduct};
-use crate::context::Context;
-use crate::error::SweepError;
+use crate::context::{Context, Observer, Phase, SweepError};
 use crate::kernel;
-use crate::observer::{Observer, Phase};
 use crate::server::Block;
-use crate::session::Job;
-use crate::session::{FinishedRun, Session};
+use crate::session::{FinishedRun, Job, Session};
 
 /// Load that finds out what an arm can do at most.
 const TRIAL: Nanos = Nanos::from_secs(3);
@@ -68,8 +65,9 @@ pub fn conduct_comparison(
         blocks_begun: None,
     };
     conduct(&mut comparison, context, observer)?;
-    comparison.note_the_time(context);
-    Ok(comparison.study)
+    let Comparison { mut study, begun, .. } = comparison;
+    (study.total_time, study.interrupted) = context.time_taken(begun);
+    Ok(study)
 }
 
 /// The block before the first one: each arm once, and nothing of it counts.
@@ -102,11 +100,6 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn note_the_time(&mut self, context: &Context<'_>) {
-        self.study.interrupted = context.is_interrupted();
-        self.study.total_time = context.clock.now() - self.begun;
-    }
-
     /// The arm's place among those of the plan: the control's is the base's.
     fn planned(&self) -> usize {
         if self.turn.arm < self.plan.arms.len() { self.turn.arm } else { 0 }
@@ -252,7 +245,7 @@ impl Experiment for Comparison<'_> {
         if self.is_trial() {
             return;
         }
-        self.note_the_time(session.context);
+        (self.study.total_time, self.study.interrupted) = session.context.time_taken(self.begun);
         let Turn { block, arm, attempt } = self.turn;
         let is_this = |run: &&mut ComparisonRun| (run.block, run.arm, run.attempt) == (block, arm, attempt);
         let Some(run) = self.study.runs.last_mut().filter(is_this) else { return };

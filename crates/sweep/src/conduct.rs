@@ -6,9 +6,7 @@
 use engine::ensure_descriptors;
 use model::{ServerKind, ServerPlan};
 
-use crate::context::Context;
-use crate::error::SweepError;
-use crate::observer::{Observer, Phase};
+use crate::context::{Context, Observer, Phase, SweepError};
 use crate::server::{Block, ServerUnderTest};
 use crate::session::{Job, Session};
 

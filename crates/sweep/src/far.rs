@@ -1,16 +1,169 @@
-//! Generators on other machines (`--from 'ssh box2'`): the conductor stays where the server is, and the load comes from elsewhere.
+//! Generators on other machines (`--from 'ssh box2'`): the conductor stays where the server is, and the load comes from elsewhere. What they
+//! say to each other is here: a line that names the version, then frames of JSON, each behind its length in four bytes.
 //!
 //! `conductor.rs` starts `ssh box2 longtail generate` for each, and drives a run with them as `engine::drive` does with lanes of its own;
-//! `generator.rs` is the other end: it drives its part of the run with `engine::drive_part`. `wire.rs` is what they say to each other.
-//! The lanes of all generators are numbered through the run, and all of them begin at the same instant of the conductor's clock, which
-//! each generator knows by the least round trip of some exchanges. So what they recorded is merged as that of a single generator's lanes. Where no pipe leads to a generator, its part is a file (`part.rs`).
+//! `generator.rs` is the other end: it drives its part of the run with `engine::drive_part`. The lanes of all generators are numbered through
+//! the run, and all of them begin at the same instant of the conductor's clock, which each generator knows by the least round trip of some
+//! exchanges. So what they recorded is merged as that of a single generator's lanes. Where no pipe leads to a generator, its part is a file
+//! (`part.rs`).
 
 pub(crate) mod conductor;
 mod generator;
 mod part;
-mod wire;
+
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
 
 pub use conductor::FarGenerators;
+use engine::{LaneOutcome, LoadSpec, RecordBatch};
 pub use generator::serve;
+use model::{Ceiling, FarGenerator, Nanos, Tally};
 pub use part::{LoadPart, NamedPart, drive_load_part, merge_parts};
-pub use wire::FarHost;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// How a generator's first line begins; our version follows. Whatever a shell prints before it is passed over.
+pub(super) const GREETING: &str = "longtail generate ";
+/// No frame is longer.
+const LONGEST: usize = 1 << 30;
+
+/// What the conductor says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// What does your clock show?
+    Clock,
+    /// Make ready for this part of a run; whether to tell of single requests.
+    Prepare { spec: Box<LoadSpec>, clock: ClockShift, journal: bool },
+    /// The run begins then, by the conductor's clock.
+    Start(Nanos),
+    /// The next progress shall have a tally.
+    Tally,
+    /// End the run now.
+    Stop,
+    /// Find out what you reach with this part of a run against a server that takes no time.
+    Calibrate { spec: Box<LoadSpec>, answer_bytes: u64 },
+}
+
+/// What a generator says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Report {
+    /// What is known of its machine.
+    Host(FarHost),
+    /// Its own clock.
+    Clock(Nanos),
+    /// All connections and threads are ready.
+    Ready,
+    /// It cannot do that.
+    Refused(String),
+    /// How far it is.
+    Progress { ended: u64, connected: u64, tally: Option<Box<Tally>> },
+    /// Single requests, in order of completion of a lane.
+    Records(RecordBatch),
+    /// What it reaches; `None` where that could not be measured.
+    Ceiling(Option<Ceiling>),
+    /// Its part is over.
+    Done(Box<PartDone>),
+}
+
+/// What is added to a generator's own clock to have the conductor's. Both are monotonic clocks of their hosts, with origins of their own,
+/// so either may be ahead: sums go round (two's complement).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ClockShift {
+    /// From the generator's `now` to the conductor's.
+    pub(super) ahead: u64,
+    /// The conductor's [`model::Clock::shared_ahead`].
+    pub(super) shared_ahead: Nanos,
+}
+
+/// A generator's machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarHost {
+    /// Processors it may run on.
+    pub cores: u32,
+    /// The conductor's address as that machine sees it, where ssh tells.
+    pub conductor: Option<IpAddr>,
+}
+
+/// What came of a part of a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PartDone {
+    /// What its lanes recorded; `None` where it had none.
+    pub(super) outcome: Option<LaneOutcome>,
+    /// When it was over, by the conductor's clock.
+    pub(super) ended: Nanos,
+    /// How long after the common start its lanes were let go.
+    pub(super) late: Nanos,
+    /// What a hypervisor took of its machine.
+    pub(super) steal: Option<f64>,
+    /// Connects that its kernel tried again.
+    pub(super) syn_retransmits: Option<u64>,
+}
+
+impl PartDone {
+    /// What is known of the generator that did it.
+    pub(super) fn facts(&self, name: String) -> FarGenerator {
+        let recorded = self.outcome.as_ref().map(|outcome| FarGenerator::recorded(name.clone(), &outcome.tally));
+        FarGenerator {
+            started_late: self.late,
+            steal: self.steal,
+            syn_retransmits: self.syn_retransmits,
+            ..recorded.unwrap_or(FarGenerator { name, ..FarGenerator::default() })
+        }
+    }
+}
+
+/// What all parts recorded, as lanes' records are merged.
+pub(super) fn merge(into: &mut Option<LaneOutcome>, part: Option<LaneOutcome>) {
+    match (&mut *into, part) {
+        (Some(all), Some(part)) => all.merge(part),
+        (all, part) => *all = all.take().or(part),
+    }
+}
+
+/// A message as it goes over the pipe.
+pub(super) fn frame(message: &impl Serialize) -> Vec<u8> {
+    let mut bytes = vec![0; 4];
+    serde_json::to_writer(&mut bytes, message).expect("messages are of what JSON knows");
+    let length = u32::try_from(bytes.len() - 4).expect("a message is shorter than a gigabyte");
+    bytes[..4].copy_from_slice(&length.to_be_bytes());
+    bytes
+}
+
+pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    to.write_all(&frame(message)).and_then(|()| to.flush())
+}
+
+/// The next message; `None` at the end.
+pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let length = u32::from_be_bytes(length) as usize;
+    if length > LONGEST {
+        return Err(io::Error::other("that is no frame"));
+    }
+    let mut bytes = Vec::new();
+    from.take(length as u64).read_to_end(&mut bytes)?;
+    serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_read_as_they_were_sent_and_what_is_cut_off_is_no_message() {
+        let mut bytes = Vec::new();
+        send(&mut bytes, &Order::Start(Nanos(7))).unwrap();
+        send(&mut bytes, &Order::Stop).unwrap();
+        let whole = bytes.clone();
+        let mut read = &whole[..];
+        assert!(matches!(receive(&mut read), Ok(Some(Order::Start(Nanos(7))))));
+        assert!(matches!(receive(&mut read), Ok(Some(Order::Stop))));
+        assert!(matches!(receive::<Order>(&mut read), Ok(None)));
+        assert!(receive::<Order>(&mut &whole[..9]).is_err(), "cut off");
+        assert!(receive::<Order>(&mut &[255_u8; 9][..]).is_err(), "no frame");
+    }
+}

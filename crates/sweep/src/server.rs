@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render};
-use launch::facts::BootLines;
-use launch::{LaunchSpec, Server, ServerBind, TlsPair, affinity, puma};
+use launch::puma::{self, BootLines};
+use launch::{LaunchSpec, Server, ServerBind, TlsPair, affinity};
 use model::{
     Clock, ControlServer, Nanos, Pace, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan,
     SystemClock,
@@ -19,8 +19,7 @@ use probe::puma_stats::{self, PumaStats};
 use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
 
-use crate::context::Context;
-use crate::error::SweepError;
+use crate::context::{Context, SweepError};
 use crate::watch;
 
 /// One server's life.
@@ -39,6 +38,13 @@ pub(crate) struct Block {
     pub(crate) cool_down: bool,
     /// Which pass over the plan, from 1.
     pub(crate) repeat: u32,
+}
+
+impl Block {
+    /// A closed loop on a server as it is found.
+    pub(crate) fn closed(server: ServerPlan, stream: StreamPlan, cool_down: bool, repeat: u32) -> Block {
+        Block { server, stream, pace: Pace::Closed, env: BTreeMap::new(), dir: None, cool_down, repeat }
+    }
 }
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.
@@ -307,7 +313,7 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
             Ok(Preparation { spec: puma.spec, name: "Puma".to_owned(), url, reached })
         }
         ServerKind::Builtin => {
-            let address = puma::free_address(plan.socket, plan.address, &context.addresses)?;
+            let address = launch::free_address(plan.socket, plan.address, &context.addresses)?;
             let threads = plan.threads.map_or(5, |threads| threads.max);
             let mut argv = vec![context.program.clone(), OsString::from("sink")];
             argv.extend(
@@ -401,7 +407,7 @@ fn describe(block: &Block, prepared: &Preparation, server: &Server, stats: Optio
         name: prepared.name.clone(),
         version: boot.version,
         runtime: boot.runtime,
-        git: checkout.and_then(launch::facts::git),
+        git: checkout.and_then(launch::git_head),
         command_line: server.command_line(),
         url: prepared.url.clone(),
         workers,

@@ -16,11 +16,9 @@ use probe::puma_stats::PumaStats;
 use probe::sockets::ServerSockets;
 
 use crate::calibrate::ceilings;
-use crate::context::Context;
-use crate::error::SweepError;
+use crate::context::{Context, Observer, Phase, SweepError};
 use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
-use crate::observer::{Observer, Phase};
 use crate::server::{Block, ServerUnderTest};
 use crate::statsd::StatsdListener;
 use crate::watch::LiveReadings;

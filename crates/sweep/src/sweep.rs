@@ -1,23 +1,22 @@
-//! A sweep: one run for each multiple of the slots, all of them on one server; each pass on a fresh one.
+//! A sweep: one run for each multiple of the slots, all of them on one server; each pass on a fresh one. With `--probe-discipline` two short
+//! closed loops come first, at three times the slots with keep-alive and with a connection for each request: which order of service does each
+//! look like?
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use engine::{LoadSpec, ensure_descriptors};
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
-use model::{Ceiling, Clock, Nanos, Pace, Plan, Probe, Run, Stop, StreamPlan, SweepStudy};
+use model::theory::DisciplineProbe;
+use model::{Ceiling, Clock, Nanos, Plan, Probe, Run, Stop, StreamPlan, SweepStudy};
 use probe::host;
 
 use crate::conduct::{Experiment, conduct, ensure_connections};
-use crate::context::Context;
-use crate::error::SweepError;
-use crate::kernel;
-use crate::observer::{Observer, Phase};
+use crate::context::{Context, Observer, Phase, SweepError};
+use crate::observe::ObservedRun;
 use crate::server::Block;
-use crate::session::Job;
-use crate::session::Session;
-use crate::theory;
+use crate::session::{Job, Session, Watching};
+use crate::{kernel, theory};
 
 /// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are, and says so.
 ///
@@ -48,8 +47,9 @@ pub fn conduct_sweep(
     let ceilings = vec![None; plan.loads(1).len()];
     let mut sweep = Sweep { plan, study, ceilings, passes: 1..=plan.repeat, begun: context.clock.now() };
     conduct(&mut sweep, context, observer)?;
-    sweep.note_the_time(context);
-    Ok(sweep.study)
+    let Sweep { mut study, begun, .. } = sweep;
+    (study.total_time, study.interrupted) = context.time_taken(begun);
+    Ok(study)
 }
 
 fn most_connections(plan: &Plan, slots: u32) -> u32 {
@@ -71,13 +71,6 @@ struct Sweep<'a> {
     begun: Nanos,
 }
 
-impl Sweep<'_> {
-    fn note_the_time(&mut self, context: &Context<'_>) {
-        self.study.interrupted = context.is_interrupted();
-        self.study.total_time = context.clock.now() - self.begun;
-    }
-}
-
 /// How long a run over so many connections warms up. The first one of a server: as long as was asked for. One after another finds the
 /// server warm, and only its connections have to settle: until each has had [`SETTLED`] responses by the throughput of the run before.
 fn warm_up(stream: &StreamPlan, before: Option<&Run>, connections: u32) -> Nanos {
@@ -91,15 +84,8 @@ fn warm_up(stream: &StreamPlan, before: Option<&Run>, connections: u32) -> Nanos
 
 impl Experiment for Sweep<'_> {
     fn next(&mut self) -> Option<Block> {
-        Some(Block {
-            server: self.plan.server.clone(),
-            stream: self.plan.stream.clone(),
-            pace: Pace::Closed,
-            env: BTreeMap::new(),
-            dir: None,
-            cool_down: self.plan.cool_down,
-            repeat: self.passes.next()?,
-        })
+        let Plan { server, stream, cool_down, .. } = self.plan;
+        Some(Block::closed(server.clone(), stream.clone(), *cool_down, self.passes.next()?))
     }
 
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
@@ -155,7 +141,7 @@ impl Experiment for Sweep<'_> {
             None => Some(session.run(job, service_time)?.run),
         };
         let Some(run) = run else { return Ok(false) };
-        self.note_the_time(session.context);
+        (self.study.total_time, self.study.interrupted) = session.context.time_taken(self.begun);
         self.study.runs.push(run);
         let mut provisional = self.study.clone();
         session.judge(provisional.runs.last_mut(), false);
@@ -178,6 +164,67 @@ impl Experiment for Sweep<'_> {
             run.theory = theory::beside(run, &plan.server, &plan.stream, &study.server, study.service_time, scatters);
         }
         session.observer.judged(&study.clone().into());
+    }
+}
+
+/// Connections / slots: enough to see who waits for whom.
+const MULTIPLE: u32 = 3;
+/// Turns of ten requests: the first of all is in the warm-up.
+const WARM_UP_TURNS: u64 = 1;
+/// Half turns that are measured.
+const HALF_TURNS: u64 = 5;
+/// Answers that a p95 and a p99 need.
+const ANSWERS: u64 = 200;
+/// The shortest time that a load is measured for.
+const LEAST: Nanos = Nanos::from_secs(1);
+
+impl Session<'_> {
+    /// Runs both. There is none without a service time, which sets their length.
+    pub(crate) fn probes(
+        &mut self,
+        service_time: Option<ServiceTime>,
+        allowed: model::Probe,
+    ) -> Result<Vec<DisciplineProbe>, SweepError> {
+        let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else { return Ok(Vec::new()) };
+        let mut probes = Vec::new();
+        for keep_alive in [true, false] {
+            if self.context.is_interrupted() {
+                break;
+            }
+            probes.push(self.probe(keep_alive, known, allowed)?);
+            self.cool_down();
+        }
+        Ok(probes)
+    }
+
+    fn probe(
+        &mut self,
+        keep_alive: bool,
+        known: ServiceTime,
+        allowed: model::Probe,
+    ) -> Result<DisciplineProbe, SweepError> {
+        let slots = self.server.facts.slots();
+        let connections = (slots * MULTIPLE).max(1);
+        let turn = known.time * u64::from(queueing::puma::TURN);
+        let of_answers = known.time * (ANSWERS / u64::from(slots.max(1)));
+        let stream = StreamPlan {
+            keep_alive,
+            warm_up: turn * WARM_UP_TURNS,
+            stop: Stop::After((turn * HALF_TURNS / 2).max(of_answers).max(LEAST)),
+            ..self.block.stream.clone()
+        };
+        let shape = self.shape(&stream, connections);
+        // Who holds the connections shows the order too; the kernel's tracepoints do not.
+        let probe = if allowed == model::Probe::None { allowed } else { model::Probe::Proc };
+        let watching = Watching { probe, ..Watching::default() };
+        let ObservedRun { run, .. } = self.drive(&shape, &self.context.progress(&shape), &watching)?;
+        Ok(DisciplineProbe {
+            keep_alive,
+            connections,
+            measured: run.measured,
+            answers: run.tally.counts.good(),
+            theory: theory::beside(&run, &self.block.server, &stream, &self.server.facts, Some(known), false),
+        })
     }
 }
 

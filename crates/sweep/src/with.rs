@@ -9,12 +9,9 @@ use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::{PumaStats, WorkerStats};
 
-use crate::context::{ClaimedRun, OtherGenerator, Task};
-use crate::error::SweepError;
+use crate::context::{ClaimedRun, OtherGenerator, Phase, SweepError, Task};
 use crate::ledger::{replaced, shares_between};
-use crate::observer::Phase;
-use crate::session::Job;
-use crate::session::Session;
+use crate::session::{Job, Session};
 
 /// Has another generator do its run, and adds what the machine spoiled meanwhile to what was found. A server that `is_here` has its
 /// accept queue on this machine.

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use launch::facts::BootLines;
+use launch::puma::BootLines;
 use launch::puma::prepare;
 use launch::{Addresses, LaunchError, Server, ServerExit, Surroundings};
 use model::{Endpoint, ServerPlan, Threads};

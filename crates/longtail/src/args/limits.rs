@@ -1,17 +1,20 @@
 //! What no number, time or path can be, and the words that a flag takes, whatever command has it: value parsers for clap.
 
+use std::str::FromStr;
+
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
-use model::{Nanos, Threads, Timestamps};
+use model::objective::{Compare, ObjectiveFigure};
+use model::{Nanos, Objective, Rate, Threads, Timestamps};
 
 use crate::mistake::{Mistake, wrong};
 
 /// No machine has more connections, for all its addresses.
-pub(super) const CONNECTIONS: u32 = 1_000_000;
+pub(crate) const CONNECTIONS: u32 = 1_000_000;
 /// No Puma has more.
 const MOST_THREADS: u32 = 10_000;
 
 /// Reads a whole number from 1 to `most`.
-pub(super) fn from_1_to(most: u32) -> RangedI64ValueParser<u32> {
+pub(crate) fn from_1_to(most: u32) -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(1..=i64::from(most))
 }
 
@@ -19,13 +22,13 @@ pub(super) fn from_1_to(most: u32) -> RangedI64ValueParser<u32> {
 type WordTable<T> = &'static [(&'static str, T)];
 
 /// Reads one of the words of a table as what stands beside it.
-pub(super) fn words<T: Copy + Send + Sync + 'static>(table: WordTable<T>) -> impl TypedValueParser<Value = T> {
+pub(crate) fn words<T: Copy + Send + Sync + 'static>(table: WordTable<T>) -> impl TypedValueParser<Value = T> {
     let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
     words.map(|typed| table.iter().find(|(word, _)| *word == typed).expect("clap takes no other word").1)
 }
 
 /// Reads a time in which something can happen.
-pub(super) fn above_zero(text: &str) -> Result<Nanos, String> {
+pub(crate) fn above_zero(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
         Ok(Nanos::ZERO) => Err("give a time above 0, such as 10s".to_owned()),
         read => read,
@@ -33,13 +36,13 @@ pub(super) fn above_zero(text: &str) -> Result<Nanos, String> {
 }
 
 /// Reads no more threads than any server has.
-pub(super) fn threads(text: &str) -> Result<Threads, String> {
+pub(crate) fn threads(text: &str) -> Result<Threads, String> {
     let threads = text.parse::<Threads>()?;
     if threads.max > MOST_THREADS { Err(format!("at most {MOST_THREADS} threads")) } else { Ok(threads) }
 }
 
 /// Reads connections as a multiple of what a server handles at once.
-pub(super) fn multiple(text: &str) -> Result<f64, String> {
+pub(crate) fn multiple(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(multiple) if multiple > 0.0 && multiple <= 1e6 => Ok(multiple),
         Ok(_) => Err("give numbers above 0, such as 0.5,1,2: 0 would be no connection at all".to_owned()),
@@ -48,7 +51,7 @@ pub(super) fn multiple(text: &str) -> Result<f64, String> {
 }
 
 /// Reads what can stand in a request's first line.
-pub(super) fn path(text: &str) -> Result<String, String> {
+pub(crate) fn path(text: &str) -> Result<String, String> {
     if !text.starts_with('/') || text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err("give a path that starts with / and has no blanks, such as /posts?page=2".to_owned());
     }
@@ -59,7 +62,7 @@ pub(super) fn path(text: &str) -> Result<String, String> {
 pub(crate) type WantedTimestamps = Option<Timestamps>;
 
 /// The words of `--timestamps`. By the kernel's own stamps a late reading of ours is measured, and not in the times.
-pub(super) const TIMESTAMPS: WordTable<WantedTimestamps> =
+pub(crate) const TIMESTAMPS: WordTable<WantedTimestamps> =
     &[("auto", None), ("kernel", Some(Timestamps::Kernel)), ("user", Some(Timestamps::User))];
 
 /// What `--timestamps` comes to: the kernel's where it can. It stamps no Unix stream; and of several answers under way on a connection
@@ -86,4 +89,38 @@ pub(crate) fn resolved_timestamps(
         (Some(Timestamps::User), _) | (_, Some(_)) => Ok(Timestamps::User),
         _ => Ok(Timestamps::Kernel),
     }
+}
+
+/// What a response time is to be below.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal {
+    /// As it was typed, in one spelling.
+    pub(crate) objective: Objective,
+    /// The quantile; `None`: the mean.
+    pub(crate) share: Option<f64>,
+    /// In seconds.
+    pub(crate) limit: f64,
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Goal, String> {
+        let objective: Objective = text.parse()?;
+        let share = match (objective.figure, objective.compare) {
+            (ObjectiveFigure::ResponseTime(share), Compare::Below) => Some(share),
+            (ObjectiveFigure::Mean, Compare::Below) => None,
+            _ => return Err(format!("'{text}' cannot be predicted: write such as 'p99 < 2s' or 'mean < 300ms'")),
+        };
+        Ok(Goal { objective, share, limit: objective.limit / 1e9 })
+    }
+}
+
+/// What loads the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PredictLoad {
+    /// Random arrivals.
+    Open(Rate),
+    /// So many connections, with that pause.
+    Closed(u32, Nanos),
 }

@@ -1,21 +1,21 @@
-//! Which server is started, and what is requested of it: the flags that `sweep` and each arm of `compare` have.
-//! Where Puma listens is said by its environment (`environment.rs`).
+//! Which server is started, where it listens, what is requested of it, and what is read of it meanwhile: the flags that `sweep` and each arm
+//! of `compare` have, and the environment of Puma's own scripts.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use launch::affinity;
+use launch::{Addresses, affinity};
+use model::plan::quoted;
 use model::{App, Body, Cpus, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use super::ADVANCED;
-use super::inspect::InspectArgs;
 use super::limits::{TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, path, resolved_timestamps, threads, words};
 use crate::mistake::{Mistake, wrong};
 
 /// The servers that longtail knows how to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-pub(super) enum ServerWord {
+pub(crate) enum ServerWord {
     /// Puma, as --puma says or as it is found
     #[default]
     Puma,
@@ -47,7 +47,7 @@ pub(crate) struct PumaArgs {
     threads: Option<Threads>,
     /// Rackup file of your app [default: an app that sleeps]
     #[arg(short, long, value_name = "FILE")]
-    pub(super) rackup: Option<PathBuf>,
+    pub(crate) rackup: Option<PathBuf>,
     /// Puma's config file
     #[arg(short = 'C', long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub(crate) struct PumaArgs {
     yjit: bool,
     /// Command that starts Puma [default: bundle exec puma in a bundle, bin/puma in a checkout, or puma]
     #[arg(long, value_name = "CMD", help_heading = ADVANCED)]
-    pub(super) puma: Option<String>,
+    pub(crate) puma: Option<String>,
     /// CPUs for the server alone, such as 0-2; the generator runs on the others [default: all are shared]
     #[arg(long, value_name = "LIST", help_heading = ADVANCED)]
     server_cpus: Option<Cpus>,
@@ -67,7 +67,7 @@ pub(crate) struct PumaArgs {
 
 impl PumaArgs {
     /// The versions of Puma, where there are several: `--puma 6.6.1,7.2.1`.
-    pub(super) fn versions(&self) -> Vec<&str> {
+    pub(crate) fn versions(&self) -> Vec<&str> {
         self.puma.iter().flat_map(|words| words.split(',')).map(str::trim).collect()
     }
 
@@ -75,7 +75,7 @@ impl PumaArgs {
     ///
     /// # Errors
     /// Where there are CPUs that we have not, or all of those.
-    pub(super) fn check(&self) -> Result<(), Mistake> {
+    pub(crate) fn check(&self) -> Result<(), Mistake> {
         let (Some(asked), Some(ours)) = (&self.server_cpus, affinity::ours()) else { return Ok(()) };
         if !ours.contain(asked) {
             return Err(wrong(format!("--server-cpus {asked}: longtail may run on {ours}; choose among those")));
@@ -89,19 +89,19 @@ impl PumaArgs {
     }
 
     /// Whether there is a flag that no other server has.
-    pub(super) fn asks_for_puma(&self) -> bool {
+    pub(crate) fn asks_for_puma(&self) -> bool {
         self.rackup.is_some() || self.config.is_some() || self.yjit || self.puma.is_some()
     }
 
     /// Workers x threads, where one of them was given: what is left out is one.
-    pub(super) fn size(&self) -> Option<u32> {
+    pub(crate) fn size(&self) -> Option<u32> {
         let is_given = self.workers.is_some() || self.threads.is_some();
         let threads = self.threads.map_or(1, |threads| threads.max);
         is_given.then(|| self.workers.unwrap_or(0).max(1).saturating_mul(threads))
     }
 
     /// A server of that kind with that app on that socket, and all else as these flags say.
-    pub(super) fn server(&self, kind: ServerKind, app: App, socket: Socket) -> ServerPlan {
+    pub(crate) fn server(&self, kind: ServerKind, app: App, socket: Socket) -> ServerPlan {
         let is_command = matches!(kind, ServerKind::Command { .. });
         let default_threads = (self.config.is_none() && !is_command).then_some(Threads { min: 5, max: 5 });
         ServerPlan {
@@ -134,57 +134,57 @@ pub(crate) struct ServerArgs {
         default_value = "tcp4",
         help_heading = "Server"
     )]
-    pub(super) socket: Vec<Socket>,
+    pub(crate) socket: Vec<Socket>,
     /// puma, or builtin: a test server inside longtail
     #[arg(long = "server", value_enum, value_name = "NAME", default_value_t, help_heading = ADVANCED)]
-    pub(super) which: ServerWord,
+    pub(crate) which: ServerWord,
     /// Where the server of COMMAND responds
     #[arg(long, value_name = "URL", help_heading = "Server")]
-    pub(super) url: Option<String>,
+    pub(crate) url: Option<String>,
     /// Starts any other server; needs --url, and -w and -t or --slots
     #[arg(last = true, value_name = "COMMAND", help_heading = "Server")]
-    pub(super) command: Vec<String>,
+    pub(crate) command: Vec<String>,
 
     /// How long the app holds a thread [default: 100ms, or measured]
     #[arg(short, long, value_name = "TIME", help_heading = "Load")]
-    pub(super) delay: Option<Nanos>,
+    pub(crate) delay: Option<Nanos>,
     /// What to request [default: /sleep0.1 with -d0.1, or /]
     #[arg(long, value_name = "PATH", value_parser = path, help_heading = "Load")]
-    pub(super) path: Option<String>,
+    pub(crate) path: Option<String>,
     /// No keep-alive: a new connection for each request
     #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
-    pub(super) no_keep_alive: bool,
+    pub(crate) no_keep_alive: bool,
     /// Make the load on another machine, such as 'ssh box2'; repeatable
     #[arg(long, value_name = "COMMAND", help_heading = "Load")]
     pub(crate) from: Vec<String>,
     #[command(flatten)]
-    pub(super) inspect: InspectArgs,
+    pub(crate) inspect: InspectArgs,
 
     /// An app that longtail brings: sleep or rails [default: sleep]
     #[arg(long, value_name = "NAME", value_parser = words(&[("sleep", App::Sleep), ("rails", App::Rails)]),
           conflicts_with = "rackup", help_heading = ADVANCED)]
-    pub(super) app: Option<App>,
+    pub(crate) app: Option<App>,
     /// With --from: the address of this machine that the server listens on [default: the one that ssh comes from]
     #[arg(long, value_name = "IP", requires = "from", conflicts_with = "command", help_heading = ADVANCED)]
-    pub(super) server_address: Option<IpAddr>,
+    pub(crate) server_address: Option<IpAddr>,
     /// Requests that the server of COMMAND handles at once [default: -w x -t]
     #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(u32::MAX))]
-    pub(super) slots: Option<u32>,
+    pub(crate) slots: Option<u32>,
     /// Every response carries this body, such as s10 (see --bodies)
     #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = ADVANCED)]
-    pub(super) body: Option<Body>,
+    pub(crate) body: Option<Body>,
     /// A response that takes longer counts as timed out
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = above_zero, help_heading = ADVANCED)]
-    pub(super) timeout: Nanos,
+    pub(crate) timeout: Nanos,
     /// Threads of the generator [default: 1]
     #[arg(long, alias = "lanes", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
-    pub(super) generator_threads: Option<u32>,
+    pub(crate) generator_threads: Option<u32>,
     /// Whose clock says when a response came: kernel, user (the generator), or auto
     #[arg(long, value_name = "CLOCK", value_parser = words(TIMESTAMPS), default_value = "auto", help_heading = ADVANCED)]
-    pub(super) timestamps: WantedTimestamps,
+    pub(crate) timestamps: WantedTimestamps,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
-    pub(super) worker_header: String,
+    pub(crate) worker_header: String,
 }
 
 impl ServerArgs {
@@ -192,7 +192,7 @@ impl ServerArgs {
     ///
     /// # Errors
     /// Where flags contradict each other.
-    pub(super) fn server(&self) -> Result<ServerPlan, Mistake> {
+    pub(crate) fn server(&self) -> Result<ServerPlan, Mistake> {
         let (kind, socket) = (self.kind()?, self.socket_kind()?);
         let is_puma = matches!(kind, ServerKind::Puma { .. });
         if !socket.is_plain_tcp() && !is_puma {
@@ -209,7 +209,7 @@ impl ServerArgs {
     ///
     /// # Errors
     /// Where they cannot.
-    pub(super) fn reached(&self, server: ServerPlan) -> Result<ServerPlan, Mistake> {
+    pub(crate) fn reached(&self, server: ServerPlan) -> Result<ServerPlan, Mistake> {
         match self.socket.iter().find(|socket| socket.is_unix()) {
             Some(socket) if !self.from.is_empty() => {
                 Err(wrong(format!("--from: no other machine reaches a Unix socket: use -s tcp4, not {socket}")))
@@ -218,7 +218,7 @@ impl ServerArgs {
         }
     }
 
-    pub(super) fn socket_kind(&self) -> Result<Socket, Mistake> {
+    pub(crate) fn socket_kind(&self) -> Result<Socket, Mistake> {
         match self.socket[..] {
             [socket] => Ok(socket),
             _ => Err(wrong("-s takes several kinds of socket with --bodies only: give one, or add --bodies acsi1,10")),
@@ -266,7 +266,7 @@ impl ServerArgs {
     ///
     /// # Errors
     /// Where flags contradict each other.
-    pub(super) fn stream(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
+    pub(crate) fn stream(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
         let app = self.app();
         let sleeps = self.puma.rackup.is_none() && self.command.is_empty() && app != App::Bodies;
         let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
@@ -281,7 +281,7 @@ impl ServerArgs {
     ///
     /// # Errors
     /// Where the kernel's stamps were asked for and cannot be had.
-    pub(super) fn stream_as_given(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
+    pub(crate) fn stream_as_given(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
         let default_warm_up = if matches!(stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
         let is_tcp = !self.socket.iter().any(|socket| socket.is_unix());
         Ok(StreamPlan {
@@ -304,17 +304,105 @@ impl ServerArgs {
     ///
     /// # Errors
     /// As [`InspectArgs::probe`].
-    pub(super) fn probe(&self) -> Result<Option<Probe>, Mistake> {
+    pub(crate) fn probe(&self) -> Result<Option<Probe>, Mistake> {
         self.inspect.probe(&[self.socket_kind()?])
     }
 
     /// Threads of the generator: one unless asked for more, as no Puma is as fast as one of them.
-    pub(super) fn lanes(&self) -> u32 {
+    pub(crate) fn lanes(&self) -> u32 {
         self.generator_threads.unwrap_or(1)
     }
 }
 
 /// Takes a server's command and the `--` before it away from these words.
-pub(super) fn server_command(words: &mut Vec<String>) -> Vec<String> {
+pub(crate) fn server_command(words: &mut Vec<String>) -> Vec<String> {
     words.iter().position(|word| word == "--").map(|at| words.split_off(at)).unwrap_or_default()
+}
+
+/// What everybody may read is `proc`; `kernel` adds its tracepoints; of `app`, no probe, each request says when it began and ended.
+const INSPECTED: &[(&str, Option<Probe>)] = &[
+    ("none", Some(Probe::None)),
+    ("proc", Some(Probe::Proc)),
+    ("kernel", Some(Probe::Bpf)),
+    ("bpf", Some(Probe::Bpf)),
+    ("app", None),
+    ("auto", Some(Probe::Auto)),
+];
+
+/// What is inspected.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// Also read: none, proc, kernel (as root), app [default: auto]
+    #[arg(
+        long,
+        alias = "probe",
+        value_parser = words(INSPECTED),
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Load"
+    )]
+    inspect: Vec<Option<Probe>>,
+    /// The same as --inspect app
+    #[arg(long, hide = true)]
+    anatomy: bool,
+}
+
+impl InspectArgs {
+    /// Whether the app is asked when it began and ended.
+    pub(crate) fn asks_app(&self) -> bool {
+        self.anatomy || self.inspect.contains(&None)
+    }
+
+    /// What is read of server and kernel, of servers on these kinds of socket; `None` where that was left open.
+    ///
+    /// # Errors
+    /// Where two things exclude each other, or the kernel's tracepoints cannot see one of the sockets.
+    pub(crate) fn probe(&self, sockets: &[Socket]) -> Result<Option<Probe>, Mistake> {
+        let mut probes = self.inspect.iter().flatten().copied();
+        let probe = probes.next();
+        if probes.next().is_some() {
+            return Err(wrong(
+                "--inspect wants one of none, proc and kernel (kernel includes proc), and app beside it",
+            ));
+        }
+        match sockets.iter().find(|socket| socket.is_unix()) {
+            Some(socket) if probe == Some(Probe::Bpf) => {
+                Err(wrong(format!("--inspect kernel sees TCP alone: leave it out with -s {socket}")))
+            }
+            _ => Ok(probe),
+        }
+    }
+}
+
+const HOST4: &str = "PUMA_TEST_HOST4";
+const HOST6: &str = "PUMA_TEST_HOST6";
+const PORT: &str = "PUMA_TEST_PORT";
+const CONTROL_PORT: &str = "PUMA_TEST_CTRL";
+
+/// Where Puma listens.
+///
+/// # Errors
+/// Where a port is no port.
+pub(crate) fn addresses() -> Result<Addresses, Mistake> {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let port = |name: &str| match text(name).map(|value| (value.parse::<u16>(), value)) {
+        None => Ok(None),
+        Some((Ok(port), _)) if port > 0 => Ok(Some(port)),
+        Some((_, value)) => Err(wrong(format!("{name}='{value}' is no port: set it to 1 to 65535, or unset it"))),
+    };
+    let default = Addresses::default();
+    Ok(Addresses {
+        host4: text(HOST4).unwrap_or(default.host4),
+        host6: text(HOST6).unwrap_or(default.host6),
+        port: port(PORT)?,
+        control_port: port(CONTROL_PORT)?,
+    })
+}
+
+/// A command line with what of it counts in the environment in front: together they repeat a study here.
+pub(crate) fn with_environment(command_line: &str) -> String {
+    let set = [HOST4, HOST6, PORT, CONTROL_PORT]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
+    set.collect::<String>() + command_line
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::net::SocketAddr;
 
-use launch::puma::{Addresses, free_address};
+use launch::{Addresses, free_address};
 use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Clock, Nanos, Socket, SystemClock};
 use probe::control;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::Resolver;
-use launch::puma::{self, Addresses};
-use launch::{GuardCommand, LaunchError};
+use launch::puma;
+use launch::{Addresses, GuardCommand, LaunchError};
 use model::comparison::{ComparisonFindings, Difference, Metric};
 use model::plan::quoted;
 use model::{App, ComparisonStudy, Nanos, Probe, ServerKind, ServerPlan, Socket, Study, SweepStudy, SystemClock};
@@ -24,11 +24,11 @@ use crate::ui::Ui;
 use crate::{GUARD, signals, this_program, ui};
 
 /// When a study began, who wants to end it, and who else makes its load.
-pub(super) struct StudyStart {
-    pub(super) clock: SystemClock,
-    pub(super) started_at: String,
-    pub(super) interrupt: Arc<AtomicBool>,
-    pub(super) far: Option<FarGenerators>,
+pub(crate) struct StudyStart {
+    pub(crate) clock: SystemClock,
+    pub(crate) started_at: String,
+    pub(crate) interrupt: Arc<AtomicBool>,
+    pub(crate) far: Option<FarGenerators>,
     ceilings: CeilingFile,
 }
 
@@ -37,12 +37,12 @@ impl StudyStart {
     ///
     /// # Errors
     /// Where the system refuses to listen to signals.
-    pub(super) fn now() -> Result<StudyStart, Mistake> {
+    pub(crate) fn now() -> Result<StudyStart, Mistake> {
         Ok(StudyStart::ended_by(signals::interruption()?))
     }
 
     /// Begins a study now.
-    pub(super) fn ended_by(interrupt: Arc<AtomicBool>) -> StudyStart {
+    pub(crate) fn ended_by(interrupt: Arc<AtomicBool>) -> StudyStart {
         let started_at = wall_time();
         let ceilings = CeilingFile::of_day(&started_at);
         StudyStart { clock: SystemClock::start(), started_at, interrupt, far: None, ceilings }
@@ -52,14 +52,14 @@ impl StudyStart {
     ///
     /// # Errors
     /// Where one of them does not start, or is another version of longtail.
-    pub(super) fn start_far(&mut self, from: &[String]) -> Result<(), Mistake> {
+    pub(crate) fn start_far(&mut self, from: &[String]) -> Result<(), Mistake> {
         let start = || FarGenerators::start(from, env!("CARGO_PKG_VERSION"), self.clock);
         self.far = if from.is_empty() { None } else { Some(start().map_err(SweepError::from)?) };
         Ok(())
     }
 
     /// What a conductor needs of the world; what is of one command alone is as if nobody had asked for it.
-    pub(super) fn context(&self, command_line: String, resolver: Resolver) -> Context<'_> {
+    pub(crate) fn context(&self, command_line: String, resolver: Resolver) -> Context<'_> {
         Context {
             clock: self.clock,
             guard: GuardCommand::this_program(GUARD),
@@ -82,7 +82,7 @@ impl StudyStart {
 }
 
 /// Refuses a probe that was asked for and cannot be had, before anything is started.
-pub(super) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
+pub(crate) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
     let tried = if asked == Probe::Bpf { probe::bpf::possible() } else { Ok(()) };
     tried.map_err(|missing| {
         wrong(format!("--inspect kernel cannot be done here: {missing}; --inspect proc goes without"))
@@ -90,7 +90,7 @@ pub(super) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
 }
 
 /// Gives a server the address that ssh came from, where all of its generators name the same, so that they reach it there.
-pub(super) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
+pub(crate) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
     let addresses: Option<Vec<IpAddr>> =
         far.and_then(|far| far.hosts().into_iter().map(|host| host.conductor).collect());
     let Some([first, others @ ..]) = addresses.as_deref() else { return };
@@ -102,7 +102,7 @@ pub(super) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
 }
 
 /// Takes the built-in server where no Puma is found and nothing was asked of one in particular; whether it does.
-pub(super) fn fall_back(server: &mut ServerPlan) -> Result<bool, Mistake> {
+pub(crate) fn fall_back(server: &mut ServerPlan) -> Result<bool, Mistake> {
     if server.kind != (ServerKind::Puma { command: None }) {
         return Ok(false);
     }
@@ -125,7 +125,7 @@ pub(super) fn fall_back(server: &mut ServerPlan) -> Result<bool, Mistake> {
 }
 
 /// Shows rows as runs are done, keeps the study on disk, and exports what is judged.
-pub(super) struct TerminalObserver<'a> {
+pub(crate) struct TerminalObserver<'a> {
     ui: Ui,
     results: &'a Results<'a>,
     outlets: Option<&'a mut Outlets>,
@@ -134,11 +134,11 @@ pub(super) struct TerminalObserver<'a> {
     /// Whether a run is on disk.
     is_kept: bool,
     /// Said once every arm of a comparison has started: until then a mistake may end it.
-    pub(super) before_first_block: Option<String>,
+    pub(crate) before_first_block: Option<String>,
 }
 
 impl<'a> TerminalObserver<'a> {
-    pub(super) fn new(results: &'a Results<'a>, outlets: Option<&'a mut Outlets>) -> TerminalObserver<'a> {
+    pub(crate) fn new(results: &'a Results<'a>, outlets: Option<&'a mut Outlets>) -> TerminalObserver<'a> {
         TerminalObserver { ui: Ui::new(), results, outlets, judged: 0, is_kept: false, before_first_block: None }
     }
 
@@ -152,7 +152,7 @@ impl<'a> TerminalObserver<'a> {
     ///
     /// # Errors
     /// Of the study, or where it cannot be kept.
-    pub(super) fn publish<S: Into<Study>>(self, study: Result<S, SweepError>) -> Result<Option<Study>, Mistake> {
+    pub(crate) fn publish<S: Into<Study>>(self, study: Result<S, SweepError>) -> Result<Option<Study>, Mistake> {
         drop(self.ui);
         let study = study.map(S::into).inspect_err(|_| {
             if self.is_kept {

@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 
+use clap::{Args, Subcommand};
 use launch::{dies_with_us, find_program};
 use model::plan::quoted;
 use model::{Clock as _, Nanos, SystemClock};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::args::{self, FleetArgs, FleetVerb};
+use super::{Invocation, parse};
 use crate::exit::Exit;
 use crate::mistake::{Mistake, unwritable, wrong};
 use crate::{signals, ui};
@@ -103,7 +104,7 @@ fn measure(dir: &Path, command: &str, words: &[String]) -> Result<Exit, Mistake>
         )));
     }
     let line = ["longtail", command].into_iter().chain(words.iter().map(String::as_str)).map(OsString::from);
-    if let args::Invocation::Help(text) = args::parse(line)? {
+    if let Invocation::Help(text) = parse(line)? {
         ui::print(&text);
         return Ok(Exit::Fine);
     }
@@ -245,6 +246,63 @@ fn playbook(dir: &Path, name: &str, variables: &[String]) -> Result<Command, Mis
 
 fn does_not_start(program: &str, why: &io::Error) -> Mistake {
     wrong(format!("{program} does not start: {why}"))
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longtail fleet init                   write the playbooks to fleet/; then name your boxes in fleet/inventory.yml
+  longtail fleet init --digitalocean    the same for boxes that fleet provision makes there (keys: fleet/.env)
+  longtail fleet provision              install longtail, Ruby, Puma and kernel settings on the boxes
+  longtail fleet doctor                 are the boxes fit to measure on?
+  longtail fleet sweep -w2 -t5:5        sweep on the first box, the load from the others
+  longtail fleet destroy                delete the boxes, so that they cost nothing
+
+Each is an ansible-playbook, printed before it runs. sweep, load and compare then run on the first
+box by ssh, with their own progress and exit code. Studies come to fleet/studies.";
+
+/// Flags of `longtail fleet`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct FleetArgs {
+    /// The folder of the playbooks
+    #[arg(long, value_name = "DIR", default_value = "fleet")]
+    pub(crate) dir: PathBuf,
+    #[command(subcommand)]
+    pub(crate) verb: FleetVerb,
+}
+
+/// What is done with the boxes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetVerb {
+    /// Write playbooks, settings and an inventory that you then edit
+    Init {
+        /// Boxes that provision makes at DigitalOcean, instead of your own
+        #[arg(long)]
+        digitalocean: bool,
+    },
+    /// Make the boxes, where they are DigitalOcean's, and install all that they need
+    Provision,
+    /// Copy this longtail and your app to the boxes again
+    Update,
+    /// Ask each box whether it is fit to measure on
+    Doctor,
+    /// longtail sweep on the first box, the load from the generators
+    Sweep(BoxWords),
+    /// longtail load on the first box, the load from the generators
+    Load(BoxWords),
+    /// longtail compare on the first box, the load from the generators
+    Compare(BoxWords),
+    /// Copy all studies from the boxes to fleet/studies
+    Fetch,
+    /// Delete the boxes at DigitalOcean; on your own delete what provision put there
+    Destroy,
+}
+
+/// A command line for the first box, as it is without `longtail fleet`.
+#[derive(Debug, Args)]
+pub(crate) struct BoxWords {
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
 }
 
 #[cfg(test)]

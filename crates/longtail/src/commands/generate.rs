@@ -6,19 +6,22 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args;
 use engine::{GeneratorPart, Resolver};
+use jiff::Timestamp;
 use model::{Clock as _, Nanos, Study};
 use sweep::{NamedPart, drive_load_part, merge_parts, serve};
 
 use super::conducted::StudyStart;
+use super::load_words;
+use crate::args::OutputArgs;
+use crate::args::limits::from_1_to;
 use crate::args::output::StudyKind;
-use crate::args::{GenerateArgs, MergeArgs, load_words};
 use crate::exit::Exit;
 use crate::load::prepare;
 use crate::mistake::{Mistake, wrong};
 use crate::results::Results;
-use crate::store;
-use crate::{command_line, signals};
+use crate::{command_line, signals, store};
 
 /// Serves a conductor until it is gone, or drives one part of a load.
 ///
@@ -72,4 +75,41 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
     let study = Study::from(study);
     results.publish(&study)?;
     Ok(Exit::of(&study))
+}
+
+/// Flags of `longtail generate`; none where it is ordered about on its standard input.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct GenerateArgs {
+    /// Which generator of the load this is, from 0
+    #[arg(long, value_name = "K", env = "JOB_COMPLETION_INDEX", hide_env_values = true)]
+    pub(crate) index: Option<u32>,
+    /// Generators of the load
+    #[arg(long, value_name = "N", requires = "words", value_parser = from_1_to(10_000))]
+    pub(crate) of: Option<u32>,
+    /// When all of them start, such as 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", requires = "words")]
+    pub(crate) start_at: Option<Timestamp>,
+    /// Where its part is written; `longtail merge` makes one result of all
+    #[arg(short, value_name = "FILE", requires = "words")]
+    pub(crate) out: Option<PathBuf>,
+    /// The words of `longtail load`, the same for all of them
+    #[arg(last = true, value_name = "LOAD", requires = "of", requires = "start_at", requires = "out")]
+    pub(crate) words: Vec<String>,
+}
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  longtail merge *.tally                     one result of all parts that generators of a cluster wrote
+  longtail merge *.tally -o x.study.json     and keep it there";
+
+/// Flags of `longtail merge`.
+#[derive(Debug, Args)]
+#[command(after_help = MERGE_EXAMPLES)]
+pub(crate) struct MergeArgs {
+    /// Files that generators wrote, all of one load
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) parts: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }

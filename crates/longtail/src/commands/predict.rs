@@ -1,10 +1,16 @@
 //! `longtail predict`: what queueing theory says of a server, before there is one.
 
-use model::Study;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::{ArgGroup, Args};
+use model::{Nanos, Rate, Study, Threads};
 use queueing::machine_repair::MOST_CONNECTIONS;
 use sink::DelayLaw;
 
-use crate::args::{PredictArgs, PredictLoad, ServiceWord};
+use crate::args::limits::from_1_to;
+use crate::args::output::FormatArgs;
+use crate::args::{ADVANCED, Goal, PredictLoad};
 use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
 use crate::predict::{self, PredictedServer};
@@ -64,5 +70,99 @@ fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
         Study::Load(_) => Err(none(
             "a load's times have waits in them; name a sweep's study, or give a time, such as --service 200ms",
         )),
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longtail predict -w4 -t5:5 --service 200ms --rate 80/s      random arrivals, 80 a second
+  longtail predict -w4 -t5:5 --service 200ms -c 40            40 connections that never pause
+  longtail predict -w4 -t5:5 --service 200ms --cpu 60ms -c 40     how many threads are worth it in Ruby
+  longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
+  longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --json
+  longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a kept sweep
+
+Laws of --service: 200ms, exp:5ms, uniform:1ms:9ms, bimodal:1ms:50ms:0.02, lognormal:5ms:0.8.
+Shared: one queue for all workers, as in Puma up to 6 without keep-alive. Split: one for each worker, as in Puma 7.
+Sends nothing to any server.";
+
+/// Flags of `longtail predict`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, group(ArgGroup::new("load").required(true).args(["rate", "connections"])))]
+pub(crate) struct PredictArgs {
+    /// Worker processes
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = from_1_to(1000))]
+    workers: u32,
+    /// Threads of each worker; the larger number counts
+    #[arg(short, long, value_name = "MIN:MAX", default_value = "5:5")]
+    threads: Threads,
+    /// How long a request holds a thread: 200ms, another law (see --help), or a sweep's study
+    #[arg(long, value_name = "LAW|FILE")]
+    pub(crate) service: ServiceWord,
+    /// CPU time in that, which Ruby gives one thread of a worker at a time: how many threads are worth it?
+    #[arg(long, value_name = "TIME")]
+    pub(crate) cpu: Option<Nanos>,
+    /// Open loop: random arrivals at this rate, such as 80/s
+    #[arg(long, value_name = "RATE", conflicts_with = "connections")]
+    rate: Option<Rate>,
+    /// Closed loop: number of connections
+    #[arg(short, long, value_name = "N", value_parser = from_1_to(10_000))]
+    connections: Option<u32>,
+    /// Closed loop: pause between a response and the next request of that connection
+    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
+    think: Nanos,
+    /// Open loop: find the highest rate that keeps 'p99 < 2s' or 'mean < 300ms'
+    #[arg(long, value_name = "OBJECTIVE", conflicts_with = "connections")]
+    pub(crate) objective: Option<Goal>,
+    /// Open loop: plot p99 over the rate
+    #[arg(long, conflicts_with = "connections")]
+    pub(crate) plot: bool,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
+    /// Seed of the simulation
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
+    pub(crate) seed: u64,
+}
+
+/// Where the law of the service time comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum ServiceWord {
+    /// It is given.
+    Law(DelayLaw),
+    /// It is in that study.
+    Study(PathBuf),
+}
+
+impl FromStr for ServiceWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ServiceWord, String> {
+        match text.parse() {
+            Ok(law) => Ok(ServiceWord::Law(law)),
+            // What looks like a path is meant as a file.
+            Err(_) if text.contains('/') || Path::new(text).extension().is_some_and(|end| end == "json") => {
+                Ok(ServiceWord::Study(PathBuf::from(text)))
+            }
+            Err(bad) => Err(bad),
+        }
+    }
+}
+
+impl PredictArgs {
+    /// Workers and threads of each.
+    ///
+    /// # Errors
+    /// Where there is none, or more than can be.
+    pub(crate) fn slots(&self) -> Result<(u32, u32), Mistake> {
+        if self.workers.saturating_mul(self.threads.max) > 1000 {
+            return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));
+        }
+        Ok((self.workers, self.threads.max))
+    }
+
+    /// What loads the server: clap sees to it that one of both is there.
+    pub(crate) fn load(&self) -> PredictLoad {
+        let closed = || PredictLoad::Closed(self.connections.unwrap_or(1), self.think);
+        self.rate.map_or_else(closed, PredictLoad::Open)
     }
 }

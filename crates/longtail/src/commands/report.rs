@@ -1,9 +1,10 @@
-//! `longtail report`: saved studies, printed again.
+//! `longtail report`: saved studies, printed again; and `longtail audit`: is what another tool printed even possible?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::args::ReportArgs;
-use crate::args::output::StudyKind;
+use clap::Args;
+
+use crate::args::output::{FormatArgs, OutputArgs, StudyKind};
 use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
 use crate::results::{print, write_all};
@@ -36,4 +37,88 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         ui::note(&format!("longtail compare {} {} sets the two side by side", a.display(), b.display()));
     }
     Ok(Exit::Fine)
+}
+
+/// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
+///
+/// # Errors
+/// Where the file cannot be read, or holds no output that is known.
+pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
+    let text = read(&args.file)?;
+    if is_study(&text) {
+        let file = args.file.display();
+        return Err(wrong(format!(
+            "'{file}' is a longtail study, which carries its verdict: longtail report {file} shows it"
+        )));
+    }
+    let audited = audit::audit(&text);
+    if audited.is_empty() {
+        let known = "no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
+        return Err(Mistake::Read { path: args.file.clone(), why: known.to_owned() });
+    }
+    if args.output.is_json() {
+        ui::print_json(&audited);
+    } else {
+        ui::print(&audit::text(&audited));
+    }
+    let impossible = audited.iter().any(|one| matches!(one.verdict, audit::ClaimVerdict::Impossible { .. }));
+    Ok(if impossible { Exit::Missed } else { Exit::Fine })
+}
+
+/// Whether the text is one of longtail's own study files.
+fn is_study(text: &str) -> bool {
+    let keys = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
+    keys.is_ok_and(|keys| keys.contains_key("schema") && keys.contains_key("command"))
+}
+
+/// The text, whatever its encoding was.
+fn read(path: &Path) -> Result<String, Mistake> {
+    let unreadable = |why: std::io::Error| Mistake::Read { path: path.to_owned(), why: why.to_string() };
+    let bytes = if path == Path::new("-") {
+        store::at_most(std::io::stdin())
+    } else {
+        std::fs::File::open(path).and_then(store::at_most)
+    };
+    Ok(String::from_utf8_lossy(&bytes.map_err(unreadable)?).into_owned())
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  longtail report                              the last study
+  longtail report --full                      everything that is known of the last study
+  longtail report --markdown                  the last study, for a pull request
+  longtail report x.study.json --style puma   a kept one, in Puma's own columns
+  longtail report -o page.html -o table.csv   a page with plots, and a line a run
+
+Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/studies).";
+
+/// Flags of `longtail report`.
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// Saved studies [default: the last one]
+    #[arg(value_name = "FILE")]
+    pub(crate) studies: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const AUDIT_EXAMPLES: &str = "\
+Examples:
+  longtail audit wrk.txt
+  wrk -t2 -c64 -d10s --latency http://127.0.0.1:9292/ | longtail audit -
+  longtail audit wrk.txt --json    claims and findings, for a script
+
+Reads the output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta and Puma's scripts, and checks whether its
+figures can all be true: Little's law, what the percentiles say about the mean, counts, bytes.
+Exit code: 1 where a claim is impossible.";
+
+/// Flags of `longtail audit`.
+#[derive(Debug, Args)]
+#[command(after_help = AUDIT_EXAMPLES)]
+pub(crate) struct AuditArgs {
+    /// A file with the tool's output, whatever stands around it; - is stdin
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
 }

@@ -1,17 +1,21 @@
-//! `longtail sweep`: the main job; with `--bodies` types x sizes x kinds of socket.
+//! `longtail sweep`: the main job; with `--bodies`, which was a command before, types x sizes x kinds of socket. Its flags, Puma's own words
+//! among them, and what they mean together: a plan, or what contradicts itself.
 
+use clap::Args;
 use engine::Resolver;
 use launch::puma;
+use model::{App, Bodies, BodiesPlan, Nanos, Plan, Probe, ServerKind, Stop};
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
 use super::conducted::{StudyStart, TerminalObserver, be_reached, fall_back, refuse_in_vain};
-use crate::args::SweepArgs;
-use crate::args::environment::{addresses, with_environment};
+use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use crate::args::output::StudyKind;
+use crate::args::server::{ServerArgs, ServerWord, addresses, server_command, with_environment};
+use crate::args::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::command_line;
 use crate::exit::Exit;
-use crate::generators::{GeneratorDriver, InstalledGenerator};
-use crate::mistake::Mistake;
+use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
+use crate::mistake::{Mistake, wrong};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
 
@@ -76,4 +80,417 @@ fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let mut observer = TerminalObserver::new(&results, None);
     let study = conduct_bodies(&plan, &context, &mut observer);
     Ok(observer.publish(study)?.map_or(Exit::Interrupted, |study| Exit::of(&study)))
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  longtail sweep -w2 -t5:5 -d0.1                    2 workers x 5 threads, a sleep of 100 ms
+  longtail sweep -r config.ru --path /posts         your own app; its service time is measured first
+  longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app
+  longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
+  longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
+  longtail sweep -w2 -t5:5 -c 16,20,64              numbers of connections in place of multiples
+  longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
+  longtail sweep -w2 -t5:5 --bodies acsi1,10,100 -s tcp4,unix    what each response body costs on each socket
+  longtail sweep -w4 -t5:5 -R100 -d0.2 --style puma    the columns of benchmarks/local/long_tail_hey.sh
+  longtail sweep -w4 -t5:5 -R100 -d0.2 --generator hey    hey makes the load, as in Puma's script
+  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app   where the time went: accept queue, server, app
+  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app,kernel    the same, with the kernel's own timestamps (as root)
+  longtail sweep -w2 -t5:5 -d0.1 --probe-discipline    in which order does it serve, with keep-alive and without?
+  longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app send
+  longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics
+  longtail sweep --slots 4 --url http://127.0.0.1:9292 -- falcon serve -n4 -b http://127.0.0.1:9292
+
+Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
+Puma's own scripts; without them free ports are used.";
+
+/// Flags of `longtail sweep`.
+#[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// Connections of each step, in workers x threads [default: 1,1.5,2,3,4]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = multiple, help_heading = "Load")]
+    multiples: Vec<f64>,
+    /// Connections of each step, in place of --multiples
+    #[arg(
+        short,
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = from_1_to(CONNECTIONS),
+        conflicts_with = "multiples",
+        help_heading = "Load"
+    )]
+    connections: Vec<u32>,
+    /// Length of each step, after a warm-up of 1s
+    #[arg(
+        short = 'z',
+        long = "for",
+        short_alias = 'D',
+        id = "length",
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = above_zero,
+        help_heading = "Load"
+    )]
+    length: Nanos,
+    /// End each step by count instead: N requests on each connection, as in Puma's scripts
+    #[arg(short = 'R', long, value_name = "N", conflicts_with = "length", help_heading = ADVANCED,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    requests_per_connection: Option<u64>,
+    /// Do all steps N times, each time on a fresh server
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load", value_parser = from_1_to(1000))]
+    repeat: u32,
+    /// Steps of response bodies: array, chunked, string, i (file); sizes in kB
+    #[arg(short, long, value_name = "LIST", help_heading = "Load")]
+    bodies: Option<Bodies>,
+    /// Which is best? Workers x threads, such as 2x3,4x5,4x5k (k is -k)
+    #[arg(
+        long = "try",
+        value_name = "LIST",
+        conflicts_with_all = ["multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
+        help_heading = "Load"
+    )]
+    tries: Option<String>,
+    /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
+    #[arg(long, alias = "with", conflicts_with = "from", value_enum, value_name = "TOOL", help_heading = "Load")]
+    pub(crate) generator: Option<Generator>,
+
+    #[command(flatten)]
+    pub(crate) thresholds: ThresholdArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// Load before each step, not measured; less where the server is warm [default: 1s, or none with -R]
+    #[arg(long, value_name = "TIME", help_heading = ADVANCED)]
+    warm_up: Option<Nanos>,
+    /// Before the sweep, find out in which order the server serves, with keep-alive and without
+    #[arg(long, conflicts_with_all = ["generator", "body"], help_heading = ADVANCED)]
+    probe_discipline: bool,
+    /// Do not wait between steps until the server is idle
+    #[arg(long, help_heading = ADVANCED)]
+    no_cool_down: bool,
+    /// Do not measure the generator's own limit first (once a day)
+    #[arg(long, help_heading = ADVANCED)]
+    no_calibrate: bool,
+    /// With --try: blocks, each with every size once [default: 8 to 20, until it is clear]
+    #[arg(long, value_name = "N", requires = "tries", help_heading = ADVANCED, value_parser = from_1_to(1000))]
+    blocks: Option<u32>,
+    /// With --bodies: chooses the order of the steps [default: 1]
+    #[arg(long, value_name = "N", help_heading = ADVANCED)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) outlets: OutletArgs,
+
+    /// With --bodies, in the words of response_time_wrk.sh: streams [default: 80 % of workers x threads, at least 1]
+    #[arg(short = 'T', long, value_name = "N", hide = true, value_parser = from_1_to(10_000))]
+    streams: Option<u32>,
+    /// And connections of each stream
+    #[arg(long, value_name = "N", hide = true, conflicts_with = "connections", value_parser = from_1_to(100_000))]
+    connections_per_stream: Option<u32>,
+}
+
+impl SweepArgs {
+    /// The words of the comparison that `--try` is, where it is given among `words`.
+    ///
+    /// # Errors
+    /// Where its list is none.
+    pub(crate) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
+        let Some(list) = &self.tries else { return Ok(None) };
+        let arms = try_list(list)?;
+        if arms.len() < 2 {
+            return Err(wrong(format!(
+                "--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"
+            )));
+        }
+        let mut words = words.to_vec();
+        let command = server_command(&mut words);
+        words.iter_mut().find(|word| *word == "sweep").into_iter().for_each(|name| "compare".clone_into(name));
+        match words.iter().position(|word| word == "--try") {
+            Some(at) => drop(words.drain(at..at + 2)),
+            None => words.retain(|word| !word.starts_with("--try=")),
+        }
+        words.extend(["--best", "--no-control"].map(str::to_owned));
+        words.extend(arms.into_iter().map(|arm| format!("--arm={arm}")));
+        words.extend(command);
+        Ok(Some(words))
+    }
+
+    /// Whether each step has a body of its own.
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.bodies.is_some()
+    }
+}
+
+/// The command that `sweep --bodies` was before: its `-c` is of each stream, and its bodies have a default.
+pub(crate) fn as_bodies(command: clap::Command) -> clap::Command {
+    command
+        .mut_arg("bodies", |arg| arg.default_value("acsi1,10,100,256,512,1024,2048"))
+        .mut_arg("connections", |arg| arg.short(None).long("total-connections"))
+        .mut_arg("connections_per_stream", |arg| arg.short('c').long("connections"))
+}
+
+/// The arms of `sweep --try 2x3,4x5,4x5k`: workers x threads, without keep-alive where a k stands behind them.
+///
+/// # Errors
+/// Where one of them is none.
+fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
+    let bad = |word: &str| {
+        wrong(format!("--try '{word}': write WORKERSxTHREADS, with a k for no keep-alive, such as 2x3,4x5,4x5k"))
+    };
+    let arm = |word: &str| {
+        let (size, keep_alive) = word.strip_suffix('k').map_or((word, ""), |size| (size, " -k"));
+        let (workers, threads) = size.split_once('x').ok_or_else(|| bad(word))?;
+        let number = |text: &str| text.parse::<u32>().map_err(|_| bad(word));
+        let (workers, threads) = (number(workers)?, number(threads)?);
+        if threads == 0 {
+            Err(bad(word))
+        } else {
+            Ok(format!("{workers} x {threads}{keep_alive}=-w{workers} -t{threads}:{threads}{keep_alive}"))
+        }
+    };
+    list.split(',').map(arm).collect()
+}
+
+impl SweepArgs {
+    /// A flag that says something about other sweeps only, where there is one.
+    fn not_of_bodies(&self) -> Option<&'static str> {
+        let given = [
+            (self.server.path.is_some(), "--path"),
+            (self.server.body.is_some(), "--body"),
+            (self.server.app.is_some(), "--app"),
+            (self.server.which != ServerWord::Puma, "--server builtin"),
+            (self.server.url.is_some(), "--url"),
+            (self.server.slots.is_some(), "--slots"),
+            (!self.server.command.is_empty(), "-- COMMAND"),
+            (!self.multiples.is_empty(), "--multiples (-c N sets the connections)"),
+            (self.connections.len() > 1, "a list of -c"),
+            (self.requests_per_connection.is_some(), "-R"),
+            (self.probe_discipline, "--probe-discipline"),
+            (self.generator.is_some(), "--generator"),
+            (self.server.inspect.asks_app(), "--inspect app"),
+            (self.outlets.is_any(), "--statsd-listen, --statsd-to, --metrics and --otlp"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+    }
+
+    /// All that was asked of a sweep over bodies, every default made explicit.
+    ///
+    /// # Errors
+    /// Where flags contradict each other or a value cannot be.
+    pub(crate) fn bodies_plan(&self) -> Result<BodiesPlan, Mistake> {
+        if let Some(flag) = self.not_of_bodies() {
+            return Err(wrong(format!("--bodies goes without {flag}: leave out one of the two")));
+        }
+        self.check_values()?;
+        let sockets = &self.server.socket;
+        if let Some((_, twice)) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
+            return Err(wrong(format!("-s has {twice} twice: name each kind of socket once (--repeat N repeats all)")));
+        }
+        // A body is little work: what the tracepoints cost would show.
+        let probe = self.server.inspect.probe(sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
+        let (connections_per_stream, streams) = match self.connections.first() {
+            Some(connections) => (*connections, Some(self.streams.unwrap_or(1))),
+            None => (self.connections_per_stream.unwrap_or(BodiesPlan::CONNECTIONS_PER_STREAM), self.streams),
+        };
+        let puma = ServerKind::Puma { command: self.server.puma.puma.clone() };
+        Ok(BodiesPlan {
+            server: self.server.reached(self.server.puma.server(puma, App::Bodies, sockets[0]))?,
+            stream: self.server.stream_as_given(Stop::After(self.length), self.warm_up)?,
+            sockets: sockets.clone(),
+            bodies: self.bodies.clone().unwrap_or_default(),
+            connections_per_stream,
+            streams,
+            repeat: self.repeat,
+            seed: self.seed.unwrap_or(1),
+            cool_down: !self.no_cool_down,
+            calibrate: !self.no_calibrate,
+            probe,
+            thresholds: self.thresholds.all(),
+        })
+    }
+}
+
+impl SweepArgs {
+    /// All that was asked, every default made explicit.
+    ///
+    /// # Errors
+    /// Where flags contradict each other or a value cannot be.
+    pub(crate) fn plan(&self) -> Result<Plan, Mistake> {
+        self.check_values()?;
+        let server = self.server.server()?;
+        if let Some(with) = self.generator {
+            self.check_with(with)?;
+        }
+        if self.seed.is_some() || self.streams.is_some() || self.connections_per_stream.is_some() {
+            return Err(wrong("--seed, -T and --connections-per-stream belong to --bodies: add it"));
+        }
+        let stop = self.requests_per_connection.map_or(Stop::After(self.length), Stop::RequestsPerConnection);
+        Ok(Plan {
+            server,
+            stream: self.server.stream(stop, self.warm_up)?,
+            multiples: match (self.connections.is_empty(), self.multiples.is_empty()) {
+                (true, true) => Plan::MULTIPLES.to_vec(),
+                (true, false) => self.multiples.clone(),
+                (false, _) => Vec::new(),
+            },
+            connections: self.connections.clone(),
+            repeat: self.repeat,
+            cool_down: !self.no_cool_down,
+            // The ceiling that we could measure is ours and not the other generator's.
+            calibrate: !self.no_calibrate && self.generator.is_none(),
+            probe_discipline: self.probe_discipline,
+            with: self.generator.map(|with| with.name().to_owned()),
+            probe: self.probe()?,
+            statsd_listen: self.outlets.statsd_listen,
+            thresholds: self.thresholds.all(),
+        })
+    }
+
+    /// Refuses a value that cannot be, whatever the others are.
+    pub(crate) fn check_values(&self) -> Result<(), Mistake> {
+        self.outlets.check()?;
+        self.server.puma.check()
+    }
+
+    /// What is read meanwhile. Of another generator's run nobody knows when its warm-up is over.
+    fn probe(&self) -> Result<Probe, Mistake> {
+        let asked = self.server.probe()?;
+        match self.generator {
+            None => Ok(asked.unwrap_or(Probe::Auto)),
+            Some(_) if matches!(asked, None | Some(Probe::None)) && !self.server.inspect.asks_app() => Ok(Probe::None),
+            Some(with) => {
+                Err(wrong(format!("--inspect is of our own runs: leave it out with --generator {}", with.name())))
+            }
+        }
+    }
+
+    /// Refuses what the other generator cannot do, whatever the number of connections will be.
+    fn check_with(&self, with: Generator) -> Result<(), Mistake> {
+        let (name, socket) = (with.name(), self.server.socket_kind()?);
+        if socket.is_unix() {
+            return Err(wrong(format!("--generator {name}: it knows no Unix socket: leave out -s {socket}")));
+        }
+        with.check(&self.thresholds.all())?;
+        let shares_evenly = matches!(with, Generator::Hey | Generator::H2load);
+        if self.requests_per_connection.is_some() && !shares_evenly {
+            return Err(wrong(format!("--generator {name}: it cannot give each connection -R requests: give --for")));
+        }
+        let order = LoadOrder {
+            time: self.requests_per_connection.is_none().then_some(self.length),
+            requests: self.requests_per_connection,
+            warm_up: self.warm_up.unwrap_or(Nanos::ZERO),
+            keep_alive: !self.server.no_keep_alive,
+            timeout: self.server.timeout,
+            ..LoadOrder::closed_loop("", 1, self.server.lanes())
+        };
+        with.check_order(&order)?;
+        if self.server.body.is_some() && self.server.puma.rackup.is_some() {
+            return Err(wrong(format!(
+                "--generator {name} asks for a path alone: leave out -r, or give --path in place of --body"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use model::{Bodies, BodiesPlan, Nanos, Plan, Socket, Stop, Threads};
+
+    use super::SweepArgs;
+    use crate::commands::{Command, Invocation, parse};
+
+    /// The flags of a command line, as a shell reads it.
+    fn asked(line: &str) -> SweepArgs {
+        let words = shlex::split(line).unwrap().into_iter().map(OsString::from);
+        match parse(std::iter::once("longtail".into()).chain(words)) {
+            Ok(Invocation::Command(Command::Sweep(args) | Command::Bodies(args), _)) => *args,
+            Err(mistake) => panic!("{line}: {mistake}"),
+            Ok(_) => panic!("{line} is not a sweep"),
+        }
+    }
+
+    fn plan(line: &str) -> Plan {
+        asked(line).plan().unwrap_or_else(|mistake| panic!("{line}: {mistake}"))
+    }
+
+    fn bodies(line: &str) -> BodiesPlan {
+        asked(line).bodies_plan().unwrap_or_else(|mistake| panic!("{line}: {mistake}"))
+    }
+
+    #[test]
+    fn pumas_own_words_work() {
+        let plan = plan("sweep -w4 -t5:5 -R100 -d0.2 -k -Y -r app.ru -C puma.rb -stcp6");
+        assert_eq!(plan.server.workers, Some(4));
+        assert_eq!(plan.server.threads, Some(Threads { min: 5, max: 5 }));
+        assert_eq!(plan.stream.stop, Stop::RequestsPerConnection(100));
+        assert_eq!(plan.stream.delay, Some(Nanos::from_millis(200)));
+        assert_eq!(plan.stream.target_path(), "/sleep0.2");
+        assert_eq!(plan.stream.warm_up, Nanos::ZERO, "Puma's script has none");
+        assert!(!plan.stream.keep_alive && plan.server.yjit);
+        assert_eq!(plan.server.socket, Socket::Tcp6);
+    }
+
+    #[test]
+    fn another_servers_slots_are_its_workers_times_their_threads() {
+        for (words, expected) in [("-w2 -t5", 10), ("-w4", 4), ("-t8", 8), ("-w2 -t5 --slots=10", 10)] {
+            match plan(&format!("sweep --url=http://127.0.0.1:9/ {words} -- x")).server.kind {
+                model::ServerKind::Command { slots, .. } => assert_eq!(slots, expected, "{words}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn rails_is_asked_in_milliseconds() {
+        for (words, path) in [
+            ("--app=rails", "/sleep?ms=100"),
+            ("--app=rails -d1.1", "/sleep?ms=1100"),
+            ("--app=rails -d1500us", "/sleep?ms=1.5"),
+            ("--app=rails --path=/x", "/x"),
+            ("--app=sleep", "/sleep0.1"),
+        ] {
+            assert_eq!(plan(&format!("sweep {words}")).stream.target_path(), path);
+        }
+    }
+
+    #[test]
+    fn a_kind_of_socket_has_the_names_of_pumas_scripts() {
+        for (word, socket) in [("tcp", Socket::Tcp4), ("ssl", Socket::Ssl4), ("ssl6", Socket::Ssl6)] {
+            assert_eq!(plan(&format!("sweep -s {word}")).server.socket, socket);
+        }
+    }
+
+    #[test]
+    fn the_words_of_pumas_script_work() {
+        let words = "-w2 -t5:5 -s tcp6 -b ac50,100 -c4 -T3 -D5 -d0.01 -Y -C puma.rb -r ci.ru -k";
+        let asked = bodies(&format!("bodies {words}"));
+        assert_eq!(asked.bodies.to_string(), "ac50,100");
+        assert_eq!(asked.sockets, [Socket::Tcp6]);
+        assert_eq!((asked.connections_on(10), asked.stream.stop), (12, Stop::After(Nanos::from_secs(5))));
+        assert_eq!(asked.stream.delay, Some(Nanos::from_millis(10)));
+        assert!(asked.server.yjit && !asked.stream.keep_alive);
+        assert_eq!(bodies(&format!("sweep {words}")), asked, "a sweep takes them too");
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_pumas_script() {
+        let asked = bodies("bodies -w2 -t5:5");
+        assert_eq!((asked.bodies.clone(), asked.runs()), (Bodies::default(), 28));
+        assert_eq!((asked.streams_on(10), asked.connections_on(10)), (8, 16), "wrk -t8 -c16");
+        assert_eq!(asked.stream.stop, Stop::After(Nanos::from_secs(10)));
+        assert_eq!(bodies("sweep --bodies=acsi1,10,100,256,512,1024,2048 -w2 -t5:5"), asked);
+    }
+
+    #[test]
+    fn a_sweeps_connections_are_the_total() {
+        assert_eq!(bodies("sweep -bs1 -c16").connections_on(10), 16);
+        assert_eq!(bodies("bodies -bs1 -c16").connections_on(10), 8 * 16, "of each stream");
+    }
 }

@@ -1,17 +1,25 @@
 //! `longtail watch`: looks at a server that runs already.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use clap::Args;
 use engine::{RaiseOnDrop, Resolver, spawn_scoped};
-use model::{Clock as _, Nanos, SystemClock};
+use model::{Clock as _, ControlServer, Nanos, SystemClock};
+use probe::control;
 use probe::sampler::{self, Observation};
 
-use crate::args::WatchArgs;
+use crate::args::ADVANCED;
+use crate::args::limits::above_zero;
+use crate::args::output::FormatArgs;
 use crate::exit::Exit;
-use crate::mistake::{Mistake, no_thread};
-use crate::watch::{self, AnswerLine, StatisticsSource, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget};
+use crate::mistake::{Mistake, no_thread, wrong};
+use crate::watch::{
+    self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget,
+    short_path,
+};
 use crate::{signals, ui};
 
 /// A key is answered so soon.
@@ -131,5 +139,150 @@ impl Viewer<'_> {
                 return Ok(WatchEnd::Time);
             }
         }
+    }
+}
+
+/// Samples cannot be closer and still say anything.
+const SHORTEST: Nanos = Nanos::from_millis(100);
+/// Where nobody says how long: each worker of a Puma reports once in five seconds, so twice in this time.
+const SHORT_WATCH: Nanos = Nanos::from_secs(7);
+
+const FEW_EXAMPLES: &str = "\
+Examples:
+  longtail watch 9292                          the server that listens on port 9292
+  longtail watch $(cat tmp/pids/server.pid)    that process and its workers
+  longtail watch :9292 --for 1m --json         the answer for a script";
+
+const EXAMPLES: &str = "\
+Examples:
+  longtail watch 9292                            the server that listens on port 9292
+  longtail watch $(cat tmp/pids/server.pid)      that process and its workers
+  longtail watch 9292 --state tmp/puma.state     with Puma's own statistics, where its state file is elsewhere
+  longtail watch /run/puma.sock --for 30s | cat  thirty seconds, then the answer
+  longtail watch :9292 --full                    all figures: min, mean, max, last
+  longtail watch :9292 --for 1m --json           the answer for a script
+  longtail watch box2:9292 --control-url tcp://box2:9293 --control-token secret
+      a Puma on another machine: its own statistics, and how long a connect takes
+
+Sends no requests. Puma's statistics are read where its state file is found (tmp/puma.state and the
+like) or named; reading them resets the maxima of Puma 7 and later. Needs no privilege for what everybody
+may read: which process holds which connection is for root and the server's own user.
+q, Esc and Ctrl-C end it.";
+
+/// Flags of `longtail watch`.
+#[derive(Debug, Args)]
+#[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES)]
+pub(crate) struct WatchArgs {
+    /// A port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/run/puma.sock or @name), or HOST:PORT
+    #[arg(value_name = "PORT|PID|SOCKET|HOST:PORT")]
+    pub(crate) target: TargetName,
+    /// Which port, where the process listens on several
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    #[arg(long, value_name = "URL", help_heading = ADVANCED, help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
+    control_url: Option<String>,
+    /// Token of the control server
+    #[arg(long, value_name = "TOKEN", requires = "control_url", help_heading = ADVANCED)]
+    control_token: Option<String>,
+    /// Puma's state file [default: looked for where Puma runs]
+    #[arg(long, value_name = "FILE", conflicts_with = "control_url")]
+    state: Option<PathBuf>,
+    /// End after this time [default: never on a terminal, 7s in a pipe]
+    #[arg(long = "for", value_name = "TIME", value_parser = above_zero)]
+    length: Option<Nanos>,
+    /// Sampling interval; the accept queue: 20 times a second
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(crate) every: Nanos,
+    /// No live screen: the answer once, as in a pipe
+    #[arg(long)]
+    plain: bool,
+    /// No live screen: a line for each sample, then the answer
+    #[arg(long)]
+    pub(crate) lines: bool,
+    /// All figures: least, mean, most, last, by process
+    #[arg(long, help_heading = "Output")]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
+}
+
+impl WatchArgs {
+    /// When to end.
+    ///
+    /// # Errors
+    /// Where a time cannot be meant, or flags contradict each other.
+    pub(crate) fn length(&self, is_drawn: bool) -> Result<Option<Nanos>, Mistake> {
+        if self.every < SHORTEST {
+            return Err(wrong("--every wants 100ms or more: sampling more often measures itself"));
+        }
+        if self.lines && self.output.is_json() && self.full {
+            return Err(wrong("--lines prints the answer so far: leave out --full"));
+        }
+        Ok(self.length.or((!is_drawn && !self.lines).then_some(SHORT_WATCH)))
+    }
+
+    /// Whether the user said how long.
+    pub(crate) fn has_length(&self) -> bool {
+        self.length.is_some()
+    }
+
+    /// Whether nothing is drawn, whoever looks.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain || self.lines || self.output.is_json()
+    }
+
+    /// Puma's control server, where one was named.
+    ///
+    /// # Errors
+    /// Where it is none that can be asked from here, or the state file does not name one.
+    pub(crate) fn statistics(&self, resolver: &Resolver) -> Result<Option<StatisticsSource>, Mistake> {
+        let find = |host: &str, port: u16| {
+            resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string())
+        };
+        if let Some(path) = &self.state {
+            let read = |why: String| Mistake::Read { path: path.clone(), why };
+            let text = std::fs::read_to_string(path).map_err(|error| read(error.to_string()))?;
+            let control = control::from_state_file(&text, &find).map_err(read)?;
+            return Ok(Some(StatisticsSource { control, shown: short_path(path) }));
+        }
+        let Some(url) = &self.control_url else { return Ok(None) };
+        let address = control::parse_address(url, &find).map_err(|why| wrong(format!("--control-url: {why}")))?;
+        let control = ControlServer { address, token: self.control_token.clone().unwrap_or_default() };
+        Ok(Some(StatisticsSource { control, shown: url.clone() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::commands::{Command, Invocation, parse};
+
+    /// As the tests are run: nobody but this machine may be connected to.
+    fn guarded() -> Resolver {
+        Resolver::within(Some("127.0.0.0/8,::1/128".parse().unwrap()))
+    }
+
+    fn asked(words: &[&str]) -> Result<Option<ControlServer>, String> {
+        let words = ["longtail", "watch"].iter().chain(words).map(OsString::from);
+        match parse(words).map_err(|mistake| mistake.to_string())? {
+            Invocation::Command(Command::Watch(args), _) => {
+                args.length(false).map_err(|mistake| mistake.to_string())?;
+                let found = args.statistics(&guarded()).map_err(|mistake| mistake.to_string())?;
+                Ok(found.map(|source| source.control))
+            }
+            _ => Err("not a watch".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_control_server_is_named_by_its_url() {
+        let control = asked(&["9292", "--control-url=tcp://127.0.0.1:9293", "--control-token=t"]).unwrap().unwrap();
+        assert_eq!(control.token, "t");
+        assert_eq!(control.address.address(), "127.0.0.1:9293");
+        let control = asked(&["9292", "--control-url=unix:///tmp/c.sock"]).unwrap().unwrap();
+        assert_eq!(control.address.address(), "/tmp/c.sock");
+        assert_eq!(asked(&["9292"]), Ok(None));
     }
 }

@@ -1,14 +1,302 @@
-//! `longtail load`, in parts: from flags to a run (`prepare`), what is written and checked while it goes on
-//! (`recorder`, `checks`), and who listens and so may run where (`listeners`). It is conducted by `sweep::conduct_load`.
+//! `longtail load`: from flags to a run with nothing left to decide, whether we make it (the URL taken apart, names resolved, requests
+//! rendered) or another generator does (`--generator wrk`). What is written and checked while it goes on is in `recorder`, who listens and so may
+//! run where in `listeners`. It is conducted by `sweep::conduct_load`.
 
-mod checks;
 mod listeners;
-mod prepare;
 mod recorder;
-mod with;
 
-pub(crate) use checks::Check;
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
+use launch::{CpuRestriction, affinity};
 pub(crate) use listeners::is_of_this_machine;
-pub(crate) use prepare::prepare;
-pub(crate) use recorder::Recorder;
-pub(crate) use with::order_load;
+use model::{Clock, LaneCountReason, LoadPlan, LoadStudy, Run, ServerLocation, SystemClock};
+pub(crate) use recorder::{Check, Recorder};
+use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
+use sweep::{ClaimedRun, Context, FarGenerators, OtherGenerator as _, PreparedLoad};
+
+use self::listeners::Listeners;
+use crate::args::LoadArgs;
+use crate::args::limits::resolved_timestamps;
+use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
+use crate::mistake::{Mistake, wrong};
+use crate::ui::{self, Ui};
+
+/// How long each step of a first handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(4);
+
+/// Makes the run that the flags ask for. Resolves names, and sends nothing but one connect where this machine does not list who listens.
+///
+/// # Errors
+/// Where a flag is wrong, a file cannot be read, a name has no address, or nobody there takes connections.
+pub(crate) fn prepare(
+    args: &LoadArgs,
+    resolver: &Resolver,
+    clock: &SystemClock,
+    far: Option<&FarGenerators>,
+) -> Result<PreparedLoad, Mistake> {
+    let of_this_machine =
+        [(args.unix.is_some(), "Unix socket", "--unix"), (!args.source_ip.is_empty(), "address", "--source-ip")];
+    if let Some((_, what, flag)) = of_this_machine.into_iter().find(|(given, ..)| *given && !args.from.is_empty()) {
+        return Err(wrong(format!(
+            "--from: the {what} of {flag} is this machine's, and not of those that make the load: leave it out"
+        )));
+    }
+    let schedule = args.schedule()?;
+    let template = template(args)?;
+    let rendered = rendered(args, template)?;
+    let target = rendered.target;
+    let begun = clock.now();
+    let mut transport = transport(args, resolver, &target)?;
+    let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
+    let name_resolution = is_name.then(|| clock.now() - begun);
+    let listeners = Listeners::now();
+    let (found, endpoint) = (transport.endpoints.len(), listeners.first(&transport.endpoints, &given(args))?.clone());
+    let (server, serving) = listeners.serving(&endpoint);
+    if found > 1 {
+        let host = &target.host;
+        ui::note(&format!("{host} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)"));
+    }
+    if server == ServerLocation::Elsewhere
+        && let Some(failure) = transport.tls.as_ref().and_then(|tls| tls.failure(&endpoint, HANDSHAKE))
+    {
+        return Err(failure.into());
+    }
+    let placement = affinity::beside(&serving).map(|placement| placement.beside_far(&args.from));
+    transport.endpoints = vec![endpoint];
+    // Of several generators each has its share, and the smallest machine decides.
+    let generators = args.from.len().max(1) as u32;
+    let cores = far.and_then(|far| far.hosts().iter().map(|host| host.cores).min());
+    let cpus = cores.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get) as u32);
+    let (lanes, lanes_by) = LaneCountReason::choose(
+        args.generator_threads,
+        schedule.highest_rate().map(|rate| rate / f64::from(generators)),
+        schedule.connections.div_ceil(generators),
+        cpus,
+        placement.as_ref().filter(|_| far.is_none()),
+    );
+    let is_tcp = transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_)));
+    let timestamps = resolved_timestamps(args.timestamps, is_tcp, args.pipeline > 1)?;
+    let plan = LoadPlan {
+        url: target.to_string(),
+        endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),
+        tls: target.tls,
+        requests: rendered.described,
+        pace: schedule.pace,
+        think: args.think,
+        connections: schedule.connections,
+        late: args.late,
+        length: schedule.length,
+        requests_total: args.number,
+        warm_up: args.warm_up,
+        keep_alive: !args.no_keep_alive,
+        requests_per_connection: args.requests_per_connection,
+        pipeline: args.pipeline,
+        timeout: args.timeout,
+        lanes,
+        timing: args.timing,
+        timestamps,
+        thresholds: args.thresholds.all(),
+        stop_if: args.stop_if.clone(),
+        log: args.log.clone(),
+        service_time: args.service,
+        statsd_listen: args.outlets.statsd_listen,
+        from: args.from.clone(),
+    };
+    if rendered.requests.is_empty() {
+        return Err(wrong("there is no request to send"));
+    }
+    let shape = LoadSpec {
+        order: args.order(),
+        worker_header: args.worker_header.clone(),
+        keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
+        ..sweep::spec_of(&plan, transport, rendered.requests)
+    };
+    Ok(PreparedLoad { shape, plan, name_resolution, placement, serving, lanes_by, server })
+}
+
+/// What named the endpoints.
+fn given(args: &LoadArgs) -> String {
+    match args {
+        LoadArgs { unix: Some(_), .. } => "--unix".to_owned(),
+        LoadArgs { connect_to: Some(_), .. } => "--connect-to".to_owned(),
+        LoadArgs { url: None, requests: Some(file), .. } => format!("the addresses in {}", file.display()),
+        _ => "the URL".to_owned(),
+    }
+}
+
+/// The requests, and what to call them.
+struct Rendered {
+    target: TargetUrl,
+    requests: Vec<model::Request>,
+    described: String,
+}
+
+fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mistake> {
+    let target = args.url.as_deref().map(TargetUrl::parse).transpose()?;
+    if let Some(path) = &args.requests {
+        let given = FileDefaults { format: args.requests_format, target, template };
+        let RenderedRequests { format, target, requests } = requests::read_file(path, &given)?;
+        let order = if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
+        let described = format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
+        return Ok(Rendered { target, requests, described });
+    }
+    let target = target.ok_or_else(|| wrong("say where to: a URL such as http://127.0.0.1:9292/"))?;
+    let body = template.body.as_ref().map(|body| format!(" with {} bytes", body.len())).unwrap_or_default();
+    let described = format!("{}{body}", template.method);
+    Ok(Rendered { requests: vec![template.render(&target)], target, described })
+}
+
+/// What is sent, but for its target.
+///
+/// # Errors
+/// Where a flag is wrong, or the body cannot be read.
+pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
+    let body = match (&args.data, &args.body_file) {
+        (Some(text), _) => Some(text.clone().into_bytes()),
+        (None, Some(path)) => Some(requests::read_body(path)?),
+        (None, None) => None,
+    };
+    let method = match &args.method {
+        Some(name) => requests::method(name)?,
+        // As curl: who has a body posts it.
+        None if body.is_some() => requests::Method::POST,
+        None => requests::Method::GET,
+    };
+    let mut headers = args.headers.iter().map(RequestHeader::parse).collect::<Result<Vec<_>, _>>()?;
+    for (name, value) in [("content-type", &args.content_type), ("accept", &args.accept), ("host", &args.host)] {
+        headers.extend(value.as_ref().map(|value| RequestHeader::new(name, value)).transpose()?);
+    }
+    headers.extend(args.auth.as_ref().map(RequestHeader::basic_auth).transpose()?);
+    Ok(RequestTemplate { method, headers, body, keep_alive: !args.no_keep_alive })
+}
+
+fn transport(args: &LoadArgs, resolver: &Resolver, target: &TargetUrl) -> Result<Transport, Mistake> {
+    let endpoints = match (&args.unix, &args.connect_to) {
+        (Some(place), _) => {
+            let transport = Transport::plain(vec![Endpoint::unix(OsStr::new(place)).map_err(wrong)?]);
+            transport.check()?;
+            if !place.starts_with('@') && !Path::new(place).exists() {
+                return Err(wrong(format!("--unix {place}: there is no such file; does the server listen there?")));
+            }
+            transport.endpoints
+        }
+        (None, Some(place)) => addresses(resolver, &TargetUrl::parse(place)?)?,
+        (None, None) => addresses(resolver, target)?,
+    };
+    let tls = TlsOptions {
+        insecure: args.insecure,
+        ca_file: args.cacert.as_deref(),
+        cert_file: args.cert.as_deref(),
+        key_file: args.key.as_deref(),
+        server_name: &target.host,
+    };
+    let tls = target.tls.then(|| TlsSettings::new(&tls)).transpose()?;
+    let transport = Transport { endpoints, source_ips: args.source_ip.clone(), tls };
+    transport.check()?;
+    Ok(transport)
+}
+
+fn addresses(resolver: &Resolver, target: &TargetUrl) -> Result<Vec<Endpoint>, Mistake> {
+    let found = resolver.resolve(&target.host, target.port)?;
+    Ok(found.into_iter().map(Endpoint::Tcp).collect())
+}
+
+/// Another generator's load, with nothing left to decide.
+pub(crate) struct OrderedLoad {
+    driver: GeneratorDriver,
+    order: LoadOrder,
+}
+
+/// Makes it of the flags, for the same load as ours would be.
+///
+/// # Errors
+/// Where the generator cannot do it, or is not there.
+pub(crate) fn order_load(
+    args: &LoadArgs,
+    resolver: &Resolver,
+    generator: Generator,
+    prepared: &PreparedLoad,
+    clock: SystemClock,
+) -> Result<OrderedLoad, Mistake> {
+    let refused = |why: &str| wrong(format!("--generator {}: {why}", generator.name()));
+    let (plan, endpoints) = (&prepared.plan, &prepared.shape.transport.endpoints);
+    if endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
+        return Err(refused("it needs a TCP address"));
+    }
+    let target = TargetUrl::parse(args.url.as_deref().unwrap_or_default())?;
+    if target.tls && !args.insecure {
+        return Err(refused("it is run so that it takes any certificate: say so with --insecure"));
+    }
+    let template = template(args)?;
+    let own_host = template.headers.iter().find(|header| header.is("host")).and_then(RequestHeader::value);
+    // The other generator is given the name, by which it asks for a certificate; or the very address that was checked
+    // where only some may be connected to, or was chosen.
+    let gives_name = resolver.allowed.is_none() && resolver.version.is_none() && resolver.given.is_empty();
+    let scheme = if target.tls { "https" } else { "http" };
+    let url = if gives_name { target.to_string() } else { format!("{scheme}://{}{}", endpoints[0], target.path) };
+    let is_name = target.host.parse::<IpAddr>().is_err() && !gives_name;
+    let named = is_name.then(|| target.authority.clone());
+    let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
+    if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
+        return Err(refused(&format!("it cannot leave out a header: take away -H '{}:'", header.name())));
+    }
+    let line = |header: &RequestHeader| {
+        format!("{}: {}", header.name(), String::from_utf8_lossy(header.value().unwrap_or_default()))
+    };
+    if plan.length.is_some() && plan.requests_total.is_some() {
+        return Err(refused("give --for or -n: what comes first ends only our own runs"));
+    }
+    let credentials = target.credentials.as_ref().map(RequestHeader::basic_auth).transpose()?;
+    let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
+    let mut order = LoadOrder {
+        host,
+        time: plan.length,
+        requests: plan.requests_total,
+        warm_up: plan.warm_up,
+        rate: args.rate,
+        rate_per_connection: args.per_connection_rate,
+        keep_alive: plan.keep_alive,
+        timeout: plan.timeout,
+        method: Some(template.method.to_string()).filter(|method| method != "GET"),
+        headers: own.chain(credentials.as_ref().map(line)).collect(),
+        body: template.body.is_some().then(|| "body".into()),
+        ..LoadOrder::closed_loop(&url, plan.connections, plan.lanes)
+    };
+    generator.check_order(&order)?;
+    let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
+    order.body = template.body.map(|body| driver.keep_body(&body)).transpose()?;
+    Ok(OrderedLoad { driver, order })
+}
+
+impl OrderedLoad {
+    /// Runs it. `Ok(None)` where the user ended it: what another generator has not finished has no figures.
+    ///
+    /// # Errors
+    /// Where the generator fails, or what it prints is not understood.
+    pub(crate) fn conduct(self, prepared: PreparedLoad, context: &Context<'_>) -> Result<Option<LoadStudy>, Mistake> {
+        let OrderedLoad { driver, order } = self;
+        let progress = Ui::new();
+        let length = order.time.map(|time| format!(" for {}", time + order.warm_up)).unwrap_or_default();
+        progress.working(&format!("{} makes the load{length}", driver.name()));
+        // Before this thread is kept to some of its processors, as then the generator is too.
+        let environment = sweep::environment(context.version);
+        let kept = CpuRestriction::off_the_server(prepared.placement.as_ref());
+        let ended = || context.interrupt.load(Ordering::Relaxed);
+        let done = sweep::observe_claimed(prepared.server.is_here(), || driver.run(&order, &ended));
+        drop((kept, progress));
+        let failed = |why| wrong(format!("--generator {}: {why}", driver.name()));
+        let Some((ClaimedRun { claim, elapsed, found }, generator)) = done.map_err(failed)? else {
+            ui::note(&format!("interrupted: {} had not finished, so there is nothing to report", driver.name()));
+            return Ok(None);
+        };
+        let run = Run { generator, warnings: found, ..Run::claimed(prepared.plan.connections, claim, elapsed) };
+        Ok(Some(LoadStudy { name_resolution: None, ..prepared.study(run, environment, context) }))
+    }
+}

@@ -15,7 +15,7 @@ use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock, Tally};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 
-use super::wire::{ClockShift, FarHost, GREETING, Order, PartDone, Report, frame, merge, receive};
+use super::{ClockShift, FarHost, GREETING, Order, PartDone, Report, frame, merge, receive};
 
 /// Exchanges by which a clock is known.
 const EXCHANGES: u32 = 20;

@@ -15,7 +15,7 @@ use engine::{Endpoint, EngineError, GeneratorPart, LoadSpec, RunProgress, reach,
 use model::Clock;
 
 use super::part::{LEAD, drive_at};
-use super::wire::{ClockShift, FarHost, GREETING, Order, Report, receive, send};
+use super::{ClockShift, FarHost, GREETING, Order, Report, receive, send};
 use crate::calibrate::ceilings;
 use crate::context::Context;
 

@@ -8,18 +8,16 @@ use std::sync::mpsc::SyncSender;
 use engine::{
     DriveResult, EngineError, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress, Transport, drive_part,
 };
-use model::study::SCHEMA;
 use model::{
-    Clock, Diagnostic, Environment, FarGenerator, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Request,
-    ServerLocation, SystemClock, warnings,
+    Clock, Diagnostic, FarGenerator, GeneratorFacts, LoadPlan, LoadStudy, Nanos, Request, Run, SystemClock, Tally,
+    warnings,
 };
 use probe::host::{self, HostCounters};
 use serde::{Deserialize, Serialize};
 
-use super::wire::{PartDone, merge};
-use crate::context::Context;
-use crate::error::SweepError;
-use crate::load::{PreparedLoad, judge};
+use super::{PartDone, merge};
+use crate::context::{Context, SweepError};
+use crate::load::{PreparedLoad, judge, spec_of};
 use crate::observe::recorded;
 
 /// Before the common start lanes wait by themselves for so long.
@@ -32,12 +30,8 @@ pub struct LoadPart {
     part: GeneratorPart,
     /// The common start, since 1970.
     start: Nanos,
-    plan: LoadPlan,
-    server: ServerLocation,
-    lanes_by: LaneCountReason,
-    environment: Environment,
-    started_at: String,
-    command_line: String,
+    /// That of the whole load, yet without its run.
+    study: LoadStudy,
     done: PartDone,
 }
 
@@ -54,26 +48,16 @@ pub fn drive_load_part(
     start: Nanos,
     context: &Context<'_>,
 ) -> Result<LoadPart, SweepError> {
-    let PreparedLoad { shape, plan, lanes_by, server, .. } = prepared;
-    let spec = LoadSpec { part, ..shape };
+    let spec = LoadSpec { part, ..prepared.shape.clone() };
     // On the wall clock's axis all parts have one start. The clock itself stays monotonic.
     let ahead = context.clock.wall().0.wrapping_sub(context.clock.now().0);
     let clock = context.clock.shifted(ahead, Nanos::ZERO);
     let progress = RunProgress::new(spec.shares().len() as u32);
     let wait = || clock.sleep_until(start.saturating_sub(LEAD), context.interrupt).then_some(start);
     let done = drive_at(wait, &spec, &clock, context.interrupt, &progress, None)?;
-    Ok(LoadPart {
-        version: context.version.to_owned(),
-        part,
-        start,
-        plan,
-        server,
-        lanes_by,
-        environment: host::environment(context.version),
-        started_at: context.started_at.clone(),
-        command_line: context.command_line.clone(),
-        done,
-    })
+    let no_run = Run::recorded(spec.connections, Tally::default(), Nanos::ZERO, Nanos::ZERO);
+    let study = prepared.study(no_run, host::environment(context.version), context);
+    Ok(LoadPart { version: context.version.to_owned(), part, start, study, done })
 }
 
 /// Drives a part whose lanes begin at the common start. When they are ready, `start` waits until shortly before that instant and gives it.
@@ -105,14 +89,7 @@ pub(super) fn drive_at(
 
 /// When requests of that load are due, and which of them are measured.
 fn shape(plan: &LoadPlan) -> LoadSpec {
-    let nothing = Request { bytes: Vec::new().into(), is_head: false };
-    LoadSpec {
-        pace: plan.pace.clone(),
-        warm_up: plan.warm_up,
-        measured: plan.length,
-        requests_total: plan.requests_total,
-        ..LoadSpec::closed(Transport::plain(Vec::new()), nothing, plan.connections)
-    }
+    spec_of(plan, Transport::plain(Vec::new()), vec![Request { bytes: Vec::new().into(), is_head: false }])
 }
 
 /// A part, and the file that holds it.
@@ -133,14 +110,11 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
     let Some(NamedPart { name: first_name, part: first }) = parts.next() else {
         return Err("name the files to merge".to_owned());
     };
-    let LoadPart { start, plan, server, lanes_by, environment, started_at, command_line, .. } = first;
-    if first.version != version {
-        return Err(format!(
-            "{first_name} is of longtail {}, and this is {version}: merge it with that",
-            first.version
-        ));
+    let LoadPart { version: written_by, part: GeneratorPart { index, of }, start, study, done } = first;
+    if written_by != version {
+        return Err(format!("{first_name} is of longtail {written_by}, and this is {version}: merge it with that"));
     }
-    let of = first.part.of;
+    let plan = &study.plan;
     let mut found: Vec<Option<(String, PartDone)>> = (0..of).map(|_| None).collect();
     let mut put = |name: String, index: u32, done: PartDone| match found.get_mut(index as usize) {
         Some(place @ None) => {
@@ -150,16 +124,16 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
         Some(Some((other, _))) => Err(format!("{name} and {other} are both part {index}: name each part once")),
         None => Err(format!("{name} is part {index} of {of}: parts are numbered from 0")),
     };
-    put(first_name.clone(), first.part.index, first.done)?;
-    for NamedPart { name, part: LoadPart { part, start: starts, plan: planned, done, .. } } in parts {
-        if (part.of, starts, &planned) != (of, start, &plan) {
+    put(first_name.clone(), index, done)?;
+    for NamedPart { name, part: LoadPart { part, start: starts, study: theirs, done, .. } } in parts {
+        if (part.of, starts, &theirs.plan) != (of, start, plan) {
             return Err(format!(
                 "{name} is of another load than {first_name}: flags, --of and --start-at must be alike"
             ));
         }
         put(name, part.index, done)?;
     }
-    let spec = shape(&plan);
+    let spec = shape(plan);
     let window = spec.window(start);
     let mut merged: Option<LaneOutcome> = None;
     let (mut end, mut far) = (start, Vec::new());
@@ -181,29 +155,16 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
     let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
     let (interrupted, log_dropped) = (done.interrupted, done.dropped_records);
     let mut run = recorded(done, &spec, &warnings::LOAD_PERCENTILES, GeneratorFacts::default());
-    judge(&mut run, &plan, None, interrupted, None);
+    judge(&mut run, plan, None, interrupted, None);
     run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
-    Ok(LoadStudy {
-        schema: SCHEMA,
-        started_at,
-        command_line,
-        environment,
-        plan,
-        server,
-        placement: None,
-        lanes_by,
-        name_resolution: None,
-        run,
-        checks: Vec::new(),
-        log_dropped,
-        interrupted,
-    })
+    Ok(LoadStudy { placement: None, name_resolution: None, run, log_dropped, interrupted, ..study })
 }
 
 #[cfg(test)]
 mod tests {
+    use model::{Batches, Exchange, Outcome};
+
     use super::*;
-    use model::{Batches, Exchange, Outcome, Tally};
 
     const START: Nanos = Nanos::from_secs(1000);
 
@@ -233,17 +194,11 @@ mod tests {
             }
         }
         let outcome = LaneOutcome { tally, batches, ..LaneOutcome::nothing(&shape(plan), START) };
-        let study = testkit::load::open_poisson();
         let written = LoadPart {
             version: "1".to_owned(),
             part: GeneratorPart { index, of },
             start: START,
-            plan: plan.clone(),
-            server: study.server,
-            lanes_by: study.lanes_by,
-            environment: study.environment,
-            started_at: study.started_at,
-            command_line: study.command_line,
+            study: LoadStudy { plan: plan.clone(), ..testkit::load::open_poisson() },
             done: PartDone {
                 outcome: Some(outcome),
                 ended: START + Nanos::from_secs(30),

@@ -1,20 +1,26 @@
-//! What the help looks like: `-h` fits on a screen, `--help` has every flag, and all of it comes from clap's definition.
+//! What the help looks like: `-h` fits on a screen, `--help` has every flag, and all of it comes from clap's definition. So do man pages and
+//! completions (`longtail generate-docs DIR`), which are written where man and the shells find them: `DIR` is a prefix's `share`.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use clap::builder::Resettable;
 use clap::{Args, Command, CommandFactory as _};
-
+use clap_complete::Shell;
+use clap_mangen::Man;
 use report::Width;
 
-use super::{ADVANCED, Cli};
+use super::Cli;
+use crate::args::ADVANCED;
 use crate::exit::Exit;
+use crate::mistake::{Mistake, unwritable};
+use crate::ui;
 
 /// Columns of the widest help.
-pub(super) const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 
 /// What stands before an example's explanation where there is no room beside the example.
-pub(super) const BELOW: &str = "      ";
+pub(crate) const BELOW: &str = "      ";
 
 /// The commands as `longtail --help` lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
@@ -29,15 +35,15 @@ const START_HERE: &str = "  longtail sweep                                  Puma
   longtail load --rate 200 --for 30s http://127.0.0.1:3000/";
 
 /// All commands and flags, as their help lays them out.
-pub(super) fn whole() -> Command {
+pub(crate) fn whole() -> Command {
     whole_for(|_| true)
 }
 
 /// The same, where only the help of the commands that are asked for is laid out: a command line names one of sixteen.
-pub(super) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
+pub(crate) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
     let mut whole = Cli::command().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
     whole = whole
-        .mut_subcommand("attack", super::load::as_attack)
+        .mut_subcommand("attack", crate::args::load::as_attack)
         .mut_subcommand("bodies", super::sweep::as_bodies)
         .mut_subcommand("compare", super::compare::as_compare)
         .mut_subcommand("calibrate", |command| super::doctor::as_flag(command, "generators"))
@@ -81,7 +87,7 @@ fn laid_out_flag(arg: clap::Arg) -> clap::Arg {
 }
 
 /// The help of all flags of a command, each with its line; of longtail itself where `name` is no command.
-pub(super) fn long_help(mut whole: Command, name: Option<&str>) -> String {
+pub(crate) fn long_help(mut whole: Command, name: Option<&str>) -> String {
     whole.build();
     let Some(command) = name.and_then(|name| whole.find_subcommand(name)) else {
         return whole.render_help().to_string();
@@ -94,7 +100,7 @@ pub(super) fn long_help(mut whole: Command, name: Option<&str>) -> String {
 }
 
 /// What `longtail help words` says: the glossary, without the marks of its tables.
-pub(super) fn words() -> String {
+pub(crate) fn words() -> String {
     let line = |line: &str| match line.trim_matches('|').split_once('|') {
         // A table's head, and the line below it.
         Some((word, _)) if matches!(word.trim(), "word" | "---") => String::new(),
@@ -144,7 +150,7 @@ fn about(command: &Command) -> String {
 }
 
 /// What is said where no command was given.
-pub(super) fn in_short() -> String {
+pub(crate) fn in_short() -> String {
     let names = GROUPS.iter().flat_map(|(_, names)| names.iter()).copied().collect::<Vec<_>>().join(" ");
     format!(
         "{}\n\nUsage: longtail <command> [options]\nCommands: {names}\n\n{START_HERE}\n\nlongtail --help says what each command does.",
@@ -190,6 +196,51 @@ pub(crate) struct GenerateDocsArgs {
     /// Where man pages and completions belong, such as ~/.local/share
     #[arg(value_name = "DIR")]
     pub(crate) into: PathBuf,
+}
+
+/// Where each shell finds its file of completions.
+const COMPLETIONS: [(Shell, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions"),
+    (Shell::Zsh, "zsh/site-functions"),
+    (Shell::Fish, "fish/vendor_completions.d"),
+];
+
+/// Writes all of them.
+///
+/// # Errors
+/// Where a folder cannot be written.
+pub(crate) fn generate_docs(args: &GenerateDocsArgs) -> Result<Exit, Mistake> {
+    let mut command = documented();
+    command.build();
+    write_into(&args.into.join("man/man1"), |dir| {
+        std::iter::once(&command).chain(command.get_subcommands()).try_for_each(|command| write_page(command, dir))
+    })?;
+    for (shell, folder) in COMPLETIONS {
+        let dir = args.into.join(folder);
+        write_into(&dir, |dir| clap_complete::generate_to(shell, &mut command.clone(), "longtail", dir).map(|_| ()))?;
+    }
+    ui::note(&format!("man pages, and completions for bash, zsh and fish, are in {}", args.into.display()));
+    Ok(Exit::Fine)
+}
+
+/// The man page of one command. Its examples keep their lines.
+fn write_page(command: &Command, dir: &Path) -> std::io::Result<()> {
+    let examples = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let page = Man::new(command.clone().after_help(Resettable::Reset).after_long_help(Resettable::Reset));
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    text.extend_from_slice(b".SH EXAMPLES\n.nf\n");
+    for line in examples.unwrap_or_default().lines().filter(|line| *line != "Examples:") {
+        // Nothing in it is a request to the formatter.
+        text.extend_from_slice(format!("\\&{}\n", line.replace('\\', "\\e").replace('-', "\\-")).as_bytes());
+    }
+    text.extend_from_slice(b".fi\n");
+    std::fs::write(dir.join(page.get_filename()), text)
+}
+
+fn write_into(dir: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), Mistake> {
+    let written = std::fs::create_dir_all(dir).and_then(|()| write(dir));
+    written.map_err(|why| unwritable(dir, &why, "name a folder of your own"))
 }
 
 #[cfg(test)]
