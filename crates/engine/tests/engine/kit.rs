@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
-use model::{BadResponse, Clock as _, Counts, Exchange, Nanos, Outcome, Pace, Rate};
+use model::{Clock as _, Counts, Exchange, Nanos, Outcome, Pace, Rate};
 use testkit::clock::REAL_CLOCK;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
@@ -19,7 +19,7 @@ pub(crate) const LONG_TIMEOUT: Nanos = Nanos::from_secs(120);
 const SHORT_TIMEOUTS: [Nanos; 3] = [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
 /// A whole answer that keeps the connection.
 pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-/// Requests of each load of [`all_end`].
+/// Requests of each load.
 pub(crate) const REQUESTS: u64 = 6;
 pub(crate) const GOOD: Outcome = Outcome::Answered(200);
 
@@ -34,9 +34,6 @@ pub(crate) fn wait_for(flag: &AtomicBool) {
 }
 
 // ---- the server -------------------------------------------------------------------------------------------------------
-
-/// How a server treats one connection. An error is the client's leaving, and no concern of a test.
-pub(crate) type Serve = fn(&mut TcpStream) -> io::Result<()>;
 
 /// A listener, a thread that accepts, and a thread a connection.
 pub(crate) struct Server {
@@ -135,11 +132,6 @@ pub(crate) fn once_and_wait(stream: &mut (impl Read + Write), answer: &[u8]) -> 
     until_closed(stream)
 }
 
-/// Closes with a reset.
-pub(crate) fn reset(stream: &TcpStream) -> io::Result<()> {
-    Ok(rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?)
-}
-
 // ---- the load ---------------------------------------------------------------------------------------------------------
 
 /// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with a long timeout.
@@ -212,51 +204,6 @@ pub(crate) fn shown(done: &DriveResult) -> String {
     format!("{:?}", done.tally.counts.iter().collect::<Vec<_>>())
 }
 
-/// How every request to a server ends.
-pub(crate) enum Ending {
-    In(Outcome),
-    /// The server and the client race: each of these is right.
-    InOneOf(&'static [Outcome]),
-    /// In a bad response, for this reason and no other.
-    Badly(BadResponse),
-}
-
-/// Every request to each of these servers ends so, in a closed loop and in an open one.
-pub(crate) fn all_end(servers: &[(Serve, Ending)]) {
-    for (serve, ending) in servers {
-        for done in loads(matches!(ending, Ending::In(Outcome::TimedOut)), *serve, |shape| shape) {
-            match *ending {
-                Ending::In(outcome) => assert_eq!(kinds(&done), [outcome], "{}", shown(&done)),
-                Ending::InOneOf(outcomes) => {
-                    assert!(kinds(&done).iter().all(|kind| outcomes.contains(kind)), "{}", shown(&done));
-                }
-                Ending::Badly(reason) => {
-                    assert_eq!(kinds(&done), [Outcome::BadResponse], "{}", shown(&done));
-                    assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(reason, REQUESTS)]);
-                }
-            }
-        }
-    }
-}
-
-/// An open and a closed load on such a server, which has taken as many connections as they have opened.
-pub(crate) fn loads(
-    never_answers: bool,
-    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
-    change: impl Fn(LoadSpec) -> LoadSpec,
-) -> Vec<DriveResult> {
-    let server = Server::start(move |stream, _| serve(stream));
-    let closed = change(shape(server.address));
-    let (mut opened, mut loads) = (0, Vec::new());
-    for shape in [open(&closed), closed] {
-        let mut all = if never_answers { timed_out(&shape) } else { vec![driven(&shape)] };
-        opened += all.iter().map(|done| done.tally.connections_opened).sum::<u64>();
-        loads.extend(all.pop());
-    }
-    assert_eq!(server.stop(), opened);
-    loads
-}
-
 /// Drives a load on a server that never answers: each request times out. A busy machine may be too late with a short timeout:
 /// what it has not sent by then is given up, and the load is repeated with more. All loads, of which the last is as it should be.
 pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<DriveResult> {
@@ -272,13 +219,4 @@ pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<DriveResult> {
         }
     }
     panic!("requests were given up unsent: {}", shown(all.last().unwrap()))
-}
-
-/// Every request is answered well; how many connections that took.
-pub(crate) fn answered_over(serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> u64 {
-    let server = Server::start(move |stream, _| serve(stream));
-    let done = driven(&shape(server.address));
-    assert_eq!(kinds(&done), [GOOD], "{}", shown(&done));
-    assert_eq!(server.stop(), done.tally.connections_opened);
-    done.tally.connections_opened
 }

@@ -8,60 +8,25 @@ use engine::LoadSpec;
 use model::pace::uniform;
 use model::{Nanos, Outcome, Pace, Rate};
 
-use super::{closing, early, framing, heads, slow};
-use crate::kit::{ANSWER, GOOD, Serve, Server, driven, read_request, shape};
+use super::{play, servers};
+use crate::kit::{GOOD, Server, driven, shape};
 
 const CONNECTIONS: u32 = 64;
 const EACH: u64 = 20;
 
-const FAULTS: &[Serve] = &[
-    closing::before_the_head,
-    closing::in_the_head,
-    closing::behind_the_head,
-    closing::in_the_body,
-    closing::with_the_answer,
-    closing::after_the_answer,
-    closing::half_after_the_answer,
-    closing::half_before_the_answer,
-    closing::reset_at_once,
-    closing::reset_in_the_body,
-    closing::with_the_request_unread,
-    early::before_the_request,
-    framing::more_than_it_says,
-    framing::less_than_it_says,
-    framing::less_than_it_says_and_waits,
-    framing::a_chunk_that_overflows,
-    framing::garbage_for_a_chunk,
-    framing::no_last_chunk,
-    framing::garbage_behind_the_answer,
-    heads::endless_fields,
-    heads::a_line_of_100_megabytes,
-    heads::a_thousand_fields,
-    heads::ssh,
-    heads::tls_alert,
-    slow::never_answers,
-    slow::a_byte_a_second,
-    slow::endless_body,
-    slow::endless_interim_responses,
-];
-
 /// A server that treats each connection well, in one of the good ways for a few requests, or badly.
 fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
+    let faults: Vec<_> = servers("").filter_map(|(said, steps)| said.starts_with("chaos").then_some(steps)).collect();
     let answers = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&answers);
     let server = Server::start(move |stream: &mut TcpStream, number| {
         let draw = |stream: u64, below: usize| (uniform(seed + stream, number) * below as f64).ceil() as usize - 1;
-        // A few good answers first, then, on most connections, what is wrong with this one.
+        // A few good answers first, then what is wrong with this one, or a good way to go on.
         for _ in 0..draw(0, 6) {
-            read_request(stream)?;
-            std::io::Write::write_all(stream, ANSWER)?;
+            play(stream, "read; {answer}")?;
             counted.fetch_add(1, Ordering::Relaxed);
         }
-        match draw(1, 10) {
-            0 => framing::good_chunks(stream),
-            1 => slow::byte_by_byte(stream),
-            _ => FAULTS[draw(2, FAULTS.len())](stream),
-        }
+        play(stream, faults[draw(1, faults.len())])
     });
     (server, answers)
 }

@@ -16,7 +16,7 @@ use super::{
     BOTH, Pair, Scratch, Served, authority, encrypted, insecure, load, news, own_config, server_config, tls_server,
     tls_wire, trusting,
 };
-use crate::kit::{ANSWER, GOOD, Serve, Server, driven, kinds, once, once_and_wait, pause, read_request, until_closed};
+use crate::kit::{ANSWER, GOOD, Server, driven, kinds, once, once_and_wait, pause, read_request, until_closed};
 
 #[test]
 fn a_connection_carries_one_exchange_after_the_other() {
@@ -67,31 +67,23 @@ fn a_handshake_that_does_not_come_about_has_failed_or_was_reset() {
         stream.shutdown(Shutdown::Write)?;
         until_closed(stream)
     }
-    fn hello_then(stream: &mut TcpStream, last: &[u8]) -> io::Result<()> {
-        read_hello(stream)?;
-        end(stream, last)
-    }
-    let servers: [(&str, Serve, Outcome); 5] = [
-        ("closes at once", |stream| end(stream, b""), Outcome::ConnectFailed),
-        ("closes after the client hello", |stream| hello_then(stream, b""), Outcome::ConnectFailed),
-        (
-            "closes in the middle of its own first message",
-            |stream| hello_then(stream, &[22, 3, 3, 0, 100, 2, 0, 0, 96, 3, 3]),
-            Outcome::ConnectFailed,
-        ),
-        (
-            "speaks plaintext",
-            |stream| hello_then(stream, b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"),
-            Outcome::ConnectFailed,
-        ),
-        // What is not read when a socket is closed makes a reset of it.
-        ("resets", |stream| stream.read_exact(&mut [0; 5]), Outcome::Reset),
-    ];
-    for (what, serve, expected) in servers {
-        let server = Server::start(move |stream, _| serve(stream));
-        assert_eq!(kinds(&driven(&load(encrypted(server.address, insecure()), 1))), [expected], "{what}");
+    let ending = |serve: fn(&mut TcpStream, &[u8]) -> io::Result<()>, last: &'static [u8]| {
+        let server = Server::start(move |stream, _| serve(stream, last));
+        let done = driven(&load(encrypted(server.address, insecure()), 1));
         server.stop();
+        kinds(&done)
+    };
+    assert_eq!(ending(end, b""), [Outcome::ConnectFailed], "closes at once");
+    for (what, last) in [
+        ("closes after the client hello", &[][..]),
+        ("closes in the middle of its own first message", &[22, 3, 3, 0, 100, 2, 0, 0, 96, 3, 3]),
+        ("speaks plaintext", b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"),
+    ] {
+        let after_hello = |stream: &mut TcpStream, last: &[u8]| read_hello(stream).and_then(|()| end(stream, last));
+        assert_eq!(ending(after_hello, last), [Outcome::ConnectFailed], "{what}");
     }
+    // What is not read when a socket is closed makes a reset of it.
+    assert_eq!(ending(|stream, _| stream.read_exact(&mut [0; 5]), b""), [Outcome::Reset], "resets");
 }
 
 #[test]
