@@ -15,9 +15,9 @@ use http::Method;
 use model::Request;
 use serde::Deserialize;
 
-use crate::error::{RequestError, excerpt};
 use crate::target::TargetUrl;
 use crate::template::{CONNECT, RequestHeader, RequestTemplate, method};
+use crate::{RequestError, excerpt};
 
 /// Bytes of the largest requests file.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -197,19 +197,14 @@ impl CollectedRequests<'_> {
 
     /// Refuses a request to another origin than the target's. Where there is no target yet, this is it.
     fn same_origin(&mut self, url: &str, target: &TargetUrl) -> Result<(), RequestError> {
-        match &self.target {
-            Some(ours) if !ours.has_origin_of(target) => {
-                let (url, origin, ours) = (excerpt(url), target.origin(), ours.origin());
-                Err(RequestError::new(format!(
-                    "'{url}' goes to {origin}, and the target is {ours}: one origin a run, so give it a file of its own"
-                )))
-            }
-            Some(_) => Ok(()),
-            None => {
-                self.target = Some(target.clone());
-                Ok(())
-            }
+        let ours = self.target.get_or_insert_with(|| target.clone());
+        if ours.has_origin_of(target) {
+            return Ok(());
         }
+        let (url, origin, ours) = (excerpt(url), target.origin(), ours.origin());
+        Err(RequestError::new(format!(
+            "'{url}' goes to {origin}, and the target is {ours}: one origin a run, so give it a file of its own"
+        )))
     }
 
     fn add(&mut self, request: Request) -> Result<(), RequestError> {

@@ -9,7 +9,7 @@ use std::net::Ipv6Addr;
 use http::uri::{Authority, PathAndQuery};
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
-use crate::error::{RequestError, excerpt};
+use crate::{RequestError, excerpt};
 
 /// Only what is not ASCII is encoded, as RFC 3987 section 3.1 does.
 const NOTHING_ASCII: &AsciiSet = &AsciiSet::EMPTY;
@@ -165,75 +165,4 @@ fn host_of(text: &str) -> Option<(String, String)> {
         None => address.to_string(),
     };
     Some((host, format!("[{address}]")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn target(url: &str) -> TargetUrl {
-        TargetUrl::parse(url).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    #[test]
-    fn a_url_is_scheme_host_port_and_path() {
-        for (url, tls, host, port, authority, path) in [
-            ("http://localhost:3000/x?y=1", false, "localhost", 3000, "localhost:3000", "/x?y=1"),
-            ("https://example.org", true, "example.org", 443, "example.org", "/"),
-            ("https://example.org:443/", true, "example.org", 443, "example.org", "/"),
-            ("https://example.org:80/", true, "example.org", 80, "example.org:80", "/"),
-            ("HTTP://Example.ORG:80/A", false, "example.org", 80, "example.org", "/A"),
-            ("http://127.0.0.1:9292", false, "127.0.0.1", 9292, "127.0.0.1:9292", "/"),
-            ("http://[::1]:9292/x", false, "::1", 9292, "[::1]:9292", "/x"),
-            ("https://[2001:DB8:0::1]", true, "2001:db8::1", 443, "[2001:db8::1]", "/"),
-            ("http://h:/x", false, "h", 80, "h", "/x"),
-        ] {
-            let t = target(url);
-            assert_eq!((t.tls, &*t.host, t.port, &*t.authority, &*t.path), (tls, host, port, authority, path), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_url_without_a_scheme_is_http() {
-        assert_eq!(target("localhost:3000/x").to_string(), "http://localhost:3000/x");
-        assert_eq!(target("localhost").to_string(), "http://localhost/");
-        assert_eq!(target("//h:1/x").to_string(), "http://h:1/x");
-        assert_eq!(target("[::1]:3000").to_string(), "http://[::1]:3000/");
-        assert_eq!(target("h/go?to=https://other").to_string(), "http://h/go?to=https://other");
-    }
-
-    #[test]
-    fn the_path_stays_as_given() {
-        for path in ["/a/../b//c", "/%7e%2F%zz", "/?q=a+b&c[]={d}", "/x;y=1,2", "/a|b^c"] {
-            assert_eq!(target(&format!("http://h{path}")).path, path);
-        }
-        assert_eq!(target("http://h?q=1").path, "/?q=1");
-        assert_eq!(target("http://h/x#part").path, "/x");
-        assert_eq!(target("http://h#part").path, "/");
-        assert_eq!(target("http://h/käse").path, "/k%C3%A4se");
-    }
-
-    #[test]
-    fn user_and_password_are_taken_out_and_decoded() {
-        let t = target("http://me:p%40ss%3A@h/x");
-        assert_eq!((t.credentials.as_deref(), &*t.authority), (Some(&b"me:p@ss:"[..]), "h"));
-        assert_eq!(target("http://me@h").credentials.as_deref(), Some(&b"me:"[..]));
-        assert!(!target("http://me:secret@h/x").to_string().contains("secret"));
-    }
-
-    #[test]
-    fn a_zone_is_for_the_resolver_only() {
-        let t = target("http://[fe80::1%25eth0]:1/");
-        assert_eq!((&*t.host, &*t.authority), ("fe80::1%eth0", "[fe80::1]:1"));
-        assert_eq!(t.to_string(), "http://[fe80::1%25eth0]:1/");
-    }
-
-    #[test]
-    fn an_origin_is_scheme_host_and_port() {
-        let t = target("http://h:80/x");
-        assert!(t.has_origin_of(&target("H/y")));
-        for other in ["https://h:80/", "http://h:81/", "http://g/"] {
-            assert!(!t.has_origin_of(&target(other)), "{other}");
-        }
-    }
 }

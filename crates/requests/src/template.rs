@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue, Method};
 use model::Request;
 
-use crate::error::{RequestError, excerpt};
 use crate::target::TargetUrl;
+use crate::{RequestError, excerpt};
 
 /// A header of the user's. Name and value are such that they cannot break a request's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,40 +123,46 @@ impl RequestTemplate {
             bytes.extend_from_slice(part.as_bytes());
         }
         let defaults = self.defaults(target);
-        for (name, value) in &defaults {
-            if self.headers.iter().any(|header| header.is(name)) {
-                // In the default's place: Host belongs first (RFC 9110 section 7.2).
-                self.headers.iter().filter(|header| header.is(name)).for_each(|header| field(&mut bytes, header));
-            } else {
-                line(&mut bytes, name, value);
+        let mut fields = Vec::new();
+        for default in &defaults {
+            let before = fields.len();
+            // In the default's place: Host belongs first (RFC 9110 section 7.2).
+            fields.extend(self.headers.iter().filter(|header| header.is(default.name())));
+            if fields.len() == before {
+                fields.push(default);
             }
         }
-        let placed = |header: &&RequestHeader| defaults.iter().any(|(name, _)| header.is(name));
-        self.headers.iter().filter(|header| !placed(header)).for_each(|header| field(&mut bytes, header));
+        let has_place = |header: &&RequestHeader| defaults.iter().any(|default| header.is(default.name()));
+        fields.extend(self.headers.iter().filter(|header| !has_place(header)));
+        for field in fields {
+            let Some(value) = field.value() else { continue };
+            for part in [field.name().as_bytes(), b": ", value, b"\r\n"] {
+                bytes.extend_from_slice(part);
+            }
+        }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(self.body.as_deref().unwrap_or_default());
         Request { bytes: bytes.into(), is_head: self.method == Method::HEAD }
     }
 
-    /// Names and values that are sent where the user does not say otherwise.
-    fn defaults(&self, target: &TargetUrl) -> Vec<(&'static str, Vec<u8>)> {
+    /// What is sent where the user does not say otherwise.
+    fn defaults(&self, target: &TargetUrl) -> Vec<RequestHeader> {
+        let header = |name: &str, value: &str| RequestHeader { name: name.to_owned(), value: Some(value.into()) };
         let mut defaults = vec![
-            ("host", target.authority.clone().into_bytes()),
-            ("user-agent", concat!("longtail/", env!("CARGO_PKG_VERSION")).into()),
-            ("accept", b"*/*".to_vec()),
+            header("host", &target.authority),
+            header("user-agent", concat!("longtail/", env!("CARGO_PKG_VERSION"))),
+            header("accept", "*/*"),
         ];
-        if let Some(Ok(header)) = target.credentials.as_ref().map(RequestHeader::basic_auth) {
-            defaults.push(("authorization", header.value().unwrap_or_default().to_vec()));
-        }
+        defaults.extend(target.credentials.as_ref().and_then(|user| RequestHeader::basic_auth(user).ok()));
         // Methods that usually have a body say so when they have none (RFC 9110 section 8.6). With a
         // Transfer-Encoding of the user's there must be no length (RFC 9112 section 6.2).
         let expects_body = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
         let is_coded = self.headers.iter().any(|header| header.is("transfer-encoding") && header.value().is_some());
         if (self.body.is_some() || expects_body) && !is_coded {
-            defaults.push(("content-length", self.body.as_ref().map_or(0, Vec::len).to_string().into_bytes()));
+            defaults.push(header("content-length", &self.body.as_ref().map_or(0, Vec::len).to_string()));
         }
         if !self.keep_alive {
-            defaults.push(("connection", b"close".to_vec()));
+            defaults.push(header("connection", "close"));
         }
         defaults
     }
@@ -195,147 +201,4 @@ fn no_name(name: impl AsRef<[u8]>) -> RequestError {
     RequestError::new(format!(
         "'{name}' is no header's name: use letters, digits and - only, and no space before the colon"
     ))
-}
-
-fn field(bytes: &mut Vec<u8>, header: &RequestHeader) {
-    if let Some(value) = header.value() {
-        line(bytes, header.name(), value);
-    }
-}
-
-fn line(bytes: &mut Vec<u8>, name: &str, value: &[u8]) {
-    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
-        bytes.extend_from_slice(part);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const AGENT: &str = concat!("user-agent: longtail/", env!("CARGO_PKG_VERSION"), "\r\n");
-
-    fn target(url: &str) -> TargetUrl {
-        TargetUrl::parse(url).unwrap()
-    }
-
-    fn rendered(template: &RequestTemplate) -> String {
-        String::from_utf8(template.render(&target("http://h:1/x")).bytes.to_vec()).unwrap()
-    }
-
-    fn with_headers(lines: &[&str]) -> RequestTemplate {
-        let headers = lines.iter().map(|line| RequestHeader::parse(line).unwrap()).collect();
-        RequestTemplate { headers, ..RequestTemplate::default() }
-    }
-
-    #[test]
-    fn a_request_has_what_its_user_said_and_defaults_where_he_said_nothing() {
-        let of = |method: Method, body: &str, headers: &[&str]| {
-            let body = (body != "-").then(|| body.as_bytes().to_vec());
-            rendered(&RequestTemplate { method, body, ..with_headers(headers) })
-        };
-        for (method, body, headers, expected) in [
-            (Method::GET, "-", &[][..], format!("host: h:1\r\n{AGENT}accept: */*\r\n\r\n")),
-            (Method::GET, "", &["accept:", "User-Agent:"], "host: h:1\r\ncontent-length: 0\r\n\r\n".to_owned()),
-            // A header of the user's takes the default's place, is left out, or is empty.
-            (
-                Method::GET,
-                "-",
-                &["X-A: 1", "HOST: other", "Accept: text/html", "Accept: text/plain"],
-                format!("HOST: other\r\n{AGENT}Accept: text/html\r\nAccept: text/plain\r\nX-A: 1\r\n\r\n"),
-            ),
-            (Method::GET, "-", &["accept:", "User-Agent:"], "host: h:1\r\n\r\n".to_owned()),
-            (Method::GET, "-", &["accept;", "User-Agent:"], "host: h:1\r\naccept: \r\n\r\n".to_owned()),
-        ] {
-            assert_eq!(of(method, body, headers), format!("GET /x HTTP/1.1\r\n{expected}"), "{headers:?}");
-        }
-        // A body has its length, and a POST without one says so.
-        assert!(of(Method::POST, "a=1", &[]).ends_with("content-length: 3\r\n\r\na=1"));
-        for method in [Method::POST, Method::PUT, Method::PATCH] {
-            assert!(of(method, "-", &[]).contains("\r\ncontent-length: 0\r\n"));
-        }
-        for method in [Method::GET, Method::DELETE, Method::OPTIONS] {
-            assert!(!of(method, "-", &[]).contains("content-length"));
-        }
-        // Nor beside a Transfer-Encoding of the user's.
-        assert!(!of(Method::GET, "0\r\n\r\n", &["Transfer-Encoding: chunked"]).contains("content-length"));
-        // Close is said where the connection ends, and not against the user.
-        let closed = |headers| rendered(&RequestTemplate { keep_alive: false, ..with_headers(headers) });
-        assert!(closed(&[]).ends_with("connection: close\r\n\r\n"));
-        assert!(!closed(&["Connection: keep-alive"]).contains("close"));
-    }
-
-    #[test]
-    fn the_urls_credentials_are_sent_unless_the_user_says_otherwise() {
-        let url = target("http://Aladdin:open%20sesame@h/");
-        let text = |headers| String::from_utf8(with_headers(headers).render(&url).bytes.to_vec()).unwrap();
-        assert!(text(&[]).contains("\r\nauthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"));
-        let own = text(&["Authorization: Bearer x"]);
-        assert!(own.contains("\r\nAuthorization: Bearer x\r\n") && !own.contains("Basic"), "{own}");
-    }
-
-    #[test]
-    fn methods_of_http_are_in_upper_case() {
-        assert_eq!(method("post").unwrap(), Method::POST);
-        assert_eq!(method("Purge").unwrap().as_str(), "Purge");
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_rendered_is_read_back_the_same(
-            method_name in "[A-Z]{1,10}",
-            path in "/[!$-;=@-Z_a-z~]{0,40}",
-            headers in prop::collection::vec(("x-[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}", "[\\x21-\\x7e]([\\t -~]{0,40}[\\x21-\\x7e])?"), 0..8),
-            body in prop::option::of(prop::collection::vec(any::<u8>(), 0..200)),
-            keep_alive in any::<bool>(),
-        ) {
-            prop_assume!(method_name != "CONNECT");
-            let template = RequestTemplate {
-                method: method(&method_name).unwrap(),
-                headers: headers.iter().map(|(name, value)| RequestHeader::new(name, value).unwrap()).collect(),
-                body: body.clone(),
-                keep_alive,
-            };
-            let request = template.render(&target("http://localhost:3000").at(&path).unwrap());
-            let mut fields = [httparse::EMPTY_HEADER; 32];
-            let mut parsed = httparse::Request::new(&mut fields);
-            let head = parsed.parse(&request.bytes).unwrap().unwrap();
-            prop_assert_eq!((parsed.method, parsed.path), (Some(&*method_name), Some(&*path)));
-            prop_assert_eq!(&request.bytes[head..], body.as_deref().unwrap_or_default());
-            let values = |name: &str| parsed.headers.iter().filter(|f| f.name == name).map(|f| f.value).collect::<Vec<_>>();
-            prop_assert_eq!(values("host"), [b"localhost:3000"]);
-            prop_assert_eq!(values("connection").is_empty(), keep_alive);
-            if let Some(body) = &body {
-                let length = body.len().to_string();
-                prop_assert_eq!(values("content-length"), [length.as_bytes()]);
-            }
-            let own: Vec<_> = parsed.headers.iter().filter(|f| f.name.starts_with("x-")).map(|f| (f.name, f.value)).collect();
-            let given: Vec<_> = headers.iter().map(|(name, value)| (&**name, value.as_bytes())).collect();
-            prop_assert_eq!(own, given);
-        }
-    }
-
-    fn parsed(line: &str) -> (String, Option<String>) {
-        let header = RequestHeader::parse(line).unwrap_or_else(|error| panic!("{error}"));
-        (header.name().to_owned(), header.value().map(|value| String::from_utf8(value.to_vec()).unwrap()))
-    }
-
-    #[test]
-    fn a_header_is_set_left_out_or_empty_as_with_curl() {
-        assert_eq!(parsed("X-Case: a: b "), ("X-Case".into(), Some("a: b".into())));
-        assert_eq!(parsed("accept:"), ("accept".into(), None));
-        assert_eq!(parsed("accept: "), ("accept".into(), None));
-        assert_eq!(parsed("X-Empty;"), ("X-Empty".into(), Some(String::new())));
-        assert_eq!(parsed("a:b"), ("a".into(), Some("b".into())));
-        assert_eq!(RequestHeader::parse(b"X: \xe9".as_slice()).unwrap().value(), Some(&b"\xe9"[..]));
-    }
-
-    #[test]
-    fn basic_auth_is_base64_of_user_colon_password() {
-        // The example of RFC 7617 section 2.
-        let header = RequestHeader::basic_auth("Aladdin:open sesame").unwrap();
-        assert_eq!(header.value(), Some(&b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="[..]));
-        assert!(RequestHeader::basic_auth("Aladdin").unwrap_err().to_string().contains("no colon"));
-    }
 }
