@@ -175,21 +175,18 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
 
 /// What every TLS connection uses. `names` are those for which a pair that is made here shall be good.
 pub(crate) fn tls_config(pair: Option<&PemPair>, names: Vec<String>) -> Result<Arc<ServerConfig>, SinkError> {
-    let (certificates, key): (Vec<_>, PrivateKeyDer<'static>) = match pair {
-        Some(PemPair { certificate, key }) => {
-            let found = CertificateDer::pem_file_iter(certificate)
-                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                .map_err(|error| unreadable(certificate, "a certificate", error))?;
-            if found.is_empty() {
-                return Err(unreadable(certificate, "a certificate", "there is none in it"));
-            }
-            (found, PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, "a private key", error))?)
+    let (certificates, key) = if let Some(PemPair { certificate, key }) = pair {
+        let found = CertificateDer::pem_file_iter(certificate)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| unreadable(certificate, "a certificate", error))?;
+        if found.is_empty() {
+            return Err(unreadable(certificate, "a certificate", "there is none in it"));
         }
-        None => {
-            let made = rcgen::generate_simple_self_signed(names).map_err(unservable)?;
-            let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-            (vec![made.cert.der().clone()], key.into())
-        }
+        (found, PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, "a private key", error))?)
+    } else {
+        let made = rcgen::generate_simple_self_signed(names).map_err(unservable)?;
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        (vec![made.cert.der().clone()], key.into())
     };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

@@ -6,12 +6,12 @@ use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    App, Batches, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Diagnostic, Exchange,
-    GeneratorFacts, LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerPlan, ServerUse, Socket, SocketServer,
-    Statistics, Stop, StreamPlan, Tally, Timestamps, Verdict, Window, verdict,
+    App, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Diagnostic, GeneratorFacts, LaneFacts,
+    Nanos, Outcome, Run, ServerFacts, ServerPlan, ServerUse, Socket, SocketServer, Stop, StreamPlan, Timestamps,
+    Verdict, Window, verdict,
 };
 
-use crate::machine::{at_ease, environment, note_lags, puma, puma_facts, stream};
+use crate::machine::{answered_at_once, at_ease, environment, puma, puma_facts, stream};
 use crate::{Made, once};
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
@@ -59,10 +59,7 @@ pub fn empty() -> BodiesStudy {
 fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
     BodiesPlan {
         server: ServerPlan { app: App::Bodies, yjit: true, socket: sockets[0], ..puma(2, 5) },
-        stream: StreamPlan {
-            timestamps: timestamps(sockets),
-            ..stream(Stop::After(LENGTH), WARM_UP, Nanos::from_secs(30))
-        },
+        stream: StreamPlan { timestamps: timestamps(sockets), ..stream(Stop::After(LENGTH), WARM_UP) },
         sockets: sockets.to_vec(),
         bodies: bodies.parse::<Bodies>().expect("bodies of this file"),
         connections_per_stream: 2,
@@ -138,10 +135,7 @@ fn server(socket: Socket) -> SocketServer {
 
 /// Sixteen connections that send again as soon as they have an answer, each after a time of its own.
 fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Outcome>) -> Run {
-    const CONNECTIONS: u32 = 16;
     let window = Window { from: WARM_UP, until: WARM_UP + LENGTH };
-    let mut tally = Tally::new(window, CONNECTIONS as usize);
-    let mut batches = Batches::new(window);
     let timestamps = timestamps(&[socket]);
     let slow = match body.kind {
         BodyKind::Array => 1.0,
@@ -151,34 +145,23 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
     } * if matches!(socket, Socket::Ssl4 | Socket::Ssl6) { 1.5 } else { 1.0 };
     let mean = (4e-3 + 1.2e-5 * f64::from(body.kilobytes)) * slow;
     let seed = body.bytes() ^ (u64::from(repeat) << 40) ^ u64::from(body.kind.letter().as_bytes()[0]);
-    let mut number = 0;
-    for connection in 0..CONNECTIONS {
-        let mut due = Nanos::from_micros(20) * u64::from(connection);
-        while due < window.until {
-            let sent = due + Nanos::from_micros(5);
-            let ended = sent + Nanos::from_secs_f64(mean * (0.2 - 0.8 * uniform(seed, number).ln()));
-            let outcome = fault(number).unwrap_or(Outcome::Answered(200));
-            let content = if outcome == Outcome::WrongLength { body.bytes() / 2 } else { body.bytes() };
-            let received = HEAD_BYTES + content;
-            let exchange = Exchange { due, sent, ended, received_bytes: received as u32, outcome };
-            tally.record(&exchange, connection as usize);
-            if outcome == Outcome::WrongLength && tally.measures(due) {
-                tally.record_wrong_length(body.bytes(), content);
-            }
-            note_lags(&mut tally, &mut batches, &exchange, sent - due, timestamps);
-            tally.received_bytes += received;
-            tally.body_bytes += content;
-            number += 1;
-            due = ended;
+    let recorder = answered_at_once(16, window, timestamps, |tally, number, exchange| {
+        exchange.ended += Nanos::from_secs_f64(mean * (0.2 - 0.8 * uniform(seed, number).ln()));
+        exchange.outcome = fault(number).unwrap_or(exchange.outcome);
+        let is_wrong = exchange.outcome == Outcome::WrongLength;
+        let content = if is_wrong { body.bytes() / 2 } else { body.bytes() };
+        let received = HEAD_BYTES + content;
+        exchange.received_bytes = received as u32;
+        if is_wrong && tally.measures(exchange.due) {
+            tally.record_wrong_length(body.bytes(), content);
         }
-    }
-    tally.connections_opened = u64::from(CONNECTIONS);
+        tally.received_bytes += received;
+        tally.body_bytes += content;
+    });
     let elapsed = WARM_UP + LENGTH + Nanos::from_millis(40);
-    let rate = tally.completed_in_window as f64 / LENGTH.as_secs_f64();
-    let statistics = Some(Statistics::of(&tally, &batches, &PERCENTILES));
+    let rate = recorder.tally.completed_in_window as f64 / LENGTH.as_secs_f64();
     let mut run = Run {
         repeat,
-        statistics,
         generator: GeneratorFacts {
             lanes: vec![LaneFacts {
                 cpu: elapsed / 4,
@@ -192,7 +175,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
             ..at_ease(elapsed)
         },
         multiple: Some(1.6),
-        ..Run::recorded(CONNECTIONS, tally, LENGTH, elapsed)
+        ..recorder.run(&PERCENTILES, LENGTH, elapsed)
     };
     run.judgement = Some(verdict::of_run(&run, 10));
     run

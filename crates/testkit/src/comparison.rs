@@ -7,12 +7,11 @@ use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Batches, ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Exchange, Limit, Nanos, Outcome, Probe, Run,
-    ServerFacts, ServerPlan, ServerUse, Statistics, Stop, StreamPlan, Tally, Timestamps, Verdict, Window, WorkerShare,
-    run, verdict,
+    ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Nanos, Outcome, Probe, Run, ServerFacts,
+    ServerUse, Stop, StreamPlan, Timestamps, Verdict, Window, WorkerShare, run, verdict,
 };
 
-use crate::machine::{at_ease, environment, note_lags, puma, puma_facts, stream};
+use crate::machine::{answered_at_once, environment, puma, puma_facts, stream};
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
 const LENGTH: Nanos = Nanos::from_secs(4);
@@ -137,11 +136,11 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
     let arm = |(name, settings, _): &(&str, &[&str], ArmLaw)| ArmPlan {
         name: (*name).to_owned(),
         settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
-        server: ServerPlan { ..puma(2, 5) },
+        server: puma(2, 5),
         stream: StreamPlan {
             delay: Some(Nanos::from_millis(20)),
             timestamps: Timestamps::User,
-            ..stream(Stop::After(LENGTH), WARM_UP, Nanos::from_secs(30))
+            ..stream(Stop::After(LENGTH), WARM_UP)
         },
         env: BTreeMap::new(),
         dir: None,
@@ -194,43 +193,27 @@ fn server() -> ServerFacts {
 
 fn run_of(block: u32, arm: usize, law: &ArmLaw) -> ComparisonRun {
     let window = Window { from: WARM_UP, until: WARM_UP + LENGTH };
-    let (mut tally, mut batches) = (Tally::new(window, CONNECTIONS as usize), Batches::new(window));
     let seed = u64::from(block) << 8 | arm as u64;
     // A block is slower than the one before; an arm differs from run to run.
     let drift = 1.0 + 0.01 * f64::from(block);
     let own = drift * (1.0 + law.noise * 3f64.sqrt() * (2.0 * uniform(seed, u64::MAX) - 1.0));
-    let mut number = 0;
-    for connection in 0..CONNECTIONS {
-        let mut due = Nanos::from_micros(20) * u64::from(connection);
-        while due < window.until {
-            number += 1;
-            let sent = due + Nanos::from_micros(5);
-            let time = if number % law.one_in == 0 { law.slow } else { law.usual };
-            let ended = sent + Nanos::from_secs_f64(time * own * (0.98 + 0.04 * uniform(seed, number)) / 1e3);
-            let is_failed = law.fails_one_in > 0 && number % law.fails_one_in == 0;
-            let outcome = Outcome::Answered(if is_failed { 503 } else { 200 });
-            let exchange = Exchange { due, sent, ended, received_bytes: 250, outcome };
-            tally.record(&exchange, connection as usize);
-            note_lags(&mut tally, &mut batches, &exchange, sent - due, Timestamps::User);
-            due = ended;
+    let recorder = answered_at_once(CONNECTIONS, window, Timestamps::User, |_, number, exchange| {
+        let number = number + 1;
+        let time = if number % law.one_in == 0 { law.slow } else { law.usual };
+        exchange.ended += Nanos::from_secs_f64(time * own * (0.98 + 0.04 * uniform(seed, number)) / 1e3);
+        exchange.received_bytes = 250;
+        if law.fails_one_in > 0 && number % law.fails_one_in == 0 {
+            exchange.outcome = Outcome::Answered(503);
         }
-    }
-    tally.connections_opened = u64::from(CONNECTIONS);
+    });
     let elapsed = WARM_UP + LENGTH + Nanos::from_millis(40);
-    let answers = tally.all_answers();
+    let answers = recorder.tally.all_answers();
     let workers = ["4711", "4712"].map(|worker| WorkerShare {
         worker: worker.to_owned(),
         requests: answers / 2,
         source: run::ShareSource::Stats,
     });
-    let statistics = Some(Statistics::of(&tally, &batches, &PERCENTILES));
-    let mut run = Run {
-        repeat: block,
-        workers: workers.to_vec(),
-        statistics,
-        generator: at_ease(elapsed),
-        ..Run::recorded(CONNECTIONS, tally, LENGTH, elapsed)
-    };
+    let mut run = Run { repeat: block, workers: workers.to_vec(), ..recorder.run(&PERCENTILES, LENGTH, elapsed) };
     run.judgement = Some(verdict::of_run(&run, SLOTS));
     let cpu = law.cpu * own / drift * (1.0 + 0.01 * (uniform(seed, u64::MAX - 1) - 0.5));
     let server = ServerUse {

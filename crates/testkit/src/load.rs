@@ -9,14 +9,12 @@ use std::path::PathBuf;
 use model::forecast::{Estimate, Overload};
 use model::study::SCHEMA;
 use model::{
-    Arrivals, Backlog, BacklogSamples, Diagnostic, EndedBy, GeneratorFacts, LaneCountReason, LatePolicy, LoadPlan,
-    LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, Run, ServerLocation, Statistics, Threshold, Timestamps,
-    Timing, Window, verdict, warnings,
+    Arrivals, Backlog, BacklogSamples, Diagnostic, EndedBy, LaneCountReason, LatePolicy, LoadPlan, LoadStudy, Nanos,
+    Outcome, Pace, Placement, Profile, Rate, ServerLocation, Threshold, Timestamps, Timing, Window, verdict, warnings,
 };
 
 use self::play::{PUMA, Server, play};
-use crate::machine::{at_ease, environment};
-use crate::statsd::statsd;
+use crate::machine::{base, environment, statsd};
 use crate::{Made, once};
 
 /// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second of warm-up.
@@ -27,7 +25,7 @@ pub fn closed() -> LoadStudy {
         length: Some(Nanos::from_secs(10)),
         warm_up: Nanos::from_secs(1),
         statsd_listen: "127.0.0.1:8125".parse().ok(),
-        ..plan()
+        ..base("load")
     };
     let line = "-c64 --for=10s --warm-up=1s --statsd-listen=127.0.0.1:8125 http://127.0.0.1:9292/";
     let mut study = played(line, plan, &PUMA, |_| None);
@@ -49,7 +47,7 @@ pub fn closed_counted() -> LoadStudy {
         requests_per_connection: Some(100),
         pipeline: 4,
         lanes: 2,
-        ..plan()
+        ..base("load")
     };
     let line = "-c4 -n201 --think=10ms --pipeline=4 --requests-per-connection=100 --threads=2 http://127.0.0.1:9292/";
     played(line, plan, &PUMA, |_| None)
@@ -63,7 +61,7 @@ pub fn open_poisson() -> LoadStudy {
         endpoints: vec!["192.0.2.7:9292".to_owned(), "[2001:db8::7]:9292".to_owned()],
         pace,
         thresholds: vec![threshold("p99 > 200ms"), threshold("failed > 0.1%")],
-        ..plan()
+        ..base("load")
     };
     let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' --fail-if 'failed > 0.1%' http://puma.example:9292/sleep0.035";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(35), ..PUMA }, |_| None);
@@ -81,7 +79,7 @@ pub fn overloaded() -> LoadStudy {
         pace,
         length: Some(Nanos::from_secs(20)),
         thresholds: vec![threshold("p99 > 200ms")],
-        ..plan()
+        ..base("load")
     };
     let line = "--steps=50/s,100/s,150/s,200/s --step=5s -c64 --fail-if 'p99 > 200ms' http://127.0.0.1:9292/sleep0.2";
     played(line, plan, &Server { delay: Nanos::from_millis(200), ..PUMA }, |_| None)
@@ -99,7 +97,7 @@ pub fn steep() -> LoadStudy {
         connections: 1000,
         length: Some(Nanos::from_secs(20)),
         service_time: Some(service),
-        ..plan()
+        ..base("load")
     };
     let line = "--rate=150/s -c1000 --for=20s --service=200ms http://127.0.0.1:9292/sleep0.2";
     let mut study = played(line, plan, &Server { delay: service, ..PUMA }, |_| None);
@@ -126,7 +124,7 @@ pub fn failing() -> LoadStudy {
     let plan = LoadPlan {
         pace: open(Profile::Flat { rate: rate(200.0) }, Arrivals::Constant, 0),
         timeout: Nanos::from_secs(2),
-        ..plan()
+        ..base("load")
     };
     let fault = |n: u64| match n % 200 {
         13 | 113 => Some(Outcome::Answered(503)),
@@ -144,7 +142,7 @@ pub fn failing() -> LoadStudy {
 
 /// No connection could be opened at all.
 pub fn refused() -> LoadStudy {
-    let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::from_secs(3)), ..plan() };
+    let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::from_secs(3)), ..base("load") };
     played("--rate=10/s --for=3s http://127.0.0.1:9292/", plan, &PUMA, |_| Some(Outcome::Refused))
 }
 
@@ -159,7 +157,7 @@ pub fn skipped() -> LoadStudy {
         length: Some(Nanos::from_secs(12)),
         timing: Timing::Coalesce,
         log: Some(PathBuf::from("requests.csv")),
-        ..plan()
+        ..base("load")
     };
     let line = "--ramp=20/s..200/s --over=10s --arrivals=uniform --seed=7 --burst=5 --late=skip -c8 --for=12s --timing=coalesce --log=requests.csv http://127.0.0.1:9292/";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(60), ..PUMA }, |_| None);
@@ -179,7 +177,7 @@ pub fn tls_unix() -> LoadStudy {
         keep_alive: false,
         length: Some(Nanos::from_secs(60)),
         timing: Timing::Spin,
-        ..plan()
+        ..base("load")
     };
     let line = "--rate=100/s -c64 --for=1m --disable-keepalive --timing=spin --unix /run/puma.sock -d @report https://puma.example/upload?kind=report";
     let cut = LoadPlan { length: Some(Nanos::from_secs(3)), ..plan.clone() };
@@ -191,7 +189,7 @@ pub fn tls_unix() -> LoadStudy {
 
 /// Ended before a request became due.
 pub fn empty() -> LoadStudy {
-    let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::ZERO), ..plan() };
+    let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::ZERO), ..base("load") };
     let mut study = played("--rate=10/s --for=30s http://127.0.0.1:9292/", plan, &PUMA, |_| None);
     study.plan.length = Some(Nanos::from_secs(30));
     study.interrupted = true;
@@ -201,7 +199,7 @@ pub fn empty() -> LoadStudy {
 /// A handful of requests: a study small enough to be read as a file.
 pub fn tiny() -> LoadStudy {
     let plan =
-        LoadPlan { pace: Pace::constant(rate(2.0)), connections: 4, length: Some(Nanos::from_secs(3)), ..plan() };
+        LoadPlan { pace: Pace::constant(rate(2.0)), connections: 4, length: Some(Nanos::from_secs(3)), ..base("load") };
     played("--rate=2/s -c4 --for=3s http://127.0.0.1:9292/", plan, &PUMA, |n| (n == 4).then_some(Outcome::TimedOut))
 }
 
@@ -253,35 +251,6 @@ fn open(profile: Profile, arrivals: Arrivals, seed: u64) -> Pace {
     Pace::Open { profile, arrivals, seed, burst: 1 }
 }
 
-fn plan() -> LoadPlan {
-    LoadPlan {
-        url: "http://127.0.0.1:9292/".to_owned(),
-        endpoints: vec!["127.0.0.1:9292".to_owned()],
-        tls: false,
-        requests: "GET".to_owned(),
-        pace: Pace::Closed,
-        think: Nanos::ZERO,
-        connections: 64,
-        late: LatePolicy::Queue,
-        length: Some(Nanos::from_secs(30)),
-        requests_total: None,
-        warm_up: Nanos::ZERO,
-        keep_alive: true,
-        requests_per_connection: None,
-        pipeline: 1,
-        timeout: Nanos::from_secs(20),
-        lanes: 1,
-        timing: Timing::Precise,
-        timestamps: Timestamps::Kernel,
-        thresholds: Vec::new(),
-        stop_if: Vec::new(),
-        log: None,
-        service_time: None,
-        statsd_listen: None,
-        from: Vec::new(),
-    }
-}
-
 /// The backlog of an open loop whose requests were due and answered then, in the order of their due times.
 pub fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
     let last_due = times.last()?.0;
@@ -302,12 +271,14 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
 }
 
 fn played_anew(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> LoadStudy {
-    let (tally, batches, times) = play(&plan, server, fault);
+    let (recorder, times) = play(&plan, server, fault);
+    let tally = &recorder.tally;
     let backlog = if plan.pace.is_open() { backlog(tally.window, &times) } else { None };
-    let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
-    let (timestamps, connections) = (plan.timestamps, plan.connections);
-    let elapsed = tally.last_ended;
-    let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
+    let (timestamps, elapsed) = (plan.timestamps, tally.last_ended);
+    let measured = plan.length.unwrap_or(elapsed - tally.window.from);
+    let mut run = recorder.run(&warnings::LOAD_PERCENTILES, measured, elapsed);
+    run.statistics = run.statistics.map(|statistics| statistics.with_backlog(backlog));
+    run.generator.clock_steps = (timestamps == Timestamps::Kernel).then_some(0);
     let lanes_by = match plan.pace {
         Pace::Open { .. } => LaneCountReason::Rate,
         Pace::Closed if plan.lanes > 1 => LaneCountReason::Asked,
@@ -323,14 +294,7 @@ fn played_anew(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(
         environment: environment(),
         lanes_by,
         name_resolution: None,
-        run: Run {
-            statistics: Some(statistics),
-            generator: GeneratorFacts {
-                clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
-                ..at_ease(elapsed)
-            },
-            ..Run::recorded(connections, tally, measured, elapsed)
-        },
+        run,
         checks: Vec::new(),
         log_dropped: 0,
         interrupted: false,

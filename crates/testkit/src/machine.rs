@@ -1,42 +1,42 @@
-//! What the studies share: the machine, a generator at ease on it, and what its lanes note of themselves.
+//! What the studies share: the machine, a generator at ease on it, and how exchanges are recorded. What needs no arithmetic is
+//! in `data`, in the words of a study file.
 
 use model::{
-    App, BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, PumaSettings,
-    ServerFacts, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Tally, Threads, Timestamps,
+    BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, PumaSettings, Run,
+    ServerFacts, ServerPlan, Statistics, StatsdReport, Stop, StreamPlan, Tally, Threads, Timestamps, Window,
 };
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// What all studies of a kind begin with, by its name in `data/base.json`.
+pub(crate) fn base<T: DeserializeOwned>(name: &str) -> T {
+    let all: Value = read(include_str!("../data/base.json"));
+    serde_json::from_value(all[name].clone()).unwrap_or_else(|error| panic!("{name} of base.json: {error}"))
+}
+
+/// A file of `data`.
+pub(crate) fn read<T: DeserializeOwned>(json: &str) -> T {
+    serde_json::from_str(json).expect("the files are written as studies are")
+}
+
+pub(crate) fn environment() -> Environment {
+    base("environment")
+}
 
 /// A Puma on so many workers and threads, its own app, over IPv4.
 pub fn puma(workers: impl Into<Option<u32>>, threads: impl Into<Option<u32>>) -> ServerPlan {
-    ServerPlan {
-        kind: ServerKind::Puma { command: None },
-        workers: workers.into(),
-        threads: threads.into().map(|threads| Threads { min: threads, max: threads }),
-        rackup: None,
-        app: App::Sleep,
-        config: None,
-        yjit: false,
-        socket: Socket::Tcp4,
-        cpus: None,
-        address: None,
-    }
+    let threads = threads.into().map(|threads| Threads { min: threads, max: threads });
+    ServerPlan { workers: workers.into(), threads, ..base("puma") }
 }
 
 /// Requests over kept connections by one lane.
-pub(crate) fn stream(stop: Stop, warm_up: Nanos, timeout: Nanos) -> StreamPlan {
-    StreamPlan {
-        delay: None,
-        path: None,
-        body: None,
-        keep_alive: true,
-        stop,
-        warm_up,
-        timeout,
-        lanes: 1,
-        timestamps: Timestamps::Kernel,
-        worker_header: "x-worker-pid".to_owned(),
-        anatomy: false,
-        from: Vec::new(),
-    }
+pub(crate) fn stream(stop: Stop, warm_up: Nanos) -> StreamPlan {
+    StreamPlan { stop, warm_up, timeout: Nanos::from_secs(30), ..base("stream") }
+}
+
+/// What puma-plugin-statsd and an app with one timer would have said, and a line that is none.
+pub(crate) fn statsd() -> StatsdReport {
+    read(include_str!("../data/statsd.json"))
 }
 
 /// A Puma in cluster mode of so many workers and threads.
@@ -50,17 +50,6 @@ pub(crate) fn puma_facts(workers: u32, threads: u32) -> ServerFacts {
         cluster: true,
         settings: Some(PumaSettings::default()),
         ..ServerFacts::default()
-    }
-}
-
-pub(crate) fn environment() -> Environment {
-    Environment {
-        longtail_version: "0.1.0".to_owned(),
-        os: "Debian GNU/Linux 12 (bookworm)".to_owned(),
-        kernel: "6.1.0-18-amd64".to_owned(),
-        cpu: "AMD EPYC 7B13".to_owned(),
-        cores: 2,
-        memory_bytes: 4 << 30,
     }
 }
 
@@ -81,29 +70,71 @@ pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
     }
 }
 
-/// Why this answer was bad, where it was, the `nth` of its kind. Three in four for one reason, the fourth for another.
-pub(crate) fn note_reason(tally: &mut Tally, exchange: &Exchange, nth: u64) {
-    if exchange.outcome == Outcome::BadResponse && tally.measures(exchange.due) {
-        tally.record_reason(if nth % 4 == 3 { BadResponse::TrailingBytes } else { BadResponse::ContentLength }, 1);
+/// Exchanges of a run, recorded as a lane records them.
+pub(crate) struct Recorder {
+    pub(crate) tally: Tally,
+    batches: Batches,
+    timestamps: Timestamps,
+}
+
+impl Recorder {
+    pub(crate) fn new(window: Window, connections: u32, timestamps: Timestamps) -> Recorder {
+        Recorder { tally: Tally::new(window, connections as usize), batches: Batches::new(window), timestamps }
+    }
+
+    /// Records an exchange that was sent, so much later than it could have been.
+    pub(crate) fn record(&mut self, exchange: &Exchange, connection: u32, lag: Nanos) {
+        let Recorder { tally, batches, timestamps } = self;
+        tally.record(exchange, connection as usize);
+        if !tally.measures(exchange.due) {
+            return;
+        }
+        tally.generator_lag.record(lag);
+        if *timestamps == Timestamps::Kernel && matches!(exchange.outcome, Outcome::Answered(_)) {
+            tally.read_lag.record(Nanos(3_000 + exchange.ended.0 % 20_000));
+        }
+        if exchange.outcome.is_good() {
+            batches.record(exchange.due, exchange.response_time(), lag);
+        }
+    }
+
+    /// Why this answer was bad, where it was, the `nth` of its kind. Three in four for one reason, the fourth for another.
+    pub(crate) fn note_reason(&mut self, exchange: &Exchange, nth: u64) {
+        if exchange.outcome == Outcome::BadResponse && self.tally.measures(exchange.due) {
+            let reason = if nth % 4 == 3 { BadResponse::TrailingBytes } else { BadResponse::ContentLength };
+            self.tally.record_reason(reason, 1);
+        }
+    }
+
+    /// The run that took so long, `measured` of it after the warm-up, by a generator at ease.
+    pub(crate) fn run(self, percentiles: &[f64], measured: Nanos, elapsed: Nanos) -> Run {
+        let statistics = Some(Statistics::of(&self.tally, &self.batches, percentiles));
+        let connections = self.tally.per_connection.len() as u32;
+        Run { statistics, generator: at_ease(elapsed), ..Run::recorded(connections, self.tally, measured, elapsed) }
     }
 }
 
-/// What a lane notes of its own part beside an exchange that was sent.
-pub(crate) fn note_lags(
-    tally: &mut Tally,
-    batches: &mut Batches,
-    exchange: &Exchange,
-    lag: Nanos,
+/// Plays connections that send again as soon as they are answered, on a server that lets nobody wait. `answer` makes what it
+/// wants of the request of that number, from 0, which was sent and not yet answered.
+pub(crate) fn answered_at_once(
+    connections: u32,
+    window: Window,
     timestamps: Timestamps,
-) {
-    if !tally.measures(exchange.due) {
-        return;
+    mut answer: impl FnMut(&mut Tally, u64, &mut Exchange),
+) -> Recorder {
+    let mut recorder = Recorder::new(window, connections, timestamps);
+    let mut number = 0;
+    for connection in 0..connections {
+        let mut due = Nanos::from_micros(20) * u64::from(connection);
+        while due < window.until {
+            let sent = due + Nanos::from_micros(5);
+            let mut exchange = Exchange { due, sent, ended: sent, received_bytes: 0, outcome: Outcome::Answered(200) };
+            answer(&mut recorder.tally, number, &mut exchange);
+            recorder.record(&exchange, connection, sent - due);
+            number += 1;
+            due = exchange.ended;
+        }
     }
-    tally.generator_lag.record(lag);
-    if timestamps == Timestamps::Kernel && matches!(exchange.outcome, Outcome::Answered(_)) {
-        tally.read_lag.record(Nanos(3_000 + exchange.ended.0 % 20_000));
-    }
-    if exchange.outcome.is_good() {
-        batches.record(exchange.due, exchange.response_time(), lag);
-    }
+    recorder.tally.connections_opened = u64::from(connections);
+    recorder
 }

@@ -10,14 +10,14 @@ mod watch;
 use model::run::PERCENTILES;
 use model::theory::DisciplineFit;
 use model::{
-    Ceiling, Diagnostic, Discipline, EndedBy, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, StatsdReport,
-    Stop, SweepStudy, verdict,
+    Ceiling, Diagnostic, Discipline, EndedBy, Nanos, Outcome, Plan, Probe, ProbeUsed, ServerFacts, ServerKind,
+    StatsdReport, Stop, SweepStudy, verdict,
 };
 use queueing::discipline::{ClosedLoopServer, ConnectionDealing, ServiceOrder, theory};
 
-use self::play::{Setup, play, played};
+use self::play::{plan, play, played};
 use self::watch::{kernel_view, seen, stamped};
-use crate::statsd::statsd;
+use crate::machine::statsd;
 
 /// Every study of a sweep that is made here.
 pub fn every() -> [SweepStudy; 13] {
@@ -40,16 +40,17 @@ pub fn every() -> [SweepStudy; 13] {
 
 /// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, 100 requests a connection.
 pub fn canonical() -> SweepStudy {
-    let mut study = played(&Setup::default());
+    let mut study = with_workers(4);
     study.runs[4].warnings = vec![Diagnostic::ConnectionsClosed { closed: 80 }];
     study
 }
 
 /// Two multiples that were watched: all that cannot be served waits in the accept queue.
 pub fn watched() -> SweepStudy {
-    let stop = Stop::After(Nanos::from_secs(10));
-    let mut study =
-        played(&Setup { workers: 2, multiples: vec![1.0, 4.0], keep_alive: false, stop, ..Setup::default() });
+    let mut plan = plan(2, 5, &[1.0, 4.0]);
+    plan.stream.stop = Stop::After(Nanos::from_secs(10));
+    plan.stream.keep_alive = false;
+    let mut study = played(plan);
     study.plan.stream.anatomy = true;
     let slots = study.server.slots();
     study.probed = Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
@@ -67,17 +68,17 @@ pub fn watched() -> SweepStudy {
 
 /// As [`canonical`], on `workers` workers.
 pub fn with_workers(workers: u32) -> SweepStudy {
-    played(&Setup { workers, ..Setup::default() })
+    played(plan(workers, 5, &[1.0, 1.5, 2.0, 3.0, 4.0]))
 }
 
 /// A Puma without worker processes: nothing is known by worker.
 pub fn single_mode() -> SweepStudy {
-    played(&Setup { workers: 0, multiples: vec![1.0, 2.0], ..Setup::default() })
+    played(plan(0, 5, &[1.0, 2.0]))
 }
 
 /// Two multiples, each three times on a fresh server; in the last run one request was not answered.
 pub fn repeated() -> SweepStudy {
-    let mut study = played(&Setup { multiples: vec![1.0, 2.0], repeat: 3, ..Setup::default() });
+    let mut study = played(Plan { repeat: 3, ..plan(4, 5, &[1.0, 2.0]) });
     let last = study.runs.len() - 1;
     let plan = study.plan.clone();
     study.runs[last] = play(&plan, &study.server, 3, 2.0, |n| (n == 1234).then_some(Outcome::TimedOut));
@@ -87,8 +88,9 @@ pub fn repeated() -> SweepStudy {
 
 /// Timeouts, refused connections, bad responses and answers of 503: few at the slots, many beyond.
 pub fn failing() -> SweepStudy {
-    let mut study = played(&Setup { multiples: vec![1.0, 4.0], keep_alive: false, ..Setup::default() });
-    let plan = study.plan.clone();
+    let mut plan = plan(4, 5, &[1.0, 4.0]);
+    plan.stream.keep_alive = false;
+    let mut study = played(plan.clone());
     study.runs[0] = play(&plan, &study.server, 1, 1.0, |n| (n % 400 == 399).then_some(Outcome::Answered(503)));
     study.runs[1] = play(&plan, &study.server, 1, 4.0, |n| match n % 100 {
         7 | 61 => Some(Outcome::TimedOut),
@@ -114,7 +116,7 @@ pub fn failing() -> SweepStudy {
 /// No delay was given and none measured, and the server says nothing about its workers.
 pub fn unknown_server() -> SweepStudy {
     let argv = vec!["ruby".to_owned(), "app.rb".to_owned(), "--port=9292".to_owned()];
-    let mut study = played(&Setup { multiples: vec![1.0, 2.0], ..Setup::default() });
+    let mut study = played(plan(4, 5, &[1.0, 2.0]));
     study.plan.stream.delay = None;
     study.service_time = None;
     study.plan.server.workers = None;
@@ -142,8 +144,9 @@ pub fn unknown_server() -> SweepStudy {
 
 /// Runs of one second: too few answers for the high percentiles.
 pub fn short() -> SweepStudy {
-    let stop = Stop::After(Nanos::from_secs(1));
-    let mut study = played(&Setup { workers: 2, multiples: vec![0.5, 2.0], stop, ..Setup::default() });
+    let mut plan = plan(2, 5, &[0.5, 2.0]);
+    plan.stream.stop = Stop::After(Nanos::from_secs(1));
+    let mut study = played(plan);
     for run in &mut study.runs {
         let answers = run.tally.counts.good();
         run.warnings = vec![Diagnostic::TooFewRequests { from: 0.99, answers, worth: None }];
@@ -169,8 +172,9 @@ pub fn empty() -> SweepStudy {
 
 /// One run of a handful of requests: a study small enough to be read as a file.
 pub fn tiny() -> SweepStudy {
-    let stop = Stop::RequestsPerConnection(3);
-    let mut study = played(&Setup { workers: 1, threads: 2, multiples: vec![1.5], stop, ..Setup::default() });
+    let mut plan = plan(1, 2, &[1.5]);
+    plan.stream.stop = Stop::RequestsPerConnection(3);
+    let mut study = played(plan);
     study.runs[0].warnings = vec![Diagnostic::TooFewRequests { from: 0.9, answers: 9, worth: None }];
     study
 }

@@ -6,9 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use model::pace::uniform;
-use model::{Batches, Exchange, LatePolicy, LoadPlan, Nanos, Outcome, Tally, Window};
+use model::{Exchange, LatePolicy, LoadPlan, Nanos, Outcome, Tally, Window};
 
-use crate::machine::{note_lags, note_reason};
+use crate::machine::Recorder;
 
 /// The server that the load is played against.
 pub(super) struct Server {
@@ -31,11 +31,9 @@ pub(super) fn play(
     plan: &LoadPlan,
     server: &Server,
     fault: impl Fn(u64) -> Option<Outcome>,
-) -> (Tally, Batches, Vec<(Nanos, Nanos)>) {
+) -> (Recorder, Vec<(Nanos, Nanos)>) {
     let until = plan.length.map_or(Nanos::MAX, |length| plan.warm_up + length);
-    let window = Window { from: plan.warm_up, until };
-    let mut tally = Tally::new(window, plan.connections as usize);
-    let mut batches = Batches::new(window);
+    let mut recorder = Recorder::new(Window { from: plan.warm_up, until }, plan.connections, plan.timestamps);
     let mut times = Vec::new();
     let mut schedule = plan.pace.schedule();
     // (free from, connection), the earliest first
@@ -53,6 +51,7 @@ pub(super) fn play(
         if due >= until || plan.requests_total == Some(measured) {
             break;
         }
+        let tally = &mut recorder.tally;
         measured += u64::from(tally.measures(due));
         // A connection of an open loop is free from the start.
         let waits = schedule.is_some() && opened[connection as usize] && free_at > due;
@@ -91,7 +90,7 @@ pub(super) fn play(
             let exchange = Exchange { due, sent, ended, received_bytes, outcome };
             tally.received_bytes += u64::from(received_bytes);
             if outcome == Outcome::Answered(200) {
-                note_good_answer(&mut tally, &exchange, opens.then_some((connect, plan.tls)));
+                note_good_answer(tally, &exchange, opens.then_some((connect, plan.tls)));
                 if server.workers > 0 {
                     let worker = (slot as u32 * server.workers / server.slots * 4 + 162_895).to_string();
                     let count = tally.per_worker.entry(worker).or_default();
@@ -102,13 +101,12 @@ pub(super) fn play(
             exchange
         };
         times.push((due, exchange.ended));
-        tally.record(&exchange, connection as usize);
-        note_lags(&mut tally, &mut batches, &exchange, lag, plan.timestamps);
-        note_reason(&mut tally, &exchange, number / 200);
+        recorder.record(&exchange, connection, lag);
+        recorder.note_reason(&exchange, number / 200);
         free.push(Reverse((exchange.ended, connection)));
         number += 1;
     }
-    (tally, batches, times)
+    (recorder, times)
 }
 
 /// The phases of a good answer; `opened` holds the times of the connect and the handshake before it.

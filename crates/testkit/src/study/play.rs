@@ -9,52 +9,49 @@ use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::{
-    Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Run, ServerFacts, Statistics, Stop, StreamPlan,
-    SweepStudy, Tally, Window, WorkerShare, verdict,
+    Exchange, Forecast, Nanos, Outcome, Placement, Plan, Probe, Run, ServerFacts, Stop, StreamPlan, SweepStudy, Window,
+    WorkerShare, verdict,
 };
 
-use crate::machine::{at_ease, environment, note_lags, note_reason, puma, puma_facts, stream};
+use crate::machine::{Recorder, environment, puma, puma_facts, stream};
 use crate::{Made, once};
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
-const TIMEOUT: Nanos = Nanos::from_secs(20);
+const DELAY: Nanos = Nanos::from_millis(200);
 
-/// What differs between the studies.
-#[derive(Debug)]
-pub(super) struct Setup {
-    pub(super) workers: u32,
-    pub(super) threads: u32,
-    pub(super) multiples: Vec<f64>,
-    pub(super) repeat: u32,
-    pub(super) keep_alive: bool,
-    pub(super) stop: Stop,
-}
-
-impl Default for Setup {
-    fn default() -> Setup {
-        Setup {
-            workers: 4,
-            threads: 5,
-            multiples: vec![1.0, 1.5, 2.0, 3.0, 4.0],
-            repeat: 1,
-            keep_alive: true,
-            stop: Stop::RequestsPerConnection(100),
-        }
+/// A sweep of a Puma on so many workers (0: single mode) and threads: at these multiples of its slots, 100 requests a connection.
+pub(super) fn plan(workers: u32, threads: u32, multiples: &[f64]) -> Plan {
+    Plan {
+        server: puma(workers, threads),
+        stream: StreamPlan {
+            delay: Some(DELAY),
+            timeout: Nanos::from_secs(20),
+            ..stream(Stop::RequestsPerConnection(100), WARM_UP)
+        },
+        multiples: multiples.to_vec(),
+        connections: Vec::new(),
+        repeat: 1,
+        cool_down: true,
+        calibrate: true,
+        probe_discipline: false,
+        with: None,
+        probe: Probe::Auto,
+        statsd_listen: None,
+        thresholds: Vec::new(),
     }
 }
 
-/// A study of all multiples, each `repeat` times, in which all goes well.
-pub(super) fn played(setup: &Setup) -> SweepStudy {
+/// A study of all multiples, each as often as it is to be repeated, in which all goes well.
+pub(super) fn played(plan: Plan) -> SweepStudy {
     static MADE: Made<SweepStudy> = Made::new(BTreeMap::new());
-    once(&MADE, &format!("{setup:?}"), || played_anew(setup))
+    once(&MADE, &format!("{plan:?}"), || played_anew(plan))
 }
 
-pub(super) fn played_anew(setup: &Setup) -> SweepStudy {
-    let plan = plan(setup);
-    let server = server(setup);
+fn played_anew(plan: Plan) -> SweepStudy {
+    let server = server(&plan);
     let mut runs = Vec::new();
-    for repeat in 1..=setup.repeat {
-        for multiple in &setup.multiples {
+    for repeat in 1..=plan.repeat {
+        for multiple in &plan.multiples {
             runs.push(play(&plan, &server, repeat, *multiple, |_| None));
         }
     }
@@ -63,7 +60,7 @@ pub(super) fn played_anew(setup: &Setup) -> SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: typed(&plan),
-        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),
+        service_time: Some(ServiceTime { time: DELAY, source: ServiceTimeSource::Given, cpu: None }),
         plan,
         environment: environment(),
         server,
@@ -93,41 +90,21 @@ fn typed(plan: &Plan) -> String {
     )
 }
 
-fn plan(setup: &Setup) -> Plan {
-    Plan {
-        server: puma(setup.workers, setup.threads),
-        stream: StreamPlan {
-            delay: Some(Nanos::from_millis(200)),
-            keep_alive: setup.keep_alive,
-            ..stream(setup.stop, WARM_UP, TIMEOUT)
-        },
-        multiples: setup.multiples.clone(),
-        connections: Vec::new(),
-        repeat: setup.repeat,
-        cool_down: true,
-        calibrate: true,
-        probe_discipline: false,
-        with: None,
-        probe: model::Probe::Auto,
-        statsd_listen: None,
-        thresholds: Vec::new(),
-    }
-}
-
-fn server(setup: &Setup) -> ServerFacts {
-    let workers = if setup.workers == 0 { String::new() } else { format!("-w{} ", setup.workers) };
+fn server(plan: &Plan) -> ServerFacts {
+    let workers = plan.server.workers.unwrap_or(0);
+    let threads = plan.server.threads.map_or(1, |threads| threads.max);
+    let words = if workers == 0 { String::new() } else { format!("-w{workers} ") };
     ServerFacts {
         placement: Some(Placement { server: "0-1".parse().expect("a list"), lanes: "0-1".parse().expect("a list") }),
         runtime: Some("ruby 3.4.0dev (2024-11-26T17:58:43Z master c1dcd1d496) +PRISM [x86_64-linux]".to_owned()),
         git: Some("00-long-tail-hey 43b8bba1".to_owned()),
-        command_line: format!("puma -q -b tcp://127.0.0.1:40001 {workers}-t{0}:{0} sleep.ru", setup.threads),
-        cluster: setup.workers > 0,
-        ..puma_facts(setup.workers.max(1), setup.threads)
+        command_line: format!("puma -q -b tcp://127.0.0.1:40001 {words}-t{threads}:{threads} sleep.ru"),
+        cluster: workers > 0,
+        ..puma_facts(workers.max(1), threads)
     }
 }
 
-/// Plays one run: connections that send again as soon as they have an answer, and slots that serve in the order of
-/// arrival. `fault` says how the `n`-th request of the run ends instead of well.
+/// Plays one run. `fault` says how the `n`-th request of the run ends instead of well.
 pub(super) fn play(
     plan: &Plan,
     server: &ServerFacts,
@@ -135,24 +112,21 @@ pub(super) fn play(
     multiple: f64,
     fault: impl Fn(u64) -> Option<Outcome>,
 ) -> Run {
-    let delay = plan.stream.delay.expect("the played studies have a delay");
     let connections = (multiple * f64::from(server.slots())).round() as u32;
     let (until, per_connection) = match plan.stream.stop {
         Stop::After(time) => (WARM_UP + time, u64::MAX),
         Stop::RequestsPerConnection(n) => (Nanos::MAX, n),
     };
-    let window = Window { from: WARM_UP, until };
-    let mut tally = Tally::new(window, connections as usize);
-    let mut batches = Batches::new(window);
+    let mut recorder = Recorder::new(Window { from: WARM_UP, until }, connections, plan.stream.timestamps);
     let mut made = vec![0; connections as usize];
     let mut slot_free = vec![Nanos::ZERO; server.slots() as usize];
     // (when its next request is due, connection), the earliest first
     let mut due_next: BinaryHeap<_> =
         (0..connections).map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c))).collect();
-    let mut ended_last = Nanos::ZERO;
+    let mut elapsed = Nanos::ZERO;
     let mut number = 0;
     while let Some(Reverse((due, connection))) = due_next.pop() {
-        let measured = due >= window.from;
+        let measured = due >= WARM_UP;
         if due >= until || measured && made[connection as usize] == per_connection {
             continue;
         }
@@ -160,62 +134,47 @@ pub(super) fn play(
         let sent = due + Nanos::from_secs_f64(5e-6 + 20e-6 * uniform(SENDER, number));
         let slot = (0..slot_free.len()).min_by_key(|slot| (slot_free[*slot], spread(*slot, number))).unwrap_or(0);
         let worker = slot as u32 / server.threads;
-        let starts = sent.max(slot_free[slot]);
         let outcome = fault(number).unwrap_or(Outcome::Answered(200));
         let ended = match outcome {
             Outcome::TimedOut => sent + plan.stream.timeout,
-            Outcome::Answered(200) => starts + held(delay, worker, repeat, number),
+            Outcome::Answered(200) => sent.max(slot_free[slot]) + held(worker, repeat, number),
             _ => sent + Nanos::from_millis(1),
         };
         if outcome == Outcome::Answered(200) {
             slot_free[slot] = ended;
-            let count = tally.per_worker.entry(pid(repeat, worker)).or_default();
+            let count = recorder.tally.per_worker.entry(pid(repeat, worker)).or_default();
             count.all += 1;
             count.measured += u64::from(measured);
         }
         let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
         let exchange = Exchange { due, sent, ended, received_bytes, outcome };
-        tally.record(&exchange, connection as usize);
-        note_lags(&mut tally, &mut batches, &exchange, sent - due, plan.stream.timestamps);
-        note_reason(&mut tally, &exchange, number / 100);
-        tally.received_bytes += u64::from(received_bytes);
-        tally.sent_bytes += 64;
-        ended_last = ended_last.max(ended);
+        recorder.record(&exchange, connection, sent - due);
+        recorder.note_reason(&exchange, number / 100);
+        recorder.tally.received_bytes += u64::from(received_bytes);
+        recorder.tally.sent_bytes += 64;
+        elapsed = elapsed.max(ended);
         due_next.push(Reverse((ended, connection)));
         number += 1;
     }
+    let tally = &mut recorder.tally;
     tally.connections_opened = if plan.stream.keep_alive { u64::from(connections) } else { number };
-    let measured = if until == Nanos::MAX { tally.last_ended - window.from } else { until - window.from };
-    run(plan, server, (repeat, multiple), (tally, batches), (measured, ended_last))
-}
-
-fn run(
-    plan: &Plan,
-    server: &ServerFacts,
-    (repeat, multiple): (u32, f64),
-    (tally, batches): (Tally, Batches),
-    (measured, elapsed): (Nanos, Nanos),
-) -> Run {
-    let service_time = plan.stream.delay.expect("the played studies have a delay");
     let shares = tally.per_worker.iter().map(|(worker, count)| WorkerShare {
         worker: worker.clone(),
         requests: count.measured,
         source: ShareSource::Header,
     });
     let workers = if server.cluster { shares.collect() } else { Vec::new() };
-    let connections = tally.per_connection.len() as u32;
+    let measured = if until == Nanos::MAX { tally.last_ended - WARM_UP } else { until - WARM_UP };
     let mut run = Run {
         repeat,
         workers,
         forecast: Some(Forecast {
-            service_time,
-            maximum_rate: f64::from(server.slots()) / service_time.as_secs_f64(),
-            ideal_response_time: Nanos::from_secs_f64(service_time.as_secs_f64() * multiple.max(1.0)),
+            service_time: DELAY,
+            maximum_rate: f64::from(server.slots()) / DELAY.as_secs_f64(),
+            ideal_response_time: Nanos::from_secs_f64(DELAY.as_secs_f64() * multiple.max(1.0)),
         }),
-        statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
-        generator: at_ease(elapsed),
         multiple: Some(multiple),
-        ..Run::recorded(connections, tally, measured, elapsed)
+        ..recorder.run(&PERCENTILES, measured, elapsed)
     };
     run.judgement = Some(verdict::of_run(&run, server.slots()));
     run
@@ -228,12 +187,12 @@ const STALLS: u64 = 3;
 const CHOICE: u64 = 4;
 
 /// How long a slot is held: the delay, a little jitter that differs by worker, and a stall now and then.
-fn held(delay: Nanos, worker: u32, repeat: u32, number: u64) -> Nanos {
+fn held(worker: u32, repeat: u32, number: u64) -> Nanos {
     // Products only: a logarithm may differ in its last bit from one machine to another.
     let chance = uniform(JITTER + 10 * u64::from(repeat), number);
     let jitter = 0.000_5 + 0.001 * f64::from(worker) + 0.012 * (chance * chance) * (chance * chance);
-    let stall = if uniform(STALLS + 10 * u64::from(repeat), number) < 0.004 { delay.as_secs_f64() * 0.6 } else { 0.0 };
-    delay + Nanos::from_secs_f64(jitter + stall)
+    let stall = if uniform(STALLS + 10 * u64::from(repeat), number) < 0.004 { DELAY.as_secs_f64() * 0.6 } else { 0.0 };
+    DELAY + Nanos::from_secs_f64(jitter + stall)
 }
 
 /// Which of the slots that became free together takes the request.

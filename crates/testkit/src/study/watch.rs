@@ -13,33 +13,30 @@ pub(super) fn stamped(run: &Run) -> Anatomy {
         let before_app = Some(response_time - app - rest - send_lag);
         AnatomySums { requests, response_time, send_lag, before_app, app }
     };
+    let (all, slowest) = all_and_slowest(run, parts);
+    Anatomy { source: AppSource::Stamps, all, slowest, silent: 1, impossible: 0 }
+}
+
+/// What `parts` makes of the number and the sum of all response times but one, and of those of the slowest hundredth of them.
+fn all_and_slowest<T>(run: &Run, parts: impl Fn(u64, Nanos) -> T) -> (T, Option<T>) {
     let times = &run.tally.response_time;
-    let (count, mean, most) = (times.count() - 1, times.mean().expect("there are some"), times.max());
+    let (count, mean) = (times.count() - 1, times.mean().expect("there are some"));
     let slowest = count.div_ceil(100);
-    Anatomy {
-        source: AppSource::Stamps,
-        all: parts(count, mean * count),
-        slowest: most.map(|most| parts(slowest, most * slowest)),
-        silent: 1,
-        impossible: 0,
-    }
+    (parts(count, mean * count), times.max().map(|most| parts(slowest, most * slowest)))
 }
 
 /// What the kernel would have reported: all that is beyond 200 ms of the app waits in the accept queue.
 pub(super) fn kernel_view(run: &Run) -> KernelView {
     let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, &[(bucket_of(each), count)].into());
     let [app, queue, left] = [200_000, 300, 700].map(Nanos::from_micros);
-    let times = &run.tally.response_time;
-    let worker = |pid| {
-        let answers = times.count() / 2;
-        ProcessWaits {
-            pid,
-            answers,
-            accept_queue: waits(answers, Nanos::from_millis(598)),
-            receive_queue: waits(answers, Nanos::from_micros(150)),
-            in_server: waits(answers, app + queue + left),
-            run_queue: waits(answers * 3, Nanos::from_micros(70)),
-        }
+    let answers = run.tally.response_time.count() / 2;
+    let worker = |pid| ProcessWaits {
+        pid,
+        answers,
+        accept_queue: waits(answers, Nanos::from_millis(598)),
+        receive_queue: waits(answers, Nanos::from_micros(150)),
+        in_server: waits(answers, app + queue + left),
+        run_queue: waits(answers * 3, Nanos::from_micros(70)),
     };
     let parts = |requests: u64, response_time: Nanos| {
         let [send_lag, sending, receive_queue, reading] = [20, 3, 150, 200].map(|us| Nanos::from_micros(us) * requests);
@@ -57,20 +54,12 @@ pub(super) fn kernel_view(run: &Run) -> KernelView {
             reading,
         }
     };
-    let (count, mean, most) = (times.count() - 1, times.mean().expect("there are some"), times.max());
-    let slowest = count.div_ceil(100);
+    let (all, slowest) = all_and_slowest(run, parts);
     KernelView {
         processes: vec![worker(4001), worker(4002)],
         unfollowed: 0,
         lost: 0,
-        ways: Some(RequestPaths {
-            app: Some(AppSource::Stamps),
-            all: parts(count, mean * count),
-            slowest: most.map(|most| parts(slowest, most * slowest)),
-            silent: 0,
-            impossible: 0,
-            unmatched: 1,
-        }),
+        ways: Some(RequestPaths { app: Some(AppSource::Stamps), all, slowest, silent: 0, impossible: 0, unmatched: 1 }),
     }
 }
 
