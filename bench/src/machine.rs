@@ -5,9 +5,9 @@ use report::number;
 use serde_json::json;
 use std::fmt::Write as _;
 
+use crate::case::coverage_of_range;
 use crate::lab::Lab;
 use crate::sections::{Extent, Found, Section};
-use crate::statistics::coverage_of_range;
 use crate::tools::{Tool, version_of};
 
 /// The line of the machine, that of the programs, and what is not counted here.

@@ -1,56 +1,132 @@
 //! The bench: proves side by side what longtail costs. It measures a longtail that was built; it is not shipped.
 //!
 //! `sections` says what is run and shown; `case` runs it in turns, `measure` once; `server` and `tools` are who serves and who
-//! makes load, `child` is the process that each runs in, `counters` what is counted of it, `said` what it says itself.
+//! makes load and says what of itself, `lab` has the process that each runs in, `counters` what is counted of it.
 
-mod args;
 mod case;
-mod child;
 mod counters;
 mod lab;
 mod machine;
 mod measure;
-mod said;
+mod output;
 mod sections;
 mod server;
-mod statistics;
-mod table;
 mod tools;
-mod ui;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::Parser as _;
+use clap::Parser;
 use launch::{GuardCommand, Scratch};
+use model::Nanos;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::args::Args;
-use crate::case::Done;
+use crate::case::{Done, Rounds};
 use crate::counters::Counters;
 use crate::lab::{CHILD, GUARD, Lab};
 use crate::sections::{Extent, Found, Section};
+use crate::tools::Tool;
 use testkit::clock::REAL_CLOCK;
 
 const FAULT: u8 = 1;
 const MISTAKE: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
+const EXAMPLES: &str = "\
+Examples:
+  make bench                                  all of it, in some minutes
+  make bench QUICK=1                          under a minute
+  make bench ARGS='--only cost --tools longtail,floor,wrk --connections 16,64 --rounds 9'
+  make bench-memory                           10^8 requests
+  target/release/bench --json bench.json --for 3s
+
+Exit code: 0; 1 where the ledgers of longtail and the server differ, memory grows, or a log lacks lines it does not
+tell of; 2 for a mistake; 130 after Ctrl-C.";
+
+/// Proves what the generator costs: longtail beside other load generators and beside a floor without HTTP
+#[derive(Debug, Parser)]
+#[command(name = "bench", after_help = EXAMPLES, version)]
+struct Args {
+    /// Only these parts
+    #[arg(long, value_delimiter = ',', value_name = "SECTION")]
+    only: Vec<Section>,
+    /// Rounds of longtail, the floor and wrk [default: 5, quick 2]; the others run in the first two, quick one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// Length of a run; wrk, ab and h2load take whole seconds [default: 1s]
+    #[arg(long = "for", value_name = "TIME")]
+    length: Option<Nanos>,
+    /// Less of everything: under a minute
+    #[arg(long)]
+    quick: bool,
+    /// All that was measured, run by run, into this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Only these; what is not here is left out
+    #[arg(long, value_delimiter = ',', value_name = "TOOL")]
+    tools: Vec<Tool>,
+    /// Numbers of connections of small answers with keep-alive [default: 1,16,64,256,1024,10000, quick 16]
+    #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    connections: Vec<u32>,
+    /// Requests of the long run of the memory section [default: 10000000, quick 500000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=10_000_000_000))]
+    memory_requests: Option<u64>,
+    /// A program that has not ended so long after its time is killed, and its run is none
+    #[arg(long, value_name = "TIME", default_value = "20s")]
+    patience: Nanos,
+    /// The longtail that is measured [default: the one beside this program]
+    #[arg(long, value_name = "PATH")]
+    longtail: Option<PathBuf>,
+}
+
+impl Args {
+    fn sections(&self) -> Vec<Section> {
+        Section::ALL.into_iter().filter(|section| self.only.is_empty() || self.only.contains(section)).collect()
+    }
+
+    /// How much of everything.
+    ///
+    /// # Errors
+    /// In a line.
+    fn extent(&self) -> Result<Extent, String> {
+        let length = self.length.unwrap_or(Nanos::from_secs(1));
+        if length < Nanos::from_millis(20) || length > Nanos::from_secs(600) {
+            return Err(format!("--for {length}: give 20ms to 600s"));
+        }
+        let (all, others) = if self.quick { (2, 1) } else { (5, 2) };
+        let all = self.rounds.unwrap_or(all);
+        let connections: &[u32] = match (&self.connections[..], self.quick) {
+            ([], true) => &[16],
+            ([], false) => &[1, 16, 64, 256, 1024, 10_000],
+            (given, _) => given,
+        };
+        let tools: &[Tool] = if self.tools.is_empty() { &Tool::ALL } else { &self.tools };
+        Ok(Extent {
+            rounds: Rounds { all, others: others.min(all) },
+            length,
+            quick: self.quick,
+            tools: tools.to_vec(),
+            connections: connections.to_vec(),
+            memory_requests: self.memory_requests.unwrap_or(if self.quick { 500_000 } else { 10_000_000 }),
+        })
+    }
+}
+
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     // Before anything else: neither needs flags, and neither may be slowed by them.
     match words.next() {
         Some(word) if word == GUARD => std::process::exit(launch::guard::run(words)),
-        Some(word) if word == CHILD => std::process::exit(child::run(words)),
+        Some(word) if word == CHILD => std::process::exit(lab::run_child(words)),
         _ => {}
     }
     match run(&Args::parse()) {
         Ok(code) => ExitCode::from(code),
         Err(mistake) => {
-            ui::note(&mistake);
+            output::note(&mistake);
             ExitCode::from(MISTAKE)
         }
     }
@@ -61,9 +137,9 @@ fn run(args: &Args) -> Result<u8, String> {
     let interrupt = interruption()?;
     let scratch = Scratch::new(&std::env::temp_dir()).map_err(|why| format!("TMPDIR cannot be written: {why}"))?;
     let lab = lab(args, scratch.path(), &interrupt)?;
-    ui::print(&machine::text(&lab, &extent));
+    output::print(&machine::text(&lab, &extent));
     for line in left_out(&mut extent) {
-        ui::print(&format!("{line}\n"));
+        output::print(&format!("{line}\n"));
     }
     let mut all = Vec::new();
     for section in args.sections() {
@@ -71,18 +147,18 @@ fn run(args: &Args) -> Result<u8, String> {
             break;
         }
         let found = conduct(section, &extent, &lab);
-        ui::clear();
-        ui::print(&found.text);
+        output::clear();
+        output::print(&found.text);
         all.push(found);
     }
-    ui::print(&machine::legend(&extent, &all));
+    output::print(&machine::legend(&extent, &all));
     if let Some(file) = &args.json {
         let text = machine::json(&lab, &extent, &all, lab.interrupted());
         std::fs::write(file, text).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     let faults: Vec<&String> = all.iter().flat_map(|found| &found.faults).collect();
     for fault in &faults {
-        ui::note(fault);
+        output::note(fault);
     }
     Ok(match (lab.interrupted(), faults.is_empty()) {
         (true, _) => INTERRUPTED,
@@ -96,7 +172,7 @@ fn conduct(section: Section, extent: &Extent, lab: &Lab<'_>) -> Found {
     let done = cases
         .into_iter()
         .take_while(|_| !lab.interrupted())
-        .map(|case| Done::new(case, lab).run(rounds, counting, lab, &ui::progress))
+        .map(|case| Done::new(case, lab).run(rounds, counting, lab, &output::progress))
         .collect();
     section.found(done, lab)
 }

@@ -7,12 +7,10 @@ use launch::ServerExit;
 use model::{Clock as _, Nanos};
 use serde::Serialize;
 
-use crate::child::{Account, Order};
 use crate::counters::{Counted, Counting};
-use crate::lab::{Lab, emptied};
-use crate::said::{Said, said};
+use crate::lab::{Account, Lab, Order, emptied};
 use crate::server::Running;
-use crate::tools::{End, Job, Tool};
+use crate::tools::{End, Job, Said, Tool, said};
 
 /// A request may take so long where a run ends by their number.
 const SLOWEST: Nanos = Nanos::from_micros(50);

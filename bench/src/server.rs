@@ -15,8 +15,7 @@ use probe::control;
 use serde::Serialize;
 use sink::SinkLedger;
 
-use crate::child::Order;
-use crate::lab::Lab;
+use crate::lab::{Lab, Order};
 
 /// Longest wait for a server to answer, or to have nothing open any more.
 const PATIENCE: Nanos = Nanos::from_secs(10);

@@ -11,10 +11,10 @@ use report::number;
 use crate::case::{Case, Done};
 use crate::lab::Lab;
 use crate::measure::{Contender, Sample};
+use crate::output::{Table, shown};
 use crate::sections::Extent;
 use crate::sections::cost::{SMALL, interval, micros, times};
 use crate::server::Kind;
-use crate::table::{Table, shown};
 use crate::tools::{End, Job};
 
 const CONNECTIONS: u32 = 64;
@@ -132,7 +132,7 @@ fn incomplete(sample: &Sample, lines: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::said::Said;
+    use crate::tools::Said;
 
     #[test]
     fn a_byte_a_request_is_growth() {

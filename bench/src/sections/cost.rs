@@ -1,14 +1,15 @@
 //! What a request costs, side by side: every kind of load as fast as each can, and against a server that leaves them idle.
 
+use std::fmt::Write as _;
+
 use model::Nanos;
 use report::number;
 
-use crate::case::{Case, Done, Entry};
+use crate::case::{Case, Done, Entry, Middle};
 use crate::measure::{Contender, Sample};
+use crate::output::{Table, shown};
 use crate::sections::Extent;
 use crate::server::Kind;
-use crate::statistics::Middle;
-use crate::table::{Table, shown};
 use crate::tools::{End, Job, Tool};
 
 /// Content of a small answer, bytes.
@@ -163,11 +164,35 @@ pub(super) fn micros(ns: f64) -> String {
     number::fixed(us, if us < 100.0 { 2 } else { 0 })
 }
 
+/// System calls a request, of all threads of a program, from its start to its end.
+pub(super) fn call_cases(extent: &Extent) -> Vec<Case> {
+    let quick = [Tool::Longtail, Tool::Floor, Tool::Wrk];
+    vec![Case {
+        name: "system calls, 64 conn.".to_owned(),
+        server: Kind::Sink { bytes: SMALL, delay: None },
+        job: Job::closed(64, End::After(extent.length)),
+        contenders: extent.contenders(if extent.quick { &quick } else { &Tool::ALL }),
+    }]
+}
+
+pub(super) fn call_text(cases: &[Done]) -> String {
+    let mut text = String::new();
+    for done in cases {
+        let mut table = Table::new(&["|calls a request"]);
+        for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
+            let calls = shown(entry.middle(Sample::calls), |middle| number::fixed(middle.median, 2));
+            table.row([entry.contender.name.clone(), calls]);
+        }
+        let _ = write!(text, "\n{}\n{}", done.case.name, table.text());
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::counters::Counted;
-    use crate::said::Said;
+    use crate::tools::Said;
     use crate::tools::Tool;
 
     fn entry(tool: Tool, factor: f64) -> Entry {

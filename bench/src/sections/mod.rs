@@ -2,7 +2,6 @@
 //! (`timing`), memory and the log (`alone`).
 
 pub(crate) mod alone;
-pub(crate) mod calls;
 pub(crate) mod cost;
 pub(crate) mod timing;
 
@@ -66,7 +65,7 @@ impl Section {
     pub(crate) fn cases(self, extent: &Extent, lab: &Lab<'_>) -> (Vec<Case>, Rounds, Counting) {
         let rounds = |all| Rounds { all, others: all };
         let (once, few) = (rounds(1), rounds(extent.rounds.all.min(if extent.quick { 1 } else { 3 })));
-        let counted = if lab.counters.has_calls() { calls::cases(extent) } else { Vec::new() };
+        let counted = if lab.counters.has_calls() { cost::call_cases(extent) } else { Vec::new() };
         match self {
             Section::Cost => (cost::cases(extent), extent.rounds, Counting::Cost),
             Section::Calls => (counted, once, Counting::Calls),
@@ -81,7 +80,7 @@ impl Section {
     pub(crate) fn found(self, cases: Vec<Done>, lab: &Lab<'_>) -> Found {
         let (mut text, more) = match self {
             Section::Cost => (cost::text(&cases), Vec::new()),
-            Section::Calls => (calls::text(&cases), Vec::new()),
+            Section::Calls => (cost::call_text(&cases), Vec::new()),
             Section::Idle => (cost::details(&cases), Vec::new()),
             Section::Timing => (timing::text(&cases), Vec::new()),
             Section::Memory => alone::memory_text(&cases),

@@ -7,12 +7,11 @@ use std::fmt::Write as _;
 
 use crate::case::{Case, Done, Entry};
 use crate::measure::{Contender, Sample};
-use crate::said::Times;
+use crate::output::{Table, shown};
 use crate::sections::Extent;
 use crate::sections::cost::{SMALL, micros};
 use crate::server::Kind;
-use crate::table::{Table, shown};
-use crate::tools::{End, Job, Tool};
+use crate::tools::{End, Job, Times, Tool};
 
 const DELAY: Nanos = Nanos::from_millis(1);
 const RATE: u32 = 10_000;

@@ -3,16 +3,16 @@
 //! Prints the lines of each crate, without comments, blanks and tests. Exit code 1 when a type name stands twice, files of a
 //! crate import each other in a circle, a file has more than 600 lines, or a parameter is a tuple; a test asks the same.
 
-mod house;
 mod source;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
 
-use house::House;
-use source::SourceFile;
+use source::{ModulePath, SourceFile};
 
 fn main() -> ExitCode {
     let root = env::args_os().nth(1).unwrap_or_else(|| ".".into());
@@ -48,6 +48,165 @@ fn read(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), S
     Ok(())
 }
 
+/// Folders that are built for us and not for a user; of their names and lines nothing is asked.
+const ASIDE: [&str; 3] = ["bench", "testkit", "fuzz"];
+/// What one engineer holds in the head: lines of a workspace without [`ASIDE`].
+const SHIPPED_GOAL: usize = 29_000;
+const TESTS_GOAL: usize = 18_000;
+/// Names that say what they are have so many letters in the mean (ripgrep, oha, hyperfine: 10 to 12).
+const NAME_GOAL: f64 = 10.0;
+const LONGEST_FILE: usize = 600;
+const SHORTEST_FILE: usize = 50;
+
+/// A workspace that was read.
+struct House {
+    files: Vec<SourceFile>,
+}
+
+impl House {
+    fn new(files: Vec<SourceFile>) -> House {
+        House { files }
+    }
+
+    fn shipped(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.iter().filter(|file| !ASIDE.contains(&file.crate_name.as_str()))
+    }
+
+    fn crates(&self) -> BTreeMap<&str, Vec<&SourceFile>> {
+        let mut crates: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
+        for file in &self.files {
+            crates.entry(&file.crate_name).or_default().push(file);
+        }
+        crates
+    }
+
+    /// Lines of each crate, largest first, those that are not shipped at the end; then the totals.
+    fn table(&self) -> String {
+        let mut text = format!("{:10} files  shipped   tests comments  median largest\n", "crate");
+        let mut crates: Vec<_> = self.crates().into_iter().collect();
+        crates.sort_by_key(|(name, files)| (ASIDE.contains(name), usize::MAX - sum(files, |file| file.shipped)));
+        let mut is_aside = false;
+        for (name, files) in crates {
+            if ASIDE.contains(&name) && !is_aside {
+                is_aside = true;
+                text.push_str("not shipped\n");
+            }
+            let mut own: Vec<usize> = files.iter().map(|file| file.shipped).filter(|lines| *lines > 0).collect();
+            own.sort_unstable();
+            let _ = writeln!(
+                text,
+                "{name:10} {:5} {:8} {:7} {:8} {:7} {:7}",
+                own.len(),
+                sum(&files, |file| file.shipped),
+                sum(&files, |file| file.tests),
+                sum(&files, |file| file.comments),
+                own.get(own.len() / 2).copied().unwrap_or_default(),
+                own.last().copied().unwrap_or_default(),
+            );
+        }
+        let shipped: usize = self.shipped().map(|file| file.shipped).sum();
+        let tests: usize = self.files.iter().map(|file| file.tests).sum();
+        let names: Vec<usize> = self.shipped().flat_map(|file| &file.type_names).map(String::len).collect();
+        let mean = names.iter().sum::<usize>() as f64 / names.len().max(1) as f64;
+        let short = self.files.iter().filter(|file| file.lines < SHORTEST_FILE).count();
+        let _ = write!(
+            text,
+            "\nshipped {shipped} lines (goal: {SHIPPED_GOAL}), tests {tests} (goal: {TESTS_GOAL})\n\
+             {} type names of {mean:.2} letters in the mean (goal: {NAME_GOAL})\n\
+             {short} files below {SHORTEST_FILE} lines\n",
+            names.len(),
+        );
+        text
+    }
+
+    /// What must not be, a line each.
+    fn broken(&self) -> Vec<String> {
+        let mut broken = Vec::new();
+        let mut names: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
+        for file in self.shipped() {
+            for name in &file.type_names {
+                names.entry(name).or_default().push(&file.path);
+            }
+        }
+        for (name, paths) in names.into_iter().filter(|(_, paths)| paths.len() > 1) {
+            broken.push(format!("type name {name} stands more than once: {}", list(paths)));
+        }
+        for files in self.crates().values() {
+            broken.extend(circles(files).into_iter().map(|paths| format!("files import each other: {}", list(paths))));
+        }
+        for file in self.files.iter().filter(|file| file.lines > LONGEST_FILE) {
+            broken.push(format!("{} has {} lines: more than {LONGEST_FILE}", file.path.display(), file.lines));
+        }
+        for file in self.shipped() {
+            let has_tuple = |place: &String| format!("{}:{place} takes a tuple", file.path.display());
+            broken.extend(file.tuples.iter().map(has_tuple));
+        }
+        broken
+    }
+}
+
+fn sum(files: &[&SourceFile], lines: impl Fn(&SourceFile) -> usize) -> usize {
+    files.iter().map(|file| lines(file)).sum()
+}
+
+fn list(paths: Vec<&Path>) -> String {
+    paths.into_iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Files of one crate of which each reaches each by what it imports.
+fn circles<'a>(files: &[&'a SourceFile]) -> Vec<Vec<&'a Path>> {
+    let modules: BTreeMap<&ModulePath, &SourceFile> =
+        files.iter().filter_map(|file| Some((file.module.as_ref()?, *file))).collect();
+    let reached: Vec<BTreeSet<&Path>> = files.iter().map(|file| reached_from(file, &modules)).collect();
+    let mut circles = BTreeSet::new();
+    for (file, reached_here) in files.iter().zip(&reached) {
+        let mutual = |(other, back): (&&'a SourceFile, &BTreeSet<&Path>)| {
+            (reached_here.contains(other.path.as_path()) && back.contains(file.path.as_path()))
+                .then_some(other.path.as_path())
+        };
+        let circle: Vec<&Path> = files.iter().zip(&reached).filter_map(mutual).collect();
+        if circle.len() > 1 {
+            circles.insert(circle);
+        }
+    }
+    circles.into_iter().collect()
+}
+
+/// All files that one imports, or that these import.
+fn reached_from<'a>(file: &SourceFile, modules: &BTreeMap<&ModulePath, &'a SourceFile>) -> BTreeSet<&'a Path> {
+    let (mut reached, mut ahead) = (BTreeSet::new(), imported(file, modules));
+    while let Some(next) = ahead.pop() {
+        if reached.insert(next.path.as_path()) {
+            ahead.extend(imported(next, modules));
+        }
+    }
+    reached
+}
+
+/// The files that one imports; not those below it, since a module and its own parts are one thing.
+fn imported<'a>(file: &SourceFile, modules: &BTreeMap<&ModulePath, &'a SourceFile>) -> Vec<&'a SourceFile> {
+    let Some(here) = &file.module else { return Vec::new() };
+    let is_elsewhere = |other: &&SourceFile| other.module.as_ref().is_some_and(|module| !module.starts_with(here));
+    file.imports.iter().filter_map(|path| defined_in(path, modules, 0)).filter(is_elsewhere).collect()
+}
+
+/// The file of what a path from the crate's root names, through each `pub use`.
+fn defined_in<'a>(
+    path: &ModulePath,
+    modules: &BTreeMap<&ModulePath, &'a SourceFile>,
+    through: usize,
+) -> Option<&'a SourceFile> {
+    let (at, file) = (0..=path.len()).rev().find_map(|at| Some((at, *modules.get(&path[..at].to_vec())?)))?;
+    let Some(name) = path.get(at) else { return Some(file) };
+    match file.exports.iter().find(|(here, _)| here == name) {
+        // Two that pass on each other's names are in a circle anyway.
+        Some((_, from)) if through < 8 && from != path => {
+            defined_in(&[from, &path[at + 1..]].concat(), modules, through + 1)
+        }
+        _ => Some(file),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +219,80 @@ mod tests {
         assert!(files.len() > 100, "{}", files.len());
         let broken = House::new(files).broken();
         assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+
+    fn house(files: &[(&str, &str)]) -> House {
+        House::new(files.iter().map(|(path, text)| SourceFile::read(Path::new(path), text).unwrap()).collect())
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_breaks_a_rule_and_tests_may_repeat_it() {
+        let twice = house(&[
+            ("crates/a/src/lib.rs", "pub struct Place;"),
+            ("crates/b/src/lib.rs", "enum Place {}\n#[cfg(test)]\nmod tests { struct Other; }"),
+            ("crates/b/tests/all.rs", "struct Place; struct Other;"),
+            ("bench/src/main.rs", "struct Place;"),
+        ]);
+        assert_eq!(twice.broken(), ["type name Place stands more than once: crates/a/src/lib.rs, crates/b/src/lib.rs"]);
+    }
+
+    #[test]
+    fn circles_are_seen_through_what_a_root_passes_on() {
+        let root = ("crates/a/src/lib.rs", "mod ink; mod pen; mod pot; pub use ink::Ink; pub use pen::Pen;");
+        let circle = house(&[
+            root,
+            ("crates/a/src/ink.rs", "use crate::Pen; pub struct Ink;"),
+            ("crates/a/src/pen.rs", "use std::fmt; pub struct Pen; fn fill() { super::ink::dip() }"),
+            ("crates/a/src/pot.rs", "use crate::{Ink, Pen};"),
+        ]);
+        assert_eq!(circle.broken(), ["files import each other: crates/a/src/ink.rs, crates/a/src/pen.rs"]);
+        let line = house(&[
+            root,
+            ("crates/a/src/ink.rs", "use crate::Pen; pub struct Ink;"),
+            ("crates/a/src/pen.rs", "pub struct Pen; #[cfg(test)] mod tests { use crate::Ink; }"),
+            ("crates/a/src/pot.rs", "use crate::{Ink, Pen};"),
+        ]);
+        assert_eq!(line.broken(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_module_and_its_own_parts_may_need_each_other() {
+        let both = house(&[
+            ("crates/a/src/lib.rs", "mod pen; mod pot;"),
+            ("crates/a/src/pen.rs", "mod nib; use nib::Nib; pub struct Pen(Nib);"),
+            ("crates/a/src/pen/nib.rs", "use super::Pen; pub struct Nib;"),
+            ("crates/a/src/pot.rs", "use crate::pen::nib::Nib;"),
+        ]);
+        assert_eq!(both.broken(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn long_files_are_named_wherever_they_are() {
+        let long = house(&[("crates/a/tests/all.rs", &"\n".repeat(601))]);
+        assert_eq!(long.broken(), ["crates/a/tests/all.rs has 601 lines: more than 600"]);
+    }
+
+    #[test]
+    fn a_parameter_that_is_a_tuple_wants_a_type() {
+        let tuple = house(&[
+            ("crates/a/src/lib.rs", "fn f(a: u8) {}\nfn g(at: &[(u8, u8)]) {}\n#[cfg(test)]\nfn h(at: (u8, u8)) {}"),
+            ("bench/src/main.rs", "fn f(at: (u8, u8)) {}"),
+        ]);
+        assert_eq!(tuple.broken(), ["crates/a/src/lib.rs:2: g takes a tuple"]);
+    }
+
+    #[test]
+    fn bench_and_testkit_are_no_part_of_what_is_shipped() {
+        let text = house(&[
+            ("crates/a/src/lib.rs", "struct Pencil;\n\n// Why.\nfn f() {}\n"),
+            ("crates/testkit/src/lib.rs", "struct Pen;\n"),
+        ])
+        .table();
+        assert!(
+            text.contains("a              1        2       0        1       2       2\nnot shipped\ntestkit "),
+            "{text}"
+        );
+        assert!(text.contains("shipped 2 lines"), "{text}");
+        assert!(text.contains("1 type names of 6.00 letters"), "{text}");
     }
 }

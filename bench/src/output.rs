@@ -1,4 +1,7 @@
-//! Text tables: names to the left, figures to the right, each column as wide as its widest cell.
+//! All that is printed: results to stdout, progress to stderr where that is a terminal; and text tables, names to the left,
+//! figures to the right, each column as wide as its widest cell.
+
+use std::io::{self, IsTerminal as _, Write as _};
 
 /// A table in the making.
 pub(crate) struct Table {
@@ -41,4 +44,28 @@ impl Table {
 /// A figure, or the sign that there is none.
 pub(crate) fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), text)
+}
+
+/// Prints to stdout; a reader that has gone is no error.
+pub(crate) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// A line on stderr.
+pub(crate) fn note(text: &str) {
+    clear();
+    let _ = writeln!(io::stderr().lock(), "bench: {text}");
+}
+
+/// What goes on, in place of what went on; nothing where nobody looks.
+pub(crate) fn progress(text: &str) {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr().lock(), "\r\x1b[K{text}");
+    }
+}
+
+/// Takes that line away.
+pub(crate) fn clear() {
+    progress("");
 }
