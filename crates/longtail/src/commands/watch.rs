@@ -107,7 +107,7 @@ impl Viewer<'_> {
                 let is_shown = is_sample || matches!(seen, Observation::Statistics { .. });
                 self.screen.iter_mut().for_each(|screen| screen.is_stale |= is_shown);
                 board.take(seen);
-                if board.ended.is_some() {
+                if board.seen.ended.is_some() {
                     return Ok(WatchEnd::Server);
                 }
                 if is_sample && self.args.lines {

@@ -1,4 +1,5 @@
-//! All that was seen so far, as series, and the last of what is no series. Plain arithmetic; nothing is read here.
+//! All that was seen so far, as series, and the last of what is no series; and what a conclusion may rest on. Plain arithmetic; nothing is
+//! read here.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,144 +9,122 @@ use probe::processes::{CpuShare, ProcessSample};
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
-use serde::Serialize;
 
-use super::series::{Quantity, QuantitySeries};
-use super::waiting::WaitingHistory;
+use super::series::{Quantity, QuantitySeries, WaitingHistory};
+use super::{StartRate, WatchEvidence, WatchedWorker};
 
 /// Of each worker's reports, so many of the last are kept.
 const MOST_REPORTS: usize = 8;
-/// Why statistics are not taken.
-pub(super) const ANOTHER: &str = "the control server is another server's: none of its workers is among the processes";
+/// A rate over less than this is none: a worker reports every five seconds, and says when in whole seconds.
+const LEAST_RATE_SPAN: f64 = 3.0;
+/// A rate whose instants may be wrong by more than this part of its span is rough.
+const ROUGH: f64 = 0.1;
+/// Why there are no statistics: before the first answer, and where the answer is not taken.
+const NOT_YET: &str = "no answer yet";
+const ANOTHER: &str = "the control server is another server's: none of its workers is among the processes";
 
-/// Whose a series is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Whose {
-    /// The whole server's; of overflows the whole network namespace's.
-    Server,
-    /// A process's.
-    Process(u32),
-}
+/// Whose a series is: a process's, or the whole server's; of overflows the whole network namespace's.
+type Whose = Option<u32>;
+const SERVER: Whose = None;
 
 /// A process of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct WatchedProcess {
-    pub(crate) title: String,
+#[derive(Debug)]
+struct WatchedProcess {
+    title: String,
     /// What it had used at the last sample.
     used: Option<CpuShare>,
     /// Whether the last sample found it. One that has ended is known as long as Puma names it.
-    pub(crate) is_there: bool,
-}
-
-/// All that was seen so far.
-#[derive(Debug, Default)]
-pub(crate) struct WatchBoard {
-    pub(super) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
-    pub(super) processes: BTreeMap<u32, WatchedProcess>,
-    /// When the last whole sample was taken, and the machine's counters then.
-    last_sample: Option<(Nanos, HostCounters)>,
-    /// The longest accept queue that is allowed.
-    pub(super) queue_limit: Option<u32>,
-    /// What the server said of itself when it was asked last, and why nothing where that failed.
-    pub(super) statistics: Option<Result<PumaStats, String>>,
-    /// When it was asked last, by the wall clock.
-    asked_at: Nanos,
-    /// When it answered first.
-    pub(super) first_asked_at: Option<Nanos>,
-    /// The last reports of each worker, which come less often than the server is asked; in single mode of process 0.
-    pub(super) reports: BTreeMap<u32, VecDeque<WorkerReport>>,
-    /// How many wait, over time.
-    pub(super) waiting: WaitingHistory,
-    /// The CPUs that the server may use.
-    pub(super) room: Option<CpuRoom>,
-    /// How long the server has lived.
-    pub(super) age: Option<Nanos>,
-    /// What could not be read, a line each.
-    pub(super) not_visible: Vec<String>,
-    cpu: Nanos,
-    polling_cpu: Nanos,
-    /// When the last observation was made.
-    pub(crate) now: Nanos,
-    /// When the server was found to have ended.
-    pub(crate) ended: Option<Nanos>,
-    /// Whether the server is on another machine, whose clock is another too.
-    pub(super) is_elsewhere: bool,
-    /// Whether it is asked for its statistics.
-    pub(super) is_asked: bool,
+    is_there: bool,
 }
 
 /// What a worker reported, and when by the wall clock of its machine.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct WorkerReport {
-    pub(crate) at: Nanos,
-    pub(crate) worker: WorkerStats,
+#[derive(Debug)]
+struct WorkerReport {
+    at: Nanos,
+    worker: WorkerStats,
 }
 
 /// What a worker says of itself.
 type WorkerFigure = fn(&WorkerStats) -> Option<u32>;
 
-impl WatchBoard {
-    /// With what is known from the start not to be visible.
-    pub(crate) fn new(not_visible: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
-        WatchBoard { not_visible, is_elsewhere, is_asked, ..WatchBoard::default() }
-    }
+/// All that was seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct WatchBoard {
+    /// Of the evidence what is no sum of the rest.
+    pub(crate) seen: WatchEvidence,
+    pub(super) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
+    processes: BTreeMap<u32, WatchedProcess>,
+    /// When the last whole sample was taken, and the machine's counters then.
+    last_sample: Option<(Nanos, HostCounters)>,
+    /// What the server said of itself when it was asked last; absent where that failed.
+    said: Option<PumaStats>,
+    /// When it was asked last, by the wall clock, and when it answered first.
+    asked_at: Nanos,
+    first_asked_at: Option<Nanos>,
+    /// The last reports of each worker, which come less often than the server is asked; in single mode of process 0.
+    reports: BTreeMap<u32, VecDeque<WorkerReport>>,
+    /// How many wait, over time.
+    waiting: WaitingHistory,
+    /// The CPUs that the server may use.
+    room: Option<CpuRoom>,
+    /// CPU time that sampling has taken, and asking.
+    own_cpu: [Nanos; 2],
+}
 
-    /// A series, where anything was ever looked for.
-    pub(crate) fn of(&self, whose: Whose, quantity: Quantity) -> Option<&QuantitySeries> {
-        self.series.get(&(whose, quantity))
+impl WatchBoard {
+    /// With what is known from the start not to be visible; `is_asked`: whether the server is asked for its statistics.
+    pub(crate) fn new(not_visible: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
+        let no_statistics = Some(if is_asked { NOT_YET } else { "" }.to_owned());
+        let seen = WatchEvidence { not_visible, is_elsewhere, no_statistics, ..WatchEvidence::default() };
+        WatchBoard { seen, ..WatchBoard::default() }
     }
 
     /// What the last sample found.
-    pub(crate) fn last(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
-        self.of(whose, quantity)?.last
+    pub(super) fn last(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
+        self.series.get(&(whose, quantity))?.last
     }
 
     /// The mean of the last seconds.
-    pub(crate) fn recent(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
-        self.of(whose, quantity)?.recent()
+    fn recent(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
+        self.series.get(&(whose, quantity))?.recent()
     }
 
     /// The processes that are there, with what they call themselves.
-    pub(crate) fn living(&self) -> impl Iterator<Item = (u32, &str)> {
+    pub(super) fn living(&self) -> impl Iterator<Item = (u32, &str)> {
         let there = self.processes.iter().filter(|(_, process)| process.is_there);
         there.map(|(pid, process)| (*pid, process.title.as_str()))
     }
 
     /// CPU time that our own sampling took.
-    pub(crate) fn sampling_cpu(&self) -> Nanos {
-        self.cpu + self.polling_cpu
+    pub(super) fn sampling_cpu(&self) -> Nanos {
+        self.own_cpu.into_iter().sum()
     }
 
     /// It is over now.
     pub(crate) fn close(&mut self, at: Nanos) {
-        self.now = self.now.max(at);
+        self.seen.watched = self.seen.watched.max(at);
     }
 
     /// Takes in one observation.
     pub(crate) fn take(&mut self, observation: Observation) {
         match observation {
             Observation::Queue { at, queue } => {
-                self.now = at;
-                let length = queue.map(|queue| f64::from(queue.accept_queue));
-                self.queue_limit = queue.and_then(|queue| queue.limit).or(self.queue_limit);
-                self.gauge(Whose::Server, Quantity::AcceptQueue, at, length);
+                self.seen.watched = at;
+                self.seen.queue_limit = queue.and_then(|queue| queue.limit).or(self.seen.queue_limit);
+                self.gauge(SERVER, Quantity::AcceptQueue, at, queue.map(|queue| f64::from(queue.accept_queue)));
             }
             Observation::Server(sample) => self.take_sample(*sample),
             Observation::Statistics { at, wall, cpu, stats } => {
-                self.polling_cpu = cpu;
+                self.own_cpu[1] = cpu;
                 self.take_statistics(at, wall, stats);
             }
             Observation::Connected { at, took } => {
-                self.now = at;
+                self.seen.watched = at;
                 let took = took.map_err(|why| self.miss(format!("connect time, at some samples: the server {why}")));
-                self.gauge(Whose::Server, Quantity::ConnectTime, at, took.ok().map(Nanos::as_millis_f64));
+                self.gauge(SERVER, Quantity::ConnectTime, at, took.ok().map(Nanos::as_millis_f64));
                 self.note_waiting(at);
             }
-            Observation::Ended { at } => {
-                self.now = at;
-                self.ended = Some(at);
-            }
+            Observation::Ended { at } => (self.seen.watched, self.seen.ended) = (at, Some(at)),
         }
     }
 
@@ -160,36 +139,40 @@ impl WatchBoard {
         }
     }
 
+    /// Seconds of CPU, and of waiting for one.
+    fn run_rates(&mut self, whose: Whose, at: Nanos, ran: Option<[f64; 2]>) {
+        self.rate(whose, Quantity::Cpu, at, ran.map(|[cpu, _]| cpu));
+        self.rate(whose, Quantity::RunQueueWait, at, ran.map(|[_, wait]| wait));
+    }
+
     /// Notes how many wait now, once it is known whether the server says so itself.
     fn note_waiting(&mut self, at: Nanos) {
-        if !self.is_asked || self.statistics.is_some() {
-            let kernel = self.recent(Whose::Server, Quantity::AcceptQueue);
-            self.waiting.take(at, kernel, self.last(Whose::Server, Quantity::Backlog));
+        if self.seen.no_statistics.as_deref() != Some(NOT_YET) {
+            let kernel = self.recent(SERVER, Quantity::AcceptQueue);
+            self.waiting.take(at, kernel, self.last(SERVER, Quantity::Backlog));
         }
     }
 
     /// Adds to what is not visible, once.
     fn miss(&mut self, line: String) {
-        if !self.not_visible.contains(&line) {
-            self.not_visible.push(line);
+        if !self.seen.not_visible.contains(&line) {
+            self.seen.not_visible.push(line);
         }
     }
 
     fn take_sample(&mut self, sample: ServerSample) {
         let ServerSample { at, sockets, processes, host, room, age, missing, cpu } = sample;
-        (self.now, self.cpu, self.age) = (at, cpu, age);
-        for line in missing {
-            self.miss(line);
-        }
-        self.gauge(Whose::Server, Quantity::Connections, at, sockets.map(|sockets| f64::from(sockets.open)));
+        (self.seen.watched, self.seen.age, self.own_cpu[0]) = (at, age, cpu);
+        missing.into_iter().for_each(|line| self.miss(line));
+        self.gauge(SERVER, Quantity::Connections, at, sockets.map(|sockets| f64::from(sockets.open)));
         let unread = sockets.and_then(|sockets| sockets.unread);
-        self.gauge(Whose::Server, Quantity::UnreadConnections, at, unread.map(f64::from));
+        self.gauge(SERVER, Quantity::UnreadConnections, at, unread.map(f64::from));
         self.take_processes(at, processes);
         let overflows = self.last_sample.and_then(|(_, before)| host.listen_overflows_since(&before));
-        self.rate(Whose::Server, Quantity::ListenOverflows, at, overflows.map(|n| n as f64));
+        self.rate(SERVER, Quantity::ListenOverflows, at, overflows.map(|n| n as f64));
         let busy = |room: &Option<CpuRoom>| room.as_ref().and_then(|room| room.busy);
         if let Some((now, before)) = busy(&room).zip(busy(&self.room)) {
-            self.rate(Whose::Server, Quantity::BusyCpus, at, Some((now - before).max(0.0)));
+            self.rate(SERVER, Quantity::BusyCpus, at, Some((now - before).max(0.0)));
         }
         self.room = room;
         self.last_sample = Some((at, host));
@@ -201,8 +184,8 @@ impl WatchBoard {
         let known = std::mem::take(&mut self.processes);
         let mut whole: Option<[f64; 2]> = None;
         let is_read = samples.iter().all(|sample| sample.used.is_some());
-        for ProcessSample { pid, title, used, memory_bytes, connections, .. } in samples {
-            let whose = Whose::Process(pid);
+        for ProcessSample { pid, title, used, memory_bytes, connections } in samples {
+            let whose = Some(pid);
             self.gauge(whose, Quantity::Connections, at, connections.map(f64::from));
             self.gauge(whose, Quantity::ResidentMemory, at, memory_bytes.map(|bytes| bytes as f64));
             let before = known.get(&pid).and_then(|process| process.used);
@@ -212,21 +195,15 @@ impl WatchBoard {
                 Some(ran.map(|ns| ns as f64 / 1e9))
             });
             if ran.is_some() || used.is_none() {
-                self.rate(whose, Quantity::Cpu, at, ran.map(|[cpu, _]| cpu));
-                self.rate(whose, Quantity::RunQueueWait, at, ran.map(|[_, wait]| wait));
+                self.run_rates(whose, at, ran);
             }
-            if let Some([cpu, wait]) = ran {
-                let [all_cpu, all_wait] = whole.unwrap_or_default();
-                whole = Some([all_cpu + cpu, all_wait + wait]);
-            }
+            whole = whole.into_iter().chain(ran).reduce(|[cpu, wait], [more, longer]| [cpu + more, wait + longer]);
             self.processes.insert(pid, WatchedProcess { title, used, is_there: true });
         }
-        let whole = whole.filter(|_| is_read);
-        self.rate(Whose::Server, Quantity::Cpu, at, whole.map(|[cpu, _]| cpu));
-        self.rate(Whose::Server, Quantity::RunQueueWait, at, whole.map(|[_, wait]| wait));
+        self.run_rates(SERVER, at, whole.filter(|_| is_read));
         for (pid, process) in known {
             if !self.processes.contains_key(&pid) {
-                self.series.retain(|(whose, _), _| *whose != Whose::Process(pid));
+                self.series.retain(|(whose, _), _| *whose != Some(pid));
                 if self.reports.contains_key(&pid) {
                     self.processes.insert(pid, WatchedProcess { used: None, is_there: false, ..process });
                 }
@@ -234,12 +211,17 @@ impl WatchBoard {
         }
     }
 
-    /// Busy slots and backlogs, if they are of the server that is watched.
+    /// Busy threads and backlogs, if they are of the server that is watched.
     fn take_statistics(&mut self, at: Nanos, wall: Nanos, stats: Result<PumaStats, String>) {
+        const FIGURES: [(Quantity, WorkerFigure); 2] =
+            [(Quantity::BusyThreads, WorkerStats::busy_threads), (Quantity::Backlog, |worker| worker.backlog)];
         let ours = stats.and_then(|stats| if self.are_ours(&stats) { Ok(stats) } else { Err(ANOTHER.to_owned()) });
-        self.statistics = Some(ours.clone());
-        let Ok(PumaStats { workers, .. }) = ours else {
-            let is_said = |quantity: Quantity| matches!(quantity, Quantity::BusyThreads | Quantity::Backlog);
+        (self.said, self.seen.no_statistics) = match ours {
+            Ok(stats) => (Some(stats), None),
+            Err(why) => (None, Some(why)),
+        };
+        let Some(workers) = self.said.as_ref().map(|said| said.workers.clone()) else {
+            let is_said = |quantity| FIGURES.iter().any(|(figure, _)| *figure == quantity);
             for (_, series) in self.series.iter_mut().filter(|((_, quantity), _)| is_said(*quantity)) {
                 series.take(at, None);
             }
@@ -248,37 +230,35 @@ impl WatchBoard {
         // Another machine's clock does not tell how old its words are by ours.
         self.asked_at = wall;
         self.first_asked_at.get_or_insert(wall);
-        let sum = |value: WorkerFigure| workers.iter().map(value).sum::<Option<u32>>().filter(|_| !workers.is_empty());
         self.reports.retain(|pid, _| workers.iter().any(|worker| worker.pid.unwrap_or(0) == *pid));
         for worker in &workers {
             let all = self.reports.entry(worker.pid.unwrap_or(0)).or_default();
             let at = worker.reported_at().unwrap_or(wall);
-            if worker.ready && all.back().is_none_or(|last: &WorkerReport| last.at != at) {
+            if worker.ready && all.back().is_none_or(|last| last.at != at) {
                 all.push_back(WorkerReport { at, worker: worker.clone() });
                 all.drain(..all.len().saturating_sub(MOST_REPORTS));
             }
         }
-        let figures: [(Quantity, WorkerFigure); 2] =
-            [(Quantity::BusyThreads, WorkerStats::busy_threads), (Quantity::Backlog, |worker| worker.backlog)];
-        for (quantity, value) in figures {
-            self.gauge(Whose::Server, quantity, at, sum(value).map(f64::from));
+        for (quantity, value) in FIGURES {
+            let sum = workers.iter().map(value).sum::<Option<u32>>().filter(|_| !workers.is_empty());
+            self.gauge(SERVER, quantity, at, sum.map(f64::from));
             for worker in &workers {
                 // In single mode no process is named, and there is but one.
                 let Some(pid) = worker.pid.or_else(|| self.only_process()) else { continue };
                 if self.processes.get(&pid).is_none_or(|process| process.is_there) {
-                    self.gauge(Whose::Process(pid), quantity, at, value(worker).map(f64::from));
+                    self.gauge(Some(pid), quantity, at, value(worker).map(f64::from));
                 }
             }
         }
     }
 
     /// How old a worker's figures were when the server was asked last. Another machine's clock does not tell by ours.
-    pub(super) fn age_of_report(&self, worker: &WorkerStats) -> Option<Nanos> {
-        worker.age(self.asked_at).filter(|_| !self.is_elsewhere)
+    fn age_of_report(&self, worker: &WorkerStats) -> Option<Nanos> {
+        worker.age(self.asked_at).filter(|_| !self.seen.is_elsewhere)
     }
 
     /// The process that is there, where it is the only one.
-    pub(super) fn only_process(&self) -> Option<u32> {
+    fn only_process(&self) -> Option<u32> {
         let mut there = self.living();
         there.next().filter(|_| there.next().is_none()).map(|(pid, _)| pid)
     }
@@ -287,5 +267,207 @@ impl WatchBoard {
     fn are_ours(&self, stats: &PumaStats) -> bool {
         let is_there = |worker: &WorkerStats| worker.pid.is_none_or(|pid| self.processes.contains_key(&pid));
         self.processes.is_empty() || stats.workers.is_empty() || stats.workers.iter().any(is_there)
+    }
+
+    /// The workers that Puma names; of a server without statistics those processes that call themselves so, else all.
+    fn workers(&self) -> Vec<WatchedWorker> {
+        if let Some(said) = &self.said {
+            // A worker that took the place of another comes last there.
+            let mut all: Vec<&WorkerStats> = said.workers.iter().collect();
+            all.sort_by_key(|worker| worker.index);
+            return all.into_iter().map(|worker| self.worker_of_statistics(worker)).collect();
+        }
+        let is_cluster = self.living().any(|(_, title)| worker_in_title(title).is_some());
+        let all = self.living().filter_map(|(pid, title)| match worker_in_title(title) {
+            Some(index) => Some(self.worker_of_process(pid, format!("worker {index}"))),
+            None if is_cluster => None,
+            None => Some(self.worker_of_process(pid, format!("process {pid}"))),
+        });
+        let mut all: Vec<WatchedWorker> = all.collect();
+        all.sort_by_key(|worker| (worker.name.len(), worker.name.clone()));
+        all
+    }
+
+    fn worker_of_process(&self, pid: u32, name: String) -> WatchedWorker {
+        WatchedWorker {
+            name,
+            pid: Some(pid),
+            is_gone: self.processes.get(&pid).is_some_and(|process| !process.is_there),
+            connections: self.last(Some(pid), Quantity::Connections),
+            cpu: self.recent(Some(pid), Quantity::Cpu),
+            cpu_wait: self.recent(Some(pid), Quantity::RunQueueWait),
+            memory: self.last(Some(pid), Quantity::ResidentMemory),
+            ..WatchedWorker::default()
+        }
+    }
+
+    fn worker_of_statistics(&self, worker: &WorkerStats) -> WatchedWorker {
+        let pid = worker.pid.or_else(|| self.only_process());
+        let name = match (worker.index, pid) {
+            (Some(index), _) => format!("worker {index}"),
+            (None, Some(pid)) => format!("process {pid}"),
+            (None, None) => "Puma".to_owned(),
+        };
+        let is_full = |report: &&WorkerReport| {
+            report.worker.busy_threads().is_some_and(|busy| Some(busy) >= report.worker.max_threads)
+        };
+        let reports = self.reports.get(&worker.pid.unwrap_or(0)).into_iter().flat_map(|all| all.iter().rev());
+        WatchedWorker {
+            is_booting: !worker.ready,
+            threads: worker.max_threads,
+            busy: worker.busy_threads(),
+            backlog: worker.backlog,
+            age: self.age_of_report(worker),
+            full_reports: reports.take_while(is_full).count(),
+            ..pid
+                .map(|pid| self.worker_of_process(pid, name.clone()))
+                .unwrap_or(WatchedWorker { name, ..WatchedWorker::default() })
+        }
+    }
+
+    /// What all workers began, up to the last report of each; `None` where one has said it but once.
+    fn start_rate(&self) -> Option<StartRate> {
+        let age = self.reports.values().filter_map(|reports| self.age_of_report(&reports.back()?.worker)).max();
+        let mut all = StartRate { seconds: f64::MAX, age, ..StartRate::default() };
+        for reports in self.reports.values() {
+            let last = reports.back()?;
+            let shortest = reports
+                .iter()
+                .rposition(|report| last.at.saturating_sub(report.at).as_secs_f64() >= LEAST_RATE_SPAN)?;
+            let (begun, seconds) = begun(&reports[same_rate_from(reports, shortest)?], last)?;
+            all.per_second += begun / seconds;
+            all.seconds = all.seconds.min(seconds);
+            all.reaches_back |= self.first_asked_at.is_some_and(|began| reports[shortest].at < began);
+            all.is_rough |= all.reaches_back || rounding(last) > ROUGH * seconds;
+        }
+        Some(all).filter(|_| !self.reports.is_empty())
+    }
+}
+
+impl WatchEvidence {
+    /// What the board has.
+    pub(crate) fn of(board: &WatchBoard) -> WatchEvidence {
+        let recent = |quantity| board.recent(SERVER, quantity);
+        let series = |quantity| board.series.get(&(SERVER, quantity));
+        let titles = || board.living().map(|(_, title)| title);
+        let said = board.said.as_ref();
+        let titled = titles().find_map(version_in_title);
+        WatchEvidence {
+            program: titles().next().map(program_in_title),
+            is_puma: said.is_some() || titled.is_some() || titles().any(|title| title.starts_with("puma: ")),
+            version: said.and_then(|said| said.version.clone()).or_else(|| titled.map(str::to_owned)),
+            is_cluster: said
+                .map_or_else(|| titles().any(|title| worker_in_title(title).is_some()), |said| said.cluster),
+            is_ruby: board.room.as_ref().is_some_and(|room| room.is_ruby),
+            workers: board.workers(),
+            rate: said.filter(|said| said.workers.iter().all(|worker| worker.ready)).and_then(|_| board.start_rate()),
+            still: board.reports.values().map(still).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten(),
+            queue: recent(Quantity::AcceptQueue),
+            queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),
+            overflows: series(Quantity::ListenOverflows).and_then(QuantitySeries::counted),
+            connections: board.last(SERVER, Quantity::Connections),
+            span: board.waiting.span(),
+            cpu: recent(Quantity::Cpu),
+            cpus: board.room.as_ref().map(|room| room.cpus),
+            busy_cpus: recent(Quantity::BusyCpus),
+            cpu_wait: recent(Quantity::RunQueueWait),
+            connect: recent(Quantity::ConnectTime).map(|ms| Nanos::from_secs_f64(ms / 1e3)),
+            ..board.seen.clone()
+        }
+    }
+}
+
+/// Requests begun between two reports of a worker, and the seconds between them.
+fn begun(first: &WorkerReport, last: &WorkerReport) -> Option<(f64, f64)> {
+    let begun = last.worker.requests_count?.checked_sub(first.worker.requests_count?)?;
+    Some((begun as f64, last.at.saturating_sub(first.at).as_secs_f64()))
+}
+
+/// By how many seconds the time between two reports may be wrong.
+fn rounding(report: &WorkerReport) -> f64 {
+    if report.worker.last_checkin.is_some() { 1.0 } else { 0.0 }
+}
+
+/// The first report since when the rate is that since `from`, but for chance (three standard deviations of the count) and the
+/// rounding of Puma's instants. So a load that has just begun, or changed, is not mixed with what was before.
+fn same_rate_from(reports: &VecDeque<WorkerReport>, mut from: usize) -> Option<usize> {
+    let last = reports.back()?;
+    while from > 0 {
+        let (counted, seconds) = begun(&reports[from], last)?;
+        let (earlier, span) = begun(&reports[from - 1], &reports[from])?;
+        let expected = counted / seconds * span;
+        if (earlier - expected).abs() > expected * rounding(last) / span + 3.0 * expected.max(1.0).sqrt() {
+            break;
+        }
+        from -= 1;
+    }
+    Some(from)
+}
+
+/// For how long a worker has begun no request, by its reports.
+fn still(reports: &VecDeque<WorkerReport>) -> Option<f64> {
+    let last = reports.back()?;
+    let count = last.worker.requests_count?;
+    let first = reports.iter().find(|report| report.worker.requests_count == Some(count))?;
+    Some(last.at.saturating_sub(first.at).as_secs_f64())
+}
+
+/// `puma 5.6.5 (tcp://127.0.0.1:9292) [app]` is what its first process calls itself.
+fn version_in_title(title: &str) -> Option<&str> {
+    let version = title.strip_prefix("puma ")?.split(' ').next()?;
+    version.starts_with(|first: char| first.is_ascii_digit()).then_some(version)
+}
+
+/// `puma: cluster worker 1: 4242 [app]`
+fn worker_in_title(title: &str) -> Option<u32> {
+    title.strip_prefix("puma: cluster worker ")?.split(':').next()?.parse().ok()
+}
+
+/// The name of the program without its folder: `nginx` of `nginx: master process /usr/sbin/nginx`.
+fn program_in_title(title: &str) -> String {
+    let first = title.split([' ', ':']).next().unwrap_or_default();
+    first.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_puma_is_known_by_what_it_calls_itself() {
+        assert_eq!(version_in_title("puma 6.4.2 (tcp://0.0.0.0:3000) [shop]"), Some("6.4.2"));
+        assert_eq!(version_in_title("puma: cluster worker 1: 4242 [shop]"), None);
+        assert_eq!(version_in_title("puma master"), None);
+        assert_eq!(worker_in_title("puma: cluster worker 12: 4242 [shop]"), Some(12));
+        assert_eq!(worker_in_title("puma 6.4.2 (tcp://0.0.0.0:3000) [shop]"), None);
+        let programs = ["/usr/bin/ruby app.rb", "nginx: worker process", "gunicorn", ""].map(program_in_title);
+        assert_eq!(programs, ["ruby", "nginx", "gunicorn", ""]);
+    }
+
+    #[test]
+    fn a_load_that_began_between_two_reports_is_not_mixed_with_what_was_before() {
+        // Of reports, each 5 s after the one before, with these counts.
+        let rate = |counts: &[u64]| {
+            let reports = counts.iter().enumerate().map(|(n, count)| WorkerReport {
+                at: Nanos::from_secs(100 + 5 * n as u64),
+                worker: WorkerStats {
+                    pid: Some(11),
+                    requests_count: Some(*count),
+                    last_checkin: Some("2026-01-01T00:00:00Z".to_owned()),
+                    ..WorkerStats::default()
+                },
+            });
+            let first_asked_at = Some(Nanos::from_secs(103));
+            let reports = BTreeMap::from([(11, reports.collect())]);
+            let board = WatchBoard { reports, first_asked_at, ..WatchBoard::default() };
+            board.start_rate().map(|rate| (rate.in_words(), rate.reaches_back))
+        };
+        let expected = |words: &str, reaches_back| Some((words.to_owned(), reaches_back));
+        assert_eq!(rate(&[0]), None, "one report");
+        assert_eq!(rate(&[0, 165]), expected("~33", true), "the first report is from before the watch");
+        assert_eq!(rate(&[0, 165, 525]), expected("~72", false), "5 s, with instants in whole seconds");
+        assert_eq!(rate(&[0, 165, 525, 885]), expected("72", false));
+        assert_eq!(rate(&[0, 350, 700]), expected("70", false), "it was so before, too");
+        assert_eq!(rate(&[0, 500, 1000, 1000]), expected("~0", false), "the load has ended");
     }
 }

@@ -1,12 +1,11 @@
-//! The conclusion of a watch: who waits, where, how long, and what the limit is. A pure function of what was seen; each sentence is said
-//! only where the evidence for it is there.
+//! The conclusion of a watch: who waits, where, how long, what the limit is, and what to try. A pure function of what was seen; each
+//! sentence is said only where the evidence for it is there.
 
 use model::Nanos;
 use report::number;
 use serde::Serialize;
 
-use super::evidence::{WatchEvidence, WatchedWorker};
-use super::waiting::WaitingTrend;
+use super::{WatchEvidence, WatchedWorker};
 
 /// Of the CPUs that a server may use, this part is all: the kernel counts in ticks, and nobody gets the last of them.
 const ALL_CPUS: f64 = 0.92;
@@ -31,7 +30,7 @@ const SILENCE: Nanos = Nanos::from_secs(15);
 /// What holds up those that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WatchLimit {
+pub(super) enum WatchLimit {
     /// Nobody waits, and threads are free, as far as is seen.
     Nothing,
     /// All threads are busy, the CPUs are not.
@@ -54,47 +53,73 @@ pub(crate) enum WatchLimit {
     UnknownWithoutCpu,
 }
 
-impl WatchLimit {
-    /// By what was seen.
-    pub(crate) fn of(seen: &WatchEvidence) -> WatchLimit {
-        let is_full = seen.slots().zip(seen.busy()).is_some_and(|(slots, busy)| slots > 0 && busy >= slots);
-        let waiting = seen.waiting();
-        // Other processes may use up the CPUs while this server's threads sleep.
-        let is_starved = cpus_are_used_up(seen) && is_computing(seen);
-        if waiting == 0 && !is_full {
-            let waits_long = seen.cpu_wait_share() >= Some(LONG_CPU_WAIT);
-            return if is_starved && waits_long { WatchLimit::Cpus } else { WatchLimit::Nothing };
-        }
-        let reported: Vec<&WatchedWorker> = seen.workers.iter().filter(|worker| worker.busy.is_some()).collect();
-        if is_full && seen.still >= Some(STANDSTILL) {
-            return WatchLimit::Standstill;
-        }
-        if is_starved {
-            return WatchLimit::Cpus;
-        }
-        if reported.is_empty() {
-            return WatchLimit::UnknownWithoutStatistics;
-        }
-        if !is_full {
-            let is_behind = |worker: &&WatchedWorker| worker.backlog > Some(0) && worker.full_reports >= ENOUGH_REPORTS;
-            let has_room = |worker: &&WatchedWorker| worker.backlog == Some(0) && worker.free() > Some(0);
-            return if reported.iter().any(is_behind) && reported.iter().any(has_room) {
-                WatchLimit::Imbalance
-            } else {
-                WatchLimit::UnknownWithFreeThreads
-            };
-        }
-        if reported.iter().any(|worker| worker.full_reports < ENOUGH_REPORTS) {
-            return WatchLimit::UnknownAfterOneReport;
-        }
-        if seen.cpu.is_none() || seen.cpus.is_none() {
-            return WatchLimit::UnknownWithoutCpu;
-        }
-        if seen.is_ruby && is_computing(seen) {
-            return WatchLimit::RubyLock;
-        }
-        WatchLimit::Threads
+/// What is concluded, in words.
+pub(super) struct Diagnosis {
+    pub(super) limit: WatchLimit,
+    /// How long a request waits on average, by Little's law: those that wait by the rate at which they begin.
+    pub(super) wait: Option<Nanos>,
+    /// A line each: who waits, where and how long, which threads are busy, how much CPU is used.
+    pub(super) answer: Vec<String>,
+    /// Since when, and where it goes; `None` where nobody waits, or nobody did a moment ago.
+    pub(super) since: Option<String>,
+    /// Why it is so.
+    pub(super) why: Option<String>,
+    /// What to try, a line each: something to type, or a setting.
+    pub(super) tries: Vec<String>,
+}
+
+impl Diagnosis {
+    pub(super) fn of(seen: &WatchEvidence) -> Diagnosis {
+        let limit = limit(seen);
+        let rate = seen.rate.filter(|rate| rate.per_second > 0.0);
+        // Where a worker with free threads is beside one with a backlog, it matters to whom one comes.
+        let is_one_queue = !matches!(limit, WatchLimit::Imbalance | WatchLimit::Standstill);
+        let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue);
+        let estimate = waiting.zip(rate).map(|(waiting, rate)| {
+            let wait = Nanos::from_secs_f64(f64::from(waiting) / rate.per_second);
+            let (length, rate) = (number::length(wait), rate.in_words());
+            (
+                wait,
+                format!("A request waits about {length} on average (estimate: {waiting} waiting / {rate} a second)."),
+            )
+        });
+        let (wait, estimate) = estimate.unzip();
+        let ended = seen.ended.map(number::length);
+        let ended = ended.map(|after| format!("The server ended {after} after the watch began. Before that:"));
+        let now: Vec<String> = threads(seen).into_iter().chain(who_waits(seen)).collect();
+        let now = Some(now.join(" ")).filter(|now| !now.is_empty());
+        let answer = [ended, now, estimate, full_queue(seen)].into_iter().flatten();
+        let answer = answer.chain(absent_workers(seen)).chain(cpu(seen, limit)).collect();
+        let (why, tries) = why(seen, limit);
+        let why = Some(why).filter(|why| !why.is_empty());
+        Diagnosis { limit, wait, answer, since: since(seen), why, tries }
     }
+}
+
+/// What holds up those that wait: the first that is so.
+fn limit(seen: &WatchEvidence) -> WatchLimit {
+    let is_full = seen.slots().zip(seen.busy()).is_some_and(|(slots, busy)| slots > 0 && busy >= slots);
+    let waits = seen.waiting() > 0 || is_full;
+    let is_computing = is_computing(seen);
+    // Other processes may use up the CPUs while this server's threads sleep.
+    let is_starved = cpus_are_used_up(seen) && is_computing;
+    let reported: Vec<&WatchedWorker> = seen.workers.iter().filter(|worker| worker.busy.is_some()).collect();
+    let is_behind = |worker: &&WatchedWorker| worker.backlog > Some(0) && worker.full_reports >= ENOUGH_REPORTS;
+    let has_room = |worker: &&WatchedWorker| worker.backlog == Some(0) && worker.free() > Some(0);
+    let is_uneven = reported.iter().any(is_behind) && reported.iter().any(has_room);
+    let limits = [
+        (!waits && is_starved && seen.cpu_wait_share() >= Some(LONG_CPU_WAIT), WatchLimit::Cpus),
+        (!waits, WatchLimit::Nothing),
+        (is_full && seen.still >= Some(STANDSTILL), WatchLimit::Standstill),
+        (is_starved, WatchLimit::Cpus),
+        (reported.is_empty(), WatchLimit::UnknownWithoutStatistics),
+        (!is_full && is_uneven, WatchLimit::Imbalance),
+        (!is_full, WatchLimit::UnknownWithFreeThreads),
+        (reported.iter().any(|worker| worker.full_reports < ENOUGH_REPORTS), WatchLimit::UnknownAfterOneReport),
+        (seen.cpu.is_none() || seen.cpus.is_none(), WatchLimit::UnknownWithoutCpu),
+        (seen.is_ruby && is_computing, WatchLimit::RubyLock),
+    ];
+    limits.into_iter().find(|(is_so, _)| *is_so).map_or(WatchLimit::Threads, |(_, limit)| limit)
 }
 
 /// Whether all CPUs that the server may use are busy; under a quota that others do not take from, with its own work.
@@ -103,66 +128,30 @@ fn cpus_are_used_up(seen: &WatchEvidence) -> bool {
     used.zip(seen.cpus).is_some_and(|(used, cpus)| used >= ALL_CPUS * cpus)
 }
 
-/// Whether most of the CPU time that is used is other processes'.
-fn others_use_most(seen: &WatchEvidence) -> bool {
-    seen.busy_cpus.zip(seen.cpu).is_some_and(|(all, own)| own < HALF * all)
-}
-
 /// Whether what holds up the server is that it computes, or wants to.
 fn is_computing(seen: &WatchEvidence) -> bool {
     if seen.is_ruby {
-        let busy = || seen.workers.iter().filter(|worker| worker.busy != Some(0) && worker.pid.is_some());
-        return busy().count() > 0 && busy().all(|worker| worker.runnable() >= Some(COMPUTING));
+        let mut busy = seen.workers.iter().filter(|worker| worker.busy != Some(0) && worker.pid.is_some()).peekable();
+        let computes =
+            |worker: &WatchedWorker| worker.cpu.zip(worker.cpu_wait).is_some_and(|(cpu, wait)| cpu + wait >= COMPUTING);
+        return busy.peek().is_some() && busy.all(computes);
     }
     seen.runnable().zip(seen.cpus).is_some_and(|(runnable, cpus)| runnable >= HALF * cpus)
-}
-
-/// How long a request waits on average, by Little's law: those that wait by the rate at which they begin.
-pub(crate) fn wait_estimate(seen: &WatchEvidence) -> Option<Nanos> {
-    let rate = seen.rate.filter(|rate| rate.per_second > 0.0)?.per_second;
-    let waiting = seen.waiting();
-    // Where a worker with free threads is beside one with a backlog, it matters to whom one comes.
-    let is_one_queue = !matches!(WatchLimit::of(seen), WatchLimit::Imbalance | WatchLimit::Standstill);
-    (waiting > 0 && is_one_queue).then(|| Nanos::from_secs_f64(f64::from(waiting) / rate))
-}
-
-/// The answer, a line each: who waits, where and how long, which threads are busy, how much CPU is used.
-pub(crate) fn answer(seen: &WatchEvidence) -> Vec<String> {
-    let mut said = Vec::new();
-    if let Some(after) = seen.ended {
-        said.push(format!("The server ended {} after the watch began. Before that:", number::length(after)));
-    }
-    let now: Vec<String> = threads(seen).into_iter().chain(who_waits(seen)).collect();
-    said.extend((!now.is_empty()).then(|| now.join(" ")));
-    if let (Some(wait), Some(rate)) = (wait_estimate(seen), seen.rate) {
-        let (wait, waiting, rate) = (number::length(wait), seen.waiting(), rate.in_words());
-        said.push(format!("A request waits about {wait} on average (estimate: {waiting} waiting / {rate} a second)."));
-    }
-    if let Some((queue, limit)) = seen.queue.zip(seen.queue_limit).filter(|(queue, limit)| *queue >= f64::from(*limit))
-    {
-        let queue = number::fixed(queue, 0);
-        said.push(format!(
-            "The accept queue is full ({queue} of {limit}): the kernel drops more connects, and clients try again after 1, 3 and 7 s."
-        ));
-    }
-    said.extend(absent_workers(seen));
-    said.extend(cpu(seen));
-    said
 }
 
 fn threads(seen: &WatchEvidence) -> Option<String> {
     let (slots, busy) = (seen.slots()?, seen.busy()?);
     // Puma reports each 5 s: what it said may be over.
     let oldest = seen.workers.iter().filter_map(|worker| worker.age).max();
+    let threads = number::count_of(slots, "thread");
     if let Some(age) = oldest.filter(|_| busy >= slots && seen.connections.is_some_and(|open| open < 0.5)) {
-        let threads = number::count_of(slots, "thread");
+        let age = number::length(age);
         return Some(format!(
-            "No connection is open now; in Puma's last report, {} old, {busy} of {threads} were busy.",
-            number::length(age)
+            "No connection is open now; in Puma's last report, {age} old, {busy} of {threads} were busy."
         ));
     }
     Some(match busy {
-        0 => format!("None of {} is busy.", number::count_of(slots, "thread")),
+        0 => format!("None of {threads} is busy."),
         _ if busy >= slots && slots == 1 => "The only thread is busy.".to_owned(),
         _ if busy >= slots => format!("All {slots} threads are busy."),
         1 => format!("1 of {slots} threads is busy."),
@@ -172,59 +161,66 @@ fn threads(seen: &WatchEvidence) -> Option<String> {
 
 fn who_waits(seen: &WatchEvidence) -> Option<String> {
     let place = if seen.is_cluster { "inside the workers" } else { "inside Puma" };
-    let requests = |n: u32| if n == 1 { "1 request waits".to_owned() } else { format!("{n} requests wait") };
-    let connections = |n: u32| number::count_of(n, "connection");
-    let wait = |n: u32| if n == 1 { "waits" } else { "wait" };
     let hidden = if seen.is_puma {
         "Whether requests wait inside Puma is not visible."
     } else {
         "What waits inside the server is not visible."
     };
+    let requests = |n: u32| match n {
+        0 => format!("No request waits {place}"),
+        1 => format!("1 request waits {place}"),
+        _ => format!("{n} requests wait {place}"),
+    };
+    let connections = |n: u32| match n {
+        0 => "Nobody waits in the accept queue".to_owned(),
+        1 => "1 connection waits in the accept queue".to_owned(),
+        _ => format!("{n} connections wait in the accept queue"),
+    };
     Some(match (seen.inside(), seen.in_kernel()) {
         (Some(0), Some(0)) => "Nobody waits.".to_owned(),
-        (Some(inside), Some(0)) => format!("{} {place}, none in the accept queue.", requests(inside)),
-        (Some(0), Some(kernel)) => {
-            format!("{} {} in the accept queue, no request {place}.", connections(kernel), wait(kernel))
-        }
+        (Some(inside), Some(0)) => format!("{}, none in the accept queue.", requests(inside)),
+        (Some(0), Some(kernel)) => format!("{}, no request {place}.", connections(kernel)),
         (Some(inside), Some(kernel)) => {
-            format!("{} {place}, and {} in the accept queue.", requests(inside), connections(kernel))
+            format!("{}, and {} in the accept queue.", requests(inside), number::count_of(kernel, "connection"))
         }
-        (Some(0), None) => format!("No request waits {place}; the accept queue is not visible from here."),
-        (Some(inside), None) => format!("{} {place}; the accept queue is not visible from here.", requests(inside)),
-        (None, Some(0)) => format!("Nobody waits in the accept queue. {hidden}"),
-        (None, Some(kernel)) => format!("{} {} in the accept queue. {hidden}", connections(kernel), wait(kernel)),
+        (Some(inside), None) => format!("{}; the accept queue is not visible from here.", requests(inside)),
+        (None, Some(kernel)) => format!("{}. {hidden}", connections(kernel)),
         (None, None) => return None,
     })
 }
 
-/// Workers that are not there, do not answer, or have not begun.
-fn absent_workers(seen: &WatchEvidence) -> Vec<String> {
-    let youngest = seen.workers.iter().filter_map(|worker| worker.age).min().unwrap_or(Nanos::ZERO);
-    let line = |worker: &WatchedWorker| {
-        let WatchedWorker { name, .. } = worker;
-        if worker.is_gone {
-            return Some(format!("{} has ended: its threads are not there.", capital(name)));
-        }
-        if worker.is_booting {
-            return Some(format!("{} has not booted yet.", capital(name)));
-        }
-        let age = worker.age.filter(|age| *age > SILENCE && *age > youngest * 3)?;
-        Some(format!("{} has not reported for {}: it may hang.", capital(name), number::length(age)))
-    };
-    seen.workers.iter().filter_map(line).take(2).collect()
+fn full_queue(seen: &WatchEvidence) -> Option<String> {
+    let (queue, limit) = seen.queue.zip(seen.queue_limit).filter(|(queue, limit)| *queue >= f64::from(*limit))?;
+    let queue = number::fixed(queue, 0);
+    Some(format!(
+        "The accept queue is full ({queue} of {limit}): the kernel drops more connects, and clients try again after 1, 3 and 7 s."
+    ))
 }
 
-fn capital(name: &str) -> String {
-    name.chars().take(1).flat_map(char::to_uppercase).chain(name.chars().skip(1)).collect()
+/// Workers that are not there, do not answer, or have not begun.
+fn absent_workers(seen: &WatchEvidence) -> impl Iterator<Item = String> {
+    let youngest = seen.workers.iter().filter_map(|worker| worker.age).min().unwrap_or(Nanos::ZERO);
+    let line = move |worker: &WatchedWorker| {
+        let what = if worker.is_gone {
+            "has ended: its threads are not there".to_owned()
+        } else if worker.is_booting {
+            "has not booted yet".to_owned()
+        } else {
+            let age = worker.age.filter(|age| *age > SILENCE && *age > youngest * 3)?;
+            format!("has not reported for {}: it may hang", number::length(age))
+        };
+        Some(format!("{}{} {what}.", worker.name[..1].to_uppercase(), &worker.name[1..]))
+    };
+    seen.workers.iter().filter_map(line).take(2)
 }
 
 /// `CPU 1.40 of 2`; what others use, where that is worth a word, and the wait for a CPU.
-fn cpu(seen: &WatchEvidence) -> Option<String> {
+fn cpu(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
     let (cpu, cpus) = (seen.cpu?, seen.cpus?);
     let all = seen.busy_cpus.map(|all| all.min(cpus)).filter(|all| all - cpu > OTHERS * cpus);
     let all = all.map(|all| format!(" (with other processes {})", number::or_zero(all, number::significant)));
     let of = if cpus.fract() == 0.0 { number::fixed(cpus, 0) } else { number::significant(cpus) };
-    let wait = seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && WatchLimit::of(seen) == WatchLimit::Cpus);
+    let wait = seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && limit == WatchLimit::Cpus);
     let wait = wait.map(|wait| {
         format!(" Threads that could run wait for a CPU {} % of that time.", number::fixed(wait * 100.0, 0))
     });
@@ -232,33 +228,37 @@ fn cpu(seen: &WatchEvidence) -> Option<String> {
     Some(format!("CPU {cpu} of {of}{}.{}", all.unwrap_or_default(), wait.unwrap_or_default()))
 }
 
-/// Since when, and where it goes; `None` where nobody waits, or nobody did a moment ago.
-pub(crate) fn since(seen: &WatchEvidence) -> Option<String> {
+fn since(seen: &WatchEvidence) -> Option<String> {
     let span = seen.span.filter(|span| span.length >= LEAST_SPAN)?;
     let length = number::length(span.length);
     let since = if span.is_from_start { format!("the watch began, {length} ago") } else { format!("{length} ago") };
-    let per_second = |n: f64| number::rate_in_words(n);
-    let trend = match seen.trend {
-        Some(WaitingTrend::Steady) => "; steady".to_owned(),
-        Some(WaitingTrend::Grows(by)) => format!("; {} more each second", per_second(by)),
-        Some(WaitingTrend::Shrinks(by)) => format!("; {} fewer each second", per_second(by)),
-        None => "; too short to say whether it grows".to_owned(),
+    let trend = match span.trend {
+        None => "too short to say whether it grows".to_owned(),
+        Some(0.0) => "steady".to_owned(),
+        Some(by) => {
+            let change = if by > 0.0 { "more" } else { "fewer" };
+            format!("{} {change} each second", number::rate_in_words(by.abs()))
+        }
     };
-    Some(format!("{since}{trend}"))
+    Some(format!("{since}; {trend}"))
 }
 
-/// Why it is so.
-pub(crate) fn why(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
+/// Why it is so, and what to try.
+fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
     let load = seen.connections.zip(seen.slots()).map(|(connections, slots)| {
-        let connections = connections as u32;
-        format!("{}, {}: ", number::count_of(connections, "connection"), number::count_of(slots, "thread"))
+        format!("{}, {}: ", number::count_of(connections as u32, "connection"), number::count_of(slots, "thread"))
     });
     let load = load.unwrap_or_default();
-    Some(match limit {
-        WatchLimit::Nothing => return None,
-        WatchLimit::Threads if seen.waiting() == 0 => "Every thread is taken; who comes now waits.".to_owned(),
+    let is_old = seen.major().is_some_and(|major| major <= 6);
+    let figure = |value: Option<f64>| number::or_none(value, |value| number::or_zero(value, number::significant));
+    let other_cpus = seen.busy_cpus.zip(seen.cpu).map(|(all, own)| (all - own).max(0.0));
+    let (why, attempt) = match limit {
+        WatchLimit::Nothing => (String::new(), String::new()),
+        WatchLimit::Threads if seen.waiting() == 0 => {
+            ("Every thread is taken; who comes now waits.".to_owned(), String::new())
+        }
         WatchLimit::Threads => {
-            let of_old = match seen.inside().filter(|_| seen.is_old()) {
+            let of_old = match seen.inside().filter(|_| is_old) {
                 Some(0) => " (Puma 6 and older count a thread as busy that waits for a client's next request.)",
                 Some(_) => {
                     " Puma 6 and older serve up to ten requests of a connection in a row, so some wait far longer."
@@ -267,96 +267,78 @@ pub(crate) fn why(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
             };
             let share = seen.runnable().zip(seen.busy()).map(|(runnable, busy)| runnable / f64::from(busy));
             let share = number::or_none(share, |share| number::fixed(share * 100.0, 0));
-            format!(
+            let why = format!(
                 "{load}saturated. Threads, not CPUs, are the limit: a busy one runs or waits for a CPU {share} % of its time.{of_old}"
-            )
-        }
-        WatchLimit::Cpus if others_use_most(seen) => {
-            let others = seen.busy_cpus.zip(seen.cpu).map(|(all, own)| number::significant((all - own).max(0.0)));
-            format!(
-                "Other processes use {} CPUs, this server {}: together they are used up.",
-                number::or_none(others, |others| others),
-                number::or_none(seen.cpu, |own| number::or_zero(own, number::significant))
-            )
-        }
-        WatchLimit::Cpus => "The CPUs are used up: they are the limit. More threads make it no faster.".to_owned(),
-        WatchLimit::RubyLock => {
-            "Each worker uses a whole CPU: Ruby's lock lets one of its threads compute at a time. CPUs are left."
-                .to_owned()
-        }
-        WatchLimit::Imbalance => {
-            let free: u32 = seen.workers.iter().filter_map(WatchedWorker::free).sum();
-            format!(
-                "Requests wait in one worker while {} of others are free: Puma does not move them.",
-                number::count_of(free, "thread")
-            )
-        }
-        WatchLimit::Standstill => {
-            let seconds = number::or_none(seen.still, |still| number::fixed(still, 0));
-            format!("No request has begun for {seconds} s: requests hold every thread that long.")
-        }
-        WatchLimit::UnknownWithoutStatistics if seen.is_old() => {
-            "Not visible without statistics; Puma 6 and older leave connections there while all threads are busy."
-                .to_owned()
-        }
-        WatchLimit::UnknownWithoutStatistics => "Not visible without statistics.".to_owned(),
-        WatchLimit::UnknownWithFreeThreads => {
-            "Not clear: by the workers' last reports threads are free. Watch longer.".to_owned()
-        }
-        WatchLimit::UnknownAfterOneReport => {
-            "Not clear yet: one report may be a moment's peak. Workers report every 5 s.".to_owned()
-        }
-        WatchLimit::UnknownWithoutCpu => {
-            format!("{load}saturated. Whether threads or CPUs are the limit is not visible from here.")
-        }
-    })
-}
-
-/// What to try, a line each: something to type, or a setting.
-pub(crate) fn attempts(seen: &WatchEvidence, limit: WatchLimit) -> Vec<String> {
-    let line = |text: &str| vec![text.to_owned()];
-    match limit {
-        WatchLimit::Threads if seen.waiting() == 0 => Vec::new(),
-        WatchLimit::Threads => {
+            );
             let idle = seen.busy_cpus.or(seen.cpu).zip(seen.cpus).map(|(used, cpus)| (1.0 - used / cpus).max(0.0));
             let idle = idle.filter(|idle| *idle >= OTHERS);
             let idle = idle.map(|idle| format!(" (the CPUs are {} % idle)", number::fixed(idle * 100.0, 0)));
             let prediction = prediction(seen);
             let end = if prediction.is_some() { "; theory says what they are worth:" } else { "." };
             let first = format!("more threads or workers{}{end}", idle.unwrap_or_default());
-            [first].into_iter().chain(prediction).collect()
+            return (why, std::iter::once(first).chain(prediction).collect());
         }
-        WatchLimit::Cpus if others_use_most(seen) => {
-            line("CPUs for this server alone: a machine or cpuset without the other processes.")
+        // Of the CPU time that is used most is other processes'.
+        WatchLimit::Cpus if seen.busy_cpus.zip(seen.cpu).is_some_and(|(all, own)| own < HALF * all) => (
+            format!(
+                "Other processes use {} CPUs, this server {}: together they are used up.",
+                figure(other_cpus),
+                figure(seen.cpu)
+            ),
+            "CPUs for this server alone: a machine or cpuset without the other processes.".to_owned(),
+        ),
+        WatchLimit::Cpus => {
+            let each = seen.cpu.zip(settled_rate(seen)).map(|(cpu, rate)| Nanos::from_secs_f64(cpu / rate));
+            let attempt = match each {
+                Some(each) => format!("more CPUs, or less work: a request takes {} of CPU now.", number::time(each)),
+                None => "more CPUs, or less work a request.".to_owned(),
+            };
+            ("The CPUs are used up: they are the limit. More threads make it no faster.".to_owned(), attempt)
         }
-        WatchLimit::Cpus => match seen.cpu.zip(settled_rate(seen)) {
-            Some((cpu, rate)) => {
-                let each = number::time(Nanos::from_secs_f64(cpu / rate));
-                line(&format!("more CPUs, or less work: a request takes {each} of CPU now."))
-            }
-            None => line("more CPUs, or less work a request."),
-        },
-        WatchLimit::RubyLock => {
-            let more = seen.workers.len() + 1;
-            line(&format!(
-                "`workers {more}` or more in config/puma.rb: a worker can use one CPU. More threads do not help."
-            ))
-        }
-        WatchLimit::Imbalance if seen.major() == Some(5) => {
-            line("`wait_for_less_busy_worker 0.005` in config/puma.rb (not measured here).")
-        }
+        WatchLimit::RubyLock => (
+            "Each worker uses a whole CPU: Ruby's lock lets one of its threads compute at a time. CPUs are left."
+                .to_owned(),
+            format!(
+                "`workers {}` or more in config/puma.rb: a worker can use one CPU. More threads do not help.",
+                seen.workers.len() + 1
+            ),
+        ),
         WatchLimit::Imbalance => {
-            line("fewer workers with more threads each, or connections that are kept less long (not measured here).")
+            let free: u32 = seen.workers.iter().filter_map(WatchedWorker::free).sum();
+            let attempt = if seen.major() == Some(5) {
+                "`wait_for_less_busy_worker 0.005` in config/puma.rb (not measured here)."
+            } else {
+                "fewer workers with more threads each, or connections that are kept less long (not measured here)."
+            };
+            let free = number::count_of(free, "thread");
+            let why = format!("Requests wait in one worker while {free} of others are free: Puma does not move them.");
+            (why, attempt.to_owned())
         }
-        WatchLimit::Standstill => match seen.workers.iter().find_map(|worker| worker.pid) {
-            Some(pid) => {
-                line(&format!("`rbspy dump --pid {pid}` (where rbspy is installed): what each of its threads does."))
-            }
-            None => line("the app's log: which requests began last?"),
-        },
-        WatchLimit::UnknownAfterOneReport | WatchLimit::UnknownWithFreeThreads => line("the same with --for 30s."),
-        WatchLimit::Nothing | WatchLimit::UnknownWithoutStatistics | WatchLimit::UnknownWithoutCpu => Vec::new(),
-    }
+        WatchLimit::Standstill => {
+            let seconds = number::or_none(seen.still, |still| number::fixed(still, 0));
+            let attempt = seen.workers.iter().find_map(|worker| worker.pid).map_or_else(
+                || "the app's log: which requests began last?".to_owned(),
+                |pid| format!("`rbspy dump --pid {pid}` (where rbspy is installed): what each of its threads does."),
+            );
+            (format!("No request has begun for {seconds} s: requests hold every thread that long."), attempt)
+        }
+        WatchLimit::UnknownWithoutStatistics => {
+            let of_old = "; Puma 6 and older leave connections there while all threads are busy";
+            (format!("Not visible without statistics{}.", if is_old { of_old } else { "" }), String::new())
+        }
+        WatchLimit::UnknownWithFreeThreads => (
+            "Not clear: by the workers' last reports threads are free. Watch longer.".to_owned(),
+            "the same with --for 30s.".to_owned(),
+        ),
+        WatchLimit::UnknownAfterOneReport => (
+            "Not clear yet: one report may be a moment's peak. Workers report every 5 s.".to_owned(),
+            "the same with --for 30s.".to_owned(),
+        ),
+        WatchLimit::UnknownWithoutCpu => {
+            (format!("{load}saturated. Whether threads or CPUs are the limit is not visible from here."), String::new())
+        }
+    };
+    (why, Some(attempt).filter(|attempt| !attempt.is_empty()).into_iter().collect())
 }
 
 /// Requests a second that another figure of the last seconds may be divided by: not where they reach back before the watch.
@@ -381,4 +363,68 @@ fn prediction(seen: &WatchEvidence) -> Option<String> {
         written(cpu.min(service)),
         busy + seen.waiting()
     ))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    /// `to` with what differs in `from`; what is said of workers at once is of each.
+    fn change(to: &mut Value, from: &Value) {
+        match (to, from) {
+            (Value::Object(to), Value::Object(from)) => {
+                from.iter().for_each(|(name, value)| change(to.entry(name).or_insert(Value::Null), value));
+            }
+            (Value::Array(to), Value::Array(from)) => {
+                to.truncate(from.len());
+                to.iter_mut().zip(from).for_each(|(to, from)| change(to, from));
+            }
+            (Value::Array(to), from) => to.iter_mut().for_each(|to| change(to, from)),
+            (to, from) => to.clone_from(from),
+        }
+    }
+
+    /// What is seen in each situation of `tests/watch_situations.json`: as in the one that it is like, the first where none is named, but
+    /// for what differs.
+    pub(in crate::watch) fn situations() -> Vec<(String, WatchEvidence)> {
+        let text = include_str!("../../tests/watch_situations.json");
+        let differences: Vec<Map<String, Value>> = serde_json::from_str(text).unwrap();
+        let mut all: Vec<(String, Value)> = Vec::new();
+        for mut differs in differences {
+            let [name, like] =
+                ["name", "like"].map(|key| differs.remove(key).and_then(|name| Some(name.as_str()?.to_owned())));
+            let like = like.map_or(0, |like| all.iter().position(|(name, _)| *name == like).unwrap());
+            let mut seen = all.get(like).map_or_else(|| Value::Object(Map::new()), |(_, seen)| seen.clone());
+            change(&mut seen, &Value::Object(differs));
+            all.push((name.unwrap(), seen));
+        }
+        all.into_iter().map(|(name, seen)| (name, serde_json::from_value(seen).unwrap())).collect()
+    }
+
+    /// In `tests/golden/watch_conclusions.txt` each sentence stands where it is true, where it is not, and where it is not decidable.
+    #[test]
+    fn each_situation_has_its_conclusion() {
+        let mut text = String::new();
+        for (name, seen) in situations() {
+            let Diagnosis { limit, answer, since, why, tries, .. } = Diagnosis::of(&seen);
+            let _ = writeln!(text, "{name}: {limit:?}");
+            let all = [
+                ("", answer),
+                ("Since: ", since.into_iter().collect()),
+                ("Why: ", why.into_iter().collect()),
+                ("Try: ", tries),
+            ];
+            for (label, line) in all.iter().flat_map(|(label, lines)| lines.iter().map(move |line| (label, line))) {
+                let _ = writeln!(text, "  {label}{line}");
+            }
+            text.push('\n');
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/watch_conclusions.txt");
+        testkit::golden::expect(&path, &text);
+    }
 }

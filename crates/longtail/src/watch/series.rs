@@ -1,4 +1,5 @@
-//! The quantities that are watched, in words, and how each went: least, mean, most and last, and the mean of the last seconds. Plain arithmetic; nothing is read here.
+//! How what is watched goes over time: each quantity (least, mean, most and last, and the mean of the last seconds), and since when
+//! anything waits. Plain arithmetic; nothing is read here.
 //!
 //! A sample that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
 
@@ -10,11 +11,22 @@ use serde::Serialize;
 
 /// What goes on now is the mean over so long, in seconds.
 const RECENT: f64 = 5.0;
+/// Samples of those that wait that are kept: with one a second the trend is that of the last two minutes.
+const MOST_SAMPLES: usize = 120;
+/// The trend of fewer samples, or of a shorter time in seconds, is chance.
+const LEAST_SAMPLES: usize = 6;
+const LEAST_SPAN: f64 = 5.0;
+/// The workers of a cluster report every five seconds: what they say has no trend before the third report.
+const LEAST_SPAN_OF_REPORTS: f64 = 12.0;
+/// A change by less than this, and by less than a quarter, is none.
+const LEAST_CHANGE: f64 = 3.0;
+/// So many connections wait at the least, on average over the last seconds, where anything is said to wait in the kernel.
+pub(super) const LEAST_QUEUE: f64 = 0.5;
 
 /// One quantity, of the whole server or of a process. In the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Quantity {
+pub(super) enum Quantity {
     ConnectTime,
     AcceptQueue,
     /// Of the server all that are open, those in the accept queue too; of a process those that it holds.
@@ -60,7 +72,7 @@ impl Quantity {
 
 /// One quantity over time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct QuantitySeries {
+pub(super) struct QuantitySeries {
     pub(super) least: Option<f64>,
     pub(super) most: Option<f64>,
     /// What the last sample found.
@@ -76,7 +88,7 @@ pub(crate) struct QuantitySeries {
 
 impl QuantitySeries {
     /// What there was at this instant. Between two samples the mean of both stands for the time.
-    pub(crate) fn take(&mut self, at: Nanos, value: Option<f64>) {
+    pub(super) fn take(&mut self, at: Nanos, value: Option<f64>) {
         if let (Some((earlier, before)), Some(value)) = (self.before, value) {
             let seconds = at.saturating_sub(earlier).as_secs_f64();
             self.cover(f64::midpoint(before, value) * seconds, seconds);
@@ -86,7 +98,7 @@ impl QuantitySeries {
     }
 
     /// What a counter counted between two samples, as a rate a second; `None` is a gap.
-    pub(crate) fn count(&mut self, from: Nanos, to: Nanos, counted: Option<f64>) {
+    pub(super) fn count(&mut self, from: Nanos, to: Nanos, counted: Option<f64>) {
         let seconds = to.saturating_sub(from).as_secs_f64();
         if seconds > 0.0 {
             if let Some(counted) = counted {
@@ -117,19 +129,87 @@ impl QuantitySeries {
     }
 
     /// Mean over the time that was covered; where samples found but one value, that.
-    pub(crate) fn mean(&self) -> Option<f64> {
+    pub(super) fn mean(&self) -> Option<f64> {
         if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.least == self.most) }
     }
 
     /// Mean over the last seconds; of one single sample what that found, of a sample that found nothing nothing.
-    pub(crate) fn recent(&self) -> Option<f64> {
+    pub(super) fn recent(&self) -> Option<f64> {
         let (area, seconds) = self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
         if seconds > 0.0 { Some(area / seconds) } else { self.last }
     }
 
     /// All that a counter counted.
-    pub(crate) fn counted(&self) -> Option<f64> {
+    pub(super) fn counted(&self) -> Option<f64> {
         (self.covered > 0.0).then_some(self.area)
+    }
+}
+
+/// Since when somebody waits, and whether they become more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(test, derive(serde::Deserialize), serde(deny_unknown_fields))]
+pub(crate) struct WaitingSpan {
+    pub(crate) length: Nanos,
+    /// Whether somebody waited already when the watch began, so that it may be longer.
+    pub(crate) is_from_start: bool,
+    /// So many more wait each second, fewer where it is below 0; 0 where it is steady, `None` where that is not known yet.
+    pub(crate) trend: Option<f64>,
+}
+
+/// How many requests and connections wait for the server, over time.
+#[derive(Debug, Default)]
+pub(super) struct WaitingHistory {
+    samples: VecDeque<(Nanos, f64)>,
+    /// When the first of those samples was taken that found somebody and had none without before the last.
+    since: Option<(Nanos, bool)>,
+    /// What the kernel's queue and the server's own held last, where they are seen.
+    queues: [Option<f64>; 2],
+}
+
+impl WaitingHistory {
+    /// How many waited at this instant, in the kernel and inside the server.
+    pub(super) fn take(&mut self, at: Nanos, kernel: Option<f64>, inside: Option<f64>) {
+        let queues = [kernel, inside];
+        if self.queues.map(|queue| queue.is_some()) != queues.map(|queue| queue.is_some()) {
+            // What one queue more or less holds is no change of those that wait.
+            *self = WaitingHistory::default();
+        }
+        self.queues = queues;
+        if queues == [None; 2] {
+            return;
+        }
+        let waiting = kernel.filter(|length| *length >= LEAST_QUEUE).unwrap_or(0.0) + inside.unwrap_or(0.0);
+        let is_first = self.samples.is_empty();
+        self.since = if waiting > 0.0 { self.since.or(Some((at, is_first))) } else { None };
+        self.samples.push_back((at, waiting));
+        self.samples.drain(..self.samples.len().saturating_sub(MOST_SAMPLES));
+    }
+
+    /// Since when somebody waits without a pause; `None` where nobody does.
+    pub(super) fn span(&self) -> Option<WaitingSpan> {
+        let (since, is_from_start) = self.since?;
+        let length = self.samples.back()?.0.saturating_sub(since);
+        Some(WaitingSpan { length, is_from_start, trend: self.trend(since) })
+    }
+
+    /// The slope of the straight line through the samples from `since` on.
+    fn trend(&self, since: Nanos) -> Option<f64> {
+        let points = self.samples.iter().filter(|(at, _)| *at >= since).map(|(at, n)| (at.as_secs_f64(), *n));
+        let points: Vec<(f64, f64)> = points.collect();
+        let span = points.last()?.0 - points.first()?.0;
+        let least = if self.queues[1] > Some(0.0) { LEAST_SPAN_OF_REPORTS } else { LEAST_SPAN };
+        if points.len() < LEAST_SAMPLES || span < least {
+            return None;
+        }
+        let count = points.len() as f64;
+        let mean = points.iter().map(|(_, n)| n).sum::<f64>() / count;
+        let middle = points.iter().map(|(at, _)| at).sum::<f64>() / count;
+        let (product, square) = points.iter().fold((0.0, 0.0), |(product, square), (at, n)| {
+            (product + (at - middle) * (n - mean), square + (at - middle).powi(2))
+        });
+        let slope = product / square;
+        let is_steady = (slope * span).abs() < LEAST_CHANGE.max(mean / 4.0);
+        Some(if is_steady { 0.0 } else { slope })
     }
 }
 
@@ -146,28 +226,22 @@ mod tests {
     fn a_gauge_is_weighed_by_time_and_a_gap_is_in_no_mean() {
         let mut series = QuantitySeries::default();
         assert_eq!((series.mean(), series.last), (None, None));
-        series.take(seconds(0), Some(2.0));
-        assert_eq!(series.mean(), Some(2.0), "one look");
-        series.take(seconds(1), Some(4.0));
-        series.take(seconds(4), Some(4.0));
-        // 3 for one second, 4 for three.
-        assert_eq!(series.mean(), Some(3.75));
-        series.take(seconds(5), None);
-        assert_eq!((series.last, series.mean()), (None, Some(3.75)));
-        series.take(seconds(9), Some(0.0));
-        assert_eq!(
-            (series.mean(), series.least, series.most, series.last),
-            (Some(3.75), Some(0.0), Some(4.0), Some(0.0))
-        );
+        // One look; 3 for one second, and 4 for three.
+        let samples =
+            [(0, Some(2.0), 2.0), (1, Some(4.0), 3.0), (4, Some(4.0), 3.75), (5, None, 3.75), (9, Some(0.0), 3.75)];
+        for (second, value, mean) in samples {
+            series.take(seconds(second), value);
+            assert_eq!((series.last, series.mean()), (value, Some(mean)), "{second}");
+        }
+        assert_eq!((series.least, series.most), (Some(0.0), Some(4.0)));
     }
 
     #[test]
     fn the_mean_of_a_rate_is_all_that_was_counted_by_all_the_time() {
         let mut series = QuantitySeries::default();
-        series.count(seconds(0), seconds(1), Some(10.0));
-        series.count(seconds(1), seconds(4), Some(6.0));
-        series.count(seconds(4), seconds(4), Some(5.0));
-        series.count(seconds(4), seconds(5), None);
+        for (from, to, counted) in [(0, 1, Some(10.0)), (1, 4, Some(6.0)), (4, 4, Some(5.0)), (4, 5, None)] {
+            series.count(seconds(from), seconds(to), counted);
+        }
         assert_eq!((series.least, series.mean(), series.most), (Some(2.0), Some(4.0), Some(10.0)));
         assert_eq!((series.counted(), series.last), (Some(16.0), None), "no time, no rate; and a gap");
     }
@@ -209,5 +283,48 @@ mod tests {
             prop_assert!((sum - whole.mean().unwrap()).abs() < 1e-9);
             prop_assert!(whole.least <= whole.mean() && whole.mean() <= whole.most);
         }
+    }
+
+    /// Of samples a second apart, each of the kernel's queue and the server's own: how many seconds somebody waits, whether that
+    /// was so from the start, and how many more each second.
+    fn span(samples: impl IntoIterator<Item = [Option<f64>; 2]>) -> Option<(f64, bool, Option<f64>)> {
+        let mut history = WaitingHistory::default();
+        for (second, [kernel, inside]) in samples.into_iter().enumerate() {
+            history.take(seconds(second as u64), kernel, inside);
+        }
+        history.span().map(|span| (span.length.as_secs_f64(), span.is_from_start, span.trend))
+    }
+
+    fn of_kernel(lengths: impl IntoIterator<Item = f64>) -> Option<(f64, bool, Option<f64>)> {
+        span(lengths.into_iter().map(|length| [Some(length), None]))
+    }
+
+    #[test]
+    fn a_wait_is_as_long_as_somebody_has_waited_without_a_pause() {
+        assert_eq!(span([]), None);
+        assert_eq!(of_kernel([3.0, 2.0, 4.0]), Some((2.0, true, None)));
+        assert_eq!(of_kernel([0.0, 2.0, 4.0, 4.0]), Some((2.0, false, None)));
+        assert_eq!(of_kernel([3.0, 0.0, 4.0]), Some((0.0, false, None)));
+        assert_eq!(of_kernel([3.0, 0.3]), None, "one for a moment, now and then");
+        assert_eq!(span([[None, None], [None, Some(2.0)], [None, Some(1.0)]]), Some((1.0, true, None)));
+        // A queue that is no longer seen is no fall.
+        let unseen = (0..28).map(|second| [Some(5.0), (second < 20).then_some(30.0)]);
+        assert_eq!(span(unseen), Some((7.0, true, Some(0.0))));
+    }
+
+    #[test]
+    fn those_that_wait_become_more_or_fewer_or_stay() {
+        let of = |lengths: &[f64]| of_kernel(lengths.iter().copied()).unwrap().2;
+        // A change by nine of 50 is none.
+        for (slope, trend) in [(0.0, 0.0), (1.0, 0.0), (3.0, 3.0), (-4.0, -4.0)] {
+            let found = of(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0].map(|n| 50.0 + slope * n)).unwrap();
+            assert!((found - trend).abs() < 1e-9, "{slope}: {found}");
+        }
+        assert_eq!(of(&[30.0, 32.0, 29.0, 31.0, 30.0, 28.0, 31.0, 30.0]), Some(0.0), "noise");
+        assert_eq!(of(&[10.0, 20.0, 30.0, 40.0]), None, "few samples");
+        assert_eq!(of_kernel([0.0; 20]), None, "nobody waits");
+        let reported =
+            |seconds| span((0..seconds).map(|n| [Some(0.0), Some(f64::from(n / 5) * 10.0 + 10.0)])).unwrap().2;
+        assert!(reported(8).is_none() && reported(15) > Some(0.0), "of two reports there is no trend");
     }
 }

@@ -1,22 +1,35 @@
-//! Finds a server that runs already: by its port, its process or its Unix socket.
+//! Finds a server that runs already, by its port, its process or its Unix socket, and where its Puma says what its threads do: the control
+//! server that the user named, or the one of a state file that lies where Puma runs.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::num::{NonZeroU16, NonZeroU32};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use engine::{Endpoint, Resolver};
-use model::Nanos;
-use probe::owners;
+use engine::{Endpoint, Resolver, reach};
+use model::{Clock, ControlServer, Nanos};
 use probe::processes::tree;
-use probe::sampler::{Sampler, SamplingPlan};
+use probe::sampler::{Observation, Sampler, SamplingPlan};
 use probe::sockets::{KernelSocket, ServerListener, unix_place};
+use probe::{control, owners};
 
 use crate::args::HostPort;
 use crate::load::is_of_this_machine;
 use crate::mistake::{Mistake, wrong};
+
+/// Where state files are, seen from the folder in which Puma runs.
+const FOLDERS: [&str; 6] = ["", "tmp", "tmp/pids", "tmp/sockets", "../shared/tmp/pids", "../../shared/tmp/pids"];
+/// A larger file is no state file.
+const LARGEST: u64 = 16 << 10;
+/// A connect to another machine may take so long: two retransmissions of its first segment, after 1 and 3 s.
+const LONGEST_CONNECT: Duration = Duration::from_secs(4);
+/// Another machine is not connected to more often.
+const CONNECT_PERIOD: Nanos = Nanos::from_secs(1);
 
 /// What the user wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,26 +50,24 @@ impl FromStr for TargetName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TargetName, String> {
-        let wrong = || {
+        let rest = text.strip_prefix("unix://").unwrap_or(text);
+        let name = if rest.starts_with('/') || rest.len() > 1 && rest.starts_with('@') {
+            Some(TargetName::Unix(rest.to_owned()))
+        } else if let Some(port) = text.strip_prefix(':') {
+            port.parse().ok().map(|port: NonZeroU16| TargetName::Port(port.get()))
+        } else if let Some(pid) = text.strip_prefix("pid:") {
+            pid.parse().ok().map(|pid: NonZeroU32| TargetName::Process(pid.get()))
+        } else if let Ok(number) = text.parse::<u32>() {
+            Some(TargetName::Number(number)).filter(|_| number > 0)
+        } else {
+            let place = text.parse().ok().filter(|place: &HostPort| place.port > 0);
+            place.map(|HostPort { host, port }| TargetName::Host(host, port))
+        };
+        name.ok_or_else(|| {
             format!(
                 "'{text}' is no server: write a port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/tmp/puma.sock or @name), or another machine's HOST:PORT"
             )
-        };
-        let rest = text.strip_prefix("unix://").unwrap_or(text);
-        if rest.starts_with('/') || rest.len() > 1 && rest.starts_with('@') {
-            return Ok(TargetName::Unix(rest.to_owned()));
-        }
-        if let Some(port) = text.strip_prefix(':') {
-            return port.parse().ok().filter(|port| *port > 0).map(TargetName::Port).ok_or_else(wrong);
-        }
-        if let Some(pid) = text.strip_prefix("pid:") {
-            return pid.parse().ok().filter(|pid| *pid > 0).map(TargetName::Process).ok_or_else(wrong);
-        }
-        if let Ok(number) = text.parse() {
-            return Some(number).filter(|number| *number > 0).map(TargetName::Number).ok_or_else(wrong);
-        }
-        let HostPort { host, port } = text.parse().map_err(|_| wrong())?;
-        if port > 0 { Ok(TargetName::Host(host, port)) } else { Err(wrong()) }
+        })
     }
 }
 
@@ -117,22 +128,29 @@ impl WatchTarget {
                         "{address} is on another machine, where only Puma itself can tell of its threads: give --control-url tcp://{host}:PORT --control-token TOKEN"
                     )));
                 }
-                Ok(of_another_machine(address))
+                let unseen = "accept queue, connections, CPU and processes: the server is on another machine";
+                Ok(WatchTarget {
+                    places: vec![Endpoint::Tcp(address)],
+                    not_visible: vec![unseen.to_owned()],
+                    elsewhere: Some(address),
+                    ..WatchTarget::default()
+                })
             }
             TargetName::Process(pid) => of_process(*pid, port, control, &all),
             TargetName::Number(number) => {
-                let as_port = u16::try_from(*number).ok().filter(|port| is_open(*port, &all));
+                let is_open = |port: &u16| all.iter().any(|one| one.place.port() == Some(*port));
                 let is_process = exists(*number);
-                match as_port {
-                    None if is_process => of_process(*number, port, control, &all),
-                    None => Err(wrong(format!(
+                // As far as this user may see.
+                let listens = || held(*number).is_ok_and(|held| all.iter().any(|one| held.contains(&one.inode)));
+                match u16::try_from(*number).ok().filter(is_open) {
+                    None if !is_process => Err(wrong(format!(
                         "{number} is neither a port that anybody listens on nor a process: start the server first"
                     ))),
-                    Some(_) if port.is_some() => of_process(*number, port, control, &all),
-                    Some(_) if is_process && listens(*number, &all) => Err(wrong(format!(
+                    Some(_) if port.is_none() && is_process && listens() => Err(wrong(format!(
                         "{number} is both a port and a process that listens: write :{number} or pid:{number}"
                     ))),
-                    Some(port) => of_port(port, &all),
+                    Some(as_port) if port.is_none() => of_port(as_port, &all),
+                    _ => of_process(*number, port, control, &all),
                 }
             }
         }
@@ -152,18 +170,8 @@ impl WatchTarget {
     }
 }
 
-fn is_open(port: u16, all: &[KernelSocket]) -> bool {
-    all.iter().any(|one| one.place.port() == Some(port))
-}
-
 fn exists(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).is_dir()
-}
-
-/// Whether a process or one that descends from it listens anywhere, as far as this user may see.
-fn listens(pid: u32, all: &[KernelSocket]) -> bool {
-    let held = held(pid).unwrap_or_default();
-    all.iter().any(|one| held.contains(&one.inode))
 }
 
 /// The sockets of a process and its descendants.
@@ -176,13 +184,8 @@ fn held(pid: u32) -> io::Result<BTreeSet<u64>> {
 }
 
 fn of_port(port: u16, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
-    let ours: Vec<&KernelSocket> = all.iter().filter(|one| one.place.port() == Some(port)).collect();
-    if ours.is_empty() {
-        return Err(wrong(format!(
-            "nothing listens on port {port}: start the server first, or give its process (pid:N)"
-        )));
-    }
-    Ok(of_listeners(&ours))
+    let ours = all.iter().filter(|one| one.place.port() == Some(port)).collect();
+    of_listeners(&format!("port {port}"), ours)
 }
 
 fn of_unix(path: &str, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
@@ -197,13 +200,14 @@ fn of_unix(path: &str, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
         };
         ours = all.iter().filter(is_same).collect();
     }
-    if ours.is_empty() {
-        return Err(wrong(format!("nothing listens on {path}: start the server first, or give its process (pid:N)")));
-    }
-    Ok(of_listeners(&ours))
+    of_listeners(path, ours)
 }
 
-fn of_listeners(ours: &[&KernelSocket]) -> WatchTarget {
+/// The server behind these sockets, which listen on `place`.
+fn of_listeners(place: &str, ours: Vec<&KernelSocket>) -> Result<WatchTarget, Mistake> {
+    if ours.is_empty() {
+        return Err(wrong(format!("nothing listens on {place}: start the server first, or give its process (pid:N)")));
+    }
     let inodes: BTreeSet<u64> = ours.iter().map(|one| one.inode).collect();
     let holders = owners::holders(&inodes);
     let seen: BTreeSet<u64> = holders.pids.values().flatten().copied().collect();
@@ -223,22 +227,13 @@ fn of_listeners(ours: &[&KernelSocket]) -> WatchTarget {
             "the server's processes: none that can be seen from here holds its socket".to_owned()
         });
     }
-    WatchTarget {
+    Ok(WatchTarget {
         places: ours.iter().map(|one| one.place.clone()).collect(),
         inodes,
         roots: holders.roots(),
         not_visible,
         ..WatchTarget::default()
-    }
-}
-
-fn of_another_machine(address: SocketAddr) -> WatchTarget {
-    WatchTarget {
-        places: vec![Endpoint::Tcp(address)],
-        not_visible: vec!["accept queue, connections, CPU and processes: the server is on another machine".to_owned()],
-        elsewhere: Some(address),
-        ..WatchTarget::default()
-    }
+    })
 }
 
 fn of_process(
@@ -290,9 +285,78 @@ fn of_process(
     })
 }
 
+/// Connects to a server on another machine once a period until `over`, and closes at once: all of its state that is seen from here.
+pub(crate) fn connect(
+    to: SocketAddr,
+    clock: &impl Clock,
+    every: Nanos,
+    over: &AtomicBool,
+    tell: impl Fn(Observation) -> bool,
+) {
+    let mut next = clock.now();
+    while clock.sleep_until(next, over) {
+        let began = clock.now();
+        let made = reach(&Endpoint::Tcp(to), LONGEST_CONNECT);
+        let at = clock.now();
+        let took = made.map(|()| at - began).map_err(|unreachable| unreachable.to_string());
+        if !tell(Observation::Connected { at, took }) {
+            return;
+        }
+        next = (next + every.max(CONNECT_PERIOD)).max(at);
+    }
+}
+
+/// A control server, and how it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StatisticsSource {
+    pub(crate) control: ControlServer,
+    /// The state file's path, or the URL.
+    pub(crate) shown: String,
+}
+
+impl StatisticsSource {
+    /// That of the first state file below the folder of one of these processes that names the process itself and a control server
+    /// on this machine.
+    pub(crate) fn of_processes(pids: &[u32], resolver: &Resolver) -> Option<StatisticsSource> {
+        pids.iter().find_map(|pid| {
+            let folder = PathBuf::from(format!("/proc/{pid}/cwd"));
+            let files = FOLDERS.iter().flat_map(|name| state_files(&folder.join(name)));
+            files.into_iter().find_map(|path| of_state_file(&path, *pid, resolver))
+        })
+    }
+}
+
+fn state_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_state = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "state");
+    let is_small = |path: &PathBuf| fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() <= LARGEST);
+    entries.map(|entry| entry.path()).filter(is_state).filter(is_small).collect()
+}
+
+fn of_state_file(path: &Path, pid: u32, resolver: &Resolver) -> Option<StatisticsSource> {
+    let text = fs::read_to_string(path).ok()?;
+    let named = text.lines().find_map(|line| line.strip_prefix("pid:"))?;
+    if named.trim().parse() != Ok(pid) {
+        return None;
+    }
+    let find =
+        |host: &str, port: u16| resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string());
+    let control = control::from_state_file(&text, &find).ok()?;
+    let is_here = is_of_this_machine(&control.address);
+    let shown = short_path(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    is_here.then_some(StatisticsSource { control, shown })
+}
+
+/// A path as short as it is clear from here.
+pub(crate) fn short_path(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).display().to_string()
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use launch::Scratch;
 
     /// A server on port 9292.
     pub(crate) fn target() -> WatchTarget {
@@ -316,5 +380,25 @@ pub(crate) mod tests {
         for bad in ["", "@", ":0", ":70000", "pid:x", "puma", "http://127.0.0.1:80", "-1", "0", "h:0", "::1:1"] {
             assert!(word(bad).is_err_and(|line| line.contains(":9292")), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_state_file_is_of_the_process_that_it_names() {
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        let path = scratch.path().join("puma.state");
+        let found = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let files = state_files(scratch.path());
+            assert_eq!(files, std::slice::from_ref(&path));
+            of_state_file(&files[0], 42, &Resolver::default())
+        };
+        let here = "---\npid: 42\ncontrol_url: tcp://127.0.0.1:9293\ncontrol_auth_token: t\n";
+        assert_eq!(found(here).map(|source| source.control.token), Some("t".to_owned()));
+        assert_eq!(found(&here.replace("42", "43")), None, "another server's");
+        assert_eq!(found(&here.replace("127.0.0.1", "192.0.2.1")), None, "another machine's");
+        assert_eq!(found("pid: 42\n"), None, "no control server");
+        fs::write(&path, "x".repeat(20_000)).unwrap();
+        assert_eq!(state_files(scratch.path()), Vec::<PathBuf>::new());
+        assert_eq!(StatisticsSource::of_processes(&[u32::MAX], &Resolver::default()), None);
     }
 }
