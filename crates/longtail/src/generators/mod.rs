@@ -1,28 +1,28 @@
-//! Other load generators, as `longtail doctor --generators` and `--generator` run them: a table of what each can do and in which words
-//! (here), what one is asked to do and whether it can (`order`), its process (`process`), and what it claims (`driver`).
+//! Other load generators, as `longtail doctor --generators` and `--generator` run them: a table of what each can do and in which words, what
+//! one is asked to do, whether it can, and its command line. What it cannot is refused in one line before any load is sent. Its process, and
+//! what it claims, are in `process`.
 
-mod driver;
-mod order;
 mod process;
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use audit::LoadTool;
+use audit::claim::ClaimedServer;
 use clap::ValueEnum;
 use launch::find_program;
+use model::objective::ObjectiveFigure;
+use model::{Nanos, Rate, Threshold};
 use serde::Serialize;
+use strum::IntoStaticStr;
 
-pub(crate) use driver::{GeneratorDriver, claimed_run};
-pub(crate) use order::LoadOrder;
-pub(crate) use process::{GeneratorRunner, ProcessReport};
-
+pub(crate) use self::process::{GeneratorDriver, GeneratorRunner, ProcessReport, claimed_run};
 use crate::mistake::{Mistake, wrong};
 use crate::this_program;
 
 /// What can make load, in the order of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Generator {
     #[value(hide = true)]
     Longtail,
@@ -36,110 +36,76 @@ pub(crate) enum Generator {
     Vegeta,
 }
 
-/// What is known of a generator without running it.
-struct GeneratorTraits {
+impl Generator {
     /// Its program, and what people call it.
-    name: &'static str,
-    /// Whose output it prints; `None` of our own, which is read as a study.
-    prints: Option<LoadTool>,
-    /// What makes it print its version; empty of one that does not.
-    version_flag: &'static str,
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// What makes it print its version; `None` of one that does not, and of our own.
+    fn version_flag(self) -> Option<&'static str> {
+        match self {
+            Generator::Longtail | Generator::Hey => None,
+            Generator::Wrk | Generator::Wrk2 => Some("-v"),
+            Generator::Ab => Some("-V"),
+            Generator::Vegeta => Some("-version"),
+            Generator::Oha | Generator::H2load | Generator::Bombardier => Some("--version"),
+        }
+    }
+
     /// The percentiles that it prints, rising; without the longest.
-    percentiles: &'static [f64],
+    fn percentiles(self) -> &'static [f64] {
+        match self {
+            Generator::Longtail | Generator::H2load => &[],
+            Generator::Wrk => &[0.50, 0.75, 0.90, 0.99],
+            Generator::Hey => &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99],
+            Generator::Oha => &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999],
+            Generator::Ab => &[0.50, 0.66, 0.75, 0.80, 0.90, 0.95, 0.98, 0.99],
+            Generator::Bombardier => &[0.50, 0.75, 0.90, 0.95, 0.99],
+            Generator::Wrk2 => &[0.50, 0.75, 0.90, 0.99, 0.999, 0.9999, 0.99999],
+            Generator::Vegeta => &[0.50, 0.90, 0.95, 0.99],
+        }
+    }
+
     /// How a load is put into its words: see [`LoadOrder::argument`] for what stands in braces. Brackets enclose what is left out where a
     /// load has no such thing. What has no place here it cannot do.
-    words: &'static str,
-}
-
-impl Generator {
-    fn traits(self) -> GeneratorTraits {
-        let (name, prints, version_flag, percentiles, words): (_, _, _, &[f64], _) = match self {
-            Generator::Longtail => (
-                "longtail",
-                None,
-                "",
-                &[],
-                "load --format study --no-calibrate --generator-threads {t} -c {c} [--for {time}s] {url}",
-            ),
-            Generator::Wrk => (
-                "wrk",
-                Some(LoadTool::Wrk),
-                "-v",
-                &[0.50, 0.75, 0.90, 0.99],
-                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-H {close}] [-H {header}] {url}",
-            ),
-            Generator::Hey => (
-                "hey",
-                Some(LoadTool::Hey),
-                "",
-                &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99],
+    fn words(self) -> &'static str {
+        match self {
+            Generator::Longtail => {
+                "load --format study --no-calibrate --generator-threads {t} -c {c} [--for {time}s] {url}"
+            }
+            Generator::Wrk => "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-H {close}] [-H {header}] {url}",
+            Generator::Hey => {
                 "-cpus {t} -c {c} -t {s} -disable-redirects [-z {time}s] [-n {n}] [-q {each}] [-m {m}] \
-                 [-disable-keepalive{closes}] [-host {host}] [-H {header}] [-D {body}] {url}",
-            ),
-            Generator::Oha => (
-                "oha",
-                Some(LoadTool::Oha),
-                "--version",
-                &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999],
+                 [-disable-keepalive{closes}] [-host {host}] [-H {header}] [-D {body}] {url}"
+            }
+            Generator::Oha => {
                 "--no-tui -c {c} -t {s}s --redirect 0 --insecure [-z {time}s] [-n {n}] [-q {rate}] [-m {m}] \
-                 [--disable-keepalive{closes}] [-H {header}] [-D {body}] {url}",
-            ),
+                 [--disable-keepalive{closes}] [-H {header}] [-D {body}] {url}"
+            }
             // Without -l an answer of another length than the first is a failed one. -t alone ends it after 50 000 requests.
-            Generator::Ab => (
-                "ab",
-                Some(LoadTool::Ab),
-                "-V",
-                &[0.50, 0.66, 0.75, 0.80, 0.90, 0.95, 0.98, 0.99],
-                "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] [-H {header}] [-p {body}] {url}",
-            ),
-            Generator::H2load => (
-                "h2load",
-                Some(LoadTool::H2load),
-                "--version",
-                &[],
-                "--h1 -t{t} -c{c} -N {s}s [-D {time}s] [-n {n}] [-H {header}] [-d {body}] {url}",
-            ),
-            Generator::Bombardier => (
-                "bombardier",
-                Some(LoadTool::Bombardier),
-                "--version",
-                &[0.50, 0.75, 0.90, 0.95, 0.99],
-                "-l -p r -k -c {c} -t {s}s [-d {time}s] [-n {n}] [-r {rate}] [-m {m}] [-a{closes}] [-H {header}] [-f {body}] {url}",
-            ),
-            Generator::Wrk2 => (
-                "wrk2",
-                Some(LoadTool::Wrk2),
-                "-v",
-                &[0.50, 0.75, 0.90, 0.99, 0.999, 0.9999, 0.99999],
-                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-R {rate}] [-R 10000000{floods}] [-H {close}] [-H {header}] {url}",
-            ),
+            Generator::Ab => {
+                "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] [-H {header}] [-p {body}] {url}"
+            }
+            Generator::H2load => "--h1 -t{t} -c{c} -N {s}s [-D {time}s] [-n {n}] [-H {header}] [-d {body}] {url}",
+            Generator::Bombardier => {
+                "-l -p r -k -c {c} -t {s}s [-d {time}s] [-n {n}] [-r {rate}] [-m {m}] [-a{closes}] [-H {header}] [-f {body}] {url}"
+            }
+            Generator::Wrk2 => {
+                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-R {rate}] [-R 10000000{floods}] [-H {close}] [-H {header}] {url}"
+            }
             // Method and URL are in its file of targets.
-            Generator::Vegeta => (
-                "vegeta",
-                Some(LoadTool::Vegeta),
-                "-version",
-                &[0.50, 0.90, 0.95, 0.99],
+            Generator::Vegeta => {
                 "-cpus={t} attack -max-workers={c} -connections={c} -max-connections={c} -redirects=-1 -insecure \
                  -timeout={s}s [-keepalive=false{closes}] [-rate={rate}/s] [-rate=0 -workers={c}{floods}] [-duration={time}s] \
-                 -output={folder}/vegeta.bin -targets={folder}/targets [-header {header}] [-body {body}]",
-            ),
-        };
-        GeneratorTraits { name, prints, version_flag, percentiles, words }
+                 -output={folder}/vegeta.bin -targets={folder}/targets [-header {header}] [-body {body}]"
+            }
+        }
     }
 
     /// Whether its words have a place for one of these.
     fn takes(self, placeholders: &[&str]) -> bool {
-        placeholders.iter().any(|one| self.traits().words.contains(one))
-    }
-
-    /// Its program's name.
-    pub(crate) fn name(self) -> &'static str {
-        self.traits().name
-    }
-
-    /// Whose output it prints; `None` of our own, which is read as a study.
-    pub(crate) fn prints(self) -> Option<LoadTool> {
-        self.traits().prints
+        placeholders.iter().any(|one| self.words().contains(one))
     }
 
     /// Its program in `path`, the value of PATH; `this_program` is our own.
@@ -173,6 +139,218 @@ impl InstalledGenerator {
     }
 }
 
+/// One run's load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LoadOrder {
+    /// Where to: by address, never by name, so that it goes where we have looked.
+    pub(crate) url: String,
+    /// What the Host header says where that is another place than the URL's.
+    pub(crate) host: Option<String>,
+    /// In total.
+    pub(crate) connections: u32,
+    /// Threads of the generator, at most.
+    pub(crate) threads: u32,
+    /// When it ends: after this time, or so many requests in total.
+    pub(crate) time: Option<Nanos>,
+    pub(crate) requests: Option<u64>,
+    /// Load before it that is thrown away.
+    pub(crate) warm_up: Nanos,
+    /// Open loop: requests per second in total.
+    pub(crate) rate: Option<Rate>,
+    /// Open loop: requests per second of each connection.
+    pub(crate) rate_per_connection: Option<Rate>,
+    /// Whether a connection carries more than one request.
+    pub(crate) keep_alive: bool,
+    /// An answer that takes longer is given up.
+    pub(crate) timeout: Nanos,
+    /// The method, where it is another than GET.
+    pub(crate) method: Option<String>,
+    /// The user's own headers, `Name: value`, without the Host header.
+    pub(crate) headers: Vec<String>,
+    /// A file with the body.
+    pub(crate) body: Option<PathBuf>,
+    /// What is known of the server that it goes to, for the audit: its size, and how long it sleeps over each request.
+    pub(crate) server: Option<ClaimedServer>,
+    pub(crate) delay: Option<Nanos>,
+}
+
+impl LoadOrder {
+    /// A closed loop of GET requests, each answered within half a minute; when it ends is still to be said.
+    pub(crate) fn closed_loop(url: &str, connections: u32, threads: u32) -> LoadOrder {
+        let timeout = Nanos::from_secs(30);
+        LoadOrder { url: url.to_owned(), connections, threads, keep_alive: true, timeout, ..LoadOrder::default() }
+    }
+
+    /// Threads that share the connections evenly, so that all of them are opened: the largest divisor of the connections
+    /// that is at most what was asked for. (wrk gives each thread connections / threads and forgets the rest.)
+    fn even_threads(&self) -> u32 {
+        (1..=self.threads.min(self.connections)).rev().find(|n| self.connections.is_multiple_of(*n)).unwrap_or(1)
+    }
+
+    /// What stands for `{name}` in the words of a generator; `None` where this load has no such thing. Some stand for nothing and only
+    /// say whether their words belong there.
+    fn argument(&self, name: &str, folder: &Path) -> Option<String> {
+        let seconds = self.time.map(whole_seconds);
+        let marks = |is_so: bool| is_so.then(String::new);
+        match name {
+            "c" => Some(self.connections.to_string()),
+            "t" => Some(self.even_threads().to_string()),
+            "s" => Some(whole_seconds(self.timeout).to_string()),
+            "time" => seconds.map(|time| time.to_string()),
+            "n" => self.requests.map(|number| number.to_string()),
+            // More than one thread of ab makes in that time, and costs it 32 bytes each: not more than 1.6 GB.
+            "enough" => seconds.map(|time| (2_000_000 * time).clamp(self.connections.into(), 50_000_000).to_string()),
+            "rate" => self.rate.map(|rate| rate.per_second().to_string()),
+            "each" => self.rate_per_connection.map(|rate| rate.per_second().to_string()),
+            // One without a closed loop is given a rate that nothing reaches, or none: all its connections are busy then too.
+            "floods" => marks(self.rate.is_none()),
+            "closes" => marks(!self.keep_alive),
+            "keeps" => marks(self.keep_alive),
+            "close" => (!self.keep_alive).then(|| "Connection: close".to_owned()),
+            "m" => self.method.clone(),
+            "bodiless" => self.method.clone().filter(|_| self.body.is_none()),
+            "host" => self.host.clone(),
+            "body" => self.body.as_ref().map(|file| file.to_string_lossy().into_owned()),
+            "folder" => Some(folder.to_string_lossy().into_owned()),
+            "url" => Some(self.url.clone()),
+            _ => unreachable!("no generator has a word {name}"),
+        }
+    }
+
+    /// The command line of `words`, but for the program.
+    fn words_of(&self, words: &str, folder: &Path) -> Vec<String> {
+        let fill = |word: &str, header: &str| -> Option<String> {
+            let parts = word.split(['{', '}']).enumerate().map(|(at, part)| match part {
+                _ if at.is_multiple_of(2) => Some(part.to_owned()),
+                "header" => Some(header.to_owned()),
+                name => self.argument(name, folder),
+            });
+            parts.collect()
+        };
+        let host = self.host.iter().filter(|_| !words.contains("{host}")).map(|host| format!("Host: {host}"));
+        let headers: Vec<String> = host.chain(self.headers.iter().cloned()).collect();
+        let once = [String::new()];
+        let groups = words.split(['[', ']']).flat_map(|group| {
+            let times = if group.contains("{header}") { &headers[..] } else { &once };
+            times.iter().filter_map(|header| group.split_ascii_whitespace().map(|word| fill(word, header)).collect())
+        });
+        groups.collect::<Vec<Vec<String>>>().concat()
+    }
+}
+
+fn whole_seconds(time: Nanos) -> u64 {
+    time.0 / 1_000_000_000
+}
+
+/// What to run for one load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GeneratorCommand {
+    /// Program and arguments.
+    pub(crate) argv: Vec<OsString>,
+    /// Variables set beside ours.
+    pub(crate) env: Vec<(&'static str, OsString)>,
+}
+
+impl Generator {
+    /// The command of this load. `folder` is for its files.
+    pub(crate) fn command(self, program: &OsStr, order: &LoadOrder, folder: &Path) -> GeneratorCommand {
+        let words = order.words_of(self.words(), folder);
+        let threads = || order.even_threads().to_string().into();
+        let env = match self {
+            // Its studies are none that the user made.
+            Generator::Longtail => vec![("XDG_DATA_HOME", folder.into())],
+            Generator::Oha => vec![("TOKIO_WORKER_THREADS", threads())],
+            Generator::Bombardier => vec![("GOMAXPROCS", threads())],
+            _ => Vec::new(),
+        };
+        let argv = std::iter::once(program.to_owned()).chain(words.into_iter().map(OsString::from)).collect();
+        GeneratorCommand { argv, env }
+    }
+
+    /// Refuses what it cannot run, naming the flag.
+    ///
+    /// # Errors
+    /// Where there is such a thing.
+    pub(crate) fn check_order(self, order: &LoadOrder) -> Result<(), Mistake> {
+        let refused = |why: &str| Err(wrong(format!("--generator {}: {why}", self.name())));
+        let times = [(order.time, "--for"), (Some(order.warm_up), "--warm-up"), (Some(order.timeout), "--timeout")];
+        let odd = times.into_iter().find(|(time, _)| time.is_some_and(|time| !time.0.is_multiple_of(1_000_000_000)));
+        if let Some((_, flag)) = odd {
+            return refused(&format!("{flag} wants whole seconds here, such as {flag} 5s"));
+        }
+        let each = u64::from(order.connections);
+        if let Some(total) = order.requests.filter(|total| self == Generator::Hey && !total.is_multiple_of(each)) {
+            let sent = total / each * each;
+            return refused(&format!(
+                "it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
+            ));
+        }
+        let rate = order.rate.or(order.rate_per_connection);
+        let (is_get, has_body) = (order.method.is_none(), order.body.is_some());
+        let is_post_with_body = order.method.as_deref() == Some("POST") && has_body;
+        let reasons = [
+            (order.requests.is_some() && !self.takes(&["{n}"]), "it ends by time only: give --for instead of -n or -R"),
+            (rate.is_some() && !self.takes(&["{rate}", "{each}"]), "it has no open loop: leave out --rate and -q"),
+            (
+                order.rate.is_some() && !self.takes(&["{rate}"]),
+                "it has no rate in total: give -q, which is of each connection, instead of --rate",
+            ),
+            (rate.is_none() && self.takes(&["{floods}"]), "it has no closed loop: give --rate"),
+            (
+                order.rate_per_connection.is_some() && !self.takes(&["{each}"]),
+                "its rate is in total: give --rate instead of -q",
+            ),
+            (
+                rate.is_some_and(|rate| rate.per_second().fract() != 0.0),
+                "it takes whole numbers of requests per second only",
+            ),
+            (
+                !order.keep_alive && !self.takes(&["{closes}", "{close}", "{keeps}"]),
+                "it cannot open a connection for each request: leave out -k",
+            ),
+            (
+                (!is_get || has_body) && !self.takes(&["{body}"]),
+                "it sends GET without a body (more would need Lua): leave out -m, -d and -D",
+            ),
+            (
+                !is_get && !is_post_with_body && self == Generator::H2load,
+                "it sends GET, or POST with a body: leave out -m",
+            ),
+            // -p is a POST, whatever -m says.
+            (has_body && !is_post_with_body && self == Generator::Ab, "a body makes it POST: leave out -m"),
+        ];
+        reasons.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| refused(why))
+    }
+
+    /// Refuses to be asked at all where we make the load ourselves, and to be judged by what it does not print.
+    ///
+    /// # Errors
+    /// Where it is ours, or there is such a threshold.
+    pub(crate) fn check(self, thresholds: &[Threshold]) -> Result<(), Mistake> {
+        if self == Generator::Longtail {
+            return Err(wrong("--generator longtail: it is longtail that makes the load anyway; leave it out"));
+        }
+        let percentiles = self.percentiles();
+        let prints = |q: f64| percentiles.iter().any(|known| (known - q).abs() < 1e-9);
+        for Threshold { condition, is_expected } in thresholds {
+            let what = match condition.figure {
+                ObjectiveFigure::ResponseTime(q) if prints(q) => continue,
+                ObjectiveFigure::ResponseTime(_) if percentiles.is_empty() => "no percentile at all".to_owned(),
+                ObjectiveFigure::ResponseTime(_) => {
+                    let all: Vec<String> = percentiles.iter().map(|q| report::number::percentile(*q)).collect();
+                    format!("of percentiles {} only", all.join(" "))
+                }
+                ObjectiveFigure::ServiceTime(_) => "one kind of time only, judged without the word service".to_owned(),
+                ObjectiveFigure::SentShare => "not what was sent of what was due".to_owned(),
+                _ => continue,
+            };
+            let flag = if *is_expected { "--expect" } else { "--fail-if" };
+            return Err(wrong(format!("{flag} '{condition}': {} reports {what}", self.name())));
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,5 +359,67 @@ mod tests {
     fn a_program_that_is_not_on_path_is_missing() {
         let found = |one: Generator| one.program(OsStr::new("/nowhere:/proc/self"), OsStr::new("/bin/us"));
         assert_eq!((found(Generator::Wrk), found(Generator::Longtail)), (None, Some("/bin/us".into())));
+    }
+
+    fn two_seconds() -> LoadOrder {
+        LoadOrder { time: Some(Nanos::from_secs(2)), ..LoadOrder::closed_loop("http://127.0.0.1:1/", 10, 4) }
+    }
+
+    fn line(generator: Generator, change: impl FnOnce(&mut LoadOrder)) -> String {
+        let mut order = LoadOrder { url: "http://127.0.0.1:1/x".to_owned(), ..two_seconds() };
+        change(&mut order);
+        let command = generator.command(OsStr::new("it"), &order, Path::new("/f"));
+        command.argv.join(OsStr::new(" ")).into_string().unwrap()
+    }
+
+    type Change<'a> = &'a dyn Fn(&mut LoadOrder);
+
+    #[test]
+    fn a_load_in_the_words_of_each() {
+        let plain = |_: &mut LoadOrder| {};
+        let count = |order: &mut LoadOrder| (order.time, order.requests) = (None, Some(1000));
+        let other = |order: &mut LoadOrder| {
+            order.keep_alive = false;
+            order.host = Some("app.test".to_owned());
+            order.headers = vec!["X-A: {url}".to_owned()];
+        };
+        let post = |order: &mut LoadOrder| {
+            order.method = Some("POST".to_owned());
+            order.body = Some("/f/body".into());
+        };
+        let vegeta =
+            "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 -redirects=-1 -insecure -timeout=30s";
+        let vegeta = format!("{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets");
+        let rate = |order: &mut LoadOrder| order.rate = Some("5".parse().unwrap());
+        // None of them follows a redirect to where nobody asked it to go.
+        let cases: [(_, Change<'_>, _); 14] = [
+            // Ten connections on four threads would be eight: two threads share them evenly.
+            (Generator::Wrk, &plain, "-t2 -c10 --latency --timeout 30s -d 2s"),
+            (
+                Generator::Wrk,
+                &other,
+                "-t2 -c10 --latency --timeout 30s -d 2s -H Connection: close -H Host: app.test -H X-A: {url}",
+            ),
+            (Generator::Wrk2, &plain, "-t2 -c10 --latency --timeout 30s -d 2s -R 10000000"),
+            (Generator::Hey, &count, "-cpus 2 -c 10 -t 30 -disable-redirects -n 1000"),
+            (
+                Generator::Hey,
+                &other,
+                "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -disable-keepalive -host app.test -H X-A: {url}",
+            ),
+            (Generator::Hey, &post, "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -m POST -D /f/body"),
+            (Generator::Ab, &plain, "-q -l -c 10 -s 30 -k -t 2 -n 4000000"),
+            (Generator::Ab, &post, "-q -l -c 10 -s 30 -k -t 2 -n 4000000 -p /f/body"),
+            (Generator::Ab, &count, "-q -l -c 10 -s 30 -k -n 1000"),
+            (Generator::H2load, &post, "--h1 -t2 -c10 -N 30s -D 2s -d /f/body"),
+            (Generator::Vegeta, &plain, &vegeta),
+            (Generator::Oha, &rate, "--no-tui -c 10 -t 30s --redirect 0 --insecure -z 2s -q 5"),
+            (Generator::Bombardier, &rate, "-l -p r -k -c 10 -t 30s -d 2s -r 5"),
+            (Generator::Longtail, &plain, "load --format study --no-calibrate --generator-threads 2 -c 10 --for 2s"),
+        ];
+        for (generator, change, words) in cases {
+            let url = if generator == Generator::Vegeta { "" } else { " http://127.0.0.1:1/x" };
+            assert_eq!(line(generator, change), format!("it {words}{url}"));
+        }
     }
 }

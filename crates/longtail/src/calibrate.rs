@@ -1,20 +1,33 @@
-//! `longtail doctor --generators`, all rounds: one generator after the other against the one sink, every other round in the opposite
-//! order, so that what the machine does meanwhile falls on all alike. The sink is in `sink`, the table in `text`; the generators themselves
-//! are in `crate::generators`.
+//! `longtail doctor --generators`: one generator after the other against one load sink, every other round in the opposite order, so that what
+//! the machine does meanwhile falls on all alike; the sink's own account of what it got, and the table. The generators themselves are in
+//! `crate::generators`.
 
-mod sink;
-mod text;
-
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use launch::{Addresses, GuardCommand, LaunchSpec, Server, free_address};
 use model::diagnostic::FindingGrade;
-use model::{Believable, Diagnostic, Environment, Nanos, Run, Study};
+use model::{Believable, Clock as _, Diagnostic, Environment, Nanos, Run, Socket, Study, SystemClock};
+use probe::control;
+use probe::processes::ServerProcesses;
+use report::number;
+use report::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
+use report::{Width, text};
 use serde::Serialize;
+use sink::SinkLedger;
 use sweep::ClaimedRun;
 
-pub(crate) use self::sink::SinkUnderLoad;
-pub(crate) use self::text::table;
+use crate::GUARD;
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, claimed_run};
+use crate::mistake::Mistake;
+use crate::selftest::machine;
+
+const COLUMNS: usize = 100;
+/// Longest wait for the sink to have nothing open any more.
+const PATIENCE: Nanos = Nanos::from_secs(30);
+const STEP: Nanos = Nanos::from_millis(10);
 
 /// All that was found, as it is in JSON.
 #[derive(Debug, Serialize)]
@@ -238,6 +251,166 @@ impl Spread {
         all.sort_by(f64::total_cmp);
         let (min, max) = (*all.first()?, *all.last()?);
         Some(Spread { median: f64::midpoint(all[(all.len() - 1) / 2], all[all.len() / 2]), min, max })
+    }
+}
+
+impl ComparedGenerator {
+    fn row(&self) -> TableRow {
+        let name = self.tool.name();
+        let Some(rate) = self.rate_per_s else { return TableRow::new([name, "failed"]) };
+        let median = |figure: &dyn Fn(&CalibrationRun) -> Option<f64>, shown: fn(f64) -> String| {
+            let spread = Spread::of(self.runs.iter().filter_map(figure));
+            number::or_none(spread, |spread| shown(spread.median))
+        };
+        let own = |time: fn(&CalibrationRun) -> Option<Nanos>| {
+            median(&|run| time(run).map(Nanos::as_millis_f64), number::significant)
+        };
+        let received: u64 = self.runs.iter().map(|run| run.received).sum();
+        // Where one run does not say, the sum is not known.
+        let claimed = self.runs.iter().map(|run| run.said.claimed).sum::<Option<u64>>();
+        let unclaimed = claimed.map(|claimed| received.cast_signed() - claimed.cast_signed());
+        TableRow::new([
+            name.to_owned(),
+            number::rate(rate.median),
+            format!("{}–{}", number::rate(rate.min), number::rate(rate.max)),
+            median(&|run| Some((run.user + run.system) / 1e3), number::significant),
+            median(&|run| run.sink_busy, number::percent),
+            own(|run| run.said.p50),
+            own(|run| run.said.p99),
+            received.to_string(),
+            number::or_none(unclaimed, |n| n.to_string()),
+            median(&|run| run.said.littles_law, number::times),
+        ])
+    }
+}
+
+pub(crate) fn table(found: &CalibrationFindings) -> String {
+    let title = format!(
+        "{} of each to one load sink, 1 thread, {} a run, {} in turns; medians",
+        number::count_of(found.connections, "connection"),
+        number::span(found.length),
+        number::count_of(found.rounds, "round"),
+    );
+    let [rate, own] = ["requests/s", "own, ms"].map(|title| ColumnBand::new(title, ""));
+    let columns = [
+        TableColumn::new(""),
+        TableColumn::new("median").under(&rate),
+        TableColumn::new("min–max").under(&rate),
+        TableColumn::new("CPU, µs"),
+        TableColumn::new("sink, %"),
+        TableColumn::new("p50").under(&own),
+        TableColumn::new("p99").under(&own),
+        TableColumn::new("received"),
+        TableColumn::new("unclaimed"),
+        TableColumn::new("Little"),
+    ];
+    let table = DataTable::of_columns(columns, found.compared.iter().map(ComparedGenerator::row));
+    let legend = "Requests/s is what the sink counted in the middle of each run: the most that this generator can measure \
+                  here. A faster server is not what its tables show; and where the sink is near 100 % of a CPU, it may be more. \
+                  CPU: the generator's, of each request. Unclaimed: received by the sink and not in the generator's own \
+                  count, such as what was under way at the end. Own: what it prints itself. Little: its rate x its mean / connections; below 1 \
+                  connections idled, above 1 times were made up. longtail's p50 and p99 are from the due time, the others' \
+                  from where each starts its watch.";
+    let sections = [
+        Some(ReportSection::new(title).table(table)),
+        ReportSection::new("").lines(remarks(found)).filled(),
+        Some(ReportSection::new("").lines([legend.to_owned(), machine(&found.environment)])),
+    ];
+    text::sections(&sections.into_iter().flatten().collect::<Vec<_>>(), Width::of(COLUMNS))
+}
+
+/// What failed, what the audit finds wrong, and who is not here.
+fn remarks(found: &CalibrationFindings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for generator in &found.compared {
+        let name = generator.tool.name();
+        if let Some(why) = generator.failures.last() {
+            let failed = number::count_of(generator.failures.len() as u64, "run");
+            lines.push(format!("{name}: {failed} failed: {why}"));
+        }
+        let doubt = generator.runs.iter().rev().find_map(|run| run.said.doubt.as_ref());
+        lines.extend(doubt.map(|doubt| format!("{name}: its own figures are {doubt}")));
+    }
+    if !found.missing.is_empty() {
+        let names: Vec<&str> = found.missing.iter().map(|one| one.name()).collect();
+        lines.push(format!("missing (not on PATH): {}", names.join(", ")));
+    }
+    lines
+}
+
+/// A sink that runs as a process of its own, under guard.
+pub(crate) struct SinkUnderLoad {
+    server: Server,
+    address: SocketAddr,
+    clock: SystemClock,
+    process: RefCell<ServerProcesses>,
+    /// Where it is.
+    pub(crate) url: String,
+}
+
+/// The sink at an instant, while it works.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SinkReading {
+    /// When.
+    pub(crate) at: Nanos,
+    /// Requests that it has received.
+    pub(crate) requests: u64,
+    /// CPU time that it has used since it was first read.
+    pub(crate) cpu: Option<Nanos>,
+}
+
+impl SinkUnderLoad {
+    /// Starts it and waits until it answers.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub(crate) fn start(program: &OsStr, clock: SystemClock) -> Result<SinkUnderLoad, Mistake> {
+        let address: SocketAddr = free_address(Socket::Tcp4, None, &Addresses::default())?;
+        let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
+        let dir = std::env::current_dir().unwrap_or_else(|_| ".".into());
+        let (spec, guard) = (LaunchSpec::command(words, &dir), GuardCommand::this_program(GUARD));
+        let server = sweep::start_sink(&spec, &guard, &clock, || control::sink_requests(address).is_ok())?;
+        let mut process = ServerProcesses::of(&[server.pid()]);
+        process.search(1);
+        let process = RefCell::new(process);
+        Ok(SinkUnderLoad { server, address, clock, process, url: format!("http://{address}/") })
+    }
+
+    /// What it has counted so far.
+    fn ledger(&self) -> Option<SinkLedger> {
+        control::sink_ledger(self.address).ok()
+    }
+
+    /// The sink now, while it is busy.
+    pub(crate) fn read(&self) -> Option<SinkReading> {
+        let before = self.clock.now();
+        let requests = self.ledger()?.requests;
+        let after = self.clock.now();
+        Some(SinkReading {
+            at: before + Nanos((after - before).0 / 2),
+            requests,
+            cpu: self.process.borrow_mut().sample(None, false).pop().and_then(|sample| Some(Nanos(sample.used?.cpu))),
+        })
+    }
+
+    /// Its account when nobody is connected any more; `None` where somebody stays.
+    pub(crate) fn at_rest(&self) -> Option<SinkLedger> {
+        let begun = self.clock.now();
+        loop {
+            let ledger = self.ledger()?;
+            if ledger.open_connections == 0 && ledger.unfinished() == 0 {
+                return Some(ledger);
+            }
+            if self.clock.now() - begun > PATIENCE {
+                return None;
+            }
+            self.clock.sleep(STEP);
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn stop(self) {
+        self.server.stop(Nanos::from_secs(5), &self.clock);
     }
 }
 

@@ -1,0 +1,464 @@
+//! Figures in the protocols of operators while longtail works: what comes in (statsd), and what goes out: `DogStatsD` when a run is over and
+//! once a second how things stand, `GET /metrics` for Prometheus, and OTLP over HTTP once for each run.
+//!
+//! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and finished runs are exported between runs, once
+//! they are judged. What cannot be delivered is counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use engine::{Resolver, RunProgress};
+use export::otlp::{self, RunOrigin};
+use export::{LiveRun, MetricFamily, dogstatsd, live, prometheus};
+use model::{Clock, Endpoint, LoadStudy, Nanos, SweepStudy, SystemClock};
+use probe::http::{self, HttpAnswer};
+use sweep::{LiveReadings, Phase, StatsdListener};
+
+use crate::args::{OtlpUrl, OutletArgs};
+use crate::mistake::{Mistake, wrong};
+use crate::ui;
+
+/// How soon Ctrl-C ends the wait for a last scrape.
+const GLANCE: Nanos = Nanos::from_millis(50);
+/// Settings by which apps find their statsd: puma-plugin-statsd and the statsd gems read the first two, Shopify's statsd-instrument the
+/// third.
+const SETTINGS: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
+/// Between two accounts of how things stand.
+const PERIOD: Nanos = Nanos::from_secs(1);
+/// For OTLP's connect, and for each piece that is sent or received.
+const OTLP_TIMEOUT: Duration = Duration::from_secs(2);
+/// Whoever scrapes may take so long for each piece of its request, and of our answer.
+const SCRAPE_TIMEOUT: Duration = Duration::from_millis(500);
+/// And so many pieces for the request.
+const MOST_READS: usize = 8;
+/// No request for metrics is longer.
+const LONGEST: usize = 8192;
+/// Before the next client where the system had none to give.
+const PAUSE: Nanos = Nanos::from_millis(200);
+
+/// All that goes out.
+pub(crate) struct Outlets {
+    clock: SystemClock,
+    board: Arc<LiveBoard>,
+    statsd: Option<StatsdSender>,
+    otlp: Option<OtlpSender>,
+    linger: Nanos,
+    /// When the present run began and ended.
+    present: RunSpan,
+    /// The same of all finished runs of a sweep.
+    spans: Vec<RunSpan>,
+}
+
+/// When a run began and ended, by the wall clock.
+#[derive(Clone, Copy, Default)]
+struct RunSpan {
+    begun: Nanos,
+    ended: Nanos,
+}
+
+/// What comes in by statsd.
+pub(crate) struct StatsdInput {
+    /// Listens while runs go on.
+    pub(crate) listener: Option<Mutex<StatsdListener>>,
+    /// By which settings a server learns where to send.
+    pub(crate) settings: BTreeMap<OsString, OsString>,
+}
+
+impl StatsdInput {
+    /// Listens where it was asked for, and says where that is.
+    ///
+    /// # Errors
+    /// Where the address is taken.
+    pub(crate) fn open(address: Option<SocketAddr>, starts_a_server: bool) -> Result<StatsdInput, Mistake> {
+        let Some(address) = address else { return Ok(StatsdInput { listener: None, settings: BTreeMap::new() }) };
+        let socket = StatsdListener::bind(address).map_err(|error| taken("--statsd-listen", address, &error))?;
+        let address = socket.address();
+        let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
+        let mut settings = BTreeMap::new();
+        let note = match already {
+            _ if !starts_a_server => String::new(),
+            Some(name) => format!("; {name} is set already and stays as it is"),
+            None => {
+                let values = [address.ip().to_string(), address.port().to_string(), address.to_string()];
+                settings = SETTINGS.into_iter().map(OsString::from).zip(values.map(OsString::from)).collect();
+                format!("; the server finds it by {}", SETTINGS.join(", "))
+            }
+        };
+        ui::note(&format!("listening to statsd at {address}{note}"));
+        Ok(StatsdInput { listener: Some(Mutex::new(socket)), settings })
+    }
+}
+
+impl Outlets {
+    /// Opens what was asked for, and says where.
+    ///
+    /// # Errors
+    /// Where an address is taken, or a receiver has none that may be connected to.
+    pub(crate) fn open(args: &OutletArgs, resolver: &Resolver, clock: SystemClock) -> Result<Outlets, Mistake> {
+        let statsd_to = args.statsd_to.as_ref().map(|to| to.address("--statsd-to", resolver)).transpose()?;
+        let otlp = args.otlp.clone().map(|to| {
+            let address = to.place.address("--otlp", resolver)?;
+            Ok::<_, Mistake>(OtlpSender { address, to, deliveries: Deliveries::default(), rejected: None })
+        });
+        let otlp = otlp.transpose()?;
+        let board = Arc::new(LiveBoard::default());
+        if let Some(address) = args.metrics {
+            let address =
+                serve(address, Arc::clone(&board), clock).map_err(|error| taken("--metrics", address, &error))?;
+            ui::note(&format!("metrics for Prometheus at http://{address}/metrics"));
+        }
+        let statsd = statsd_to.map(|to| StatsdSender::start(to, Arc::clone(&board), clock));
+        let statsd = statsd.transpose().map_err(|error| wrong(format!("--statsd-to: no socket ({error})")))?;
+        Ok(Outlets {
+            clock,
+            board,
+            statsd,
+            otlp,
+            linger: args.metrics_linger,
+            present: RunSpan::default(),
+            spans: Vec::new(),
+        })
+    }
+
+    /// What a sweep is doing now.
+    pub(crate) fn phase(&mut self, phase: &Phase) {
+        match phase {
+            Phase::Running { number, connections, progress: Some(progress), live, .. } => {
+                self.present.begun = self.clock.wall();
+                let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
+                let run = PresentRun { number: *number as u64, connections: *connections, progress, samples };
+                self.board.state().run = Some(run);
+            }
+            Phase::CoolingDown => self.present.ended = self.clock.wall(),
+            _ => {}
+        }
+    }
+
+    /// A sweep's run is over, and not yet judged to the end.
+    pub(crate) fn run_over(&mut self) {
+        self.spans.push(self.present);
+    }
+
+    /// A sweep's run, by its place in the study, is judged to the end.
+    pub(crate) fn sweep_done(&mut self, study: &SweepStudy, place: usize) {
+        let families = export::of_sweep(study, &study.runs[place], place + 1);
+        let span = self.spans.get(place).copied().unwrap_or_default();
+        self.done(&study.started_at, span, families);
+    }
+
+    /// The load is over.
+    pub(crate) fn load_done(&mut self, study: &LoadStudy) {
+        let span = RunSpan { ended: self.clock.wall(), ..self.present };
+        self.done(&study.started_at, span, export::of_load(study));
+    }
+
+    fn done(&mut self, study: &str, span: RunSpan, families: Vec<MetricFamily>) {
+        if let Some(statsd) = &self.statsd {
+            statsd.send(&families);
+        }
+        if let Some(otlp) = &mut self.otlp {
+            let RunSpan { begun, ended } = span;
+            let origin = RunOrigin { study, begun, ended: ended.max(begun) };
+            otlp.send(&families, &origin);
+        }
+        self.board.done(families);
+    }
+
+    /// Lets the last figures be scraped, then says what could not be delivered.
+    pub(crate) fn close(self, interrupt: &AtomicBool) {
+        if self.linger > Nanos::ZERO && !interrupt.load(Ordering::Relaxed) {
+            ui::note(&format!("metrics stay for {}; Ctrl-C ends it", self.linger));
+            let until = self.clock.now() + self.linger;
+            while self.clock.now() < until && !interrupt.load(Ordering::Relaxed) {
+                self.clock.sleep(GLANCE);
+            }
+        }
+        let troubles = [self.statsd.and_then(StatsdSender::end), self.otlp.and_then(OtlpSender::end)];
+        troubles.iter().flatten().for_each(|trouble| ui::note(trouble));
+    }
+}
+
+fn taken(flag: &str, address: SocketAddr, error: &std::io::Error) -> Mistake {
+    wrong(format!("{flag} {address}: it cannot be listened to ({error}); take another port, or 0 for any"))
+}
+
+/// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of it.
+#[derive(Default)]
+struct LiveBoard(Mutex<LiveState>);
+
+#[derive(Default)]
+struct LiveState {
+    /// Requests that had ended when the last finished run was over.
+    ended: u64,
+    runs_done: u64,
+    run: Option<PresentRun>,
+    finished: Vec<MetricFamily>,
+}
+
+struct PresentRun {
+    number: u64,
+    connections: u32,
+    progress: Arc<RunProgress>,
+    samples: Arc<LiveReadings>,
+}
+
+impl LiveBoard {
+    /// A run is over, with these figures.
+    fn done(&self, families: Vec<MetricFamily>) {
+        let mut state = self.state();
+        if let Some(run) = state.run.take() {
+            state.ended += run.progress.ended();
+        }
+        state.runs_done += 1;
+        let finished = std::mem::take(&mut state.finished);
+        state.finished = MetricFamily::merged(finished.into_iter().chain(families));
+    }
+
+    /// How things stand now.
+    fn now(&self) -> Vec<MetricFamily> {
+        let state = self.state();
+        let Some(PresentRun { number, connections, progress, samples }) = &state.run else {
+            return live(state.ended, state.runs_done, None);
+        };
+        let run = LiveRun { number: *number, connections: *connections, samples: samples.seen() };
+        live(state.ended + progress.ended(), state.runs_done, Some(&run))
+    }
+
+    /// How things stand now, and all finished runs.
+    fn all(&self) -> Vec<MetricFamily> {
+        let mut all = self.now();
+        all.extend(self.state().finished.iter().cloned());
+        all
+    }
+
+    fn state(&self) -> MutexGuard<'_, LiveState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Serves `GET /metrics` from a thread that lives as long as the process, one request a connection, one connection at a time; where. A
+/// client that does not ask, or does not read, is let go after a moment.
+///
+/// # Errors
+/// Where the address cannot be listened to.
+fn serve(address: SocketAddr, board: Arc<LiveBoard>, clock: SystemClock) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind(address)?;
+    let address = listener.local_addr()?;
+    std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
+        for client in listener.incoming() {
+            match client {
+                // Whoever has gone away asked for nothing.
+                Ok(client) => _ = answer_scrape(client, &board),
+                // All descriptors are taken, say: the run must not pay for asking again at once.
+                Err(_) => clock.sleep(PAUSE),
+            }
+        }
+    })?;
+    Ok(address)
+}
+
+fn answer_scrape(mut client: TcpStream, board: &LiveBoard) -> io::Result<()> {
+    client.set_read_timeout(Some(SCRAPE_TIMEOUT))?;
+    client.set_write_timeout(Some(SCRAPE_TIMEOUT))?;
+    let mut head = Vec::new();
+    let mut piece = [0; 2048];
+    for _ in 0..MOST_READS {
+        if head.windows(4).any(|end| end == b"\r\n\r\n") || head.len() > LONGEST {
+            break;
+        }
+        let length = client.read(&mut piece)?;
+        if length == 0 {
+            break;
+        }
+        head.extend_from_slice(&piece[..length]);
+    }
+    let response = response(&head, || prometheus::exposition(&board.all()));
+    client.write_all(response.as_bytes())
+}
+
+/// What a request is answered with.
+fn response(head: &[u8], metrics: impl FnOnce() -> String) -> String {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut request = httparse::Request::new(&mut headers);
+    let is_whole = request.parse(head).is_ok_and(|status| status.is_complete());
+    let path = request.path.map(|target| target.split('?').next().unwrap_or_default());
+    let (status, kind, body) = match (request.method, path) {
+        _ if !is_whole => ("400 Bad Request", "text/plain", "this is no request\n".to_owned()),
+        (Some("GET" | "HEAD"), Some("/metrics")) => ("200 OK", prometheus::CONTENT_TYPE, metrics()),
+        (Some("GET" | "HEAD"), _) => ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_owned()),
+        _ => ("405 Method Not Allowed", "text/plain", "only GET\n".to_owned()),
+    };
+    let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{allow}Connection: close\r\n\r\n",
+        body.len()
+    );
+    if request.method == Some("HEAD") { head } else { head + &body }
+}
+
+/// What became of all that was sent to one receiver.
+#[derive(Default)]
+struct Deliveries {
+    tried: u64,
+    failed: u64,
+    /// Why the first failed.
+    why: Option<String>,
+}
+
+impl Deliveries {
+    fn note<T>(&mut self, delivered: Result<T, impl Display>) -> Option<T> {
+        self.tried += 1;
+        delivered
+            .map_err(|why| {
+                self.failed += 1;
+                self.why.get_or_insert_with(|| why.to_string());
+            })
+            .ok()
+    }
+}
+
+/// Sends `DogStatsD` from a thread of its own.
+struct StatsdSender {
+    to: SocketAddr,
+    figures: Sender<Vec<MetricFamily>>,
+    thread: JoinHandle<Deliveries>,
+}
+
+impl StatsdSender {
+    /// Begins to send how things stand.
+    ///
+    /// # Errors
+    /// Where the system has no socket, or no thread.
+    fn start(to: SocketAddr, board: Arc<LiveBoard>, clock: SystemClock) -> io::Result<StatsdSender> {
+        let own: SocketAddr =
+            if to.is_ipv6() { (Ipv6Addr::UNSPECIFIED, 0).into() } else { (Ipv4Addr::UNSPECIFIED, 0).into() };
+        let socket = UdpSocket::bind(own)?;
+        // Connected, it learns where nobody listens.
+        socket.connect(to)?;
+        socket.set_nonblocking(true)?;
+        let (figures, received) = channel();
+        let thread = std::thread::Builder::new().name("statsd-to".to_owned());
+        let thread = thread.spawn(move || send_statsd(&socket, &received, &board, clock))?;
+        Ok(StatsdSender { to, figures, thread })
+    }
+
+    /// Sends these figures.
+    fn send(&self, families: &[MetricFamily]) {
+        // It fails only where the thread has panicked, and then the end says so.
+        let _ = self.figures.send(families.to_vec());
+    }
+
+    /// Sends no more; what could not be sent, in a sentence.
+    fn end(self) -> Option<String> {
+        drop(self.figures);
+        let Deliveries { tried, failed, why } = self.thread.join().expect("the thread never panics");
+        Some(format!(
+            "--statsd-to: {failed} of {tried} packets to {} could not be sent ({}); does anything listen there?",
+            self.to, why?
+        ))
+    }
+}
+
+fn send_statsd(
+    socket: &UdpSocket,
+    figures: &Receiver<Vec<MetricFamily>>,
+    board: &LiveBoard,
+    clock: SystemClock,
+) -> Deliveries {
+    let mut deliveries = Deliveries::default();
+    let mut next = clock.now() + PERIOD;
+    loop {
+        let families = match figures.recv_timeout(next.saturating_sub(clock.now()).into()) {
+            Ok(families) => families,
+            Err(RecvTimeoutError::Timeout) => {
+                // One that came late is not made up for.
+                next = (next + PERIOD).max(clock.now());
+                board.now()
+            }
+            Err(RecvTimeoutError::Disconnected) => return deliveries,
+        };
+        for packet in dogstatsd::packets(&dogstatsd::lines(&families)) {
+            deliveries.note(socket.send(packet.as_bytes()));
+        }
+    }
+}
+
+/// Posts OTLP.
+struct OtlpSender {
+    address: SocketAddr,
+    to: OtlpUrl,
+    deliveries: Deliveries,
+    /// Data points that the receiver took and could not use, and why the first.
+    rejected: Option<(i64, String)>,
+}
+
+impl OtlpSender {
+    /// Sends a run's figures.
+    fn send(&mut self, families: &[MetricFamily], origin: &RunOrigin<'_>) {
+        let answer = self.post(&otlp::request(families, origin)).map_err(|error| error.to_string());
+        let taken = answer.and_then(|answer| match answer.is_ok() {
+            true => Ok(otlp::rejected(&answer.body)),
+            false => Err(format!("it answered {}", answer.status)),
+        });
+        if let Some(Some((points, why))) = self.deliveries.note(taken) {
+            self.rejected.get_or_insert((0, why)).0 += points;
+        }
+    }
+
+    /// The answer to a POST of `body`.
+    fn post(&self, body: &[u8]) -> io::Result<HttpAnswer> {
+        let head = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: longtail/{}\r\nContent-Type: {}\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n",
+            self.to.path,
+            self.to.place,
+            env!("CARGO_PKG_VERSION"),
+            otlp::CONTENT_TYPE,
+            body.len()
+        );
+        http::exchange(&Endpoint::Tcp(self.address), &[head.as_bytes(), body].concat(), OTLP_TIMEOUT)
+    }
+
+    /// What was not taken, in a sentence.
+    fn end(self) -> Option<String> {
+        let OtlpSender { to, deliveries: Deliveries { tried, failed, why }, rejected, .. } = self;
+        if let Some(why) = why {
+            return Some(format!(
+                "--otlp: the figures of {failed} of {tried} runs could not be delivered to {to} ({why}); is it an OTLP receiver?"
+            ));
+        }
+        rejected.map(|(points, why)| format!("--otlp: {to} took the figures but for {points} ({why})"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(request: &str) -> String {
+        response(request.as_bytes(), || "a 1\n".to_owned())
+    }
+
+    #[test]
+    fn only_metrics_are_served() {
+        assert!(
+            answered("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                .ends_with("Content-Length: 4\r\nConnection: close\r\n\r\na 1\n")
+        );
+        assert!(answered("GET /metrics?x=y HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(answered("HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
+        assert!(answered("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+        assert!(answered("POST /metrics HTTP/1.1\r\n\r\n").contains("\r\nAllow: GET, HEAD\r\n"));
+        for request in ["", "GET", "GET /metrics HTTP/1.1\r\n", "\r\n\r\n", "GET /metrics\r\n\r\n"] {
+            assert!(answered(request).starts_with("HTTP/1.1 400"), "{request:?}");
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! `longtail doctor --self-test`: the laws that the engine is held against, how each is run, what came of it, and its table. The right answers
+//! are computed from the seeded draws and the due times alone.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::sync_channel;
+
+use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
+use model::histogram::rank;
+use model::{Arrivals, Environment, Exchange, Histogram, Nanos, Pace, Profile, Rate, SystemClock, Timestamps};
+use report::number;
+use report::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
+use report::{Width, text};
+use serde::Serialize;
+use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, StallLaw};
+
+use crate::mistake::Mistake;
+
+const COLUMNS: usize = 100;
+
+/// Of arrivals and delays: the same seed, the same numbers.
+const SEED: u64 = 1;
+
+/// One law.
+#[derive(Clone, Debug)]
+pub(crate) struct SelftestCase {
+    /// Its name in the table.
+    pub(crate) name: &'static str,
+    delay: DelayLaw,
+    /// How many requests the sink serves at once, the first that came first; `None`: all.
+    slots: Option<u32>,
+    stalls: Option<StallLaw>,
+    rate: f64,
+    arrivals: Arrivals,
+    /// When the last request is due.
+    length: Nanos,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CaseResult {
+    /// The law.
+    pub(crate) case: &'static str,
+    /// Requests that the schedule holds.
+    pub(crate) planned: u64,
+    /// Response times that exactly these requests should have had.
+    pub(crate) expected: ResponseFigures,
+    /// As the engine has measured them, from the due time.
+    pub(crate) measured: Option<ResponseFigures>,
+    /// Of laws that tell the time of each single request: how far the worst of them was off.
+    #[serde(rename = "worst_error_ns")]
+    pub(crate) worst_error: Option<Nanos>,
+    /// How late requests were sent, at the 99th percentile.
+    #[serde(rename = "send_lag_p99_ns")]
+    pub(crate) send_lag: Option<Nanos>,
+    /// How late the sink itself was with its answers, likewise: a part of the error that is not the engine's.
+    #[serde(rename = "sink_lateness_p99_ns")]
+    pub(crate) sink_lateness: Option<Nanos>,
+    /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that others had.
+    #[serde(rename = "run_queue_ns")]
+    pub(crate) run_queue: Option<Nanos>,
+    /// What must be equal, whatever the machine does.
+    pub(crate) balances: Vec<CountBalance>,
+}
+
+impl CaseResult {
+    /// Whether all that must be equal is.
+    pub(crate) fn is_conserved(&self) -> bool {
+        self.balances.iter().all(|balance| balance.expected == balance.found)
+    }
+}
+
+/// One count from two sides: the plan, the engine's ledger or the sink's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct CountBalance {
+    /// What is counted.
+    pub(crate) what: &'static str,
+    /// As it should be.
+    pub(crate) expected: u64,
+    /// As it was found.
+    pub(crate) found: u64,
+}
+
+/// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink answers all.
+fn balances(planned: u64, done: &DriveResult, ledger: &SinkLedger) -> Vec<CountBalance> {
+    let (tally, good) = (&done.tally, done.tally.counts.good());
+    let balances = [
+        ("requests planned, and ended in one way or another", planned, tally.counts.total()),
+        ("requests planned, and answered well", planned, good),
+        ("answers, and response times recorded", good, tally.response_time.count()),
+        ("answers, and those of each connection", good, tally.per_connection.iter().sum()),
+        ("requests sent, and received by the sink", tally.all_requests(), ledger.requests),
+        ("answers received, and sent by the sink", tally.all_answers(), ledger.answers),
+        ("requests of the sink, and its arrivals by second", ledger.requests, ledger.arrivals.iter().sum()),
+        ("bytes sent, and received by the sink", tally.sent_bytes, ledger.received_bytes),
+        ("bytes received, and sent by the sink", tally.received_bytes, ledger.sent_bytes),
+        ("connections opened, and accepted by the sink", tally.connections_opened, ledger.connections),
+    ];
+    balances.map(|(what, expected, found)| CountBalance { what, expected, found }).into()
+}
+
+/// All laws, each for a while: 5 s in all where it shall be quick.
+pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
+    let ms = Nanos::from_millis;
+    let case = |name, delay, common, short| SelftestCase {
+        name,
+        delay,
+        slots: None,
+        stalls: None,
+        rate: 1000.0,
+        arrivals: Arrivals::Constant,
+        length: ms(if quick { short } else { common }),
+    };
+    let share = RequestShare::new(0.02).expect("a share");
+    let stalls = StallLaw::new(ms(1000), ms(100));
+    let bimodal = DelayLaw::Bimodal { common: ms(1), other: ms(50), share };
+    // Twice what five slots of 100 ms can do; and 5 slots of 10 ms at 0.8.
+    let (twice, loaded) =
+        (case("D/D/5 at twice", ms(100).into(), 1000, 300), case("M/D/5 at 0.8", ms(10).into(), 10_000, 700));
+    vec![
+        case("constant 1ms", ms(1).into(), 3000, 300),
+        case("exp:5ms", DelayLaw::Exponential { mean: ms(5) }, 3000, 300),
+        case("bimodal:1ms:50ms:0.02", bimodal, 3000, 300),
+        SelftestCase { stalls, ..case("stalls 1s:100ms", ms(1).into(), 3500, 1200) },
+        SelftestCase { slots: Some(5), rate: 100.0, ..twice },
+        SelftestCase { slots: Some(5), rate: 400.0, arrivals: Arrivals::Poisson, ..loaded },
+        case("rate 1000/s", Nanos::ZERO.into(), 3000, 500),
+    ]
+}
+
+impl SelftestCase {
+    /// When each request is due, from the start.
+    fn due(&self) -> Vec<Nanos> {
+        let schedule = self.pace().schedule().into_iter().flatten();
+        schedule.take_while(|due| *due < self.length).collect()
+    }
+
+    fn pace(&self) -> Pace {
+        let rate = Rate::new(self.rate).expect("a rate");
+        Pace::Open { profile: Profile::Flat { rate }, arrivals: self.arrivals, seed: SEED, burst: 1 }
+    }
+
+    fn settings(&self) -> SinkSettings {
+        let (delay, stalls, seed) = (self.delay, self.stalls, SEED);
+        let listen = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()];
+        let queue = if self.slots.is_some() { SlotQueue::Shared } else { SlotQueue::Unlimited };
+        SinkSettings { listen, queue, threads: self.slots.unwrap_or(1), delay, stalls, seed, ..SinkSettings::default() }
+    }
+
+    /// What each request should take, had it been sent when it was due. `offset` is from the sink's start to the run's.
+    fn expected(&self, due: &[Nanos], offset: Nanos) -> Vec<Nanos> {
+        match (self.slots, self.stalls) {
+            (Some(slots), _) => first_come(due, slots, self.delay.mean()),
+            (None, Some(stalls)) => stalled(due, offset, self.delay.mean(), stalls),
+            // The very delays that the sink draws, whichever connection gets which.
+            (None, None) => (0..due.len() as u64).map(|number| self.delay.of(SEED, number)).collect(),
+        }
+    }
+
+    /// Runs it; `None` where the user interrupts.
+    ///
+    /// # Errors
+    /// Where the sink or the engine cannot start.
+    pub(crate) fn run(&self, clock: SystemClock, interrupt: &AtomicBool) -> Result<Option<CaseResult>, Mistake> {
+        let sink = Sink::start(self.settings(), clock)?;
+        let due = self.due();
+        let (host, transport) = (sink.address().to_string(), Transport::tcp(sink.address()));
+        let spec = LoadSpec {
+            pace: self.pace(),
+            measured: Some(self.length),
+            // As a load does by itself.
+            timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
+            // As many connections as there are requests: none waits for one.
+            ..LoadSpec::closed(transport, render("GET", &host, "/", &[], true), due.len() as u32)
+        };
+        let (journal, records) = sync_channel(due.len());
+        let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal));
+        let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
+        let offset = done.start.saturating_sub(sink.started());
+        let ledger = sink.stop();
+        if done.interrupted {
+            return Ok(None);
+        }
+        drop(journal);
+        let exchanges = records.iter().flatten().map(|record| record.exchange).collect();
+        Ok(Some(self.result(&self.expected(&due, offset), exchanges, &done, &ledger)))
+    }
+
+    fn result(
+        &self,
+        times: &[Nanos],
+        mut exchanges: Vec<Exchange>,
+        done: &DriveResult,
+        ledger: &SinkLedger,
+    ) -> CaseResult {
+        let planned = times.len() as u64;
+        exchanges.retain(|exchange| exchange.outcome.is_good());
+        exchanges.sort_by_key(|exchange| exchange.due);
+        let off = exchanges.iter().zip(times).map(|(one, time)| Nanos(one.response_time().0.abs_diff(time.0)));
+        // Laws without slots and pauses deal their draws to whichever request comes first.
+        let tells_each = self.slots.is_some() || self.stalls.is_some();
+        CaseResult {
+            case: self.name,
+            planned,
+            expected: ResponseFigures::exactly(times).unwrap_or_default(),
+            measured: ResponseFigures::of(&done.tally.response_time),
+            worst_error: off.max().filter(|_| tells_each),
+            send_lag: done.tally.send_lag.quantile(0.99),
+            sink_lateness: ledger.lateness.quantile(0.99),
+            run_queue: done.lanes.iter().map(|lane| lane.run_queue).reduce(|a, b| a + b),
+            balances: balances(planned, done, ledger),
+        }
+    }
+}
+
+/// What was found, law by law.
+pub(crate) fn table(results: &[CaseResult], environment: &Environment) -> String {
+    let (expected, error, late) =
+        (ColumnBand::new("expected, ms", ""), ColumnBand::new("error, ms", ""), ColumnBand::new("late, µs", ""));
+    let under = |band: &ColumnBand, name: &str| TableColumn::new(name).under(band);
+    let columns = [TableColumn::new("law"), under(&expected, "mean"), under(&expected, "p99")]
+        .into_iter()
+        .chain(["mean", "p50", "p99", "p99.9"].map(|name| under(&error, name)))
+        .chain(["send", "sink"].map(|name| under(&late, name)));
+    let sections = [
+        ReportSection::new("").table(DataTable::of_columns(columns, results.iter().map(row))),
+        ReportSection::new("").lines(ledgers(results)),
+        ReportSection::new("").lines([
+            "Expected: of exactly these seeded arrivals and delays. Error: measured from the due time, less expected; \
+             in it are the network, the machine's wake-ups, the sink's own lateness and up to 0.1 % of the histogram. \
+             Late: p99 of the sends and of the sink's answers. Times are printed and never fail the test; counts do."
+                .to_owned(),
+            machine(environment),
+        ]),
+    ];
+    text::sections(&sections, Width::of(COLUMNS))
+}
+
+fn row(result: &CaseResult) -> TableRow {
+    let micros = |time: Option<Nanos>| number::or_none(time, |time| number::fixed(time.0 as f64 / 1e3, 0));
+    let error =
+        |measured: Nanos, expected: Nanos| format!("{:+.3}", measured.as_millis_f64() - expected.as_millis_f64());
+    let mut cells = vec![
+        result.case.to_owned(),
+        number::milliseconds(result.expected.mean),
+        number::milliseconds(result.expected.p99),
+    ];
+    let measured = result.measured.map(|measured| measured.all().map(Some)).unwrap_or_default();
+    let errors = measured.into_iter().zip(result.expected.all());
+    cells.extend(errors.map(|(measured, expected)| number::or_none(measured, |measured| error(measured, expected))));
+    cells.extend([result.send_lag, result.sink_lateness].map(micros));
+    TableRow::new(cells)
+}
+
+/// Whether all that was counted agrees, and what is to be known of the times.
+fn ledgers(results: &[CaseResult]) -> Vec<String> {
+    let balances = results.iter().flat_map(|result| result.balances.iter().map(move |balance| (result.case, balance)));
+    let lost = balances.filter(|(_, balance)| balance.expected != balance.found);
+    let mut lines: Vec<String> = lost
+        .map(|(case, CountBalance { what, expected, found })| {
+            format!("NOT CONSERVED {case}: {what}: {expected} and {found}")
+        })
+        .collect();
+    if lines.is_empty() {
+        let requests: u64 = results.iter().map(|result| result.planned).sum();
+        let counts = results.first().map_or(0, |result| result.balances.len());
+        lines.push(format!(
+            "All {requests} requests are in both ledgers, with their answers, bytes and connections ({counts} counts a case)."
+        ));
+    }
+    lines.extend(results.iter().filter_map(|result| {
+        let worst = number::time(result.worst_error?);
+        Some(format!("{}: the time of each request is known; the worst is {worst} off.", result.case))
+    }));
+    let waits = results.iter().filter_map(|result| Some((result.run_queue?, result.case)));
+    if let Some((most, case)) = waits.clone().max() {
+        let sum: Nanos = waits.map(|(wait, _)| wait).sum();
+        let (sum, most) = (number::time(sum), number::time(most));
+        lines.push(format!("The engine waited {sum} for a CPU that others had, {most} of it in {case}."));
+    }
+    lines
+}
+
+/// Where it was measured.
+pub(crate) fn machine(environment: &Environment) -> String {
+    format!("longtail {}, {}", environment.longtail_version, report::in_words::hardware(environment))
+}
+
+/// The figures of a distribution that are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct ResponseFigures {
+    #[serde(rename = "mean_ns")]
+    pub(crate) mean: Nanos,
+    #[serde(rename = "p50_ns")]
+    pub(crate) p50: Nanos,
+    #[serde(rename = "p99_ns")]
+    pub(crate) p99: Nanos,
+    #[serde(rename = "p999_ns")]
+    pub(crate) p999: Nanos,
+}
+
+impl ResponseFigures {
+    /// Exactly, by nearest rank; `None` of nothing.
+    pub(crate) fn exactly(times: &[Nanos]) -> Option<ResponseFigures> {
+        let mut sorted = times.to_vec();
+        sorted.sort_unstable();
+        let count = sorted.len() as u64;
+        let at = |q| sorted.get(rank(q, count) as usize - 1).copied();
+        let mean = Nanos(sorted.iter().copied().sum::<Nanos>().0.checked_div(count)?);
+        Some(ResponseFigures { mean, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
+    }
+
+    /// Of a histogram, `None` of an empty one.
+    pub(crate) fn of(times: &Histogram) -> Option<ResponseFigures> {
+        let at = |q| times.quantile(q);
+        Some(ResponseFigures { mean: times.mean()?, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
+    }
+
+    /// In the order they are printed.
+    pub(crate) fn all(self) -> [Nanos; 4] {
+        [self.mean, self.p50, self.p99, self.p999]
+    }
+}
+
+/// Requests due at `due` that take `service` each and go out when no pause holds them. Due times are counted from
+/// `offset` after the sink's start.
+pub(crate) fn stalled(due: &[Nanos], offset: Nanos, service: Nanos, stalls: StallLaw) -> Vec<Nanos> {
+    due.iter().map(|due| stalls.release(offset + *due + service) - (offset + *due)).collect()
+}
+
+/// First come, first served by `slots` slots, each request holding one for `service`: Kiefer and Wolfowitz's
+/// recursion (1955). Request k starts when it came or when a slot is free, whichever is later.
+pub(crate) fn first_come(due: &[Nanos], slots: u32, service: Nanos) -> Vec<Nanos> {
+    let mut free: BinaryHeap<Reverse<Nanos>> = (0..slots).map(|_| Reverse(Nanos::ZERO)).collect();
+    let serve = |due: &Nanos| {
+        let start = free.pop().map_or(*due, |Reverse(free)| free.max(*due));
+        free.push(Reverse(start + service));
+        start + service - *due
+    };
+    due.iter().map(serve).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_laws_take_less_than_their_time() {
+        let length = |quick| all(quick).iter().map(|case| case.length).sum::<Nanos>();
+        assert!(length(true) <= Nanos::from_secs(4), "{}", length(true));
+        assert!(length(false) <= Nanos::from_secs(28), "{}", length(false));
+    }
+
+    #[test]
+    fn a_request_in_one_ledger_only_is_named_with_both_counts() {
+        let table_of = |found| {
+            let balances = vec![CountBalance { what: "requests sent, and received by the sink", expected: 7, found }];
+            let result = CaseResult {
+                case: "bimodal:1ms:50ms:0.02",
+                planned: 7,
+                expected: ResponseFigures { mean: Nanos(1_000_000), ..ResponseFigures::default() },
+                measured: Some(ResponseFigures { p999: Nanos::from_secs(1234), ..ResponseFigures::default() }),
+                worst_error: None,
+                send_lag: None,
+                sink_lateness: None,
+                run_queue: None,
+                balances,
+            };
+            let text = table(&[result], &Environment::default());
+            assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+            text
+        };
+        let (lost, whole) = (table_of(6), table_of(7));
+        let named = "NOT CONSERVED bimodal:1ms:50ms:0.02: requests sent, and received by the sink: 7 and 6";
+        assert!(lost.contains(named) && !lost.contains("in both ledgers"), "{lost}");
+        assert!(whole.contains("All 7 requests are in both ledgers") && !whole.contains("NOT CONSERVED"), "{whole}");
+    }
+
+    /// M/D/5 at a load of 0.8 in its steady state, in units of the service time: mean wait by Crommelin's series, quantiles by
+    /// Franx (2001); the response is one more.
+    const MD5_WAIT: [f64; 4] = [0.289_060_007_263, 0.051_470_91, 1.937_438_8, 3.006_321_8];
+
+    #[test]
+    fn a_long_path_of_random_arrivals_comes_to_the_steady_state() {
+        let (service, rate) = (Nanos::from_millis(10), Rate::new(400.0).unwrap());
+        let pace = Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, seed: 1, burst: 1 };
+        let due: Vec<Nanos> = pace.schedule().unwrap().take(2_000_000).collect();
+        let path = ResponseFigures::exactly(&first_come(&due, 5, service)).unwrap();
+        let ratio = |(time, wait): (Nanos, f64)| time.0 as f64 / (service.0 as f64 * (wait + 1.0));
+        let ratios: Vec<f64> = path.all().into_iter().zip(MD5_WAIT).map(ratio).collect();
+        // Neighbours wait together, so that two million requests tell the last of these to about 2 %.
+        assert!(ratios.iter().all(|ratio| (ratio - 1.0).abs() < 0.03), "{ratios:?}");
+    }
+
+    #[test]
+    fn a_pause_holds_what_would_end_in_it() {
+        let stalls: StallLaw = "1s:100ms".parse().unwrap();
+        let due = [0, 949, 998, 1097, 1098].map(Nanos::from_millis);
+        let times = stalled(&due, Nanos::from_millis(1), Nanos::from_millis(1), stalls);
+        assert_eq!(times.iter().map(|time| time.0 / 1_000_000).collect::<Vec<_>>(), [1, 1, 101, 2, 1]);
+    }
+}
