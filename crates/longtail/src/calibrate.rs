@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::{Addresses, GuardCommand, LaunchSpec, Server, free_address};
+use model::comparison::median;
 use model::diagnostic::FindingGrade;
 use model::{Believable, Clock as _, Diagnostic, Environment, Nanos, Run, Socket, Study, SystemClock};
 use probe::control;
@@ -70,10 +71,8 @@ pub(crate) struct CalibrationRun {
     /// Requests per second, by the sink's count over the middle of the run.
     rate_per_s: f64,
     /// The generator's CPU per request that the sink received.
-    #[serde(rename = "user_cpu_per_request_ns")]
-    user: f64,
-    #[serde(rename = "system_cpu_per_request_ns")]
-    system: f64,
+    user_cpu_per_request_ns: f64,
+    system_cpu_per_request_ns: f64,
     /// The part of a CPU that the sink used.
     sink_busy: Option<f64>,
     /// Requests that the sink received, from the first to the last.
@@ -89,12 +88,9 @@ struct OwnFigures {
     /// Requests that ended.
     claimed: Option<u64>,
     rate_per_s: Option<f64>,
-    #[serde(rename = "mean_ns")]
-    mean: Option<Nanos>,
-    #[serde(rename = "p50_ns")]
-    p50: Option<Nanos>,
-    #[serde(rename = "p99_ns")]
-    p99: Option<Nanos>,
+    mean_ns: Option<Nanos>,
+    p50_ns: Option<Nanos>,
+    p99_ns: Option<Nanos>,
     /// Rate x mean / connections: at most 1, in a closed loop.
     littles_law: Option<f64>,
     /// What the audit finds wrong with them, in words; of others' alone.
@@ -122,9 +118,9 @@ impl OwnFigures {
         OwnFigures {
             claimed: claim.map_or_else(|| Some(run.tally.all_answers()), |claim| claim.requests),
             rate_per_s,
-            mean,
-            p50: at(0.5),
-            p99: at(0.99),
+            mean_ns: mean,
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
             littles_law: under_way.map(|requests| requests / f64::from(run.connections)),
             doubt: doubt.map(|(word, grade)| format!("{word}: {}", checks(grade))),
         }
@@ -226,8 +222,8 @@ impl CalibrationRounds<'_> {
             round,
             command_line: report.command_line.clone(),
             rate_per_s: (last.requests - first.requests) as f64 / span,
-            user: user.0 as f64 / received as f64,
-            system: system.0 as f64 / received as f64,
+            user_cpu_per_request_ns: user.0 as f64 / received as f64,
+            system_cpu_per_request_ns: system.0 as f64 / received as f64,
             sink_busy: last.cpu.zip(first.cpu).map(|(last, first)| (last - first).as_secs_f64() / span),
             received,
             connections: after.connections - before.connections,
@@ -246,11 +242,9 @@ struct Spread {
 
 impl Spread {
     /// `None` of nothing.
-    fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
-        let mut all: Vec<f64> = values.into_iter().collect();
-        all.sort_by(f64::total_cmp);
-        let (min, max) = (*all.first()?, *all.last()?);
-        Some(Spread { median: f64::midpoint(all[(all.len() - 1) / 2], all[all.len() / 2]), min, max })
+    fn of(values: impl Iterator<Item = f64> + Clone) -> Option<Spread> {
+        let (min, max) = (values.clone().reduce(f64::min)?, values.clone().reduce(f64::max)?);
+        Some(Spread { median: median(values)?, min, max })
     }
 }
 
@@ -258,12 +252,11 @@ impl ComparedGenerator {
     fn row(&self) -> TableRow {
         let name = self.tool.name();
         let Some(rate) = self.rate_per_s else { return TableRow::new([name, "failed"]) };
-        let median = |figure: &dyn Fn(&CalibrationRun) -> Option<f64>, shown: fn(f64) -> String| {
-            let spread = Spread::of(self.runs.iter().filter_map(figure));
-            number::or_none(spread, |spread| shown(spread.median))
+        let middle = |figure: &dyn Fn(&CalibrationRun) -> Option<f64>, shown: fn(f64) -> String| {
+            number::or_none(median(self.runs.iter().filter_map(figure)), shown)
         };
         let own = |time: fn(&CalibrationRun) -> Option<Nanos>| {
-            median(&|run| time(run).map(Nanos::as_millis_f64), number::significant)
+            middle(&|run| time(run).map(Nanos::as_millis_f64), number::significant)
         };
         let received: u64 = self.runs.iter().map(|run| run.received).sum();
         // Where one run does not say, the sum is not known.
@@ -273,13 +266,16 @@ impl ComparedGenerator {
             name.to_owned(),
             number::rate(rate.median),
             format!("{}–{}", number::rate(rate.min), number::rate(rate.max)),
-            median(&|run| Some((run.user + run.system) / 1e3), number::significant),
-            median(&|run| run.sink_busy, number::percent),
-            own(|run| run.said.p50),
-            own(|run| run.said.p99),
+            middle(
+                &|run| Some((run.user_cpu_per_request_ns + run.system_cpu_per_request_ns) / 1e3),
+                number::significant,
+            ),
+            middle(&|run| run.sink_busy, number::percent),
+            own(|run| run.said.p50_ns),
+            own(|run| run.said.p99_ns),
             received.to_string(),
             number::or_none(unclaimed, |n| n.to_string()),
-            median(&|run| run.said.littles_law, number::times),
+            middle(&|run| run.said.littles_law, number::times),
         ])
     }
 }
@@ -421,9 +417,10 @@ mod tests {
 
     #[test]
     fn the_middle_of_an_even_number_is_between_two() {
-        assert_eq!(Spread::of([3.0, 1.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
-        assert_eq!(Spread::of([3.0, 1.0, 9.0]), Some(Spread { median: 3.0, min: 1.0, max: 9.0 }));
-        assert_eq!(Spread::of([]), None);
+        let of = |values: &[f64]| Spread::of(values.iter().copied());
+        assert_eq!(of(&[3.0, 1.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
+        assert_eq!(of(&[3.0, 1.0, 9.0]), Some(Spread { median: 3.0, min: 1.0, max: 9.0 }));
+        assert_eq!(of(&[]), None);
     }
 
     #[test]
@@ -434,7 +431,7 @@ mod tests {
             OwnFigures::read(Generator::Wrk, report, &LoadOrder::closed_loop("", 10, 1)).unwrap()
         };
         let said = read(WRK);
-        assert_eq!((said.claimed, said.littles_law, said.p99), (Some(10_000), Some(1.0), Some(Nanos(1_500_000))));
+        assert_eq!((said.claimed, said.littles_law, said.p99_ns), (Some(10_000), Some(1.0), Some(Nanos(1_500_000))));
         let beyond = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms"));
         assert!(beyond.doubt.is_some_and(|doubt| doubt.starts_with("impossible: Little's law")));
     }

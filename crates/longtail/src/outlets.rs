@@ -404,9 +404,12 @@ impl OtlpSender {
     /// Sends a run's figures.
     fn send(&mut self, families: &[MetricFamily], origin: &RunOrigin<'_>) {
         let answer = self.post(&otlp::request(families, origin)).map_err(|error| error.to_string());
-        let taken = answer.and_then(|answer| match answer.is_ok() {
-            true => Ok(otlp::rejected(&answer.body)),
-            false => Err(format!("it answered {}", answer.status)),
+        let taken = answer.and_then(|answer| {
+            if answer.is_ok() {
+                Ok(otlp::rejected(&answer.body))
+            } else {
+                Err(format!("it answered {}", answer.status))
+            }
         });
         if let Some(Some((points, why))) = self.deliveries.note(taken) {
             self.rejected.get_or_insert((0, why)).0 += points;

@@ -50,17 +50,13 @@ pub(crate) struct CaseResult {
     /// As the engine has measured them, from the due time.
     pub(crate) measured: Option<ResponseFigures>,
     /// Of laws that tell the time of each single request: how far the worst of them was off.
-    #[serde(rename = "worst_error_ns")]
-    pub(crate) worst_error: Option<Nanos>,
+    pub(crate) worst_error_ns: Option<Nanos>,
     /// How late requests were sent, at the 99th percentile.
-    #[serde(rename = "send_lag_p99_ns")]
-    pub(crate) send_lag: Option<Nanos>,
+    pub(crate) send_lag_p99_ns: Option<Nanos>,
     /// How late the sink itself was with its answers, likewise: a part of the error that is not the engine's.
-    #[serde(rename = "sink_lateness_p99_ns")]
-    pub(crate) sink_lateness: Option<Nanos>,
+    pub(crate) sink_lateness_p99_ns: Option<Nanos>,
     /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that others had.
-    #[serde(rename = "run_queue_ns")]
-    pub(crate) run_queue: Option<Nanos>,
+    pub(crate) run_queue_ns: Option<Nanos>,
     /// What must be equal, whatever the machine does.
     pub(crate) balances: Vec<CountBalance>,
 }
@@ -206,10 +202,10 @@ impl SelftestCase {
             planned,
             expected: ResponseFigures::exactly(times).unwrap_or_default(),
             measured: ResponseFigures::of(&done.tally.response_time),
-            worst_error: off.max().filter(|_| tells_each),
-            send_lag: done.tally.send_lag.quantile(0.99),
-            sink_lateness: ledger.lateness.quantile(0.99),
-            run_queue: done.lanes.iter().map(|lane| lane.run_queue).reduce(|a, b| a + b),
+            worst_error_ns: off.max().filter(|_| tells_each),
+            send_lag_p99_ns: done.tally.send_lag.quantile(0.99),
+            sink_lateness_p99_ns: ledger.lateness.quantile(0.99),
+            run_queue_ns: done.lanes.iter().map(|lane| lane.run_queue).reduce(|a, b| a + b),
             balances: balances(planned, done, ledger),
         }
     }
@@ -250,7 +246,7 @@ fn row(result: &CaseResult) -> TableRow {
     let measured = result.measured.map(|measured| measured.all().map(Some)).unwrap_or_default();
     let errors = measured.into_iter().zip(result.expected.all());
     cells.extend(errors.map(|(measured, expected)| number::or_none(measured, |measured| error(measured, expected))));
-    cells.extend([result.send_lag, result.sink_lateness].map(micros));
+    cells.extend([result.send_lag_p99_ns, result.sink_lateness_p99_ns].map(micros));
     TableRow::new(cells)
 }
 
@@ -271,10 +267,10 @@ fn ledgers(results: &[CaseResult]) -> Vec<String> {
         ));
     }
     lines.extend(results.iter().filter_map(|result| {
-        let worst = number::time(result.worst_error?);
+        let worst = number::time(result.worst_error_ns?);
         Some(format!("{}: the time of each request is known; the worst is {worst} off.", result.case))
     }));
-    let waits = results.iter().filter_map(|result| Some((result.run_queue?, result.case)));
+    let waits = results.iter().filter_map(|result| Some((result.run_queue_ns?, result.case)));
     if let Some((most, case)) = waits.clone().max() {
         let sum: Nanos = waits.map(|(wait, _)| wait).sum();
         let (sum, most) = (number::time(sum), number::time(most));
@@ -362,10 +358,10 @@ mod tests {
                 planned: 7,
                 expected: ResponseFigures { mean: Nanos(1_000_000), ..ResponseFigures::default() },
                 measured: Some(ResponseFigures { p999: Nanos::from_secs(1234), ..ResponseFigures::default() }),
-                worst_error: None,
-                send_lag: None,
-                sink_lateness: None,
-                run_queue: None,
+                worst_error_ns: None,
+                send_lag_p99_ns: None,
+                sink_lateness_p99_ns: None,
+                run_queue_ns: None,
                 balances,
             };
             let text = table(&[result], &Environment::default());

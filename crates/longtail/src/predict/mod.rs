@@ -1,11 +1,13 @@
 //! What queueing theory expects of a server: the exact formula where there is one, else a simulation with its interval.
 
-mod lock;
 pub(crate) mod text;
+
+use std::collections::BTreeSet;
 
 use model::Nanos;
 use model::forecast::Estimate;
 use queueing::closed_loop::{ResponseLevel, assigned_at_random, dealt_evenly, levels_in_step, quantile};
+use queueing::machine_repair::{self, WorkerDemand};
 use queueing::mdc::{ConstantServiceQueue, MOST_SLOTS};
 use queueing::open_loop::{ErlangQueue, SteadyQueue, highest_utilisation};
 use queueing::puma::{HOLD_SECONDS, TURN};
@@ -17,7 +19,8 @@ use sink::DelayLaw;
 
 use crate::args::{Goal, PredictLoad};
 
-pub(crate) use self::lock::{LockedThreads, RubyLock};
+/// Numbers of threads that are compared under Ruby's lock, beside the server's own.
+const THREADS: [u32; 8] = [1, 2, 3, 4, 5, 8, 16, 32];
 
 /// A simulated objective is searched to this part of the slots.
 const SIMULATED_WIDTH: f64 = 0.002;
@@ -172,13 +175,14 @@ pub(crate) fn predict(
         objective: goal.map(|goal| goal.objective.to_string()),
         lines,
         notes,
-        lock: cpu.map(|cpu| lock::lock(server, cpu.as_secs_f64(), load)).transpose()?,
+        lock: cpu.map(|cpu| lock(server, cpu.as_secs_f64(), load)).transpose()?,
     })
 }
 
 /// How it is known what a queue does.
 enum QueueModel {
-    Exact(Box<dyn SteadyQueue>),
+    /// By this formula.
+    Exact(&'static str, Box<dyn SteadyQueue>),
     /// Levels of constant service, with that service time.
     Levels(Vec<ResponseLevel>, f64),
     Simulated(Simulated),
@@ -187,23 +191,23 @@ enum QueueModel {
 impl QueueModel {
     /// Random arrivals: M/D/c and M/M/c exactly, other laws simulated.
     fn open(server: &PredictedServer, load: OfferedLoad) -> Result<QueueModel, QueueingError> {
-        match server.law {
+        Ok(match server.law {
             DelayLaw::Constant(_) if load.slots() <= MOST_SLOTS => {
-                Ok(QueueModel::Exact(Box::new(ConstantServiceQueue::new(load)?)))
+                QueueModel::Exact("M/D", Box::new(ConstantServiceQueue::new(load)?))
             }
-            DelayLaw::Exponential { .. } => Ok(QueueModel::Exact(Box::new(ErlangQueue::new(load)?))),
+            DelayLaw::Exponential { .. } => QueueModel::Exact("M/M", Box::new(ErlangQueue::new(load)?)),
             _ => {
                 let gaps = simulate::exponential(1.0 / load.rate());
-                simulate::open(load, &gaps, &server.draws(), server.effort(0)).map(QueueModel::Simulated)
+                QueueModel::Simulated(simulate::open(load, &gaps, &server.draws(), server.effort(0))?)
             }
-        }
+        })
     }
 
     /// Mean wait and mean response time, or the quantile of both at that share.
     fn times(&self, share: Option<f64>) -> Result<[PredictedTime; 2], QueueingError> {
         Ok(match (self, share) {
-            (QueueModel::Exact(queue), None) => [queue.mean_wait(), queue.mean_response()].map(PredictedTime::exact),
-            (QueueModel::Exact(queue), Some(share)) => {
+            (QueueModel::Exact(_, queue), None) => [queue.mean_wait(), queue.mean_response()].map(PredictedTime::exact),
+            (QueueModel::Exact(_, queue), Some(share)) => {
                 [queue.wait_quantile(share)?, queue.response_quantile(share)?].map(PredictedTime::exact)
             }
             (QueueModel::Levels(levels, service), share) => {
@@ -242,16 +246,12 @@ fn open_loop(server: &PredictedServer, rate: f64, goal: Option<Goal>) -> Result<
     let full = load.utilisation();
     let line = |(queue, one): (&'static str, OfferedLoad)| {
         let model = if full < 1.0 { Some(QueueModel::open(server, one)?) } else { None };
-        let how = match (&model, server.law) {
-            (None, _) => "overload".to_owned(),
-            (Some(QueueModel::Simulated(_)), _) => format!("M/G/{}, simulated", one.slots()),
-            (Some(_), DelayLaw::Constant(_)) => format!("M/D/{}, exact", one.slots()),
-            (Some(_), _) => format!("M/M/{}, exact", one.slots()),
+        let how = match &model {
+            None => "overload".to_owned(),
+            Some(QueueModel::Exact(formula, _)) => format!("{formula}/{}, exact", one.slots()),
+            Some(_) => format!("M/G/{}, simulated", one.slots()),
         };
-        let [wait, response] = match model {
-            Some(model) => model.summaries()?.map(Some),
-            None => [None; 2],
-        };
+        let [wait, response] = model.map_or(Ok([None; 2]), |model| Ok(model.summaries()?.map(Some)))?;
         let highest = goal.map(|goal| highest(server, one.slots(), goal)).transpose()?.flatten();
         Ok(PredictedQueue {
             queue,
@@ -390,4 +390,76 @@ pub(crate) fn plot(server: &PredictedServer) -> Result<Vec<PredictedP99>, Queuei
         }
     }
     Ok(points)
+}
+
+/// What Ruby's global lock leaves of threads: those of a worker compute one at a time.
+///
+/// The lines of the orders of service take no account of it. Here is what a worker of each number of threads can do: at most, by any law, and
+/// with all threads busy where the times scatter exponentially, for which the formula is exact (`queueing::machine_repair`).
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RubyLock {
+    /// How long a request holds it.
+    pub(crate) cpu_ns: u64,
+    /// What the workers can do at most, however many threads they have.
+    pub(crate) at_most_per_s: f64,
+    pub(crate) by_threads: Vec<LockedThreads>,
+}
+
+/// Workers of one number of threads.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct LockedThreads {
+    /// Of each worker.
+    pub(crate) threads: u32,
+    /// All workers', at most, by any law.
+    pub(crate) at_most_per_s: f64,
+    /// All workers', with all threads busy.
+    pub(crate) all_busy_per_s: f64,
+    /// That, of what as many slots would do without the lock.
+    pub(crate) of_slots: f64,
+    /// With the connections of a closed loop, dealt evenly to the workers; null in an open one.
+    pub(crate) closed: Option<LockedLoop>,
+    /// The rate of an open loop, of that with all threads busy: from 1 on there is no steady state; null in a closed one.
+    pub(crate) offered_of_all_busy: Option<f64>,
+}
+
+/// What a closed loop has.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct LockedLoop {
+    pub(crate) rate_per_s: f64,
+    pub(crate) response_mean_ns: u64,
+}
+
+/// What the lock leaves of this server, of whose service time a request holds it for `cpu` seconds.
+///
+/// # Errors
+/// Where that is not above 0 or leaves nothing of the service time, or a worker has more connections than are computed.
+fn lock(server: &PredictedServer, cpu: f64, load: PredictLoad) -> Result<RubyLock, QueueingError> {
+    let demand = WorkerDemand { io: server.service() - cpu, cpu };
+    let workers = f64::from(server.workers);
+    let of = |threads: u32| {
+        let all_busy = workers * machine_repair::saturated_rate(threads, demand)?;
+        let (closed, offered) = match load {
+            PredictLoad::Open(rate) => (None, Some(rate.per_second() / all_busy)),
+            PredictLoad::Closed(connections, think) => {
+                let (mut rate, mut in_flight) = (0.0, 0.0);
+                for dealt in dealt_evenly(connections, server.workers).into_iter().filter(|count| *count > 0) {
+                    let means = machine_repair::worker(dealt, threads, demand, think.as_secs_f64())?;
+                    rate += means.rate;
+                    in_flight += means.rate * means.response;
+                }
+                (Some(LockedLoop { rate_per_s: rate, response_mean_ns: nanos(in_flight / rate) }), None)
+            }
+        };
+        Ok(LockedThreads {
+            threads,
+            at_most_per_s: workers * machine_repair::highest_rate(threads, demand)?,
+            all_busy_per_s: all_busy,
+            of_slots: all_busy * server.service() / (workers * f64::from(threads)),
+            closed,
+            offered_of_all_busy: offered,
+        })
+    };
+    let all: BTreeSet<u32> = THREADS.into_iter().chain([server.threads]).collect();
+    let by_threads = all.into_iter().map(of).collect::<Result<_, QueueingError>>()?;
+    Ok(RubyLock { cpu_ns: nanos(cpu), at_most_per_s: workers / cpu, by_threads })
 }

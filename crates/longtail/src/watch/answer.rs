@@ -47,9 +47,13 @@ pub(crate) fn answer(
     };
     put_line(false, "", &head(target, seen));
     put_line(false, "", "");
-    answer.iter().for_each(|line| put_line(true, "  ", line));
+    for line in &answer {
+        put_line(true, "  ", line);
+    }
     put_line(false, "", "");
-    table(seen).iter().for_each(|line| put_line(false, "", line));
+    for line in &table(seen) {
+        put_line(false, "", line);
+    }
     if let Some(why) = not_visible(seen).filter(|_| seen.slots().is_none()) {
         put_line(false, "  threads       ", &why);
     }
@@ -58,7 +62,9 @@ pub(crate) fn answer(
     let labels = ["  Since  ", "  Why    ", "  Try    "].into_iter().chain(std::iter::repeat("         "));
     let lines_of = [since, why].into_iter().chain(tries.into_iter().map(Some));
     for (label, text) in labels.zip(lines_of) {
-        text.iter().for_each(|text| put_line(false, label, text));
+        if let Some(text) = text {
+            put_line(false, label, &text);
+        }
     }
     put_line(false, "  ", &footer(source, seen, end));
     lines
@@ -136,7 +142,7 @@ fn table(seen: &WatchEvidence) -> Vec<String> {
 }
 
 fn cells(worker: &WatchedWorker) -> [String; 7] {
-    let threads = match (worker.is_gone, worker.is_booting, worker.busy, worker.threads) {
+    let threads = match (worker.is_gone, worker.is_booting, worker.busy_threads, worker.threads) {
         (true, ..) => "ended".to_owned(),
         (_, true, ..) => "booting".to_owned(),
         (_, _, Some(busy), Some(all)) => format!("{busy} / {all}"),
@@ -149,8 +155,8 @@ fn cells(worker: &WatchedWorker) -> [String; 7] {
         number::or_none(worker.backlog, |n| n.to_string()),
         number::or_none(worker.connections, |n| number::fixed(n, 0)),
         number::or_none(worker.cpu, |cpu| format!("{} %", number::fixed(cpu * 100.0, 0))),
-        number::or_none(worker.memory, number::bytes),
-        number::or_none(worker.age, |age| match age.0 / 1_000_000_000 {
+        number::or_none(worker.memory_bytes, number::bytes),
+        number::or_none(worker.staleness_ns, |age| match age.0 / 1_000_000_000 {
             0 => "now".to_owned(),
             seconds => format!("{seconds} s old"),
         }),
@@ -164,12 +170,12 @@ fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
     WatchedWorker {
         name: format!("{} more", workers.len()),
         threads: count(|worker| worker.threads),
-        busy: count(|worker| worker.busy),
+        busy_threads: count(|worker| worker.busy_threads),
         backlog: count(|worker| worker.backlog),
         connections: total(|worker| worker.connections),
         cpu: total(|worker| worker.cpu),
-        memory: total(|worker| worker.memory),
-        age: workers.iter().filter_map(|worker| worker.age).max(),
+        memory_bytes: total(|worker| worker.memory_bytes),
+        staleness_ns: workers.iter().filter_map(|worker| worker.staleness_ns).max(),
         ..WatchedWorker::default()
     }
 }
@@ -320,6 +326,7 @@ pub(crate) fn watch_json(
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::path::Path;
 
     use probe::host::HostCounters;
@@ -374,9 +381,9 @@ mod tests {
     fn rows_of_many_workers_are_summed_up() {
         let workers = situation("a worker has free threads beside one that is behind").workers;
         let rest = sum(&workers);
-        assert_eq!((rest.busy, rest.threads, rest.backlog, rest.cpu), (Some(7), Some(10), Some(13), Some(0.7)));
+        assert_eq!((rest.busy_threads, rest.threads, rest.backlog, rest.cpu), (Some(7), Some(10), Some(13), Some(0.7)));
         let unknown = sum(&[workers[0].clone(), WatchedWorker::default()]);
-        assert_eq!((unknown.busy, unknown.cpu), (None, None), "absent is not 0");
+        assert_eq!((unknown.busy_threads, unknown.cpu), (None, None), "absent is not 0");
     }
 
     #[test]
@@ -496,11 +503,14 @@ mod tests {
                 board = WatchBoard::default();
                 continue;
             }
-            observations.into_iter().for_each(|seen| board.take(seen));
+            for seen in observations {
+                board.take(seen);
+            }
             let seen = WatchEvidence::of(&board);
             let why = seen.no_statistics.as_ref().map(|why| format!("  no statistics: {why}\n")).unwrap_or_default();
             let lines = [line_head(), line(&board)].concat();
-            text += &format!("## {name}\n{}\n{why}{lines}{}\n", table(&seen).join("\n"), all_figures(&board));
+            let figures = all_figures(&board);
+            let _ = writeln!(text, "## {name}\n{}\n{why}{lines}{figures}", table(&seen).join("\n"));
         }
         expect("watch_figures.txt", &text);
     }

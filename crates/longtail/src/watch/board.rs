@@ -75,7 +75,7 @@ impl WatchBoard {
     /// With what is known from the start not to be visible; `is_asked`: whether the server is asked for its statistics.
     pub(crate) fn new(not_visible: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
         let no_statistics = Some(if is_asked { NOT_YET } else { "" }.to_owned());
-        let seen = WatchEvidence { not_visible, is_elsewhere, no_statistics, ..WatchEvidence::default() };
+        let seen = WatchEvidence { is_elsewhere, no_statistics, not_visible, ..WatchEvidence::default() };
         WatchBoard { seen, ..WatchBoard::default() }
     }
 
@@ -163,7 +163,9 @@ impl WatchBoard {
     fn take_sample(&mut self, sample: ServerSample) {
         let ServerSample { at, sockets, processes, host, room, age, missing, cpu } = sample;
         (self.seen.watched, self.seen.age, self.own_cpu[0]) = (at, age, cpu);
-        missing.into_iter().for_each(|line| self.miss(line));
+        for line in missing {
+            self.miss(line);
+        }
         self.gauge(SERVER, Quantity::Connections, at, sockets.map(|sockets| f64::from(sockets.open)));
         let unread = sockets.and_then(|sockets| sockets.unread);
         self.gauge(SERVER, Quantity::UnreadConnections, at, unread.map(f64::from));
@@ -296,7 +298,7 @@ impl WatchBoard {
             connections: self.last(Some(pid), Quantity::Connections),
             cpu: self.recent(Some(pid), Quantity::Cpu),
             cpu_wait: self.recent(Some(pid), Quantity::RunQueueWait),
-            memory: self.last(Some(pid), Quantity::ResidentMemory),
+            memory_bytes: self.last(Some(pid), Quantity::ResidentMemory),
             ..WatchedWorker::default()
         }
     }
@@ -315,9 +317,9 @@ impl WatchBoard {
         WatchedWorker {
             is_booting: !worker.ready,
             threads: worker.max_threads,
-            busy: worker.busy_threads(),
+            busy_threads: worker.busy_threads(),
             backlog: worker.backlog,
-            age: self.age_of_report(worker),
+            staleness_ns: self.age_of_report(worker),
             full_reports: reports.take_while(is_full).count(),
             ..pid
                 .map(|pid| self.worker_of_process(pid, name.clone()))
@@ -459,7 +461,7 @@ mod tests {
             });
             let first_asked_at = Some(Nanos::from_secs(103));
             let reports = BTreeMap::from([(11, reports.collect())]);
-            let board = WatchBoard { reports, first_asked_at, ..WatchBoard::default() };
+            let board = WatchBoard { first_asked_at, reports, ..WatchBoard::default() };
             board.start_rate().map(|rate| (rate.in_words(), rate.reaches_back))
         };
         let expected = |words: &str, reaches_back| Some((words.to_owned(), reaches_back));

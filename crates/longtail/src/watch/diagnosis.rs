@@ -103,7 +103,7 @@ fn limit(seen: &WatchEvidence) -> WatchLimit {
     let is_computing = is_computing(seen);
     // Other processes may use up the CPUs while this server's threads sleep.
     let is_starved = cpus_are_used_up(seen) && is_computing;
-    let reported: Vec<&WatchedWorker> = seen.workers.iter().filter(|worker| worker.busy.is_some()).collect();
+    let reported: Vec<&WatchedWorker> = seen.workers.iter().filter(|worker| worker.busy_threads.is_some()).collect();
     let is_behind = |worker: &&WatchedWorker| worker.backlog > Some(0) && worker.full_reports >= ENOUGH_REPORTS;
     let has_room = |worker: &&WatchedWorker| worker.backlog == Some(0) && worker.free() > Some(0);
     let is_uneven = reported.iter().any(is_behind) && reported.iter().any(has_room);
@@ -131,7 +131,8 @@ fn cpus_are_used_up(seen: &WatchEvidence) -> bool {
 /// Whether what holds up the server is that it computes, or wants to.
 fn is_computing(seen: &WatchEvidence) -> bool {
     if seen.is_ruby {
-        let mut busy = seen.workers.iter().filter(|worker| worker.busy != Some(0) && worker.pid.is_some()).peekable();
+        let mut busy =
+            seen.workers.iter().filter(|worker| worker.busy_threads != Some(0) && worker.pid.is_some()).peekable();
         let computes =
             |worker: &WatchedWorker| worker.cpu.zip(worker.cpu_wait).is_some_and(|(cpu, wait)| cpu + wait >= COMPUTING);
         return busy.peek().is_some() && busy.all(computes);
@@ -142,7 +143,7 @@ fn is_computing(seen: &WatchEvidence) -> bool {
 fn threads(seen: &WatchEvidence) -> Option<String> {
     let (slots, busy) = (seen.slots()?, seen.busy()?);
     // Puma reports each 5 s: what it said may be over.
-    let oldest = seen.workers.iter().filter_map(|worker| worker.age).max();
+    let oldest = seen.workers.iter().filter_map(|worker| worker.staleness_ns).max();
     let threads = number::count_of(slots, "thread");
     if let Some(age) = oldest.filter(|_| busy >= slots && seen.connections.is_some_and(|open| open < 0.5)) {
         let age = number::length(age);
@@ -199,14 +200,14 @@ fn full_queue(seen: &WatchEvidence) -> Option<String> {
 
 /// Workers that are not there, do not answer, or have not begun.
 fn absent_workers(seen: &WatchEvidence) -> impl Iterator<Item = String> {
-    let youngest = seen.workers.iter().filter_map(|worker| worker.age).min().unwrap_or(Nanos::ZERO);
+    let youngest = seen.workers.iter().filter_map(|worker| worker.staleness_ns).min().unwrap_or(Nanos::ZERO);
     let line = move |worker: &WatchedWorker| {
         let what = if worker.is_gone {
             "has ended: its threads are not there".to_owned()
         } else if worker.is_booting {
             "has not booted yet".to_owned()
         } else {
-            let age = worker.age.filter(|age| *age > SILENCE && *age > youngest * 3)?;
+            let age = worker.staleness_ns.filter(|age| *age > SILENCE && *age > youngest * 3)?;
             format!("has not reported for {}: it may hang", number::length(age))
         };
         Some(format!("{}{} {what}.", worker.name[..1].to_uppercase(), &worker.name[1..]))

@@ -101,18 +101,15 @@ pub(crate) struct WatchedWorker {
     /// It has not booted, or not reported since.
     pub(crate) is_booting: bool,
     pub(crate) threads: Option<u32>,
-    #[serde(rename = "busy_threads")]
-    pub(crate) busy: Option<u32>,
+    pub(crate) busy_threads: Option<u32>,
     pub(crate) backlog: Option<u32>,
     pub(crate) connections: Option<f64>,
     pub(crate) cpu: Option<f64>,
     /// Threads that wait for a CPU.
     pub(crate) cpu_wait: Option<f64>,
-    #[serde(rename = "memory_bytes")]
-    pub(crate) memory: Option<f64>,
+    pub(crate) memory_bytes: Option<f64>,
     /// How old its statistics are.
-    #[serde(rename = "staleness_ns")]
-    pub(crate) age: Option<Nanos>,
+    pub(crate) staleness_ns: Option<Nanos>,
     /// In so many of its last reports in a row all its threads are busy.
     #[serde(skip_serializing)]
     pub(crate) full_reports: usize,
@@ -144,7 +141,7 @@ impl StartRate {
 impl WatchedWorker {
     /// Threads that are free.
     fn free(&self) -> Option<u32> {
-        Some(self.threads?.saturating_sub(self.busy?))
+        Some(self.threads?.saturating_sub(self.busy_threads?))
     }
 }
 
@@ -156,7 +153,7 @@ impl WatchEvidence {
 
     /// Threads that are busy.
     fn busy(&self) -> Option<u32> {
-        self.sum(|worker| worker.busy)
+        self.sum(|worker| worker.busy_threads)
     }
 
     /// Requests that wait inside the server.

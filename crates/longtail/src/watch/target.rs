@@ -184,8 +184,8 @@ fn held(pid: u32) -> io::Result<BTreeSet<u64>> {
 }
 
 fn of_port(port: u16, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
-    let ours = all.iter().filter(|one| one.place.port() == Some(port)).collect();
-    of_listeners(&format!("port {port}"), ours)
+    let ours: Vec<&KernelSocket> = all.iter().filter(|one| one.place.port() == Some(port)).collect();
+    of_listeners(&format!("port {port}"), &ours)
 }
 
 fn of_unix(path: &str, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
@@ -200,11 +200,11 @@ fn of_unix(path: &str, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
         };
         ours = all.iter().filter(is_same).collect();
     }
-    of_listeners(path, ours)
+    of_listeners(path, &ours)
 }
 
 /// The server behind these sockets, which listen on `place`.
-fn of_listeners(place: &str, ours: Vec<&KernelSocket>) -> Result<WatchTarget, Mistake> {
+fn of_listeners(place: &str, ours: &[&KernelSocket]) -> Result<WatchTarget, Mistake> {
     if ours.is_empty() {
         return Err(wrong(format!("nothing listens on {place}: start the server first, or give its process (pid:N)")));
     }
