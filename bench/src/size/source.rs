@@ -210,38 +210,29 @@ impl Finder {
             self.file.exports.push((here.to_string(), path));
         }
     }
-
-    fn defines(&mut self, name: &Ident) {
-        self.file.type_names.push(name.to_string());
-    }
 }
 
 impl<'ast> Visit<'ast> for Finder {
     fn visit_item(&mut self, item: &'ast Item) {
-        let attributes: &[Attribute] = match item {
-            Item::Const(item) => &item.attrs,
-            Item::Enum(item) => &item.attrs,
-            Item::Fn(item) => &item.attrs,
-            Item::Impl(item) => &item.attrs,
-            Item::Macro(item) => &item.attrs,
-            Item::Mod(item) => &item.attrs,
-            Item::Static(item) => &item.attrs,
-            Item::Struct(item) => &item.attrs,
-            Item::Trait(item) => &item.attrs,
-            Item::Type(item) => &item.attrs,
-            Item::Use(item) => &item.attrs,
-            _ => &[],
+        let (attributes, defined): (&[Attribute], Option<&Ident>) = match item {
+            Item::Enum(item) => (&item.attrs, Some(&item.ident)),
+            Item::Struct(item) => (&item.attrs, Some(&item.ident)),
+            Item::Trait(item) => (&item.attrs, Some(&item.ident)),
+            Item::Union(item) => (&item.attrs, Some(&item.ident)),
+            Item::Const(item) => (&item.attrs, None),
+            Item::Fn(item) => (&item.attrs, None),
+            Item::Impl(item) => (&item.attrs, None),
+            Item::Macro(item) => (&item.attrs, None),
+            Item::Mod(item) => (&item.attrs, None),
+            Item::Static(item) => (&item.attrs, None),
+            Item::Type(item) => (&item.attrs, None),
+            Item::Use(item) => (&item.attrs, None),
+            _ => (&[], None),
         };
         if self.is_test(attributes, item.span()) {
             return;
         }
-        match item {
-            Item::Enum(item) => self.defines(&item.ident),
-            Item::Struct(item) => self.defines(&item.ident),
-            Item::Trait(item) => self.defines(&item.ident),
-            Item::Union(item) => self.defines(&item.ident),
-            _ => {}
-        }
+        self.file.type_names.extend(defined.map(Ident::to_string));
         match item {
             Item::Mod(inline) if inline.content.is_some() => {
                 self.module.push(inline.ident.to_string());

@@ -109,15 +109,15 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Of the server behind `listener` whose first processes are `roots`.
-    pub fn of_processes(listener: ServerListener, roots: &[u32], plan: SamplingPlan) -> Sampler {
-        Sampler { listener, processes: ServerProcesses::of(roots), listening: None, plan, samples: 0 }
-    }
-
-    /// Follows whoever holds the listening sockets, of which there are `inodes` now.
-    #[must_use]
-    pub fn following(self, inodes: BTreeSet<u64>) -> Sampler {
-        Sampler { listening: Some(inodes), ..self }
+    /// Of the server behind `listener` whose first processes are `roots`. Where `listening` has the inodes of its sockets,
+    /// whoever holds these is followed, and otherwise nobody else.
+    pub fn new(
+        listener: ServerListener,
+        roots: &[u32],
+        listening: Option<BTreeSet<u64>>,
+        plan: SamplingPlan,
+    ) -> Sampler {
+        Sampler { listener, processes: ServerProcesses::of(roots), listening, plan, samples: 0 }
     }
 
     /// Where the sockets are looked at.

@@ -294,37 +294,30 @@ mod tests {
         );
     }
 
-    /// Until the server has closed its ends, and whatever the clients do, it is not idle.
-    fn unix_connections_are_the_servers_until_it_closes_them(name: &str, address: &UnixAddress) {
-        let listener = UnixListener::bind_addr(address).unwrap();
-        let seen = || ServerListener::of(&unix_place(name)).sample().unwrap();
-        assert!(seen().listening && seen().is_idle());
-        let clients = [(); 2].map(|()| UnixStream::connect_addr(address).unwrap());
-        assert_eq!((seen().open, seen().accept_queue), (2, 2));
-        let (accepted, _) = listener.accept().unwrap();
-        assert_eq!((seen().open, seen().accept_queue), (2, 1));
-        drop(clients);
-        assert_eq!((seen().open, seen().accept_queue), (2, 1));
-        drop(accepted);
-        drop(listener.accept().unwrap());
-        assert!(seen().listening && seen().is_idle());
-        drop(listener);
-        assert!(!seen().listening);
-    }
-
     #[test]
-    fn a_unix_socket_with_a_path_is_known_by_it() {
+    fn unix_connections_are_the_servers_until_it_closes_them() {
         let path = std::env::temp_dir().join(format!("probe of {}.sock", std::process::id()));
-        let address = UnixAddress::from_pathname(&path).unwrap();
-        unix_connections_are_the_servers_until_it_closes_them(path.to_str().unwrap(), &address);
-        fs::remove_file(path).unwrap();
-    }
-
-    #[test]
-    fn an_abstract_unix_socket_is_known_by_its_name() {
         let name = format!("probe of {}", std::process::id());
-        let address = UnixAddress::from_abstract_name(&name).unwrap();
-        unix_connections_are_the_servers_until_it_closes_them(&format!("@{name}"), &address);
+        let by_path = (path.to_str().unwrap().to_owned(), UnixAddress::from_pathname(&path).unwrap());
+        let by_name = (format!("@{name}"), UnixAddress::from_abstract_name(&name).unwrap());
+        for (place, address) in [by_path, by_name] {
+            let listener = UnixListener::bind_addr(&address).unwrap();
+            let seen = || ServerListener::of(&unix_place(&place)).sample().unwrap();
+            assert!(seen().listening && seen().is_idle());
+            let clients = [(); 2].map(|()| UnixStream::connect_addr(&address).unwrap());
+            assert_eq!((seen().open, seen().accept_queue), (2, 2));
+            let (accepted, _) = listener.accept().unwrap();
+            assert_eq!((seen().open, seen().accept_queue), (2, 1));
+            drop(clients);
+            // Whatever the clients do, it is not idle until it has closed its ends.
+            assert_eq!((seen().open, seen().accept_queue), (2, 1));
+            drop(accepted);
+            drop(listener.accept().unwrap());
+            assert!(seen().listening && seen().is_idle());
+            drop(listener);
+            assert!(!seen().listening);
+        }
+        fs::remove_file(path).unwrap();
     }
 
     #[test]

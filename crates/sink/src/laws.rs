@@ -97,12 +97,6 @@ pub enum DelayLaw {
     },
 }
 
-impl Default for DelayLaw {
-    fn default() -> DelayLaw {
-        DelayLaw::Constant(Nanos::ZERO)
-    }
-}
-
 impl From<Nanos> for DelayLaw {
     fn from(delay: Nanos) -> DelayLaw {
         DelayLaw::Constant(delay)

@@ -194,7 +194,7 @@ impl Default for SinkSettings {
             queue: SlotQueue::Unlimited,
             workers: 1,
             threads: 1,
-            delay: DelayLaw::default(),
+            delay: Nanos::ZERO.into(),
             stalls: None,
             seed: 0,
             body: SinkBody::Counter,
@@ -267,7 +267,7 @@ impl SinkSettings {
             _ => format!("{workers} workers of {threads} slots"),
         };
         let delay =
-            if self.delay == DelayLaw::default() { "no delay".to_owned() } else { format!("delay {}", self.delay) };
+            if self.delay == Nanos::ZERO.into() { "no delay".to_owned() } else { format!("delay {}", self.delay) };
         format!("{slots}, queue {queue}, {delay}")
     }
 

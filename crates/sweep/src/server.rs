@@ -141,7 +141,7 @@ impl ServerUnderTest {
 
     /// What is to be sampled while a run goes on.
     pub(crate) fn sampler(&self) -> Sampler {
-        Sampler::of_processes(self.listener(), &[self.server.pid()], watch::SAMPLING)
+        Sampler::new(self.listener(), &[self.server.pid()], None, watch::SAMPLING)
     }
 
     /// Its first process.

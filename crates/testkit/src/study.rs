@@ -50,7 +50,7 @@ pub fn watched() -> SweepStudy {
     let mut plan = plan(2, 5, &[1.0, 4.0]);
     plan.stream.stop = Stop::After(Nanos::from_secs(10));
     plan.stream.keep_alive = false;
-    let mut study = played(plan);
+    let mut study = played("-w2 -t5:5 -d0.2 -k --for 10s --multiples 1,4", plan);
     study.plan.stream.anatomy = true;
     let slots = study.server.slots();
     study.probed = Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
@@ -68,17 +68,19 @@ pub fn watched() -> SweepStudy {
 
 /// As [`canonical`], on `workers` workers.
 pub fn with_workers(workers: u32) -> SweepStudy {
-    played(plan(workers, 5, &[1.0, 1.5, 2.0, 3.0, 4.0]))
+    let words = format!("-w{workers} -t5:5 -d0.2 -R100 --multiples 1,1.5,2,3,4");
+    played(&words, plan(workers, 5, &[1.0, 1.5, 2.0, 3.0, 4.0]))
 }
 
 /// A Puma without worker processes: nothing is known by worker.
 pub fn single_mode() -> SweepStudy {
-    played(plan(0, 5, &[1.0, 2.0]))
+    played("-w0 -t5:5 -d0.2 -R100 --multiples 1,2", plan(0, 5, &[1.0, 2.0]))
 }
 
 /// Two multiples, each three times on a fresh server; in the last run one request was not answered.
 pub fn repeated() -> SweepStudy {
-    let mut study = played(Plan { repeat: 3, ..plan(4, 5, &[1.0, 2.0]) });
+    let mut study =
+        played("-w4 -t5:5 -d0.2 -R100 --multiples 1,2 --repeat 3", Plan { repeat: 3, ..plan(4, 5, &[1.0, 2.0]) });
     let last = study.runs.len() - 1;
     let plan = study.plan.clone();
     study.runs[last] = play(&plan, &study.server, 3, 2.0, |n| (n == 1234).then_some(Outcome::TimedOut));
@@ -90,7 +92,7 @@ pub fn repeated() -> SweepStudy {
 pub fn failing() -> SweepStudy {
     let mut plan = plan(4, 5, &[1.0, 4.0]);
     plan.stream.keep_alive = false;
-    let mut study = played(plan.clone());
+    let mut study = played("-w4 -t5:5 -d0.2 -k -R100 --multiples 1,4", plan.clone());
     study.runs[0] = play(&plan, &study.server, 1, 1.0, |n| (n % 400 == 399).then_some(Outcome::Answered(503)));
     study.runs[1] = play(&plan, &study.server, 1, 4.0, |n| match n % 100 {
         7 | 61 => Some(Outcome::TimedOut),
@@ -116,7 +118,7 @@ pub fn failing() -> SweepStudy {
 /// No delay was given and none measured, and the server says nothing about its workers.
 pub fn unknown_server() -> SweepStudy {
     let argv = vec!["ruby".to_owned(), "app.rb".to_owned(), "--port=9292".to_owned()];
-    let mut study = played(plan(4, 5, &[1.0, 2.0]));
+    let mut study = played("-w4 -t5:5 -d0.2 -R100 --multiples 1,2", plan(4, 5, &[1.0, 2.0]));
     study.plan.stream.delay = None;
     study.service_time = None;
     study.plan.server.workers = None;
@@ -146,7 +148,7 @@ pub fn unknown_server() -> SweepStudy {
 pub fn short() -> SweepStudy {
     let mut plan = plan(2, 5, &[0.5, 2.0]);
     plan.stream.stop = Stop::After(Nanos::from_secs(1));
-    let mut study = played(plan);
+    let mut study = played("-w2 -t5:5 -d0.2 --for 1s --multiples 0.5,2", plan);
     for run in &mut study.runs {
         let answers = run.tally.counts.good();
         run.warnings = vec![Diagnostic::TooFewRequests { from: 0.99, answers, worth: None }];
@@ -174,7 +176,7 @@ pub fn empty() -> SweepStudy {
 pub fn tiny() -> SweepStudy {
     let mut plan = plan(1, 2, &[1.5]);
     plan.stream.stop = Stop::RequestsPerConnection(3);
-    let mut study = played(plan);
+    let mut study = played("-w1 -t2:2 -d0.2 -R3 --multiples 1.5", plan);
     study.runs[0].warnings = vec![Diagnostic::TooFewRequests { from: 0.9, answers: 9, worth: None }];
     study
 }

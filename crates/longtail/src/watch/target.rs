@@ -159,8 +159,8 @@ impl WatchTarget {
     /// What looks at it.
     pub(crate) fn sampler(&self, period: Nanos) -> Sampler {
         let plan = SamplingPlan { period, search_every: 1, has_details: true };
-        let sampler = Sampler::of_processes(ServerListener::of(&self.places[0]), &self.roots, plan);
-        if self.is_process { sampler } else { sampler.following(self.inodes.clone()) }
+        let listening = (!self.is_process).then(|| self.inodes.clone());
+        Sampler::new(ServerListener::of(&self.places[0]), &self.roots, listening, plan)
     }
 
     /// Where it listens, in words.

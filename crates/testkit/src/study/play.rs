@@ -41,13 +41,14 @@ pub(super) fn plan(workers: u32, threads: u32, multiples: &[f64]) -> Plan {
     }
 }
 
-/// A study of all multiples, each as often as it is to be repeated, in which all goes well.
-pub(super) fn played(plan: Plan) -> SweepStudy {
+/// The study of these words, of which no two studies have the same: of all multiples, each as often as it is to be repeated, in
+/// which all goes well.
+pub(super) fn played(words: &str, plan: Plan) -> SweepStudy {
     static MADE: Made<SweepStudy> = Made::new(BTreeMap::new());
-    once(&MADE, &format!("{plan:?}"), || played_anew(plan))
+    once(&MADE, words, || played_anew(words, plan))
 }
 
-fn played_anew(plan: Plan) -> SweepStudy {
+fn played_anew(words: &str, plan: Plan) -> SweepStudy {
     let server = server(&plan);
     let mut runs = Vec::new();
     for repeat in 1..=plan.repeat {
@@ -59,7 +60,7 @@ fn played_anew(plan: Plan) -> SweepStudy {
     SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
-        command_line: typed(&plan),
+        command_line: format!("longtail sweep {words}"),
         service_time: Some(ServiceTime { time: DELAY, source: ServiceTimeSource::Given, cpu: None }),
         plan,
         environment: environment(),
@@ -71,23 +72,6 @@ fn played_anew(plan: Plan) -> SweepStudy {
         warnings: Vec::new(),
         interrupted: false,
     }
-}
-
-/// What somebody types who asks for that.
-fn typed(plan: &Plan) -> String {
-    let (workers, threads) = (plan.server.workers.unwrap_or(0), plan.server.threads.map(|threads| threads.to_string()));
-    let keep_alive = if plan.stream.keep_alive { "" } else { " -k" };
-    let stop = match plan.stream.stop {
-        Stop::After(time) => format!("--for {time}"),
-        Stop::RequestsPerConnection(n) => format!("-R{n}"),
-    };
-    let multiples: Vec<String> = plan.multiples.iter().map(f64::to_string).collect();
-    let repeat = if plan.repeat > 1 { format!(" --repeat {}", plan.repeat) } else { String::new() };
-    format!(
-        "longtail sweep -w{workers} -t{} -d0.2{keep_alive} {stop} --multiples {}{repeat}",
-        threads.unwrap_or_default(),
-        multiples.join(",")
-    )
 }
 
 fn server(plan: &Plan) -> ServerFacts {
