@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::ScopedJoinHandle;
 
-use model::{Anatomy, BacklogSamples, Batches, Clock, FarGenerator, LaneFacts, Nanos, SystemClock, Tally};
+use model::{Clock, FarGenerator, Nanos, SystemClock};
 
 use crate::EngineError;
 use crate::connection::ConnectionState;
@@ -22,30 +22,16 @@ const LONGEST_LEAD: Nanos = Nanos::from_millis(5);
 /// What a run brought.
 #[derive(Debug)]
 pub struct DriveResult {
-    /// All lanes' records, merged.
-    pub tally: Tally,
-    /// All lanes' good answers by time, merged.
-    pub batches: Batches,
-    /// Where the response times went by what the app said; `None` where it was not asked, or said nothing.
-    pub anatomy: Option<Anatomy>,
-    /// What each lane's thread used of the CPU, where the kernel says.
-    pub lanes: Vec<LaneFacts>,
-    /// How often the wall clock was set meanwhile; `None` where nobody needed it.
-    pub clock_steps: Option<u32>,
-    /// Open loop: what was due and not answered, of all lanes.
-    pub backlog: Option<BacklogSamples>,
+    /// What all lanes left behind, merged.
+    pub outcome: LaneOutcome,
     /// The generators on other machines, where those made the load.
     pub far: Vec<FarGenerator>,
-    /// Records that the journal's reader was too slow for.
-    pub dropped_records: u64,
     /// When it began, on the run's clock.
     pub start: Nanos,
     /// Length of the measured window, as [`model::Run::measured`].
     pub measured: Nanos,
     /// From the first due time to the end of the last request.
     pub elapsed: Nanos,
-    /// Whether it was ended early.
-    pub interrupted: bool,
 }
 
 /// Drives one run to its end, or until `interrupt` is set. Each lane writes a journal where there is a reader for it.
@@ -168,30 +154,16 @@ impl LaneThread<'_> {
 impl DriveResult {
     /// What the lanes of a run, all of them, left behind that began at `start` and was over at `end`.
     pub fn of(spec: &LoadSpec, start: Nanos, end: Nanos, outcome: Option<LaneOutcome>) -> DriveResult {
-        let window = spec.window(start);
-        let LaneOutcome { tally, batches, dissection, dropped_records, interrupted_at, lanes, clock_steps, backlog } =
-            outcome.unwrap_or_else(|| LaneOutcome::nothing(spec, start));
-        let until = match (spec.measured, interrupted_at) {
+        let (window, outcome) = (spec.window(start), outcome.unwrap_or_else(|| LaneOutcome::nothing(spec, start)));
+        let until = match (spec.measured, outcome.interrupted_at) {
             (_, Some(instant)) => instant.min(window.until),
             // A count may end the run before its time.
-            (Some(_), None) if spec.requests_total.is_some() => tally.last_ended.min(window.until),
+            (Some(_), None) if spec.requests_total.is_some() => outcome.tally.last_ended.min(window.until),
             (Some(_), None) => window.until,
-            (None, None) => tally.last_ended,
+            (None, None) => outcome.tally.last_ended,
         };
-        DriveResult {
-            tally,
-            batches,
-            anatomy: dissection.and_then(|dissection| dissection.anatomy()),
-            lanes,
-            clock_steps,
-            backlog,
-            far: Vec::new(),
-            dropped_records,
-            start,
-            measured: until.saturating_sub(window.from),
-            elapsed: end.saturating_sub(start),
-            interrupted: interrupted_at.is_some(),
-        }
+        let (measured, elapsed) = (until.saturating_sub(window.from), end.saturating_sub(start));
+        DriveResult { outcome, far: Vec::new(), start, measured, elapsed }
     }
 }
 

@@ -19,12 +19,12 @@ use crate::drive::drive;
 use crate::live::RunProgress;
 use crate::load_spec::LoadSpec;
 use crate::tls::TlsSettings;
-use crate::transport::{ConnectAddress, Transport, own_address};
+use crate::transport::{ConnectAddress, Transport, own_address, stream};
 
 /// A connected socket that blocks, for whoever asks before the start. The connect, each send and each receive may take `timeout`.
 fn connect_blocking(endpoint: &Endpoint, timeout: Duration) -> Result<OwnedFd, Errno> {
     let to = ConnectAddress::new(endpoint, &[])?;
-    let fd = to.socket(SocketFlags::empty())?;
+    let fd = stream(to.address.address_family(), SocketFlags::empty())?;
     for direction in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
         sockopt::set_socket_timeout(&fd, direction, Some(timeout))?;
     }
@@ -145,16 +145,17 @@ pub fn fetch(
         ..LoadSpec::closed(transport.clone(), request.clone(), 1)
     };
     let done = drive(&spec, clock, interrupt, &RunProgress::new(1), None).map_err(|error| error.to_string())?;
-    if let Some((reason, _)) = done.tally.bad_responses.iter().next() {
+    let tally = done.outcome.tally;
+    if let Some((reason, _)) = tally.bad_responses.iter().next() {
         return Err(format!("bad response: {reason}"));
     }
-    let outcome = done.tally.counts.iter().next().map_or(Outcome::InFlight, |(outcome, _)| outcome);
+    let outcome = tally.counts.iter().next().map_or(Outcome::InFlight, |(outcome, _)| outcome);
     match outcome {
         Outcome::Answered(status) => Ok(FetchedResponse {
             status,
-            worker: done.tally.per_worker.keys().next().cloned(),
-            bytes: done.tally.received_bytes,
-            body_bytes: done.tally.body_bytes,
+            worker: tally.per_worker.keys().next().cloned(),
+            bytes: tally.received_bytes,
+            body_bytes: tally.body_bytes,
         }),
         other => Err(model::counts::name(other).replace('_', " ")),
     }

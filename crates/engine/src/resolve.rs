@@ -23,7 +23,8 @@ pub struct Resolver {
     pub version: Option<IpVersion>,
     /// Addresses that are given for a host and port, in place of a look-up.
     pub given: Vec<StaticAddresses>,
-    system: SystemFiles,
+    /// Where `hosts` and `resolv.conf` are, below `/etc` (tests: elsewhere).
+    system: PathBuf,
 }
 
 /// A version of IP.
@@ -55,19 +56,6 @@ impl FromStr for StaticAddresses {
         let parsed = addresses.unwrap_or_default().split(',').map(|one| without_brackets(one).parse());
         let addresses = parsed.collect::<Result<_, _>>().map_err(|_| wrong())?;
         Ok(StaticAddresses { host, port, addresses })
-    }
-}
-
-/// Where the system says how names are looked up.
-#[derive(Clone, Debug)]
-struct SystemFiles {
-    hosts: PathBuf,
-    name_servers: PathBuf,
-}
-
-impl Default for SystemFiles {
-    fn default() -> SystemFiles {
-        SystemFiles { hosts: "/etc/hosts".into(), name_servers: "/etc/resolv.conf".into() }
     }
 }
 
@@ -141,7 +129,7 @@ impl Resolver {
         };
         let has_zone = host.split_once('%').is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());
         let Some(allowed) = self.allowed.as_ref().filter(|_| !has_zone) else { return ask_system() };
-        let listed = self.system.in_hosts_file(host);
+        let listed = self.in_hosts_file(host);
         if !listed.is_empty() {
             return Ok(of_port(listed));
         }
@@ -154,20 +142,18 @@ impl Resolver {
         if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") {
             return Err(EngineError(format!("{host} is no IPv4 address (four numbers up to 255)")));
         }
-        match self.system.asks_beside(allowed) {
+        match self.asks_beside(allowed) {
             Some(asked) => Err(EngineError(format!(
                 "{host} is not in /etc/hosts, and a look-up would ask {asked}, outside the allowed networks (--allow-net): give its address with --resolve HOST:PORT:ADDRESS"
             ))),
             None => ask_system(),
         }
     }
-}
 
-impl SystemFiles {
     /// The addresses that the hosts file has for a name (hosts(5)).
     fn in_hosts_file(&self, host: &str) -> Vec<IpAddr> {
         let mut found = Vec::new();
-        for line in read(&self.hosts).lines() {
+        for line in self.system_file("hosts").lines() {
             let mut words = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
             let address = words.next().and_then(|word| word.parse().ok());
             if let (Some(address), true) = (address, words.any(|name| name.eq_ignore_ascii_case(host))) {
@@ -179,7 +165,7 @@ impl SystemFiles {
 
     /// A name server that a look-up might ask and that is outside of `allowed` (resolv.conf(5)).
     fn asks_beside(&self, allowed: &AllowedNetworks) -> Option<String> {
-        let settings = read(&self.name_servers);
+        let settings = self.system_file("resolv.conf");
         let servers = settings.lines().filter_map(|line| line.trim_start().strip_prefix("nameserver"));
         let servers: Vec<&str> = servers.filter_map(|line| line.split_ascii_whitespace().next()).collect();
         // Without any the C library asks this machine.
@@ -191,11 +177,12 @@ impl SystemFiles {
         };
         asked.into_iter().find(|server| !is_allowed(server)).map(|server| format!("the name server {server}"))
     }
-}
 
-/// What a file holds; what cannot be read holds nothing, as for the C library.
-fn read(path: &Path) -> String {
-    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    /// What a file of the system's holds; what cannot be read holds nothing, as for the C library.
+    fn system_file(&self, name: &str) -> String {
+        let bytes = fs::read(Path::new("/etc").join(&self.system).join(name));
+        bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
 }
 
 /// `[::1]` as `::1`; anything else as it is.
@@ -210,22 +197,19 @@ mod tests {
     const HERE: &str = "127.0.0.0/8,::1/128";
 
     /// A resolver of a system with files of its own, which go with it.
-    struct Guarded {
-        resolver: Resolver,
-        folder: PathBuf,
-    }
+    struct Guarded(Resolver);
 
     impl std::ops::Deref for Guarded {
         type Target = Resolver;
 
         fn deref(&self) -> &Resolver {
-            &self.resolver
+            &self.0
         }
     }
 
     impl Drop for Guarded {
         fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.folder);
+            let _ = fs::remove_dir_all(&self.0.system);
         }
     }
 
@@ -233,14 +217,9 @@ mod tests {
     fn system(folder: &str, hosts: &str, name_servers: &str) -> Guarded {
         let folder = std::env::temp_dir().join(format!("resolve-{folder}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let file = |name: &str, text: &str| {
-            let path = folder.join(name);
-            fs::write(&path, text).unwrap();
-            path
-        };
-        let system = SystemFiles { hosts: file("hosts", hosts), name_servers: file("resolv.conf", name_servers) };
-        let resolver = Resolver { allowed: Some(HERE.parse().unwrap()), system, ..Resolver::default() };
-        Guarded { resolver, folder }
+        fs::write(folder.join("hosts"), hosts).unwrap();
+        fs::write(folder.join("resolv.conf"), name_servers).unwrap();
+        Guarded(Resolver { allowed: Some(HERE.parse().unwrap()), system: folder, ..Resolver::default() })
     }
 
     fn shown(resolver: &Resolver, host: &str) -> String {
@@ -273,10 +252,10 @@ mod tests {
         }
         let (here, none) = (HERE.parse().unwrap(), "10.0.0.0/8".parse().unwrap());
         let local = system("local", "", "nameserver 127.0.0.53\nnameserver ::1\n");
-        assert_eq!(local.system.asks_beside(&here), None);
+        assert_eq!(local.asks_beside(&here), None);
         let empty = system("empty", "", "");
-        assert_eq!(empty.system.asks_beside(&here), None);
-        assert_eq!(empty.system.asks_beside(&none).as_deref(), Some("the name server 127.0.0.1"));
+        assert_eq!(empty.asks_beside(&here), None);
+        assert_eq!(empty.asks_beside(&none).as_deref(), Some("the name server 127.0.0.1"));
     }
 
     #[test]
@@ -284,9 +263,9 @@ mod tests {
         let hosts = "127.0.0.9 both\n2001:db8::9 both\n";
         let mut guarded = system("version", hosts, "nameserver 127.0.0.1\n");
         assert!(shown(&guarded, "both").starts_with("both is 2001:db8::9, outside"));
-        guarded.resolver.version = Some(IpVersion::V4);
+        guarded.0.version = Some(IpVersion::V4);
         assert_eq!(shown(&guarded, "both"), "127.0.0.9:80");
-        guarded.resolver.version = Some(IpVersion::V6);
+        guarded.0.version = Some(IpVersion::V6);
         assert_eq!(shown(&guarded, "127.0.0.9"), "127.0.0.9 has no IPv6 address, only 127.0.0.9");
     }
 

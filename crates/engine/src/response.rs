@@ -39,7 +39,7 @@ pub struct ResponseReader {
     /// Of those the content.
     body_bytes: u64,
     /// Where the head of the last response is cached.
-    hint: u8,
+    pub(crate) hint: u8,
     /// Whether the request was HEAD, so that the response has no body.
     to_head: bool,
 }
@@ -72,12 +72,6 @@ impl ResponseReader {
         }
         let head = *heads.whole(bytes, self.hint)?;
         Some(ReceivedResponse { head, bytes: bytes.len() as u64, body_bytes: (bytes.len() - head.length) as u64 })
-    }
-
-    /// Where the head of this connection's last response is cached.
-    #[inline]
-    pub(crate) fn hint(&self) -> u8 {
-        self.hint
     }
 
     /// Takes the next bytes of the connection: the response that they complete, and how many of them it took; `None` where it goes on.
@@ -141,9 +135,8 @@ impl ResponseReader {
         // After an interim response (100, 103) the real one follows (RFC 9110 section 15.2).
         if head.status >= 200 {
             self.head = Some(head);
-            let framing = if self.to_head { BodyFraming::Empty } else { head.framing };
+            let framing = if self.to_head { BodyFraming::Length(0) } else { head.framing };
             self.state = match framing {
-                BodyFraming::Empty => ReadState::Length(0),
                 BodyFraming::Length(length) => ReadState::Length(length),
                 BodyFraming::Chunked => ReadState::Chunked(ChunkedDecoder::default()),
                 BodyFraming::UntilClose => ReadState::UntilClose,

@@ -103,18 +103,14 @@ impl ConnectAddress {
     pub(crate) fn is_unix(&self) -> bool {
         self.address.address_family() == AddressFamily::UNIX
     }
-
-    /// A socket for it that is not connected yet.
-    pub(crate) fn socket(&self, flags: SocketFlags) -> Result<OwnedFd, Errno> {
-        stream(self.address.address_family(), flags)
-    }
 }
 
 fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-fn stream(family: AddressFamily, flags: SocketFlags) -> Result<OwnedFd, Errno> {
+/// A socket that is not connected yet.
+pub(crate) fn stream(family: AddressFamily, flags: SocketFlags) -> Result<OwnedFd, Errno> {
     socket_with(family, SocketType::STREAM, flags | SocketFlags::CLOEXEC, None)
 }
 

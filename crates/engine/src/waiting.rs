@@ -355,41 +355,29 @@ mod tests {
         assert_eq!(poll.off_for, FIRST_OFF, "it has been calm");
     }
 
-    /// Whether a response may wait for a tenth of a millisecond.
-    fn may_wait(unread: &UnreadResponses) -> bool {
-        unread.may_wait(Nanos::from_micros(100))
-    }
-
-    fn after_plain_ones() -> UnreadResponses {
-        let mut unread = UnreadResponses::default();
-        (0..PLAIN_RESPONSES).for_each(|_| unread.ended(100, true));
-        unread
-    }
-
     #[test]
-    fn plain_responses_may_wait_and_not_for_long() {
-        let mut unread = UnreadResponses::default();
-        (1..PLAIN_RESPONSES).for_each(|_| unread.ended(100, true));
-        assert!(!may_wait(&unread));
-        unread.ended(100, true);
-        assert!(may_wait(&unread) && unread.may_wait(LONGEST_UNREAD));
-        assert!(!unread.may_wait(LONGEST_UNREAD + Nanos(1)) && !unread.may_wait(Nanos::ZERO));
-    }
-
-    #[test]
-    fn whatever_else_happens_is_seen_at_once() {
-        type Case = (&'static str, fn(&mut UnreadResponses));
-        let happens: [Case; 4] = [
-            ("in pieces, or without a stamp", |unread| unread.ended(100, false)),
-            ("long", |unread| unread.ended(SHORT, true)),
-            ("closed", UnreadResponses::closed),
-            ("being opened", |unread| unread.opening += 1),
+    fn plain_responses_may_wait_and_not_for_long_and_whatever_else_happens_is_seen_at_once() {
+        let after = |responses: u32| {
+            let mut unread = UnreadResponses::default();
+            (0..responses).for_each(|_| unread.ended(100, true));
+            unread
+        };
+        let soon = Nanos::from_micros(100);
+        let plain = after(PLAIN_RESPONSES);
+        assert!(plain.may_wait(soon) && plain.may_wait(LONGEST_UNREAD));
+        assert!(!plain.may_wait(LONGEST_UNREAD + Nanos(1)) && !plain.may_wait(Nanos::ZERO));
+        assert!(!after(PLAIN_RESPONSES - 1).may_wait(soon));
+        let happens: [fn(&mut UnreadResponses); 4] = [
+            // In pieces, or without a stamp; long; closed; being opened.
+            |unread| unread.ended(100, false),
+            |unread| unread.ended(SHORT, true),
+            UnreadResponses::closed,
+            |unread| unread.opening += 1,
         ];
-        for (what, happen) in happens {
-            let mut unread = after_plain_ones();
-            assert!(may_wait(&unread));
+        for (case, happen) in happens.into_iter().enumerate() {
+            let mut unread = after(PLAIN_RESPONSES);
             happen(&mut unread);
-            assert!(!may_wait(&unread), "{what}");
+            assert!(!unread.may_wait(soon), "{case}");
         }
     }
 
@@ -400,17 +388,13 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_to_the_median_and_an_outlier_moves_it_one_step() {
+    fn the_wake_delay_comes_to_the_median_and_has_an_end_and_an_outlier_moves_it_one_step() {
         let ordinary = |n: u64| [18_000, 20_000, 22_000][n as usize % 3];
         let settled = after((0..1000).map(ordinary));
         assert!((18_000..=22_000).contains(&settled.0), "{settled}");
         // Every twentieth is late by two milliseconds: a mean would be 120 µs.
         let disturbed = after((0..1000).map(|n| if n % 20 == 0 { 2_000_000 } else { ordinary(n) }));
         assert!((18_000..=22_500).contains(&disturbed.0), "{disturbed}");
-    }
-
-    #[test]
-    fn it_has_an_end_and_goes_back() {
         assert_eq!(after((0..1000).map(|_| 1_000_000)), LONGEST_WAKE_DELAY);
         assert_eq!(after((0..2000).map(|n| if n < 1000 { 1_000_000 } else { 0 })), Nanos::ZERO);
     }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, connect, getpeername, recv, send, sockopt};
 
 use crate::stamps::{self, ArrivalStamps};
-use crate::transport::{ConnectAddress, Transport, bind_source, own_address};
+use crate::transport::{ConnectAddress, Transport, bind_source, own_address, stream};
 
 /// News of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl SocketDriver {
     fn connect(&self, slot: usize) -> Result<OwnedFd, Errno> {
         let number = self.first_connection + slot;
         let to = &self.addresses[number % self.addresses.len()];
-        let fd = to.socket(SocketFlags::NONBLOCK)?;
+        let fd = stream(to.address.address_family(), SocketFlags::NONBLOCK)?;
         if !to.is_unix() {
             sockopt::set_tcp_nodelay(&fd, true)?;
             if self.stamps.is_some() {

@@ -24,7 +24,7 @@ pub struct TlsDriver {
     sockets: SocketDriver,
     tls: TlsSettings,
     sessions: Vec<TlsSession>,
-    /// Slots with news that no event of the kernel's will announce, each flagged in its session.
+    /// Slots with news that no event of the kernel's will announce, each once: mostly none.
     owed: Vec<u32>,
 }
 
@@ -40,7 +40,6 @@ struct TlsSession {
     trouble: Option<Errno>,
     /// Whether the peer has said or shown that nothing more comes.
     has_ended: bool,
-    is_owed: bool,
     /// When the last of what it decrypted came, where the kernel says.
     stamp: Option<Nanos>,
 }
@@ -74,16 +73,16 @@ impl TlsDriver {
         let state = tls.process_new_packets().map_err(|_| Errno::PROTO)?;
         session.has_ended = state.peer_has_closed();
         if state.plaintext_bytes_to_read() > 0 || session.has_ended {
-            owe(&mut session.is_owed, &mut self.owed, slot);
+            owe(&mut self.owed, slot);
         }
         session.is_established = true;
         Ok(())
     }
 }
 
-/// Has the next wait announce the slot.
-fn owe(is_owed: &mut bool, owed: &mut Vec<u32>, slot: usize) {
-    if !mem::replace(is_owed, true) {
+/// Has the next wait announce the slot, unless it is received before, or the connection closed.
+fn owe(owed: &mut Vec<u32>, slot: usize) {
+    if !owed.contains(&(slot as u32)) {
         owed.push(slot as u32);
     }
 }
@@ -113,12 +112,7 @@ impl ConnectionDriver for TlsDriver {
             return self.sockets.wait(at_most, events);
         }
         self.sockets.wait(Nanos::ZERO, events);
-        for slot in self.owed.drain(..) {
-            // Not any more if it was received since, or the connection closed.
-            if mem::take(&mut self.sessions[slot as usize].is_owed) {
-                events.push(ConnectionEvent { slot, flags: EventFlags::IN });
-            }
-        }
+        events.extend(self.owed.drain(..).map(|slot| ConnectionEvent { slot, flags: EventFlags::IN }));
     }
 
     fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -128,7 +122,7 @@ impl ConnectionDriver for TlsDriver {
         let session = &mut self.sessions[slot];
         let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
         let mut pipe = TlsPipe::new(&mut self.sockets, slot);
-        session.is_owed = false;
+        self.owed.retain(|other| *other as usize != slot);
         let mut filled = 0;
         let end = loop {
             match tls.reader().read(&mut buffer[filled..]) {
@@ -169,7 +163,7 @@ impl ConnectionDriver for TlsDriver {
         session.has_ended = true;
         if filled > 0 {
             // First what came before the end; the end itself at the next call, which somebody has to ask for.
-            owe(&mut session.is_owed, &mut self.owed, slot);
+            owe(&mut self.owed, slot);
             return Ok(filled);
         }
         end
@@ -228,6 +222,7 @@ impl ConnectionDriver for TlsDriver {
             tls.send_close_notify();
             let _ = TlsPipe::new(&mut self.sockets, slot).flush(tls);
         }
+        self.owed.retain(|other| *other as usize != slot);
         self.sockets.close(slot);
     }
 }

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 
-use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
+use engine::{LaneOutcome, LoadSpec, RunProgress, Transport, drive, render};
 use model::histogram::rank;
 use model::{Arrivals, Environment, Exchange, Histogram, Nanos, Pace, Profile, Rate, SystemClock, Timestamps};
 use report::number;
@@ -80,7 +80,7 @@ pub(crate) struct CountBalance {
 }
 
 /// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink answers all.
-fn balances(planned: u64, done: &DriveResult, ledger: &SinkLedger) -> Vec<CountBalance> {
+fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountBalance> {
     let (tally, good) = (&done.tally, done.tally.counts.good());
     let balances = [
         ("requests planned, and ended in one way or another", planned, tally.counts.total()),
@@ -174,9 +174,9 @@ impl SelftestCase {
         let (journal, records) = sync_channel(due.len());
         let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal));
         let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
-        let offset = done.start.saturating_sub(sink.started());
+        let (offset, done) = (done.start.saturating_sub(sink.started()), done.outcome);
         let ledger = sink.stop();
-        if done.interrupted {
+        if done.interrupted_at.is_some() {
             return Ok(None);
         }
         drop(journal);
@@ -188,7 +188,7 @@ impl SelftestCase {
         &self,
         times: &[Nanos],
         mut exchanges: Vec<Exchange>,
-        done: &DriveResult,
+        done: &LaneOutcome,
         ledger: &SinkLedger,
     ) -> CaseResult {
         let planned = times.len() as u64;

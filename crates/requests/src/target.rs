@@ -152,17 +152,13 @@ fn host_of(text: &str) -> Option<(String, String)> {
         let host = text.to_ascii_lowercase();
         return Some((host.clone(), host));
     };
-    let (address, zone) = match inner.strip_suffix(']')?.split_once('%') {
-        Some((address, zone)) => (address, Some(zone.strip_prefix("25").filter(|z| !z.is_empty()).unwrap_or(zone))),
-        None => (inner.strip_suffix(']')?, None),
+    let inner = inner.strip_suffix(']')?;
+    let Some((address, zone)) = inner.split_once('%') else {
+        let address: Ipv6Addr = inner.parse().ok()?;
+        return Some((address.to_string(), format!("[{address}]")));
     };
     let address: Ipv6Addr = address.parse().ok()?;
-    let host = match zone {
-        Some(zone) if zone.is_empty() || zone.contains(|c: char| !c.is_ascii_alphanumeric() && !"-._~".contains(c)) => {
-            return None;
-        }
-        Some(zone) => format!("{address}%{zone}"),
-        None => address.to_string(),
-    };
-    Some((host, format!("[{address}]")))
+    let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
+    let is_zone = !zone.is_empty() && zone.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c));
+    is_zone.then(|| (format!("{address}%{zone}"), format!("[{address}]")))
 }

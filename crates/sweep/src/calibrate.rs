@@ -180,8 +180,8 @@ fn measure(shape: &LoadSpec, transport: &Transport, context: &Context<'_>) -> Re
         ..shape.clone()
     };
     let done = drive(&alone, &context.clock, context.interrupt, &RunProgress::new(alone.lanes), None)?;
-    let tally = &done.tally;
-    if done.interrupted || tally.completed_in_window == 0 {
+    let tally = &done.outcome.tally;
+    if done.outcome.interrupted_at.is_some() || tally.completed_in_window == 0 {
         return Ok(None);
     }
     Ok(Some(Ceiling { rate_per_s: tally.completed_in_window as f64 / done.measured.as_secs_f64() }))

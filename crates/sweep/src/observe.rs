@@ -5,7 +5,9 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{DriveResult, EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped};
+use engine::{
+    DriveResult, EngineError, LaneOutcome, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped,
+};
 use model::{Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics, SystemClock};
 use probe::host::HostCounters;
 use probe::processes::this_process_cpu;
@@ -69,11 +71,12 @@ pub(crate) struct ObservedRun<E> {
 
 /// A run that is not judged, with its statistics: what lanes recorded, and what is known of the `generator` beside.
 pub(crate) fn recorded(done: DriveResult, shape: &LoadSpec, percentiles: &[f64], generator: GeneratorFacts) -> Run {
-    let DriveResult { tally, batches, anatomy, backlog, measured, elapsed, lanes, clock_steps, far, .. } = done;
+    let DriveResult { outcome, far, measured, elapsed, .. } = done;
+    let LaneOutcome { tally, batches, dissection, backlog, lanes, clock_steps, .. } = outcome;
     let length = shape.requests_total.is_none().then_some(measured);
     let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
     Run {
-        anatomy,
+        anatomy: dissection.and_then(|dissection| dissection.anatomy()),
         statistics: Some(Statistics::of(&tally, &batches, percentiles).with_backlog(backlog)),
         generator: GeneratorFacts { lanes, clock_steps, ..generator }.from_far(far),
         ..Run::recorded(shape.connections, tally, measured, elapsed)
@@ -152,7 +155,7 @@ pub(crate) fn drive_observed<E: Send>(
             None => drive(shape, clock, stop, progress, journal.as_ref()),
             Some(far) => far.drive(shape, stop, progress, journal.as_ref()),
         };
-        let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
+        let ended = done.as_ref().map_or(0, |done| done.outcome.tally.all_requests());
         let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
         over.store(true, Ordering::Relaxed);
         drop((journal, running));
@@ -168,7 +171,7 @@ pub(crate) fn drive_observed<E: Send>(
     let listening = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
     let own_cpu = this_process_cpu().saturating_sub(own_cpu + listening);
     let mut watch = seen.map(|(seen, polled)| watch(&seen, polled.as_ref(), done.start + shape.warm_up, single));
-    let kernel = traced.and_then(|traced| kernel::view(traced, &done.tally, watch.as_mut()));
+    let kernel = traced.and_then(|traced| kernel::view(traced, &done.outcome.tally, watch.as_mut()));
     let generator = GeneratorFacts {
         steal: after.steal_since(&host),
         listen_overflows: after.listen_overflows_since(&host),
@@ -176,7 +179,7 @@ pub(crate) fn drive_observed<E: Send>(
         server,
         ..GeneratorFacts::default()
     };
-    let (interrupted, dropped_records) = (done.interrupted, done.dropped_records);
+    let (interrupted, dropped_records) = (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
     let run = Run { watch, statsd, kernel, ..recorded(done, shape, percentiles, generator) };
     Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
 }

@@ -117,7 +117,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             return false;
         }
         let Some(bytes) = self.buffer.get(..n) else { return false };
-        let hint = connection.reader.hint();
+        let hint = connection.reader.hint;
         let Some(head) = self.heads.fast_path(bytes, hint) else { return false };
         self.records.fast_path(slot, request, end, hint, head);
         connection.outstanding.drop_oldest();

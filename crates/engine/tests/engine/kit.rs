@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
+use engine::{LaneOutcome, LoadSpec, RunProgress, Transport, drive, render};
 use model::{Clock as _, Counts, Exchange, Nanos, Outcome, Pace, Rate};
 use testkit::clock::REAL_CLOCK;
 
@@ -151,17 +151,17 @@ pub(crate) fn open(shape: &LoadSpec) -> LoadSpec {
 }
 
 /// Drives it to its end, which must come.
-pub(crate) fn driven(shape: &LoadSpec) -> DriveResult {
+pub(crate) fn driven(shape: &LoadSpec) -> LaneOutcome {
     driven_until(shape, Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(shape.lanes)))
 }
 
-pub(crate) fn driven_until(shape: &LoadSpec, interrupt: Arc<AtomicBool>, progress: Arc<RunProgress>) -> DriveResult {
+pub(crate) fn driven_until(shape: &LoadSpec, interrupt: Arc<AtomicBool>, progress: Arc<RunProgress>) -> LaneOutcome {
     let (sender, receiver) = mpsc::channel();
     let (journal, records) = mpsc::sync_channel(10_000);
     let this = shape.clone();
     thread::spawn(move || {
         // Nobody listens any more where the load came too late.
-        let _ = sender.send(drive(&this, &REAL_CLOCK, &interrupt, &progress, Some(&journal)).unwrap());
+        let _ = sender.send(drive(&this, &REAL_CLOCK, &interrupt, &progress, Some(&journal)).unwrap().outcome);
     });
     let done = receiver.recv_timeout(TIME_LIMIT).expect("a load that ends, and no lane that panics");
     let exchanges: Vec<_> = records.iter().flatten().map(|record| record.exchange).collect();
@@ -170,7 +170,7 @@ pub(crate) fn driven_until(shape: &LoadSpec, interrupt: Arc<AtomicBool>, progres
 }
 
 /// Every request is in exactly one place: each exchange is a sound one, and counting them gives the tally.
-fn assert_sound(shape: &LoadSpec, done: &DriveResult, exchanges: &[Exchange]) {
+fn assert_sound(shape: &LoadSpec, done: &LaneOutcome, exchanges: &[Exchange]) {
     let tally = &done.tally;
     let (mut measured, mut unmeasured) = (Counts::default(), Counts::default());
     for exchange in exchanges {
@@ -187,7 +187,7 @@ fn assert_sound(shape: &LoadSpec, done: &DriveResult, exchanges: &[Exchange]) {
     assert_eq!(tally.per_connection.len(), shape.connections as usize);
     assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
     assert_eq!(tally.response_time.count(), tally.counts.good());
-    if !done.interrupted
+    if done.interrupted_at.is_none()
         && let Some(planned) = shape.requests_total
         && shape.measured.is_none()
     {
@@ -195,18 +195,18 @@ fn assert_sound(shape: &LoadSpec, done: &DriveResult, exchanges: &[Exchange]) {
     }
 }
 
-pub(crate) fn kinds(done: &DriveResult) -> Vec<Outcome> {
+pub(crate) fn kinds(done: &LaneOutcome) -> Vec<Outcome> {
     done.tally.counts.iter().map(|(outcome, _)| outcome).collect()
 }
 
 /// The outcomes and their counts, without the nine hundred that did not occur.
-pub(crate) fn shown(done: &DriveResult) -> String {
+pub(crate) fn shown(done: &LaneOutcome) -> String {
     format!("{:?}", done.tally.counts.iter().collect::<Vec<_>>())
 }
 
 /// Drives a load on a server that never answers: each request times out. A busy machine may be too late with a short timeout:
 /// what it has not sent by then is given up, and the load is repeated with more. All loads, of which the last is as it should be.
-pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<DriveResult> {
+pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<LaneOutcome> {
     let mut all = Vec::new();
     for timeout in SHORT_TIMEOUTS {
         let done = driven(&LoadSpec { timeout, ..shape.clone() });

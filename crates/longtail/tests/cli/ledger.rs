@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use engine::{DriveResult, Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, render};
+use engine::{Endpoint, LaneOutcome, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, render};
 use model::{Arrivals, Counts, LatePolicy, Nanos, Outcome, Pace, Profile, Rate};
 use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
@@ -50,7 +50,7 @@ fn spec(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) ->
 
 /// Drives it to its end, or until more than `at_most` requests have ended. Each exchange of its journal is a sound one, and counting them
 /// gives the tally.
-fn driven(spec: &LoadSpec, at_most: Option<u64>) -> DriveResult {
+fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
     let (interrupt, progress) = (AtomicBool::new(false), RunProgress::new(spec.lanes));
     let (journal, records) = sync_channel(10_000);
     let done = std::thread::scope(|scope| {
@@ -62,10 +62,10 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> DriveResult {
                 interrupt.store(true, Ordering::Relaxed);
             });
         }
-        drive(spec, &REAL_CLOCK, interrupt, progress, Some(&journal)).unwrap()
+        drive(spec, &REAL_CLOCK, interrupt, progress, Some(&journal)).unwrap().outcome
     });
     drop(journal);
-    assert_eq!((done.interrupted, done.dropped_records), (at_most.is_some(), 0));
+    assert_eq!((done.interrupted_at.is_some(), done.dropped_records), (at_most.is_some(), 0));
     let tally = &done.tally;
     let (mut measured, mut warm_up, mut bytes) = (Counts::default(), Counts::default(), 0);
     for exchange in records.iter().flatten().map(|record| record.exchange) {
@@ -81,7 +81,7 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> DriveResult {
 }
 
 /// Nothing that was sent was lost or given up, and the sink has counted what we have.
-fn assert_same(spec: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
+fn assert_same(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
     let tally = &done.tally;
     let skipped = tally.counts.of(Outcome::Skipped) + tally.unmeasured.of(Outcome::Skipped);
     assert!(skipped == 0 || spec.late == LatePolicy::Skip);
@@ -100,7 +100,7 @@ fn assert_same(spec: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
 }
 
 /// What ended well is in both ledgers, and what was in flight is in the sink's as far as it came.
-fn assert_same_but_for_the_end(spec: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
+fn assert_same_but_for_the_end(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
     let (tally, counts) = (&done.tally, &done.tally.counts);
     let (in_flight, skipped) = (counts.of(Outcome::InFlight), counts.of(Outcome::Skipped));
     assert_eq!(counts.total(), counts.good() + in_flight + skipped, "{counts:?}");

@@ -285,8 +285,9 @@ impl Generators {
             far.push(FarGenerator { clock_error, ..done.facts(name) });
             merge(&mut merged, done.outcome);
         }
-        let done = DriveResult::of(spec, start, end, merged);
-        Ok(DriveResult { far, dropped_records: done.dropped_records + dropped_records, ..done })
+        let mut done = DriveResult { far, ..DriveResult::of(spec, start, end, merged) };
+        done.outcome.dropped_records += dropped_records;
+        Ok(done)
     }
 
     /// Waits until each has done its part, or is lost: then why. Single requests go to `keep`.

@@ -153,7 +153,7 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
         merge(&mut merged, done.outcome);
     }
     let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
-    let (interrupted, log_dropped) = (done.interrupted, done.dropped_records);
+    let (interrupted, log_dropped) = (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
     let mut run = recorded(done, &spec, &warnings::LOAD_PERCENTILES, GeneratorFacts::default());
     judge(&mut run, plan, None, interrupted, None);
     run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use engine::{DriveResult, LoadSpec, RunProgress, render};
+use engine::{LaneOutcome, LoadSpec, RunProgress, render};
 use model::{BadResponse, Nanos, Outcome, Request, WrongLengths};
 use rustix::net::{SendFlags, send};
 
@@ -93,7 +93,7 @@ fn playing(steps: &'static str) -> Server {
 }
 
 /// How the requests ended, each kind once: outcomes, and of bad responses the reason.
-fn endings(done: &DriveResult) -> Vec<String> {
+fn endings(done: &LaneOutcome) -> Vec<String> {
     let good = kinds(done).into_iter().filter(|kind| *kind != Outcome::BadResponse).map(|kind| format!("{kind:?}"));
     good.chain(done.tally.bad_responses.iter().map(|(reason, _)| format!("{reason:?}"))).collect()
 }
