@@ -21,8 +21,8 @@ use sink::SinkLedger;
 use sweep::ClaimedRun;
 
 use crate::GUARD;
+use crate::exit::Mistake;
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, claimed_run};
-use crate::mistake::Mistake;
 use crate::selftest::machine;
 
 const COLUMNS: usize = 100;

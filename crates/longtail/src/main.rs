@@ -1,18 +1,15 @@
 //! longtail: finds out what a web server does when it has more requests than threads, and says whether the numbers can
 //! be trusted.
 //!
-//! This file is the table of contents. The clock is read in `clock`, text is printed in `ui`, exit codes are in `exit`,
+//! This file is the table of contents. Text is printed in `ui`, exit codes and mistakes are in `exit`,
 //! files are written in `store`; each command is a file in `commands`, with its flags, and flags that several have are in `args`.
 
 mod args;
 mod calibrate;
-mod clock;
-mod command_line;
 mod commands;
 mod exit;
 mod generators;
 mod load;
-mod mistake;
 mod outlets;
 mod predict;
 mod results;

@@ -23,7 +23,7 @@ use probe::http::{self, HttpAnswer};
 use sweep::{LiveReadings, Phase, StatsdListener};
 
 use crate::args::{OtlpUrl, OutletArgs};
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 use crate::ui;
 
 /// How soon Ctrl-C ends the wait for a last scrape.

@@ -6,7 +6,7 @@ use model::{LoadStudy, Study, Verdict};
 use report::summary::Summary;
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
-use crate::mistake::Mistake;
+use crate::exit::Mistake;
 use crate::store;
 use crate::ui;
 

@@ -16,7 +16,7 @@ use report::{Width, text};
 use serde::Serialize;
 use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, StallLaw};
 
-use crate::mistake::Mistake;
+use crate::exit::Mistake;
 
 const COLUMNS: usize = 100;
 
@@ -172,8 +172,7 @@ impl SelftestCase {
             ..LoadSpec::closed(transport, render("GET", &host, "/", &[], true), due.len() as u32)
         };
         let (journal, records) = sync_channel(due.len());
-        let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal));
-        let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
+        let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal))?;
         let (offset, done) = (done.start.saturating_sub(sink.started()), done.outcome);
         let ledger = sink.stop();
         if done.interrupted_at.is_some() {

@@ -18,8 +18,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::exit::Exit;
-use crate::mistake::{Mistake, no_thread, wrong};
+use crate::exit::{Exit, Mistake, wrong};
 use crate::ui;
 
 /// Where this is set, the end of stdin counts as Ctrl-C: who started us over a connection is gone, or wants us to stop.
@@ -68,7 +67,7 @@ pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Mistake> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    started.map(|_| ()).map_err(|error| no_thread(engine::no_thread(&error)))
+    started.map(|_| ()).map_err(|error| engine::no_thread(&error).into())
 }
 
 /// From now on a panic ends the program.

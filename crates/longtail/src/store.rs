@@ -1,4 +1,5 @@
-//! Studies on disk: each finished run is there before the next starts, and the last study can be found again.
+//! Studies on disk: each finished run is there before the next starts, and the last study can be found again; and what stands in each: its
+//! command line, and when it was made.
 //!
 //! They are in `$XDG_DATA_HOME/longtail/studies` (or `~/.local/share/longtail/studies`), named by their start. A file
 //! is replaced as a whole, so that whoever reads it, also when longtail was killed, sees a whole study. It is not waited for until a disk has it:
@@ -10,10 +11,11 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use model::plan::quoted;
 use model::{Ceiling, Study};
 use report::json::ReadError;
 
-use crate::mistake::{Mistake, unwritable, wrong};
+use crate::exit::{Mistake, unwritable, wrong};
 
 /// No study and no output of a tool is larger.
 const LARGEST: u64 = 256 << 20;
@@ -179,4 +181,80 @@ pub(crate) fn data_folder() -> Result<PathBuf, Mistake> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
     Ok(data.ok_or_else(|| wrong("no folder for studies: set XDG_DATA_HOME or HOME"))?.join("longtail"))
+}
+
+/// The wall clock's time as RFC 3339 in UTC, to the second: when a study was made.
+pub(crate) fn wall_time() -> String {
+    let now = jiff::Timestamp::now();
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
+}
+
+/// This program's command line as it was typed, as far as it is text: as a shell takes it, and without secrets.
+pub(crate) fn command_line() -> String {
+    without_secrets(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
+}
+
+/// These words after the program's name.
+fn without_secrets(words: impl Iterator<Item = String>) -> String {
+    let mut line = "longtail".to_owned();
+    let mut hide_next = false;
+    for word in words {
+        let shown = if hide_next {
+            SECRET.to_owned()
+        } else if word.strip_prefix("-a").is_some_and(|rest| rest.contains(':')) {
+            format!("-a{SECRET}")
+        } else if word.starts_with("--auth=") {
+            format!("--auth={SECRET}")
+        } else {
+            shell_word(&without_credentials(&word))
+        };
+        hide_next = word == "-a" || word == "--auth";
+        line.push(' ');
+        line.push_str(&shown);
+    }
+    line
+}
+
+const SECRET: &str = "'(secret)'";
+
+/// A word as a shell takes it; of a header with credentials or cookies only that it is there.
+pub(crate) fn shell_word(word: &str) -> String {
+    let lower = word.to_ascii_lowercase();
+    let is_secret = lower.contains("authorization:") || lower.contains("cookie:");
+    if is_secret { SECRET.to_owned() } else { quoted(word) }
+}
+
+/// A URL without `user:password@`.
+fn without_credentials(word: &str) -> String {
+    let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> String {
+        without_secrets(line.split(' ').map(str::to_owned))
+    }
+
+    #[test]
+    fn secrets_do_not_reach_reports() {
+        for line in [
+            "load -a me:hunter2 http://h/",
+            "load --auth me:hunter2 http://h/",
+            "load --auth=me:hunter2 http://h/",
+            "load -ame:hunter2 http://h/",
+            "load http://me:hunter2@h/x?y=z@w",
+        ] {
+            assert!(!said(line).contains("hunter2"), "{}", said(line));
+        }
+        let header = ["load", "-H", "Authorization: Bearer hunter2", "http://h/"].map(str::to_owned);
+        assert!(!without_secrets(header.into_iter()).contains("hunter2"));
+        assert_eq!(said("load -c 5 http://h/a?b=c@d"), "longtail load -c 5 'http://h/a?b=c@d'");
+    }
 }

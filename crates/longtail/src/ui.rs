@@ -21,8 +21,7 @@ use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use sweep::Phase;
 
-use crate::exit::Exit;
-use crate::mistake::Mistake;
+use crate::exit::{Exit, Mistake};
 
 /// Redraws of the progress line.
 const TICK: Duration = Duration::from_millis(250);

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser
 use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Rate, Threads, Timestamps};
 
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 
 /// No machine has more connections, for all its addresses.
 pub(crate) const CONNECTIONS: u32 = 1_000_000;

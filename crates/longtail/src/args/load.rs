@@ -12,9 +12,9 @@ use requests::RequestsFormat;
 use super::limits::{CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, words};
 use super::others::Tool;
 use super::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
+use crate::exit::{Mistake, wrong};
 use crate::generators::Generator;
 use crate::load::Check;
-use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\
 Examples:

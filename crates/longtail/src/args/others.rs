@@ -6,7 +6,7 @@
 
 use clap::{Arg, Command};
 
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 
 /// Whose command line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -7,7 +7,7 @@ use engine::Resolver;
 use model::Nanos;
 
 use super::ADVANCED;
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 
 /// Figures in and out.
 #[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]

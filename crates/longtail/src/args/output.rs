@@ -11,7 +11,7 @@ use report::Width;
 
 use super::ADVANCED;
 use super::limits::words;
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 use crate::ui;
 
 /// The layouts of text.

@@ -11,7 +11,7 @@ use model::{App, Body, Cpus, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop,
 
 use super::ADVANCED;
 use super::limits::{TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, path, resolved_timestamps, threads, words};
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 
 /// The servers that longtail knows how to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]

@@ -21,8 +21,7 @@ use crate::args::limits::{CONNECTIONS, above_zero, from_1_to};
 use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, addresses, with_environment};
 use crate::args::{ADVANCED, OutputArgs};
-use crate::exit::Exit;
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Exit, Mistake, wrong};
 use crate::results::Results;
 use crate::{GUARD, store, ui};
 

@@ -14,12 +14,10 @@ use model::plan::quoted;
 use model::{App, ComparisonStudy, Nanos, Probe, ServerKind, ServerPlan, Socket, Study, SweepStudy, SystemClock};
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
 
-use crate::clock::wall_time;
-use crate::exit::Exit;
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Exit, Mistake, wrong};
 use crate::outlets::Outlets;
 use crate::results::Results;
-use crate::store::CeilingFile;
+use crate::store::{CeilingFile, wall_time};
 use crate::ui::Ui;
 use crate::{GUARD, signals, this_program, ui};
 

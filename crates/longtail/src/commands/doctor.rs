@@ -20,11 +20,10 @@ use crate::args::ADVANCED;
 use crate::args::limits::from_1_to;
 use crate::args::output::FormatArgs;
 use crate::calibrate::{self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad};
-use crate::clock::wall_time;
-use crate::exit::Exit;
+use crate::exit::{Exit, Mistake, wrong};
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder};
-use crate::mistake::{Mistake, wrong};
 use crate::selftest::{self, CaseResult};
+use crate::store::wall_time;
 use crate::ui::{self, Ui};
 use crate::{GUARD, signals, this_program};
 

@@ -20,8 +20,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Invocation, parse};
-use crate::exit::Exit;
-use crate::mistake::{Mistake, unwritable, wrong};
+use crate::exit::{Exit, Mistake, unwritable, wrong};
 use crate::{signals, ui};
 
 /// The files of `deploy/fleet`, by their path there.

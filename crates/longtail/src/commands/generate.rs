@@ -17,11 +17,10 @@ use super::load_words;
 use crate::args::OutputArgs;
 use crate::args::limits::from_1_to;
 use crate::args::output::StudyKind;
-use crate::exit::Exit;
+use crate::exit::{Exit, Mistake, wrong};
 use crate::load::prepare;
-use crate::mistake::{Mistake, wrong};
 use crate::results::Results;
-use crate::{command_line, signals, store};
+use crate::{signals, store};
 
 /// Serves a conductor until it is gone, or drives one part of a load.
 ///
@@ -30,7 +29,7 @@ use crate::{command_line, signals, store};
 pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // Who is ordered about ends by a signal at once.
     let around = StudyStart::ended_by(if args.of.is_some() { signals::interruption()? } else { Arc::default() });
-    let here = around.context(command_line::typed(), resolver.clone());
+    let here = around.context(store::command_line(), resolver.clone());
     let (Some(of), Some(start_at), Some(out)) = (args.of, args.start_at, &args.out) else {
         // Whoever started us has gone, and with it all reason to be: what is under way is its load.
         let served = serve(io::stdin(), io::stdout(), &here, || std::process::exit(Exit::Fine.code()));

@@ -12,8 +12,7 @@ use report::Width;
 
 use super::Cli;
 use crate::args::ADVANCED;
-use crate::exit::Exit;
-use crate::mistake::{Mistake, unwritable};
+use crate::exit::{Exit, Mistake, unwritable};
 use crate::ui;
 
 /// Columns of the widest help.

@@ -15,13 +15,12 @@ use super::load_words;
 use crate::args::LoadArgs;
 use crate::args::others::{self, Tool};
 use crate::args::output::{StudyKind, TextStyle};
-use crate::exit::Exit;
+use crate::exit::{Exit, Mistake, wrong};
 use crate::load::{Recorder, order_load, prepare};
-use crate::mistake::{Mistake, wrong};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::ui::Ui;
-use crate::{command_line, ui};
+use crate::{store, ui};
 
 /// Names of `--log` that are stdout: attack's lines, and CSV.
 const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
@@ -108,7 +107,7 @@ fn measure(
     let ordered = args.generator.map(order).transpose()?;
     announce(&prepared);
     let results = Results::open("load", &here.started_at, &args.output)?;
-    let conductor = here.context(command_line::typed(), resolver);
+    let conductor = here.context(store::command_line(), resolver);
     let mut recorder = Recorder::open(log, is_stdout, &args.checks)?;
     let transport = prepared.shape.transport.clone();
     let load = if let Some(ordered) = ordered {

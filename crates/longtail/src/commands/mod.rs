@@ -36,8 +36,7 @@ use self::sink::SinkArgs;
 use self::sweep::SweepArgs;
 use self::watch::WatchArgs;
 use crate::args::{ADVANCED, LoadArgs, others};
-use crate::exit::Exit;
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Exit, Mistake, wrong};
 use crate::ui;
 
 /// How long do requests wait when a web server is busy, and can you trust the number?

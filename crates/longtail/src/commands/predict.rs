@@ -11,8 +11,7 @@ use sink::DelayLaw;
 use crate::args::limits::from_1_to;
 use crate::args::output::FormatArgs;
 use crate::args::{ADVANCED, Goal, PredictLoad};
-use crate::exit::Exit;
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Exit, Mistake, wrong};
 use crate::predict::{self, PredictedServer};
 use crate::{store, ui};
 

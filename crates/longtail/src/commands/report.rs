@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::args::output::{FormatArgs, OutputArgs, StudyKind};
-use crate::exit::Exit;
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Exit, Mistake, wrong};
 use crate::results::{print, write_all};
 use crate::{store, ui};
 

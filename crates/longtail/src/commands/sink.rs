@@ -10,8 +10,7 @@ use sink::{
 };
 
 use crate::args::ADVANCED;
-use crate::exit::Exit;
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Exit, Mistake, wrong};
 use crate::{signals, ui};
 
 /// Serves until Ctrl-C or SIGTERM, finishes what it has, and prints what was counted.

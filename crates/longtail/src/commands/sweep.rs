@@ -12,12 +12,11 @@ use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, ServerWord, addresses, server_command, with_environment};
 use crate::args::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
-use crate::command_line;
-use crate::exit::Exit;
+use crate::exit::{Exit, Mistake, wrong};
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
-use crate::mistake::{Mistake, wrong};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
+use crate::store;
 
 /// Conducts a sweep, shows its rows as they are done, and keeps it on disk.
 ///
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         statsd: ears.listener.as_ref(),
         server_env: ears.settings.clone(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
-        ..here.context(with_environment(&(command_line::typed() + stand_in)), resolver)
+        ..here.context(with_environment(&(store::command_line() + stand_in)), resolver)
     };
     let mut observer = TerminalObserver::new(&results, Some(&mut outlets));
     let study = conduct_sweep(&plan, &context, &mut observer);
@@ -75,7 +74,7 @@ fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,
-        ..here.context(with_environment(&command_line::typed()), resolver)
+        ..here.context(with_environment(&store::command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
     let study = conduct_bodies(&plan, &context, &mut observer);

@@ -14,8 +14,7 @@ use probe::sampler::{self, Observation};
 use crate::args::ADVANCED;
 use crate::args::limits::above_zero;
 use crate::args::output::FormatArgs;
-use crate::exit::Exit;
-use crate::mistake::{Mistake, no_thread, wrong};
+use crate::exit::{Exit, Mistake, wrong};
 use crate::watch::{
     self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget,
     short_path,
@@ -50,13 +49,13 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         if let Some(StatisticsSource { control, .. }) = &statistics {
             let tell = tell.clone();
             let polling = move || sampler::poll(control, &clock, args.every, over, tell);
-            spawn_scoped(scope, "statistics", polling).map_err(no_thread)?;
+            spawn_scoped(scope, "statistics", polling)?;
         }
         let looking = move || match target.elsewhere {
             Some(address) => watch::connect(address, &clock, args.every, over, tell),
             None => target.sampler(args.every).run(&clock, over, tell),
         };
-        spawn_scoped(scope, "sampler", looking).map_err(no_thread)?;
+        spawn_scoped(scope, "sampler", looking)?;
         let screen = if is_drawn { Some(WatchScreen::take(args.full)?) } else { None };
         let statistics = statistics.as_ref();
         Viewer { args, target, statistics, screen, length, interrupt: &interrupt }.follow(&receiver, clock, &mut board)

@@ -16,7 +16,7 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 pub(crate) use self::process::{GeneratorDriver, GeneratorRunner, ProcessReport, claimed_run};
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 use crate::this_program;
 
 /// What can make load, in the order of a table.

@@ -19,8 +19,8 @@ use sweep::{ClaimedRun, OtherGenerator, Task};
 
 use super::{Generator, GeneratorCommand, InstalledGenerator, LoadOrder};
 use crate::GUARD;
-use crate::command_line::shown;
-use crate::mistake::{Mistake, unwritable};
+use crate::exit::{Mistake, unwritable};
+use crate::store::shell_word;
 
 /// A generator that has not ended so long after its time (and its last answer's timeout) is taken for stuck.
 const STUCK_AFTER: Nanos = Nanos::from_secs(20);
@@ -86,7 +86,7 @@ impl GeneratorRunner {
         fs::write(self.folder().join("targets"), targets).map_err(|why| why.to_string())?;
         let command = installed.generator.command(&installed.program, order, self.folder());
         let env = command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
-        let argv = command.argv.iter().map(|word| shown(&word.to_string_lossy()));
+        let argv = command.argv.iter().map(|word| shell_word(&word.to_string_lossy()));
         let command_line = env.chain(argv).collect::<Vec<_>>().join(" ");
         let cpu_before = used_by_children();
         let begun = self.clock.now();

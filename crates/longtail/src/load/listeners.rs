@@ -13,7 +13,7 @@ use model::ServerLocation;
 use probe::owners;
 use probe::sockets::KernelSocket;
 
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 
 /// How long one connect may take: two retransmissions of its first segment, after 1 and 3 s.
 const PATIENCE: Duration = Duration::from_secs(4);

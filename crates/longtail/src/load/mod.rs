@@ -24,8 +24,8 @@ use sweep::{ClaimedRun, Context, FarGenerators, OtherGenerator as _, PreparedLoa
 use self::listeners::Listeners;
 use crate::args::LoadArgs;
 use crate::args::limits::resolved_timestamps;
+use crate::exit::{Mistake, wrong};
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
-use crate::mistake::{Mistake, wrong};
 use crate::ui::{self, Ui};
 
 /// How long each step of a first handshake may take.

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 use sweep::RequestJournal;
 
-use crate::mistake::{Mistake, unwritable};
+use crate::exit::{Mistake, unwritable};
 use crate::store::is_fifo;
 
 /// Several lanes: what is older than this, compared with the newest, is complete.

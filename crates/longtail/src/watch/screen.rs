@@ -11,7 +11,7 @@ use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSy
 use crossterm::{cursor, execute, queue};
 
 use super::answer::AnswerLine;
-use crate::mistake::Mistake;
+use crate::exit::Mistake;
 
 /// Whether there is somebody who looks and can press a key.
 pub(crate) fn is_a_terminal() -> bool {

@@ -19,8 +19,8 @@ use probe::sockets::{KernelSocket, ServerListener, unix_place};
 use probe::{control, owners};
 
 use crate::args::HostPort;
+use crate::exit::{Mistake, wrong};
 use crate::load::is_of_this_machine;
-use crate::mistake::{Mistake, wrong};
 
 /// Where state files are, seen from the folder in which Puma runs.
 const FOLDERS: [&str; 6] = ["", "tmp", "tmp/pids", "tmp/sockets", "../shared/tmp/pids", "../../shared/tmp/pids"];

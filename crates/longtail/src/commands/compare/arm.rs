@@ -12,7 +12,7 @@ use model::{Probe, ServerKind, Stop};
 use super::{ArmArgs, CompareArgs};
 use crate::args::server::server_command;
 use crate::commands::{Command, Invocation, help, parse, sentence};
-use crate::mistake::{Mistake, wrong};
+use crate::exit::{Mistake, wrong};
 
 /// Where an arm's Puma comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
