@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::Killed;
+use crate::{Killed, say, skipped};
 
 /// Whose clock says when an answer came, and the instructions in user mode that a request may take then, all measuring on. To be
 /// lowered when the loop becomes cheaper, and raised only with a reason here.
@@ -143,13 +143,4 @@ fn one_processor() {
     let mut only = CpuSet::new();
     only.set(first);
     sched_setaffinity(None, &only).unwrap();
-}
-
-fn skipped(why: &str) {
-    say(&format!("skipped: {why}"));
-}
-
-#[expect(clippy::print_stderr, reason = "a test that does not run says why; one that does says how near it is")]
-fn say(text: &str) {
-    eprintln!("{text}");
 }

@@ -14,3 +14,12 @@ impl Drop for Killed {
         let _ = self.0.wait();
     }
 }
+
+fn skipped(why: &str) {
+    say(&format!("skipped: {why}"));
+}
+
+#[expect(clippy::print_stderr, reason = "a test that does not run says why; one that does says how near it is")]
+fn say(text: &str) {
+    eprintln!("{text}");
+}

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::Killed;
+use crate::{Killed, skipped};
 
 /// The bench, or `None` (and why, printed) where there is no longtail beside it: `cargo test -p bench` does not build it.
 fn bench(folder: &Path) -> Option<Command> {
@@ -28,11 +28,6 @@ fn bench(folder: &Path) -> Option<Command> {
     // Its folder is in the environment of all that it starts.
     command.env("TMPDIR", folder).stdin(Stdio::null());
     Some(command)
-}
-
-#[expect(clippy::print_stderr, reason = "a test that does not run says why")]
-fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
 }
 
 fn folder(name: &str) -> PathBuf {

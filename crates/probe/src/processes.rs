@@ -276,11 +276,7 @@ fn schedstat(text: &str) -> Option<[u64; 2]> {
 mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
-    use std::process::{Child, Command, Stdio};
-
-    fn cat() -> Child {
-        Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
-    }
+    use std::process::{Command, Stdio};
 
     #[test]
     fn threads_that_come_and_go_leave_what_they_used() {
@@ -299,40 +295,23 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_says_nothing_and_not_0() {
-        let mut child = cat();
-        assert!(memory_of_tree(child.id()) > Some(0));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(memory_of_tree(child.id()), None);
-    }
-
-    #[test]
-    fn who_comes_is_followed_and_who_goes_is_not() {
+    fn who_comes_is_followed_and_who_is_gone_says_nothing_and_not_0() {
         let mut all = ServerProcesses::of(&[std::process::id()]);
         let mut pids = || {
             all.search(usize::MAX);
             all.sample(None, false).iter().map(|process| process.pid).collect::<Vec<_>>()
         };
-        let mut child = cat();
-        assert!(pids().contains(&child.id()));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(!pids().contains(&child.id()));
-    }
-
-    #[test]
-    fn a_server_that_has_ended_is_not_alive_although_nobody_waited_for_it() {
-        let mut child = cat();
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let server = ServerProcesses::of(&[child.id()]);
-        assert!(server.is_alive());
+        assert!(pids().contains(&child.id()) && server.is_alive() && memory_of_tree(child.id()) > Some(0));
         child.kill().unwrap();
         // A zombie until it is waited for; then nothing.
         while server.is_alive() {
             std::thread::yield_now();
         }
         child.wait().unwrap();
-        assert!(!server.is_alive() && !ServerProcesses::of(&[]).is_alive());
+        assert!(!server.is_alive() && !pids().contains(&child.id()) && !ServerProcesses::of(&[]).is_alive());
+        assert_eq!(memory_of_tree(child.id()), None);
     }
 
     #[test]

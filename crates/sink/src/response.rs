@@ -21,6 +21,9 @@ pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// "replied", text "reply" and a map of one, text "arg" and a byte string of four (RFC 8949 section 3).
 const COUNTER: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 
+/// What may become of a connection, in the order of the type's own variants.
+const ENDINGS: [ConnectionFate; 3] = [ConnectionFate::KeepAlive, ConnectionFate::KeepAliveSaid, ConnectionFate::Close];
+
 /// One rendered answer.
 #[derive(Debug)]
 struct RenderedAnswer {
@@ -80,7 +83,7 @@ impl AnswerTable {
                 // The usual words; a client must not need them (RFC 9112 section 4).
                 let reason = StatusCode::from_u16(*code).ok().and_then(|status| status.canonical_reason());
                 let status = format!("{code} {}", reason.unwrap_or_default());
-                for ending in [kept, ConnectionFate::KeepAliveSaid, ConnectionFate::Close] {
+                for ending in ENDINGS.map(|ending| if ending == ConnectionFate::KeepAlive { kept } else { ending }) {
                     let bytes = response(&status, &fields, ending, &body);
                     let counter = if settings.body == SinkBody::Counter { bytes.len() - 4 } else { bytes.len() };
                     all.push(RenderedAnswer { body: bytes.len() - body.len(), bytes, counter });
@@ -100,14 +103,9 @@ impl AnswerTable {
         extent: AnswerExtent,
         number: u64,
     ) -> &[u8] {
-        let ending = match ending {
-            ConnectionFate::KeepAlive => 0,
-            ConnectionFate::KeepAliveSaid => 1,
-            ConnectionFate::Close => 2,
-        };
         let faulty = || self.statuses.iter().position(|other| *other == status).unwrap_or(0);
         let status = if status == OK { 0 } else { faulty() };
-        let place = (status * self.workers + worker as usize - self.first_worker) * 3 + ending;
+        let place = (status * self.workers + worker as usize - self.first_worker) * ENDINGS.len() + ending as usize;
         let RenderedAnswer { bytes, body, counter } = &mut self.all[place];
         // The counter is a u32, and starts again after 2^32 - 1.
         if let Some(hole) = bytes.get_mut(*counter..*counter + 4) {
