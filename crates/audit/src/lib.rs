@@ -4,22 +4,20 @@
 //! Pure functions on text: nothing here opens a file, prints, or measures. A figure counts as printed, with the half
 //! of its last digit that rounding may have moved it: a check fails only where no rounding can save it.
 //!
-//! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`CHECKS`] make findings of a claim.
-
-mod check;
-pub mod claim;
-mod figure;
-mod number;
-pub mod parse;
-mod text;
-
-use serde::Serialize;
-use strum::IntoStaticStr;
+//! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`CHECKS`] make findings of a claim, and [`text()`] says them.
 
 pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck, ClaimGrade};
 pub use claim::{Claim, LoadTool};
 pub use figure::{FigureRange, PrintedFigure};
-pub use text::text;
+use report::number::{count_of, percentile as percentile_name};
+use report::{Width, wrap};
+use serde::Serialize;
+use strum::IntoStaticStr;
+
+mod check;
+pub mod claim;
+mod figure;
+pub mod parse;
 
 /// A claim with all that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -82,4 +80,120 @@ pub fn audit_claim(claim: Claim) -> AuditedClaim {
     let findings = check::all(&claim);
     let verdict = ClaimVerdict::from_findings(&findings);
     AuditedClaim { claim, verdict, findings }
+}
+
+/// Wider lines are broken.
+const WIDTH: usize = 100;
+
+/// The whole of it; ends with a newline.
+pub fn text(audited: &[AuditedClaim]) -> String {
+    let mut text = summary(audited);
+    for (at, each) in audited.iter().enumerate() {
+        if audited[..at].iter().any(|earlier| is_like(earlier, each)) {
+            continue;
+        }
+        text.push('\n');
+        text += &claim_text(each);
+        let alike: Vec<String> =
+            audited[at + 1..].iter().filter(|later| is_like(each, later)).map(|later| place(&later.claim)).collect();
+        if !alike.is_empty() {
+            let lines = if alike.len() == 1 { "line" } else { "lines" };
+            put_line(&mut text, "  also  ", &format!("{lines} {}", alike.join(", ")));
+        }
+    }
+    text
+}
+
+/// Rows of a table of which the same was found are printed once. What is impossible is printed of each: the evidence
+/// counts.
+fn is_like(one: &AuditedClaim, other: &AuditedClaim) -> bool {
+    let is_row = matches!(one.claim.tool, LoadTool::LongTail | LoadTool::ResponseTimeWrk);
+    let found = |audited: &AuditedClaim| -> Vec<_> {
+        audited.findings.iter().map(|finding| (finding.check, finding.outcome.is)).collect()
+    };
+    let is_explained = one.findings.iter().any(|finding| finding.outcome.is == ClaimGrade::Explains);
+    is_row
+        && !is_explained
+        && !matches!(one.verdict, ClaimVerdict::Impossible { .. })
+        && one.claim.tool == other.claim.tool
+        && found(one) == found(other)
+}
+
+/// `22 (chunk 1kB)`
+fn place(claim: &Claim) -> String {
+    let name = claim.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    format!("{}{name}", claim.line)
+}
+
+fn summary(audited: &[AuditedClaim]) -> String {
+    if audited.is_empty() {
+        return "No load generator's output was recognised.\n".to_owned();
+    }
+    let part = |word: &str| {
+        let n = audited.iter().filter(|each| <&str>::from(&each.verdict) == word).count();
+        (n > 0).then(|| format!("{n} {word}"))
+    };
+    let parts: Vec<String> = ["impossible", "doubtful", "possible", "unchecked"].into_iter().filter_map(part).collect();
+    format!("{}: {}.\n", count_of(audited.len() as u64, "claim"), parts.join(", "))
+}
+
+/// The headline, what fails, is doubtful or explains in full, and one line each for what holds and what is unchecked.
+fn claim_text(audited: &AuditedClaim) -> String {
+    let word = <&str>::from(&audited.verdict).to_uppercase();
+    let mut text = String::new();
+    put_line(&mut text, &format!("{word}  "), &headline(&audited.claim));
+    let found = |is: ClaimGrade| audited.findings.iter().filter(move |finding| finding.outcome.is == is);
+    for (is, mark) in [(ClaimGrade::Fails, "fails"), (ClaimGrade::Doubtful, "doubt"), (ClaimGrade::Explains, "why")] {
+        for finding in found(is) {
+            let evidence = format!("{}: {}", finding.check.name(), finding.outcome.text);
+            put_line(&mut text, &format!("  {mark:<6}"), &evidence);
+        }
+    }
+    let held: Vec<&str> = found(ClaimGrade::Holds).map(|finding| finding.check.name()).collect();
+    if !held.is_empty() {
+        put_line(&mut text, "  holds ", &held.join(", "));
+    }
+    let unchecked = found(ClaimGrade::Unchecked);
+    let unchecked = unchecked.map(|finding| format!("{} ({})", finding.check.name(), finding.outcome.text));
+    let unchecked: Vec<String> = unchecked.collect();
+    if !unchecked.is_empty() {
+        put_line(&mut text, "  not checked: ", &unchecked.join("; "));
+    }
+    text
+}
+
+/// `wrk, line 53: 4880.11/s, mean 2.31 ms, p99 21.46 ms, 4 connections`
+fn headline(claim: &Claim) -> String {
+    let time = |name: &str, time: PrintedFigure| format!("{name} {}", figure::printed_time(time.value));
+    let percentile = |q: f64| Some(time(&percentile_name(q), claim.percentile(q)?));
+    // With a mean the median says little more; without one it is the first figure.
+    let without_mean = |q: f64| percentile(q).filter(|_| claim.mean_s.is_none());
+    let rate = claim.rate_per_s.map(|rate| figure::printed_rate(rate.value));
+    let offered = claim.offered_per_s.map(|rate| format!("{} asked for", figure::printed_rate(rate.value)));
+    let answers = (!claim.answers.is_empty()).then(|| count_of(claim.answers.len() as u64, "answer"));
+    let figures = [
+        rate.or(offered),
+        claim.mean_s.map(|mean| time("mean", mean)),
+        without_mean(0.5),
+        without_mean(0.9),
+        percentile(0.99),
+        answers,
+        claim.connections.map(|connections| count_of(connections, "connection")),
+    ];
+    let figures: Vec<String> = figures.into_iter().flatten().collect();
+    format!("{}, line {}: {}", claim.tool, place(claim), figures.join(", "))
+}
+
+fn put_line(text: &mut String, before: &str, line: &str) {
+    wrap(text, Width::of(WIDTH), before, line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_recognised_is_said_so() {
+        assert_eq!(text(&[]), "No load generator's output was recognised.\n");
+    }
 }

@@ -4,14 +4,11 @@
 //! (`sweep`, `longtail/src/outlets`). One list of [`MetricFamily`]s is made of a run, and every protocol prints that list, so that
 //! a figure has the same name, unit and value wherever it arrives.
 
-pub mod dogstatsd;
 mod family;
 mod figures;
-mod live;
 pub mod otlp;
-pub mod prometheus;
 pub mod statsd;
+pub mod text_formats;
 
 pub use family::{ExportedMetric, Labels, MetricFamily, MetricPoint, MetricUnit, PointValue};
-pub use figures::{of_load, of_sweep};
-pub use live::{LiveRun, live};
+pub use figures::{LiveRun, live, of_load, of_sweep};

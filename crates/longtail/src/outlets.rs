@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use engine::{Resolver, RunProgress};
 use export::otlp::{self, RunOrigin};
-use export::{LiveRun, MetricFamily, dogstatsd, live, prometheus};
+use export::{LiveRun, MetricFamily, live, text_formats};
 use model::{Clock, Endpoint, LoadStudy, Nanos, SweepStudy, SystemClock};
 use probe::http::{self, HttpAnswer};
 use sweep::{LiveReadings, Phase, StatsdListener};
@@ -280,7 +280,7 @@ fn answer_scrape(mut client: TcpStream, board: &LiveBoard) -> io::Result<()> {
         }
         head.extend_from_slice(&piece[..length]);
     }
-    let response = response(&head, || prometheus::exposition(&board.all()));
+    let response = response(&head, || text_formats::exposition(&board.all()));
     client.write_all(response.as_bytes())
 }
 
@@ -292,7 +292,7 @@ fn response(head: &[u8], metrics: impl FnOnce() -> String) -> String {
     let path = request.path.map(|target| target.split('?').next().unwrap_or_default());
     let (status, kind, body) = match (request.method, path) {
         _ if !is_whole => ("400 Bad Request", "text/plain", "this is no request\n".to_owned()),
-        (Some("GET" | "HEAD"), Some("/metrics")) => ("200 OK", prometheus::CONTENT_TYPE, metrics()),
+        (Some("GET" | "HEAD"), Some("/metrics")) => ("200 OK", text_formats::CONTENT_TYPE, metrics()),
         (Some("GET" | "HEAD"), _) => ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_owned()),
         _ => ("405 Method Not Allowed", "text/plain", "only GET\n".to_owned()),
     };
@@ -385,7 +385,7 @@ fn send_statsd(
             }
             Err(RecvTimeoutError::Disconnected) => return deliveries,
         };
-        for packet in dogstatsd::packets(&dogstatsd::lines(&families)) {
+        for packet in text_formats::packets(&text_formats::lines(&families)) {
             deliveries.note(socket.send(packet.as_bytes()));
         }
     }

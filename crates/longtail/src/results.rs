@@ -113,7 +113,7 @@ pub(crate) fn render(
         OutputFormat::Summary => Summary::of(study, saved).json(),
         OutputFormat::Html => report::html::whole(study, &Summary::of(study, saved)),
         OutputFormat::Markdown => report::answer::markdown(study, saved.as_deref()),
-        OutputFormat::Csv => report::csv::whole(study),
+        OutputFormat::Csv => report::csv(study),
         OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), output.width()),
         OutputFormat::Hdr | OutputFormat::Full => match (study, output.style()) {
             (Study::Load(load), style)
@@ -135,7 +135,7 @@ fn others_layout(load: &LoadStudy, output: &OutputArgs, format: OutputFormat) ->
         _ if is_hidden => {
             "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned()
         }
-        _ if format == OutputFormat::Hdr => report::hdr_log::log(load),
+        _ if format == OutputFormat::Hdr => report::logs::hdr(load),
         TextStyle::Hey => report::hey::whole(load),
         _ => report::wrk::whole(load),
     }

@@ -11,9 +11,9 @@ use crate::next_steps::NextCommand;
 use crate::number;
 use crate::run_summary::is_uncertain;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
+use crate::text::{self, Width, columns_of, wrap};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 use crate::trust::{TrustLine, TrustMark, shown_percentiles};
-use crate::width::{self, Width, columns_of, wrap};
 
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
@@ -220,7 +220,7 @@ fn without_expect(sentence: &str) -> String {
 fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     let mut text = String::new();
     let mut line = before.to_owned();
-    for word in width::words(&next.command) {
+    for word in text::shell_words(&next.command) {
         if !width.fits(columns_of(&line) + columns_of(word) + 3) {
             _ = writeln!(text, "{line}\\");
             line = " ".repeat(columns_of(before) + 2);

@@ -6,16 +6,17 @@ use std::collections::BTreeMap;
 
 use model::run::ShareSource;
 use model::{
-    BodiesStudy, Body, BodyKind, BodyRun, Diagnostic, Grade, Nanos, Outcome, Run, Socket, Study, SweepStudy,
-    WorkerShare, counts,
+    BodiesStudy, Body, BodyKind, BodyRun, Diagnostic, FarGenerator, Grade, Nanos, Outcome, Run, Socket, Study,
+    SweepStudy, WorkerShare, counts,
 };
 
+use crate::in_words::{NamedRun, diagnostics, is_hidden, named_runs};
 use crate::measured::StudyHead;
-use crate::named_runs::{NamedRun, diagnostics, is_hidden, named_runs};
-use crate::number::{self, count_of};
+use crate::number::{self, NONE, count_of};
 use crate::run_columns::{MARKS, table};
+use crate::run_summary::interval_cells;
 use crate::tree::{ColumnBand, DataTable, ListItem, ReportSection, ReportTree, TableCell, TableColumn, TableRow};
-use crate::{claimed, far, intervals, kernel_view, load, measured, server_view, theory, time_parts};
+use crate::{in_words, load, measured, server_view, theory, time_parts};
 
 /// The tree of a study.
 pub(crate) fn details(study: &Study) -> ReportTree {
@@ -25,9 +26,9 @@ pub(crate) fn details(study: &Study) -> ReportTree {
         Study::Sweep(it) => {
             let no_trace = it.probed.as_ref().and_then(|probed| probed.why_no_bpf.as_ref());
             let own =
-                vec![missing_runs(runs.len(), it.plan.runs(), it.interrupted), repeats(it), claimed::accounts(&runs)];
+                vec![missing_runs(runs.len(), it.plan.runs(), it.interrupted), repeats(it), in_words::claims(&runs)];
             let after = vec![
-                intervals::section(&runs),
+                intervals(&runs),
                 time_parts::section(&runs, it.plan.stream.anatomy),
                 theory::section(it),
                 workers(&runs),
@@ -53,9 +54,9 @@ pub(crate) fn details(study: &Study) -> ReportTree {
         endings(&runs),
         remarks(head.warnings, &runs, matches!(study, Study::Compare(_))),
         server_view::section(&runs),
-        kernel_view::section(&runs, &sockets),
+        server_view::traced(&runs, &sockets),
         server_view::statsd(&runs),
-        far::section(&runs),
+        far_generators(&runs),
     ];
     ReportTree {
         command_line: head.command_line.to_owned(),
@@ -304,6 +305,56 @@ fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
     let columns = lead.iter().map(|name| TableColumn::new(*name)).chain(figures);
     let table = DataTable { lead: lead.len(), ..DataTable::of_columns(columns, rows) };
     (!study.runs.is_empty()).then(|| ReportSection::new(title).table(table))
+}
+
+/// The percentiles of a sweep whose intervals are shown.
+const SHOWN: [f64; 3] = [0.50, 0.95, 0.99];
+
+/// A row a run: the intervals of [`SHOWN`], and the generator's part of the highest that is printed. Nothing of runs that have
+/// none, or whose figures are not to be shown.
+fn intervals(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let row = |NamedRun { name, run }: &NamedRun<'_>| {
+        let statistics = run.statistics.as_ref()?;
+        let known = SHOWN.map(|q| interval_cells(Some(statistics), q, run.response_time(q)));
+        let part = known.iter().rev().map(|[_, part]| part.as_str()).find(|part| *part != NONE).unwrap_or(NONE);
+        Some(TableRow::new(
+            std::iter::once(name.as_str()).chain(known.iter().map(|[known, _]| known.as_str())).chain([part]),
+        ))
+    };
+    let shown = runs.iter().filter(|named| !is_hidden(named.run));
+    let table = DataTable::new(["", "p50", "p95", "p99", "of it ours"], shown.filter_map(row));
+    let title = "how well percentiles are known, ms: 95 % intervals, and our own part at most";
+    ReportSection::detail(title).table(table).filled()
+}
+
+/// Generators on other machines, what each saw beside what all saw together: a line for each generator of each run, and below one for all of them.
+fn far_generators(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let rows = runs.iter().filter(|named| !named.run.generator.far.is_empty()).flat_map(|NamedRun { name, run }| {
+        let all = FarGenerator::recorded("all of them".to_owned(), &run.tally);
+        let each: Vec<TableRow> = run.generator.far.iter().map(|one| far_generator(name, one, true)).collect();
+        each.into_iter().chain([far_generator(name, &all, false)])
+    });
+    let names = ["run", "generator", "requests", "p50", "p99", "clock known to", "started late"];
+    ReportSection::detail("generators on other machines, times in ms").table(DataTable::new(names, rows)).filled()
+}
+
+fn far_generator(label: &str, one: &FarGenerator, is_one: bool) -> TableRow {
+    let late = Some(one.started_late).filter(|_| is_one && one.lost.is_none());
+    let millis = |time: Option<Nanos>| TableCell::number(time.map(Nanos::as_millis_f64), |ms| format!("{ms:.3}"));
+    let requests = one.lost.is_none().then(|| TableCell::count(one.requests));
+    let cells = [
+        TableCell::from(label),
+        TableCell::from(one.name.as_str()),
+        requests.unwrap_or_else(|| TableCell::from(number::NONE)),
+        TableCell::time(one.p50),
+        TableCell::time(one.p99),
+        millis(one.clock_error),
+        millis(late),
+    ];
+    match &one.lost {
+        Some(why) => TableRow::new(cells).noted(format!("lost: {why}")),
+        None => TableRow::new(cells),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Threshold, ThresholdDoubt, ThresholdResult};
 use serde::Serialize;
 
-use crate::named_runs::NamedRun;
+use crate::in_words::NamedRun;
 use crate::number;
 
 /// Runs that a sentence names; the others are counted.

@@ -5,22 +5,19 @@
 
 use std::fmt::Write as _;
 
+use figure::TitledFigure;
 use model::Study;
 
-use crate::details;
-use crate::markup::{escaped, joined};
-use crate::summary::Summary;
-use figure::TitledFigure;
+use crate::markdown::capitalised;
+use crate::plot::{escaped, joined};
+use crate::summary::{Summary, SummaryVerdict};
+use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn, TableRow};
+use crate::trust::TrustMark;
+use crate::{answer, details, load_answer};
 
-mod bodies;
 pub(crate) mod figure;
-mod head;
-mod heat_map;
-mod load;
 mod load_axis;
-mod parts;
-mod sections;
-mod shown_runs;
+mod other_studies;
 mod sweep;
 
 /// Colours, fonts, light and dark, narrow screens, paper.
@@ -35,9 +32,9 @@ pub fn whole(study: &Study, summary: &Summary) -> String {
     let all = if tree.table.rows.is_empty() {
         String::new()
     } else {
-        format!("<details><summary>All columns</summary>{}</details>", sections::table(&tree.table))
+        format!("<details><summary>All columns</summary>{}</details>", table(&tree.table))
     };
-    let sections = joined(&tree.sections, sections::section);
+    let sections = joined(&tree.sections, section);
     let titled = |title: &str, inside: &str| match inside {
         "" => String::new(),
         inside => format!("<h2>{title}</h2>\n{inside}\n"),
@@ -52,12 +49,13 @@ pub fn whole(study: &Study, summary: &Summary) -> String {
          {answer}{drawn}{runs}{trust}<h2>How to repeat it</h2>\n<pre>{command}</pre>{facts}\n<div class=\"details\">{details}</div></main>\n\
          <script type=\"application/json\" id=\"summary\">{data}</script>\n</body></html>\n",
         title = escaped(&tree.command_line),
-        answer = head::answer(summary),
+        answer = answer(summary),
         drawn = drawn(study, summary),
-        runs = titled(if summary.comparison.is_some() { "Figures" } else { "Runs" }, &(head::table(summary) + &all)),
-        trust = head::trust(summary),
+        runs =
+            titled(if summary.comparison.is_some() { "Figures" } else { "Runs" }, &(table_of_answer(summary) + &all)),
+        trust = trust(summary),
         command = escaped(&tree.command_line),
-        facts = sections::facts(&tree.facts),
+        facts = facts(&tree.facts),
         details = titled("Details", &sections),
     )
 }
@@ -66,9 +64,9 @@ pub fn whole(study: &Study, summary: &Summary) -> String {
 fn drawn(study: &Study, summary: &Summary) -> String {
     let figures = match study {
         Study::Sweep(study) => sweep::figures(study, summary),
-        Study::Load(study) => load::figures(study, summary),
-        Study::Compare(_) => summary.comparison.iter().map(crate::comparison::forest).collect(),
-        Study::Bodies(study) => bodies::figures(study),
+        Study::Load(study) => other_studies::of_load(study, summary),
+        Study::Compare(_) => summary.comparison.iter().map(other_studies::of_comparison).collect(),
+        Study::Bodies(study) => other_studies::of_bodies(study),
     };
     let (mut drawn, mut left_out) = (String::new(), String::new());
     for TitledFigure { title, drawn: figure } in figures {
@@ -85,4 +83,166 @@ fn drawn(study: &Study, summary: &Summary) -> String {
         items => format!("<div class=\"card\"><h3>Not drawn</h3><ul>{items}</ul></div>\n"),
     };
     format!("<div class=\"figures\">\n{drawn}{left_out}</div>\n")
+}
+
+/// The conclusion, what was measured, what was expected, and why.
+fn answer(summary: &Summary) -> String {
+    let when = summary.started_at.replace('T', " ").replace('Z', " UTC");
+    let measured = summary.measured.iter().flat_map(|line| line.split(" · "));
+    let chips = joined(measured, |fact| format!("<li>{}</li>", escaped(fact)));
+    let (class, verdict) = verdict(summary);
+    let expected = summary.expectations.iter().map(|expectation| {
+        let (class, sign) = match expectation.result {
+            "met" => ("good", "✓"),
+            "missed" => ("bad", "✗"),
+            _ => ("doubt", "?"),
+        };
+        format!("<li><span class=\"{class}\">{sign}</span> {}</li>", escaped(&expectation.sentence))
+    });
+    format!(
+        "<p class=\"what\">longtail {} · {}</p>\n<h1>{}</h1>\n\
+         <ul class=\"chips\"><li class=\"{class}\">{verdict}</li>{chips}</ul>\n{}{}",
+        escaped(summary.command),
+        escaped(&when),
+        escaped(&summary.sentence),
+        list("ticks", expected),
+        list("findings", summary.reasons().map(|reason| format!("<li>{}</li>", escaped(reason)))),
+    )
+}
+
+/// The verdict as a chip: its class and its words.
+fn verdict(summary: &Summary) -> (&'static str, String) {
+    let (class, words) = match summary.verdict {
+        SummaryVerdict::Claimed => ("doubt", "? another generator's word"),
+        SummaryVerdict::NotJudged => ("doubt", "not judged"),
+        SummaryVerdict::KeepsUp => ("good", "✓ the server keeps up"),
+        SummaryVerdict::Unloaded => ("good", "✓ below the server's limit"),
+        SummaryVerdict::ServerBound => ("good", "✓ the server was the limit"),
+        SummaryVerdict::SharedCpus => ("doubt", "~ limited by CPUs that longtail shares"),
+        SummaryVerdict::NetworkBound => ("doubt", "~ the network was the limit"),
+        SummaryVerdict::Overloaded => ("bad", "✗ overloaded"),
+        SummaryVerdict::GeneratorBound => ("bad", "✗ the generator was the limit"),
+        SummaryVerdict::Invalid => ("bad", "✗ INVALID"),
+    };
+    let same = summary.runs.iter().filter(|run| run.verdict == summary.verdict).count();
+    let all = summary.runs.len();
+    (class, if all > 1 { format!("{words} in {same} of {all} runs") } else { words.to_owned() })
+}
+
+fn list(class: &str, items: impl Iterator<Item = String>) -> String {
+    let items: String = items.collect();
+    if items.is_empty() { items } else { format!("<ul class=\"{class}\">{items}</ul>\n") }
+}
+
+/// The table of the answer.
+fn table_of_answer(summary: &Summary) -> String {
+    let answer = answer::table(summary);
+    let rates =
+        (summary.command == "load").then(|| format!("<p>{}</p>", escaped(&load_answer::rates(&summary.runs[0]))));
+    let legend = answer::legend(summary).filter(|_| summary.comparison.is_none());
+    let legend = legend.map(|legend| format!("<small>{}</small>", escaped(&legend)));
+    let shown = if answer.rows.is_empty() { String::new() } else { table(&answer) };
+    rates.unwrap_or_default() + &shown + &legend.unwrap_or_default()
+}
+
+/// What speaks for the figures and against them, and the commands that settle what is open.
+fn trust(summary: &Summary) -> String {
+    let line = |line: &crate::trust::TrustLine| {
+        let class = match line.mark {
+            TrustMark::Passed => "good",
+            TrustMark::Uncertain | TrustMark::Doubtful => "doubt",
+            TrustMark::Failed => "bad",
+        };
+        let hint = line.hint.map(|hint| format!("<br><small>→ {}</small>", escaped(hint))).unwrap_or_default();
+        format!("<li><span class=\"{class}\">{}</span> {}{hint}</li>", line.mark.sign(), escaped(&line.sentence))
+    };
+    let next = summary
+        .next
+        .iter()
+        .map(|next| format!("<li><small>{}</small><pre>{}</pre></li>", escaped(&next.why), escaped(&next.command)));
+    let trust = list("ticks", summary.trust.iter().map(line));
+    let next = list("next", next);
+    let titled =
+        |title: &str, inside: String| if inside.is_empty() { inside } else { format!("<h2>{title}</h2>\n{inside}") };
+    titled("Can it be trusted?", trust) + &titled("What to ask next", next)
+}
+
+/// A section; of second interest, folded.
+fn section(section: &ReportSection) -> String {
+    let inside = joined(&section.blocks, block);
+    let title = escaped(&capitalised(&section.title));
+    if section.blocks.is_empty() {
+        format!("<p>{title}</p>\n")
+    } else if section.is_detail {
+        format!("<details><summary>{title}</summary>{inside}</details>\n")
+    } else {
+        format!("<h3>{title}</h3>{inside}\n")
+    }
+}
+
+fn block(block: &SectionBlock) -> String {
+    match block {
+        SectionBlock::Paragraph(text) => format!("<p>{}</p>", escaped(text)),
+        SectionBlock::List(items) => format!("<ul>{}</ul>", joined(items, item)),
+        SectionBlock::Table(table) => self::table(table),
+        SectionBlock::Verbatim(text) => format!("<pre>{}</pre>", escaped(text)),
+    }
+}
+
+fn item(item: &ListItem) -> String {
+    let label = if item.label.is_empty() { String::new() } else { format!("<b>{}</b> ", escaped(&item.label)) };
+    let lines: Vec<String> = item.lines.iter().map(|line| escaped(line)).collect();
+    let hints = joined(&item.hints, |hint| format!("<br><small>→ {}</small>", escaped(hint)));
+    format!("<li>{label}{}{hints}</li>", lines.join("<br>"))
+}
+
+/// Names in front, what they name behind.
+fn facts(facts: &[NamedFact]) -> String {
+    let known = facts.iter().filter(|fact| !fact.lines.is_empty());
+    let fact = |fact: &NamedFact| {
+        let lines: Vec<String> = fact.lines.iter().map(|line| escaped(line)).collect();
+        format!("<dt>{}</dt><dd>{}</dd>", escaped(&fact.name), lines.join("<br>"))
+    };
+    format!("<dl>{}</dl>", joined(known, fact))
+}
+
+/// A table, in a box of its own that scrolls where the screen is narrow.
+fn table(table: &DataTable) -> String {
+    let columns: Vec<(usize, &TableColumn)> =
+        table.columns.iter().enumerate().filter(|(_, column)| !column.is_constant).collect();
+    let side = |at: usize| if table.is_left(at) { " class=\"words\"" } else { "" };
+    let mut html = "<div class=\"table\"><table><thead>".to_owned();
+    if columns.iter().any(|(_, column)| column.band.is_some()) {
+        html += "<tr class=\"bands\">";
+        for same in columns.chunk_by(|(_, a), (_, b)| a.band == b.band) {
+            let title = same[0].1.band.as_ref().map_or("", |band| &band.title);
+            let class = if title.is_empty() { "" } else { " class=\"band\"" };
+            let _ = write!(html, "<th{class} colspan=\"{}\">{}</th>", same.len(), escaped(title));
+        }
+        html += "</tr>";
+    }
+    html += "<tr>";
+    for (at, column) in &columns {
+        let meaning = column.band.as_ref().map_or("", |band| band.meaning);
+        let meaning = if column.meaning.is_empty() { meaning } else { column.meaning };
+        let hover = if meaning.is_empty() { String::new() } else { format!(" title=\"{}\"", escaped(meaning)) };
+        let _ = write!(html, "<th{}{hover}>{}</th>", side(*at), escaped(column.name.trim()));
+    }
+    html += "</tr></thead><tbody>";
+    for row in &table.rows {
+        html += &table_row(row, columns.iter().map(|(at, _)| *at), &side);
+    }
+    html + "</tbody></table></div>"
+}
+
+fn table_row(row: &TableRow, shown: impl Iterator<Item = usize>, side: &dyn Fn(usize) -> &'static str) -> String {
+    let mut html = "<tr>".to_owned();
+    for at in shown {
+        let text = row.cells.get(at).map_or("", |cell| &cell.text);
+        let _ = write!(html, "<td{}>{}</td>", side(at), escaped(text.trim()));
+    }
+    if !row.note.is_empty() {
+        let _ = write!(html, "<td class=\"words\">{}</td>", escaped(&row.note));
+    }
+    html + "</tr>"
 }

@@ -1,8 +1,13 @@
-//! A server, a machine and a load in a few words.
+//! What servers, machines, loads and runs are called in a few words, and what is said of a run that another generator made (`--generator wrk`).
 
-use model::{Arrivals, Environment, LoadPlan, Nanos, Pace, Profile, ServerFacts, Stop};
+use model::comparison::ComparisonRun;
+use model::{
+    Arrivals, Believable, BodyRun, Diagnostic, Environment, GeneratorClaim, Grade, LoadPlan, Nanos, Pace, Profile, Run,
+    ServerFacts, Stop, Study, SweepStudy, Verdict,
+};
 
 use crate::number::{self, count_of};
+use crate::tree::{ListItem, ReportSection};
 
 /// The parts that are there, one after the other.
 pub(crate) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
@@ -116,4 +121,89 @@ fn rate(profile: &Profile) -> String {
             format!("steps of {} req/s for {} each", rates.join(", "), number::span(*each))
         }
     }
+}
+
+/// A run and what it is called.
+pub(crate) struct NamedRun<'a> {
+    /// `1.5x`, `tcp4 s10`, where there are several passes `1.5x run 2`; of a comparison `B, block 3`; empty of a load.
+    pub(crate) name: String,
+    pub(crate) run: &'a Run,
+}
+
+/// Whether the run's figures must not be shown.
+pub(crate) fn is_hidden(run: &Run) -> bool {
+    run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
+}
+
+/// Checks of a run that were not passed, the worst first, and its warnings, each with how it came out.
+pub(crate) fn diagnostics(run: &Run) -> impl Iterator<Item = (&Diagnostic, Grade)> {
+    let judgement = run.judgement.iter();
+    let checks = judgement.flat_map(|it| it.troubles().into_iter().map(|check| (check, it.grade(check))));
+    checks.chain(run.warnings.iter().map(|warning| (warning, warning.grade())))
+}
+
+/// The runs of a study, in the order in which they are printed.
+pub(crate) fn named_runs(study: &Study) -> Vec<NamedRun<'_>> {
+    match study {
+        Study::Sweep(it) => it.runs.iter().map(|run| NamedRun { name: name_in_sweep(it, run), run }).collect(),
+        Study::Load(it) => vec![NamedRun { name: String::new(), run: &it.run }],
+        Study::Bodies(it) => {
+            let name = |row: &BodyRun| format!("{} {}{}", row.socket, row.body, pass(&row.run, it.plan.repeat));
+            it.sorted().into_iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
+        }
+        Study::Compare(it) => {
+            let again = |run: &ComparisonRun| if run.attempt > 1 { ", again" } else { "" };
+            let name = |run: &ComparisonRun| format!("{}, block {}{}", it.plan.letter(run.arm), run.block, again(run));
+            it.runs.iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
+        }
+    }
+}
+
+pub(crate) fn name_in_sweep(study: &SweepStudy, run: &Run) -> String {
+    format!("{}{}", run.in_multiples(), pass(run, study.plan.repeat))
+}
+
+fn pass(run: &Run, passes: u32) -> String {
+    if passes > 1 { format!(" run {}", run.repeat) } else { String::new() }
+}
+
+/// The audit's word, as it stands in a column and in a title.
+pub(crate) fn audit_word(audit: Believable) -> &'static str {
+    match audit {
+        Believable::Possible => "possible",
+        Believable::Doubtful => "doubtful",
+        Believable::Impossible => "IMPOSSIBLE",
+        Believable::Unchecked => "unchecked",
+    }
+}
+
+/// How much of the machine it took in so long, and the command that made the run.
+pub(crate) fn made_by(claim: &GeneratorClaim, elapsed: Nanos) -> String {
+    let used = claim.cpu.filter(|_| elapsed > Nanos::ZERO).map(|cpu| cpu.as_secs_f64() / elapsed.as_secs_f64());
+    let used = used.map(|used| format!(", {} processors used", number::fixed(used, 2)));
+    format!("by {}{}: {}", claim.name(), used.unwrap_or_default(), claim.command_line)
+}
+
+/// Of each run of a sweep: the audit's word, both accounts, and the command.
+pub(crate) fn claims(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let of_run = |NamedRun { name, run }: &NamedRun<'_>| {
+        let claim = run.claim.as_ref()?;
+        let warm_up = claim.warm_up_requests.map(|n| format!(" and {n} in its warm-up"));
+        let reported = number::or_none(claim.requests, |n| count_of(n, "request"));
+        let server = match claim.server_requests {
+            Some(n) => format!("the server counted {n}"),
+            None => "the server's count is not known".to_owned(),
+        };
+        let (word, by) = (audit_word(claim.audit), claim.name());
+        let first = format!("{word}: {by} reports {reported}{}, {server}", warm_up.unwrap_or_default());
+        let lines = vec![first, made_by(claim, run.elapsed)];
+        Some(ListItem { label: name.clone(), lines, hints: Vec::new() })
+    };
+    ReportSection::new("claims").list(runs.iter().filter_map(of_run)).filled()
+}
+
+/// All that it printed of a load.
+pub(crate) fn output(claim: &GeneratorClaim) -> ReportSection {
+    let title = format!("{}: what {} printed", audit_word(claim.audit), claim.name());
+    ReportSection::new(title).verbatim(&claim.output)
 }

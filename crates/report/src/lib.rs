@@ -1,35 +1,26 @@
 //! Studies as text, as Markdown, as HTML, as CSV and as the file that is kept: pure functions from a study to a `String`.
 //!
 //! What a study comes to is gathered once, as a [`summary`]; everything beside it once, as a tree of sections (`details`). [`answer`],
-//! [`full()`], [`html`] and [`csv`] lay them out. Layouts of other tools (`puma`, `hey`, `wrk`, `hdr_log`) are of their own.
+//! [`full()`], [`html`] and [`csv()`] lay them out. Layouts of other tools (`puma`, `hey`, `wrk`, `logs`) are of their own.
 //! Nothing here measures, prints, opens a file or reads a clock, and what a number looks like is decided in [`number`] alone.
 
 pub mod answer;
-mod claimed;
 pub mod comparison;
-pub mod csv;
 mod details;
 mod expectations;
-mod far;
-pub mod hdr_log;
 pub mod hey;
 pub mod html;
 pub mod in_words;
-mod intervals;
 pub mod json;
-mod kernel_view;
 mod load;
 mod load_answer;
+pub mod logs;
 mod markdown;
-mod markup;
 mod measured;
-mod named_runs;
 mod next_steps;
 pub mod number;
 mod plot;
 mod puma;
-mod puma_bodies;
-pub mod request_log;
 mod run_columns;
 mod run_summary;
 mod sentences;
@@ -41,14 +32,14 @@ mod time_parts;
 pub mod tree;
 mod trust;
 mod two_studies;
-mod width;
 pub mod wrk;
 
 use details::details;
 use model::Study;
+pub use run_columns::csv;
+pub use text::{Width, broken, wrap};
 use tree::NamedFact;
 pub use two_studies::{StudyFile, side_by_side};
-pub use width::{Width, broken, wrap};
 
 /// Everything that is known of a study: the command line that repeats it, the answer with all its doubts, and the details.
 pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
@@ -56,7 +47,7 @@ pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
     let table = if tree.table.rows.is_empty() { String::new() } else { text::table(&tree.table, 0, width) };
     let total = format!("total time {}\n", number::elapsed(tree.total_time));
     text::joined([
-        width::command(&tree.command_line, width),
+        text::command(&tree.command_line, width),
         answer::in_full(study, saved, width),
         text::facts(&tree.facts, width),
         table,
@@ -72,9 +63,9 @@ pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
     let ending = answer::conclusion(study, saved, width);
     let sections = text::sections(&tree.sections, width);
     match study {
-        Study::Bodies(bodies) => text::joined([puma_bodies::tables(bodies), ending, sections]),
+        Study::Bodies(bodies) => text::joined([puma::of_bodies(bodies), ending, sections]),
         Study::Sweep(sweep) => text::joined([
-            width::command(&tree.command_line, width),
+            text::command(&tree.command_line, width),
             text::facts(&tree.facts, width),
             puma::table(sweep),
             ending,

@@ -8,15 +8,16 @@ use model::histogram::rank;
 use model::warnings::LOAD_PERCENTILES;
 use model::{Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile, Tally};
 
-use crate::named_runs::is_hidden;
+use crate::in_words;
+use crate::in_words::is_hidden;
 use crate::number::{self, NONE, count_of, or_none};
+use crate::run_summary::interval_cells;
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
-use crate::{claimed, intervals};
 
 /// The sections, in the order in which they are asked. An invalid run has no headline figure.
 pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     if let Some(claim) = &study.run.claim {
-        return vec![Some(claimed::of_load(claim))];
+        return vec![Some(in_words::output(claim))];
     }
     let shown = |section: Option<ReportSection>| section.filter(|_| !is_hidden(&study.run));
     vec![
@@ -108,7 +109,7 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
         // The same reason again says nothing.
         let note = beside(q, times[0]);
         let is_new = times[0].time().is_some() || note != last_note;
-        let known = intervals::cells(study.run.statistics.as_ref(), q, times[0]);
+        let known = interval_cells(study.run.statistics.as_ref(), q, times[0]);
         let shown = if is_new { note.clone() } else { String::new() };
         rows.push(row(&number::percentile(q), times.map(Quantile::time), known, shown));
         last_note = note;

@@ -8,8 +8,8 @@ use model::{Histogram, LoadStudy, Nanos, Pace, Profile};
 
 use crate::number::{self, or_none};
 use crate::run_summary::{SummaryRun, is_uncertain, range};
+use crate::text::{Width, wrap};
 use crate::tree::{DataTable, TableRow};
-use crate::width::{Width, wrap};
 
 /// Bars and seconds at the most.
 const BARS: usize = 6;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use crate::number;
 use crate::text::{self, right};
+use crate::text::{Width, columns_of};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, SectionBlock};
-use crate::width::{Width, columns_of};
 
 /// The whole report.
 pub(crate) fn whole(report: &ReportTree) -> String {

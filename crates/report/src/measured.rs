@@ -7,10 +7,10 @@ use model::{
     Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
 };
 
-use crate::in_words::{connections, hardware, joined, length, listed, load, named, server, slots};
+use crate::in_words::{connections, hardware, joined, length, listed, load, made_by, named, server, slots};
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
-use crate::{claimed, comparison, theory};
+use crate::{comparison, theory};
 
 /// What every study has.
 pub(crate) struct StudyHead<'a> {
@@ -107,7 +107,7 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
             let plan = &study.plan;
             let made = study.run.claim.as_ref().map(|claim| {
                 let placed = study.placement.as_ref().map(|placed| beside_the_server(claim.name(), Some(placed)));
-                listed([claimed::made_by(claim, study.run.elapsed), placed.unwrap_or_default()])
+                listed([made_by(claim, study.run.elapsed), placed.unwrap_or_default()])
             });
             let generator = if made.is_some() { String::new() } else { generator_of_load(study) };
             let tls = if plan.tls { ", TLS" } else { "" };

@@ -1,5 +1,5 @@
 //! The table of a study's runs, a row a run: its columns, each with what it shows of a run and what its name means. In a full report, in HTML
-//! and in CSV.
+//! and as CSV.
 
 use model::comparison::{ComparisonRun, Metric};
 use model::run::PERCENTILES;
@@ -7,8 +7,8 @@ use model::{
     BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Grade, Limit, LoadStudy, Nanos, Run, Study, SweepStudy, Verdict,
 };
 
-use crate::claimed::audit_word;
-use crate::named_runs::is_hidden;
+use crate::in_words::audit_word;
+use crate::in_words::is_hidden;
 use crate::number::{self, NONE};
 use crate::run_summary::{SummaryRun, load_run};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
@@ -304,4 +304,24 @@ fn of_load(study: &LoadStudy) -> DataTable {
     table.times(&[0.5, 0.9, 0.95, 0.99, 0.999], &times);
     table.endings(column("limit", "", LIMIT), PLANNED, NOT_GOOD);
     table.finished(2)
+}
+
+/// The names of the columns and all rows.
+pub fn csv(study: &Study) -> String {
+    let table = table(study);
+    let name =
+        |column: &TableColumn| if column.key.is_empty() { quoted(&column.full_name()) } else { column.key.clone() };
+    let cell = |cell: &TableCell| match cell.value {
+        Some(value) => value.to_string(),
+        None if cell.text == NONE => String::new(),
+        None => quoted(&cell.text.to_lowercase()),
+    };
+    let head = table.columns.iter().map(name).collect::<Vec<_>>().join(",");
+    let lines = table.rows.iter().map(|row| row.cells.iter().map(cell).collect::<Vec<_>>().join(","));
+    std::iter::once(head).chain(lines).map(|line| line + "\n").collect()
+}
+
+/// As RFC 4180 has it.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

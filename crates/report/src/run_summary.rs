@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuUsage, FarGenerator, Limit, LoadStudy, Nanos, Quantile, Run, ServerCpu, Verdict, counts};
+use model::{CpuUsage, FarGenerator, Limit, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics, Verdict, counts};
 use serde::Serialize;
 
-use crate::named_runs::{NamedRun, is_hidden};
+use crate::in_words::{NamedRun, is_hidden};
 use crate::number;
 
 /// What limited a study.
@@ -322,5 +322,40 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
         cpus: CpuUsage::of(&run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
         worker_deviation: run.worker_deviations().into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).map(rounded),
         generators: run.generator.far.iter().map(SummaryGenerator::of).collect(),
+    }
+}
+
+/// Interval and part of a percentile that is `time`, each as a cell: `22.6–24.3`, `>22.6`; `≤ 0.71`.
+pub(crate) fn interval_cells(statistics: Option<&Statistics>, quantile: f64, time: Quantile) -> [String; 2] {
+    let known = time.time().zip(statistics.and_then(|statistics| statistics.interval(quantile)));
+    let Some((time, known)) = known else { return [number::NONE; 2].map(str::to_owned) };
+    let interval = Some(range(&[known.low, known.high].map(|end| end.map(millis)))).filter(|text| !text.is_empty());
+    // At most so much of the time is the generator's.
+    let part = |least| format!("≤ {}", number::milliseconds(time.saturating_sub(least)));
+    [number::or_none(interval, |text| text), number::or_none(known.without_generator, part)]
+}
+
+#[cfg(test)]
+mod tests {
+    use model::statistics::Interval;
+
+    use super::*;
+    use crate::number::NONE;
+
+    #[test]
+    fn an_interval_without_an_upper_end_says_from_where() {
+        let ms = Nanos::from_millis;
+        let known = Interval {
+            quantile: 0.99,
+            inflation: Some(3.0),
+            low: Some(ms(90)),
+            high: None,
+            without_generator: Some(ms(95)),
+        };
+        let statistics = Statistics { intervals: vec![known], ..Statistics::default() };
+        let cells = interval_cells(Some(&statistics), 0.99, Quantile::Time(ms(100)));
+        assert_eq!(cells, [">90.0", "≤ 5.00"]);
+        assert_eq!(interval_cells(Some(&statistics), 0.5, Quantile::Time(ms(100))), [NONE, NONE]);
+        assert_eq!(interval_cells(Some(&statistics), 0.99, Quantile::TooFew), [NONE, NONE]);
     }
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::comparison::{self, SummaryComparison};
 use crate::expectations::{self, ExpectationResult};
+use crate::in_words::named_runs;
 use crate::measured::{self, StudyHead};
-use crate::named_runs::named_runs;
 use crate::next_steps::{NextCommand, next_commands};
 pub use crate::run_summary::{
     SlowGroup, SummaryCounts, SummaryGenerator, SummaryRate, SummaryRun, SummaryTimes, SummaryVerdict,

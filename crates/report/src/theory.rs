@@ -7,7 +7,7 @@ use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudge
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
 use crate::in_words::listed;
-use crate::named_runs::{is_hidden, name_in_sweep};
+use crate::in_words::{is_hidden, name_in_sweep};
 use crate::number::{self, NONE, count_of, or_none};
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 

@@ -5,7 +5,7 @@ use model::anatomy::{AnatomySums, AppSource};
 use model::kernel::{PathSums, RequestPaths};
 use model::{Nanos, Run};
 
-use crate::named_runs::{NamedRun, is_hidden};
+use crate::in_words::{NamedRun, is_hidden};
 use crate::number;
 use crate::tree::{ListItem, ReportSection};
 

@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use model::{Diagnostic, Grade, Judgement, Study, Verdict};
 use serde::Serialize;
 
-use crate::named_runs::{NamedRun, diagnostics};
+use crate::in_words::{NamedRun, diagnostics};
 use crate::number;
 use crate::run_summary::{SummaryRun, is_uncertain, range};
 use crate::sentences::{brief, listed, percent};

@@ -6,12 +6,12 @@ use model::{BodyRun, Nanos, Run, Study};
 
 use crate::comparison::words;
 use crate::in_words;
+use crate::in_words::NamedRun;
 use crate::measured::{self, StudyHead};
-use crate::named_runs::NamedRun;
 use crate::next_steps::edited;
 use crate::number::{self, count_of};
+use crate::text::{Width, wrap};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
-use crate::width::{Width, wrap};
 
 /// A study and the file that it was read from.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use report::number::{count_of, exact, significant, times};
 use super::{ABSENT, CheckOutcome, NamedFigure, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::{FigureRange, PrintedFigure};
-use crate::number::{percent, printed_rate, rate};
+use crate::figure::{percent, printed_rate, rate};
 
 /// More than rounding explains, and yet possibly another clock or another end of the run.
 const SLIGHT: f64 = 0.01;

@@ -15,7 +15,7 @@ use super::counts::FEW;
 use super::{ABSENT, CheckOutcome, ClaimGrade, judged, times, unchecked};
 use crate::claim::Claim;
 use crate::figure::FigureRange;
-use crate::number::{percent, time};
+use crate::figure::{percent, time};
 
 /// How near the mean without phantoms must come to Little's law to explain a failure: its limits are wide already.
 const NEAR: f64 = 0.05;

@@ -7,7 +7,7 @@ use report::number::fixed;
 use super::counts::KEPT_UP;
 use super::{ABSENT, CheckOutcome, ClaimGrade, judged, unchecked};
 use crate::claim::Claim;
-use crate::number::{exact_time, percent, printed_rate, printed_time, rate, time};
+use crate::figure::{exact_time, percent, printed_rate, printed_time, rate, time};
 
 /// A sleep may be cut short by a timer's tick.
 const TICK: f64 = 0.005;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use export::otlp::{self, RunOrigin};
 use export::statsd::{ParsedLine, StatsdValues, parse};
-use export::{LiveRun, MetricFamily, PointValue, dogstatsd, live, of_load, of_sweep, prometheus};
+use export::{LiveRun, MetricFamily, PointValue, live, of_load, of_sweep, text_formats};
 use model::{Histogram, Judgement, LoadStudy, Nanos, Outcome, SweepStudy, Verdict};
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
@@ -57,7 +57,7 @@ fn figures(families: &[MetricFamily]) -> Figures {
 
 #[test]
 fn a_scrape_of_a_watched_sweep() {
-    expect("watched.prom", &prometheus::exposition(&families(&study::watched())));
+    expect("watched.prom", &text_formats::exposition(&families(&study::watched())));
 }
 
 #[test]
@@ -73,19 +73,19 @@ fn a_scrape_while_a_run_goes_on() {
         sample("71", "pool_capacity", 0),
     ];
     let run = LiveRun { number: 2, connections: 40, samples };
-    expect("live.prom", &prometheus::exposition(&live(5000, 1, Some(&run))));
-    assert!(!prometheus::exposition(&live(5000, 1, None)).contains("longtail_now"), "what is not known is absent");
+    expect("live.prom", &text_formats::exposition(&live(5000, 1, Some(&run))));
+    assert!(!text_formats::exposition(&live(5000, 1, None)).contains("longtail_now"), "what is not known is absent");
 }
 
 #[test]
 fn packets_of_a_watched_sweep() {
-    let packets = dogstatsd::packets(&dogstatsd::lines(&families(&study::watched())));
-    assert!(packets.iter().all(|packet| packet.len() <= dogstatsd::LONGEST_PACKET));
+    let packets = text_formats::packets(&text_formats::lines(&families(&study::watched())));
+    assert!(packets.iter().all(|packet| packet.len() <= text_formats::LONGEST_PACKET));
     expect("watched.statsd", &(packets.join("\n--\n") + "\n"));
 }
 
 fn of_dogstatsd(families: &[MetricFamily]) -> Figures {
-    let packets = dogstatsd::packets(&dogstatsd::lines(families));
+    let packets = text_formats::packets(&text_formats::lines(families));
     let of = |line: &str| {
         let ParsedLine::Values(line) = parse(line.as_bytes()) else { panic!("{line}") };
         let StatsdValues::Numbers(values) = &line.values else { panic!("{line}") };
@@ -97,7 +97,7 @@ fn of_dogstatsd(families: &[MetricFamily]) -> Figures {
 }
 
 fn of_prometheus(families: &[MetricFamily]) -> Figures {
-    let text = prometheus::exposition(families);
+    let text = text_formats::exposition(families);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let of = |line: &str| {
         let (series, value) = line.rsplit_once(' ').unwrap();

@@ -43,7 +43,7 @@ impl RequestLog {
         let mut out = Box::new(BufWriter::with_capacity(1 << 16, file));
         let is_csv = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
         if is_csv {
-            out.write_all(report::request_log::csv_header().as_bytes())?;
+            out.write_all(report::logs::csv_header().as_bytes())?;
         }
         Ok(RequestLog { out, path: path.to_owned(), is_csv })
     }
@@ -125,10 +125,10 @@ impl Recorder {
         lines.clear();
         for RequestRecord { number, exchange, reason, .. } in batch {
             if log.is_csv {
-                report::request_log::write_csv(lines, *number, exchange, *reason, start);
+                report::logs::write_csv(lines, *number, exchange, *reason, start);
             } else {
                 // attack.cr's numbers begin at 1.
-                report::request_log::write_attack_line(lines, number + 1, exchange, *reason);
+                report::logs::write_attack_line(lines, number + 1, exchange, *reason);
             }
         }
         if let Err(why) = log.out.write_all(lines.as_bytes()).and_then(|()| log.out.flush()) {

@@ -1,13 +1,100 @@
-//! What is concluded of a comparison, in sentences. Each says what its figures say and no more.
+//! What a comparison came to, as its summary has it, and what is concluded of it, in sentences. Each says what its figures say and no more.
 
+use model::ComparisonStudy;
 use model::comparison::{
-    ComparedMetric, ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Difference, Metric, excludes_zero,
+    ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonQuestion, ComparisonVerdict, Difference,
+    Metric, excludes_zero,
 };
-use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit};
+use serde::Serialize;
 
-use super::figures::SummaryComparison;
+use crate::in_words;
 use crate::number::{self, count_of};
 use crate::sentences::listed;
+
+/// What a comparison came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryComparison {
+    /// `change` from the base, or which is `best`.
+    pub question: ComparisonQuestion,
+    /// What is compared, the base first; the control last.
+    pub arms: Vec<SummaryArm>,
+    /// Blocks that were begun.
+    pub blocks: u32,
+    /// A difference up to this does not matter: a part of the base's figure.
+    pub margin: f64,
+    /// A row a metric.
+    pub metrics: Vec<ComparedMetric>,
+    /// Whether an arm is worse in what decides, or fails more requests.
+    pub worse: bool,
+    /// Whether some of what decides cannot be told.
+    pub cannot_tell: bool,
+    /// Which is best, where that was asked.
+    pub ranking: Option<ArmRanking>,
+    /// What else must be known, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// One arm.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryArm {
+    /// A letter; `A'` is the control.
+    pub letter: String,
+    /// What it is called.
+    pub name: String,
+    /// The settings in which it differs.
+    pub settings: Vec<String>,
+    /// The server, its version and revision; `null` where it never started.
+    pub server: Option<String>,
+    /// Runs that count.
+    pub runs: u32,
+}
+
+impl SummaryComparison {
+    /// Of a study; what else must be known is not said yet.
+    pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {
+        let plan = &study.plan;
+        let found = ComparisonFindings::of(plan, &study.runs);
+        let ranking = (plan.question == ComparisonQuestion::Best).then(|| found.ranking(plan)).flatten();
+        let arm = |at: usize| {
+            let counts = |block| study.counted(block, at).is_some();
+            SummaryArm {
+                letter: plan.letter(at),
+                name: plan.arm(at).name.clone(),
+                settings: plan.arm(at).settings.clone(),
+                server: study.server(at).map(in_words::server),
+                runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
+            }
+        };
+        SummaryComparison {
+            question: plan.question,
+            arms: (0..plan.arms_of_a_block()).map(arm).collect(),
+            blocks: found.blocks,
+            margin: plan.margin,
+            worse: found.is_worse(),
+            cannot_tell: found.cannot_tell(),
+            metrics: found.metrics,
+            ranking,
+            reasons: Vec::new(),
+        }
+    }
+
+    /// The arms without the control.
+    pub(crate) fn compared(&self) -> impl Iterator<Item = &SummaryArm> {
+        self.arms.iter().filter(|arm| !arm.letter.ends_with('\''))
+    }
+
+    pub(crate) fn arm(&self, letter: &str) -> Option<&SummaryArm> {
+        self.arms.iter().find(|arm| arm.letter == letter)
+    }
+
+    pub(crate) fn metric(&self, metric: Metric) -> Option<&ComparedMetric> {
+        self.metrics.iter().find(|row| row.metric == metric)
+    }
+
+    pub(crate) fn deciding(&self) -> impl Iterator<Item = &ComparedMetric> {
+        self.metrics.iter().filter(|row| row.decides)
+    }
+}
 
 /// What a metric is called in a sentence.
 pub(crate) fn name(metric: Metric) -> &'static str {
@@ -63,17 +150,17 @@ pub(crate) fn interval(ends: [f64; 2], estimate: Option<f64>) -> String {
 }
 
 /// `+1.4 %`
-pub(super) fn estimate_of(difference: &Difference) -> Option<String> {
+pub(crate) fn estimate_of(difference: &Difference) -> Option<String> {
     difference.estimate.map(|part| estimate(part, difference.interval))
 }
 
 /// `[-1.2, +3.0]`
-pub(super) fn interval_of(difference: &Difference) -> Option<String> {
+pub(crate) fn interval_of(difference: &Difference) -> Option<String> {
     difference.interval.map(|ends| interval(ends, difference.estimate))
 }
 
 /// `12 %`
-fn plain_percent(part: f64) -> String {
+pub(crate) fn plain_percent(part: f64) -> String {
     format!("{} %", number::fixed(part * 100.0, usize::from(part < 0.0995 && (part * 100.0).fract() > 0.05)))
 }
 
@@ -299,141 +386,4 @@ fn best(summary: &SummaryComparison) -> String {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
     parts.join(" ")
-}
-
-/// What else must be known to read the figures.
-pub(super) fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let plan = &study.plan;
-    let several: Vec<String> = (1..plan.arms.len())
-        .filter_map(|arm| {
-            let differing = differing_settings(study, arm);
-            (differing.len() > 1)
-                .then(|| format!("{} in {} ({})", plan.letter(arm), differing.len(), differing.join(", ")))
-        })
-        .collect();
-    if !several.is_empty() && plan.question == ComparisonQuestion::Change {
-        reasons.push(format!(
-            "More than one setting differs from A: {}. A difference cannot be given to one of them.",
-            several.join("; ")
-        ));
-    }
-    reasons.extend(turns(study));
-    reasons.extend(slots(study));
-    reasons.extend(edge(study, summary));
-    reasons.extend(extra_cpu(summary));
-    reasons.extend(first_run(summary));
-    reasons.extend(study.lost.first().map(|lost| {
-        let more = match study.lost.len() - 1 {
-            0 => String::new(),
-            more => format!(" ({more} more runs came to nothing)"),
-        };
-        format!("{}, block {}: {}{more}.", plan.letter(lost.arm), lost.block, lost.reason.trim_end_matches('.'))
-    }));
-    reasons
-}
-
-/// The settings that an arm has and the base has not, or the other way round, whichever are more.
-fn differing_settings(study: &ComparisonStudy, arm: usize) -> Vec<String> {
-    let [base, arm] = [0, arm].map(|at| &study.plan.arms[at].settings);
-    let only = |of: &[String], other: &[String]| -> Vec<String> {
-        of.iter().filter(|setting| !other.contains(setting)).cloned().collect()
-    };
-    let (added, left) = (only(arm, base), only(base, arm));
-    if added.len() >= left.len() { added } else { left.iter().map(|setting| format!("without {setting}")).collect() }
-}
-
-/// Puma before 7 serves a keep-alive connection several times in a row, in some arms and not in others.
-fn turns(study: &ComparisonStudy) -> Option<String> {
-    let has_turns = |arm: usize| {
-        let runs = || study.runs.iter().filter(|run| run.arm == arm && run.is_sound());
-        let in_turns = runs()
-            .filter(|run| run.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. })));
-        2 * in_turns.count() > runs().count()
-    };
-    let (with, without): (Vec<usize>, Vec<usize>) = (0..study.plan.arms.len()).partition(|arm| has_turns(*arm));
-    let letters = |arms: &[usize]| listed(&arms.iter().map(|arm| study.plan.letter(*arm)).collect::<Vec<_>>());
-    let serves = if with.len() == 1 { "serves" } else { "serve" };
-    let do_not = if without.len() == 1 { "does" } else { "do" };
-    (!with.is_empty() && !without.is_empty()).then(|| {
-        format!(
-            "{} {serves} a keep-alive connection several times in a row while others wait, {} {do_not} not: the one makes a few requests slow, the other lets each wait its turn.",
-            letters(&with),
-            letters(&without)
-        )
-    })
-}
-
-/// Arms that can process another number of requests at a time.
-fn slots(study: &ComparisonStudy) -> Option<String> {
-    let of = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
-    let known: Vec<(usize, u32)> = (0..study.plan.arms.len()).filter_map(|arm| Some((arm, of(arm)?))).collect();
-    let (_, first) = known.first()?;
-    if study.plan.question == ComparisonQuestion::Best || known.iter().all(|(_, slots)| slots == first) {
-        return None;
-    }
-    let each: Vec<String> = known.iter().map(|(arm, slots)| format!("{} {slots}", study.plan.letter(*arm))).collect();
-    Some(format!("The arms process different numbers of requests at a time ({}) under the same load.", each.join(", ")))
-}
-
-/// What the best of several sizes says of larger ones: that CPUs are used up, or that none was tried.
-fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
-    let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
-    let best = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)?;
-    let sound: Vec<Option<CpuUsage>> =
-        study.runs.iter().filter(|run| run.arm == best && run.is_sound()).map(used_up).collect();
-    let used: Vec<CpuUsage> = sound.iter().copied().flatten().collect();
-    if let Some(cpu) = used.first().filter(|_| 2 * used.len() > sound.len()) {
-        let (cpus, are) =
-            if cpu.of > 1.0 { (format!("the {} CPUs", cpu.of), "are") } else { ("its CPU".to_owned(), "is") };
-        return Some(format!(
-            "At {} {cpus} {are} used up: more workers or threads would hardly do more.",
-            ranking.best
-        ));
-    }
-    let slots = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
-    let is_behind = |arm: usize| ranking.ahead_of.contains(&study.plan.letter(arm));
-    let is_largest = (0..study.plan.arms.len())
-        .filter(|arm| *arm != best)
-        .all(|arm| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm));
-    let is_larger = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
-    (is_largest && is_larger)
-        .then(|| format!("{} is the largest size tried: a larger one may do better still.", ranking.best))
-}
-
-/// The CPUs of a run that they limited.
-fn used_up(run: &model::ComparisonRun) -> Option<CpuUsage> {
-    match run.run.judgement.as_ref()?.limit.as_ref()? {
-        Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => Some(*cpu),
-        _ => None,
-    }
-}
-
-/// More CPU at the same throughput is free only while CPUs are idle; less of it is no gain where requests wait longer.
-fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
-    let base = &summary.arms[0].letter;
-    let verdict = |metric, arm: &str| Some(summary.metric(metric)?.difference(base, arm)?.verdict);
-    summary.compared().skip(1).find_map(|arm| {
-        let of = |metric| verdict(metric, &arm.letter);
-        let is_slower = [Metric::Mean, Metric::P99].into_iter().any(|it| of(it) == Some(ComparisonVerdict::Worse));
-        if of(Metric::Cpu) == Some(ComparisonVerdict::Worse) && of(Metric::Throughput) == Some(ComparisonVerdict::Same) {
-            Some("The same throughput for more CPU holds while CPUs are idle; where they are the limit, it is lost throughput.".to_owned())
-        } else if of(Metric::Cpu) == Some(ComparisonVerdict::Better) && is_slower {
-            Some(format!("{} takes less CPU, but its requests wait longer: that is no gain by itself.", arm.letter))
-        } else {
-            None
-        }
-    })
-}
-
-/// Who runs first in a block.
-fn first_run(summary: &SummaryComparison) -> Option<String> {
-    let row = summary.deciding().find(|row| row.first_run.is_some_and(|part| part.abs() > summary.margin / 2.0))?;
-    let part = row.first_run?;
-    Some(format!(
-        "The first run of a block has a {} that is {} {} than the others'; that is taken out.",
-        name(row.metric),
-        plain_percent(part.abs()),
-        if part < 0.0 { "lower" } else { "higher" }
-    ))
 }

@@ -153,7 +153,7 @@ fn an_invalid_run_has_no_figure_anywhere_but_in_the_file() {
     let rate = number::rate(study.runs[1].run.completed_rate());
     let study = Study::from(study);
     let texts = [report::full, report::puma].map(|layout| layout(&study, None, Width::ANY));
-    for printed in texts.into_iter().chain([report::answer::markdown(&study, None), csv::whole(&study)]) {
+    for printed in texts.into_iter().chain([report::answer::markdown(&study, None), csv(&study)]) {
         assert!(!printed.contains(&rate), "{rate}: {printed}");
     }
 }

@@ -25,7 +25,7 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
             _ => Width::ANY,
         };
         let printed = match (ending, &study) {
-            ("csv", _) => csv::whole(&study),
+            ("csv", _) => csv(&study),
             ("json", _) => json::write(&study),
             ("answer.md", _) => report::answer::markdown(&study, None),
             ("answer.txt", _) => report::answer::whole(&study, None, width),

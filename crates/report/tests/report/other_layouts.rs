@@ -4,7 +4,7 @@ use hdrhistogram::Histogram as Buckets;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use model::Nanos;
-use report::{hdr_log, hey, wrk};
+use report::{hey, logs, wrk};
 use testkit::load as study;
 
 #[test]
@@ -69,7 +69,7 @@ fn wrk_adds_no_samples() {
 #[test]
 fn an_hdr_log_is_read_back_as_it_was() {
     for study in study::every() {
-        let log = hdr_log::log(&study);
+        let log = logs::hdr(&study);
         assert!(log.starts_with("#[Histogram log format version 1.3]\n"), "{log}");
         let intervals: Vec<_> = IntervalLogIterator::new(log.as_bytes())
             .filter_map(|entry| match entry.unwrap() {
@@ -94,7 +94,7 @@ fn an_hdr_log_is_read_back_as_it_was() {
 
 #[test]
 fn the_log_of_the_hdr_family_says_when_it_was() {
-    let log = hdr_log::log(&study::tiny());
+    let log = logs::hdr(&study::tiny());
     assert!(log.contains("#[StartTime: 1784628000.000 (seconds since epoch)]\n"), "{log}");
     assert!(log.contains("\nTag=response,0.000,3.000,5.976,HISTFAAAA"), "{log}");
 }

@@ -20,7 +20,7 @@ struct Line {
 
 fn lines(csv: &str) -> Vec<Line> {
     let mut lines = csv.lines();
-    assert_eq!(lines.next(), Some(report::request_log::csv_header().trim_end()));
+    assert_eq!(lines.next(), Some(report::logs::csv_header().trim_end()));
     let line = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
         assert_eq!(fields.len(), 10, "{line}");

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Stdio;
 
-use export::prometheus;
+use export::text_formats;
 use model::Outcome;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -83,7 +83,7 @@ fn the_figures_of_a_finished_load_stay_to_be_scraped() {
     assert_eq!(value(&text, "longtail_runs_done_total"), Some(1.0));
     let study = study(&lab);
     assert_eq!(value(&text, "longtail_requests_ended_total"), Some(study.run.tally.all_requests() as f64));
-    assert!(text.ends_with(&prometheus::exposition(&export::of_load(&study))), "{text}");
+    assert!(text.ends_with(&text_formats::exposition(&export::of_load(&study))), "{text}");
     assert!(!text.contains("longtail_now_"));
     load.send(Signal::INT);
     load.end().with_code(0);

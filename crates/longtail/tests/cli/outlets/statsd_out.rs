@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
 
 use export::statsd::StatsdValues;
-use export::{MetricFamily, dogstatsd};
+use export::{MetricFamily, text_formats};
 use sink::SinkBody;
 use testkit::clock::eventually;
 
@@ -14,14 +14,14 @@ use crate::load::{load, sink, study, url};
 
 /// The lines of the runs' figures that came.
 fn arrived(packets: &[String]) -> BTreeSet<String> {
-    assert!(packets.iter().all(|packet| packet.len() <= dogstatsd::LONGEST_PACKET));
+    assert!(packets.iter().all(|packet| packet.len() <= text_formats::LONGEST_PACKET));
     let lines = packets.iter().flat_map(|packet| packet.lines());
     lines.filter(|line| line.starts_with("longtail.run.")).map(str::to_owned).collect()
 }
 
 /// The lines of these figures.
 fn expected(families: &[MetricFamily]) -> BTreeSet<String> {
-    dogstatsd::lines(families).iter().map(ToString::to_string).collect()
+    text_formats::lines(families).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn the_bridge_to_prometheus_takes_it() {
     let study = study(&lab);
     let scraped = || super::scraped::get(web, "/metrics").unwrap_or_default();
     // Every line is a series there, but for those of how things stand, of which the last counts.
-    let lines = dogstatsd::lines(&export::of_load(&study));
+    let lines = text_formats::lines(&export::of_load(&study));
     let series = |text: &str| -> BTreeMap<String, f64> {
         let lines = text.lines().filter(|line| line.starts_with("longtail_run_"));
         lines

@@ -1,0 +1,286 @@
+//! The figures of loads, of bodies, and of comparisons: a forest plot of where each difference is, the control beside it.
+
+use model::comparison::{ComparedMetric, Difference, Metric};
+use model::series::Second;
+use model::{Bodies, BodiesStudy, Body, BodyKind, BodyRun, LoadStudy, Nanos, Pace, Profile, Rate, Socket};
+
+use crate::comparison::words::{self, SummaryComparison};
+use crate::details::{MEDIAN_MS, PivotPlace, REQUESTS_A_SECOND, RunFigure};
+use crate::html::figure::{
+    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, stacked, thinned, time_axis,
+};
+use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
+use crate::summary::{Summary, SummaryVerdict};
+
+/// All figures, in the order in which they are asked.
+pub(crate) fn of_load(study: &LoadStudy, summary: &Summary) -> Vec<TitledFigure> {
+    let is_forced = study.run.judgement.as_ref().is_some_and(|judgement| judgement.forced);
+    if !summary.trusted && !is_forced {
+        return vec![TitledFigure { title: "All plots", drawn: Err("the figures are not the server's".to_owned()) }];
+    }
+    let rates = if study.plan.pace.is_open() { "Offered and completed" } else { "Completed over time" };
+    [
+        ("How response times are spread", spread_of_times(study, summary)),
+        (rates, rates_over_time(study)),
+        ("Response time over time", heat_map(&[&study.run])),
+        ("The generator's own delay", generators_delay(study)),
+    ]
+    .map(|(title, drawn)| TitledFigure { title, drawn })
+    .into()
+}
+
+fn spread_of_times(study: &LoadStudy, summary: &Summary) -> Result<PageFigure, String> {
+    let run = &study.run;
+    let mut lines = vec![spread("p99", |q| run.response_time(q).time())];
+    let mut key = vec![KeyEntry::new("p99", "response time, from when a request was due")];
+    if study.plan.pace.is_open() {
+        lines.push(spread("p50", |q| run.service_time(q).time()));
+        key.push(KeyEntry::new("p50", "service time, from when it was sent"));
+    }
+    let (plot, last) = spread_plot(lines).ok_or(match summary.verdict {
+        SummaryVerdict::Overloaded => {
+            "more was offered than the server can do: a percentile would only say how long the run was"
+        }
+        _ => "too few good responses for two percentiles",
+    })?;
+    let sentence = format!(
+        "Read up from a percentile: that share of all responses took at most so long. The lines end at {last}, the \
+         last percentile that the responses bear."
+    );
+    Ok(PageFigure { key, plots: vec![plot], sentence })
+}
+
+/// Completed and failed requests of each second, against what was offered.
+fn rates_over_time(study: &LoadStudy) -> Result<PageFigure, String> {
+    let run = &study.run;
+    let seconds = &run.tally.series.seconds;
+    let measured = run.measured.as_secs_f64();
+    // A second that the window covers in part would show half a rate.
+    let whole = &seconds[..seconds.len().min(measured.floor() as usize)];
+    if whole.len() < 2 {
+        return Err("the run is shorter than two seconds".to_owned());
+    }
+    let counted = |class: &str, count: fn(&Second) -> u64| {
+        let point = |(at, second): (usize, &Second)| PlotPoint { x: at as f64 + 0.5, y: count(second) as f64 };
+        PlotMark::line(class, thinned(&whole.iter().enumerate().map(point).collect::<Vec<_>>()))
+    };
+    let mut lines = Vec::new();
+    let mut key = vec![KeyEntry::new("rate", "completed")];
+    let mut sentence = "Requests that ended in each whole second of the window.".to_owned();
+    if let Pace::Open { profile, .. } = &study.plan.pace {
+        lines.push(PlotMark::line("ideal", offered(profile, study.plan.warm_up, measured)));
+        key.push(KeyEntry::new("ideal", "offered"));
+        sentence += " Where completed stays below offered, a backlog grows.";
+    }
+    lines.push(counted("rate", |second| second.completed));
+    if run.tally.counts.failed() > 0 {
+        lines.push(counted("max", |second| second.failed));
+        key.push(KeyEntry::new("max", "failed"));
+    }
+    let x = PlotAxis { title: SECONDS.to_owned(), ..time_axis(measured) };
+    Ok(PageFigure { key, plots: vec![Plot::from_zero(x, "requests/s", lines)], sentence })
+}
+
+/// The rate that the profile asks for, from the start of the window.
+fn offered(profile: &Profile, warm_up: Nanos, span: f64) -> Vec<PlotPoint> {
+    let from = warm_up.as_secs_f64();
+    match profile {
+        Profile::Flat { rate } => [0.0, span].map(|x| PlotPoint { x, y: rate.per_second() }).to_vec(),
+        Profile::Ramp { from: first, to, over } => {
+            let (first, last, over) = (first.per_second(), to.per_second(), over.as_secs_f64());
+            let at = |x: f64| PlotPoint { x, y: first + (last - first) * ((x + from) / over).min(1.0) };
+            [0.0, (over - from).clamp(0.0, span), span].map(at).to_vec()
+        }
+        Profile::Steps { rates, each } => {
+            let each = each.as_secs_f64();
+            let step = |(at, rate): (usize, &Rate)| {
+                let start = at as f64 * each - from;
+                let end = if at + 1 == rates.len() { span } else { (start + each).min(span) };
+                let start = start.max(0.0);
+                (start < end).then(|| [start, end].map(|x| PlotPoint { x, y: rate.per_second() }))
+            };
+            rates.iter().enumerate().filter_map(step).flatten().collect()
+        }
+    }
+}
+
+/// What the generator added by itself.
+fn generators_delay(study: &LoadStudy) -> Result<PageFigure, String> {
+    let tally = &study.run.tally;
+    let (mut lines, mut key) = (Vec::new(), Vec::new());
+    for (class, meaning, times) in [
+        ("p50", "until it sent a request that was due", &tally.generator_lag),
+        ("p95", "until it read a response that had come", &tally.read_lag),
+    ] {
+        let is_known = |q: f64| times.count() as f64 * (1.0 - q) >= 1.0 - 1e-9;
+        if times.count() > 1 {
+            lines.push(spread(class, |q| times.quantile(q).filter(|_| is_known(q))));
+            key.push(KeyEntry::new(class, meaning));
+        }
+    }
+    let (plot, _) = spread_plot(lines).ok_or("it was not recorded")?;
+    let sentence =
+        "How late longtail was by itself. The first is part of the response times above; the second is where \
+                    the kernel's time stamps were used, and then in none of them."
+            .to_owned();
+    Ok(PageFigure { key, plots: vec![plot], sentence })
+}
+
+/// All figures.
+pub(crate) fn of_bodies(study: &BodiesStudy) -> Vec<TitledFigure> {
+    let of = |title, unit, figure| TitledFigure { title, drawn: against_size(study, unit, figure) };
+    vec![
+        of("Throughput against size", "requests/s", &REQUESTS_A_SECOND),
+        of("Median response time against size", "p50, ms", &MEDIAN_MS),
+    ]
+}
+
+/// The class of a kind, and what it is.
+fn class_and_meaning(kind: BodyKind) -> [&'static str; 2] {
+    match kind {
+        BodyKind::Array => ["p50", "array of 1 kB strings"],
+        BodyKind::Chunked => ["p99", "chunks"],
+        BodyKind::String => ["p95", "one string"],
+        BodyKind::Io => ["server", "file"],
+    }
+}
+
+fn against_size(study: &BodiesStudy, unit: &str, figure: &RunFigure<BodyRun>) -> Result<PageFigure, String> {
+    let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
+    if bodies.kilobytes.len() < 2 {
+        return Err("there is one size".to_owned());
+    }
+    let points = |socket: Socket, kind: BodyKind| {
+        let point = |kilobytes: &u32| {
+            let y = figure.of_body(study, PivotPlace { socket, body: Body { kilobytes: *kilobytes, kind } })?;
+            Some(PlotPoint { x: f64::from(*kilobytes), y })
+        };
+        bodies.kilobytes.iter().filter_map(point).collect::<Vec<_>>()
+    };
+    let all: Vec<f64> = sockets
+        .iter()
+        .flat_map(|socket| bodies.kinds.iter().flat_map(|kind| points(*socket, *kind)))
+        .map(|point| point.y)
+        .collect();
+    if all.is_empty() {
+        return Err("no run's figures are the server's".to_owned());
+    }
+    let plots = sockets.iter().map(|socket| {
+        let marks = bodies.kinds.iter().flat_map(|kind| {
+            let ([class, _], points) = (class_and_meaning(*kind), points(*socket, *kind));
+            let dot = |at: &PlotPoint| {
+                let title = format!("{socket} {}{}: {} {unit}", kind.letter(), at.x, (figure.shown)(at.y));
+                PlotMark::new(class, PlotShape::Dot(*at), title)
+            };
+            let dots: Vec<PlotMark> = points.iter().map(dot).collect();
+            dots.into_iter().chain([PlotMark::line(class, points)])
+        });
+        // All sockets on one scale, so that their heights compare.
+        let scale = AxisScale::around(all.iter().copied());
+        let y = PlotAxis::rounded(format!("{unit} over {socket}, log scale"), scale, 4);
+        Plot { label: socket.to_string(), ..Plot::new(sizes(bodies), y, marks.collect()) }
+    });
+    let key =
+        bodies.kinds.iter().map(|kind| class_and_meaning(*kind)).map(|[class, meaning]| KeyEntry::new(class, meaning));
+    let repeats = if study.plan.repeat > 1 { " Of repeats the middle one is drawn." } else { "" };
+    let is_whole = all.len() == sockets.len() * bodies.kinds.len() * bodies.kilobytes.len();
+    let missing = if is_whole { "" } else { " A body without a dot has no figure of the server." };
+    let sentence =
+        format!("Both axes are logarithmic: where a line is flat, the size costs nothing yet.{repeats}{missing}");
+    let plots = stacked(plots.collect(), "kB of content (1024 bytes), log scale");
+    Ok(PageFigure { key: key.collect(), plots, sentence })
+}
+
+/// The axis of the sizes: a tick at each.
+fn sizes(bodies: &Bodies) -> PlotAxis {
+    let mut sizes = bodies.kilobytes.clone();
+    sizes.sort_unstable();
+    let [low, high] = [sizes[0].max(1), sizes[sizes.len() - 1]].map(f64::from);
+    let scale = AxisScale::Logarithmic { low: low / 1.15, high: high * 1.15 };
+    let ticks = sizes.into_iter().map(|size| AxisTick { at: f64::from(size), label: size.to_string() });
+    PlotAxis::labelled("", scale, ticks)
+}
+
+/// An interval and where it stands.
+struct ForestRow<'a> {
+    label: String,
+    class: String,
+    difference: &'a Difference,
+}
+
+/// Of all metrics that are compared as ratios.
+pub(crate) fn of_comparison(summary: &SummaryComparison) -> TitledFigure {
+    TitledFigure { title: "How far the arms are from the base", drawn: forest(summary) }
+}
+
+fn forest(summary: &SummaryComparison) -> Result<PageFigure, String> {
+    let rows: Vec<ForestRow<'_>> = summary.metrics.iter().filter(|row| is_ratio(row)).flat_map(rows_of).collect();
+    if rows.is_empty() {
+        return Err("no metric has an interval: too few blocks".to_owned());
+    }
+    let margin = summary.margin;
+    let ends = || rows.iter().flat_map(|row| row.difference.interval.into_iter().flatten());
+    let low = ends().fold(1.0 / (1.0 + 1.5 * margin), |low, end| low.min(1.0 + end)).max(0.01);
+    let high = ends().fold(1.0 + 1.5 * margin, |high, end| high.max(1.0 + end));
+    let room = (high / low).powf(0.04);
+    // Half and twice as much are equally far.
+    let mut x =
+        PlotAxis::rounded("difference, %, log scale", AxisScale::Logarithmic { low: low / room, high: high * room }, 6);
+    for tick in &mut x.ticks {
+        let percent = ((tick.at - 1.0) * 1e4).round() / 100.0 + 0.0;
+        tick.label = if percent > 0.0 { format!("+{percent}") } else { percent.to_string() };
+    }
+    let upright = |class, x| PlotMark::new(class, PlotShape::Upright(x), "");
+    let mut marks = vec![upright("axis", 1.0), upright("mark", 1.0 - margin), upright("mark", 1.0 + margin)];
+    let mut ticks = Vec::new();
+    for (at, ForestRow { label, class, difference }) in rows.iter().rev().enumerate() {
+        let y = at as f64 + 0.5;
+        if let Some(interval @ [low, high]) = difference.interval {
+            let [from, to] = [PlotPoint { x: 1.0 + low, y: y - 0.12 }, PlotPoint { x: 1.0 + high, y: y + 0.12 }];
+            let title = format!("{label}: {} %", words::interval(interval, difference.estimate));
+            marks.push(PlotMark::new(class, PlotShape::Cells(vec![PlotCell { from, to }]), title));
+        }
+        if let Some(estimate) = difference.estimate {
+            let title = format!("{label}: {}", words::estimate(estimate, difference.interval));
+            marks.push(PlotMark::new(class, PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y }), title));
+        }
+        ticks.push(AxisTick { at: y, label: label.clone() });
+    }
+    let plot = Plot { left: 150.0, ..Plot::of_rows(x, ticks, marks) };
+    let mut key: Vec<KeyEntry> = Vec::new();
+    for ForestRow { class, difference, .. } in &rows {
+        let meaning = match class.as_str() {
+            "rest" => "the control: the base against itself".to_owned(),
+            _ => format!("{} against {}", difference.arm, difference.base),
+        };
+        if !key.iter().any(|entry| entry.meaning == meaning) {
+            key.push(KeyEntry::new(class, meaning));
+        }
+    }
+    key.push(KeyEntry::new("mark", "the margin"));
+    let sentence = "A dot is the estimate over all blocks, its bar the interval at the level of its test. A bar that leaves 0 out, with its \
+                    dot beyond the margin, is a difference; a bar wholly within the margin is none; where the control's bar \
+                    reaches, nothing can be told."
+        .to_owned();
+    Ok(PageFigure { key, plots: vec![plot], sentence })
+}
+
+fn is_ratio(row: &ComparedMetric) -> bool {
+    !matches!(row.metric, Metric::Failed | Metric::Slow | Metric::Workers)
+}
+
+fn rows_of(row: &ComparedMetric) -> Vec<ForestRow<'_>> {
+    let is_known = |difference: &&Difference| difference.interval.is_some();
+    let name = words::name(row.metric);
+    let of = |(at, difference)| ForestRow {
+        label: if at == 0 { name.to_owned() } else { String::new() },
+        class: format!("load{}", (at * 2 + 1) % 8),
+        difference,
+    };
+    let mut rows: Vec<ForestRow<'_>> = row.differences.iter().filter(is_known).enumerate().map(of).collect();
+    if !rows.is_empty() {
+        let control = row.control.iter().filter(is_known);
+        rows.extend(control.map(|difference| ForestRow { label: String::new(), class: "rest".to_owned(), difference }));
+    }
+    rows
+}
