@@ -148,7 +148,7 @@ impl Ui {
         let style = ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("a constant template");
         // Its first frame is drawn before anything is reported.
         let bar = ProgressBar::with_draw_target(None, target).with_style(style).with_message("starting");
-        let line = Arc::new(Mutex::new(ProgressLine::of("starting")));
+        let line = Arc::new(Mutex::new(ProgressLine { what: "starting".to_owned(), ..ProgressLine::default() }));
         let (end, ended) = channel();
         let tick = {
             let (bar, line) = (bar.clone(), Arc::clone(&line));
@@ -167,41 +167,40 @@ impl Ui {
 
     /// Shows what is going on.
     pub(crate) fn phase(&self, phase: &Phase) {
-        let (message, length, progress) = match phase {
-            Phase::Running { number, of, what, connections, length, left, may_end_early, progress, .. } => {
-                // The first estimate of a study of one run would only say its length again.
-                let left = left.filter(|_| *of > 1);
-                let about = if *may_end_early { "at most" } else { "about" };
-                let left =
-                    left.map(|left| format!(", {about} {} left", report::number::minutes(left))).unwrap_or_default();
-                let what = if what.is_empty() { String::new() } else { format!("{what}, ") };
-                (format!("run {number}/{of}{left}: {what}{connections} connections"), *length, progress)
-            }
-            other => return self.working(waits_for(other)),
+        let Phase::Running { number, of, what, connections, length, left, may_end_early, progress, .. } = phase else {
+            return self.working(waits_for(phase));
         };
+        // The first estimate of a study of one run would only say its length again.
+        let left = left.filter(|_| *of > 1).map(|left| {
+            let about = if *may_end_early { "at most" } else { "about" };
+            format!(", {about} {} left", report::number::minutes(left))
+        });
+        let comma = if what.is_empty() { "" } else { ", " };
+        let left = left.unwrap_or_default();
+        let message = format!("run {number}/{of}{left}: {what}{comma}{connections} connections");
         if self.bar.is_hidden() {
             // Minutes of a script's sweep are not silent.
             note(&format!("{message}{}", length.map(|length| format!(", {length}")).unwrap_or_default()));
         }
-        let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
-        self.show(ProgressLine { length, progress: progress.clone(), ..ProgressLine::of(&message) });
+        self.show(&message, length.map(|length| format!(" of {length}")), progress.clone());
     }
 
     /// Shows how far a load is, by its time or its number of requests.
     pub(crate) fn loading(&self, length: Option<Nanos>, number: Option<u64>, progress: &Arc<RunProgress>) {
         let length = length.map(|length| format!(" of {length}"));
-        let number = number.map(|number| format!(" of {number} requests"));
-        let length = length.or(number).unwrap_or_default();
-        self.show(ProgressLine { length, progress: Some(Arc::clone(progress)), ..ProgressLine::of("load") });
+        let length = length.or(number.map(|number| format!(" of {number} requests")));
+        self.show("load", length, Some(Arc::clone(progress)));
     }
 
     /// Shows what is going on where no requests are counted.
     pub(crate) fn working(&self, what: &str) {
-        self.show(ProgressLine::of(what));
+        self.show(what, None, None);
     }
 
-    fn show(&self, line: ProgressLine) {
+    fn show(&self, what: &str, length: Option<String>, progress: Option<Arc<RunProgress>>) {
         self.bar.reset_elapsed();
+        let (what, length) = (harmless(what).into_owned(), length.unwrap_or_default());
+        let line = ProgressLine { what, length, progress, ..ProgressLine::default() };
         *self.line.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }
 
@@ -264,10 +263,6 @@ struct ProgressLine {
 const REFRESH: Duration = Duration::from_secs(2);
 
 impl ProgressLine {
-    fn of(what: &str) -> ProgressLine {
-        ProgressLine { what: harmless(what).into_owned(), ..ProgressLine::default() }
-    }
-
     /// The line, so long after it was first shown.
     fn text(&mut self, elapsed: Duration) -> String {
         let done = match self.progress.clone() {
@@ -291,11 +286,10 @@ impl ProgressLine {
         let ended = progress.ended();
         let rate = ended.saturating_sub(self.ended) as f64 / passed.as_secs_f64();
         self.figures = format!(", {}/s", report::number::rate_in_words(rate));
-        if let Some(tally) = progress.tally() {
-            for q in [0.5, 0.99] {
-                if let Some(time) = tally.response_time_at(q).time() {
-                    let _ = write!(self.figures, ", {} {}", report::number::percentile(q), report::number::time(time));
-                }
+        let tally = progress.tally();
+        for q in [0.5, 0.99] {
+            if let Some(time) = tally.as_ref().and_then(|tally| tally.response_time_at(q).time()) {
+                let _ = write!(self.figures, ", {} {}", report::number::percentile(q), report::number::time(time));
             }
         }
         (self.at, self.ended) = (now, ended);

@@ -71,23 +71,22 @@ impl PredictedServer {
 /// A time in ns; the half width of its 95 % interval where it is simulated.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct PredictedTime {
-    pub(crate) ns: u64,
+    pub(crate) ns: Nanos,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) half_width_ns: Option<u64>,
+    pub(crate) half_width_ns: Option<Nanos>,
 }
 
 impl PredictedTime {
     fn exact(seconds: f64) -> PredictedTime {
-        PredictedTime { ns: nanos(seconds), half_width_ns: None }
+        PredictedTime { ns: Nanos::from_secs_f64(seconds), half_width_ns: None }
     }
 
     fn simulated(seconds: Estimate) -> PredictedTime {
-        PredictedTime { ns: nanos(seconds.value), half_width_ns: Some(nanos(seconds.half_width)) }
+        PredictedTime {
+            ns: Nanos::from_secs_f64(seconds.value),
+            half_width_ns: Some(Nanos::from_secs_f64(seconds.half_width)),
+        }
     }
-}
-
-fn nanos(seconds: f64) -> u64 {
-    Nanos::from_secs_f64(seconds).0
 }
 
 /// A time's mean and percentiles.
@@ -126,7 +125,7 @@ pub(crate) struct Prediction {
     pub(crate) slots: u32,
     /// The law of the service time, as `--service` takes it.
     pub(crate) service: String,
-    pub(crate) service_mean_ns: u64,
+    pub(crate) service_mean_ns: Nanos,
     /// What loads it, in words.
     pub(crate) load: String,
     /// What the slots can do at most.
@@ -168,7 +167,7 @@ pub(crate) fn predict(
         threads: server.threads,
         slots: server.slots(),
         service: server.law.to_string(),
-        service_mean_ns: server.law.mean().0,
+        service_mean_ns: server.law.mean(),
         load: words,
         at_most_per_s: server.at_most(),
         knee_connections: server.at_most() * (think + server.service()),
@@ -295,7 +294,7 @@ fn highest(server: &PredictedServer, slots: u32, goal: Goal) -> Result<Option<f6
     let width = if simulated { SIMULATED_WIDTH } else { 1e-9 };
     let found = highest_utilisation(slots, server.service(), goal.limit, width, |load| {
         let [_, response] = QueueModel::open(server, load)?.times(goal.share)?;
-        Ok((response.ns + response.half_width_ns.unwrap_or(0)) as f64 / 1e9)
+        Ok((response.ns + response.half_width_ns.unwrap_or_default()).as_secs_f64())
     });
     match found {
         Ok(full) => Ok(Some(full)),
@@ -386,7 +385,7 @@ pub(crate) fn plot(server: &PredictedServer) -> Result<Vec<PredictedP99>, Queuei
         let rate_per_s = full * server.at_most();
         for (queue, load) in queues(server, OfferedLoad::new(server.slots(), rate_per_s, server.service())?)? {
             let [_, response] = QueueModel::open(server, load)?.times(Some(0.99))?;
-            points.push(PredictedP99 { rate_per_s, queue, p99: Nanos(response.ns) });
+            points.push(PredictedP99 { rate_per_s, queue, p99: response.ns });
         }
     }
     Ok(points)
@@ -399,7 +398,7 @@ pub(crate) fn plot(server: &PredictedServer) -> Result<Vec<PredictedP99>, Queuei
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RubyLock {
     /// How long a request holds it.
-    pub(crate) cpu_ns: u64,
+    pub(crate) cpu_ns: Nanos,
     /// What the workers can do at most, however many threads they have.
     pub(crate) at_most_per_s: f64,
     pub(crate) by_threads: Vec<LockedThreads>,
@@ -426,7 +425,7 @@ pub(crate) struct LockedThreads {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct LockedLoop {
     pub(crate) rate_per_s: f64,
-    pub(crate) response_mean_ns: u64,
+    pub(crate) response_mean_ns: Nanos,
 }
 
 /// What the lock leaves of this server, of whose service time a request holds it for `cpu` seconds.
@@ -447,7 +446,7 @@ fn lock(server: &PredictedServer, cpu: f64, load: PredictLoad) -> Result<RubyLoc
                     rate += means.rate;
                     in_flight += means.rate * means.response;
                 }
-                (Some(LockedLoop { rate_per_s: rate, response_mean_ns: nanos(in_flight / rate) }), None)
+                (Some(LockedLoop { rate_per_s: rate, response_mean_ns: Nanos::from_secs_f64(in_flight / rate) }), None)
             }
         };
         Ok(LockedThreads {
@@ -461,5 +460,5 @@ fn lock(server: &PredictedServer, cpu: f64, load: PredictLoad) -> Result<RubyLoc
     };
     let all: BTreeSet<u32> = THREADS.into_iter().chain([server.threads]).collect();
     let by_threads = all.into_iter().map(of).collect::<Result<_, QueueingError>>()?;
-    Ok(RubyLock { cpu_ns: nanos(cpu), at_most_per_s: workers / cpu, by_threads })
+    Ok(RubyLock { cpu_ns: Nanos::from_secs_f64(cpu), at_most_per_s: workers / cpu, by_threads })
 }

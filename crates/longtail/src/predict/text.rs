@@ -1,6 +1,5 @@
 //! A prediction as text.
 
-use model::Nanos;
 use report::number::{self, count_of, milliseconds, or_none};
 use report::tree::{ColumnBand, DataTable, NamedFact, ReportSection, TableCell, TableColumn, TableRow};
 use report::{Width, text};
@@ -44,7 +43,7 @@ pub(crate) fn whole(prediction: &Prediction, plot: Option<&[PredictedP99]>, widt
 
 /// What is predicted of what, and the limits; `by_lock` is the rate that Ruby's lock allows, where that is the limit.
 fn facts(prediction: &Prediction, by_lock: Option<f64>) -> [NamedFact; 3] {
-    let mean = number::span(Nanos(prediction.service_mean_ns));
+    let mean = number::span(prediction.service_mean_ns);
     let service = if prediction.service.contains(':') {
         format!("{} (mean {mean})", prediction.service)
     } else {
@@ -58,11 +57,11 @@ fn facts(prediction: &Prediction, by_lock: Option<f64>) -> [NamedFact; 3] {
     );
     let alone = prediction.at_most_per_s;
     let most = by_lock.unwrap_or(alone);
+    let without = by_lock.map(|_| format!(" by Ruby's lock ({} without it)", number::rate_in_words(alone)));
     let limits = format!(
         "{} req/s at most{}; requests must wait from {} connections on",
         number::rate_in_words(most),
-        by_lock
-            .map_or_else(String::new, |_| { format!(" by Ruby's lock ({} without it)", number::rate_in_words(alone)) }),
+        without.unwrap_or_default(),
         number::rate_in_words(prediction.knee_connections * most / alone),
     );
     [("server", server), ("load", prediction.load.clone()), ("limits", limits)]
@@ -85,7 +84,7 @@ fn queue_table(prediction: &Prediction) -> DataTable {
             number::rate(line.rate_per_s),
             number::percent(line.utilisation),
         ];
-        let shown = |time| or_none(time, |time: PredictedTime| milliseconds(Nanos(time.ns)));
+        let shown = |time| or_none(time, |time: PredictedTime| milliseconds(time.ns));
         cells.extend([line.wait, line.response].into_iter().flat_map(each).map(shown));
         cells.extend(has_objective.then(|| or_none(line.highest_rate_per_s, number::rate)));
         TableRow::new(cells)
@@ -107,35 +106,25 @@ fn locked(prediction: &Prediction, lock: &RubyLock, aside: &str) -> ReportSectio
     let is_closed = lock.by_threads.iter().any(|line| line.closed.is_some());
     let workers = ColumnBand::new("req/s of all workers", "");
     let load = ColumnBand::new(if is_closed { "these connections" } else { "this rate" }, "");
+    let of_load: &[&str] = if is_closed { &["req/s", "mean ms"] } else { &["% full"] };
     let columns = std::iter::once(TableColumn::new("threads each"))
         .chain(["at most", "all busy", "% of max"].map(|name| TableColumn::new(name).under(&workers)))
-        .chain(
-            (if is_closed { &["req/s", "mean ms"][..] } else { &["% full"] })
-                .iter()
-                .map(|name| TableColumn::new(*name).under(&load)),
-        );
+        .chain(of_load.iter().map(|name| TableColumn::new(*name).under(&load)));
     let row = |line: &LockedThreads| {
-        let mut cells = vec![
-            TableCell::count(line.threads),
-            number::rate(line.at_most_per_s).into(),
-            number::rate(line.all_busy_per_s).into(),
-            number::percent(line.of_slots).into(),
-        ];
-        if let Some(closed) = line.closed {
-            cells.extend(
-                [number::rate(closed.rate_per_s), milliseconds(Nanos(closed.response_mean_ns))].map(Into::into),
-            );
-        }
-        cells.extend(
-            line.offered_of_all_busy
-                .map(|full| TableCell::from(if full < 1.0 { number::percent(full) } else { "overload".to_owned() })),
-        );
-        TableRow::new(cells).noted(if line.threads == prediction.threads { "as asked" } else { "" })
+        let of_load = match (line.closed, line.offered_of_all_busy) {
+            (Some(closed), _) => vec![number::rate(closed.rate_per_s), milliseconds(closed.response_mean_ns)],
+            (None, Some(full)) if full < 1.0 => vec![number::percent(full)],
+            (None, _) => vec!["overload".to_owned()],
+        };
+        let rates = [line.at_most_per_s, line.all_busy_per_s].map(number::rate).into_iter();
+        let cells = rates.chain([number::percent(line.of_slots)]).chain(of_load).map(TableCell::from);
+        let row = TableRow::new(std::iter::once(TableCell::count(line.threads)).chain(cells));
+        row.noted(if line.threads == prediction.threads { "as asked" } else { "" })
     };
     let title = format!(
         "Ruby's lock: each request computes {} of its {}, one thread of a worker at a time.{aside}",
-        number::span(Nanos(lock.cpu_ns)),
-        number::span(Nanos(prediction.service_mean_ns)),
+        number::span(lock.cpu_ns),
+        number::span(prediction.service_mean_ns),
     );
     let at_most = format!(
         "at most: by any law, and never more than {} req/s; % of max: of what as many slots would do without the lock.",
@@ -153,7 +142,7 @@ fn each(times: Option<TimeSummary>) -> [Option<PredictedTime>; 4] {
 
 /// The widest interval among a line's response times, as a part of its figure.
 fn widest(line: &PredictedQueue) -> Option<f64> {
-    let part = |figure: PredictedTime| Some(figure.half_width_ns? as f64 / figure.ns as f64);
+    let part = |figure: PredictedTime| Some(figure.half_width_ns?.0 as f64 / figure.ns.0 as f64);
     each(line.response).into_iter().flatten().filter_map(part).max_by(f64::total_cmp)
 }
 

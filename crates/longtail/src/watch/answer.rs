@@ -78,17 +78,13 @@ fn head(target: &WatchTarget, seen: &WatchEvidence) -> String {
         (None, Some(program)) => program.clone(),
         (None, None) => "A server".to_owned(),
     };
-    let size = match seen.workers.first().and_then(|worker| worker.threads) {
-        Some(threads) if seen.is_cluster && seen.workers.iter().all(|worker| worker.threads == Some(threads)) => {
-            Some(format!(
-                "{} x {}",
-                number::count_of(seen.workers.len() as u64, "worker"),
-                number::count_of(threads, "thread")
-            ))
-        }
-        _ if seen.is_cluster => Some(number::count_of(seen.workers.len() as u64, "worker")),
-        Some(threads) => Some(format!("single mode, {}", number::count_of(threads, "thread"))),
-        None => None,
+    let workers = number::count_of(seen.workers.len() as u64, "worker");
+    let threads = seen.workers.first().and_then(|worker| worker.threads);
+    let is_even = seen.workers.iter().all(|worker| worker.threads == threads);
+    let size = match threads.map(|threads| number::count_of(threads, "thread")) {
+        Some(threads) if seen.is_cluster && is_even => Some(format!("{workers} x {threads}")),
+        _ if seen.is_cluster => Some(workers),
+        threads => threads.map(|threads| format!("single mode, {threads}")),
     };
     let rate = seen.rate.map(|rate| {
         let ago = rate.age.filter(|_| rate.is_rough).map(|age| age.0 / 1_000_000_000);
@@ -182,15 +178,14 @@ fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
 
 /// Why nothing is known of the threads, and how it becomes known.
 fn not_visible(seen: &WatchEvidence) -> Option<String> {
-    match seen.no_statistics.as_deref() {
-        Some("") if seen.is_puma => Some(
-            "not visible: start Puma with `state_path \"tmp/puma.state\"` and `activate_control_app` in config/puma.rb, then restart, or give --state FILE"
-                .to_owned(),
-        ),
-        Some("") => Some("not visible: of a server that is no Puma, nobody says which threads are busy".to_owned()),
-        Some(why) => Some(format!("not visible: {why}")),
-        None => None,
-    }
+    let why = match seen.no_statistics.as_deref()? {
+        "" if seen.is_puma => {
+            "start Puma with `state_path \"tmp/puma.state\"` and `activate_control_app` in config/puma.rb, then restart, or give --state FILE"
+        }
+        "" => "of a server that is no Puma, nobody says which threads are busy",
+        why => why,
+    };
+    Some(format!("not visible: {why}"))
 }
 
 /// How long it was watched, and what that does to the server.
@@ -201,15 +196,10 @@ fn footer(source: Option<&StatisticsSource>, seen: &WatchEvidence, end: Option<W
         Some(_) => format!("Watched for {}. ", number::length(seen.watched)),
     };
     let sends = if seen.is_elsewhere { "Connects once a second; sends no requests" } else { "Sends no requests" };
-    let reads = match source {
-        None => String::new(),
-        Some(source) => {
-            let resets = seen.major().is_some_and(|major| major >= 7);
-            let resets = if resets { ", which resets backlog_max and reactor_max" } else { "" };
-            format!("; reads Puma's statistics ({}){resets}", source.shown)
-        }
-    };
-    format!("{watched}{sends}{reads}.")
+    let resets = seen.major().is_some_and(|major| major >= 7);
+    let resets = if resets { ", which resets backlog_max and reactor_max" } else { "" };
+    let reads = source.map(|source| format!("; reads Puma's statistics ({}){resets}", source.shown));
+    format!("{watched}{sends}{}.", reads.unwrap_or_default())
 }
 
 /// All figures: of the server, then of each of its processes.
@@ -265,14 +255,10 @@ pub(crate) fn watch_json(
     let places: Vec<String> = target.places.iter().map(model::Endpoint::address).collect();
     let found = Diagnosis::of(seen);
     let trend = seen.span.and_then(|span| span.trend);
-    let trend_name = |trend: f64| {
-        if trend == 0.0 {
-            "steady"
-        } else if trend > 0.0 {
-            "grows"
-        } else {
-            "shrinks"
-        }
+    let trend_name = |trend: f64| match trend {
+        0.0 => "steady",
+        _ if trend > 0.0 => "grows",
+        _ => "shrinks",
     };
     let mut all = json!({
         "kind": "watch",

@@ -251,13 +251,10 @@ fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
     });
     let load = load.unwrap_or_default();
     let is_old = seen.major().is_some_and(|major| major <= 6);
-    let figure = |value: Option<f64>| number::or_none(value, |value| number::or_zero(value, number::significant));
-    let other_cpus = seen.busy_cpus.zip(seen.cpu).map(|(all, own)| (all - own).max(0.0));
+    let said = |why: &str, attempt: &str| (why.to_owned(), attempt.to_owned());
     let (why, attempt) = match limit {
-        WatchLimit::Nothing => (String::new(), String::new()),
-        WatchLimit::Threads if seen.waiting() == 0 => {
-            ("Every thread is taken; who comes now waits.".to_owned(), String::new())
-        }
+        WatchLimit::Nothing => said("", ""),
+        WatchLimit::Threads if seen.waiting() == 0 => said("Every thread is taken; who comes now waits.", ""),
         WatchLimit::Threads => {
             let of_old = match seen.inside().filter(|_| is_old) {
                 Some(0) => " (Puma 6 and older count a thread as busy that waits for a client's next request.)",
@@ -279,41 +276,43 @@ fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
             let first = format!("more threads or workers{}{end}", idle.unwrap_or_default());
             return (why, std::iter::once(first).chain(prediction).collect());
         }
-        // Of the CPU time that is used most is other processes'.
-        WatchLimit::Cpus if seen.busy_cpus.zip(seen.cpu).is_some_and(|(all, own)| own < HALF * all) => (
-            format!(
-                "Other processes use {} CPUs, this server {}: together they are used up.",
-                figure(other_cpus),
-                figure(seen.cpu)
-            ),
-            "CPUs for this server alone: a machine or cpuset without the other processes.".to_owned(),
-        ),
-        WatchLimit::Cpus => {
-            let each = seen.cpu.zip(settled_rate(seen)).map(|(cpu, rate)| Nanos::from_secs_f64(cpu / rate));
-            let attempt = match each {
-                Some(each) => format!("more CPUs, or less work: a request takes {} of CPU now.", number::time(each)),
-                None => "more CPUs, or less work a request.".to_owned(),
-            };
-            ("The CPUs are used up: they are the limit. More threads make it no faster.".to_owned(), attempt)
-        }
-        WatchLimit::RubyLock => (
-            "Each worker uses a whole CPU: Ruby's lock lets one of its threads compute at a time. CPUs are left."
-                .to_owned(),
-            format!(
+        WatchLimit::Cpus => match seen.busy_cpus.zip(seen.cpu) {
+            // Of the CPU time that is used most is other processes'.
+            Some((all, own)) if own < HALF * all => {
+                let (others, own) = (number::significant(all - own), number::or_zero(own, number::significant));
+                said(
+                    &format!("Other processes use {others} CPUs, this server {own}: together they are used up."),
+                    "CPUs for this server alone: a machine or cpuset without the other processes.",
+                )
+            }
+            _ => {
+                let each = seen.cpu.zip(settled_rate(seen)).map(|(cpu, rate)| Nanos::from_secs_f64(cpu / rate));
+                let less = each.map_or_else(
+                    || " a request.".to_owned(),
+                    |each| format!(": a request takes {} of CPU now.", number::time(each)),
+                );
+                said(
+                    "The CPUs are used up: they are the limit. More threads make it no faster.",
+                    &format!("more CPUs, or less work{less}"),
+                )
+            }
+        },
+        WatchLimit::RubyLock => said(
+            "Each worker uses a whole CPU: Ruby's lock lets one of its threads compute at a time. CPUs are left.",
+            &format!(
                 "`workers {}` or more in config/puma.rb: a worker can use one CPU. More threads do not help.",
                 seen.workers.len() + 1
             ),
         ),
         WatchLimit::Imbalance => {
-            let free: u32 = seen.workers.iter().filter_map(WatchedWorker::free).sum();
+            let free = number::count_of(seen.workers.iter().filter_map(WatchedWorker::free).sum::<u32>(), "thread");
             let attempt = if seen.major() == Some(5) {
                 "`wait_for_less_busy_worker 0.005` in config/puma.rb (not measured here)."
             } else {
                 "fewer workers with more threads each, or connections that are kept less long (not measured here)."
             };
-            let free = number::count_of(free, "thread");
             let why = format!("Requests wait in one worker while {free} of others are free: Puma does not move them.");
-            (why, attempt.to_owned())
+            said(&why, attempt)
         }
         WatchLimit::Standstill => {
             let seconds = number::or_none(seen.still, |still| number::fixed(still, 0));
@@ -323,20 +322,20 @@ fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
             );
             (format!("No request has begun for {seconds} s: requests hold every thread that long."), attempt)
         }
-        WatchLimit::UnknownWithoutStatistics => {
-            let of_old = "; Puma 6 and older leave connections there while all threads are busy";
-            (format!("Not visible without statistics{}.", if is_old { of_old } else { "" }), String::new())
-        }
-        WatchLimit::UnknownWithFreeThreads => (
-            "Not clear: by the workers' last reports threads are free. Watch longer.".to_owned(),
-            "the same with --for 30s.".to_owned(),
+        WatchLimit::UnknownWithoutStatistics if is_old => said(
+            "Not visible without statistics; Puma 6 and older leave connections there while all threads are busy.",
+            "",
         ),
-        WatchLimit::UnknownAfterOneReport => (
-            "Not clear yet: one report may be a moment's peak. Workers report every 5 s.".to_owned(),
-            "the same with --for 30s.".to_owned(),
+        WatchLimit::UnknownWithoutStatistics => said("Not visible without statistics.", ""),
+        WatchLimit::UnknownWithFreeThreads => {
+            said("Not clear: by the workers' last reports threads are free. Watch longer.", "the same with --for 30s.")
+        }
+        WatchLimit::UnknownAfterOneReport => said(
+            "Not clear yet: one report may be a moment's peak. Workers report every 5 s.",
+            "the same with --for 30s.",
         ),
         WatchLimit::UnknownWithoutCpu => {
-            (format!("{load}saturated. Whether threads or CPUs are the limit is not visible from here."), String::new())
+            said(&format!("{load}saturated. Whether threads or CPUs are the limit is not visible from here."), "")
         }
     };
     (why, Some(attempt).filter(|attempt| !attempt.is_empty()).into_iter().collect())

@@ -86,12 +86,10 @@ impl TargetName {
 pub(crate) struct WatchTarget {
     /// Where it listens: one port, perhaps of several addresses, or one Unix socket.
     pub(crate) places: Vec<Endpoint>,
-    /// Its listening sockets.
-    pub(crate) inodes: BTreeSet<u64>,
+    /// Its listening sockets, whose holders are followed; `None` where the process was named, and nobody else is.
+    followed: Option<BTreeSet<u64>>,
     /// Its first processes; none where this user may not see them.
     pub(crate) roots: Vec<u32>,
-    /// Whether the process was named, and nobody else is followed.
-    pub(crate) is_process: bool,
     /// What cannot be seen of it, a line each.
     pub(crate) not_visible: Vec<String>,
     /// Its address, where that is another machine's.
@@ -159,8 +157,7 @@ impl WatchTarget {
     /// What looks at it.
     pub(crate) fn sampler(&self, period: Nanos) -> Sampler {
         let plan = SamplingPlan { period, search_every: 1, has_details: true };
-        let listening = (!self.is_process).then(|| self.inodes.clone());
-        Sampler::new(ServerListener::of(&self.places[0]), &self.roots, listening, plan)
+        Sampler::new(ServerListener::of(&self.places[0]), &self.roots, self.followed.clone(), plan)
     }
 
     /// Where it listens, in words.
@@ -213,15 +210,15 @@ fn of_listeners(place: &str, ours: &[&KernelSocket]) -> Result<WatchTarget, Mist
     let seen: BTreeSet<u64> = holders.pids.values().flatten().copied().collect();
     let mut not_visible = Vec::new();
     if seen.len() < inodes.len() {
-        let users: BTreeSet<u32> =
-            ours.iter().filter(|one| !seen.contains(&one.inode)).filter_map(|one| one.user).collect();
+        let unseen = ours.iter().filter(|one| !seen.contains(&one.inode));
+        let users: BTreeSet<u32> = unseen.filter_map(|one| one.user).collect();
         let users: Vec<String> = users.iter().map(u32::to_string).collect();
-        let whose = match &users[..] {
-            [] => "root or as another user".to_owned(),
-            [root] if root == "0" => "root".to_owned(),
-            users => format!("root or as user {}", users.join(" and ")),
-        };
         not_visible.push(if holders.hidden > 0 {
+            let whose = match &users[..] {
+                [] => "root or as another user".to_owned(),
+                [root] if root == "0" => "root".to_owned(),
+                users => format!("root or as user {}", users.join(" and ")),
+            };
             format!("the server's processes: they are not this user's to see; run as {whose}")
         } else {
             "the server's processes: none that can be seen from here holds its socket".to_owned()
@@ -229,7 +226,7 @@ fn of_listeners(place: &str, ours: &[&KernelSocket]) -> Result<WatchTarget, Mist
     }
     Ok(WatchTarget {
         places: ours.iter().map(|one| one.place.clone()).collect(),
-        inodes,
+        followed: Some(inodes),
         roots: holders.roots(),
         not_visible,
         ..WatchTarget::default()
@@ -278,9 +275,7 @@ fn of_process(
     }
     Ok(WatchTarget {
         places: ours.iter().map(|one| one.place.clone()).collect(),
-        inodes: ours.iter().map(|one| one.inode).collect(),
         roots: vec![pid],
-        is_process: true,
         ..WatchTarget::default()
     })
 }
