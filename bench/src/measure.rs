@@ -139,8 +139,6 @@ pub(crate) fn run(
                 glances.push(glance(lab, server));
             }
         }
-    }
-    if counting == Counting::Cost && matches!(job.end, End::After(_)) {
         until(begun + length, SELDOM);
     }
     until(begun + length + lab.patience, OFTEN);

@@ -148,12 +148,13 @@ impl Sampler {
 
     fn sample(&mut self, at: Nanos) -> Observation {
         let mut missing = Vec::new();
-        let sockets =
-            self.listener.all().map_err(|error| missing.push(format!("the sockets, in some samples: {error}")));
-        let sockets = sockets.ok();
-        let is_listener = |socket: &&KernelSocket| socket.is_listener;
-        let listeners: Option<BTreeSet<u64>> =
-            sockets.as_ref().map(|sockets| sockets.iter().filter(is_listener).map(|socket| socket.inode).collect());
+        let sockets = self.listener.all();
+        let sockets = sockets.map_err(|error| missing.push(format!("the sockets, in some samples: {error}"))).ok();
+        let inodes = |wanted: fn(&KernelSocket) -> bool| -> Option<BTreeSet<u64>> {
+            let all = sockets.as_ref()?.iter();
+            Some(all.filter(|socket| wanted(socket)).map(|socket| socket.inode).collect())
+        };
+        let listeners = inodes(|socket| socket.is_listener);
         self.follow(listeners.as_ref());
         let is_listening = listeners.is_none_or(|listeners| !listeners.is_empty());
         let is_gone = !self.processes.is_alive() && (self.processes.is_known() || !is_listening);
@@ -165,11 +166,8 @@ impl Sampler {
         if is_search {
             self.processes.search(MOST_PROCESSES);
         }
-        let accepted: Option<BTreeSet<u64>> = sockets
-            .as_ref()
-            .filter(|_| is_search)
-            .map(|sockets| sockets.iter().filter(|socket| socket.is_accepted()).map(|socket| socket.inode).collect());
         let has_details = self.plan.has_details;
+        let accepted = if is_search { inodes(KernelSocket::is_accepted) } else { None };
         let accepted = accepted.filter(|all| has_details || all.len() <= MOST_CONNECTIONS);
         let processes = self.processes.sample(accepted.as_ref(), has_details);
         if self.processes.left_out() > 0 {
@@ -179,9 +177,9 @@ impl Sampler {
             missing.push("connections of each process: only root and the server's own user may see them".to_owned());
         }
         let sockets = sockets.as_deref().map(ServerSockets::of);
-        let host = if has_details { HostCounters::now() } else { HostCounters::default() };
         let pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
-        let room = if has_details { CpuRoom::of(&pids) } else { None };
+        let (host, room) =
+            if has_details { (HostCounters::now(), CpuRoom::of(&pids)) } else { (HostCounters::default(), None) };
         let age = self.processes.age();
         let cpu = this_threads_cpu();
         Observation::Server(Box::new(ServerSample { at, sockets, processes, host, room, age, missing, cpu }))

@@ -38,8 +38,7 @@ impl ServerCpuBefore {
         let elapsed = at.saturating_sub(self.at);
         let busiest = processes.iter().max_by_key(|process| process.cpu)?.pid;
         let cpus = self.placement.server.len() as f64;
-        let read = |path: &str| fs::read_to_string(path).ok();
-        let quota = tightest_quota(&cgroups(busiest), &read).filter(|(quota, _)| *quota < cpus);
+        let quota = quota_below(cpus, busiest);
         let ticks = ticks_of(&self.placement.server).zip(self.ticks).filter(|_| quota.is_none());
         let passed = ticks.and_then(|(now, before)| now.since(&before));
         let share = |ticks: u64| ticks_in_seconds(ticks) / elapsed.as_secs_f64().max(1e-9);
@@ -83,13 +82,13 @@ impl CpuRoom {
         // The affinity names CPUs that are not plugged in too.
         let stat = fs::read_to_string("/proc/stat").ok()?;
         let cpus: Cpus = cpus.iter().filter(|cpu| CpuTicks::named(&stat, &format!("cpu{cpu}")).is_some()).collect();
-        let read = |path: &str| fs::read_to_string(path).ok();
-        let last = *pids.last()?;
-        let quota = tightest_quota(&cgroups(last), &read).map(|(quota, _)| quota);
-        let quota = quota.filter(|quota| *quota < cpus.len() as f64);
-        let busy = if quota.is_some() { None } else { ticks_of(&cpus) };
-        let busy = busy.map(|ticks| ticks_in_seconds(ticks.all - ticks.idle));
-        Some(CpuRoom { cpus: quota.unwrap_or(cpus.len() as f64), busy, is_ruby: is_ruby(last) })
+        let (last, all) = (*pids.last()?, cpus.len() as f64);
+        let is_ruby = is_ruby(last);
+        if let Some((quota, _)) = quota_below(all, last) {
+            return Some(CpuRoom { cpus: quota, busy: None, is_ruby });
+        }
+        let busy = ticks_of(&cpus).map(|ticks| ticks_in_seconds(ticks.all - ticks.idle));
+        Some(CpuRoom { cpus: all, busy, is_ruby })
     }
 }
 
@@ -112,6 +111,12 @@ fn is_ruby(pid: u32) -> bool {
     let name = name.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
     let name = name.or_else(|| fs::read_to_string(format!("/proc/{pid}/comm")).ok());
     name.is_some_and(|name| name.starts_with("ruby"))
+}
+
+/// The quota of a process that leaves it less than so many CPUs, and the folder that has it.
+fn quota_below(cpus: f64, pid: u32) -> Option<(f64, String)> {
+    let read = |path: &str| fs::read_to_string(path).ok();
+    tightest_quota(&cgroups(pid), &read).filter(|(quota, _)| *quota < cpus)
 }
 
 fn cgroups(pid: u32) -> Vec<String> {
