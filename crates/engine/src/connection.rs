@@ -18,9 +18,10 @@ pub(crate) fn take_answer(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
 }
 
 /// Whether there is a socket behind a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ConnectionState {
     /// No.
+    #[default]
     Closed,
     /// It is being opened: nothing could be sent yet.
     Opening,
@@ -31,7 +32,7 @@ pub(crate) enum ConnectionState {
 }
 
 /// A request that was begun and has not ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outstanding {
     pub(crate) due: DueRequest,
     /// Which of the rendered requests it is.
@@ -50,19 +51,9 @@ pub(crate) struct Outstanding {
     pub(crate) written: usize,
 }
 
-impl Outstanding {
-    /// Begun and not sent.
-    #[inline(always)]
-    pub(crate) fn new(due: DueRequest, request: usize, begun: Nanos) -> Outstanding {
-        let zero = Nanos::ZERO;
-        let request = request as u32;
-        Outstanding { due, request, begun, opened: zero, connected: zero, sent: zero, written_at: zero, written: 0 }
-    }
-}
-
 /// The requests that are out on a connection, the oldest first: the one whose answer comes next. The oldest stands here in place,
 /// as without pipelining there is no other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RequestsInFlight {
     oldest: Option<Outstanding>,
     /// Empty where there is no oldest.
@@ -70,10 +61,6 @@ pub(crate) struct RequestsInFlight {
 }
 
 impl RequestsInFlight {
-    fn new(pipeline: u32) -> RequestsInFlight {
-        RequestsInFlight { oldest: None, behind: VecDeque::with_capacity(pipeline as usize - 1) }
-    }
-
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.oldest.is_none()
@@ -120,7 +107,7 @@ impl RequestsInFlight {
 }
 
 /// One connection, or the place of one: it is opened again after the server has closed it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LaneConnection {
     pub(crate) state: ConnectionState,
     /// The requests that are out. More than one only with pipelining.
@@ -151,20 +138,13 @@ pub(crate) struct LaneConnection {
 
 impl LaneConnection {
     pub(crate) fn new(requests_left: u64, start: Nanos, pipeline: u32) -> LaneConnection {
+        let behind = VecDeque::with_capacity(pipeline as usize - 1);
         LaneConnection {
-            state: ConnectionState::Closed,
-            outstanding: RequestsInFlight::new(pipeline),
-            sent_in_full: 0,
-            on_fast_path: false,
-            first_byte: Nanos::ZERO,
+            outstanding: RequestsInFlight { oldest: None, behind },
             next_due: start,
             requests_left,
             until_reconnect: u64::MAX,
-            traced: RequestTrace::default(),
-            retransmitted: 0,
-            failed_connects: 0,
-            reader: ResponseReader::default(),
-            answer: Vec::new(),
+            ..LaneConnection::default()
         }
     }
 

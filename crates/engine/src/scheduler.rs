@@ -11,7 +11,7 @@ use model::{DueTimes, DurationSummary, Nanos, Window};
 use crate::load_spec::{LaneShare, LoadSpec};
 
 /// A request that is due: its number in the run, and since when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DueRequest {
     pub(crate) number: u64,
     pub(crate) at: Nanos,

@@ -26,7 +26,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if connection.outstanding.is_empty() {
             connection.reader.expect(self.spec.requests[request].is_head);
         }
-        connection.outstanding.push(Outstanding::new(due, request, now));
+        let request = request as u32;
+        connection.outstanding.push(Outstanding { due, request, begun: now, ..Outstanding::default() });
         match connection.state {
             ConnectionState::Open => self.send(slot),
             // It is sent as soon as the connection is there.
@@ -49,7 +50,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let written = self.wire.send(slot, &request.bytes).unwrap_or(0);
         let is_whole = written == request.bytes.len();
         self.records.tally.sent_bytes += written as u64;
-        let begun = Outstanding::new(due, index, now);
+        let begun = Outstanding { due, request: index as u32, begun: now, ..Outstanding::default() };
         connection.outstanding.push(Outstanding { sent, written_at: sent, written, ..begun });
         if is_whole {
             connection.sent_in_full = 1;

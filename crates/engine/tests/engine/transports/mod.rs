@@ -18,7 +18,7 @@ use engine::{
 };
 use model::{Nanos, Outcome, Timestamps};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
 
@@ -102,34 +102,24 @@ impl Drop for Scratch {
     }
 }
 
-/// A server's pair, as PEM and as rustls takes it.
+/// A certificate and its key.
 struct Pair {
-    cert_pem: String,
-    key_pem: String,
-    cert: rustls::pki_types::CertificateDer<'static>,
+    cert: rcgen::Certificate,
+    key: KeyPair,
 }
 
 impl Pair {
-    fn new(cert: &rcgen::Certificate, key: &KeyPair) -> Pair {
-        Pair { cert_pem: cert.pem(), key_pem: key.serialize_pem(), cert: cert.der().clone() }
-    }
-
     fn self_signed(change: impl FnOnce(&mut CertificateParams)) -> Pair {
         let mut params = CertificateParams::new(["localhost".to_owned()]).expect("a name");
         change(&mut params);
         let key = KeyPair::generate().expect("a key");
-        Pair::new(&params.self_signed(&key).expect("signed"), &key)
+        Pair { cert: params.self_signed(&key).expect("signed"), key }
     }
 
     fn signed_by(issuer: &Issuer<'_, KeyPair>, name: &str) -> Pair {
         let params = CertificateParams::new([name.to_owned()]).expect("a name");
         let key = KeyPair::generate().expect("a key");
-        Pair::new(&params.signed_by(&key, issuer).expect("signed"), &key)
-    }
-
-    fn key(&self) -> PrivateKeyDer<'static> {
-        let pem = KeyPair::from_pem(&self.key_pem).expect("our own");
-        PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pem.serialize_der()))
+        Pair { cert: params.signed_by(&key, issuer).expect("signed"), key }
     }
 }
 
@@ -143,7 +133,11 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
 const BOTH: &[&SupportedProtocolVersion] = rustls::ALL_VERSIONS;
 
 /// The server's side, with `clients` as the authority for client certificates.
-fn server_config(pair: &Pair, versions: &[&'static SupportedProtocolVersion], clients: Option<&Pair>) -> ServerConfig {
+fn server_config(
+    pair: &Pair,
+    versions: &[&'static SupportedProtocolVersion],
+    clients: Option<&rcgen::Certificate>,
+) -> ServerConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
@@ -152,12 +146,13 @@ fn server_config(pair: &Pair, versions: &[&'static SupportedProtocolVersion], cl
         None => builder.with_no_client_auth(),
         Some(authority) => {
             let mut roots = RootCertStore::empty();
-            roots.add(authority.cert.clone()).expect("a certificate");
+            roots.add(authority.der().clone()).expect("a certificate");
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             builder.with_client_cert_verifier(verifier.build().expect("a root"))
         }
     };
-    builder.with_single_cert(vec![pair.cert.clone()], pair.key()).expect("a pair")
+    let key = PrivatePkcs8KeyDer::from(pair.key.serialize_der());
+    builder.with_single_cert(vec![pair.cert.der().clone()], key.into()).expect("a pair")
 }
 
 /// Of a server whom nobody vouches for.

@@ -106,10 +106,9 @@ fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
     let config = || Some(server_config(&pair, BOTH, None));
     let untrusted = diagnosis(config(), &trusting(&scratch, &issuer.as_ref().pem(), "localhost")).expect("a failure");
     assert!(untrusted.contains("UnknownIssuer") && untrusted.contains("--cacert"), "{untrusted}");
-    assert_eq!(diagnosis(config(), &trusting(&scratch, &pair.cert_pem, "localhost")), None);
+    assert_eq!(diagnosis(config(), &trusting(&scratch, &pair.cert.pem(), "localhost")), None);
     assert!(diagnosis(None, &insecure()).expect("a failure").contains("does not speak TLS"));
-    let clients = Pair::new(issuer.as_ref(), issuer.key());
-    let asks_who = server_config(&pair, &[&rustls::version::TLS12], Some(&clients));
+    let asks_who = server_config(&pair, &[&rustls::version::TLS12], Some(issuer.as_ref()));
     assert!(diagnosis(Some(asks_who), &insecure()).expect("a failure").contains("--cert"));
 }
 
