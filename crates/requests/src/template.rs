@@ -25,23 +25,23 @@ impl RequestHeader {
     /// # Errors
     /// Where the name is not a token, or the value has a line end or another control character.
     pub fn new(name: &str, value: impl AsRef<[u8]>) -> Result<RequestHeader, RequestError> {
-        let value = value.as_ref().trim_ascii();
-        HeaderValue::from_bytes(value).map_err(|_| {
-            let name = excerpt(name);
-            RequestError::new(format!(
-                "the value of the header '{name}' has a line end or a control character in it: leave that out"
-            ))
-        })?;
-        Ok(RequestHeader { value: Some(value.to_vec()), ..RequestHeader::without(name)? })
+        RequestHeader::checked(name.as_bytes(), Some(value.as_ref().trim_ascii()))
     }
 
-    /// Says that the header of this name is not sent.
-    ///
-    /// # Errors
-    /// Where the name is not a token.
-    pub fn without(name: &str) -> Result<RequestHeader, RequestError> {
-        HeaderName::from_bytes(name.as_bytes()).map_err(|_| no_name(name))?;
-        Ok(RequestHeader { name: name.to_owned(), value: None })
+    fn checked(name: &[u8], value: Option<&[u8]>) -> Result<RequestHeader, RequestError> {
+        let shown = excerpt(name);
+        if value.is_some_and(|value| HeaderValue::from_bytes(value).is_err()) {
+            return Err(RequestError::new(format!(
+                "the value of the header '{shown}' has a line end or a control character in it: leave that out"
+            )));
+        }
+        let token = HeaderName::from_bytes(name).ok().and_then(|_| String::from_utf8(name.to_vec()).ok());
+        let name = token.ok_or_else(|| {
+            RequestError::new(format!(
+                "'{shown}' is no header's name: use letters, digits and - only, and no space before the colon"
+            ))
+        })?;
+        Ok(RequestHeader { name, value: value.map(<[u8]>::to_vec) })
     }
 
     /// A header as curl takes it: `Name: value` sets it, `Name:` leaves it out, `Name;` sends it empty.
@@ -49,21 +49,18 @@ impl RequestHeader {
     /// # Errors
     /// Where it is none of these, or name or value are not allowed.
     pub fn parse(line: impl AsRef<[u8]>) -> Result<RequestHeader, RequestError> {
-        let line = line.as_ref();
-        let name = |bytes: &[u8]| String::from_utf8(bytes.trim_ascii_start().to_vec()).map_err(|_| no_name(bytes));
+        let line = line.as_ref().trim_ascii();
         if let Some(colon) = line.iter().position(|byte| *byte == b':') {
-            return match line[colon + 1..].trim_ascii() {
-                [] => RequestHeader::without(&name(&line[..colon])?),
-                value => RequestHeader::new(&name(&line[..colon])?, value),
-            };
+            let value = line[colon + 1..].trim_ascii_start();
+            return RequestHeader::checked(&line[..colon], Some(value).filter(|value| !value.is_empty()));
         }
-        match line.trim_ascii_end().strip_suffix(b";") {
-            Some(rest) => RequestHeader::new(&name(rest)?, ""),
-            None => Err(RequestError::new(format!(
+        let name = line.strip_suffix(b";").ok_or_else(|| {
+            RequestError::new(format!(
                 "'{}' is no header: write 'Name: value', or 'Name:' to leave it out, or 'Name;' to send it empty",
                 excerpt(line)
-            ))),
-        }
+            ))
+        })?;
+        RequestHeader::checked(name, Some(b""))
     }
 
     /// The Authorization header of `user:password` (RFC 7617).
@@ -195,10 +192,3 @@ pub fn method(name: &str) -> Result<Method, RequestError> {
 
 /// A tunnel's answer never ends.
 pub(crate) const CONNECT: &str = "CONNECT opens a tunnel and is no request to measure: use another method";
-
-fn no_name(name: impl AsRef<[u8]>) -> RequestError {
-    let name = excerpt(name);
-    RequestError::new(format!(
-        "'{name}' is no header's name: use letters, digits and - only, and no space before the colon"
-    ))
-}

@@ -261,26 +261,54 @@ fn answers_half_a_request(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(TOO_LARGE)
 }
 
-#[test]
-fn an_answer_to_half_a_request_is_counted_and_ends_the_connection() {
-    // What is still on its way is not read until the load is over: the client must not need that.
+/// A closed and an open load of [`large`] requests on a server that treats each connection so, and keeps it until the load is over; and what of
+/// each is looked at.
+fn on_a_server_that_stays(
+    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    loads: impl Fn(&LoadSpec) -> Vec<LaneOutcome>,
+    look: impl Fn(&LaneOutcome),
+) {
     let over = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&over);
     let server = Server::start(move |stream, _| {
-        answers_half_a_request(stream)?;
+        serve(stream)?;
         wait_for(&is_over);
         Ok(())
     });
     let closed = large(shape(server.address));
     let mut opened = 0;
     for shape in [open(&closed), closed] {
-        let done = driven(&shape);
-        assert_eq!(kinds(&done), [Outcome::Answered(413)], "{}", shown(&done));
-        assert_eq!(done.tally.connections_opened, done.tally.counts.total(), "none of them can be used again");
-        opened += done.tally.connections_opened;
+        let all = loads(&shape);
+        look(all.last().unwrap());
+        opened += all.iter().map(|done| done.tally.connections_opened).sum::<u64>();
     }
     over.store(true, Ordering::Relaxed);
     assert_eq!(server.stop(), opened);
+}
+
+#[test]
+fn an_answer_to_half_a_request_is_counted_and_ends_the_connection() {
+    // What is still on its way is not read until the load is over: the client must not need that.
+    on_a_server_that_stays(
+        answers_half_a_request,
+        |shape| vec![driven(shape)],
+        |done| {
+            assert_eq!(kinds(done), [Outcome::Answered(413)], "{}", shown(done));
+            assert_eq!(done.tally.connections_opened, done.tally.counts.total(), "none of them can be used again");
+        },
+    );
+}
+
+#[test]
+fn a_request_that_nobody_takes_times_out_half_sent() {
+    on_a_server_that_stays(
+        |_| Ok(()),
+        timed_out,
+        |done| {
+            let sent = done.tally.sent_bytes;
+            assert!((1..LARGE as u64 * REQUESTS).contains(&sent), "{sent}");
+        },
+    );
 }
 
 /// A server that answers, closes and does not linger resets the connection. One that answers each head at once and reads on may have read all
@@ -305,25 +333,4 @@ fn an_early_answer_counts_though_a_reset_follows_and_another_request_comes_only_
         assert_eq!(server.stop(), done.tally.connections_opened);
     }
     assert_eq!(heads.load(Ordering::Relaxed), REQUESTS);
-}
-
-#[test]
-fn a_request_that_nobody_takes_times_out_half_sent() {
-    let over = Arc::new(AtomicBool::new(false));
-    let is_over = Arc::clone(&over);
-    let server = Server::start(move |_, _| {
-        wait_for(&is_over);
-        Ok(())
-    });
-    let closed = large(shape(server.address));
-    let length = closed.requests[0].bytes.len() as u64;
-    let mut opened = 0;
-    for shape in [open(&closed), closed] {
-        let all = timed_out(&shape);
-        let sent_bytes = all.last().unwrap().tally.sent_bytes;
-        assert!((1..length * REQUESTS).contains(&sent_bytes), "{sent_bytes}");
-        opened += all.iter().map(|done| done.tally.connections_opened).sum::<u64>();
-    }
-    over.store(true, Ordering::Relaxed);
-    assert_eq!(server.stop(), opened);
 }
