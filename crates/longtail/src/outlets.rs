@@ -135,7 +135,7 @@ impl Outlets {
                 self.present.begun = self.clock.wall();
                 let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
                 let run = PresentRun { number: *number as u64, connections: *connections, progress, samples };
-                self.board.state().run = Some(run);
+                locked(&self.board).run = Some(run);
             }
             Phase::CoolingDown => self.present.ended = self.clock.wall(),
             _ => {}
@@ -169,7 +169,7 @@ impl Outlets {
             let origin = RunOrigin { study, begun, ended: ended.max(begun) };
             otlp.send(&families, &origin);
         }
-        self.board.done(families);
+        locked(&self.board).done(families);
     }
 
     /// Lets the last figures be scraped, then says what could not be delivered.
@@ -191,8 +191,11 @@ fn taken(flag: &str, address: SocketAddr, error: &std::io::Error) -> Mistake {
 }
 
 /// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of it.
-#[derive(Default)]
-struct LiveBoard(Mutex<LiveState>);
+type LiveBoard = Mutex<LiveState>;
+
+fn locked(board: &LiveBoard) -> MutexGuard<'_, LiveState> {
+    board.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[derive(Default)]
 struct LiveState {
@@ -210,37 +213,27 @@ struct PresentRun {
     samples: Arc<LiveReadings>,
 }
 
-impl LiveBoard {
+impl LiveState {
     /// A run is over, with these figures.
-    fn done(&self, families: Vec<MetricFamily>) {
-        let mut state = self.state();
-        if let Some(run) = state.run.take() {
-            state.ended += run.progress.ended();
-        }
-        state.runs_done += 1;
-        let finished = std::mem::take(&mut state.finished);
-        state.finished = MetricFamily::merged(finished.into_iter().chain(families));
+    fn done(&mut self, families: Vec<MetricFamily>) {
+        self.ended += self.run.take().map_or(0, |run| run.progress.ended());
+        self.runs_done += 1;
+        let finished = std::mem::take(&mut self.finished);
+        self.finished = MetricFamily::merged(finished.into_iter().chain(families));
     }
 
     /// How things stand now.
     fn now(&self) -> Vec<MetricFamily> {
-        let state = self.state();
-        let Some(PresentRun { number, connections, progress, samples }) = &state.run else {
-            return live(state.ended, state.runs_done, None);
+        let Some(PresentRun { number, connections, progress, samples }) = &self.run else {
+            return live(self.ended, self.runs_done, None);
         };
         let run = LiveRun { number: *number, connections: *connections, samples: samples.seen() };
-        live(state.ended + progress.ended(), state.runs_done, Some(&run))
+        live(self.ended + progress.ended(), self.runs_done, Some(&run))
     }
 
     /// How things stand now, and all finished runs.
     fn all(&self) -> Vec<MetricFamily> {
-        let mut all = self.now();
-        all.extend(self.state().finished.iter().cloned());
-        all
-    }
-
-    fn state(&self) -> MutexGuard<'_, LiveState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.now().into_iter().chain(self.finished.iter().cloned()).collect()
     }
 }
 
@@ -280,7 +273,7 @@ fn answer_scrape(mut client: TcpStream, board: &LiveBoard) -> io::Result<()> {
         }
         head.extend_from_slice(&piece[..length]);
     }
-    let response = response(&head, || text_formats::exposition(&board.all()));
+    let response = response(&head, || text_formats::exposition(&locked(board).all()));
     client.write_all(response.as_bytes())
 }
 
@@ -381,7 +374,7 @@ fn send_statsd(
             Err(RecvTimeoutError::Timeout) => {
                 // One that came late is not made up for.
                 next = (next + PERIOD).max(clock.now());
-                board.now()
+                locked(board).now()
             }
             Err(RecvTimeoutError::Disconnected) => return deliveries,
         };

@@ -116,11 +116,9 @@ pub(crate) fn render(
         OutputFormat::Csv => report::csv(study),
         OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), output.width()),
         OutputFormat::Hdr | OutputFormat::Full => match (study, output.style()) {
-            (Study::Load(load), style)
-                if format == OutputFormat::Hdr || matches!(style, TextStyle::Hey | TextStyle::Wrk) =>
-            {
-                others_layout(load, output, format)
-            }
+            (Study::Load(load), _) if format == OutputFormat::Hdr => others_layout(load, report::logs::hdr),
+            (Study::Load(load), TextStyle::Hey) => others_layout(load, report::hey::whole),
+            (Study::Load(load), TextStyle::Wrk) => others_layout(load, report::wrk::whole),
             (_, TextStyle::Puma) => report::puma(study, saved.as_deref(), output.width()),
             _ => report::full(study, saved.as_deref(), output.width()),
         },
@@ -128,15 +126,10 @@ pub(crate) fn render(
 }
 
 /// A load as another tool lays it out. They have no word for a run whose figures are worth nothing.
-fn others_layout(load: &LoadStudy, output: &OutputArgs, format: OutputFormat) -> String {
+fn others_layout(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
     let judgement = load.run.judgement.as_ref();
-    let is_hidden = judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced);
-    match output.style() {
-        _ if is_hidden => {
-            "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned()
-        }
-        _ if format == OutputFormat::Hdr => report::logs::hdr(load),
-        TextStyle::Hey => report::hey::whole(load),
-        _ => report::wrk::whole(load),
+    if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced) {
+        return "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned();
     }
+    layout(load)
 }

@@ -462,14 +462,14 @@ mod tests {
             let first_asked_at = Some(Nanos::from_secs(103));
             let reports = BTreeMap::from([(11, reports.collect())]);
             let board = WatchBoard { first_asked_at, reports, ..WatchBoard::default() };
-            board.start_rate().map(|rate| (rate.in_words(), rate.reaches_back))
+            board.start_rate().map(|rate| (rate.per_second, rate.in_words(), rate.reaches_back))
         };
-        let expected = |words: &str, reaches_back| Some((words.to_owned(), reaches_back));
+        let expected = |rate, words: &str, reaches_back| Some((rate, words.to_owned(), reaches_back));
         assert_eq!(rate(&[0]), None, "one report");
-        assert_eq!(rate(&[0, 165]), expected("~33", true), "the first report is from before the watch");
-        assert_eq!(rate(&[0, 165, 525]), expected("~72", false), "5 s, with instants in whole seconds");
-        assert_eq!(rate(&[0, 165, 525, 885]), expected("72", false));
-        assert_eq!(rate(&[0, 350, 700]), expected("70", false), "it was so before, too");
-        assert_eq!(rate(&[0, 500, 1000, 1000]), expected("~0", false), "the load has ended");
+        assert_eq!(rate(&[0, 165]), expected(33.0, "~33", true), "the first report is from before the watch");
+        assert_eq!(rate(&[0, 165, 525]), expected(72.0, "~72", false), "5 s, with instants in whole seconds");
+        assert_eq!(rate(&[0, 165, 525, 885]), expected(72.0, "72", false));
+        assert_eq!(rate(&[0, 350, 700]), expected(70.0, "70", false), "it was so before, too");
+        assert_eq!(rate(&[0, 500, 1000, 1000]), expected(0.0, "~0", false), "the load has ended");
     }
 }

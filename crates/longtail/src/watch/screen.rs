@@ -41,9 +41,8 @@ impl WatchScreen {
         }));
         // Before the terminal is changed: where one of the steps below fails, dropping this gives the terminal back.
         let screen = WatchScreen { is_full, is_stale: true, scroll: 0 };
-        terminal::enable_raw_mode().map_err(|why| unusable(&why))?;
-        execute!(io::stdout(), terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide)
-            .map_err(|why| unusable(&why))?;
+        let enter = || execute!(io::stdout(), terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide);
+        terminal::enable_raw_mode().and_then(|()| enter()).map_err(|why| unusable(&why))?;
         Ok(screen)
     }
 
