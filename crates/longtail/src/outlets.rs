@@ -273,7 +273,9 @@ fn answer_scrape(mut client: TcpStream, board: &LiveBoard) -> io::Result<()> {
         }
         head.extend_from_slice(&piece[..length]);
     }
-    let response = response(&head, || text_formats::exposition(&locked(board).all()));
+    // The lock is not held while the text is made.
+    let all = || locked(board).all();
+    let response = response(&head, || text_formats::exposition(&all()));
     client.write_all(response.as_bytes())
 }
 
