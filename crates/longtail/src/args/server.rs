@@ -125,15 +125,8 @@ pub(crate) struct ServerArgs {
     #[command(flatten)]
     pub(crate) puma: PumaArgs,
     /// tcp4, tcp6, ssl4, ssl6, unix, aunix; a list with --bodies
-    #[arg(
-        short,
-        long,
-        value_name = "KIND",
-        value_delimiter = ',',
-        value_parser = words(SOCKETS),
-        default_value = "tcp4",
-        help_heading = "Server"
-    )]
+    #[arg(short, long, value_name = "KIND", value_delimiter = ',', value_parser = words(SOCKETS),
+          default_value = "tcp4", help_heading = "Server")]
     pub(crate) socket: Vec<Socket>,
     /// puma, or builtin: a test server inside longtail
     #[arg(long = "server", value_enum, value_name = "NAME", default_value_t, help_heading = ADVANCED)]
@@ -333,14 +326,8 @@ const INSPECTED: &[(&str, Option<Probe>)] = &[
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
     /// Also read: none, proc, kernel (as root), app [default: auto]
-    #[arg(
-        long,
-        alias = "probe",
-        value_parser = words(INSPECTED),
-        value_name = "LIST",
-        value_delimiter = ',',
-        help_heading = "Load"
-    )]
+    #[arg(long, alias = "probe", value_parser = words(INSPECTED), value_name = "LIST", value_delimiter = ',',
+          help_heading = "Load")]
     inspect: Vec<Option<Probe>>,
     /// The same as --inspect app
     #[arg(long, hide = true)]

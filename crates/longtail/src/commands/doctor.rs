@@ -35,12 +35,20 @@ const COLUMNS: usize = 100;
 /// Examines what was asked for, and prints what was found.
 ///
 /// # Errors
-/// Where a flag is wrong, or what is needed for it cannot be had.
+/// Where a flag says something about another examination, or what is needed for this one cannot be had.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
-    match args.examination()? {
-        Examination::Machine => examine_machine(args),
-        Examination::Generators => examine_generators(args),
-        Examination::Longtail => examine_longtail(args),
+    let is_of_generators =
+        args.connections.is_some() || args.length.is_some() || args.rounds.is_some() || !args.tools.is_empty();
+    if is_of_generators && !args.generators {
+        return Err(wrong("-c, --for, --rounds and --tools belong to doctor --generators: add it"));
+    }
+    if args.quick && !args.self_test {
+        return Err(wrong("--quick belongs to doctor --self-test: add it"));
+    }
+    match (args.generators, args.self_test) {
+        (true, _) => examine_generators(args),
+        (_, true) => examine_longtail(args),
+        _ => examine_machine(args),
     }
 }
 
@@ -74,7 +82,13 @@ fn machine_text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool
     let shown: Vec<&MachineCheck> = checks.iter().filter(is_shown).collect();
     let item = |check: &&MachineCheck| {
         let spoils = check.hint.as_ref().map(|_| format!("spoils {}", check.spoils));
-        let label = format!("{} {:<16}", mark(check.grade), check.name);
+        let mark = match check.grade {
+            MachineGrade::Fine => '✓',
+            MachineGrade::Warn => '!',
+            MachineGrade::Bad => '✗',
+            MachineGrade::Unknown => '?',
+        };
+        let label = format!("{mark} {:<16}", check.name);
         let item = ListItem::labelled(label, std::iter::once(check.seen.clone()).chain(spoils));
         check.hint.iter().fold(item, ListItem::hint)
     };
@@ -101,34 +115,30 @@ fn verdict(fitness: &MachineFitness) -> String {
     verdict + &warnings + &unknown
 }
 
-fn mark(grade: MachineGrade) -> char {
-    match grade {
-        MachineGrade::Fine => '✓',
-        MachineGrade::Warn => '!',
-        MachineGrade::Bad => '✗',
-        MachineGrade::Unknown => '?',
-    }
-}
-
 /// Runs every generator that is there against one sink, in rounds, and prints what they reach.
 ///
 /// # Errors
 /// Where a flag is wrong, or the sink cannot be started.
 fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
-    let order = args.order()?;
+    let length = args.length.unwrap_or(Nanos::from_secs(1));
+    if length == Nanos::ZERO || !length.0.is_multiple_of(1_000_000_000) {
+        return Err(wrong(format!("--for {length}: not every generator can do that; give whole seconds, such as 1s")));
+    }
+    let order = LoadOrder { time: Some(length), ..LoadOrder::closed_loop("", args.connections.unwrap_or(50), 1) };
     let (interrupt, clock, program) = (signals::interruption()?, SystemClock::start(), this_program());
     let mut found = CalibrationFindings {
         started_at: wall_time(),
         environment: sweep::environment(env!("CARGO_PKG_VERSION")),
         connections: order.connections,
-        length: order.time.unwrap_or_default(),
-        rounds: args.rounds(),
+        length,
+        rounds: args.rounds.unwrap_or(3),
         interrupted: false,
         compared: Vec::new(),
         missing: Vec::new(),
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    for generator in args.generators() {
+    let wanted = |one: &Generator| *one == Generator::Longtail || args.tools.is_empty() || args.tools.contains(one);
+    for generator in Generator::value_variants().iter().copied().filter(wanted) {
         match generator.program(&path, &program) {
             Some(program) => found.compared.push(ComparedGenerator::new(InstalledGenerator { generator, program })),
             None => found.missing.push(generator),
@@ -138,8 +148,9 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let sink = SinkUnderLoad::start(&program, clock)?;
     let rounds = CalibrationRounds { sink: &sink, order: &order, runner: &runner, interrupt: &interrupt };
     let progress = Ui::new();
-    for round in 1..=found.rounds {
-        let tell = |name: &str| progress.working(&format!("round {round}/{}: {name}", args.rounds()));
+    let all = found.rounds;
+    for round in 1..=all {
+        let tell = |name: &str| progress.working(&format!("round {round}/{all}: {name}"));
         rounds.round(round, &mut found.compared, &tell);
     }
     drop(progress);
@@ -236,64 +247,6 @@ pub(crate) struct DoctorArgs {
     /// With --self-test: shorter runs
     #[arg(long, help_heading = ADVANCED)]
     pub(crate) quick: bool,
-}
-
-/// What is examined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Examination {
-    /// Whether the machine is fit to measure on.
-    Machine,
-    /// What each load generator reaches.
-    Generators,
-    /// How far off longtail is.
-    Longtail,
-}
-
-impl DoctorArgs {
-    /// What is examined.
-    ///
-    /// # Errors
-    /// Where a flag says something about another examination.
-    pub(crate) fn examination(&self) -> Result<Examination, Mistake> {
-        let is_of_generators =
-            self.connections.is_some() || self.length.is_some() || self.rounds.is_some() || !self.tools.is_empty();
-        if is_of_generators && !self.generators {
-            return Err(wrong("-c, --for, --rounds and --tools belong to doctor --generators: add it"));
-        }
-        if self.quick && !self.self_test {
-            return Err(wrong("--quick belongs to doctor --self-test: add it"));
-        }
-        Ok(match (self.generators, self.self_test) {
-            (true, _) => Examination::Generators,
-            (_, true) => Examination::Longtail,
-            _ => Examination::Machine,
-        })
-    }
-
-    /// What each generator is asked to do.
-    ///
-    /// # Errors
-    /// Where the time is one that not every generator can be asked for.
-    pub(crate) fn order(&self) -> Result<LoadOrder, Mistake> {
-        let length = self.length.unwrap_or(Nanos::from_secs(1));
-        if length == Nanos::ZERO || !length.0.is_multiple_of(1_000_000_000) {
-            return Err(wrong(format!(
-                "--for {length}: not every generator can do that; give whole seconds, such as 1s"
-            )));
-        }
-        Ok(LoadOrder { time: Some(length), ..LoadOrder::closed_loop("", self.connections.unwrap_or(50), 1) })
-    }
-
-    /// In how many rounds.
-    pub(crate) fn rounds(&self) -> u32 {
-        self.rounds.unwrap_or(3)
-    }
-
-    /// longtail itself, and the others that are wanted: all where none is named.
-    pub(crate) fn generators(&self) -> Vec<Generator> {
-        let wanted = |one: &Generator| *one == Generator::Longtail || self.tools.is_empty() || self.tools.contains(one);
-        Generator::value_variants().iter().copied().filter(wanted).collect()
-    }
 }
 
 /// A command that is `doctor` with this flag.

@@ -47,14 +47,8 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     /// Connect only to these networks, such as 127.0.0.0/8,::1/128, and to a server that longtail itself starts
-    #[arg(
-        long,
-        global = true,
-        env = "LONGTAIL_ALLOW_NET",
-        hide_env_values = true,
-        value_name = "CIDR,…",
-        help_heading = ADVANCED
-    )]
+    #[arg(long, global = true, env = "LONGTAIL_ALLOW_NET", hide_env_values = true, value_name = "CIDR,…",
+          help_heading = ADVANCED)]
     allow_net: Option<AllowedNetworks>,
     /// Colour: auto (on a terminal, unless NO_COLOR is set), always or never
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = ADVANCED)]

@@ -23,13 +23,17 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     if args.plot && args.output.is_json() {
         return Err(wrong("--plot is drawn for people: leave it out, or --json"));
     }
-    let (workers, threads) = args.slots()?;
+    let (workers, threads) = (args.workers, args.threads.max);
+    if workers.saturating_mul(threads) > 1000 {
+        return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));
+    }
     let law = law(&args.service)?;
     if law.mean().0 == 0 {
         return Err(Mistake::Flags("--service wants more than 0: what takes no time never waits".to_owned()));
     }
     let server = PredictedServer { workers, threads, law, seed: args.seed };
-    let load = args.load();
+    let closed = || PredictLoad::Closed(args.connections.unwrap_or(1), args.think);
+    let load = args.rate.map_or_else(closed, PredictLoad::Open);
     if args.cpu.is_some_and(|cpu| cpu.0 == 0 || cpu >= law.mean()) {
         return Err(wrong("--cpu is a part of the service time: more than 0, and less than that"));
     }
@@ -144,24 +148,5 @@ impl FromStr for ServiceWord {
             }
             Err(bad) => Err(bad),
         }
-    }
-}
-
-impl PredictArgs {
-    /// Workers and threads of each.
-    ///
-    /// # Errors
-    /// Where there is none, or more than can be.
-    pub(crate) fn slots(&self) -> Result<(u32, u32), Mistake> {
-        if self.workers.saturating_mul(self.threads.max) > 1000 {
-            return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));
-        }
-        Ok((self.workers, self.threads.max))
-    }
-
-    /// What loads the server: clap sees to it that one of both is there.
-    pub(crate) fn load(&self) -> PredictLoad {
-        let closed = || PredictLoad::Closed(self.connections.unwrap_or(1), self.think);
-        self.rate.map_or_else(closed, PredictLoad::Open)
     }
 }

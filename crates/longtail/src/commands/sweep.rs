@@ -23,7 +23,7 @@ use crate::store;
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
 pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    if args.has_bodies() {
+    if args.bodies.is_some() {
         return run_bodies(args, resolver);
     }
     args.output.check(StudyKind::Sweep)?;
@@ -114,27 +114,12 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = multiple, help_heading = "Load")]
     multiples: Vec<f64>,
     /// Connections of each step, in place of --multiples
-    #[arg(
-        short,
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        value_parser = from_1_to(CONNECTIONS),
-        conflicts_with = "multiples",
-        help_heading = "Load"
-    )]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = from_1_to(CONNECTIONS),
+          conflicts_with = "multiples", help_heading = "Load")]
     connections: Vec<u32>,
     /// Length of each step, after a warm-up of 1s
-    #[arg(
-        short = 'z',
-        long = "for",
-        short_alias = 'D',
-        id = "length",
-        value_name = "TIME",
-        default_value = "10s",
-        value_parser = above_zero,
-        help_heading = "Load"
-    )]
+    #[arg(short = 'z', long = "for", short_alias = 'D', id = "length", value_name = "TIME", default_value = "10s",
+          value_parser = above_zero, help_heading = "Load")]
     length: Nanos,
     /// End each step by count instead: N requests on each connection, as in Puma's scripts
     #[arg(short = 'R', long, value_name = "N", conflicts_with = "length", help_heading = ADVANCED,
@@ -147,12 +132,9 @@ pub(crate) struct SweepArgs {
     #[arg(short, long, value_name = "LIST", help_heading = "Load")]
     bodies: Option<Bodies>,
     /// Which is best? Workers x threads, such as 2x3,4x5,4x5k (k is -k)
-    #[arg(
-        long = "try",
-        value_name = "LIST",
-        conflicts_with_all = ["multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
-        help_heading = "Load"
-    )]
+    #[arg(long = "try", value_name = "LIST",
+          conflicts_with_all = ["multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
+          help_heading = "Load")]
     tries: Option<String>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
     #[arg(long, alias = "with", conflicts_with = "from", value_enum, value_name = "TOOL", help_heading = "Load")]
@@ -217,11 +199,6 @@ impl SweepArgs {
         words.extend(command);
         Ok(Some(words))
     }
-
-    /// Whether each step has a body of its own.
-    pub(crate) fn has_bodies(&self) -> bool {
-        self.bodies.is_some()
-    }
 }
 
 /// The command that `sweep --bodies` was before: its `-c` is of each stream, and its bodies have a default.
@@ -255,9 +232,13 @@ fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
 }
 
 impl SweepArgs {
-    /// A flag that says something about other sweeps only, where there is one.
-    fn not_of_bodies(&self) -> Option<&'static str> {
-        let given = [
+    /// All that was asked of a sweep over bodies, every default made explicit.
+    ///
+    /// # Errors
+    /// Where flags contradict each other or a value cannot be.
+    pub(crate) fn bodies_plan(&self) -> Result<BodiesPlan, Mistake> {
+        // What says something about other sweeps only.
+        let of_others = [
             (self.server.path.is_some(), "--path"),
             (self.server.body.is_some(), "--body"),
             (self.server.app.is_some(), "--app"),
@@ -273,15 +254,7 @@ impl SweepArgs {
             (self.server.inspect.asks_app(), "--inspect app"),
             (self.outlets.is_any(), "--statsd-listen, --statsd-to, --metrics and --otlp"),
         ];
-        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
-    }
-
-    /// All that was asked of a sweep over bodies, every default made explicit.
-    ///
-    /// # Errors
-    /// Where flags contradict each other or a value cannot be.
-    pub(crate) fn bodies_plan(&self) -> Result<BodiesPlan, Mistake> {
-        if let Some(flag) = self.not_of_bodies() {
+        if let Some((_, flag)) = of_others.into_iter().find(|(is_given, _)| *is_given) {
             return Err(wrong(format!("--bodies goes without {flag}: leave out one of the two")));
         }
         self.check_values()?;
@@ -311,9 +284,7 @@ impl SweepArgs {
             thresholds: self.thresholds.all(),
         })
     }
-}
 
-impl SweepArgs {
     /// All that was asked, every default made explicit.
     ///
     /// # Errors

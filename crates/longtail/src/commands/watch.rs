@@ -29,7 +29,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// Where a flag is wrong, or there is no such server.
 pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake> {
-    let is_drawn = !args.is_plain() && watch::is_a_terminal();
+    let is_plain = args.plain || args.lines || args.output.is_json();
+    let is_drawn = !is_plain && watch::is_a_terminal();
     let length = args.length(is_drawn)?;
     let of_processes = |pids: &[u32]| StatisticsSource::of_processes(pids, resolver);
     // Of a process the control server must be known first: it is no port that is watched.
@@ -74,7 +75,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         let all = all.map(|board| format!("\n{}", watch::all_figures(board)));
         ui::print(&(answer + &all.unwrap_or_default()));
     }
-    let is_early = args.has_length() && end == WatchEnd::User && !is_drawn;
+    let is_early = args.length.is_some() && end == WatchEnd::User && !is_drawn;
     Ok(if is_early { Exit::Interrupted } else { Exit::Fine })
 }
 
@@ -220,16 +221,6 @@ impl WatchArgs {
         Ok(self.length.or((!is_drawn && !self.lines).then_some(SHORT_WATCH)))
     }
 
-    /// Whether the user said how long.
-    pub(crate) fn has_length(&self) -> bool {
-        self.length.is_some()
-    }
-
-    /// Whether nothing is drawn, whoever looks.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain || self.lines || self.output.is_json()
-    }
-
     /// Puma's control server, where one was named.
     ///
     /// # Errors
@@ -258,30 +249,20 @@ mod tests {
     use super::*;
     use crate::commands::{Command, Invocation, parse};
 
-    /// As the tests are run: nobody but this machine may be connected to.
-    fn guarded() -> Resolver {
-        Resolver::within(Some("127.0.0.0/8,::1/128".parse().unwrap()))
-    }
-
-    fn asked(words: &[&str]) -> Result<Option<ControlServer>, String> {
-        let words = ["longtail", "watch"].iter().chain(words).map(OsString::from);
-        match parse(words).map_err(|mistake| mistake.to_string())? {
-            Invocation::Command(Command::Watch(args), _) => {
-                args.length(false).map_err(|mistake| mistake.to_string())?;
-                let found = args.statistics(&guarded()).map_err(|mistake| mistake.to_string())?;
-                Ok(found.map(|source| source.control))
-            }
-            _ => Err("not a watch".to_owned()),
-        }
-    }
-
     #[test]
     fn a_control_server_is_named_by_its_url() {
-        let control = asked(&["9292", "--control-url=tcp://127.0.0.1:9293", "--control-token=t"]).unwrap().unwrap();
-        assert_eq!(control.token, "t");
-        assert_eq!(control.address.address(), "127.0.0.1:9293");
-        let control = asked(&["9292", "--control-url=unix:///tmp/c.sock"]).unwrap().unwrap();
-        assert_eq!(control.address.address(), "/tmp/c.sock");
-        assert_eq!(asked(&["9292"]), Ok(None));
+        // As the tests are run: nobody but this machine may be connected to.
+        let guarded = Resolver::within(Some("127.0.0.0/8,::1/128".parse().unwrap()));
+        for (words, expected) in [
+            ("--control-url=tcp://127.0.0.1:9293 --control-token=t", Some(("127.0.0.1:9293", "t"))),
+            ("--control-url=unix:///tmp/c.sock", Some(("/tmp/c.sock", ""))),
+            ("--lines", None),
+        ] {
+            let words = ["longtail", "watch", "9292"].into_iter().chain(words.split(' ')).map(OsString::from);
+            let Ok(Invocation::Command(Command::Watch(args), _)) = parse(words) else { panic!("not a watch") };
+            let found = args.statistics(&guarded).unwrap().map(|source| source.control);
+            let found = found.map(|control| (control.address.address().to_string(), control.token));
+            assert_eq!(found, expected.map(|(place, token)| (place.to_owned(), token.to_owned())));
+        }
     }
 }
