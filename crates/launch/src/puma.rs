@@ -14,7 +14,7 @@ use std::{fs, io};
 use model::{App, ControlServer, Endpoint, ServerKind, ServerPlan, Socket};
 
 use self::installation::given;
-pub use self::installation::{BootLines, discover, has_config, printed_version, settings};
+pub use self::installation::{BootLines, discover, printed_version, settings};
 use crate::bind::ChosenAddresses;
 use crate::spec::random_hex;
 use crate::{Addresses, LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, unwritable};

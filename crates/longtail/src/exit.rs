@@ -133,6 +133,11 @@ pub(crate) fn unwritable(path: &Path, why: &std::io::Error, hint: &str) -> Mista
     wrong(format!("'{}' cannot be written ({why}): {hint}", path.display()))
 }
 
+/// Refuses what was asked where that cannot be; `why` is one line that names it and the hint.
+pub(crate) fn refuse_if(is_wrong: bool, why: impl std::fmt::Display) -> Result<(), Mistake> {
+    if is_wrong { Err(wrong(why.to_string())) } else { Ok(()) }
+}
+
 /// A fault in what was asked; `text` is one line that names it and the hint.
 pub(crate) fn wrong(text: impl Into<String>) -> Mistake {
     Mistake::Flags(text.into())

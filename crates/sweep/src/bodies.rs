@@ -16,7 +16,7 @@ use probe::host;
 
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::{Context, Observer, Phase, SweepError};
-use crate::server::Block;
+use crate::server::{Block, check};
 use crate::session::{FinishedRun, Job, Session, Watching};
 
 /// Longest wait for a single answer.
@@ -172,7 +172,7 @@ fn ask_for_each(bodies: &[Body], session: &mut Session<'_>) -> Result<BTreeMap<u
             }
         };
         session.add_answer(&answer);
-        session.server.check(&path, &stream, &answer)?;
+        check(&session.server.server, &path, &stream, &answer)?;
         bytes.insert(body.kilobytes, answer.bytes);
     }
     Ok(bytes)

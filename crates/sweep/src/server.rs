@@ -11,16 +11,11 @@ use std::path::{Path, PathBuf};
 use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render};
 use launch::puma::{self, BootLines};
 use launch::{LaunchSpec, Server, ServerBind, TlsPair, affinity};
-use model::{
-    Clock, ControlServer, Nanos, Pace, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan,
-    SystemClock,
-};
+use model::{Clock, ControlServer, Nanos, Pace, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan, SystemClock};
 use probe::puma_stats::{self, PumaStats};
-use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
 
 use crate::context::{Context, SweepError};
-use crate::watch;
 
 /// One server's life.
 pub(crate) struct Block {
@@ -56,7 +51,7 @@ const LAST_LINES: usize = 20;
 
 /// A server that runs, and how to reach it.
 pub(crate) struct ServerUnderTest {
-    server: Server,
+    pub(crate) server: Server,
     pub(crate) reached: ServerAddress,
     pub(crate) transport: Transport,
     pub(crate) facts: ServerFacts,
@@ -96,7 +91,13 @@ impl ServerUnderTest {
         // What its kind needs stands last, and so counts.
         let own = std::mem::take(&mut prepared.spec.env);
         prepared.spec.env = context.server_env.clone().into_iter().chain(block.env.clone()).chain(own).collect();
-        let settings = settings_of(plan, &prepared.spec, context)?;
+        let settings = match plan.kind {
+            ServerKind::Puma { .. } => {
+                let is_interrupted = || context.is_interrupted();
+                puma::settings(plan.config.as_deref(), &prepared.spec, &context.guard, &context.clock, is_interrupted)?
+            }
+            _ => None,
+        };
         let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
         let transport = transport(&prepared.reached.bind)?;
         let Some(first_answer) = wait_until_ready(&server, &prepared.reached, &transport, block, context)? else {
@@ -139,11 +140,6 @@ impl ServerUnderTest {
         ServerListener::of(&self.reached.bind.place)
     }
 
-    /// What is to be sampled while a run goes on.
-    pub(crate) fn sampler(&self) -> Sampler {
-        Sampler::new(self.listener(), &[self.server.pid()], None, watch::SAMPLING)
-    }
-
     /// Its first process.
     pub(crate) fn pid(&self) -> u32 {
         self.server.pid()
@@ -152,14 +148,6 @@ impl ServerUnderTest {
     /// Whether the server has ended by itself.
     pub(crate) fn has_ended(&self) -> bool {
         self.server.exited().is_some()
-    }
-
-    /// Refuses an answer that is an error, or not as long as the stream wants it.
-    ///
-    /// # Errors
-    /// What the server answered instead.
-    pub(crate) fn check(&self, path: &str, stream: &StreamPlan, answer: &FetchedResponse) -> Result<(), SweepError> {
-        check(&self.server, path, stream, answer)
     }
 
     /// The error to report where the server has ended by itself.
@@ -248,27 +236,13 @@ fn last_lines(server: &Server) -> Vec<String> {
     lines
 }
 
-/// What a Puma's configuration says of who waits for whom. Puma itself is asked where a config file may say something; all else is as
-/// its version has it.
-///
-/// # Errors
-/// Where it cannot be started.
-fn settings_of(
-    plan: &ServerPlan,
-    spec: &LaunchSpec,
-    context: &Context<'_>,
-) -> Result<Option<PumaSettings>, SweepError> {
-    if !matches!(plan.kind, ServerKind::Puma { .. }) {
-        return Ok(None);
-    }
-    if !puma::has_config(plan.config.as_deref(), &spec.dir) {
-        return Ok(Some(PumaSettings::default()));
-    }
-    Ok(puma::settings(spec, &context.guard, &context.clock, || context.is_interrupted())?)
-}
-
 /// Refuses an answer that is an error, or not as long as the stream wants it.
-fn check(server: &Server, path: &str, stream: &StreamPlan, answer: &FetchedResponse) -> Result<(), SweepError> {
+pub(crate) fn check(
+    server: &Server,
+    path: &str,
+    stream: &StreamPlan,
+    answer: &FetchedResponse,
+) -> Result<(), SweepError> {
     let status = answer.status;
     if status >= 400 {
         // Is the request wrong, or the app?

@@ -13,6 +13,7 @@ use model::{
 use probe::control;
 use probe::processes::{memory_of_tree, tree};
 use probe::puma_stats::PumaStats;
+use probe::sampler::Sampler;
 use probe::sockets::ServerSockets;
 
 use crate::calibrate::ceilings;
@@ -21,7 +22,7 @@ use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_hea
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::server::{Block, ServerUnderTest};
 use crate::statsd::StatsdListener;
-use crate::watch::LiveReadings;
+use crate::watch::{LiveReadings, SAMPLING};
 
 /// One run, and its place in the study.
 #[derive(Clone)]
@@ -184,7 +185,7 @@ impl<'a> Session<'a> {
         let probe = watching.probe;
         let port = server.reached.bind.place.tcp().map(|address| address.port()).filter(|_| probe == Probe::Bpf);
         let sampling = (probe != Probe::None).then(|| Sampling {
-            sampler: server.sampler(),
+            sampler: Sampler::new(server.listener(), &[server.pid()], None, SAMPLING),
             control: server.reached.control.as_ref(),
             single: server.workers.first().map_or("", String::as_str),
             traced: port.map(|port| (port, server.pid())),

@@ -117,24 +117,28 @@ const MARK: &str = "longtail-settings ";
 const SCRIPT: &str = include_str!("settings.rb");
 
 /// Whether there is a config file that Puma would read: `config/puma.rb` and `config/puma/ENVIRONMENT.rb` it finds by itself.
-pub fn has_config(config: Option<&Path>, dir: &Path) -> bool {
+fn has_config(config: Option<&Path>, dir: &Path) -> bool {
     match config {
         Some(config) => config != Path::new("-"),
         None => dir.join("config/puma.rb").exists() || dir.join("config/puma").is_dir(),
     }
 }
 
-/// What the Puma of `spec` makes of its config file, its environment and its flags; `None` where it did not say so in time, or the
-/// user interrupted.
+/// What a Puma's configuration says of who waits for whom: what the Puma of `spec` itself makes of its config file, its environment and its
+/// flags. Without such a file all is as its version has it. `None` where it did not say so in time, or the user interrupted.
 ///
 /// # Errors
 /// Where it cannot be started at all.
 pub fn settings(
+    config: Option<&Path>,
     spec: &LaunchSpec,
     guard: &GuardCommand,
     clock: &dyn Clock,
     is_interrupted: impl Fn() -> bool,
 ) -> Result<Option<PumaSettings>, LaunchError> {
+    if !has_config(config, &spec.dir) {
+        return Ok(Some(PumaSettings::default()));
+    }
     let Some(scratch) = &spec.scratch else { return Ok(None) };
     let script = scratch.path().join("settings.rb");
     fs::write(&script, SCRIPT).map_err(unwritable(scratch.path()))?;

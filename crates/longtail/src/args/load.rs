@@ -12,7 +12,7 @@ use requests::RequestsFormat;
 use super::limits::{CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, words};
 use super::others::Tool;
 use super::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
-use crate::exit::{Mistake, wrong};
+use crate::exit::{Mistake, refuse_if, wrong};
 use crate::generators::Generator;
 use crate::load::Check;
 
@@ -309,11 +309,10 @@ impl LoadArgs {
         if !is_open && (self.burst > 1 || self.late == LatePolicy::Skip) {
             return Err(wrong("--burst and --late belong to an open loop: give --rate, --ramp or --steps"));
         }
-        if is_open && self.think > Nanos::ZERO {
-            return Err(wrong(
-                "--think belongs to a closed loop: leave it out, or leave out --rate, --ramp and --steps",
-            ));
-        }
+        refuse_if(
+            is_open && self.think > Nanos::ZERO,
+            "--think belongs to a closed loop: leave it out, or leave out --rate, --ramp and --steps",
+        )?;
         let pace = match profile {
             None => Pace::Closed,
             Some(profile) => Pace::Open { profile, arrivals: self.arrivals, seed: self.seed, burst: self.burst },

@@ -7,7 +7,7 @@ use engine::Resolver;
 use model::Nanos;
 
 use super::ADVANCED;
-use crate::exit::{Mistake, wrong};
+use crate::exit::{Mistake, refuse_if, wrong};
 
 /// Figures in and out.
 #[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
@@ -101,17 +101,14 @@ impl OutletArgs {
             return Err(wrong("--statsd-to wants the port of a receiver, such as 127.0.0.1:8125"));
         }
         let to = self.statsd_to.as_ref().and_then(|to| listened_to(&to.to_string()).ok());
-        if to.is_some() && to == self.statsd_listen {
-            return Err(wrong(
-                "--statsd-to and --statsd-listen are one address: longtail would receive its own figures; change one port",
-            ));
-        }
+        refuse_if(
+            to.is_some() && to == self.statsd_listen,
+            "--statsd-to and --statsd-listen are one address: longtail would receive its own figures; change one port",
+        )?;
         if self.metrics_linger > Nanos::ZERO && self.metrics.is_none() {
             return Err(wrong("--metrics-linger belongs to --metrics: give it an address such as 127.0.0.1:9464"));
         }
-        if self.metrics_linger > Nanos::from_secs(86_400) {
-            return Err(wrong("--metrics-linger is a day at most, such as 30s"));
-        }
+        refuse_if(self.metrics_linger > Nanos::from_secs(86_400), "--metrics-linger is a day at most, such as 30s")?;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use model::{App, Body, Cpus, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop,
 
 use super::ADVANCED;
 use super::limits::{TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, path, resolved_timestamps, threads, words};
-use crate::exit::{Mistake, wrong};
+use crate::exit::{Mistake, refuse_if, wrong};
 
 /// The servers that longtail knows how to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
@@ -80,11 +80,10 @@ impl PumaArgs {
         if !ours.contain(asked) {
             return Err(wrong(format!("--server-cpus {asked}: longtail may run on {ours}; choose among those")));
         }
-        if ours == *asked {
-            return Err(wrong(format!(
-                "--server-cpus {asked} leaves no CPU to the generator: leave one out, or leave out the flag"
-            )));
-        }
+        refuse_if(
+            ours == *asked,
+            format_args!("--server-cpus {asked} leaves no CPU to the generator: leave one out, or leave out the flag"),
+        )?;
         Ok(())
     }
 
@@ -192,9 +191,7 @@ impl ServerArgs {
             let server = if self.command.is_empty() { "--server builtin" } else { "a command after --" };
             return Err(wrong(format!("-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only")));
         }
-        if self.body.is_some() && !is_puma {
-            return Err(wrong("--body is for Puma: no other server has an app that goes by it"));
-        }
+        refuse_if(self.body.is_some() && !is_puma, "--body is for Puma: no other server has an app that goes by it")?;
         self.reached(self.puma.server(kind, self.app(), socket))
     }
 
@@ -236,11 +233,10 @@ impl ServerArgs {
                 (ServerWord::Puma, _) => Ok(ServerKind::Puma { command: self.puma.puma.clone() }),
             };
         }
-        if self.which == ServerWord::Builtin || asks_for_puma {
-            return Err(wrong(
-                "a command after -- is a server of its own: it takes --slots or -w and -t, and --url, not -r, --app, -C, -Y, --puma or --server",
-            ));
-        }
+        refuse_if(
+            self.which == ServerWord::Builtin || asks_for_puma,
+            "a command after -- is a server of its own: it takes --slots or -w and -t, and --url, not -r, --app, -C, -Y, --puma or --server",
+        )?;
         let of_size = self.puma.size();
         if let (Some(slots), Some(of_size)) = (self.slots, of_size)
             && slots != of_size
@@ -347,11 +343,10 @@ impl InspectArgs {
     pub(crate) fn probe(&self, sockets: &[Socket]) -> Result<Option<Probe>, Mistake> {
         let mut probes = self.inspect.iter().flatten().copied();
         let probe = probes.next();
-        if probes.next().is_some() {
-            return Err(wrong(
-                "--inspect wants one of none, proc and kernel (kernel includes proc), and app beside it",
-            ));
-        }
+        refuse_if(
+            probes.next().is_some(),
+            "--inspect wants one of none, proc and kernel (kernel includes proc), and app beside it",
+        )?;
         match sockets.iter().find(|socket| socket.is_unix()) {
             Some(socket) if probe == Some(Probe::Bpf) => {
                 Err(wrong(format!("--inspect kernel sees TCP alone: leave it out with -s {socket}")))

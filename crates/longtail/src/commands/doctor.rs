@@ -20,7 +20,7 @@ use crate::args::ADVANCED;
 use crate::args::limits::from_1_to;
 use crate::args::output::FormatArgs;
 use crate::calibrate::{self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad};
-use crate::exit::{Exit, Mistake, wrong};
+use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder};
 use crate::selftest::{self, CaseResult};
 use crate::store::wall_time;
@@ -42,9 +42,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     if is_of_generators && !args.generators {
         return Err(wrong("-c, --for, --rounds and --tools belong to doctor --generators: add it"));
     }
-    if args.quick && !args.self_test {
-        return Err(wrong("--quick belongs to doctor --self-test: add it"));
-    }
+    refuse_if(args.quick && !args.self_test, "--quick belongs to doctor --self-test: add it")?;
     match (args.generators, args.self_test) {
         (true, _) => examine_generators(args),
         (_, true) => examine_longtail(args),

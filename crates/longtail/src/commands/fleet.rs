@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Invocation, parse};
-use crate::exit::{Exit, Mistake, unwritable, wrong};
+use crate::exit::{Exit, Mistake, refuse_if, unwritable, wrong};
 use crate::{signals, ui};
 
 /// The files of `deploy/fleet`, by their path there.
@@ -67,9 +67,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Mistake> {
 }
 
 fn init(dir: &Path, is_cloud: bool) -> Result<Exit, Mistake> {
-    if dir.exists() {
-        return Err(wrong(format!("'{}' is there already: edit it, or name another by --dir", dir.display())));
-    }
+    refuse_if(dir.exists(), format_args!("'{}' is there already: edit it, or name another by --dir", dir.display()))?;
     for (name, text) in FILES {
         let path = dir.join(name);
         let text = if is_cloud && *name == INVENTORY { NO_BOXES } else { text };

@@ -17,7 +17,7 @@ use super::load_words;
 use crate::args::OutputArgs;
 use crate::args::limits::from_1_to;
 use crate::args::output::StudyKind;
-use crate::exit::{Exit, Mistake, wrong};
+use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::prepare;
 use crate::results::Results;
 use crate::{signals, store};
@@ -36,9 +36,7 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
         return Ok(if served.is_ok() { Exit::Fine } else { Exit::Interrupted });
     };
     let index = args.index.ok_or_else(|| wrong("say which generator this is: --index K, or JOB_COMPLETION_INDEX=K"))?;
-    if index >= of {
-        return Err(wrong(format!("--index {index} of {of}: generators are numbered from 0 to {}", of - 1)));
-    }
+    refuse_if(index >= of, format_args!("--index {index} of {of}: generators are numbered from 0 to {}", of - 1))?;
     let load = load_words(args.words.clone())?;
     if let Some(flag) = load.own_process_flag() {
         return Err(wrong(format!("{flag} is not for one part of a load: leave it out")));

@@ -15,7 +15,7 @@ use super::load_words;
 use crate::args::LoadArgs;
 use crate::args::others::{self, Tool};
 use crate::args::output::{StudyKind, TextStyle};
-use crate::exit::{Exit, Mistake, wrong};
+use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::{Recorder, order_load, prepare};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
@@ -40,9 +40,7 @@ pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
 /// These flags, or those that another tool's command line comes to.
 fn or_like(args: LoadArgs) -> Result<LoadArgs, Mistake> {
     let Some(tool) = args.style_of else { return Ok(args) };
-    if args.url.is_some() {
-        return Err(wrong("with --as the URL belongs to the words after --"));
-    }
+    refuse_if(args.url.is_some(), "with --as the URL belongs to the words after --")?;
     let mut words = others::translate(tool, &args.others_words).map_err(Mistake::Flags)?;
     words.extend(args.generator.map(|generator| format!("--generator={}", generator.name())));
     let style = match tool {

@@ -11,7 +11,7 @@ use sink::DelayLaw;
 use crate::args::limits::from_1_to;
 use crate::args::output::FormatArgs;
 use crate::args::{ADVANCED, Goal, PredictLoad};
-use crate::exit::{Exit, Mistake, wrong};
+use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::predict::{self, PredictedServer};
 use crate::{store, ui};
 
@@ -20,9 +20,7 @@ use crate::{store, ui};
 /// # Errors
 /// Where a flag is wrong, the study has no service time, or theory has no answer.
 pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
-    if args.plot && args.output.is_json() {
-        return Err(wrong("--plot is drawn for people: leave it out, or --json"));
-    }
+    refuse_if(args.plot && args.output.is_json(), "--plot is drawn for people: leave it out, or --json")?;
     let (workers, threads) = (args.workers, args.threads.max);
     if workers.saturating_mul(threads) > 1000 {
         return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));

@@ -10,7 +10,7 @@ use sink::{
 };
 
 use crate::args::ADVANCED;
-use crate::exit::{Exit, Mistake, wrong};
+use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::{signals, ui};
 
 /// Serves until Ctrl-C or SIGTERM, finishes what it has, and prints what was counted.
@@ -126,11 +126,12 @@ impl SinkArgs {
         let threads = self.slots.or(self.threads);
         let has_slots = threads.is_some() || self.workers > 1;
         let queue = self.queue.unwrap_or(if has_slots { SlotQueue::Shared } else { SlotQueue::Unlimited });
-        if queue != SlotQueue::Unlimited && !has_slots {
-            return Err(wrong(format!(
+        refuse_if(
+            queue != SlotQueue::Unlimited && !has_slots,
+            format_args!(
                 "--queue {queue} stands before slots, and there are none: add --slots N, or --workers N and --threads N"
-            )));
-        }
+            ),
+        )?;
         if queue == SlotQueue::Unlimited && threads.is_some() {
             return Err(wrong("--queue unlimited has no slots: leave it out, or --slots and --threads"));
         }

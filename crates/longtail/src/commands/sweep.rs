@@ -12,7 +12,7 @@ use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, ServerWord, addresses, server_command, with_environment};
 use crate::args::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
-use crate::exit::{Exit, Mistake, wrong};
+use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
@@ -182,11 +182,10 @@ impl SweepArgs {
     pub(crate) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
         let Some(list) = &self.tries else { return Ok(None) };
         let arms = try_list(list)?;
-        if arms.len() < 2 {
-            return Err(wrong(format!(
-                "--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"
-            )));
-        }
+        refuse_if(
+            arms.len() < 2,
+            format_args!("--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"),
+        )?;
         let mut words = words.to_vec();
         let command = server_command(&mut words);
         words.iter_mut().find(|word| *word == "sweep").into_iter().for_each(|name| "compare".clone_into(name));
@@ -358,11 +357,10 @@ impl SweepArgs {
             ..LoadOrder::closed_loop("", 1, self.server.lanes())
         };
         with.check_order(&order)?;
-        if self.server.body.is_some() && self.server.puma.rackup.is_some() {
-            return Err(wrong(format!(
-                "--generator {name} asks for a path alone: leave out -r, or give --path in place of --body"
-            )));
-        }
+        refuse_if(
+            self.server.body.is_some() && self.server.puma.rackup.is_some(),
+            format_args!("--generator {name} asks for a path alone: leave out -r, or give --path in place of --body"),
+        )?;
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use probe::sampler::{self, Observation};
 use crate::args::ADVANCED;
 use crate::args::limits::above_zero;
 use crate::args::output::FormatArgs;
-use crate::exit::{Exit, Mistake, wrong};
+use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::watch::{
     self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget,
     short_path,
@@ -212,9 +212,7 @@ impl WatchArgs {
     /// # Errors
     /// Where a time cannot be meant, or flags contradict each other.
     pub(crate) fn length(&self, is_drawn: bool) -> Result<Option<Nanos>, Mistake> {
-        if self.every < SHORTEST {
-            return Err(wrong("--every wants 100ms or more: sampling more often measures itself"));
-        }
+        refuse_if(self.every < SHORTEST, "--every wants 100ms or more: sampling more often measures itself")?;
         if self.lines && self.output.is_json() && self.full {
             return Err(wrong("--lines prints the answer so far: leave out --full"));
         }
@@ -261,7 +259,7 @@ mod tests {
             let words = ["longtail", "watch", "9292"].into_iter().chain(words.split(' ')).map(OsString::from);
             let Ok(Invocation::Command(Command::Watch(args), _)) = parse(words) else { panic!("not a watch") };
             let found = args.statistics(&guarded).unwrap().map(|source| source.control);
-            let found = found.map(|control| (control.address.address().to_string(), control.token));
+            let found = found.map(|control| (control.address.address(), control.token));
             assert_eq!(found, expected.map(|(place, token)| (place.to_owned(), token.to_owned())));
         }
     }

@@ -24,7 +24,7 @@ use sweep::{ClaimedRun, Context, FarGenerators, OtherGenerator as _, PreparedLoa
 use self::listeners::Listeners;
 use crate::args::LoadArgs;
 use crate::args::limits::resolved_timestamps;
-use crate::exit::{Mistake, wrong};
+use crate::exit::{Mistake, refuse_if, wrong};
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
 use crate::ui::{self, Ui};
 
@@ -109,9 +109,7 @@ pub(crate) fn prepare(
         statsd_listen: args.outlets.statsd_listen,
         from: args.from.clone(),
     };
-    if rendered.requests.is_empty() {
-        return Err(wrong("there is no request to send"));
-    }
+    refuse_if(rendered.requests.is_empty(), "there is no request to send")?;
     let shape = LoadSpec {
         order: args.order(),
         worker_header: args.worker_header.clone(),

@@ -209,14 +209,8 @@ fn sha256(body: &[u8]) -> String {
 }
 
 /// One check and what it has seen.
-pub(crate) struct Checker {
+struct Checker {
     check: Check,
-    seen: SeenAnswers,
-}
-
-/// The answers that a check was made of.
-#[derive(Default)]
-struct SeenAnswers {
     checked: u64,
     wrong: u64,
     /// The first answer that was wrong.
@@ -229,12 +223,13 @@ struct SeenAnswers {
 }
 
 impl Checker {
-    pub(crate) fn new(check: Check) -> Checker {
-        Checker { check, seen: SeenAnswers::default() }
+    fn new(check: Check) -> Checker {
+        let (bodies, counters) = (HashSet::new(), HashSet::new());
+        Checker { check, checked: 0, wrong: 0, example: None, bodies, counters, largest: None, duplicates: 0 }
     }
 
     /// Looks at one request's end. Only answers are checked; what had none is an error already.
-    pub(crate) fn check(&mut self, record: &RequestRecord) {
+    fn check(&mut self, record: &RequestRecord) {
         let model::Outcome::Answered(status) = record.exchange.outcome else { return };
         let wrong = match self.check {
             Check::Status(expected) => (status != expected).then(|| format!("status {status}")),
@@ -245,31 +240,31 @@ impl Checker {
                 Some(Some(body)) => self.wrong_body(&body),
             },
         };
-        self.seen.checked += 1;
+        self.checked += 1;
         if let Some(why) = wrong {
-            self.seen.wrong += 1;
-            self.seen.example.get_or_insert_with(|| format!("request {}: {why}", record.number));
+            self.wrong += 1;
+            self.example.get_or_insert_with(|| format!("request {}: {why}", record.number));
         }
     }
 
     /// What is wrong with a body.
     fn wrong_body(&mut self, body: &[u8]) -> Option<String> {
-        let (seen, bytes) = (&mut self.seen, body.len());
+        let bytes = body.len();
         match &self.check {
             Check::Status(_) => None,
             Check::Length(expected) => (bytes as u64 != *expected).then(|| format!("{bytes} bytes")),
             Check::Hash(expected) => (sha256(body) != *expected).then(|| format!("another body of {bytes} bytes")),
             Check::SameBody => {
-                if seen.bodies.len() < KEPT {
-                    seen.bodies.insert(sha256(body));
+                if self.bodies.len() < KEPT {
+                    self.bodies.insert(sha256(body));
                 }
                 None
             }
             Check::CborCounter => {
                 let Some(counter) = counter_of(body) else { return Some("no counter".to_owned()) };
-                seen.largest = seen.largest.max(Some(counter));
-                if seen.counters.len() < KEPT && !seen.counters.insert(counter) {
-                    seen.duplicates += 1;
+                self.largest = self.largest.max(Some(counter));
+                if self.counters.len() < KEPT && !self.counters.insert(counter) {
+                    self.duplicates += 1;
                 }
                 None
             }
@@ -277,11 +272,11 @@ impl Checker {
     }
 
     /// Whether it holds, and what was seen, in one line. What nothing was checked by does not hold.
-    pub(crate) fn result(&self) -> (bool, String) {
-        let SeenAnswers { checked, wrong, example, bodies, counters, largest, duplicates } = &self.seen;
+    fn result(&self) -> (bool, String) {
+        let Checker { check, checked, wrong, example, bodies, counters, largest, duplicates } = self;
         let example = example.as_ref().map(|example| format!(" ({example})")).unwrap_or_default();
         let right = checked - wrong;
-        let text = match &self.check {
+        let text = match check {
             Check::Status(status) => format!("status {status}: {right} of {checked} answers{example}"),
             Check::Length(length) => format!("{length} bytes: {right} of {checked} bodies{example}"),
             Check::Hash(_) => format!("sha256: {right} of {checked} bodies{example}"),

@@ -1,7 +1,7 @@
 //! The conductor's end: generators on other machines, as one.
 
 use std::fmt::Display;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{ClockExchange, DriveResult, EngineError, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress};
+use engine::{ClockExchange, DriveResult, EngineError, GeneratorPart, LoadSpec, RecordBatch, RunProgress};
 use launch::dies_with_us;
-use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock, Tally};
+use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 
@@ -51,15 +51,8 @@ struct RemoteGenerator {
 struct Link {
     process: Child,
     orders: Option<ChildStdin>,
-    /// What came from it, and when.
-    news: Receiver<(Nanos, Event)>,
-}
-
-enum Event {
-    Greeted(String),
-    Said(Report),
-    /// With what it complained about last.
-    Ended(String),
+    /// What it said, or why it cannot or does not any more; and when that came.
+    news: Receiver<(Nanos, Result<Report, String>)>,
 }
 
 impl Drop for Link {
@@ -176,8 +169,9 @@ impl Generators {
     fn start_missing(&mut self) -> Result<(), EngineError> {
         for one in 0..self.all.len() {
             if self.all[one].link.is_none() {
-                let link = start(&self.all[one].name, self.clock).map_err(|why| self.failed(one, why))?;
-                self.all[one] = RemoteGenerator { host: None, link: Some(link), name: self.all[one].name.clone() };
+                let link =
+                    start(&self.all[one].name, &self.version, self.clock).map_err(|why| self.failed(one, why))?;
+                (self.all[one].host, self.all[one].link) = (None, Some(link));
             }
         }
         for one in 0..self.all.len() {
@@ -205,13 +199,9 @@ impl Generators {
         let Some(link) = &self.all[one].link else { return failed("it is gone".to_owned()) };
         loop {
             match link.news.recv_timeout(Duration::from_nanos(LONGEST_SILENCE.0)) {
-                Ok((_, Event::Greeted(version))) if version != self.version => {
-                    let ours = &self.version;
-                    return failed(format!("longtail is {version} there and {ours} here: install the same on both"));
-                }
-                Ok((_, Event::Ended(why) | Event::Said(Report::Refused(why)))) => return failed(why),
-                Ok((_, Event::Greeted(_) | Event::Said(Report::Progress { .. } | Report::Records(_)))) => {}
-                Ok((at, Event::Said(report))) => return Ok((at, report)),
+                Ok((_, Ok(Report::Progress { .. } | Report::Records(_)))) => {}
+                Ok((at, Ok(report))) => return Ok((at, report)),
+                Ok((_, Err(why))) => return failed(why),
                 Err(_) => {
                     return failed(format!(
                         "nothing came for {LONGEST_SILENCE}: does that command ask for a password? It must not"
@@ -265,25 +255,22 @@ impl Generators {
             let records = batch.len() as u64;
             dropped_records += journal.map_or(Ok(()), |journal| journal.try_send(batch)).map_or(records, |()| 0);
         };
-        let mut parts = self.wait_for_parts(interrupt, progress, keep);
-        let mut far = Vec::with_capacity(count);
-        let mut merged: Option<LaneOutcome> = None;
-        let mut end = start;
-        for (one, part) in parts.iter_mut().enumerate() {
+        let parts = self.wait_for_parts(interrupt, progress, keep);
+        let (mut far, mut merged, mut end) = (Vec::with_capacity(count), None, start);
+        for (one, part) in parts.into_iter().enumerate() {
             let name = self.all[one].name.clone();
-            let done = match std::mem::replace(part, Err(String::new())) {
-                Ok(done) => done,
+            match part {
+                Ok(done) => {
+                    end = end.max(done.ended);
+                    let clock_error = self.compare_clocks(one).ok().map(|after| before[one].error(&after));
+                    far.push(FarGenerator { clock_error, ..done.facts(name) });
+                    merge(&mut merged, done.outcome);
+                }
                 Err(why) => {
                     self.all[one].link = None;
                     far.push(FarGenerator::lost(name, why));
-                    continue;
                 }
-            };
-            end = end.max(done.ended);
-            let after = self.compare_clocks(one).ok();
-            let clock_error = after.map(|after| before[one].error(&after));
-            far.push(FarGenerator { clock_error, ..done.facts(name) });
-            merge(&mut merged, done.outcome);
+            }
         }
         let mut done = DriveResult { far, ..DriveResult::of(spec, start, end, merged) };
         done.outcome.dropped_records += dropped_records;
@@ -311,14 +298,22 @@ impl Generators {
                 for (at, event) in news {
                     last_news[one] = at;
                     match event {
-                        Event::Said(Report::Progress { ended, connected, tally }) => {
-                            progress.lanes().get(one).inspect(|lane| lane.show_connected(connected));
-                            self.show(one, progress, ended, tally.map(|tally| *tally));
+                        Ok(Report::Progress { ended, connected, tally }) => {
+                            let Some(lane) = progress.lanes().get(one) else { continue };
+                            lane.show_connected(connected);
+                            match tally {
+                                Some(tally) => lane.show(ended, || *tally),
+                                None => lane.show_ended(ended),
+                            }
+                            // Where somebody wants its tally.
+                            if lane.is_asked() {
+                                let _ = self.order(one, &Order::Tally);
+                            }
                         }
-                        Event::Said(Report::Records(batch)) => keep(batch),
-                        Event::Said(Report::Done(done)) => parts[one] = Some(Ok(*done)),
-                        Event::Said(Report::Refused(why)) | Event::Ended(why) => parts[one] = Some(Err(why)),
-                        Event::Said(_) | Event::Greeted(_) => {}
+                        Ok(Report::Records(batch)) => keep(batch),
+                        Ok(Report::Done(done)) => parts[one] = Some(Ok(*done)),
+                        Ok(_) => {}
+                        Err(why) => parts[one] = Some(Err(why)),
                     }
                 }
             }
@@ -332,44 +327,29 @@ impl Generators {
         parts.into_iter().flatten().collect()
     }
 
-    /// Shows how far one is, and asks it for its tally where somebody wants that.
-    fn show(&mut self, one: usize, progress: &RunProgress, ended: u64, tally: Option<Tally>) {
-        let Some(lane) = progress.lanes().get(one) else { return };
-        match tally {
-            Some(tally) => lane.show(ended, || tally),
-            None => lane.show_ended(ended),
-        }
-        if lane.is_asked() {
-            let _ = self.order(one, &Order::Tally);
-        }
-    }
-
     fn ceiling(&mut self, shape: &LoadSpec, answer_bytes: u64) -> Result<Option<Ceiling>, EngineError> {
         // With fewer connections than generators some have none.
-        let parts = (0..self.all.len()).map(|one| (one, self.part(shape, one)));
-        let parts: Vec<_> = parts.filter(|(_, spec)| !spec.shares().is_empty()).collect();
-        let ones: Vec<usize> = parts.iter().map(|(one, _)| *one).collect();
-        parts.into_iter().try_for_each(|(one, spec)| self.order(one, &Order::Calibrate { spec, answer_bytes }))?;
-        let mut all: Vec<Option<Ceiling>> = Vec::new();
-        for one in ones {
-            match self.next_of(one)? {
-                (_, Report::Ceiling(ceiling)) => all.push(ceiling),
-                _ => {
-                    return Err(self.failed(one, "it does not say how many requests per second it can send"));
-                }
+        let mut asked = Vec::new();
+        for one in 0..self.all.len() {
+            let spec = self.part(shape, one);
+            if !spec.shares().is_empty() {
+                self.order(one, &Order::Calibrate { spec, answer_bytes })?;
+                asked.push(one);
             }
         }
-        Ok(all.into_iter().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().reduce(together)))
+        let mut rate = Some(0.0);
+        for one in asked {
+            let (_, Report::Ceiling(ceiling)) = self.next_of(one)? else {
+                return Err(self.failed(one, "it does not say how many requests per second it can send"));
+            };
+            rate = rate.zip(ceiling).map(|(rate, ceiling)| rate + ceiling.rate_per_s);
+        }
+        Ok(rate.map(|rate_per_s| Ceiling { rate_per_s }))
     }
-}
-
-/// What two generators reach together.
-fn together(one: Ceiling, other: Ceiling) -> Ceiling {
-    Ceiling { rate_per_s: one.rate_per_s + other.rate_per_s }
 }
 
 /// Starts the command that leads to a generator, and two threads that read what comes of it.
-fn start(name: &str, clock: SystemClock) -> Result<Link, String> {
+fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(shell_words(name));
     // A terminal's Ctrl-C is for us: a generator is asked to stop, and reports.
@@ -384,6 +364,7 @@ fn start(name: &str, clock: SystemClock) -> Result<Link, String> {
     };
     ioctl_fionbio(orders, true).map_err(|errno| errno.to_string())?;
     let (complain, complaints) = channel();
+    let ours = version.to_owned();
     let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop).map_err(|error| error.to_string())
     };
@@ -403,36 +384,41 @@ fn start(name: &str, clock: SystemClock) -> Result<Link, String> {
         Box::new(move || {
             let say = |what| tell.send((clock.now(), what)).is_ok();
             let mut output = BufReader::new(output);
-            let noise = greeting(&mut output, &say);
-            if noise.is_none() {
+            let greeted = greeting(&mut output);
+            if let Ok(there) = &greeted {
+                if *there != ours {
+                    say(Err(format!("longtail is {there} there and {ours} here: install the same on both")));
+                    return;
+                }
                 while let Ok(Some(report)) = receive(&mut output) {
-                    if !say(Event::Said(report)) {
+                    if !say(if let Report::Refused(why) = report { Err(why) } else { Ok(report) }) {
                         return;
                     }
                 }
             }
             let complaint = complaints.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-            let _ = say(Event::Ended(end_of(noise.as_deref(), &complaint)));
+            say(Err(end_of(greeted.err().as_deref(), &complaint)));
         }),
     )?;
     Ok(link)
 }
 
-/// Reads up to a generator's first line and passes on the version in it; what came instead, where there is none.
-fn greeting(output: &mut impl std::io::BufRead, say: &impl Fn(Event) -> bool) -> Option<String> {
+/// Reads up to a generator's first line: the version in it.
+///
+/// # Errors
+/// What came instead, where there is none.
+fn greeting(output: &mut impl BufRead) -> Result<String, String> {
     let mut noise = String::new();
     let mut line = Vec::new();
     let mut limited = output.take(NOISE as u64);
     while let Ok(1..) = limited.read_until(b'\n', &mut line) {
-        let text = String::from_utf8_lossy(&line).trim().to_owned();
-        if let Some(version) = text.strip_prefix(GREETING) {
-            say(Event::Greeted(version.to_owned()));
-            return None;
+        String::from_utf8_lossy(&line).trim().clone_into(&mut noise);
+        if let Some(version) = noise.strip_prefix(GREETING) {
+            return Ok(version.to_owned());
         }
-        noise = text;
         line.clear();
     }
-    Some(noise)
+    Err(noise)
 }
 
 /// Why it ended, as far as that is known: of one that never began (`noise` is what came instead), and of one that did.
@@ -461,11 +447,8 @@ mod tests {
 
     #[test]
     fn what_a_shell_prints_first_is_passed_over() {
-        let (tell, told) = channel();
-        let say = |what| tell.send(what).is_ok();
-        assert_eq!(greeting(&mut &b"Welcome!\nlongtail generate 1.2.3\n\0\0"[..], &say), None);
-        assert!(matches!(told.recv(), Ok(Event::Greeted(version)) if version == "1.2.3"));
-        assert_eq!(greeting(&mut &b"Welcome!\nno such command"[..], &say), Some("no such command".to_owned()));
+        assert_eq!(greeting(&mut &b"Welcome!\nlongtail generate 1.2.3\n\0\0"[..]), Ok("1.2.3".to_owned()));
+        assert_eq!(greeting(&mut &b"Welcome!\nno such command"[..]), Err("no such command".to_owned()));
         assert!(
             end_of(Some("x"), "bash: longtail: command not found\n").contains("(bash: longtail: command not found)")
         );

@@ -12,7 +12,7 @@ use model::{Probe, ServerKind, Stop};
 use super::{ArmArgs, CompareArgs};
 use crate::args::server::server_command;
 use crate::commands::{Command, Invocation, help, parse, sentence};
-use crate::exit::{Mistake, wrong};
+use crate::exit::{Mistake, refuse_if, wrong};
 
 /// Where an arm's Puma comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,11 +129,10 @@ impl ArmRequest {
         let default_name = || if words.is_empty() { "default".to_owned() } else { words.clone() };
         server.puma.check()?;
         let (env, started) = (self.env()?, server.server()?);
-        if started.kind == ServerKind::Builtin && !env.is_empty() {
-            return Err(wrong(
-                "--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma",
-            ));
-        }
+        refuse_if(
+            started.kind == ServerKind::Builtin && !env.is_empty(),
+            "--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma",
+        )?;
         Ok(ArmPlan {
             name: self.name.clone().unwrap_or_else(default_name),
             settings: self.settings.clone(),
