@@ -1,16 +1,16 @@
 //! `longtail bodies` against the Puma of this machine: byte for byte what the app answered, on every kind of socket.
 //! Skipped, with the reason, where there is no Puma, or none with SSL, or no IPv6.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use model::run::ShareSource;
-use model::{BodiesStudy, BodyRun, Diagnostic, Outcome, Study};
+use model::{BodiesStudy, BodyRun, Diagnostic, Study};
 use rustix::process::Signal;
 
-use crate::lab::{Lab, assert_conserved, has, in_a_window, none_is_empty, read, soaks};
-use crate::puma::{has_ipv6, has_ssl};
+use crate::lab::{Lab, has, in_a_window, none_is_empty, soaks, sockets};
+use crate::scenarios::is_there;
+use crate::scenarios::laws::assert_conserved;
 
 fn of_bodies(study: Study) -> BodiesStudy {
     let Study::Bodies(study) = study else { panic!("not of bodies") };
@@ -90,7 +90,7 @@ fn exact_for(words: &str) -> bool {
 #[test]
 fn bytes_are_the_apps_over_tcp() {
     if has("puma") {
-        exact(if has_ipv6() { "tcp4,tcp6" } else { "tcp4" }, "");
+        exact(if is_there("ipv6") { "tcp4,tcp6" } else { "tcp4" }, "");
         exact("tcp4", "-w2");
         soaked("tcp4", "-k");
     }
@@ -98,9 +98,9 @@ fn bytes_are_the_apps_over_tcp() {
 
 #[test]
 fn bytes_are_the_apps_over_tls() {
-    if has_ssl() {
+    if is_there("ssl") {
         exact("ssl4", "-k");
-        soaked(if has_ipv6() { "ssl4,ssl6" } else { "ssl4" }, "");
+        soaked(if is_there("ipv6") { "ssl4,ssl6" } else { "ssl4" }, "");
     }
 }
 
@@ -136,7 +136,7 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     let Some((lab, port)) = Lab::with_port("puma") else { return };
     let words = "bodies -t2:2 -b s1 -D 4 --warm-up 0.05 --no-calibrate";
     let mut bodies = lab.start_at(port, words);
-    bodies.until(|_| probe::sockets::ServerListener::of_port(port).sample().unwrap().open > 0);
+    bodies.until(|_| sockets(port).open > 0);
     // Stopped, so that neither the run nor its server ends meanwhile.
     bodies.send(Signal::STOP);
     let mut other = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -149,32 +149,6 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
         panic!("{:?}", study.warnings)
     };
     assert_eq!(app, client + 7 * 1024);
-}
-
-const CUTTER: &str = "\
-count = 0
-run lambda { |env|
-  count += 1
-  size = env['HTTP_BODY_CONF'][/\\d+/].to_i * 1024
-  size -= 1 if count > 2 && count.even?
-  [200, {'content-length' => size.to_s}, ['x' * size]]
-}
-";
-
-#[test]
-fn an_answer_of_another_length_is_an_error_that_is_shown() {
-    let Some(lab) = Lab::with("puma") else { return };
-    lab.write("cutter.ru", CUTTER);
-    let printed = lab.run("bodies -r cutter.ru -t1:1 -b s3 -D 0.5 --warm-up 0 --no-calibrate").with_code(0);
-    let study = of_bodies(lab.kept());
-    let tally = &study.runs[0].run.tally;
-    let wrong = tally.counts.of(Outcome::WrongLength);
-    assert!(wrong > 0 && wrong < tally.counts.total(), "{:?}", tally.counts);
-    assert_eq!(tally.counts.good() + wrong, tally.counts.total());
-    let reason = format!("{wrong} wrong length: 3072 bytes wanted, 3071 came");
-    assert!(printed.stdout.contains(&reason), "{}", printed.stdout);
-    let all_wrong = wrong + tally.unmeasured.of(Outcome::WrongLength);
-    assert_eq!(tally.body_bytes, tally.all_answers() * 3072 - all_wrong, "each lacks a byte, and was counted as it is");
 }
 
 #[test]
@@ -215,17 +189,4 @@ fn each_pass_has_every_body_once_on_a_server_of_its_own() {
     };
     assert_eq!((pid(1).len(), pid(2).len()), (1, 1));
     assert_ne!(pid(1), pid(2));
-}
-
-#[test]
-fn a_ceiling_is_measured_for_each_size_and_kept_for_the_day() {
-    let Some(lab) = Lab::with("puma") else { return };
-    for _ in 0..2 {
-        lab.run("sweep --bodies s1,300 -t1:1 --for 0.1 --warm-up 0.05 -s tcp4,unix -o kept.study.json").with_code(0);
-        let study = of_bodies(read(&lab.path("kept.study.json")));
-        assert!(study.runs.iter().all(|run| run.run.generator.ceiling.is_some()));
-    }
-    let kept = fs::read_dir(lab.path("data/longtail")).unwrap().flatten();
-    let ceilings = kept.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("ceilings-")).unwrap();
-    assert_eq!(fs::read_to_string(ceilings).unwrap().matches("answer_bytes").count(), 4, "two sizes over two sockets");
 }

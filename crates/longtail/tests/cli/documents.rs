@@ -48,23 +48,23 @@ fn what_always_prints_the_same_is_printed_so() {
 
 /// What sets a documented command apart from those that are run here as they stand, and the file whose tests run such commands.
 const RUN_ELSEWHERE: [(&str, &str); 17] = [
-    ("doctor --self-test", "doctor.rs"),
-    ("doctor --generators", "doctor.rs"),
-    ("doctor", "doctor.rs"),
-    ("compare ", "compare.rs"),
-    ("watch ", "watch.rs"),
+    ("doctor --self-test", "scenarios/machine.txt"),
+    ("doctor --generators", "scenarios/machine.txt"),
+    ("doctor", "scenarios/machine.txt"),
+    ("compare ", "scenarios/compare.txt"),
+    ("watch ", "scenarios/watch.txt"),
     ("report ", "scenarios/report.txt"),
     ("sink ", "scenarios/report.txt"),
-    ("--from", "far_generators.rs"),
-    ("generate ", "far_generators.rs"),
-    ("merge ", "far_generators.rs"),
+    ("--from", "scenarios/far.txt"),
+    ("generate ", "scenarios/far.txt"),
+    ("merge ", "scenarios/far.txt"),
     ("fleet ", "fleet.rs"),
-    ("--bodies", "bodies.rs"),
-    ("--try", "compare.rs"),
+    ("--bodies", "scenarios/puma.txt"),
+    ("--try", "scenarios/compare.txt"),
     ("--statsd-listen", "outlets/statsd_in.rs"),
-    ("--inspect app", "kernel.rs"),
-    ("--server-cpus", "placement.rs"),
-    ("--generator", "with.rs"),
+    ("--inspect app", "scenarios/waits.txt"),
+    ("--server-cpus", "scenarios/machine.txt"),
+    ("--generator", "scenarios/generators.txt"),
 ];
 
 fn is_elsewhere(command: &str) -> bool {

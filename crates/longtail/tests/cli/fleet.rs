@@ -12,7 +12,7 @@ use serde_json::Value;
 use sink::SinkBody;
 use testkit::network::Host;
 
-use crate::lab::{LONGTAIL, Lab, Running, can, end, has};
+use crate::lab::{LONGTAIL, Lab, Running, THIS_MACHINE, can, end, has};
 
 const TOKEN: &str = "dop_v1_secret";
 const PUBLIC_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP6xDnVYJ0Jw me@here";
@@ -72,11 +72,10 @@ impl Cloud {
     }
 }
 
-/// longtail or another program on the host, in the lab's folder; nothing of the caller's own keys.
+/// The same in the lab's folder, with nothing of the caller's own keys.
 fn on(lab: &Lab, host: &Host, program: &str) -> Command {
-    let inner = host.command(program, &lab.path(""));
-    let mut command = lab.program(&inner.get_program().to_string_lossy());
-    command.args(inner.get_args()).env("HOME", lab.path("")).env("USER", "demo");
+    let mut command = crate::far::on(lab, host, program);
+    command.env("HOME", lab.path("")).env("USER", "demo").env("LONGTAIL_ALLOW_NET", THIS_MACHINE);
     for key in ["DO_API_KEY", "DD_API_KEY", "SSH_PUBLIC_KEY"] {
         command.env_remove(key);
     }
@@ -127,18 +126,6 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
     }
     let said = cloud.fleet("sweep", 2);
     assert!(said.contains("No box is in the inventory"), "{said}");
-}
-
-#[test]
-fn without_ansible_and_without_playbooks_it_is_one_line() {
-    let lab = Lab::new();
-    lab.answer("fleet doctor").refused("'fleet' has no doctor.yml: type longtail fleet init");
-    lab.answer("fleet init").with_code(0);
-    lab.answer("fleet init").refused("'fleet' is there already");
-    lab.answer("fleet sweep --connection 4").refused("sweep has no --connection");
-    lab.answer("fleet load --from x http://127.0.0.1/").refused("fleet load sets --from itself");
-    let bare = end(lab.program(LONGTAIL).args(["fleet", "doctor"]).env("PATH", "/nowhere"));
-    bare.refused("ansible-playbook is not on PATH: sudo apt-get install ansible-core");
 }
 
 /// Two boxes of `bin/fleet-demo`, from nothing to nothing. longtail's progress and its exit code come from there; where it is killed here, it

@@ -9,7 +9,7 @@ use sink::SinkBody;
 use testkit::clock::{REAL_CLOCK, eventually};
 use testkit::http::KeptRequest;
 
-use crate::lab::{Lab, PATIENCE, Running};
+use crate::lab::{Lab, PATIENCE};
 use crate::load::{load, sink, study, url};
 
 fn judgement(study: &LoadStudy) -> &Judgement {
@@ -19,17 +19,6 @@ fn judgement(study: &LoadStudy) -> &Judgement {
 /// The grade of the gate that `is` picks out; `None` where it was not asked.
 fn grade(judgement: &Judgement, is: impl Fn(&Diagnostic) -> bool) -> Option<Grade> {
     judgement.checks.iter().find(|gate| is(gate)).map(Diagnostic::grade)
-}
-
-/// Stops all threads of a process, and waits until they are.
-pub(crate) fn stop(running: &Running) {
-    running.send(Signal::STOP);
-    let states = || -> Vec<String> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap().flatten();
-        let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
-        stats.filter_map(|stat| Some(stat.rsplit_once(") ")?.1[..1].to_owned())).collect()
-    };
-    eventually(PATIENCE, || format!("{:?}", states()), || states().iter().all(|state| state == "T").then_some(()));
 }
 
 /// A load of one request whose generator is stopped when the request has come, and is answered then; and for how long at the least
@@ -43,7 +32,7 @@ fn read_late(words: &str) -> (LoadStudy, Nanos) {
     let (mut stream, _) = eventually(PATIENCE, || "no load".to_owned(), || listener.accept().ok());
     stream.set_nonblocking(false).unwrap();
     KeptRequest::read(&mut stream).unwrap();
-    stop(&running);
+    running.send(Signal::STOP);
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
     let answered = REAL_CLOCK.now();
     // At least for as long as all has taken until now: however slow the machine is, the answer is read later than it came.

@@ -11,7 +11,7 @@ use sink::SinkBody;
 use testkit::clock::{REAL_CLOCK, eventually};
 
 use crate::kernel::loaded;
-use crate::lab::{LONGTAIL, Lab, PATIENCE, free_port, has, soaks};
+use crate::lab::{LONGTAIL, Lab, PATIENCE, free_port, has, soaks, sockets};
 use crate::load::{sink, url};
 
 /// Starts it again and again, and kills it within `most` of its start, at moments that are spread over that time: 40 times in `make soak`.
@@ -32,9 +32,9 @@ fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
         drop(running);
         let left = || {
             let unix = fs::read_to_string("/proc/net/unix").unwrap();
-            let sockets =
+            let unix =
                 unix.lines().filter(|line| line.contains("@longtail-") && line.contains(&format!("-{pid}-"))).count();
-            (lab.living(), sockets, probe::sockets::ServerListener::of_port(port).sample().unwrap().listening)
+            (lab.living(), unix, sockets(port).listening)
         };
         eventually(PATIENCE, || format!("{n}: {:?}", left()), || (left() == (Vec::new(), 0, false)).then_some(()));
         // Other tests load theirs meanwhile: what is there now and was not before may be theirs, but not for long.

@@ -11,8 +11,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 
 use launch::Scratch;
-use model::{Clock as _, Diagnostic, Nanos, Outcome, Run, ServerFacts, Study, SweepStudy};
-use probe::sockets;
+use model::{Clock as _, Nanos, Run, ServerFacts, Study, SweepStudy};
+use probe::sockets::{ServerListener, ServerSockets};
 use rustix::process::{Pid, Signal, kill_process};
 
 use testkit::clock::{REAL_CLOCK, eventually};
@@ -183,7 +183,7 @@ impl Lab {
     pub(crate) fn assert_nothing_left(&self, port: u16) {
         let left = || {
             let files: Vec<_> = fs::read_dir(self.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
-            (self.living(), files, sockets::ServerListener::of_port(port).sample().unwrap().listening)
+            (self.living(), files, sockets(port).listening)
         };
         let nothing = (Vec::new(), Vec::new(), false);
         eventually(PATIENCE, || format!("{:?}", left()), || (left() == nothing).then_some(()));
@@ -300,8 +300,18 @@ impl Running {
         Running { command: format!("{command:?}"), child, stdout, stderr }
     }
 
+    /// Sends it a signal; one that stops it has stopped all its threads then.
     pub(crate) fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+        let states = || -> Vec<String> {
+            let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap().flatten();
+            let stats = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
+            stats.filter_map(|stat| Some(stat.rsplit_once(") ")?.1[..1].to_owned())).collect()
+        };
+        let is_stopped = || states().iter().all(|state| state == "T").then_some(());
+        if signal == Signal::STOP {
+            eventually(PATIENCE, || format!("{:?}", states()), is_stopped);
+        }
     }
 
     /// Its process id.
@@ -395,20 +405,25 @@ pub(crate) fn of_sweep(study: Study) -> SweepStudy {
     *study
 }
 
-/// A port that no other test takes, and outside the range from which the kernel deals them out. A run of the tests has five hundred
+/// A port that no other test takes, and outside the range from which the kernel deals them out. A run of the tests has a thousand
 /// of its own: it keeps the first of them taken as long as it lives, so that another run that goes on beside it has others.
 pub(crate) fn free_port() -> u16 {
-    const OWN: u16 = 500;
+    const OWN: u16 = 1000;
     static KEPT: LazyLock<TcpListener> = LazyLock::new(|| {
         let mut firsts =
-            (0..24).map(|n| 20_000 + n * OWN).filter_map(|first| TcpListener::bind(("127.0.0.1", first)).ok());
-        firsts.next().expect("fewer than 24 runs of the tests at once")
+            (0..12).map(|n| 20_000 + n * OWN).filter_map(|first| TcpListener::bind(("127.0.0.1", first)).ok());
+        firsts.next().expect("fewer than 12 runs of the tests at once")
     });
     static NEXT: AtomicU16 = AtomicU16::new(1);
     let first = KEPT.local_addr().unwrap().port();
     let own = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed)).take_while(|n| *n < OWN);
     let mut free = own.map(|n| first + n).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
     free.next().expect("no test takes so many ports")
+}
+
+/// What is at a port of this machine.
+pub(crate) fn sockets(port: u16) -> ServerSockets {
+    ServerListener::of_port(port).sample().unwrap()
 }
 
 /// Whether a test can be done; where not, says and counts the skip past the test harness, which would hide it.
@@ -445,28 +460,4 @@ pub(crate) fn soaks() -> bool {
 /// Whether each run of a study has requests.
 pub(crate) fn none_is_empty<'r>(runs: impl IntoIterator<Item = &'r Run>) -> bool {
     runs.into_iter().all(|run| run.tally.all_requests() > 0)
-}
-
-/// Every request of a run is in exactly one place, whichever way one counts.
-pub(crate) fn assert_conserved(run: &Run) {
-    let tally = &run.tally;
-    let by_outcome: u64 = tally.counts.iter().map(|(_, n)| n).sum();
-    assert_eq!(tally.counts.total(), by_outcome);
-    assert_eq!(tally.counts.total(), tally.counts.good() + tally.counts.failed());
-    assert_eq!(tally.per_connection.len(), run.connections as usize);
-    assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
-    assert_eq!(tally.response_time.count(), tally.counts.good());
-    assert_eq!(tally.bad_responses.total(), tally.counts.of(Outcome::BadResponse));
-    assert!(tally.counts.of(Outcome::InFlight) <= u64::from(run.connections));
-    if !tally.per_worker.is_empty() {
-        assert_eq!(tally.per_worker.values().map(|count| count.measured).sum::<u64>(), tally.counts.answered());
-        assert_eq!(tally.per_worker.values().map(|count| count.all).sum::<u64>(), tally.all_answers());
-    }
-}
-
-/// Whether anything was found that speaks against the account of the client.
-pub(crate) fn ledger_warnings(study: &SweepStudy) -> Vec<&Diagnostic> {
-    let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.warnings));
-    all.filter(|warning| matches!(warning, Diagnostic::Conservation { .. } | Diagnostic::LedgerUnknown { .. }))
-        .collect()
 }

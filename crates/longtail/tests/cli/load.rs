@@ -1,13 +1,11 @@
 //! `longtail load` and `longtail attack` as a user types them, against a sink or a server of the test that counts what it got.
 
-mod endings;
-mod logs;
-
 use std::path::Path;
 
-use model::{LoadStudy, Nanos, Outcome, ServerLocation, Study};
+use model::{LoadStudy, Outcome, ServerLocation, Study};
 use sink::{Sink, SinkBody, SinkSettings};
 use testkit::clock::REAL_CLOCK;
+use testkit::http::Receiver;
 
 use crate::lab::{Ended, Lab};
 
@@ -18,11 +16,6 @@ pub(crate) fn sink(body: SinkBody) -> Sink {
 
 pub(crate) fn sink_at(place: &str, body: SinkBody) -> Sink {
     sink_with(place, SinkSettings { body, ..SinkSettings::default() })
-}
-
-/// A sink that takes so long for each answer: a load for a time is of fewer requests, and leaves the processors to others.
-pub(crate) fn slow_sink(delay: Nanos) -> Sink {
-    sink_with("127.0.0.1:0", SinkSettings { delay: delay.into(), ..SinkSettings::default() })
 }
 
 pub(crate) fn sink_with(place: &str, settings: SinkSettings) -> Sink {
@@ -43,34 +36,10 @@ pub(crate) fn study(lab: &Lab) -> LoadStudy {
     of_load(lab.kept())
 }
 
-pub(crate) fn read(path: &Path) -> LoadStudy {
-    of_load(crate::lab::read(path))
-}
-
 fn of_load(study: Study) -> LoadStudy {
+    crate::scenarios::laws::assert_sound(&study);
     let Study::Load(study) = study else { panic!("not of a load") };
-    assert_conserved(&study);
     *study
-}
-
-/// Runs it to its end with exit code 0: the study it kept.
-pub(crate) fn loaded(words: &str) -> LoadStudy {
-    let lab = Lab::new();
-    load(&lab, words).with_code(0);
-    study(&lab)
-}
-
-/// Every request of a load is in exactly one place.
-pub(crate) fn assert_conserved(study: &LoadStudy) {
-    let (tally, counts) = (&study.run.tally, &study.run.tally.counts);
-    assert_eq!(counts.total(), counts.good() + counts.failed());
-    assert_eq!(tally.per_connection.len(), study.plan.connections as usize);
-    assert_eq!(tally.per_connection.iter().sum::<u64>(), counts.good());
-    assert_eq!(tally.response_time.count(), counts.good());
-    assert_eq!(tally.bad_responses.total(), counts.of(Outcome::BadResponse));
-    if let (Some(planned), None, false) = (study.plan.requests_total, study.plan.length, study.interrupted) {
-        assert_eq!(counts.total(), planned);
-    }
 }
 
 /// All that was planned was answered well, and that is what the sink has counted.
@@ -94,4 +63,20 @@ pub(crate) fn outcomes(study: &LoadStudy) -> Vec<(Outcome, u64)> {
 /// A file of the test's folder as a word.
 pub(crate) fn word(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[test]
+fn a_stream_arrives_whole_and_over_one_connection_in_order() {
+    let expected: Vec<String> = (0..300).map(|n| format!("/{n}")).collect();
+    for words in ["-c 1", "-c 20 --threads 3"] {
+        let (lab, receiver) = (Lab::new(), Receiver::start());
+        lab.write("numbers", &expected.join("\n"));
+        load(&lab, &format!("--rate 600/s --for 500ms {words} --requests numbers {}", receiver.url())).with_code(0);
+        let mut targets = receiver.targets();
+        if words != "-c 1" {
+            targets.sort_by_key(|target| target[1..].parse::<usize>().unwrap());
+        }
+        assert_eq!(targets, expected, "none twice, none missing");
+        assert_eq!(study(&lab).run.tally.counts.good(), 300);
+    }
 }

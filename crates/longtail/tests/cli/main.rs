@@ -2,14 +2,10 @@
 //!
 //! No test is decided by how fast or how idle the machine is. Each has a folder of its own (`lab`), so they run side by side.
 
-mod anatomy;
 mod bodies;
 mod compare;
-mod doctor;
 mod documents;
-mod ending;
 mod far;
-mod far_generators;
 mod fleet;
 mod formats;
 mod gates;
@@ -20,8 +16,6 @@ mod ledger;
 mod load;
 mod mistakes;
 mod outlets;
-mod placement;
-mod puma;
 mod pumas;
 mod rails;
 mod refused;
@@ -29,4 +23,3 @@ mod scenarios;
 mod schemas;
 mod situations;
 mod watch;
-mod with;

@@ -11,7 +11,8 @@ use std::path::Path;
 use model::theory::Resemblance;
 use model::{Diagnostic, Discipline, Grade, Run, SweepStudy};
 
-use crate::lab::{Lab, assert_conserved, can, end, free_port, has, ledger_warnings, major, soaks};
+use crate::lab::{Lab, can, end, free_port, has, major, soaks};
+use crate::scenarios::laws::{assert_agreed, assert_conserved, ledger_warnings};
 
 /// The commands of the Pumas under test, as `--puma` takes them.
 fn pumas() -> Vec<String> {
@@ -42,12 +43,11 @@ fn assert_sound(study: &SweepStudy) {
     let server = &study.server;
     assert_eq!((server.name.as_str(), server.workers, server.threads), ("Puma", 2, 2), "{server:?}");
     assert!(server.version.is_some() && server.cluster && study.runs.len() == 2);
-    assert_eq!(ledger_warnings(study), Vec::<&Diagnostic>::new(), "its count is ours");
+    assert_agreed(study);
     for run in &study.runs {
         assert_conserved(run);
         assert_eq!(run.tally.counts.failed(), 0);
         assert_eq!(run.workers.len(), 2, "{:?}", run.workers);
-        assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), run.tally.counts.answered());
         let changed = |warning: &Diagnostic| matches!(warning, Diagnostic::WorkersChanged { .. });
         assert!(!run.warnings.iter().any(changed), "nobody replaced a worker");
         assert!(run.theory.is_some());

@@ -1,37 +1,21 @@
-//! The Rails app, as `sweep --app rails` starts it and by hand. Skipped, with the reason, where there is no Rails.
+//! The Rails app in a bundle, and started by hand; `sweep --app rails` is in `scenarios/puma.txt`. Skipped, with the reason, where there is no Rails.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 
-use model::run::ShareSource;
 use model::{Clock as _, Diagnostic, Nanos};
 use testkit::clock::REAL_CLOCK;
 
-use crate::lab::{Lab, Running, can, free_port, has, ledger_warnings};
-use crate::puma::counted;
+use crate::lab::{Lab, Running, can, free_port, has};
+use crate::scenarios::is_there;
+use crate::scenarios::laws::ledger_warnings;
 
 const THREADS: usize = 5;
 
-fn has_rails() -> bool {
-    let asked =
-        || Lab::new().program("ruby").args(["-e", "require 'logger'; require 'action_controller/railtie'"]).output();
-    has("puma") && can(asked().is_ok_and(|output| output.status.success()), "Rails is not installed (ruby-railties)")
-}
-
-#[test]
-fn rails_counts_what_we_count() {
-    let modes = if has_rails() { ["", "-w2"].as_slice() } else { &[] };
-    for mode in modes {
-        let study = counted(&format!("--app rails {mode} -d0.01"), ShareSource::Header);
-        assert!(study.server.command_line.starts_with("RAILS_ENV=production "), "{}", study.server.command_line);
-        assert_eq!(study.plan.stream.target_path(), "/sleep?ms=10");
-    }
-}
-
 #[test]
 fn a_bundle_that_has_rails_is_used() {
-    if !has_rails() || !has("bundle") {
+    if !is_there("rails") || !has("bundle") {
         return;
     }
     let lab = Lab::new();
@@ -63,7 +47,7 @@ fn answer(port: u16, target: &str) -> (String, String) {
 /// what it cannot do is one line, and requests beyond its threads are served in their turn.
 #[test]
 fn it_sleeps_as_long_as_it_is_asked_to() {
-    if !has_rails() {
+    if !is_there("rails") {
         return;
     }
     let (lab, port) = (Lab::new(), free_port());

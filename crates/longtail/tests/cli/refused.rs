@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use model::{Clock as _, Nanos};
 use rustix::process::Signal;
@@ -181,69 +181,4 @@ fn a_fault_of_longtail_ends_the_run_with_its_server() {
         "{last}"
     );
     lab.assert_nothing_left(port);
-}
-
-/// No more processes and threads: a line, and exit 2. Of root the kernel counts none, so it is another user's limit.
-#[test]
-fn without_threads_there_is_a_line() {
-    let is_root = rustix::process::geteuid().is_root();
-    if !can(is_root, "only root can become another user") || !has("setpriv") || !has("prlimit") {
-        return;
-    }
-    let sink = sink(SinkBody::Counter);
-    // 1 has no room for a thread, whoever else the user is; more have room for some of them.
-    for most in 1..6 {
-        let lab = Lab::new();
-        for folder in [lab.path(""), lab.path("tmp")] {
-            std::os::unix::fs::chown(folder, Some(54_321), Some(54_321)).unwrap();
-        }
-        end(lab.program("cp").args([LONGTAIL, "longtail"])).with_code(0);
-        let user = format!("--reuid=54321 --regid=54321 --clear-groups prlimit --nproc={most} ./longtail");
-        let words = format!("{user} load -c 2 -n 20 --generator-threads 2 --no-calibrate {}", url(&sink));
-        let ended = end(lab.program("setpriv").args(words.split(' ')));
-        let is_line = ended.stderr.lines().count() == 1 && ended.stderr.starts_with("longtail: ");
-        assert!(is_line, "{most}: {ended:?}");
-        match ended.code() {
-            0 => {}
-            2 => assert!(ended.stderr.contains("a thread cannot be started"), "{most}: {}", ended.stderr),
-            code => panic!("{most}: exit code {code}: {}", ended.stderr),
-        }
-    }
-}
-
-/// longtail with so many descriptors and without the right of root to have more.
-fn with_descriptors(lab: &Lab, limits: &str, words: &str) -> Option<Command> {
-    let mut wrapped = lab.program("sh");
-    wrapped.args(["-c", &format!("{limits} && exec \"$@\""), "sh"]);
-    if rustix::process::geteuid().is_root() {
-        let drop_right = ["--bounding-set=-sys_resource", "--inh-caps=-sys_resource"];
-        let tried = Command::new("setpriv").args(drop_right).arg("true").stderr(Stdio::null()).status();
-        if !can(tried.is_ok_and(|status| status.success()), "root cannot give up CAP_SYS_RESOURCE (setpriv)") {
-            return None;
-        }
-        wrapped.arg("setpriv").args(drop_right);
-    }
-    wrapped.arg(LONGTAIL).args(words.split_ascii_whitespace());
-    Some(wrapped)
-}
-
-#[test]
-fn more_connections_than_descriptors_are_refused() {
-    let lab = Lab::new();
-    let words = "sweep --server builtin -t50:50 -d0.01 -R1 --multiples 1,4";
-    if let Some(mut command) = with_descriptors(&lab, "ulimit -n 200", words) {
-        end(&mut command).refused("ulimit -n 264");
-        assert!(lab.studies().is_empty());
-    }
-}
-
-#[test]
-fn descriptors_are_raised_where_that_is_allowed() {
-    let lab = Lab::new();
-    let words = "sweep --server builtin -t50:50 -d0.01 -R1 --multiples 1,4";
-    if let Some(mut command) = with_descriptors(&lab, "ulimit -Sn 100 && ulimit -Hn 400", words) {
-        end(&mut command).with_code(0);
-        let study = lab.study();
-        assert_eq!(study.runs[1].tally.counts.good(), 200);
-    }
 }

@@ -1,28 +1,16 @@
 //! The table of caused situations: each is brought about by the real thing, and what the program says of it is held against what is
-//! so. docs/SITUATIONS.md says what it must say; `situations.txt` how it is caused, and `causes` what is done by hand and what else is proven.
+//! so. docs/SITUATIONS.md says what it must say; `situations.txt` how it is caused, and what else is proven.
 //!
-//! To add one: a row of the page and a line of the text.
+//! To add one: a row of the page and lines of the text.
 
-#![expect(clippy::unnecessary_wraps, reason = "the causes have one type, whether or not one may be impossible")]
-
-mod causes;
-
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use model::{
-    CpuUsage, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, Limit, LoadStudy, Nanos, Run, SweepStudy,
-    Verdict,
-};
-use sink::{DelayLaw, Sink, SinkBody, SinkSettings};
-use testkit::clock::eventually;
-use testkit::http::Receiver;
-use testkit::network::Way;
+use model::{CpuUsage, Diagnostic, GeneratorFacts, Grade, Judgement, Limit, Nanos, Study, Verdict};
 
-use crate::far::Machines;
-use crate::lab::{Ended, LONGTAIL, Lab, PATIENCE, Running, can, free_port, has, major, soaks};
-use crate::load::{load, study};
+use crate::lab::{Lab, can, soaks};
+use crate::scenarios::{Played, Stage};
 
 /// What must be said of each.
 const PAGE: &str = include_str!("../../../../docs/SITUATIONS.md");
@@ -35,83 +23,63 @@ struct Situation {
     name: &'static str,
     /// What the program must say.
     expected: Cells,
-    /// Marks, and the means.
-    cause: &'static str,
+    /// How it is to be caused.
+    marks: &'static str,
+    /// The scenario by which it is.
+    cause: String,
+    /// What is so where it says that.
+    proof: &'static str,
     /// Whether the order of service is asked for.
     is_of_order: bool,
 }
-
-impl Situation {
-    fn is(&self, mark: &str) -> bool {
-        self.cause.split(' ').take_while(|word| MARKS.contains(word)).any(|word| word == mark)
-    }
-}
-
-const MARKS: [&str; 4] = ["alone", "soaked", "cores", "old"];
 
 /// What the program says of a situation, in the words of the page: exit code (or `signal`), the run's verdict, its limit, and the one order
 /// of service that the runs look like. A dash: nothing of the kind is said, or asked.
 type Cells = [String; 4];
 
-/// What the program said of it, or why it cannot be caused here.
-type Caused = Result<Seen, String>;
+/// The marks and the steps of each situation that has a cause.
+fn causes() -> BTreeMap<&'static str, (&'static str, &'static str)> {
+    let cause = |text: &'static str| {
+        let (title, steps) = text.split_once('\n').expect("steps");
+        let (name, marks) = title.split_once(" (").unwrap_or((title, ""));
+        (name, (marks, steps))
+    };
+    CAUSES.split("\n== ").skip(1).map(cause).collect()
+}
 
 /// The situations of a group of the page.
 fn situations(group: &str) -> Vec<Situation> {
     let (_, rows) = PAGE.split_once(&format!("\n## {group}\n")).expect("a group of the page");
     let (rows, _) = rows.split_once("\n## ").unwrap_or((rows, ""));
+    let causes = causes();
     let situation = |row: &'static str| {
         let columns: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let [name, _, expected @ ..] = columns.as_slice() else { panic!("{row}") };
-        let causes = CAUSES.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(" => "));
-        let [cause] = causes.collect::<Vec<_>>()[..] else { panic!("one line of situations.txt for '{name}'") };
+        let (marks, steps) =
+            causes.get(name).unwrap_or_else(|| panic!("situations.txt does not say how '{name}' is caused"));
+        let (cause, proof) = steps.split_once("\nthen\n").unwrap_or((steps, ""));
+        let cause = format!("{name}\n{cause}\nexit any\n");
         let expected = expected.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>().try_into().unwrap();
-        Situation { name, expected, cause, is_of_order: group == "theory" }
+        Situation { name, expected, marks, cause, proof, is_of_order: group == "theory" }
     };
     rows.lines().filter(|line| line.starts_with('|')).skip(2).map(situation).collect()
 }
 
 /// What the program said.
-#[derive(Debug)]
 struct Seen {
     cells: Cells,
     /// What the machine did to the run, in a word: it may explain a wrong cell.
     disturbed: Option<String>,
-    /// All that was printed.
-    printed: String,
-    judgement: Option<Judgement>,
-    /// The study of a load.
-    load: Option<Box<LoadStudy>>,
-    /// The last run of a sweep.
-    run: Option<Box<Run>>,
+    stage: Stage,
 }
 
 impl Seen {
-    /// What a program without a study said.
-    fn exit(ended: &Ended) -> Seen {
-        let printed = format!("{}{}", ended.stdout, ended.stderr);
-        let code = ended.status.code().map_or_else(|| "signal".to_owned(), |code| code.to_string());
-        let cells = [&code, "-", "-", "-"].map(str::to_owned);
-        Seen { cells, disturbed: None, printed, judgement: None, load: None, run: None }
-    }
-
-    /// What was said of the load in this lab.
-    fn load(ended: &Ended, lab: &Lab) -> Seen {
-        let study = study(lab);
-        let seen = Seen::exit(ended).judged(study.run.judgement.as_ref(), &study.run.generator, None);
-        Seen { load: Some(Box::new(study)), ..seen }
-    }
-
-    /// What was said of the last run of a sweep, and of the order of service of all.
-    fn sweep(ended: &Ended, study: &SweepStudy) -> Seen {
-        let disciplines = study.inferred_discipline().map_or(Vec::new(), |inferred| inferred.disciplines);
-        let one = if let [one] = disciplines.as_slice() { Some(*one) } else { None };
-        let run = study.runs.last().expect("a run");
-        let seen = Seen::exit(ended).judged(run.judgement.as_ref(), &run.generator, one);
-        Seen { run: Some(Box::new(run.clone())), ..seen }
-    }
-
-    fn judged(self, judgement: Option<&Judgement>, generator: &GeneratorFacts, discipline: Option<Discipline>) -> Seen {
+    /// What was said of the load, or of the last run of a sweep and of the order of service of all.
+    fn of(stage: Stage, is_of_order: bool) -> Seen {
+        let exit = stage.ended().status.code().map_or_else(|| "signal".to_owned(), |code| code.to_string());
+        let study = stage.newest_study();
+        let run = study.as_ref().and_then(|study| study.runs().last().copied());
+        let judgement = run.and_then(|run| run.judgement.as_ref());
         let verdict = judgement.map(|judgement| match judgement.verdict {
             Verdict::ServerBound => "server-bound",
             Verdict::GeneratorBound => GENERATOR,
@@ -121,25 +89,17 @@ impl Seen {
             Verdict::Invalid => INVALID,
         });
         let limit = judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name);
-        let [exit, ..] = self.cells;
-        let order = discipline.map(|order| order.to_string());
-        let [verdict, limit, order] = [verdict.map(str::to_owned), limit.map(str::to_owned), order]
-            .map(|word| word.unwrap_or_else(|| "-".to_owned()));
-        let disturbed = judgement.and_then(|judgement| disturbed(judgement, generator));
-        Seen { cells: [exit, verdict, limit, order], disturbed, judgement: judgement.cloned(), ..self }
-    }
-
-    /// The study of the load that it was.
-    fn load_study(&self) -> &LoadStudy {
-        self.load.as_deref().expect("it was a load")
-    }
-
-    /// The check that `is` picks out has this grade.
-    #[track_caller]
-    fn graded(&self, grade: Grade, is: fn(&Diagnostic) -> bool) {
-        let judgement = self.judgement.as_ref().expect("it was judged");
-        let found = judgement.checks.iter().find(|check| is(check)).map(Diagnostic::grade);
-        assert_eq!(found, Some(grade), "{judgement:?}");
+        let order = match &study {
+            Some(Study::Sweep(sweep)) if is_of_order => match &sweep.inferred_discipline().map(|one| one.disciplines) {
+                Some(orders) if orders.len() == 1 => Some(orders[0].to_string()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let said = [verdict.map(str::to_owned), limit.map(str::to_owned), order];
+        let [verdict, limit, order] = said.map(|word| word.unwrap_or_else(|| "-".to_owned()));
+        let disturbed = judgement.zip(run).and_then(|(judgement, run)| disturbed(judgement, &run.generator));
+        Seen { cells: [exit, verdict, limit, order], disturbed, stage }
     }
 }
 
@@ -188,8 +148,8 @@ static MACHINE: Mutex<()> = Mutex::new(());
 
 /// Causes each situation of a group, prints its row, and fails with every wrong cell.
 fn hold(group: &str) {
-    let all = situations(group).into_iter().filter(|row| soaks() || !row.is("soaked"));
-    let (mut alone, others): (Vec<Situation>, Vec<Situation>) = all.partition(|row| row.is("alone"));
+    let all = situations(group).into_iter().filter(|row| soaks() || !row.marks.contains("soaked"));
+    let (mut alone, others): (Vec<Situation>, Vec<Situation>) = all.partition(|row| row.marks.contains("alone"));
     let mut said = Said::default();
     for row in others {
         match caused(&row, 1) {
@@ -225,12 +185,14 @@ impl Said {
         let said = match came {
             Came::Judged(seen, before) => {
                 self.judged += 1;
-                let said = seen.cells.join(" · ");
+                let (said, mut stage) = (seen.cells.join(" · "), seen.stage);
                 if seen.cells == row.expected {
-                    causes::prove(row.name, &seen);
+                    stage.play(row.proof);
+                    stage.assert_sound();
                     format!("as expected{before}")
                 } else {
-                    let _ = writeln!(self.wrong, "{}: {said}\nnot {}\n{seen:#?}\n", row.name, row.expected.join(" · "));
+                    let (expected, ended, study) = (row.expected.join(" · "), stage.ended(), stage.newest_study());
+                    let _ = writeln!(self.wrong, "{}: {said}\nnot {expected}\n{ended:#?}\n{study:#?}\n", row.name);
                     format!("WRONG: {said}{before}")
                 }
             }
@@ -262,10 +224,11 @@ enum Came {
 fn caused(row: &Situation, tries: usize) -> Came {
     let mut before = String::new();
     for _ in 0..tries {
-        let seen = match cause(row) {
-            Ok(seen) => seen,
-            Err(reason) => return Came::Impossible(reason),
-        };
+        let mut stage = Stage::new(&row.cause);
+        if let Played::Missing(what) = stage.play(row.cause.split_once('\n').unwrap().1) {
+            return Came::Impossible(format!("it needs {what}"));
+        }
+        let seen = Seen::of(stage, row.is_of_order);
         let why = seen.disturbed.as_ref().filter(|_| may_be_the_machines(&seen.cells, &row.expected));
         let Some(why) = why else { return Came::Judged(Box::new(seen), before) };
         let _ = write!(before, "; before: {}: {why}", seen.cells.join(" · "));
@@ -289,94 +252,6 @@ fn may_be_the_machines(said: &Cells, expected: &Cells) -> bool {
     said != expected && exit == of_verdict && is_of_it
 }
 
-/// Causes it.
-fn cause(row: &Situation) -> Caused {
-    if row.is("cores") && causes::cpus() == 1 {
-        return Err("one CPU".to_owned());
-    }
-    let means = row.cause.split(' ').skip_while(|word| MARKS.contains(word)).collect::<Vec<_>>().join(" ");
-    if means == "by hand" {
-        return causes::by_hand(row.name);
-    }
-    let (lab, port) = (Lab::new(), free_port());
-    let means = [
-        ("{port}", port.to_string()),
-        ("{free}", free_port().to_string()),
-        ("{cpus}", causes::cpus().to_string()),
-        ("{longtail}", LONGTAIL.to_owned()),
-    ]
-    .iter()
-    .fold(means, |means, (name, value)| means.replace(name, value));
-    let (server, client) = means.split_once(" | load ").unwrap_or(("", means.strip_prefix("load ").unwrap_or(&means)));
-    match server.split_once(' ').unwrap_or_default() {
-        ("sink", words) => {
-            let server = served(&lab, words);
-            Ok(Seen::load(&load(&lab, &format!("{client} {}", server.url)), &lab))
-        }
-        ("answer", answer) => {
-            let server = Receiver::answering(answer.replace("\\r\\n", "\r\n").leak());
-            Ok(Seen::load(&load(&lab, &format!("{client} {}", server.url())), &lab))
-        }
-        ("far", way) => {
-            let numbers: Vec<u64> = way.split(',').map(|number| number.parse().unwrap()).collect();
-            let [delay, loses_every, held] = numbers[..] else { panic!("{way}") };
-            over_a_wire(delay, loses_every, held, |machines, sink| {
-                let is_elsewhere = client.contains("http://");
-                let url = if is_elsewhere { String::new() } else { crate::load::url(sink) };
-                let ended = machines.load(&format!("{client} {url}"));
-                if is_elsewhere { Seen::exit(&ended) } else { Seen::load(&ended, &machines.lab) }
-            })
-        }
-        _ if means.starts_with("load ") => Ok(Seen::exit(&load(&lab, client))),
-        _ => {
-            wants(if means.contains(" -- node ") { "node" } else { "puma" })?;
-            causes::apps(&lab);
-            let ended = lab.start_at(port, &means.replacen("sweep", "sweep --no-calibrate", 1)).end();
-            let study = lab.study();
-            if row.is("old") && !(1..=6).contains(&major(&study.server)) {
-                return Err("this Puma is of another age".to_owned());
-            }
-            let mut seen = Seen::sweep(&ended, &study);
-            if !row.is_of_order {
-                "-".clone_into(&mut seen.cells[3]);
-            }
-            Ok(seen)
-        }
-    }
-}
-
-/// Where this program is not on PATH, it cannot be caused.
-fn wants(program: &str) -> Result<(), String> {
-    if has(program) { Ok(()) } else { Err(format!("{program} is not on PATH")) }
-}
-
-/// A sink in a process of its own: its CPU time is not that of the tests.
-struct Served {
-    running: Running,
-    port: u16,
-    url: String,
-}
-
-/// `longtail sink` with these words.
-fn served(lab: &Lab, words: &str) -> Served {
-    let port = free_port();
-    let running = lab.start(&format!("sink --listen 127.0.0.1:{port} {words}"));
-    let listens = || probe::sockets::ServerListener::of_port(port).sample().unwrap().listening;
-    eventually(PATIENCE, || running.said(), || listens().then_some(()));
-    Served { running, port, url: format!("http://127.0.0.1:{port}/") }
-}
-
-/// What is seen over a wire that takes so many ms each way and loses every so many-th packet, behind which is a server that holds a request
-/// for so many ms.
-fn over_a_wire(delay: u64, loses_every: u64, held: u64, see: impl FnOnce(&Machines, &Sink) -> Seen) -> Caused {
-    let way = Way { delay: Duration::from_millis(delay), loses_every };
-    let machines = Machines::joined(way, way).ok_or("no network namespace can be made here")?;
-    machines.here.ip("route add unreachable 10.78.0.0/24");
-    let delay = DelayLaw::from(Nanos::from_millis(held));
-    let (sink, _) = machines.sink("10.77.0.2:0", SinkSettings { body: SinkBody::Ok, delay, ..SinkSettings::default() });
-    Ok(see(&machines, &sink))
-}
-
 #[test]
 fn each_situation_of_the_page_stands_there_once_and_has_its_cause() {
     let groups = PAGE.lines().filter_map(|line| line.strip_prefix("## "));
@@ -386,7 +261,7 @@ fn each_situation_of_the_page_stands_there_once_and_has_its_cause() {
     names.dedup();
     assert_eq!(names.len(), all, "a name stands twice");
     assert!(all >= LEAST, "{all} situations");
-    assert_eq!(CAUSES.lines().filter(|line| line.contains(" => ")).count(), all, "causes of no situation");
+    assert_eq!(CAUSES.lines().filter(|line| line.starts_with("== ")).count(), all, "causes of no situation");
 }
 
 #[test]

@@ -1,194 +1,15 @@
-//! `longtail watch`: a server that was there before is found, looked at and left as it was. By counts and laws alone.
+//! `longtail watch` on a terminal, and of a Puma whose threads are all taken. The rest is in `scenarios/watch.txt`.
 
 use std::io::Write as _;
 use std::net::TcpStream;
-use std::os::unix::process::CommandExt as _;
 
 use probe::puma_stats::{PumaStats, WorkerStats};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::clock::eventually;
 
-use crate::lab::{Lab, PATIENCE, Running, can, free_port, has};
-
-/// The last figures of a watch as JSON.
-struct Watched(Value);
-
-impl Watched {
-    fn of(text: &str) -> Watched {
-        Watched(serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}")))
-    }
-
-    fn figure(&self, pid: Option<u64>, name: &str) -> &Value {
-        let all = self.0["figures"].as_array().unwrap();
-        all.iter().find(|one| one["pid"].as_u64() == pid && one["name"] == name).unwrap_or(&Value::Null)
-    }
-
-    fn pids(&self) -> Vec<u64> {
-        self.0["processes"].as_array().unwrap().iter().map(|one| one["pid"].as_u64().unwrap()).collect()
-    }
-
-    /// The processes' parts are the whole, where none came or went.
-    fn assert_parts_are_the_whole(&self) {
-        for name in ["cpu", "run_queue_wait"] {
-            let mean = |pid| self.figure(pid, name)["mean"].as_f64().unwrap_or_else(|| panic!("{name}: {}", self.0));
-            let parts: f64 = self.pids().into_iter().map(|pid| mean(Some(pid))).sum();
-            let whole = mean(None);
-            assert!((parts - whole).abs() <= 1e-9 * whole.max(1.0), "{name}: {parts} of {whole}");
-        }
-    }
-}
-
-fn listens(port: u16) -> bool {
-    probe::sockets::ServerListener::of_port(port).sample().unwrap().listening
-}
-
-fn wait_for(port: u16) {
-    eventually(PATIENCE, || format!("nobody listens on {port}"), || listens(port).then_some(()));
-}
-
-fn sink(lab: &Lab, port: u16, words: &str) -> Running {
-    let server = lab.start(&format!("sink --listen 127.0.0.1:{port} {words}"));
-    wait_for(port);
-    server
-}
-
-/// Long enough for any watch here; ends with its test.
-fn load(lab: &Lab, port: u16, connections: u32) -> Running {
-    let words = format!("load -c {connections} --for 3600s --no-calibrate http://127.0.0.1:{port}/");
-    let load = lab.start(&words);
-    // All are made, and accepted.
-    let seen = || probe::sockets::ServerListener::of_port(port).sample().unwrap();
-    let is_there = || seen().open >= connections && seen().accept_queue == 0;
-    eventually(PATIENCE, || format!("{:?}", seen()), || is_there().then_some(()));
-    load
-}
-
-#[test]
-fn a_server_is_watched_by_its_port_and_by_its_process() {
-    let (lab, port) = (Lab::new(), free_port());
-    // Two slots of which each holds a request for 100 ms, and a load that is four times as much.
-    let _server = sink(&lab, port, "--slots 2 --delay 100ms");
-    let _load = load(&lab, port, 8);
-    let by_port = lab.run(&format!("watch :{port} --for 3s --every 200ms --json --full")).with_code(0);
-    let seen = Watched::of(&by_port.stdout);
-    assert_eq!((&seen.0["kind"], &seen.0["ended"]), (&Value::from("watch"), &Value::from("time")));
-    assert_eq!(seen.0["listens_on"], serde_json::json!([format!("127.0.0.1:{port}")]));
-    seen.assert_parts_are_the_whole();
-    // It accepts all, and nobody waits in the kernel.
-    let pid = seen.pids()[0];
-    assert_eq!(seen.figure(None, "connections")["last"], 8.0);
-    assert_eq!(seen.figure(Some(pid), "connections")["last"], 8.0);
-    assert_eq!(seen.figure(None, "accept_queue")["max"], 0.0);
-    assert!(seen.figure(None, "cpu")["mean"].as_f64().unwrap() > 0.0);
-    // A sink has no statistics.
-    assert_eq!(seen.figure(None, "busy_threads"), &Value::Null);
-    assert_eq!(seen.0["not_visible"], serde_json::json!([]));
-
-    let by_process = lab.run(&format!("watch pid:{pid} --for 2s --every 200ms --lines --full")).with_code(0);
-    let title = format!("\n{pid}: ");
-    assert!(by_process.stdout.contains(&title) && by_process.stdout.contains("\nThe server (sampling"), "{title}");
-    let lines: Vec<&str> = by_process.stdout.lines().take_while(|line| !line.contains(" on 127.")).collect();
-    assert!(lines.len() >= 2 && lines[0].contains("queue"), "{}", by_process.stdout);
-    let has_row = |name: &str| by_process.stdout.lines().any(|line| line.trim_start().starts_with(name));
-    assert!(has_row("connections  ") && !has_row("busy threads"), "nobody tells: {}", by_process.stdout);
-}
-
-#[test]
-fn what_is_not_accepted_waits_in_the_queue() {
-    let (lab, port) = (Lab::new(), free_port());
-    // Accepts a connection in a hundred seconds, and is asked for many more.
-    let _server = sink(&lab, port, "--accept-rate 0.01");
-    let words = format!("load -c 40 --for 3600s --no-calibrate http://127.0.0.1:{port}/");
-    let _load = lab.start(&words);
-    let waiting = || probe::sockets::ServerListener::of_port(port).sample().unwrap().accept_queue;
-    eventually(PATIENCE, || "nobody waits".to_owned(), || (waiting() > 25).then_some(()));
-    let seen = lab.run(&format!("watch :{port} --for 2s --every 200ms --json --full")).with_code(0);
-    let seen = Watched::of(&seen.stdout);
-    let (queue, open) = (seen.figure(None, "accept_queue"), seen.figure(None, "connections"));
-    assert!(queue["min"].as_f64() > Some(0.0) && queue["max"].as_f64() < open["max"].as_f64(), "{}", seen.0);
-}
-
-#[test]
-fn a_unix_socket_is_watched_too() {
-    let lab = Lab::new();
-    let path = lab.path("sink.sock");
-    let _server = lab.start(&format!("sink --listen unix://{}", path.display()));
-    // The file is there before anybody listens.
-    let listens = || {
-        probe::sockets::ServerListener::of(&probe::sockets::unix_place(path.to_str().unwrap()))
-            .sample()
-            .unwrap()
-            .listening
-    };
-    eventually(PATIENCE, || "no socket".to_owned(), || listens().then_some(()));
-    let seen = lab.run(&format!("watch {} --for 2s --every 100ms --full", path.display())).with_code(0);
-    assert!(seen.stdout.contains(&format!(" on {}", path.display())), "the answer comes first: {}", seen.stdout);
-    let unread = seen.stdout.lines().find(|line| line.trim_start().starts_with("unread")).unwrap();
-    assert!(unread.contains('-'), "the kernel does not tell it of Unix sockets: {unread}");
-}
-
-#[test]
-fn the_end_of_the_server_ends_it_and_is_said() {
-    let (lab, port) = (Lab::new(), free_port());
-    for (how, full) in [(format!(":{port}"), ""), (String::new(), "--full")] {
-        let server = sink(&lab, port, "");
-        let how = if how.is_empty() { format!("pid:{}", server.pid()) } else { how };
-        let mut watch = lab.start(&format!("watch {how} --every 100ms --lines {full}"));
-        watch.until(|said| said.lines().count() > 2);
-        drop(server);
-        let said = watch.end().with_code(0);
-        assert!(said.stdout.contains("The server ended "), "{}", said.stdout);
-    }
-}
-
-/// Mistakes are one line, and nothing is watched.
-#[test]
-fn who_cannot_be_watched_is_refused_in_one_line() {
-    let (lab, port) = (Lab::new(), free_port());
-    let other = free_port();
-    let server = lab.start(&format!("sink --listen 127.0.0.1:{port} --listen 127.0.0.1:{other}"));
-    wait_for(other);
-    let pid = server.pid();
-    let cases = [
-        (format!("pid:{pid}"), "--port"),
-        (format!("pid:{pid} --port {}", free_port()), "does not listen on port"),
-        (format!(":{port} --port {port}"), "leave it out"),
-        (format!("pid:{}", std::process::id()), "listen"),
-    ];
-    for (words, part) in cases {
-        lab.run(&format!("watch {words} --for 1s")).refused(part);
-    }
-    lab.run(&format!("watch pid:{pid} --port {other} --for 2s --every 100ms")).with_code(0);
-}
-
-/// Another user sees sockets and figures of processes that it knows, but not who holds what.
-#[test]
-fn another_user_is_told_what_it_cannot_see() {
-    if !can(rustix::process::geteuid().is_root(), "only root can become another user") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
-    let server = sink(&lab, port, "");
-    let _load = load(&lab, port, 3);
-    let as_nobody = |words: &str| {
-        let mut command = lab.longtail(words);
-        command.uid(65534).gid(65534).current_dir("/");
-        Running::start(&mut command)
-    };
-    let folder_is_open = as_nobody("--version").end().code() == 0;
-    if !can(folder_is_open, "another user cannot run this executable") {
-        return;
-    }
-    let seen = as_nobody(&format!("watch :{port} --for 2s --every 100ms --json --full")).end().with_code(0);
-    let seen = Watched::of(&seen.stdout);
-    assert_eq!(seen.figure(None, "connections")["last"], 3.0);
-    assert_eq!((seen.pids(), &seen.figure(None, "cpu")["last"]), (Vec::new(), &Value::Null));
-    let missing = seen.0["not_visible"].as_array().unwrap();
-    assert!(missing.len() == 1 && missing[0].as_str().unwrap().ends_with("run as root"), "{missing:?}");
-    let refused = as_nobody(&format!("watch pid:{} --for 500ms", server.pid())).end().with_code(2);
-    assert!(refused.stderr.contains("another user's") && refused.stderr.lines().count() == 1, "{}", refused.stderr);
-}
+use crate::lab::{Lab, PATIENCE, Running, free_port, has, sockets};
+use crate::scenarios::values::{at, unlike};
 
 /// Puma up to 6 accepts nothing while its threads are taken: all slots are busy, and the rest waits in the kernel.
 #[test]
@@ -212,7 +33,7 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     eventually(PATIENCE, || format!("{:?}", stats()), || stats().ok().filter(PumaStats::is_ready));
     // One is accepted before its request comes, and the worker keeps it: it waits in Puma's own queue in the end.
     let mut early = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let waiting = || probe::sockets::ServerListener::of_port(port).sample().unwrap();
+    let waiting = || sockets(port);
     eventually(PATIENCE, || format!("{:?}", waiting()), || (waiting().accept_queue == 0).then_some(()));
     let words =
         format!("load -c 11 --for 3600s --timeout 3600s --disable-keepalive --no-calibrate http://127.0.0.1:{port}/");
@@ -234,30 +55,33 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     let waits = old.then(|| eventually(PATIENCE, both, in_kernels));
     // Its state file is found where it runs.
     let ended = lab.run(&format!("watch {port} --for 4s --every 200ms --json --full")).with_code(0);
-    let seen = Watched::of(&ended.stdout);
-    let workers: Vec<u64> = seen.pids().into_iter().filter(|pid| *pid != u64::from(puma.pid())).collect();
-    assert_eq!((workers.len(), &seen.0["threads"]), (2, &Value::from(4)), "{}", seen.0);
-    seen.assert_parts_are_the_whole();
-    let answer = seen.0["answer"][0].as_str().unwrap();
-    assert!(answer.starts_with("All 4 threads are busy. ") && answer.contains(" wait"), "{answer}");
-    assert_eq!(seen.figure(None, "busy_threads")["last"], 4.0);
-    let ages = seen.0["workers"].as_array().unwrap().iter().map(|worker| worker["staleness_ns"].as_u64());
-    assert!(ages.max().unwrap() > Some(0), "the workers' figures have an age: {}", seen.0);
-    let of_workers: f64 =
-        workers.iter().map(|pid| seen.figure(Some(*pid), "busy_threads")["last"].as_f64().unwrap()).sum();
-    assert!((of_workers - 4.0).abs() < f64::EPSILON);
-    if let Some(waits) = waits {
-        assert!(waits < 8, "{waits}: the early one waits in Puma");
-        for figure in ["min", "max"] {
-            assert_eq!(seen.figure(None, "accept_queue")[figure], f64::from(waits), "{figure}");
-        }
+    let seen: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let mut conditions = vec![
+        "threads = 4",
+        "count processes.* = 3",
+        "answer.0 has All 4 threads are busy. ",
+        "answer.0 has  wait",
+        "figures.name=busy_threads&pid=null.last = 4",
+        // The parts of the workers and of the processes are the whole, and the workers' figures have an age.
+        "sum figures.name=busy_threads.last = 8",
+        "sum figures.name=cpu.mean ~ 2 * figures.name=cpu&pid=null.mean 1e-9",
+        "sum figures.name=run_queue_wait.mean ~ 2 * figures.name=run_queue_wait&pid=null.mean 1e-9",
+        "max workers.*.staleness_ns > 0",
+    ];
+    let in_kernel = waits.map(|waits| format!("figures.name=accept_queue.min = {waits}"));
+    let at_most = waits.map(|waits| format!("figures.name=accept_queue.max = {waits}"));
+    conditions.extend(in_kernel.iter().chain(&at_most).map(String::as_str));
+    assert!(waits.is_none_or(|waits| waits < 8), "{waits:?}: the early one waits in Puma");
+    for condition in conditions {
+        assert_eq!(unlike(&seen, condition), None, "{condition}: {seen}");
     }
+    let pids = at(&seen, "processes.*.pid").into_iter().map(|pid| pid.as_u64().unwrap() as u32);
+    let known: Vec<u32> = pids.filter(|pid| *pid != puma.pid()).collect();
 
     // One worker is killed, and the master starts another.
     let mut watch = lab.start(&format!("watch :{port} --every 100ms --lines --full"));
     let lines = |said: &str| said.lines().count();
     watch.until(|said| lines(said) > 2);
-    let known: Vec<u32> = workers.iter().map(|pid| *pid as u32).collect();
     kill_process(Pid::from_raw(known[0].cast_signed()).unwrap(), Signal::KILL).unwrap();
     let new = || probe::processes::tree(puma.pid()).into_iter().find(|pid| *pid != puma.pid() && !known.contains(pid));
     let new = eventually(PATIENCE, || "no new worker".to_owned(), new);
@@ -279,7 +103,8 @@ fn q_gives_the_terminal_back() {
         return;
     }
     let (lab, port) = (Lab::new(), free_port());
-    let _server = sink(&lab, port, "");
+    let mut server = lab.start(&format!("sink --listen 127.0.0.1:{port}"));
+    server.until(|said| said.contains("listening"));
     // Before and after it, the settings of the terminal that `script` made.
     let line = format!(
         "stty rows 40 cols 140; stty -a > before; {} watch :{port} --every 100ms; echo code $?; stty -a > after",

@@ -1,0 +1,134 @@
+//! What holds of every study, and of those of which it is asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::run::ShareSource;
+use model::{Diagnostic, Grade, LoadStudy, Outcome, Run, Study, SweepStudy, Watch};
+
+/// Every request of each run is in exactly one place, whichever way one counts, and the parts of the times are the whole.
+pub(crate) fn assert_sound(study: &Study) {
+    let measured = |run: &&Run| run.claim.is_none();
+    for run in study.runs().into_iter().filter(measured) {
+        assert_conserved(run);
+        assert_parts_are_the_whole(run);
+        let is_open = matches!(study, Study::Load(load) if load.plan.pace.is_open());
+        assert!(is_open || run.tally.counts.of(Outcome::InFlight) <= u64::from(run.connections));
+    }
+    if let Study::Load(load) = study
+        && let (Some(planned), None, false) = (load.plan.requests_total, load.plan.length, load.interrupted)
+    {
+        assert!(load.run.claim.is_some() || load.run.tally.counts.total() == planned);
+    }
+}
+
+pub(crate) fn assert_conserved(run: &Run) {
+    let tally = &run.tally;
+    let by_outcome: u64 = tally.counts.iter().map(|(_, n)| n).sum();
+    assert_eq!(tally.counts.total(), by_outcome);
+    assert_eq!(tally.counts.total(), tally.counts.good() + tally.counts.failed());
+    assert_eq!(tally.per_connection.len(), run.connections as usize);
+    assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
+    assert_eq!(tally.response_time.count(), tally.counts.good());
+    assert_eq!(tally.bad_responses.total(), tally.counts.of(Outcome::BadResponse));
+    if !tally.per_worker.is_empty() {
+        assert_eq!(tally.per_worker.values().map(|count| count.measured).sum::<u64>(), tally.counts.answered());
+        assert_eq!(tally.per_worker.values().map(|count| count.all).sum::<u64>(), tally.all_answers());
+    }
+}
+
+/// By the app's own account, and by the kernel's.
+fn assert_parts_are_the_whole(run: &Run) {
+    let (good, response_time) = (run.tally.counts.good(), run.tally.response_time.sum());
+    if let Some(anatomy) = &run.anatomy {
+        let left_out = anatomy.silent + anatomy.impossible;
+        assert_eq!(anatomy.all.requests + left_out, good);
+        assert!(left_out > 0 || anatomy.all.response_time == response_time, "{anatomy:?}");
+        for parts in std::iter::once(&anatomy.all).chain(&anatomy.slowest) {
+            let known = parts.send_lag + parts.before_app.unwrap_or_default() + parts.app;
+            assert_eq!(known + parts.rest(), parts.response_time, "{anatomy:?}");
+        }
+    }
+    if let Some(ways) = run.kernel.as_ref().and_then(|view| view.ways.as_ref()) {
+        let left_out = ways.silent + ways.impossible + ways.unmatched;
+        assert!(left_out > 0 || (ways.all.requests, ways.all.response_time) == (good, response_time), "{ways:?}");
+        for parts in std::iter::once(&ways.all).chain(&ways.slowest) {
+            let of_server = parts.server_queue.unwrap_or_default() + parts.app.unwrap_or_default();
+            assert_eq!(of_server + parts.left_in_server(), parts.in_server, "{ways:?}");
+            let known = parts.send_lag + parts.sending + parts.accept_queue + parts.receive_queue + parts.in_server;
+            assert_eq!(known + parts.reading, parts.response_time, "{ways:?}");
+        }
+    }
+}
+
+/// Whether anything was found that speaks against the account of the client.
+pub(crate) fn ledger_warnings(study: &SweepStudy) -> Vec<&Diagnostic> {
+    let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.warnings));
+    all.filter(|warning| matches!(warning, Diagnostic::Conservation { .. } | Diagnostic::LedgerUnknown { .. }))
+        .collect()
+}
+
+/// The server's own count of each run is the client's, of the same workers in each.
+pub(crate) fn assert_agreed(study: &SweepStudy) {
+    assert_eq!(ledger_warnings(study), Vec::<&Diagnostic>::new());
+    let mut servers = BTreeSet::new();
+    for run in &study.runs {
+        let tally = &run.tally;
+        let checks = &run.judgement.as_ref().unwrap().checks;
+        let mut conserved = checks.iter().filter(|check| matches!(check, Diagnostic::Conservation { .. }));
+        assert!(conserved.all(|check| check.grade() == Grade::Passed), "{checks:?}");
+        let is_by_header = run.workers.iter().all(|share| share.source == ShareSource::Header);
+        assert_eq!(tally.per_worker.is_empty(), !is_by_header);
+        // By itself Puma counts what it answered, the warm-up too.
+        let answers = if is_by_header { tally.counts.answered() } else { tally.all_answers() };
+        assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), answers);
+        assert!(run.workers.iter().all(|share| share.worker.parse::<u32>().is_ok()), "{:?}", run.workers);
+        assert!(study.plan.stream.keep_alive || tally.connections_opened == tally.all_requests());
+        servers.insert(run.workers.iter().map(|share| share.worker.clone()).collect::<Vec<_>>());
+    }
+    assert_eq!(servers.len(), 1, "the same workers");
+}
+
+/// The kernel has seen each answer, of each worker as many as it was named in; of the `later` ones alone, where the first two did not go on.
+pub(super) fn assert_followed(run: &Run, later: bool) {
+    let Some(view) = &run.kernel else { return };
+    let sums = (view.unfollowed, view.lost, view.answers());
+    assert!(later || sums == (0, 0, run.tally.all_answers()), "{view:?}: {:?}", run.warnings);
+    let named = run.tally.per_worker.iter().map(|(pid, count)| (pid.parse::<u32>().unwrap(), count.all));
+    let named: BTreeMap<u32, u64> = named.collect();
+    for (pid, answers) in named.into_iter().skip(if later { 2 } else { 0 }) {
+        let process = view.processes.iter().find(|process| process.pid == pid).expect("it answered");
+        let is_looked_at = |watch: &Watch| watch.curves("cpu").any(|(_, curve)| curve.of == pid.to_string());
+        assert_eq!(process.answers, answers, "{pid}");
+        assert!(process.run_queue.count > 0 && run.watch.as_ref().is_some_and(is_looked_at), "{pid}: {process:?}");
+    }
+}
+
+/// The log has each request once, in order of completion, and with the outcomes that the study counts.
+pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
+    let (header, lines) = csv.split_at(report::logs::csv_header().len());
+    assert_eq!(header, report::logs::csv_header());
+    let (mut numbers, mut counted, mut bytes, mut last) = (Vec::new(), BTreeMap::<String, u64>::new(), 0, f64::MIN);
+    for line in lines.lines() {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [number, _, _, _, _, _, _, outcome, size, reason] = fields[..] else { panic!("{line}") };
+        assert_eq!(reason.is_empty(), outcome != "bad_response", "a reason of what is bad alone: {line}");
+        // A request that was not sent has no such time, and one that was skipped no end.
+        let time = |n: usize| -> f64 { if fields[n].is_empty() { fields[1] } else { fields[n] }.parse().unwrap() };
+        assert!(time(1) <= time(2) && time(2) <= time(3) && last <= time(3), "{line}");
+        last = time(3);
+        numbers.push(number.parse::<u64>().unwrap());
+        *counted.entry(outcome.to_owned()).or_default() += 1;
+        bytes += size.parse::<u64>().unwrap();
+    }
+    numbers.sort_unstable();
+    let is_whole = numbers.iter().copied().eq(0..numbers.len() as u64);
+    numbers.dedup();
+    assert!(is_whole || study.interrupted && numbers.len() == csv.lines().count() - 1, "each request once");
+    let tally = &study.run.tally;
+    let mut expected = BTreeMap::from(tally.counts.clone());
+    for (name, n) in BTreeMap::from(tally.unmeasured.clone()) {
+        *expected.entry(name).or_default() += n;
+    }
+    assert_eq!(counted, expected);
+    assert!(bytes <= tally.received_bytes);
+}

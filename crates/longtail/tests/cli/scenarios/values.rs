@@ -1,0 +1,89 @@
+//! Values of JSON by their paths, and what must be so of them.
+
+use serde_json::Value;
+
+/// The values at a path: a step is a key, a place, `*` for each, or `KEY=VALUE&KEY=VALUE` for those of a list that have them.
+pub(crate) fn at<'v>(whole: &'v Value, path: &str) -> Vec<&'v Value> {
+    path.split('.').fold(vec![whole], |found, step| {
+        let is_so = |one: &&Value| {
+            let mut wanted = step.split('&').filter_map(|is| is.split_once('='));
+            wanted.all(|(key, wanted)| plain(&one[key]) == wanted)
+        };
+        let values = found.into_iter().flat_map(|value| match value {
+            Value::Array(all) if step == "*" || step.contains('=') => all.iter().filter(is_so).collect(),
+            Value::Object(all) if step == "*" => all.values().collect(),
+            Value::Array(all) => vec![step.parse().ok().and_then(|at: usize| all.get(at)).unwrap_or(&Value::Null)],
+            _ => vec![value.get(step).unwrap_or(&Value::Null)],
+        });
+        values.collect()
+    })
+}
+
+pub(super) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The numbers that a sum is, of numbers and of paths, such as `2 * runs.*.connections + 1`; `sum`, `count`, `median` or `max` before a
+/// path make one number of all. `None` where a value is no number.
+fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
+    let mut total = vec![0.0];
+    for term in sum.split(" + ") {
+        let (factor, term) =
+            term.split_once(" * ").map_or((1.0, term), |(factor, term)| (factor.parse().unwrap(), term));
+        let (of_all, path) = term.split_once(' ').unwrap_or(("", term));
+        let found = || at(whole, path);
+        let numbers = || found().into_iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
+        let numbers = match (of_all, path.parse()) {
+            (_, Ok(number)) => vec![number],
+            ("count", _) => vec![found().len() as f64],
+            ("sum", _) => {
+                vec![found().into_iter().filter(|value| !value.is_null()).map(Value::as_f64).sum::<Option<f64>>()?]
+            }
+            ("max", _) => vec![numbers()?.into_iter().fold(f64::MIN, f64::max)],
+            ("median", _) => {
+                let mut sorted = numbers()?;
+                sorted.sort_by(f64::total_cmp);
+                vec![*sorted.get(sorted.len() / 2)?]
+            }
+            _ => numbers()?,
+        };
+        let length = if numbers.len() == 1 { total.len() } else { numbers.len() };
+        let is_one = |all: &[f64]| all.len() == 1 || all.len() == length;
+        if length == 0 || !is_one(&total) {
+            return None;
+        }
+        total = (0..length).map(|n| total[n % total.len()] + factor * numbers[n % numbers.len()]).collect();
+    }
+    Some(total)
+}
+
+/// What is wrong with the values at a path, such as `runs.*.connections = 4`: all that are there must be so, or `||` as another says.
+pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
+    if let Some((one, other)) = condition.split_once(" || ") {
+        return unlike(whole, one).and_then(|_| unlike(whole, other));
+    }
+    let is_sign = |word: &&str| ["=", "!=", "has", "lacks", "<", ">", "~"].contains(word);
+    let sign = condition.split(' ').find(is_sign).unwrap_or_else(|| panic!("{condition} has no sign"));
+    let (left, right) = condition.split_once(&format!(" {sign} ")).unwrap();
+    let (right, off) = if sign == "~" { right.rsplit_once(' ').unwrap() } else { (right, "0") };
+    let off: f64 = off.parse().unwrap();
+    let json = serde_json::from_str::<Value>(right).ok().filter(|json| sign == "!=" || !json.is_number());
+    let (found, both) = (at(whole, left), || amounts(whole, left).zip(amounts(whole, right)));
+    let of_numbers = |holds: fn(f64, f64, f64) -> bool| {
+        both().is_some_and(|(left, right)| {
+            let is_alike = right.len() == 1 || left.len() == right.len();
+            is_alike && left.iter().enumerate().all(|(n, left)| holds(*left, right[n % right.len()], off))
+        })
+    };
+    let of_each = |holds: &dyn Fn(&Value) -> bool| !found.is_empty() && found.iter().all(|value| holds(value));
+    let holds = match (sign, &json) {
+        ("has", _) => of_each(&|value| plain(value).contains(right)),
+        ("lacks", _) => of_each(&|value| !value.is_null() && !plain(value).contains(right)),
+        ("=", Some(json)) => of_each(&|value| value == json),
+        ("!=", Some(json)) => of_each(&|value| value != json),
+        ("<", _) => of_numbers(|left, right, _| left < right),
+        (">", _) => of_numbers(|left, right, _| left > right),
+        _ => of_numbers(|left, right, off| (left - right).abs() <= off.max(f64::EPSILON * left.abs())),
+    };
+    (!holds).then(|| format!("{:?}, {found:?}", both()))
+}
