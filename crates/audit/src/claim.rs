@@ -205,6 +205,12 @@ impl Claim {
         Claim { tool, line, ..Claim::default() }
     }
 
+    /// Percentiles that stand in columns, without a word for each.
+    pub(crate) fn set_percentiles(&mut self, quantiles: &[f64], times: impl Iterator<Item = PrintedFigure>) {
+        let named = quantiles.iter().zip(times);
+        self.percentiles = named.map(|(quantile, time_s)| PrintedPercentile { quantile: *quantile, time_s }).collect();
+    }
+
     /// Whether there is any figure in it.
     pub(crate) fn says_something(&self) -> bool {
         self.rate_per_s.is_some() || self.mean_s.is_some() || !self.answers.is_empty() || !self.percentiles.is_empty()

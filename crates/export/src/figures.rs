@@ -85,8 +85,12 @@ impl RunFigures {
     /// One number, where it is known and is one.
     fn number(&mut self, metric: &'static ExportedMetric, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
-            self.push(metric, Labels::new(), PointValue::Number(value));
+            self.labelled(metric, Labels::new(), value);
         }
+    }
+
+    fn labelled(&mut self, metric: &'static ExportedMetric, labels: Labels, value: f64) {
+        self.push(metric, labels, PointValue::Number(value));
     }
 
     fn time(&mut self, metric: &'static ExportedMetric, time: Option<Nanos>) {
@@ -125,21 +129,17 @@ impl RunFigures {
     fn of_any(&mut self, run: &Run) {
         let (tally, judgement) = (&run.tally, run.judgement.as_ref());
         let verdict = judgement.map_or("none", |judgement| judgement.verdict.into());
-        self.push(&VERDICT, vec![("verdict", verdict.to_owned())], PointValue::Number(1.0));
+        self.labelled(&VERDICT, vec![("verdict", verdict.to_owned())], 1.0);
         self.number(&WARNINGS, run.warnings.len() as f64);
         self.number(&CONNECTIONS, f64::from(run.connections));
         self.time(&MEASURED, Some(run.measured));
         self.number(&GOOD_REQUESTS, tally.counts.good() as f64);
         for (outcome, n) in tally.counts.iter() {
-            self.push(&PLANNED_REQUESTS, vec![("outcome", name(outcome))], PointValue::Number(n as f64));
+            self.labelled(&PLANNED_REQUESTS, vec![("outcome", name(outcome))], n as f64);
         }
         for (reason, n) in tally.bad_responses.iter() {
-            self.push(&BAD_RESPONSES, vec![("reason", reason.name().to_owned())], PointValue::Number(n as f64));
+            self.labelled(&BAD_RESPONSES, vec![("reason", reason.name().to_owned())], n as f64);
         }
-    }
-
-    fn of_worker(&mut self, worker: &str, requests: u64) {
-        self.push(&WORKER_REQUESTS, vec![("worker", worker.to_owned())], PointValue::Number(requests as f64));
     }
 
     /// Where the requests of a run waited, by what was looked at meanwhile.
@@ -152,7 +152,7 @@ impl RunFigures {
         self.number(&OPEN_MEAN, mean("open_connections"));
         for (_, curve) in watch.curves("backlog") {
             if let Some(most) = curve.most() {
-                self.push(&BACKLOG_MOST, vec![("worker", curve.of.clone())], PointValue::Number(most as f64));
+                self.labelled(&BACKLOG_MOST, vec![("worker", curve.of.clone())], most as f64);
             }
         }
     }
@@ -187,7 +187,7 @@ impl RunFigures {
         ];
         for (part, sum) in parts {
             if let Some(mean) = sum.and_then(|sum| all.mean(sum)) {
-                self.push(&RESPONSE_PART, vec![("part", part.to_owned())], PointValue::Number(mean.as_secs_f64()));
+                self.labelled(&RESPONSE_PART, vec![("part", part.to_owned())], mean.as_secs_f64());
             }
         }
     }
@@ -218,9 +218,12 @@ pub fn of_load(study: &LoadStudy) -> Vec<MetricFamily> {
 fn of_run(labels: Labels, run: &Run, percentiles: &[f64], pace: Option<&Pace>) -> Vec<MetricFamily> {
     let mut figures = RunFigures { labels, families: Vec::new() };
     figures.of_any(run);
+    let mut of_worker = |worker: &String, requests: u64| {
+        figures.labelled(&WORKER_REQUESTS, vec![("worker", worker.clone())], requests as f64);
+    };
     match pace {
-        None => run.workers.iter().for_each(|share| figures.of_worker(&share.worker, share.requests)),
-        Some(_) => run.tally.per_worker.iter().for_each(|(worker, count)| figures.of_worker(worker, count.measured)),
+        None => run.workers.iter().for_each(|share| of_worker(&share.worker, share.requests)),
+        Some(_) => run.tally.per_worker.iter().for_each(|(worker, count)| of_worker(worker, count.measured)),
     }
     figures.queues(run);
     if run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced) {

@@ -253,40 +253,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_is_replaced_however_it_was_typed() {
-        for typed in ["--rate 500 --for 5s", "--rate=500/s --for=5s", "-n100", "-n 100 --rate=2 -o run.json"] {
-            let line = format!("longtail load {typed} -c64 http://127.0.0.1:3000/");
-            assert_eq!(
-                edited(&line, "--rate 70 --for 30s", &["--rate", "--for", "-n", "--requests"]),
-                "longtail load -c64 http://127.0.0.1:3000/ --rate 70 --for 30s"
-            );
+    fn flags_are_replaced_however_they_were_typed_with_their_values_and_none_of_the_servers() {
+        let amount = ["--rate", "--for", "-n", "--requests"];
+        let load = "longtail load -c64 http://127.0.0.1:3000/";
+        let plain = format!("{load} --rate 70 --for 30s");
+        let with = |typed: &str| load.replace("-c64", &format!("{typed} -c64"));
+        for (line, flags, dropped, expected) in [
+            (with("--rate 500 --for 5s"), "--rate 70 --for 30s", &amount[..], plain.as_str()),
+            (with("--rate=500/s --for=5s"), "--rate 70 --for 30s", &amount, &plain),
+            (with("-n100"), "--rate 70 --for 30s", &amount, &plain),
+            (with("-n 100 --rate=2 -o run.json"), "--rate 70 --for 30s", &amount, &plain),
+            (
+                "longtail sweep -w2 --slots=4 -- ruby x.rb -w9 'a b'".to_owned(),
+                "-w4",
+                &["-w"],
+                "longtail sweep --slots=4 -w4 -- ruby x.rb -w9 'a b'",
+            ),
+            (
+                "longtail load --rate 500/s --expect 'p99 < 200ms' -H 'Accept: text/html' http://127.0.0.1:3000/"
+                    .to_owned(),
+                "--ramp 500..5000",
+                &["--rate", "--expect"],
+                "longtail load -H 'Accept: text/html' http://127.0.0.1:3000/ --ramp 500..5000",
+            ),
+        ] {
+            assert_eq!(edited(&line, flags, dropped), expected);
         }
     }
 
     #[test]
-    fn what_follows_two_dashes_is_the_servers() {
-        assert_eq!(
-            edited("longtail sweep -w2 --slots=4 -- ruby x.rb -w9 'a b'", "-w4", &["-w"]),
-            "longtail sweep --slots=4 -w4 -- ruby x.rb -w9 'a b'"
-        );
-    }
-
-    #[test]
-    fn a_quoted_value_goes_with_its_flag() {
-        let line = "longtail load --rate 500/s --expect 'p99 < 200ms' -H 'Accept: text/html' http://127.0.0.1:3000/";
-        assert_eq!(
-            edited(line, "--ramp 500..5000", &["--rate", "--expect"]),
-            "longtail load -H 'Accept: text/html' http://127.0.0.1:3000/ --ramp 500..5000"
-        );
-    }
-
-    #[test]
-    fn a_number_of_answers_has_two_digits_and_is_enough() {
+    fn a_number_of_answers_has_two_digits_and_is_enough_and_a_rate_has_two_digits() {
         assert_eq!([7, 42, 369, 3687, 40_001].map(two_digits_up), [7, 42, 370, 3700, 41_000]);
-    }
-
-    #[test]
-    fn a_rate_has_two_digits() {
         assert_eq!([6861.4, 70.4, 0.71, 8.04, 350.0].map(round_rate), ["6900", "70", "0.71", "8", "350"]);
     }
 }

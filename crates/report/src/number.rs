@@ -187,73 +187,42 @@ pub fn bytes(bytes: f64) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_number_has_three_to_four_digits_on_either_side_of_every_bound() {
-        for (value, text) in [
-            (0.0, "0.000"),
-            (0.0434, "0.043"),
-            (0.999_4, "0.999"),
-            (0.999_6, "1.00"),
-            (1.234, "1.23"),
-            (9.994, "9.99"),
-            (9.996, "10.0"),
-            (99.94, "99.9"),
-            (99.96, "100"),
-            (123.4, "123"),
-            (1234.4, "1234"),
-        ] {
-            assert_eq!(significant(value), text);
-        }
-    }
+    type Shown = fn(f64) -> String;
 
     #[test]
-    fn a_time_fits_five_characters_up_to_ten_thousand_seconds() {
-        for (nanos, text) in [
-            (43_000, "0.043"),
-            (200_400_000, "200"),
-            (99_999_499_999, "99999"),
-            (99_999_500_000, "100s"),
-            (9_999_000_000_000, "9999s"),
-        ] {
-            assert_eq!(milliseconds(Nanos(nanos)), text);
+    fn every_kind_of_number_is_shown_on_either_side_of_its_bounds() {
+        let nanos = |value: f64| Nanos(value as u64);
+        let rows: [(Shown, &str); 12] = [
+            (
+                significant,
+                "0=0.000 0.0434=0.043 0.9994=0.999 0.9996=1.00 1.234=1.23 9.994=9.99 9.996=10.0 99.94=99.9 99.96=100 123.4=123 1234.4=1234",
+            ),
+            // A time fits five characters up to ten thousand seconds.
+            (
+                |it| milliseconds(Nanos(it as u64)),
+                "43e3=0.043 200400e3=200 99999499999=99999 99999500000=100s 9999e9=9999s",
+            ),
+            (percentile, "0.5=p50 0.99=p99 0.999=p99.9 0.9999=p99.99"),
+            (|it| or_zero(it, rate), "0=0 0.5=0.500"),
+            (exact, "10240=10240 10239.466=10239.47"),
+            (megabytes, "0=0.000 13.8e6=13.8 5200e6=5200"),
+            // Nothing is minus zero.
+            (|it| fixed(it, 1), "-0.04=0.0 -0.06=-0.1"),
+            (deviation, "-0.0004=0.0"),
+            (rate, "97.04=97.0 9712.4=9712 1234000=1.23M"),
+            (rate_in_words, "100=100 97.04=97 12.5=12.5"),
+            // Ratios line up to a hundred.
+            (times, "0.984=0.98 99.994=99.99 99.996=100.0 999.96=1000"),
+            // A clock shows whole seconds that have passed.
+            (|it| minutes(Nanos(it as u64)), "267.9e9=4:27 3661e9=61:01"),
+        ];
+        for (shown, row) in rows {
+            for (value, text) in row.split(' ').map(|cell| cell.split_once('=').unwrap()) {
+                assert_eq!(shown(value.parse().unwrap()), text, "{value}");
+            }
         }
-    }
-
-    #[test]
-    fn words_for_spans_percentiles_and_bytes() {
-        let spans = [Nanos::from_secs(30), Nanos::from_millis(1500), Nanos::from_millis(200), Nanos::ZERO];
-        assert_eq!(spans.map(span), ["30 s", "1.5 s", "200 ms", "0 s"]);
-        assert_eq!([0.5, 0.99, 0.999, 0.9999].map(percentile), ["p50", "p99", "p99.9", "p99.99"]);
-        assert_eq!([Nanos::from_millis(785), Nanos::from_secs(3)].map(length), ["785 ms", "3.00 s"]);
-        assert_eq!([or_zero(0.0, rate), or_zero(0.5, rate)], ["0", "0.500"]);
+        assert_eq!([30e9, 1.5e9, 200e6, 0.0].map(nanos).map(span), ["30 s", "1.5 s", "200 ms", "0 s"]);
+        assert_eq!([785e6, 3e9].map(nanos).map(length), ["785 ms", "3.00 s"]);
         assert_eq!([0.0, 1023.0, 1024.0, 39_981_000.0].map(bytes), ["0 B", "1023 B", "1.00 KiB", "38.1 MiB"]);
-    }
-
-    #[test]
-    fn a_mean_of_equal_lengths_is_whole() {
-        assert_eq!([10_240.0, 10_239.466].map(exact), ["10240", "10239.47"]);
-        assert_eq!([0.0, 13_800_000.0, 5_200_000_000.0].map(megabytes), ["0.000", "13.8", "5200"]);
-    }
-
-    #[test]
-    fn nothing_is_minus_zero() {
-        assert_eq!([fixed(-0.04, 1), deviation(-0.000_4), fixed(-0.06, 1)], ["0.0", "0.0", "-0.1"]);
-    }
-
-    #[test]
-    fn a_million_requests_per_second_fit_the_column() {
-        assert_eq!([rate(97.04), rate(9712.4), rate(1_234_000.0)], ["97.0", "9712", "1.23M"]);
-        assert_eq!([rate_in_words(100.0), rate_in_words(97.04), rate_in_words(12.5)], ["100", "97", "12.5"]);
-    }
-
-    #[test]
-    fn ratios_line_up_to_a_hundred() {
-        assert_eq!([times(0.984), times(99.994), times(99.996), times(999.96)], ["0.98", "99.99", "100.0", "1000"]);
-    }
-
-    #[test]
-    fn a_clock_shows_whole_seconds_that_have_passed() {
-        assert_eq!(minutes(Nanos(267_900_000_000)), "4:27");
-        assert_eq!(minutes(Nanos::from_secs(3661)), "61:01");
     }
 }

@@ -308,38 +308,30 @@ mod tests {
 
     const TEXT: &str = "0123456789 0123456789 0123456789 0123456789";
 
-    fn wrapped(columns: usize, before: &str, line: &str) -> String {
-        let mut text = String::new();
-        wrap(&mut text, Width::of(columns), before, line);
-        text
-    }
-
     #[test]
     fn a_long_line_is_broken_at_spaces_and_hangs_under_its_beginning() {
-        let text = wrapped(40, "load     ", TEXT);
-        assert_eq!(text, "load     0123456789 0123456789\n         0123456789 0123456789\n");
-        let text = wrapped(40, "", &format!("  {TEXT}"));
-        assert_eq!(text, "  0123456789 0123456789 0123456789\n    0123456789\n");
-    }
-
-    #[test]
-    fn what_fits_is_as_it_was() {
-        assert_eq!(wrapped(40, "a  ", "b  c"), "a  b  c\n");
-        let mut text = String::new();
-        wrap(&mut text, Width::ANY, "  ", &format!("{TEXT}  {TEXT}"));
-        assert_eq!(text, format!("  {TEXT}  {TEXT}\n"));
-    }
-
-    #[test]
-    fn a_word_that_is_too_long_stays_whole() {
         let word = "x".repeat(200);
-        assert_eq!(wrapped(110, "  ", &format!("at {word}")), format!("  at\n  {word}\n"));
-        assert_eq!(wrapped(40, "  ", &word), format!("  {word}\n"), "a line with nothing on it has no more room");
-    }
-
-    #[test]
-    fn fewer_columns_than_the_least_are_the_least() {
-        assert_eq!(Width::of(1).columns(), Some(Width::LEAST));
+        let narrow = Width::of(40);
+        for (width, before, line, expected) in [
+            (
+                narrow,
+                "load     ",
+                TEXT.to_owned(),
+                "load     0123456789 0123456789\n         0123456789 0123456789\n".to_owned(),
+            ),
+            (narrow, "", format!("  {TEXT}"), "  0123456789 0123456789 0123456789\n    0123456789\n".to_owned()),
+            // What fits is as it was.
+            (narrow, "a  ", "b  c".to_owned(), "a  b  c\n".to_owned()),
+            (Width::ANY, "  ", format!("{TEXT}  {TEXT}"), format!("  {TEXT}  {TEXT}\n")),
+            // A word that is too long stays whole; a line with nothing on it has no more room.
+            (Width::of(110), "  ", format!("at {word}"), format!("  at\n  {word}\n")),
+            (narrow, "  ", word.clone(), format!("  {word}\n")),
+        ] {
+            let mut text = String::new();
+            wrap(&mut text, width, before, &line);
+            assert_eq!(text, expected);
+        }
+        assert_eq!(Width::of(1).columns(), Some(Width::LEAST), "fewer columns than the least are the least");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 use model::{Histogram, LoadStudy, Nanos, Outcome};
 
-use crate::number::{self, NONE};
+use crate::number::{self, NONE, or_none};
 
 const PERCENTILES: [u32; 4] = [50, 75, 90, 99];
 
@@ -31,7 +31,7 @@ pub fn whole(study: &LoadStudy) -> String {
     text.push_str("  Latency Distribution\n");
     for percent in PERCENTILES {
         let time = run.response_time(f64::from(percent) / 100.0).time();
-        _ = writeln!(text, "{}", format!("{percent:>7}%{}", padded(&shown(time, time_text), 10)).trim_end());
+        _ = writeln!(text, "{}", format!("{percent:>7}%{}", padded(&or_none(time, time_text), 10)).trim_end());
     }
     let (answers, read) = (counts.answered(), binary(tally.received_bytes as f64));
     _ = writeln!(text, "  {answers} requests in {}, {read}B read", time_text(run.measured));
@@ -63,10 +63,10 @@ type Stats = [String; 4];
 fn latency(study: &LoadStudy) -> Stats {
     let times = &study.run.tally.response_time;
     [
-        shown(times.mean(), time_text),
-        shown(times.standard_deviation(), time_text),
-        shown(study.run.tally.longest_response_time().time(), time_text),
-        shown(within_one_deviation(times), |percent| format!("{}%", number::fixed(percent, 2))),
+        or_none(times.mean(), time_text),
+        or_none(times.standard_deviation(), time_text),
+        or_none(study.run.tally.longest_response_time().time(), time_text),
+        or_none(within_one_deviation(times), |percent| format!("{}%", number::fixed(percent, 2))),
     ]
 }
 
@@ -97,10 +97,6 @@ fn per_second(study: &LoadStudy) -> Stats {
 
 fn stats_line(name: &str, [mean, deviation, max, within]: &Stats) -> String {
     format!("    {name:<10}{}{}{}{within:>9}\n", padded(mean, 8), padded(deviation, 10), padded(max, 9))
-}
-
-fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
-    number::or_none(value, text)
 }
 
 /// Right-aligned so that the digits of different units line up: two columns are kept for the unit's letters.

@@ -163,8 +163,7 @@ fn row(line: &str, number: usize) -> Option<Claim> {
     claim.name = Some(format!("{multiple} x"));
     claim.rate_per_s = Some(figures[0]);
     // Its columns; 100 % is the longest.
-    let percentiles = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99].into_iter().zip(&figures[1..8]);
-    claim.percentiles = percentiles.map(|(quantile, time)| PrintedPercentile { quantile, time_s: *time }).collect();
+    claim.set_percentiles(&[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99], figures[1..8].iter().copied());
     claim.max_s = Some(figures[8]);
     claim.requests = rest.last().and_then(|total| count(total));
     claim.shares = shares(rest);

@@ -2,7 +2,7 @@
 
 use super::words::{self, count, key_and_value, percentile, time, time_in_words};
 use super::{ToolReport, option};
-use crate::claim::{Claim, LoadTool, PrintedPercentile, RequestLine};
+use crate::claim::{Claim, LoadTool, RequestLine};
 use crate::figure::PrintedFigure;
 
 /// vegeta's text report: heads that name what their figures are.
@@ -124,10 +124,7 @@ pub(super) fn workload(report: &ToolReport<'_>) -> Claim {
                 let stdev = value.split_once("std:").map(|(_, rest)| rest.trim().trim_end_matches(')'));
                 claim.stdev_s = stdev.and_then(time_in_words);
             }
-            Some(("Median", value)) => {
-                let median = time_in_words(value).map(|time_s| PrintedPercentile { quantile: 0.5, time_s });
-                claim.percentiles = median.into_iter().collect();
-            }
+            Some(("Median", value)) => claim.set_percentiles(&[0.5], time_in_words(value).into_iter()),
             Some(("Longest", value)) => claim.max_s = time_in_words(value),
             Some(("Shortest", value)) => claim.min_s = time_in_words(value),
             Some(("Requests", value)) => claim.requests = count(value),

@@ -3,7 +3,7 @@
 
 use super::words::{bytes, count, key_and_value, percentile, time};
 use super::{ToolReport, count_option, server};
-use crate::claim::{Claim, ClaimedServer, LoadTool, PrintedPercentile};
+use crate::claim::{Claim, ClaimedServer, LoadTool};
 use crate::figure::PrintedFigure;
 
 /// From `Running 30s test @ …` to `Transfer/sec`.
@@ -121,9 +121,7 @@ fn row(line: &str, number: usize, is_named: bool, size: &str) -> Option<Claim> {
     let mut claim = Claim::new(LoadTool::ResponseTimeWrk, number);
     // A rate without decimals is truncated.
     claim.rate_per_s = Some(printed[0].truncated());
-    let times = printed[1..5].iter().copied().map(milliseconds);
-    let percentiles = [0.50, 0.75, 0.90, 0.99].into_iter().zip(times);
-    claim.percentiles = percentiles.map(|(quantile, time_s)| PrintedPercentile { quantile, time_s }).collect();
+    claim.set_percentiles(&[0.50, 0.75, 0.90, 0.99], printed[1..5].iter().copied().map(milliseconds));
     claim.max_s = Some(milliseconds(printed[5]));
     claim.answer_bytes = Some(printed[6]);
     claim.command = (!command.is_empty()).then(|| command.join(" "));

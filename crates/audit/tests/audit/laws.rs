@@ -80,9 +80,13 @@ proptest! {
     #[test]
     fn mutated_reports_are_no_reason_to_panic(
         file in proptest::sample::select(&FIXTURES[..]),
-        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_usize..4, 0_usize..40), 1..60),
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_usize..4, 0_usize..40), 0..60),
+        digits in proptest::collection::vec(proptest::sample::select(&b"0123456789."[..]), 0..500),
     ) {
         let mut bytes = bytes_of(file);
+        // All digits are others, where there are any.
+        let mut next = digits.iter().copied().cycle();
+        bytes.iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = next.next().unwrap_or(*byte));
         for (at, byte, kind, length) in edits {
             if bytes.is_empty() { break; }
             let at = at.index(bytes.len());
@@ -97,19 +101,6 @@ proptest! {
         let found = audit::audit(&String::from_utf8_lossy(&bytes));
         _ = audit::text(&found);
         _ = serde_json::to_string(&found).unwrap();
-    }
-
-    #[test]
-    fn digits_changed_at_random_are_no_reason_to_panic(
-        file in proptest::sample::select(&FIXTURES[..]),
-        digits in proptest::collection::vec(proptest::sample::select(&b"0123456789."[..]), 1..500),
-    ) {
-        let mut next = digits.iter().copied().cycle();
-        let bytes: Vec<u8> = bytes_of(file)
-            .into_iter()
-            .map(|byte| if byte.is_ascii_digit() { next.next().unwrap() } else { byte })
-            .collect();
-        _ = audit::text(&audit::audit(&String::from_utf8_lossy(&bytes)));
     }
 
     #[test]

@@ -159,15 +159,6 @@ fn a_comparison_concludes_what_its_figures_bear() {
 }
 
 #[test]
-fn the_answer_of_a_comparison_fits_a_screen() {
-    for study in comparison::every() {
-        let answer = report::answer::whole(&study.into(), Some("study.json"), Width::of(100));
-        assert!(answer.lines().count() <= 30, "{answer}");
-        assert!(answer.lines().all(|line| line.chars().count() <= 100), "{answer}");
-    }
-}
-
-#[test]
 fn runs_of_other_generators() {
     golden_of("claimed/wrk_load", claimed::wrk_load(), "answer.txt txt answer.md");
     golden_of("claimed/hey_sweep", claimed::hey_sweep(), "answer.txt txt puma.txt 80.txt");
