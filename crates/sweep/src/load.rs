@@ -336,13 +336,18 @@ mod tests {
     }
 
     #[test]
-    fn five_slots_are_told_by_the_slope_alone() {
-        let seen = overload(&run(60, 5, 20, false), &plan(60.0, Some(100))).unwrap();
+    fn five_slots_are_told_by_the_slope_alone_and_what_a_request_costs_beside_its_time_widens_them() {
+        let run = run(60, 5, 20, false);
+        let seen = overload(&run, &plan(60.0, Some(100))).unwrap();
         assert!((seen.growth.unwrap() - 0.2).abs() < 0.01 && seen.doubt.is_none(), "{seen:?}");
         assert!((seen.capacity.value - 50.0).abs() < 0.5 && (seen.answered - 50.0).abs() < 1.0, "{seen:?}");
         let slots = seen.slots.unwrap();
         assert!((slots.value - 5.0).abs() < 0.05 && slots.half_width < 0.1, "{seen:?}");
-        assert_eq!(overload(&run(60, 5, 20, false), &plan(60.0, None)).unwrap().slots, None);
+        assert_eq!(overload(&run, &plan(60.0, None)).unwrap().slots, None);
+        // The requests hold a slot for 100 ms, and 99 were said: 4.95 slots, and five are not ruled out.
+        let wider = overload(&run, &plan(60.0, Some(99))).unwrap().slots.unwrap();
+        assert!((wider.value - 4.95).abs() < 0.05 && wider.value + wider.half_width >= 5.0 - 1e-3, "{wider:?}");
+        assert!(slots.half_width < wider.half_width, "{wider:?}");
     }
 
     #[test]
@@ -371,16 +376,6 @@ mod tests {
             assert_eq!(warnings.iter().any(is_unexplained), is_named, "{what}: {warnings:?}");
             assert!(run.response_time(0.5).time().is_some(), "{what}");
         }
-    }
-
-    #[test]
-    fn what_a_request_costs_beside_its_time_widens_the_slots() {
-        // The requests hold a slot for 100 ms, and 99 were said: 4.95 slots, and five are not ruled out.
-        let seen = overload(&run(60, 5, 20, false), &plan(60.0, Some(99))).unwrap();
-        let slots = seen.slots.unwrap();
-        assert!((slots.value - 4.95).abs() < 0.05 && slots.value + slots.half_width >= 5.0 - 1e-3, "{seen:?}");
-        let exact = overload(&run(60, 5, 20, false), &plan(60.0, Some(100))).unwrap();
-        assert!(exact.slots.unwrap().half_width < slots.half_width, "{exact:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::forecast::ServiceTime;
-use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind, WorkerShare};
+use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind};
 use probe::control;
 use probe::host::HostCounters;
 use probe::processes::tree;
@@ -69,7 +69,14 @@ impl Session<'_> {
         warnings.extend(if self.block.cool_down { self.cool_down() } else { None });
         self.observer.phase(&Phase::Reconciling);
         self.stats = self.counted();
-        let (server_requests, workers) = self.since(before.as_ref());
+        let counts = before.as_ref().zip(self.stats.as_ref());
+        let server_requests =
+            counts.and_then(|(before, after)| after.requests_count()?.checked_sub(before.requests_count()?));
+        let single = self.server.workers.first().map_or("", String::as_str);
+        let workers = match counts {
+            Some((before, after)) if !self.is_builtin() => shares_between(before, after, single),
+            _ => Vec::new(),
+        };
         self.welcome(&workers);
         let new = replaced(&workers, &family, &tree(self.server.pid()));
         warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
@@ -97,14 +104,5 @@ impl Session<'_> {
 
     fn is_builtin(&self) -> bool {
         self.block.server.kind == ServerKind::Builtin
-    }
-
-    /// What it has counted since `before`, and each worker's part of it.
-    fn since(&self, before: Option<&PumaStats>) -> (Option<u64>, Vec<WorkerShare>) {
-        let (Some(before), Some(after)) = (before, &self.stats) else { return (None, Vec::new()) };
-        let single = self.server.workers.first().map_or("", String::as_str);
-        let shares = if self.is_builtin() { Vec::new() } else { shares_between(before, after, single) };
-        let requests = after.requests_count().zip(before.requests_count());
-        (requests.and_then(|(after, before)| after.checked_sub(before)), shares)
     }
 }
