@@ -1,9 +1,13 @@
-//! How many requests ended in which way: the ledger whose sum is the number planned.
+//! How many requests ended in which way, the ledger whose sum is the number planned; and why a response could not be read, or is not the
+//! one that was wanted. The reasons are counted beside the outcomes, never in place of them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+use thiserror::Error;
 
 use crate::Outcome;
 
@@ -173,6 +177,143 @@ impl TryFrom<BTreeMap<String, u64>> for Counts {
     }
 }
 
+/// What is wrong with a [bad response](crate::Outcome::BadResponse): the first thing that its reader met.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Error, IntoStaticStr, VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum BadResponse {
+    /// It does not begin as HTTP/1.0 and HTTP/1.1 do: another protocol, or noise.
+    #[error("the response is not HTTP/1.1")]
+    NotHttp,
+    /// Its status line has no status of 100 to 999, or what no such line may have.
+    #[error("the response's status line is malformed, or its status is not from 100 to 999")]
+    StatusLine,
+    /// A field of its head, or the end of a line, is against the grammar (RFC 9112 section 5).
+    #[error("the response's head is malformed")]
+    MalformedHead,
+    /// A field of its head goes on in the next line, which HTTP has given up (RFC 9112 section 5.2).
+    #[error("a header of the response is folded over two lines (obsolete line folding)")]
+    FoldedLine,
+    /// Its head is longer than 64 KiB, or has more than 256 fields.
+    #[error("the response's head is longer than 64 KiB or has more than 256 fields")]
+    LongHead,
+    /// Its Content-Length is no number of 64 bits, or given twice and different.
+    #[error("the response's Content-Length is not a number, or there are two")]
+    ContentLength,
+    /// Its body says that it is chunked, and is not (RFC 9112 section 7.1).
+    #[error("the response's chunked body is malformed")]
+    ChunkedBody,
+    /// 101: what follows is another protocol, which nobody asked for (RFC 9110 section 15.2.2).
+    #[error("the server switched to another protocol, unasked")]
+    SwitchedProtocol,
+    /// Bytes came with it, behind its end, and no other request was out that they could answer.
+    #[error("bytes after the end of the response")]
+    TrailingBytes,
+    /// It was there before anything of the request was sent on its new connection.
+    #[error("the response came before the request was sent")]
+    BeforeRequest,
+}
+
+impl BadResponse {
+    /// Its name in files: `trailing_bytes`.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Bad responses by reason: requests, of which each has one reason. Reasons that did not occur are absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BadResponses(BTreeMap<BadResponse, u64>);
+
+impl BadResponses {
+    /// Counts `requests` that ended for this reason.
+    #[cold]
+    pub fn record(&mut self, reason: BadResponse, requests: u64) {
+        if requests > 0 {
+            *self.0.entry(reason).or_default() += requests;
+        }
+    }
+
+    /// Every reason that occurred, with its count.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (BadResponse, u64)> + '_ {
+        self.0.iter().map(|(reason, requests)| (*reason, *requests))
+    }
+
+    /// How many ended for this reason.
+    pub fn of(&self, reason: BadResponse) -> u64 {
+        self.0.get(&reason).copied().unwrap_or(0)
+    }
+
+    /// All of them: as many as ended in a bad response.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Adds another lane's.
+    pub fn merge(&mut self, other: &BadResponses) {
+        for (reason, requests) in other.iter() {
+            self.record(reason, requests);
+        }
+    }
+}
+
+/// Each reason, the most frequent first, with its number of requests in brackets where there are several:
+/// `the response's chunked body is malformed (37), bytes after the end of the response (3)`.
+impl fmt::Display for BadResponses {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_by_key(|(_, requests)| Reverse(*requests));
+        match &all[..] {
+            [(reason, _)] => write!(out, "{reason}"),
+            _ => out.write_str(&all.iter().map(|(reason, n)| format!("{reason} ({n})")).collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+/// How long the content of those answers was that were [not as long as they were to be](crate::Outcome::WrongLength).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrongLengths {
+    /// Bytes that were wanted.
+    pub wanted_bytes: u64,
+    /// Bytes of the shortest that came.
+    pub shortest_bytes: u64,
+    /// Bytes of the longest that came.
+    pub longest_bytes: u64,
+}
+
+impl WrongLengths {
+    /// One answer.
+    pub fn of(wanted_bytes: u64, bytes: u64) -> WrongLengths {
+        WrongLengths { wanted_bytes, shortest_bytes: bytes, longest_bytes: bytes }
+    }
+
+    /// These and others of the same run, for which as many bytes were wanted.
+    #[must_use]
+    pub fn and(self, other: WrongLengths) -> WrongLengths {
+        WrongLengths {
+            wanted_bytes: self.wanted_bytes,
+            shortest_bytes: self.shortest_bytes.min(other.shortest_bytes),
+            longest_bytes: self.longest_bytes.max(other.longest_bytes),
+        }
+    }
+}
+
+/// `10240 bytes wanted, 0 to 5120 came`. All digits: a length may be wrong by one.
+impl fmt::Display for WrongLengths {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WrongLengths { wanted_bytes, shortest_bytes, longest_bytes } = self;
+        write!(out, "{wanted_bytes} byte{} wanted, ", if *wanted_bytes == 1 { "" } else { "s" })?;
+        if shortest_bytes == longest_bytes {
+            write!(out, "{shortest_bytes} came")
+        } else {
+            write!(out, "{shortest_bytes} to {longest_bytes} came")
+        }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -196,5 +337,56 @@ pub(crate) mod tests {
             let text = serde_json::to_string(&counts).unwrap();
             prop_assert_eq!(serde_json::from_str::<Counts>(&text).unwrap(), counts);
         }
+    }
+}
+
+#[cfg(test)]
+mod bad_response_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ALL: &[BadResponse] = BadResponse::VARIANTS;
+    proptest! {
+        #[test]
+        fn every_bad_response_has_one_reason(reasons in prop::collection::vec((prop::sample::select(ALL), 0u64..5), 0..40)) {
+            let mut all = BadResponses::default();
+            for (reason, requests) in &reasons {
+                all.record(*reason, *requests);
+            }
+            prop_assert_eq!(all.total(), reasons.iter().map(|(_, requests)| requests).sum::<u64>());
+            prop_assert_eq!(all.total(), ALL.iter().map(|reason| all.of(*reason)).sum::<u64>());
+            prop_assert!(all.iter().all(|(_, requests)| requests > 0));
+            let text = serde_json::to_string(&all).unwrap();
+            prop_assert_eq!(serde_json::from_str::<BadResponses>(&text).unwrap(), all);
+        }
+    }
+
+    #[test]
+    fn reasons_are_named_in_files_and_no_two_are_said_alike() {
+        let words: std::collections::BTreeSet<String> = ALL.iter().map(ToString::to_string).collect();
+        assert_eq!(words.len(), ALL.len());
+        for reason in ALL {
+            assert_eq!(serde_json::to_string(reason).unwrap(), format!("\"{}\"", reason.name()));
+        }
+    }
+
+    #[test]
+    fn one_reason_needs_no_number_and_none_no_words() {
+        let mut reasons = BadResponses::default();
+        assert_eq!(reasons.to_string(), "");
+        reasons.record(BadResponse::ContentLength, 37);
+        let length = "the response's Content-Length is not a number, or there are two";
+        assert_eq!(reasons.to_string(), length);
+        reasons.record(BadResponse::TrailingBytes, 3);
+        reasons.record(BadResponse::NotHttp, 1);
+        let rest = "bytes after the end of the response (3), the response is not HTTP/1.1 (1)";
+        assert_eq!(reasons.to_string(), format!("{length} (37), {rest}"));
+    }
+
+    #[test]
+    fn lengths_are_told_to_the_byte() {
+        let one = WrongLengths::of(10_240, 10_239);
+        assert_eq!(one.to_string(), "10240 bytes wanted, 10239 came");
+        assert_eq!(one.and(WrongLengths::of(10_240, 0)).to_string(), "10240 bytes wanted, 0 to 10239 came");
     }
 }

@@ -1,7 +1,14 @@
-//! Where a study was made: the machine, and the server under test.
+//! Where a study was made: the machine, the server under test, which processors server and generator may use, and how many lanes
+//! (threads of the generator) a load has where nobody asked for a number.
 
-use crate::{Nanos, Placement};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::Nanos;
 
 /// The machine and our own version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,5 +75,284 @@ impl ServerFacts {
     /// What it can process at once: workers x threads.
     pub fn slots(&self) -> u32 {
         self.workers * self.threads
+    }
+}
+
+/// Processors by their numbers (cpuset(7), list format).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Cpus(BTreeSet<u32>);
+
+/// The most that Linux can be built for (`CONFIG_NR_CPUS`).
+const MOST: u32 = 8192;
+
+impl Cpus {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Their numbers, rising.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// `CPU 1`, `CPUs 0-2,5`.
+    pub fn in_words(&self) -> String {
+        format!("{} {self}", if self.len() == 1 { "CPU" } else { "CPUs" })
+    }
+
+    /// Whether all of `others` are among them.
+    pub fn contain(&self, others: &Cpus) -> bool {
+        self.0.is_superset(&others.0)
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub fn common(&self, others: &Cpus) -> Cpus {
+        Cpus(&self.0 & &others.0)
+    }
+
+    /// Those that are not among `others`.
+    #[must_use]
+    pub fn without(&self, others: &Cpus) -> Cpus {
+        Cpus(&self.0 - &others.0)
+    }
+
+    /// Those that are in either.
+    #[must_use]
+    pub fn with(&self, others: &Cpus) -> Cpus {
+        Cpus(&self.0 | &others.0)
+    }
+}
+
+impl FromIterator<u32> for Cpus {
+    fn from_iter<I: IntoIterator<Item = u32>>(numbers: I) -> Cpus {
+        Cpus(numbers.into_iter().collect())
+    }
+}
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(list: &str) -> Result<Cpus, String> {
+        let wrong = || format!("'{list}' is no list of processors: write their numbers, such as 0-2,5");
+        let mut all = BTreeSet::new();
+        for part in list.trim().split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |text: &str| text.parse().ok().filter(|number| *number < MOST).ok_or_else(wrong);
+            let (first, last): (u32, u32) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(wrong());
+            }
+            all.extend(first..=last);
+        }
+        Ok(Cpus(all))
+    }
+}
+
+impl fmt::Display for Cpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<u32> = self.iter().collect();
+        let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+            [one] => one.to_string(),
+            _ => format!("{}-{}", run[0], run[run.len() - 1]),
+        });
+        f.write_str(&runs.collect::<Vec<_>>().join(","))
+    }
+}
+
+impl TryFrom<String> for Cpus {
+    type Error = String;
+
+    fn try_from(list: String) -> Result<Cpus, String> {
+        // No lane runs here where all of them are on other machines.
+        if list.is_empty() { Ok(Cpus::default()) } else { list.parse() }
+    }
+}
+
+impl From<Cpus> for String {
+    fn from(cpus: Cpus) -> String {
+        cpus.to_string()
+    }
+}
+
+/// Who may run where, while a study is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The server's processes.
+    pub server: Cpus,
+    /// The generator's lanes.
+    pub lanes: Cpus,
+}
+
+impl Placement {
+    /// A server that is kept to some of `ours` leaves the others to the lanes; one that may run everywhere shares them.
+    pub fn beside(server: Cpus, ours: &Cpus) -> Placement {
+        let left = ours.without(&server);
+        Placement { lanes: if left.is_empty() { ours.clone() } else { left }, server }
+    }
+
+    /// The same where lanes run on other machines, if they come `from` there: none runs here.
+    #[must_use]
+    pub fn beside_far(self, from: &[String]) -> Placement {
+        if from.is_empty() { self } else { Placement { lanes: Cpus::default(), ..self } }
+    }
+
+    /// Where a server serves whose first process may run on `parent` and those below it on `workers`. A parent that may run on all
+    /// of `ours` does not count where all its workers are kept to some (as nginx's, with `worker_cpu_affinity`): they serve, and it
+    /// waits for them.
+    pub fn serving(parent: Cpus, workers: &[Cpus], ours: &Cpus) -> Cpus {
+        let is_free = |cpus: &Cpus| cpus.contain(ours);
+        let waits = !workers.is_empty() && is_free(&parent) && !workers.iter().any(is_free);
+        workers.iter().fold(if waits { Cpus::default() } else { parent }, |all, one| all.with(one))
+    }
+
+    /// Whether a processor may have to serve both.
+    pub fn is_shared(&self) -> bool {
+        !self.server.common(&self.lanes).is_empty()
+    }
+}
+
+/// What a lane is trusted to send in a second of an open loop: a tenth of what it can, so that it never queues by itself.
+pub(crate) const TRUSTED_RATE: f64 = 20_000.0;
+
+/// Why a run has so many lanes: the smallest of several bounds. In few words; in none where nobody need know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaneCountReason {
+    /// The user asked for so many.
+    #[error("")]
+    Asked,
+    /// The highest rate needs no more, at `TRUSTED_RATE` a lane.
+    #[error("{TRUSTED_RATE} req/s a thread")]
+    Rate,
+    /// Half of the processors: the server wants some.
+    #[error("half of the CPUs")]
+    Half,
+    /// All processors that the server leaves.
+    #[error("one for each CPU that the server leaves")]
+    Left,
+    /// A lane needs a connection.
+    #[error("one for each connection")]
+    Connections,
+}
+
+impl LaneCountReason {
+    /// The lanes of a load: those that were asked for, else as many as there are processors for, and in an open loop no more than its
+    /// highest rate (requests per second) needs, as each is one more thread that wakes up beside the server.
+    pub fn choose(
+        asked: Option<u32>,
+        highest_rate: Option<f64>,
+        connections: u32,
+        cpus: u32,
+        placement: Option<&Placement>,
+    ) -> (u32, LaneCountReason) {
+        let of_rate = |rate: f64| ((rate / TRUSTED_RATE).ceil().clamp(1.0, 1e6) as u32, LaneCountReason::Rate);
+        let room = match placement.filter(|placement| !placement.is_shared()) {
+            Some(apart) => (apart.lanes.len() as u32, LaneCountReason::Left),
+            None => ((cpus / 2).max(1), LaneCountReason::Half),
+        };
+        let bounds = match asked {
+            Some(count) => [Some((count, LaneCountReason::Asked)), None],
+            None => [highest_rate.map(of_rate), Some(room)],
+        };
+        let least = bounds.into_iter().flatten().min_by_key(|(count, _)| *count);
+        least.filter(|(count, _)| *count <= connections).unwrap_or((connections, LaneCountReason::Connections))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpus(list: &str) -> Cpus {
+        list.parse().unwrap()
+    }
+
+    #[test]
+    fn a_list_is_read_and_written_as_taskset_does() {
+        assert_eq!(cpus("0-2,5\n").iter().collect::<Vec<_>>(), [0, 1, 2, 5]);
+        assert_eq!(cpus("5,1,0,2").to_string(), "0-2,5");
+        assert_eq!((cpus("3").in_words(), cpus("0-1").in_words()), ("CPU 3".to_owned(), "CPUs 0-1".to_owned()));
+        assert_eq!((cpus("3").to_string(), cpus("0,2").to_string()), ("3".to_owned(), "0,2".to_owned()));
+        for wrong in ["", "0-", "2-1", "a", "0,,1", "-1", "99999999", "0-4000000000"] {
+            assert!(wrong.parse::<Cpus>().unwrap_err().contains("0-2,5"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_parent_that_only_waits_does_not_count() {
+        let serving = |parent: &str, workers: &[&str]| {
+            let workers: Vec<Cpus> = workers.iter().copied().map(cpus).collect();
+            Placement::serving(cpus(parent), &workers, &cpus("0-3")).to_string()
+        };
+        assert_eq!((serving("0-3", &["1"]), serving("0-7", &["0", "1"])), ("1".to_owned(), "0-1".to_owned()));
+        assert_eq!((serving("0-3", &[]), serving("2", &[])), ("0-3".to_owned(), "2".to_owned()));
+        // One that is not kept to some may serve anywhere; a parent that is kept to some may serve there.
+        assert_eq!((serving("0-3", &["1", "0-3"]), serving("2", &["1"])), ("0-3".to_owned(), "1-2".to_owned()));
+    }
+
+    #[test]
+    fn lanes_take_what_a_server_leaves() {
+        let beside = |server: &str, ours: &str| Placement::beside(cpus(server), &cpus(ours));
+        assert_eq!((beside("0", "0-1").lanes, beside("0", "0-1").is_shared()), (cpus("1"), false));
+        assert_eq!((beside("0-3", "0-1").lanes, beside("0-3", "0-1").is_shared()), (cpus("0-1"), true));
+        assert_eq!((beside("0-1", "2-3").lanes, beside("0-1", "2-3").is_shared()), (cpus("2-3"), false));
+        assert_eq!((beside("0", "0").lanes, beside("0", "0").is_shared()), (cpus("0"), true));
+    }
+}
+
+#[cfg(test)]
+mod lanes_tests {
+    use super::*;
+    use crate::Cpus;
+
+    /// The first `n` processors.
+    fn first(n: u32) -> Cpus {
+        (0..n).collect()
+    }
+
+    #[test]
+    fn lanes_take_what_the_server_leaves_or_half() {
+        // (processors, lanes where the server has one, half, all of them)
+        for (cpus, with_one, with_half, with_all) in [(2, 1, 1, 1), (4, 3, 2, 2), (8, 7, 4, 4), (64, 63, 32, 32)] {
+            for (server, lanes, by) in [
+                (1, with_one, LaneCountReason::Left),
+                (cpus / 2, with_half, LaneCountReason::Left),
+                (cpus, with_all, LaneCountReason::Half),
+            ] {
+                let placement = Placement::beside(first(server), &first(cpus));
+                let chosen = LaneCountReason::choose(None, None, 1000, cpus, Some(&placement));
+                assert_eq!(chosen, (lanes, by), "{server} of {cpus}");
+                assert_eq!(placement.lanes.common(&first(server)).is_empty(), server < cpus, "{server} of {cpus}");
+            }
+        }
+        assert_eq!(LaneCountReason::choose(None, None, 50, 1, None), (1, LaneCountReason::Half));
+    }
+
+    #[test]
+    fn an_open_loop_has_no_more_than_its_rate_needs_and_who_asks_is_obeyed_but_for_want_of_connections() {
+        for (asked, rate, connections, chosen) in [
+            (None, Some(0.001), 1000, (1, LaneCountReason::Rate)),
+            (None, Some(20_000.0), 1000, (1, LaneCountReason::Rate)),
+            (None, Some(20_001.0), 1000, (2, LaneCountReason::Rate)),
+            (None, Some(5e5), 1000, (4, LaneCountReason::Half)),
+            (None, Some(5e5), 3, (3, LaneCountReason::Connections)),
+            (Some(3), None, 4, (3, LaneCountReason::Asked)),
+            (Some(9), Some(1.0), 1000, (9, LaneCountReason::Asked)),
+            (Some(9), Some(1.0), 4, (4, LaneCountReason::Connections)),
+        ] {
+            assert_eq!(
+                LaneCountReason::choose(asked, rate, connections, 8, None),
+                chosen,
+                "{asked:?} {rate:?} {connections}"
+            );
+        }
     }
 }

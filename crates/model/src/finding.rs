@@ -7,7 +7,7 @@ mod rules;
 use serde::{Deserialize, Serialize};
 
 pub use self::rules::findings;
-use crate::groups::TwoGroups;
+use crate::histogram::TwoGroups;
 use crate::{Believable, Diagnostic, Limit, Nanos, PercentileTime, Verdict};
 
 /// A conclusion and its evidence. `multiple` is connections / slots.

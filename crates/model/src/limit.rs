@@ -2,13 +2,15 @@
 //!
 //! A verdict says whether the server was measured; the limit says what would have to give for more. What the evidence does not show
 //! is not known, and then it is said what was seen.
+//! With the verdict and the checks that it rests on it is a run's [`Judgement`].
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use thiserror::Error;
 
-use crate::{Diagnostic, GeneratorFacts, LaneFacts, Nanos, NetworkPath, Tally};
+use crate::{Diagnostic, GeneratorFacts, Grade, LaneFacts, Nanos, NetworkPath, Tally};
 
 /// What limited a run. A run that was offered less than the server can do, or whose figures are void, has none. Printed, it is its name
 /// and the evidence.
@@ -190,6 +192,64 @@ impl fmt::Display for CpuUsage {
         let CpuUsage { server, generator, others, of } = self;
         write!(f, "the server used {server:.2} of {of} CPUs, the generator {generator:.2}")?;
         others.map_or(Ok(()), |others| write!(f, ", others {others:.2}"))
+    }
+}
+
+/// What limited a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Verdict {
+    /// The server: it was driven to its limit and the generator had room to spare.
+    ServerBound,
+    /// The generator: the figures say more about it than about the server.
+    GeneratorBound,
+    /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and the times hold but for the
+    /// generator's stated part.
+    SharedCpus,
+    /// The network between them: round trips, or segments that were sent again, took the time.
+    NetworkBound,
+    /// Nothing: the server was offered less than it can do, and kept up.
+    Unloaded,
+    /// The figures contradict each other or the machine spoiled them: no headline figure is given.
+    Invalid,
+}
+
+/// The verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Every question that could be asked, with its answer.
+    pub checks: Vec<Diagnostic>,
+    /// What kept it from doing more; `None` of a run that is unloaded or void, and of older files.
+    pub limit: Option<Limit>,
+    /// Whether the user wants an invalid run's figures all the same.
+    pub forced: bool,
+}
+
+impl Judgement {
+    /// The same with one more check, of those that void the figures.
+    #[must_use]
+    pub fn with(mut self, check: Diagnostic) -> Judgement {
+        if check.grade() == Grade::Failed {
+            (self.verdict, self.limit) = (Verdict::Invalid, None);
+        }
+        self.checks.push(check);
+        self
+    }
+
+    /// How a check came out here: one that fails, and did not decide, is a doubt.
+    pub fn grade(&self, check: &Diagnostic) -> Grade {
+        let decides = matches!(self.verdict, Verdict::GeneratorBound | Verdict::Invalid);
+        if decides { check.grade() } else { check.grade().min(Grade::Doubtful) }
+    }
+
+    /// The checks that were not passed, the worst first.
+    pub fn troubles(&self) -> Vec<&Diagnostic> {
+        let mut troubles: Vec<&Diagnostic> = self.checks.iter().filter(|check| check.grade() > Grade::Passed).collect();
+        troubles.sort_by_key(|check| std::cmp::Reverse(self.grade(check)));
+        troubles
     }
 }
 

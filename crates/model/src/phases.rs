@@ -1,65 +1,9 @@
-//! Where the time of a request went, as far as the client can see: details by phase, and the slowest requests.
+//! Where the time of a request went, as far as the client can see: details by phase, the slowest requests, and what TCP says of the
+//! network between generator and server.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Exchange, Nanos};
-
-/// How often, how long in all, and the extremes. Exact; recording never allocates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DurationSummary {
-    /// How many.
-    pub count: u64,
-    /// Sum, in ns.
-    #[serde(rename = "sum_ns")]
-    pub sum: Nanos,
-    /// The shortest; [`Nanos::MAX`] of none.
-    #[serde(rename = "min_ns", with = "crate::units::never_is_null")]
-    pub min: Nanos,
-    /// The longest.
-    #[serde(rename = "max_ns")]
-    pub max: Nanos,
-}
-
-impl Default for DurationSummary {
-    fn default() -> DurationSummary {
-        DurationSummary { count: 0, sum: Nanos::ZERO, min: Nanos::MAX, max: Nanos::ZERO }
-    }
-}
-
-impl DurationSummary {
-    /// Adds one time.
-    #[inline]
-    pub fn record(&mut self, time: Nanos) {
-        self.count += 1;
-        self.sum = self.sum.saturating_add(time);
-        // Rarely true: a branch is cheaper than to store it each time.
-        if time < self.min {
-            self.min = time;
-        }
-        if time > self.max {
-            self.max = time;
-        }
-    }
-
-    /// Adds so many times of 0.
-    pub fn record_zeros(&mut self, count: u64) {
-        self.count += count;
-        self.min = if count > 0 { Nanos::ZERO } else { self.min };
-    }
-
-    /// The mean, rounded down; `None` of none.
-    pub fn mean(&self) -> Option<Nanos> {
-        self.sum.0.checked_div(self.count).map(Nanos)
-    }
-
-    /// Adds another lane's.
-    pub fn merge(&mut self, other: &DurationSummary) {
-        self.count += other.count;
-        self.sum = self.sum.saturating_add(other.sum);
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-    }
-}
+use crate::{DurationSummary, Exchange, Histogram, Nanos};
 
 /// The phases of a request. Each counts only the requests that had it: a kept-alive connection is opened once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,5 +85,63 @@ impl Slowest {
         for request in &other.requests {
             self.insert(*request);
         }
+    }
+}
+
+/// What the kernel's TCP says of a run's connections (`TCP_INFO`).
+///
+/// It knows what this end sent again. What the server sent again is not seen: the count of slow requests with a retransmission is a
+/// lower bound of those that the network made slow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkPath {
+    /// The shortest round trip of each connection to another machine, read when it ended.
+    pub round_trip: DurationSummary,
+    /// Segments that were sent again, on those connections.
+    pub retransmitted: u64,
+    /// Measured requests that took [`NetworkPath::SLOW`] or longer, whatever came of them.
+    pub slow: u64,
+    /// Of those: the time, from their begin, of each while which TCP sent something again.
+    pub slow_with_retransmission: DurationSummary,
+}
+
+impl NetworkPath {
+    /// TCP waits so long at least before it sends a lone segment again (`TCP_RTO_MIN`, `include/net/tcp.h`; RFC 6298 says 1 s).
+    pub const SLOW: Nanos = Nanos::from_millis(200);
+
+    /// Notes a slow measured request that took this time, and whether TCP sent something again meanwhile.
+    pub fn record_slow(&mut self, took: Nanos, with_retransmission: bool) {
+        self.slow += 1;
+        if with_retransmission {
+            self.slow_with_retransmission.record(took);
+        }
+    }
+
+    /// Notes a connection that ends.
+    pub fn record_connection(&mut self, round_trip: Nanos, retransmitted: u32) {
+        if round_trip > Nanos::ZERO {
+            self.round_trip.record(round_trip);
+        }
+        self.retransmitted += u64::from(retransmitted);
+    }
+
+    /// Adds another lane's.
+    pub fn merge(&mut self, other: &NetworkPath) {
+        self.round_trip.merge(&other.round_trip);
+        self.retransmitted += other.retransmitted;
+        self.slow += other.slow;
+        self.slow_with_retransmission.merge(&other.slow_with_retransmission);
+    }
+
+    /// The share of the mean service time that one round trip is, 0 to 1; `None` where either is not known.
+    pub fn share_of_round_trip(&self, service_time: &Histogram) -> Option<f64> {
+        let round_trip = self.round_trip.mean()?;
+        let mean = service_time.mean().filter(|mean| *mean > Nanos::ZERO)?;
+        Some((round_trip.0 as f64 / mean.0 as f64).min(1.0))
+    }
+
+    /// The share of all service time that went by in requests with a retransmission, 0 to 1; 0 where nothing was answered.
+    pub(crate) fn share_of_retransmissions(&self, service_time: &Histogram) -> f64 {
+        let all = service_time.sum().as_secs_f64();
+        if all > 0.0 { (self.slow_with_retransmission.sum.as_secs_f64() / all).min(1.0) } else { 0.0 }
     }
 }

@@ -1,16 +1,15 @@
-//! All that was asked of a sweep, every default made explicit.
+//! All that was asked of a sweep or a load, every default made explicit: the server, the stream of requests, and the load.
 
-mod server;
-mod stream;
-
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
 
-use crate::Threshold;
-
-pub use self::server::{App, ServerKind, ServerPlan, Socket, Threads};
-pub use self::stream::{LatePolicy, Stop, StreamPlan, Timestamps, Timing};
+use crate::anatomy::STAMPS;
+use crate::{Body, Cpus, Nanos, Objective, Pace, Threshold};
 
 /// What `longtail sweep` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,6 +96,292 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
+/// The server and how to start it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerPlan {
+    /// Which server.
+    pub kind: ServerKind,
+    /// `-w`: worker processes, 0 for single mode; `None` leaves it to the config file.
+    pub workers: Option<u32>,
+    /// `-t`: threads a worker; `None` leaves it to the config file.
+    pub threads: Option<Threads>,
+    /// `-r`: the rackup file; `None` is an app that longtail brings.
+    pub rackup: Option<PathBuf>,
+    /// `--app`: which of them.
+    pub app: App,
+    /// `-C`: Puma's config file.
+    pub config: Option<PathBuf>,
+    /// `-Y`: start Ruby with YJIT.
+    pub yjit: bool,
+    /// `-s`: the kind of socket to bind.
+    pub socket: Socket,
+    /// `--server-cpus`: the processors that it may run on; `None` where it may run wherever longtail may.
+    pub cpus: Option<Cpus>,
+    /// `--server-address`: the address of this machine that it listens on, for generators on other machines; `None` is loopback.
+    pub address: Option<IpAddr>,
+}
+
+/// Which server to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ServerKind {
+    /// Puma, by this command (words split as a shell does at spaces), or the one that is found.
+    Puma {
+        /// `--puma`: the command that starts it.
+        command: Option<String>,
+    },
+    /// The server inside longtail.
+    Builtin,
+    /// Any other command that serves `url` with `slots` slots.
+    Command {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// What it can process at once.
+        slots: u32,
+        /// Where it will answer.
+        url: String,
+    },
+}
+
+/// The apps that longtail brings, for a Puma without a rackup file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum App {
+    /// `servers/sleep.ru`: Rack alone.
+    #[default]
+    Sleep,
+    /// `servers/rails`: an API in Rails, which must be installed.
+    Rails,
+    /// `servers/bodies.ru`: Rack alone, bodies of four kinds and any size.
+    Bodies,
+}
+
+/// Threads of one Puma worker, as `-t MIN:MAX`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Threads {
+    /// Threads it starts with.
+    pub min: u32,
+    /// Threads it grows to.
+    pub max: u32,
+}
+
+impl FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Threads, String> {
+        let (min, max) = text.split_once(':').unwrap_or((text, text));
+        let threads = min.parse().ok().zip(max.parse().ok()).map(|(min, max)| Threads { min, max });
+        threads.filter(|threads| threads.max > 0 && threads.min <= threads.max).ok_or_else(|| {
+            format!("'{text}' is not a number of threads: write MIN:MAX such as 5:5 or 0:16, the maximum at least 1")
+        })
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.min, self.max)
+    }
+}
+
+/// The kind of socket the server is bound to.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display, IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Socket {
+    /// IPv4, 127.0.0.1 unless `PUMA_TEST_HOST4` says otherwise.
+    #[default]
+    Tcp4,
+    /// IPv6, `::1` unless `PUMA_TEST_HOST6` says otherwise.
+    Tcp6,
+    /// TLS over IPv4.
+    Ssl4,
+    /// TLS over IPv6.
+    Ssl6,
+    /// A Unix socket in the file system.
+    Unix,
+    /// A Unix socket in Linux's abstract namespace.
+    Aunix,
+}
+
+impl Socket {
+    /// Whether it is TCP with nothing on top, which every server can bind.
+    pub fn is_plain_tcp(self) -> bool {
+        matches!(self, Socket::Tcp4 | Socket::Tcp6)
+    }
+
+    /// Whether it is no TCP at all.
+    pub fn is_unix(self) -> bool {
+        matches!(self, Socket::Unix | Socket::Aunix)
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The stream of requests of each run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamPlan {
+    /// `-d`: how long the app is asked to hold a thread; the theory's service time. `None`: unknown, measured first.
+    #[serde(rename = "delay_ns")]
+    pub delay: Option<Nanos>,
+    /// `--path`: what is requested; `None` is `/sleep<delay>`, or the body's.
+    pub path: Option<String>,
+    /// `--body`: what every answer is to carry; `None`: whatever the path brings.
+    pub body: Option<Body>,
+    /// Not `-k`: whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// When a run ends.
+    pub stop: Stop,
+    /// Load before the measured window, not measured.
+    #[serde(rename = "warm_up_ns")]
+    pub warm_up: Nanos,
+    /// An answer that takes longer is given up and counted as timed out.
+    #[serde(rename = "timeout_ns")]
+    pub timeout: Nanos,
+    /// Threads of the generator.
+    pub lanes: u32,
+    /// Whose clock says when an answer came.
+    pub timestamps: Timestamps,
+    /// The response header in which a worker names itself.
+    pub worker_header: String,
+    /// `--inspect app`: whether the app is asked when it began and ended.
+    pub anatomy: bool,
+    /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
+    pub from: Vec<String>,
+}
+
+impl StreamPlan {
+    /// What is requested.
+    pub fn target_path(&self) -> String {
+        match (&self.path, self.body, self.delay) {
+            (Some(path), _, _) => path.clone(),
+            (None, Some(body), _) => format!("/{body}"),
+            (None, None, Some(delay)) => format!("/sleep{}", delay.as_secs_f64()),
+            (None, None, None) => "/".to_owned(),
+        }
+    }
+
+    /// Header lines that go with it: a body and its delay are asked for as Puma's own apps understand it too.
+    pub fn headers(&self) -> Vec<String> {
+        let ask = self.anatomy.then(|| format!("{STAMPS}: 1"));
+        let Some(body) = self.body else { return ask.into_iter().collect() };
+        let delay = self.delay.filter(|delay| *delay > Nanos::ZERO);
+        let delay = delay.map(|delay| format!("dly: {}", delay.as_secs_f64()));
+        std::iter::once(format!("body-conf: {body}")).chain(delay).chain(ask).collect()
+    }
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// No request becomes due after this time (warm-up not included); those out are waited for.
+    #[serde(rename = "after_ns")]
+    After(Nanos),
+    /// Each connection makes this many requests (warm-up not included).
+    RequestsPerConnection(u64),
+}
+
+/// What becomes of a request that is due while all connections are busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LatePolicy {
+    /// It waits for a connection, and its due time stays: the wait is part of its response time.
+    #[default]
+    Queue,
+    /// It is counted and not sent.
+    Skip,
+}
+
+/// How a lane waits for the next due time: precision costs wake-ups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timing {
+    /// Wakes at whole milliseconds and sends what has become due: least CPU, up to 1 ms late.
+    Coalesce,
+    /// Wakes for each due time, by the nanosecond timer, early by what wake-ups are usually late: a few microseconds late.
+    #[default]
+    Precise,
+    /// As precise, and busy polling for the last 50 µs before each due time: below a microsecond late on a free core.
+    Spin,
+}
+
+/// Whose clock says when an answer came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Timestamps {
+    /// The kernel's: when the last segment of it came in. What the lane adds before it reads (read lag) is measured, and
+    /// not in the times.
+    Kernel,
+    /// The lane's, when it reads: what it adds is in the times, and unknown.
+    #[default]
+    User,
+}
+
+/// What `longtail load` was asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadPlan {
+    /// The URL that requests go to, without credentials.
+    pub url: String,
+    /// The socket behind it, in words: `127.0.0.1:3000`, `unix /run/app.sock`, `unix @app`; several where a name has
+    /// several addresses.
+    pub endpoints: Vec<String>,
+    /// Whether the connection is encrypted.
+    pub tls: bool,
+    /// What is sent, in words: `GET`, `POST with 120 bytes`, `17 requests in order`.
+    pub requests: String,
+    /// When requests are due.
+    pub pace: Pace,
+    /// Closed loop: a pause between an answer and the connection's next request.
+    #[serde(rename = "think_ns")]
+    pub think: Nanos,
+    /// Connections: exactly so many in a closed loop, at most so many in an open one.
+    pub connections: u32,
+    /// Open loop: what becomes of a request that is due while all connections are busy.
+    pub late: LatePolicy,
+    /// Length of the measured window; `None` where only a count ends the run.
+    #[serde(rename = "length_ns")]
+    pub length: Option<Nanos>,
+    /// Requests in total; `None` where only time ends the run.
+    pub requests_total: Option<u64>,
+    /// Load before the measured window.
+    #[serde(rename = "warm_up_ns")]
+    pub warm_up: Nanos,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// Requests after which a connection is closed and opened anew; `None` for no limit.
+    pub requests_per_connection: Option<u64>,
+    /// Requests that a connection has out at once.
+    pub pipeline: u32,
+    /// An answer that takes longer is given up.
+    #[serde(rename = "timeout_ns")]
+    pub timeout: Nanos,
+    /// Threads of the generator.
+    pub lanes: u32,
+    /// How a lane waits for the next due time.
+    pub timing: Timing,
+    /// Whose clock says when an answer came.
+    pub timestamps: Timestamps,
+    /// `--expect` and `--fail-if`: what the run must keep.
+    pub thresholds: Vec<Threshold>,
+    /// The run ends early when one of these holds.
+    pub stop_if: Vec<Objective>,
+    /// Where one line a request was written.
+    pub log: Option<PathBuf>,
+    /// `--service`: for how long a request holds a slot of the server, to tell its slots by.
+    #[serde(rename = "service_time_ns")]
+    pub service_time: Option<Nanos>,
+    /// `--statsd-listen`: where statsd was listened to.
+    pub statsd_listen: Option<SocketAddr>,
+    /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
+    pub from: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +391,20 @@ mod tests {
         assert_eq!(quoted("-w2"), "-w2");
         assert_eq!(quoted("bundle exec puma"), "'bundle exec puma'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}
+
+#[cfg(test)]
+mod server_tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_read_as_puma_does() {
+        assert_eq!("5:5".parse(), Ok(Threads { min: 5, max: 5 }));
+        assert_eq!("0:16".parse(), Ok(Threads { min: 0, max: 16 }));
+        assert_eq!("4".parse(), Ok(Threads { min: 4, max: 4 }));
+        for text in ["", "5:", "5:2", "0:0", "a:b", "-1:5"] {
+            assert!(text.parse::<Threads>().is_err(), "{text}");
+        }
     }
 }

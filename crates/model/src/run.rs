@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::Overload;
+use crate::theory::Overload;
 use crate::{
     Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Pace, Quantile,
     Statistics, StatsdReport, Tally, Theory, Verdict, Watch,

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::ServiceTime;
-use crate::load::LoadPlan;
+use crate::plan::LoadPlan;
+use crate::theory::ServiceTime;
 use crate::theory::{DisciplineProbe, InferredDiscipline};
 use crate::{
     BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan, ProbeUsed, Run,

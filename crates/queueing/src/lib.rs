@@ -10,8 +10,7 @@
 //! |---|---|
 //! | open loop: random arrivals, exponential service; the highest load that keeps an objective; overload | `open_loop` |
 //! | open loop: random arrivals, constant service | `mdc` |
-//! | closed loop without think time: the ideal, its levels, who gets which connection | `closed_loop` |
-//! | closed loop with think time; Ruby's global lock: many threads, one of them computing | `machine_repair` |
+//! | closed loop: the ideal, its levels, who gets which connection; with think time, Ruby's global lock: many threads, one of them computing | `closed_loop` |
 //! | Puma's turns of ten and its accept throttle | `puma` |
 //! | what has no formula | `simulate` |
 //! | which order of service is it that was measured? | `discipline` |
@@ -19,7 +18,6 @@
 pub mod closed_loop;
 pub mod discipline;
 mod error;
-pub mod machine_repair;
 pub mod mdc;
 mod numeric;
 pub mod open_loop;

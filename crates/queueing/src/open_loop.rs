@@ -1,7 +1,7 @@
 //! Open loops: what arrives at a given rate, whatever has become of the requests before. Poisson arrivals with exponential service
 //! (M/M/c, Erlang's formulas), the highest load that keeps an objective, and overload, which has no steady state.
 
-use model::forecast::Estimate;
+use model::theory::Estimate;
 
 use crate::error::{not_negative, positive, share, some};
 use crate::{QueueingError, numeric};

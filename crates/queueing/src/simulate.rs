@@ -11,7 +11,7 @@ mod closed;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use model::forecast::Estimate;
+use model::theory::Estimate;
 
 pub use self::closed::{AcceptThrottle, PoolArrivals, ThreadPool, closed, dealt_by_throttle};
 use crate::error::{positive, share, some};

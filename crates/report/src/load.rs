@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use model::forecast::{Estimate, Overload, OverloadDoubt};
 use model::histogram::rank;
+use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::warnings::LOAD_PERCENTILES;
 use model::{Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile, Tally};
 

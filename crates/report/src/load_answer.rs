@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use model::series::Second;
+use model::tally::Second;
 use model::{Histogram, LoadStudy, Nanos, Pace, Profile};
 
 use crate::number::{self, or_none};

@@ -1,7 +1,7 @@
 //! What was measured and how: two lines above every answer, for no figure means anything without them, and beside them in a full report
 //! addresses, commands, machine and generator.
 
-use model::forecast::{ServiceTime, ServiceTimeSource};
+use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
     App, BodiesStudy, Diagnostic, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan, LoadStudy, Nanos,
     Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,

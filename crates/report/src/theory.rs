@@ -1,8 +1,8 @@
 //! Theory beside measurement: what the server's order of service says of each run, how far off the run was, which order it
 //! looks like, and what all of them say together.
 
-use model::forecast::ServiceTime;
 use model::theory::InferredDiscipline;
+use model::theory::ServiceTime;
 use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudged, PercentileRange, Resemblance};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 

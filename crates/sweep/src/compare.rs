@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use engine::LoadSpec;
 use model::comparison::{ComparisonLoad, Decision, LostRun, decision};
-use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
+use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
     Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Rate, Stop, StreamPlan,
 };

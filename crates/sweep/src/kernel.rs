@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
 use engine::{LoadSpec, RecordBatch, RequestRecord, RequestTrace, RunProgress};
-use model::forecast::ServiceTime;
 use model::kernel::{KernelStamps, RequestPaths, Wayfinding};
+use model::theory::ServiceTime;
 use model::{Clock, Exchange, KernelView, Nanos, Probe, ProbeUsed, SystemClock, Tally, Watch, Window};
 use probe::bpf::{self, MissingRight, TracedAnswer, TracedPath, TracingPlan};
 use probe::processes;
@@ -201,7 +201,7 @@ impl StampJoin {
 #[cfg(test)]
 mod tests {
     use model::Outcome;
-    use model::forecast::ServiceTimeSource;
+    use model::theory::ServiceTimeSource;
 
     use super::*;
 

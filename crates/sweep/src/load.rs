@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use engine::{EngineError, LoadSpec, RecordBatch, RunProgress, Transport, spawn_scoped};
 use launch::CpuRestriction;
-use model::forecast::{Estimate, Overload, OverloadDoubt};
 use model::study::SCHEMA;
+use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::{
     Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Pace, Placement,
     Profile, Request, Run, ServerLocation, SystemClock, Timing, verdict, warnings,

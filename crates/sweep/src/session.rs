@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use engine::{FetchedResponse, LoadSpec, RunProgress};
 use launch::CpuRestriction;
-use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
+use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind, ServerUse, Stop,
     StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,

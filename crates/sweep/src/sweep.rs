@@ -5,9 +5,9 @@
 use std::ops::RangeInclusive;
 
 use engine::{LoadSpec, ensure_descriptors};
-use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
 use model::theory::DisciplineProbe;
+use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{Ceiling, Clock, Nanos, Plan, Probe, Run, Stop, StreamPlan, SweepStudy};
 use probe::host;
 

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::theory::NotJudged;
+use model::theory::{ServiceTime, ServiceTimeSource};
 use model::watch::HELD_CONNECTIONS;
 use model::{Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, ServerKind, ServerPlan, StreamPlan, Theory};
 use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::forecast::ServiceTime;
+use model::theory::ServiceTime;
 use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind};
 use probe::control;
 use probe::host::HostCounters;

@@ -6,8 +6,8 @@ mod play;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use model::forecast::{Estimate, Overload};
 use model::study::SCHEMA;
+use model::theory::{Estimate, Overload};
 use model::{
     Arrivals, Backlog, BacklogSamples, Diagnostic, EndedBy, LaneCountReason, LatePolicy, LoadPlan, LoadStudy, Nanos,
     Outcome, Pace, Placement, Profile, Rate, ServerLocation, Threshold, Timestamps, Timing, Window, verdict, warnings,

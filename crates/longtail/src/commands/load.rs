@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
-use model::networks::is_public;
+use model::endpoint::is_public;
 use model::{BadResponse, Diagnostic, LoadStudy, Outcome, Run, Study, Tally, Verdict};
 use sweep::{LoadCompany, Phase, PreparedLoad, RequestJournal, conduct_load};
 

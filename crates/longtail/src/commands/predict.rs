@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{ArgGroup, Args};
 use model::{Nanos, Rate, Study, Threads};
-use queueing::machine_repair::MOST_CONNECTIONS;
+use queueing::closed_loop::MOST_CONNECTIONS;
 use sink::DelayLaw;
 
 use crate::args::limits::from_1_to;

@@ -5,9 +5,11 @@ pub(crate) mod text;
 use std::collections::BTreeSet;
 
 use model::Nanos;
-use model::forecast::Estimate;
-use queueing::closed_loop::{ResponseLevel, assigned_at_random, dealt_evenly, levels_in_step, quantile};
-use queueing::machine_repair::{self, WorkerDemand};
+use model::theory::Estimate;
+use queueing::closed_loop::{
+    ResponseLevel, WorkerDemand, assigned_at_random, dealt_evenly, highest_rate, levels_in_step, quantile,
+    saturated_rate, worker,
+};
 use queueing::mdc::{ConstantServiceQueue, MOST_SLOTS};
 use queueing::open_loop::{ErlangQueue, SteadyQueue, highest_utilisation};
 use queueing::puma::{HOLD_SECONDS, TURN};
@@ -394,7 +396,7 @@ pub(crate) fn plot(server: &PredictedServer) -> Result<Vec<PredictedP99>, Queuei
 /// What Ruby's global lock leaves of threads: those of a worker compute one at a time.
 ///
 /// The lines of the orders of service take no account of it. Here is what a worker of each number of threads can do: at most, by any law, and
-/// with all threads busy where the times scatter exponentially, for which the formula is exact (`queueing::machine_repair`).
+/// with all threads busy where the times scatter exponentially, for which the formula is exact (`queueing::closed_loop`).
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RubyLock {
     /// How long a request holds it.
@@ -436,13 +438,13 @@ fn lock(server: &PredictedServer, cpu: f64, load: PredictLoad) -> Result<RubyLoc
     let demand = WorkerDemand { io: server.service() - cpu, cpu };
     let workers = f64::from(server.workers);
     let of = |threads: u32| {
-        let all_busy = workers * machine_repair::saturated_rate(threads, demand)?;
+        let all_busy = workers * saturated_rate(threads, demand)?;
         let (closed, offered) = match load {
             PredictLoad::Open(rate) => (None, Some(rate.per_second() / all_busy)),
             PredictLoad::Closed(connections, think) => {
                 let (mut rate, mut in_flight) = (0.0, 0.0);
                 for dealt in dealt_evenly(connections, server.workers).into_iter().filter(|count| *count > 0) {
-                    let means = machine_repair::worker(dealt, threads, demand, think.as_secs_f64())?;
+                    let means = worker(dealt, threads, demand, think.as_secs_f64())?;
                     rate += means.rate;
                     in_flight += means.rate * means.response;
                 }
@@ -451,7 +453,7 @@ fn lock(server: &PredictedServer, cpu: f64, load: PredictLoad) -> Result<RubyLoc
         };
         Ok(LockedThreads {
             threads,
-            at_most_per_s: workers * machine_repair::highest_rate(threads, demand)?,
+            at_most_per_s: workers * highest_rate(threads, demand)?,
             all_busy_per_s: all_busy,
             of_slots: all_busy * server.service() / (workers * f64::from(threads)),
             closed,

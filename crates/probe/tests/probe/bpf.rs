@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use model::waits::{bucket_of, top_of};
+use model::kernel::{bucket_of, top_of};
 use model::{Nanos, Waits};
 use probe::bpf::{TracedAnswer, TracedPath, TracingPlan, possible};
 use rustix::time::{ClockId, clock_gettime};

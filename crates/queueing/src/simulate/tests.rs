@@ -2,7 +2,7 @@
 //! half widths of the 95 % interval (of ten replications: once in some hundred by chance), and the interval must be small.
 
 use super::*;
-use crate::machine_repair::machine_repair;
+use crate::closed_loop::machine_repair;
 use crate::mdc::ConstantServiceQueue;
 use crate::open_loop::{ErlangQueue, SteadyQueue};
 use crate::puma::{HOLD_SECONDS, TURN};

@@ -1,7 +1,7 @@
 //! Mean value analysis of several slots, which this crate does not use: its recursion computes the probability of an empty station
 //! as 1 less all others, and the error of that grows by a factor with each connection. With few of them it is a proof.
 
-use queueing::machine_repair::{WorkerDemand, machine_repair, worker};
+use queueing::closed_loop::{WorkerDemand, machine_repair, worker};
 
 /// Reiser and Lavenberg (JACM 27(2), 1980) with a station of `slots` slots, and single servers of `others` demands: the rate
 /// and the response time in all but the think time, for 1 to `connections` connections.

@@ -2,7 +2,7 @@
 
 use queueing::OfferedLoad;
 use queueing::closed_loop::assigned_at_random;
-use queueing::machine_repair::machine_repair;
+use queueing::closed_loop::machine_repair;
 use queueing::mdc::ConstantServiceQueue;
 use queueing::open_loop::{ErlangQueue, SteadyQueue, highest_utilisation};
 

@@ -1,7 +1,7 @@
 //! The figures of loads, of bodies, and of comparisons: a forest plot of where each difference is, the control beside it.
 
 use model::comparison::{ComparedMetric, Difference, Metric};
-use model::series::Second;
+use model::tally::Second;
 use model::{Bodies, BodiesStudy, Body, BodyKind, BodyRun, LoadStudy, Nanos, Pace, Profile, Rate, Socket};
 
 use crate::comparison::words::{self, SummaryComparison};

@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
+use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
     Exchange, Forecast, Nanos, Outcome, Placement, Plan, Probe, Run, ServerFacts, Stop, StreamPlan, SweepStudy, Window,
     WorkerShare, verdict,

@@ -1,8 +1,8 @@
 //! What was seen of a run while it went on: by the probes, by the kernel's tracepoints, by the app's stamps.
 
 use model::anatomy::{AnatomySums, AppSource};
+use model::kernel::bucket_of;
 use model::kernel::{PathSums, RequestPaths};
-use model::waits::bucket_of;
 use model::watch::{WatchCurve, WatchTrack};
 use model::{Anatomy, KernelView, Nanos, ProcessWaits, Run, Waits, Watch};
 
