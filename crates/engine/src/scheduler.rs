@@ -131,6 +131,12 @@ impl Scheduler {
         Some(DueRequest { number, at: due, possible: due, is_measured })
     }
 
+    /// Whether any request has become due.
+    #[inline]
+    pub(crate) fn has_begun(&self) -> bool {
+        self.number >= self.lanes
+    }
+
     /// Closed loop: whether the count is reached.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {

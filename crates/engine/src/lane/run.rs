@@ -212,9 +212,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// Closed loop: whether free connections are to make another request. After the window they do so, unmeasured,
     /// until the last measured request has ended: those still out would find the server emptier than everybody before.
+    /// Each connection's first request is due at the start, and is made however late the lane wakes up.
     #[inline]
     fn keeps_loading(&self, now: Nanos) -> bool {
-        now < self.window.until || self.busy_measured > 0
+        now < self.window.until || self.busy_measured > 0 || !self.scheduler.has_begun()
     }
 
     /// Open loop: what is due and has found no connection is not sent any more. It is skipped as soon as it is due, or in flight now.

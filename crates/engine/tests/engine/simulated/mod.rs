@@ -38,6 +38,8 @@ struct Slots {
     stamping: bool,
     /// How late the lane is woken for news.
     late: Nanos,
+    /// How late it runs first.
+    begins: Nanos,
     /// When the wall clock is set, and by how much.
     set_wall_at: Option<(Nanos, i64)>,
     /// Which connection was closed, and when.
@@ -89,6 +91,10 @@ impl Server for Slots {
 
     fn wakes_late(&self, _order: u64) -> Nanos {
         self.late
+    }
+
+    fn begins(&self) -> Nanos {
+        self.begins
     }
 
     fn woken(&mut self, clock: &Stepped) {
@@ -288,6 +294,15 @@ fn a_closed_loop_takes_its_turns() {
     assert!(times.iter().skip(60).all(|t| [400, 600].contains(t)), "{times:?}");
     assert_eq!(done.tally.send_lag.max(), Some(Nanos::ZERO));
     assert_eq!(done.tally.per_worker["7"].all, done.tally.all_requests());
+}
+
+#[test]
+fn a_lane_that_wakes_up_after_its_window_makes_what_was_due_at_the_start() {
+    let server = Slots { begins: ms(700), ..slots(3, ms(10)) };
+    let done = run(&LoadSpec { measured: Some(ms(500)), ..spec(3, Pace::Closed) }, server);
+    assert_eq!((done.tally.counts.good(), done.tally.all_requests()), (3, 3));
+    assert_eq!(done.millis(|exchange| exchange.due), [0; 3]);
+    assert_eq!(done.millis(Exchange::response_time), [710; 3], "nor is the delay left out");
 }
 
 #[test]

@@ -52,6 +52,11 @@ pub(crate) trait Server: Sized {
         Nanos::ZERO
     }
 
+    /// When the lane runs first; it was to start at 0.
+    fn begins(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
     /// The lane has been woken.
     fn woken(&mut self, _clock: &Stepped) {}
 }
@@ -161,7 +166,7 @@ pub(crate) fn run<S: Server>(
     is_kept: bool,
     interrupt: bool,
 ) -> (LaneOutcome, Vec<RequestRecord>) {
-    let clock = Stepped::default();
+    let clock = Stepped::at(server.begins());
     let sockets = (0..spec.connections).map(|_| Socket::default()).collect();
     let wire = SimulatedWire { clock: clock.clone(), server, sockets, coming: BinaryHeap::new(), order: 0 };
     let (journal, records) = sync_channel(1000);
