@@ -28,8 +28,14 @@ fn connect_blocking(endpoint: &Endpoint, timeout: Duration) -> Result<OwnedFd, E
     for direction in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
         sockopt::set_socket_timeout(&fd, direction, Some(timeout))?;
     }
-    connect(&fd, &to.address)?;
-    Ok(fd)
+    // A process that is stopped and goes on is interrupted (signal(7)): asked again, the kernel waits on.
+    loop {
+        match connect(&fd, &to.address) {
+            Err(Errno::INTR) => {}
+            Err(Errno::ALREADY) => return Err(Errno::TIMEDOUT),
+            connected => return connected.map(|()| fd),
+        }
+    }
 }
 
 /// Why nobody at an endpoint takes a connection.

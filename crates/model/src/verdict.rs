@@ -69,7 +69,7 @@ fn steadiness(run: &Run, is_claimed: bool) -> Option<Diagnostic> {
 }
 
 /// Little's law of a closed loop without think time: the mean over the requests due in the window, times the rate of
-/// those that ended in it. What the window cuts off at either end is at most the longest request.
+/// those that ended in it. What the window cuts off at either end is at most the longest request, or what a lane that stood still did not read.
 fn littles_law(run: &Run, connections: u32) -> Option<Diagnostic> {
     let (tally, rate, measured) = (&run.tally, run.completed_rate(), run.measured);
     // A failed request holds its connection too, and its time is not in the mean.
@@ -79,7 +79,9 @@ fn littles_law(run: &Run, connections: u32) -> Option<Diagnostic> {
     // An answer that waits to be read keeps its connection, and by the kernel's stamps that wait is not in the mean.
     let (response, unread) = (&tally.response_time, &tally.read_lag);
     let mean = response.sum().saturating_add(unread.sum()).as_secs_f64() / response.count() as f64;
+    let stood_still = run.generator.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
     let longest = response.max()? + unread.max().unwrap_or_default();
+    let longest = longest.max(stood_still);
     let tolerance = longest.0 as f64 / measured.0 as f64;
     Some(Diagnostic::LittlesLaw { in_flight: mean * rate, connections, tolerance })
 }
@@ -259,7 +261,7 @@ fn poisson_count(run: &Run, pace: &Pace) -> Option<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GeneratorFacts, ProcessCpu, ServerCpu};
+    use crate::{Exchange, GeneratorFacts, ProcessCpu, ServerCpu, Window};
 
     fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
         let level = if is_saturated { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below };
@@ -275,6 +277,22 @@ mod tests {
         // Seed 001: 32 connections, 2937 req/s, a printed mean of 41.30 ms.
         let check = Diagnostic::LittlesLaw { in_flight: 2937.14 * 0.0413, connections: 32, tolerance: 0.0 };
         assert_eq!(verdict(&[check], true), Verdict::Invalid);
+    }
+
+    #[test]
+    fn a_lane_that_stood_still_as_the_window_began_breaks_no_law() {
+        let ms = Nanos::from_millis;
+        // It reads an answer of the warm-up 400 ms late, then sixty of 10 ms come in the second that is measured.
+        for (stood_still, grade) in [(ms(400), Grade::Passed), (ms(0), Grade::Failed)] {
+            let mut tally = Tally::new(Window { from: ms(1000), until: ms(2000) }, 1);
+            for due in (0..60).map(|n| ms(1400 + 10 * n)) {
+                let (ended, outcome) = (due + ms(10), Outcome::Answered(200));
+                tally.record(&Exchange { due, sent: due, ended, received_bytes: 0, outcome }, 0);
+            }
+            let mut run = Run::recorded(1, tally, ms(1000), ms(2000));
+            run.generator.lanes = vec![LaneFacts { longest_standstill: stood_still, ..LaneFacts::default() }];
+            assert_eq!(littles_law(&run, 1).map(|law| law.grade()), Some(grade));
+        }
     }
 
     #[test]
