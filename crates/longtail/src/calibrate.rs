@@ -211,9 +211,12 @@ impl CalibrationRounds<'_> {
             Some(line) => format!("{what}: {line}"),
             None => what.to_owned(),
         };
-        let [Some(first), Some(last)] = readings[..] else { return Err(why("it ended before its time")) };
         let received = after.requests - before.requests;
-        if last.requests == first.requests || received == 0 {
+        if received == 0 {
+            return Err(why("the sink got no request of it"));
+        }
+        let [Some(first), Some(last)] = readings[..] else { return Err(why("it ended before its time")) };
+        if last.requests == first.requests {
             return Err(why("the sink got no request of it"));
         }
         let span = (last.at - first.at).as_secs_f64();

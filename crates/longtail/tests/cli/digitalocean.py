@@ -45,7 +45,7 @@ class Api(http.server.BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
         with lock: fault = self.fault(path)
-        if fault == 0: return time.sleep(5)
+        if fault == 0: return time.sleep(600)
         if fault: return self.answer(fault, {"id": "fault", "message": MESSAGES[fault]})
         with lock:
             status, answer = self.route(path, query, body)

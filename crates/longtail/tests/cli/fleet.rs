@@ -43,7 +43,7 @@ impl Cloud {
         let mut settings = fs::read_to_string(lab.path("fleet/group_vars/all.yml")).unwrap();
         for (theirs, ours) in [
             ("https://api.digitalocean.com", &*format!("http://127.0.0.1:{port}")),
-            ("digitalocean_timeout: 30", "digitalocean_timeout: 1"),
+            ("digitalocean_timeout: 30", "digitalocean_timeout: 5"),
             ("digitalocean_tries: 5", "digitalocean_tries: 1"),
             ("digitalocean_pause: 5", "digitalocean_pause: 0"),
             ("boot_timeout: 300", "boot_timeout: 1"),

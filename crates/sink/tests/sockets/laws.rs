@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use crate::support::{Client, Failure, PATIENCE, REQUEST, anywhere, assert_conserved, busy, ledger_when, settings};
 use model::Nanos;
@@ -258,9 +259,17 @@ fn a_full_backlog_leaves_clients_outside() {
     // The one slot is busy, so that nobody is accepted; the kernel keeps backlog + 1 and drops the others' attempts.
     let sink = start(SinkSettings { queue: SlotQueue::Inline10, backlog: 2, ..anywhere() });
     let _busy = busy(&sink, 1);
-    let connect = || TcpStream::connect_timeout(&sink.address(), std::time::Duration::from_millis(300));
-    let connected: Vec<_> = (0..6).map(|_| connect()).collect();
-    assert_eq!(connected.iter().filter(|connected| connected.is_ok()).count(), 3);
+    let (connected, news) = channel();
+    for _ in 0..6 {
+        let (address, connected) = (sink.address(), connected.clone());
+        std::thread::spawn(move || {
+            if let Ok(stream) = TcpStream::connect(address) {
+                let _ = connected.send(stream);
+            }
+        });
+    }
+    let _inside: Vec<_> = (0..3).map(|_| news.recv_timeout(PATIENCE).unwrap()).collect();
+    assert!(news.recv_timeout(std::time::Duration::from_millis(300)).is_err(), "no room for a fourth");
 }
 
 #[test]

@@ -140,6 +140,8 @@ impl<S: Read + Write> Client<S> {
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(Failure::Reset),
                 // A TLS end that was not announced.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(Failure::Cut),
+                // Whoever stops the tests and lets them go on.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error}"),
             }
         }
