@@ -62,7 +62,7 @@ fn exact_for(words: &str) -> bool {
     let lab = Lab::new();
     let words = format!("bodies {words} -t2:2 -b acsi1,300 --no-calibrate --inspect proc");
     let printed = lab.run(&words).with_code(0);
-    lab.assert_nothing_left(0);
+    lab.assert_nothing_left(crate::lab::free_port());
     let study = of_bodies(lab.kept());
     assert_eq!(count_warnings(&study), Vec::<&Diagnostic>::new(), "{words}");
     let kinds = study.plan.sockets.len();
