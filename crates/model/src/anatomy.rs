@@ -226,11 +226,10 @@ mod tests {
 
     #[test]
     fn the_slowest_tenth_is_made_of_whole_groups() {
-        let groups = |sizes: &[u64]| slowest_groups(sizes.iter().copied(), sizes.iter().sum());
-        assert_eq!(groups(&[99, 901]), 1, "the fast ones are not among the slowest");
-        assert_eq!(groups(&[10, 40, 60, 890]), 3);
-        assert_eq!(groups(&[1, 1, 8, 90]), 3);
-        assert_eq!(groups(&[100]), 1);
+        // The fast ones of 99 and 901 are not among the slowest.
+        for (sizes, groups) in [(&[99, 901][..], 1), (&[10, 40, 60, 890], 3), (&[1, 1, 8, 90], 3), (&[100], 1)] {
+            assert_eq!(slowest_groups(sizes.iter().copied(), sizes.iter().sum()), groups, "{sizes:?}");
+        }
     }
 
     #[test]
@@ -241,14 +240,21 @@ mod tests {
         }
         cut.record(&exchange(0, 1, 1000), Some(stamps(801, 901)));
         let anatomy = cut.anatomy().unwrap();
-        let ms = |sum, parts: &AnatomySums| parts.mean(sum).unwrap();
         assert_eq!((anatomy.source, anatomy.all.requests, anatomy.silent), (AppSource::Stamps, 100, 0));
-        assert_eq!(ms(anatomy.all.app, &anatomy.all), Nanos::from_millis(100));
+        assert_eq!(anatomy.all.mean(anatomy.all.app), Some(Nanos::from_millis(100)));
         assert_eq!(anatomy.all.before_app, Some(Nanos::from_millis(99 * 3 + 800)));
         assert_eq!(anatomy.all.rest(), Nanos::from_millis(99 * 2 + 99));
         let slowest = anatomy.slowest.unwrap();
         assert_eq!((slowest.requests, slowest.before_app), (1, Some(Nanos::from_millis(800))));
         assert_eq!(slowest.rest(), Nanos::from_millis(99));
+        // A duration alone leaves what was before the app in the rest.
+        let mut cut = Dissection::default();
+        cut.record(&exchange(0, 1, 100), Some(AppTime::Took(Nanos::from_millis(60))));
+        cut.record(&exchange(0, 1, 100), None);
+        let anatomy = cut.anatomy().unwrap();
+        assert_eq!((anatomy.source, anatomy.silent), (AppSource::ServerTiming, 1));
+        assert_eq!((anatomy.all.before_app, anatomy.all.rest()), (None, Nanos::from_millis(39)));
+        assert_eq!(Dissection::default().anatomy(), None);
     }
 
     #[test]
@@ -262,17 +268,6 @@ mod tests {
         cut.record(&exchange(5, 10, 100), Some(stamps(10, 100)));
         assert_eq!(cut.anatomy().unwrap().all.rest(), Nanos::ZERO);
         assert_eq!(cut.anatomy().unwrap().slowest, None, "of one request there is no slowest tenth");
-    }
-
-    #[test]
-    fn a_duration_alone_leaves_what_was_before_the_app_in_the_rest() {
-        let mut cut = Dissection::default();
-        cut.record(&exchange(0, 1, 100), Some(AppTime::Took(Nanos::from_millis(60))));
-        cut.record(&exchange(0, 1, 100), None);
-        let anatomy = cut.anatomy().unwrap();
-        assert_eq!((anatomy.source, anatomy.silent), (AppSource::ServerTiming, 1));
-        assert_eq!((anatomy.all.before_app, anatomy.all.rest()), (None, Nanos::from_millis(39)));
-        assert_eq!(Dissection::default().anatomy(), None);
     }
 
     fn any_answer() -> impl Strategy<Value = (Exchange, Option<AppTime>)> {

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_merged_are_one_lane() {
+    fn lanes_merged_are_one_lane_and_too_short_a_one_tells_nothing() {
         let lane = |millis: u64| {
             let mut samples = BacklogSamples::new(Window { from: Nanos::ZERO, until: Nanos::MAX });
             (0..millis).for_each(|ms| samples.take(Nanos::from_millis(ms), ms));
@@ -225,12 +225,6 @@ mod tests {
         let expected: Vec<u64> = (0..merged.all.len() as u64).map(|n| 2 * n * merged.width.0 / 1_000_000).collect();
         assert_eq!(merged.all, expected);
         assert_eq!(merged.width, Nanos::from_millis(8));
-    }
-
-    #[test]
-    fn too_short_a_run_tells_nothing() {
-        let mut samples = BacklogSamples::new(WINDOW);
-        samples.take(WINDOW.from + Nanos::from_secs(2), 3);
-        assert_eq!(samples.backlog(120, Some(Nanos::from_secs(2))), None);
+        assert_eq!(lane(3).backlog(120, Some(Nanos::from_secs(2))), None, "too short a run tells nothing");
     }
 }

@@ -252,7 +252,7 @@ mod tests {
     use proptest::prelude::*;
 
     const WINDOW: Window = Window { from: Nanos(1_000), until: Nanos(3_000_001_000) };
-    const ENDLESS: Window = Window { from: Nanos(1_000), until: Nanos::MAX };
+    const ENDLESS: Window = Window { until: Nanos::MAX, ..WINDOW };
 
     fn of(window: Window, all: &[(u64, u64)]) -> Batches {
         let mut batches = Batches::new(window);
@@ -283,7 +283,7 @@ mod tests {
             all in prop::collection::vec((0_u64..3_000_000_000, 1_u64..10_000_000_000), 0..200), cut in 0_usize..200,
         ) {
             let (a, b) = all.split_at(cut.min(all.len()));
-            for window in [ENDLESS, Window { from: Nanos(1_000), until: Nanos(3_000_001_000) }] {
+            for window in [ENDLESS, WINDOW] {
                 let whole = of(window, &all);
                 let mut merged = of(window, a);
                 merged.merge(of(window, b));
@@ -300,8 +300,7 @@ mod tests {
     #[test]
     fn a_run_of_unknown_length_doubles_its_batches() {
         let batches = of(ENDLESS, &(0..1000).map(|n| (n * 1_000_000, 5)).collect::<Vec<_>>());
-        assert_eq!(batches.width(), Nanos::from_millis(8));
-        assert_eq!(batches.filled().len(), 125);
+        assert_eq!((batches.width(), batches.filled().len()), (Nanos::from_millis(8), 125));
         assert!(batches.filled().iter().all(|batch| batch.answers == 8));
     }
 
@@ -314,6 +313,7 @@ mod tests {
         assert!(above[..6].iter().all(|batch| *batch == (10, 10)) && above[6] == (10, 4));
         assert!(above[7..].iter().all(|batch| *batch == (10, 0)));
         assert_eq!(of(window, &[(0, 5), (9, 5)]).above(0.5), None, "all are equal");
+        assert_eq!(ResponseTimeMap::of(&Batches::new(WINDOW)), None, "of no response there is none");
     }
 
     proptest! {
@@ -321,11 +321,7 @@ mod tests {
         fn each_response_is_in_the_cell_of_its_times(
             all in prop::collection::vec((0_u64..3_000_000_000, 1_u64..100_000_000_000), 1..200),
         ) {
-            let mut batches = Batches::new(WINDOW);
-            for (due, time) in &all {
-                batches.record(WINDOW.from + Nanos(*due), Nanos(*time), Nanos::ZERO);
-            }
-            let map = ResponseTimeMap::of(&batches).unwrap();
+            let map = ResponseTimeMap::of(&of(WINDOW, &all)).unwrap();
             prop_assert!(map.counts.len() <= COLUMNS && map.counts.iter().all(|rows| rows.len() <= ROWS));
             prop_assert!(map.edges.windows(2).all(|pair| pair[0] < pair[1]));
             let mut expected = vec![vec![0; map.edges.len() - 1]; map.counts.len()];
@@ -336,10 +332,5 @@ mod tests {
             prop_assert_eq!(map.most(), expected.iter().flatten().copied().max().unwrap());
             prop_assert_eq!(map.counts, expected);
         }
-    }
-
-    #[test]
-    fn of_no_response_there_is_none() {
-        assert_eq!(ResponseTimeMap::of(&Batches::new(WINDOW)), None);
     }
 }

@@ -102,41 +102,10 @@ impl ChunkedDecoder {
 mod tests {
     use super::*;
 
-    fn taken(text: &str) -> Option<(usize, bool)> {
-        let mut chunked = ChunkedDecoder::default();
-        let taken = chunked.feed(text.as_bytes(), |_| ())?;
-        Some((taken, chunked.is_done()))
-    }
-
     #[test]
-    fn a_body_ends_where_it_says() {
-        assert_eq!(taken("3\r\nabc\r\n0\r\n\r\nHTTP"), Some((13, true)));
-        assert_eq!(taken("A;name=\"x\"\r\n0123456789\r\n0\r\nTrailer: 1\r\n\r\n"), Some((41, true)));
-        assert_eq!(taken("a\r\n0\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n"), Some((20, true)), "a body that looks like an end");
-        assert_eq!(taken("3;name=\"v\"\r\nabc\r\n000\r\nTrailer: 1\r\n\r\n"), Some((36, true)));
-        assert_eq!(taken("3\r\nab"), Some((5, false)));
-    }
-
-    #[test]
-    fn what_is_no_chunk_is_refused() {
-        for text in [
-            "\r\n",
-            "x\r\n",
-            "3\nabc",
-            "3\r\nabcd",
-            "fffffffffffffffff\r\n",
-            "3\r\nabc\n",
-            "3\r\nabc\r\n\r\n",
-            "0\r\n\n",
-            "-1\r\n",
-        ] {
-            assert_eq!(taken(text), None, "{text:?}");
+    fn what_never_ends_is_refused() {
+        for endless in [format!("3;{}", "x".repeat(100_000)), format!("0\r\n{}", "t: 1\r\n".repeat(20_000))] {
+            assert_eq!(ChunkedDecoder::default().feed(endless.as_bytes(), |_| ()), None);
         }
-    }
-
-    #[test]
-    fn an_endless_extension_is_refused() {
-        assert_eq!(taken(&format!("3;{}", "x".repeat(100_000))), None);
-        assert_eq!(taken(&format!("0\r\n{}", "t: 1\r\n".repeat(20_000))), None, "nor are trailers without end");
     }
 }

@@ -169,28 +169,21 @@ mod tests {
 
     #[test]
     fn a_figure_that_was_not_printed_is_none_and_never_guessed() {
-        let claim = claim(100, 10, 120);
-        assert_eq!(claim.figure(ObjectiveFigure::ResponseTime(0.99)), Some(9e6));
-        assert_eq!(claim.figure(ObjectiveFigure::ResponseTime(0.95)), None);
-        assert_eq!((claim.figure(ObjectiveFigure::Max), claim.figure(ObjectiveFigure::SentShare)), (None, None));
+        use ObjectiveFigure::{Completed, ErrorShare, Errors, Max, ResponseTime, SentShare};
+        let figures = |of: [ObjectiveFigure; 4]| of.map(|figure| claim(100, 10, 120).figure(figure));
         assert_eq!(
-            (claim.figure(ObjectiveFigure::Errors), claim.figure(ObjectiveFigure::ErrorShare)),
-            (Some(10.0), Some(0.1))
+            figures([ResponseTime(0.99), Errors, ErrorShare, Completed]),
+            [Some(9e6), Some(10.0), Some(0.1), Some(90.0)]
         );
-        assert_eq!(claim.figure(ObjectiveFigure::Completed), Some(90.0));
+        assert_eq!(figures([ResponseTime(0.95), Max, SentShare, Max]), [None; 4]);
     }
 
     #[test]
     fn an_objective_that_an_impossible_claim_would_meet_is_not_met() {
         let run = |audit, found: &[FindingGrade]| {
             let claim = GeneratorClaim { audit, ..claim(100, 0, 120) };
-            let (by, check, text) = (String::new(), String::new(), String::new());
-            let audited = |is: &FindingGrade| Diagnostic::Audited {
-                by: by.clone(),
-                check: check.clone(),
-                is: *is,
-                text: text.clone(),
-            };
+            let none = String::new;
+            let audited = |is: &FindingGrade| Diagnostic::Audited { by: none(), check: none(), is: *is, text: none() };
             Run { warnings: found.iter().map(audited).collect(), ..Run::claimed(1, claim, Nanos::from_secs(2)) }
         };
         let result = |run: &Run, text: &str| {

@@ -338,12 +338,6 @@ pub(crate) mod tests {
             prop_assert_eq!(serde_json::from_str::<Counts>(&text).unwrap(), counts);
         }
     }
-}
-
-#[cfg(test)]
-mod bad_response_tests {
-    use super::*;
-    use proptest::prelude::*;
 
     const ALL: &[BadResponse] = BadResponse::VARIANTS;
     proptest! {
@@ -371,7 +365,7 @@ mod bad_response_tests {
     }
 
     #[test]
-    fn one_reason_needs_no_number_and_none_no_words() {
+    fn one_reason_needs_no_number_and_none_no_words_and_lengths_are_told_to_the_byte() {
         let mut reasons = BadResponses::default();
         assert_eq!(reasons.to_string(), "");
         reasons.record(BadResponse::ContentLength, 37);
@@ -381,10 +375,6 @@ mod bad_response_tests {
         reasons.record(BadResponse::NotHttp, 1);
         let rest = "bytes after the end of the response (3), the response is not HTTP/1.1 (1)";
         assert_eq!(reasons.to_string(), format!("{length} (37), {rest}"));
-    }
-
-    #[test]
-    fn lengths_are_told_to_the_byte() {
         let one = WrongLengths::of(10_240, 10_239);
         assert_eq!(one.to_string(), "10240 bytes wanted, 10239 came");
         assert_eq!(one.and(WrongLengths::of(10_240, 0)).to_string(), "10240 bytes wanted, 0 to 10239 came");

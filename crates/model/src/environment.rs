@@ -276,17 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_read_and_written_as_taskset_does() {
-        assert_eq!(cpus("0-2,5\n").iter().collect::<Vec<_>>(), [0, 1, 2, 5]);
-        assert_eq!(cpus("5,1,0,2").to_string(), "0-2,5");
-        assert_eq!((cpus("3").in_words(), cpus("0-1").in_words()), ("CPU 3".to_owned(), "CPUs 0-1".to_owned()));
-        assert_eq!((cpus("3").to_string(), cpus("0,2").to_string()), ("3".to_owned(), "0,2".to_owned()));
-        for wrong in ["", "0-", "2-1", "a", "0,,1", "-1", "99999999", "0-4000000000"] {
-            assert!(wrong.parse::<Cpus>().unwrap_err().contains("0-2,5"), "{wrong}");
-        }
-    }
-
-    #[test]
     fn a_parent_that_only_waits_does_not_count() {
         let serving = |parent: &str, workers: &[&str]| {
             let workers: Vec<Cpus> = workers.iter().copied().map(cpus).collect();
@@ -306,12 +295,6 @@ mod tests {
         assert_eq!((beside("0-1", "2-3").lanes, beside("0-1", "2-3").is_shared()), (cpus("2-3"), false));
         assert_eq!((beside("0", "0").lanes, beside("0", "0").is_shared()), (cpus("0"), true));
     }
-}
-
-#[cfg(test)]
-mod lanes_tests {
-    use super::*;
-    use crate::Cpus;
 
     /// The first `n` processors.
     fn first(n: u32) -> Cpus {

@@ -405,6 +405,7 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::uniform;
     use proptest::prelude::*;
 
     fn of(times: &[u64]) -> Histogram {
@@ -416,21 +417,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_histogram_has_no_figures() {
+    fn the_extremes_are_exact_and_survive_their_file() {
         let empty = Histogram::default();
         assert_eq!((empty.min(), empty.max(), empty.mean(), empty.quantile(0.5)), (None, None, None, None));
-    }
-
-    #[test]
-    fn the_largest_time_is_exact() {
         // HdrHistogram alone reports 1 401 855 µs for this one.
-        let histogram = of(&[1_401_000_000]);
-        assert_eq!(histogram.max(), Some(Nanos(1_401_000_000)));
-        assert_eq!(histogram.quantile(1.0), Some(Nanos(1_401_000_000)));
-    }
-
-    #[test]
-    fn what_the_last_bucket_holds_survives_its_file() {
+        let (one, largest) = (of(&[1_401_000_000]), Some(Nanos(1_401_000_000)));
+        assert_eq!((one.max(), one.quantile(1.0)), (largest, largest));
         // Beyond the highest bucket's time all stand in that bucket, and the extremes are exact all the same.
         let time = 3_601_330_077_696;
         let read = Histogram::from(StoredHistogram::from(&of(&[time, u64::MAX / 4])));
@@ -441,11 +433,8 @@ mod tests {
     #[test]
     fn quantiles_are_nearest_rank() {
         let histogram = of(&[1, 2, 2, 2, 2]);
-        assert_eq!(histogram.quantile(0.2), Some(Nanos(1)));
-        assert_eq!(histogram.quantile(0.25), Some(Nanos(2)));
-        assert_eq!(rank(0.9, 10), 9);
-        assert_eq!(rank(0.99, 100), 99);
-        assert_eq!(rank(0.0, 100), 1);
+        assert_eq!([0.2, 0.25].map(|q| histogram.quantile(q)), [Some(Nanos(1)), Some(Nanos(2))]);
+        assert_eq!((rank(0.9, 10), rank(0.99, 100), rank(0.0, 100)), (9, 99, 1));
     }
 
     #[test]
@@ -485,12 +474,6 @@ mod tests {
             prop_assert!(read >= exact && read as f64 <= exact as f64 * 1.001 + 1.0, "{} for {}", read, exact);
         }
     }
-}
-
-#[cfg(test)]
-mod groups_tests {
-    use super::*;
-    use crate::pace::uniform;
 
     fn times(of: impl Fn(u64) -> f64) -> Histogram {
         let mut times = Histogram::default();
@@ -503,10 +486,8 @@ mod groups_tests {
         let times = times(|n| if n % 10 == 9 { 3000.0 + 400.0 * uniform(1, n) } else { 100.0 + uniform(2, n) });
         let groups = times.two_groups().unwrap();
         assert!((groups.slow_share - 0.1).abs() < 1e-9, "{groups:?}");
-        assert!(
-            groups.fast_mean.0.abs_diff(100_500_000) < 500_000
-                && groups.slow_mean.0.abs_diff(3_200_000_000) < 20_000_000
-        );
+        let means = [groups.fast_mean, groups.slow_mean].map(Nanos::as_millis_f64);
+        assert!((means[0] - 100.5).abs() < 0.5 && (means[1] - 3200.0).abs() < 20.0, "{groups:?}");
         assert!((times.share_above(groups.cut) - groups.slow_share).abs() < 1e-9);
     }
 

@@ -341,17 +341,19 @@ mod tests {
         let kept = PathSums::of_one(&exchange(500, 501, 700), &kernel(1, 402, 502, 510, 690), None).unwrap();
         assert_eq!((kept.accept_queue, kept.receive_queue, kept.in_server), (Nanos::ZERO, ms(8), ms(180)));
         assert_eq!((kept.server_queue, kept.app, kept.left_in_server()), (None, None, ms(180)));
+        // An answer of one segment ends when it came.
+        let late = KernelStamps { answered: ms(100) + Nanos(1500), ..kernel(1, 5, 2, 6, 100) };
+        let parts = PathSums::of_one(&exchange(0, 1, 100), &late, None).unwrap();
+        assert_eq!((parts.reading, sum(&parts)), (Nanos::ZERO, ms(100)));
     }
 
     #[test]
     fn stamps_out_of_order_are_counted_and_not_clamped() {
         let mut found = Wayfinding::default();
         let good = kernel(1, 5, 2, 6, 90);
-        let early_app = Some(stamps(5, 50));
-        let late_app = Some(stamps(7, 91));
-        let long_app = Some(AppTime::Took(Nanos::from_millis(85)));
-        for app in [early_app, late_app, long_app, Some(stamps(50, 40))] {
-            found.record(&exchange(0, 1, 100), Some(&good), app);
+        // Too early, too late, too long, and backwards.
+        for app in [stamps(5, 50), stamps(7, 91), AppTime::Took(Nanos::from_millis(85)), stamps(50, 40)] {
+            found.record(&exchange(0, 1, 100), Some(&good), Some(app));
         }
         for wrong in [kernel(1, 7, 2, 6, 90), kernel(1, 5, 0, 6, 90), kernel(1, 5, 2, 6, 5)] {
             found.record(&exchange(0, 1, 100), Some(&wrong), None);
@@ -361,14 +363,6 @@ mod tests {
         found.lose(3);
         let ways = found.ways();
         assert_eq!((ways.impossible, ways.unmatched, ways.all.requests), (7, 5, 0));
-    }
-
-    #[test]
-    fn an_answer_of_one_segment_ends_when_it_came() {
-        let mut late = kernel(1, 5, 2, 6, 100);
-        late.answered += Nanos(1500);
-        let parts = PathSums::of_one(&exchange(0, 1, 100), &late, None).unwrap();
-        assert_eq!((parts.reading, sum(&parts)), (Nanos::ZERO, Nanos::from_millis(100)));
     }
 
     proptest! {
@@ -401,12 +395,6 @@ mod tests {
             }
         }
     }
-}
-
-#[cfg(test)]
-mod waits_tests {
-    use super::*;
-    use proptest::prelude::*;
 
     fn of(times: &[u64]) -> Waits {
         let buckets = times.iter().fold(BTreeMap::new(), |mut buckets, time| {
@@ -422,12 +410,7 @@ mod waits_tests {
         assert_eq!((waits.mean(), waits.quantile(0.5)), (Some(Nanos(25)), Some(Nanos(20))));
         assert_eq!((waits.quantile(0.75), waits.quantile(0.9)), (Some(Nanos(30)), None));
         assert_eq!((Waits::default().mean(), Waits::default().quantile(0.5)), (None, None));
-    }
-
-    #[test]
-    fn the_longest_time_has_a_bucket() {
-        assert_eq!(top_of(bucket_of(Nanos::MAX)), u64::MAX);
-        assert_eq!(top_of(u32::from(u16::MAX)), u64::MAX);
+        assert_eq!([bucket_of(Nanos::MAX), u32::from(u16::MAX)].map(top_of), [u64::MAX; 2], "the longest has a bucket");
     }
 
     proptest! {

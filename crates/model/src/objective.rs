@@ -185,35 +185,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objectives_are_read_and_printed_back() {
-        for (typed, printed) in [
-            ("p99 > 200ms", "p99 > 200ms"),
-            ("p99.9>0.2s", "p99.9 > 200ms"),
-            ("service p50 > 1s", "service p50 > 1s"),
-            ("errors > 0.1%", "failed > 0.1%"),
-            ("failed > 5", "failed > 5"),
-            ("sent < 99% of offered", "sent < 99%"),
-            ("completed < 100/s", "throughput < 100/s"),
-            ("mean > 50ms", "mean > 50ms"),
-        ] {
-            let objective: Objective = typed.parse().unwrap();
-            assert_eq!(objective.to_string(), printed);
-            assert_eq!(printed.parse(), Ok(objective));
-        }
-    }
-
-    #[test]
     fn a_condition_does_not_hold_at_its_limit() {
         let objective: Objective = "p99 > 200ms".parse().unwrap();
         assert!(!objective.holds_for(200e6) && objective.holds_for(200e6 + 1.0));
-    }
-
-    #[test]
-    fn a_threshold_is_read_as_it_is_printed() {
-        for text in ["expect p99 < 200ms", "fail if p99 > 200ms", "expect throughput > 100/s", "fail if failed > 0.1%"]
-        {
-            assert_eq!(text.parse::<Threshold>().unwrap().to_string(), text);
-        }
-        assert_eq!("p99 < 200ms".parse::<Threshold>().unwrap().to_string(), "expect p99 < 200ms");
     }
 }

@@ -258,6 +258,7 @@ impl RequestOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_fixtures::chi_square;
     use proptest::prelude::*;
 
     fn rate(per_second: f64) -> Rate {
@@ -277,12 +278,8 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_has_no_schedule() {
-        assert!(Pace::Closed.schedule().is_none());
-    }
-
-    #[test]
     fn a_constant_pace_does_not_drift_and_may_be_slow_or_in_bursts() {
+        assert!(Pace::Closed.schedule().is_none(), "a closed loop has none");
         // 3/s has no exact gap in nanoseconds; request 3·10^6 is due at 10^6 s all the same.
         let mut schedule = Pace::constant(rate(3.0)).schedule().unwrap();
         assert_eq!(schedule.nth(3_000_000), Some(Nanos::from_secs(1_000_000)));
@@ -386,25 +383,15 @@ mod tests {
             prop_assert!((count as f64 - per_second * seconds).abs() <= 1.0);
         }
     }
-}
-
-#[cfg(test)]
-mod request_tests {
-    use super::*;
 
     #[test]
-    fn in_order_means_round_and_round() {
+    fn in_order_means_round_and_round_and_at_random_every_one_has_its_chance() {
         assert_eq!((0..5).map(|n| RequestOrder::Sequential.index(n, 3)).collect::<Vec<_>>(), [0, 1, 2, 0, 1]);
-    }
-
-    #[test]
-    fn at_random_every_one_has_its_chance() {
         let mut counts = [0u32; 4];
         for n in 0..4000 {
             counts[RequestOrder::Random { seed: 3 }.index(n, 4)] += 1;
         }
         // Chi-square with 3 degrees of freedom, 0.1 % point 16.27; the seed is fixed.
-        let chi_square: f64 = counts.iter().map(|n| (f64::from(*n) - 1000.0).powi(2) / 1000.0).sum();
-        assert!(chi_square < 16.27, "{counts:?}");
+        assert!(chi_square(&counts) < 16.27, "{counts:?}");
     }
 }

@@ -388,23 +388,6 @@ mod tests {
 
     #[test]
     fn a_word_is_quoted_only_where_a_shell_needs_it() {
-        assert_eq!(quoted("-w2"), "-w2");
-        assert_eq!(quoted("bundle exec puma"), "'bundle exec puma'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-    }
-}
-
-#[cfg(test)]
-mod server_tests {
-    use super::*;
-
-    #[test]
-    fn threads_are_read_as_puma_does() {
-        assert_eq!("5:5".parse(), Ok(Threads { min: 5, max: 5 }));
-        assert_eq!("0:16".parse(), Ok(Threads { min: 0, max: 16 }));
-        assert_eq!("4".parse(), Ok(Threads { min: 4, max: 4 }));
-        for text in ["", "5:", "5:2", "0:0", "a:b", "-1:5"] {
-            assert!(text.parse::<Threads>().is_err(), "{text}");
-        }
+        assert_eq!(["-w2", "bundle exec puma", "it's"].map(quoted), ["-w2", "'bundle exec puma'", "'it'\\''s'"]);
     }
 }

@@ -279,24 +279,15 @@ mod tests {
         assert_eq!(run.response_time(0.99), Quantile::Unanswered);
         // Rank 90 of 100: the timeouts are slower than any answer, wherever their clock stopped.
         assert_eq!(run.response_time(0.90), Quantile::Time(Nanos(90_046_463)));
-        assert_eq!(run.max_response_time(), Quantile::Unanswered);
-        assert_eq!(run.long_tail(), None);
-    }
-
-    #[test]
-    fn a_percentile_needs_a_request_above_it() {
-        let run = run(&(1..=500).map(|ms| (OK, ms)).collect::<Vec<_>>());
+        assert_eq!((run.max_response_time(), run.long_tail()), (Quantile::Unanswered, None));
+        // Fast errors do not make the server look fast.
+        let half = self::run(&[[(OK, 100); 50], [(Outcome::Answered(503), 1); 50]].concat());
+        assert_eq!(half.response_time(0.5), Quantile::Unanswered);
+        assert_eq!(half.response_time(0.25).time(), half.tally.response_time.max());
+        // And a percentile needs a request above it.
+        let run = self::run(&(1..=500).map(|ms| (OK, ms)).collect::<Vec<_>>());
         assert_eq!(run.response_time(0.999), Quantile::TooFew);
         assert!(run.response_time(0.99).time().is_some());
-    }
-
-    #[test]
-    fn fast_errors_do_not_make_the_server_look_fast() {
-        let mut outcomes = vec![(OK, 100); 50];
-        outcomes.extend(vec![(Outcome::Answered(503), 1); 50]);
-        let run = run(&outcomes);
-        assert_eq!(run.response_time(0.5), Quantile::Unanswered);
-        assert_eq!(run.response_time(0.25).time(), run.tally.response_time.max());
     }
 
     #[test]

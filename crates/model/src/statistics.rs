@@ -395,16 +395,12 @@ mod tests {
     #[test]
     fn a_run_that_climbs_all_along_has_no_interval_and_no_steady_part() {
         let (_, statistics) = run(|n| 1.0 + n as f64 / 10.0, none, true);
-        assert_eq!(statistics.interval(0.5).unwrap().inflation, None);
-        assert_eq!(statistics.interval(0.5).unwrap().low, None);
+        assert!(statistics.interval(0.5).is_some_and(|it| it.inflation.is_none() && it.low.is_none()));
         let steadiness = statistics.steadiness.unwrap();
         assert_eq!(steadiness.settled_after, None);
         assert!((steadiness.growth - 0.1).abs() < 1e-3, "0.1 s each second: {}", steadiness.growth);
         assert!(steadiness.shift > 0.9 && steadiness.shift_in_errors > 3.0);
-    }
-
-    #[test]
-    fn a_warm_up_is_left_out() {
+        // A warm-up is left out.
         let (_, statistics) = run(|n| if n < 1_000 { 500.0 } else { independent(n) }, none, true);
         let settled = statistics.steadiness.unwrap().settled_after.unwrap();
         assert!((900..=2_000).contains(&(settled.0 / 1_000_000)), "{settled:?}");

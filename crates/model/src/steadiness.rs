@@ -113,21 +113,15 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn falling() -> Vec<f64> {
-        (1..=10).rev().map(f64::from).chain([1.0, 2.0].into_iter().cycle().take(40)).collect()
-    }
-
-    fn decaying() -> Vec<f64> {
-        let noise = [5.0, 5.2, 4.8, 5.1, 4.9].into_iter().cycle().take(100);
-        (0..100).map(|i| 20.0 * (f64::from(-i) / 10.0).exp() + 5.0).chain(noise).collect()
-    }
-
     #[test]
     fn a_series_settles_where_the_method_says() {
-        assert_eq!(mser(&falling(), 1), Some(SettledPart { after: 8, of: 50 }));
-        assert_eq!(mser(&falling(), 5), Some(SettledPart { after: 2, of: 10 }));
-        assert_eq!(mser(&decaying(), 5), Some(SettledPart { after: 20, of: 40 }));
-        assert!(!mser(&decaying(), 5).unwrap().is_steady());
+        let falling: Vec<f64> = (1..=10).rev().map(f64::from).chain([1.0, 2.0].into_iter().cycle().take(40)).collect();
+        assert_eq!(mser(&falling, 1), Some(SettledPart { after: 8, of: 50 }));
+        assert_eq!(mser(&falling, 5), Some(SettledPart { after: 2, of: 10 }));
+        let noise = [5.0, 5.2, 4.8, 5.1, 4.9].into_iter().cycle().take(100);
+        let decaying: Vec<f64> = (0..100).map(|i| 20.0 * (f64::from(-i) / 10.0).exp() + 5.0).chain(noise).collect();
+        assert_eq!(mser(&decaying, 5), Some(SettledPart { after: 20, of: 40 }));
+        assert!(!mser(&decaying, 5).unwrap().is_steady());
         assert_eq!(mser(&[1.0; 7], 1), None);
     }
 

@@ -1,5 +1,6 @@
 //! What tests of several files begin with.
 
+use crate::pace::uniform;
 use crate::{
     App, AppTime, Exchange, Nanos, Outcome, Run, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Tally, Threads,
     Timestamps, Window,
@@ -60,4 +61,16 @@ pub(crate) fn exchange(due: u64, sent: u64, ended: u64) -> Exchange {
 /// What an app said of it, in ms.
 pub(crate) fn stamps(started: u64, ended: u64) -> AppTime {
     AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
+}
+
+/// A draw of the standard normal law (Box and Muller).
+pub(crate) fn normal(seed: u64, number: u64) -> f64 {
+    let [radius, turn] = [uniform(seed, 2 * number), uniform(seed, 2 * number + 1)];
+    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
+}
+
+/// How far counts of things that are equally likely are apart (Pearson).
+pub(crate) fn chi_square(counts: &[u32]) -> f64 {
+    let even = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
+    counts.iter().map(|n| (f64::from(*n) - even).powi(2) / even).sum()
 }

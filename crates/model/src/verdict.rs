@@ -261,7 +261,8 @@ fn poisson_count(run: &Run, pace: &Pace) -> Option<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exchange, GeneratorFacts, ProcessCpu, ServerCpu, Window};
+    use crate::test_fixtures::exchange;
+    use crate::{GeneratorFacts, ProcessCpu, ServerCpu, Window};
 
     fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
         let level = if is_saturated { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below };
@@ -285,9 +286,8 @@ mod tests {
         // It reads an answer of the warm-up 400 ms late, then sixty of 10 ms come in the second that is measured.
         for (stood_still, grade) in [(ms(400), Grade::Passed), (ms(0), Grade::Failed)] {
             let mut tally = Tally::new(Window { from: ms(1000), until: ms(2000) }, 1);
-            for due in (0..60).map(|n| ms(1400 + 10 * n)) {
-                let (ended, outcome) = (due + ms(10), Outcome::Answered(200));
-                tally.record(&Exchange { due, sent: due, ended, received_bytes: 0, outcome }, 0);
+            for due in (0..60).map(|n| 1400 + 10 * n) {
+                tally.record(&exchange(due, due, due + 10), 0);
             }
             let mut run = Run::recorded(1, tally, ms(1000), ms(2000));
             run.generator.lanes = vec![LaneFacts { longest_standstill: stood_still, ..LaneFacts::default() }];
@@ -330,28 +330,21 @@ mod tests {
             judged(&run, checks.to_vec(), level)
         };
         let wait = || Diagnostic::LaneRunQueue { share: 0.42 };
-        let shared = judge(&[wait(), Diagnostic::Headroom { ceiling_per_s: 158_400.0, times: 9.9 }], false);
-        assert_eq!(
-            (shared.verdict, shared.limit.as_ref().map(Limit::name)),
-            (Verdict::SharedCpus, Some("shared CPUs"))
-        );
-        assert_eq!(shared.grade(&wait()), Grade::Doubtful, "it did not decide");
+        let rate = |times| Diagnostic::Headroom { ceiling_per_s: 16_000.0 * times, times };
         // Times that are the generator's are no server's, whoever had the CPU.
         let late = || Diagnostic::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
-        let generator = judge(&[wait(), late()], false);
-        assert_eq!(generator.verdict, Verdict::GeneratorBound);
-        assert_eq!(generator.limit.as_ref().map(Limit::name), Some("shared CPUs"));
-        let tight = judge(&[wait(), Diagnostic::LaneCpu { share: 0.97 }], false);
-        assert_eq!(
-            (tight.verdict, tight.limit.as_ref().map(Limit::name)),
-            (Verdict::GeneratorBound, Some("generator"))
-        );
-        // 40000/s asked and 40000/s kept, with a lane that is busy.
-        let kept = judge(
-            &[wait(), Diagnostic::LaneCpu { share: 0.97 }, Diagnostic::Headroom { ceiling_per_s: 44e3, times: 1.1 }],
-            true,
-        );
-        assert_eq!((kept.verdict, kept.limit), (Verdict::Unloaded, None));
+        let busy = || Diagnostic::LaneCpu { share: 0.97 };
+        for (checks, keeps_up, verdict, limit) in [
+            (vec![wait(), rate(9.9)], false, Verdict::SharedCpus, Some("shared CPUs")),
+            (vec![wait(), late()], false, Verdict::GeneratorBound, Some("shared CPUs")),
+            (vec![wait(), busy()], false, Verdict::GeneratorBound, Some("generator")),
+            // All that was asked is kept, with a lane that is busy.
+            (vec![wait(), busy(), rate(1.1)], true, Verdict::Unloaded, None),
+        ] {
+            let judged = judge(&checks, keeps_up);
+            assert_eq!((judged.verdict, judged.limit.as_ref().map(Limit::name)), (verdict, limit), "{checks:?}");
+            assert!(verdict != Verdict::SharedCpus || judged.grade(&wait()) == Grade::Doubtful, "it did not decide");
+        }
         assert_eq!(judge(&[late()], true).verdict, Verdict::GeneratorBound);
     }
 }

@@ -242,16 +242,9 @@ mod tests {
         let mut samples: Vec<_> = (0..=20).map(|n| (n * 50, Some(4))).collect();
         samples.extend([(1001, Some(0)), (2000, Some(0))]);
         assert!((mean(&samples, 2000).unwrap() - 2.001).abs() < 1e-9, "{:?}", mean(&samples, 2000));
-    }
-
-    #[test]
-    fn what_is_absent_is_no_zero() {
         let samples: Vec<_> = (0..=40).map(|n| (n * 50, (n % 2 == 0).then_some(7))).collect();
-        assert_eq!(mean(&samples, 2000), Some(7.0));
-    }
-
-    #[test]
-    fn few_samples_or_a_part_of_the_window_tell_no_mean() {
+        assert_eq!(mean(&samples, 2000), Some(7.0), "what is absent is no zero");
+        // Few samples, or a part of the window, tell no mean.
         let samples: Vec<_> = (0..40).map(|n| (n * 50, Some(1))).collect();
         assert_eq!((mean(&samples[..9], 400), mean(&samples[..10], 450)), (None, Some(1.0)));
         assert_eq!(mean(&samples, 4000), None, "half of the window");
@@ -282,13 +275,9 @@ mod tests {
                 line.push_back(now);
             }
         }
-        let at: Vec<Nanos> = (0..=200).map(|n| Nanos::from_millis(50) * n).collect();
-        let curve = WatchCurve {
-            name: "accept_queue".to_owned(),
-            values: vec![Some(connections.saturating_sub(slots)); at.len()],
-            ..WatchCurve::default()
-        };
-        let track = WatchTrack { source: "sock_diag".to_owned(), at, curves: vec![curve] };
+        let waiting = Some(connections.saturating_sub(slots));
+        let samples: Vec<_> = (0..=200).map(|n| (50 * n, waiting)).collect();
+        let track = WatchTrack { source: "sock_diag".to_owned(), ..track(&samples) };
         Run {
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),
             ..Run::recorded(connections as u32, tally, window.until - window.from, window.until)

@@ -150,23 +150,13 @@ pub fn assigned_at_random(connections: u32, workers: u32, threads: u32) -> Resul
     Ok(RandomAssignment { rate: busy / f64::from(threads), fullest })
 }
 
-/// P(0), P(1), … of a binomial law, in logarithms.
+/// P(0), P(1), … of a binomial law.
 fn binomial(n: u32, p: f64) -> Vec<f64> {
-    if p >= 1.0 {
-        let mut all = vec![0.0; n as usize + 1];
-        all[n as usize] = 1.0;
-        return all;
-    }
-    let (log_p, log_q) = (p.ln(), (-p).ln_1p());
-    let mut log_choose = 0.0;
-    (0..=n)
-        .map(|k| {
-            if k > 0 {
-                log_choose += (f64::from(n - k + 1) / f64::from(k)).ln();
-            }
-            (log_choose + f64::from(k) * log_p + f64::from(n - k) * log_q).exp()
-        })
-        .collect()
+    let (first, weights) = model::interval::binomial(p, n.into());
+    let mut all = vec![0.0; first as usize];
+    all.extend(weights);
+    all.resize(n as usize + 1, 0.0);
+    all
 }
 
 /// Probability that no worker has more than `most`: worker after worker takes a binomial part of what is left, and
@@ -299,10 +289,6 @@ mod tests {
     use crate::puma::TURN;
     use proptest::prelude::*;
 
-    fn mean(levels: &[ResponseLevel]) -> f64 {
-        levels.iter().map(|level| level.turns * level.share).sum()
-    }
-
     fn assert_levels(levels: &[ResponseLevel], expected: &[(f64, f64)], what: &str) {
         assert_eq!(levels.len(), expected.len(), "{what}: {levels:?}");
         for (level, (turns, share)) in levels.iter().zip(expected) {
@@ -392,7 +378,9 @@ mod tests {
         fn every_order_has_the_mean_of_littles_law(connections in 1u32..500, slots in 1u32..50, turn in 1u32..20) {
             let little = (f64::from(connections) / f64::from(slots)).max(1.0);
             for of in [levels_in_step, levels_on_average] {
-                prop_assert!((mean(&of(connections, slots, turn).unwrap()) / little - 1.0).abs() < 1e-12);
+                let levels = of(connections, slots, turn).unwrap();
+                let mean: f64 = levels.iter().map(|level| level.turns * level.share).sum();
+                prop_assert!((mean / little - 1.0).abs() < 1e-12);
             }
         }
 
@@ -404,12 +392,6 @@ mod tests {
             prop_assert!(seen.fullest <= f64::from(connections) + 1e-9);
         }
     }
-}
-
-#[cfg(test)]
-mod machine_repair_tests {
-    use super::*;
-    use proptest::prelude::*;
 
     const DEMAND: WorkerDemand = WorkerDemand { io: 0.1, cpu: 0.02 };
 

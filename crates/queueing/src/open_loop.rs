@@ -327,29 +327,23 @@ mod tests {
     fn a_workers_own_queue_has_its_slots_and_their_utilisation() {
         for rho in [0.5, 0.8, 0.95] {
             let own = OfferedLoad::of_utilisation(20, rho).of_one_worker(4).unwrap();
-            assert!(
-                (own.utilisation() - rho).abs() + (own.service() - 1.0).abs() < 1e-12 && own.slots() == 5,
-                "{own:?}"
-            );
+            let off = (own.utilisation() - rho).abs() + (own.service() - 1.0).abs();
+            assert!(off < 1e-12 && own.slots() == 5, "{own:?}");
         }
-    }
-
-    fn highest_of_exponential(slots: u32, share: f64, limit: f64) -> Result<f64, QueueingError> {
-        let figure = |load| ErlangQueue::new(load)?.response_quantile(share);
-        highest_utilisation(slots, 1.0, limit, 1e-10, figure)
-    }
-
-    fn highest_of_constant(slots: u32, share: f64, limit: f64) -> Result<f64, QueueingError> {
-        let figure = |load| ConstantServiceQueue::new(load)?.response_quantile(share);
-        highest_utilisation(slots, 1.0, limit, 1e-10, figure)
     }
 
     #[test]
     fn what_is_too_slow_at_rest_cannot_be_kept() {
-        assert!(matches!(highest_of_constant(5, 0.99, 0.9), Err(QueueingError::OutOfReach { .. })));
-        assert!(matches!(highest_of_exponential(5, 0.99, 4.6), Err(QueueingError::OutOfReach { .. })));
-        assert!(highest_of_constant(5, 1.0, 2.0).is_err() && highest_of_constant(0, 0.5, 2.0).is_err());
-        assert!(matches!(highest_of_constant(500, 0.5, 2.0), Err(QueueingError::TooMany { .. })));
+        let exponential = |load| ErlangQueue::new(load)?.response_quantile(0.99);
+        let beyond = highest_utilisation(5, 1.0, 4.6, 1e-10, exponential);
+        assert!(matches!(beyond, Err(QueueingError::OutOfReach { .. })));
+        let of_constant = |slots, share, limit| {
+            let figure = |load| ConstantServiceQueue::new(load)?.response_quantile(share);
+            highest_utilisation(slots, 1.0, limit, 1e-10, figure)
+        };
+        assert!(matches!(of_constant(5, 0.99, 0.9), Err(QueueingError::OutOfReach { .. })));
+        assert!(of_constant(5, 1.0, 2.0).is_err() && of_constant(0, 0.5, 2.0).is_err());
+        assert!(matches!(of_constant(500, 0.5, 2.0), Err(QueueingError::TooMany { .. })));
     }
 
     proptest! {

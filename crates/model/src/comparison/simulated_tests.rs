@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::plan::tests::plan;
 use super::*;
 use crate::pace::uniform;
+use crate::test_fixtures;
 
 /// A law of the figures of a study.
 #[derive(Clone, Copy)]
@@ -30,11 +31,7 @@ fn study(
     let orders: BTreeMap<u32, Vec<usize>> = (1..=plan.blocks.most()).map(|block| (block, plan.order(block))).collect();
     move |metric, block, arm| {
         let place = orders[&block].iter().position(|other| *other == arm)?;
-        let normal = |stream: u64| {
-            let number = stream << 32 | u64::from(block) << 8 | arm as u64;
-            let [radius, turn] = [uniform(seed, 2 * number), uniform(seed, 2 * number + 1)];
-            (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
-        };
+        let normal = |stream: u64| test_fixtures::normal(seed, stream << 32 | u64::from(block) << 8 | arm as u64);
         let own = normal(1 + metric as u64);
         let noise = match metric {
             Metric::Cpu | Metric::Memory => own,
@@ -66,12 +63,9 @@ fn conducted(plan: &ComparisonPlan, law: Law, seed: u64) -> ComparisonFindings {
     unreachable!("the last look ends it")
 }
 
-fn verdicts(found: &ComparisonFindings) -> impl Iterator<Item = ComparisonVerdict> {
-    found.metrics.iter().flat_map(|row| &row.differences).map(|difference| difference.verdict)
-}
-
-fn is_alarm(verdict: ComparisonVerdict) -> bool {
-    matches!(verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better)
+fn has_alarm(found: &ComparisonFindings) -> bool {
+    let is_alarm = |it: &Difference| matches!(it.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better);
+    found.metrics.iter().flat_map(|row| &row.differences).any(is_alarm)
 }
 
 fn share(of: u64, holds: impl Fn(u64) -> bool) -> f64 {
@@ -93,7 +87,7 @@ fn equal_arms_are_seldom_called_different() {
     for (plan, law) in
         [(&plan(), EQUAL), (&fixed(8), EQUAL), (&without, EQUAL), (&plan(), Law { drift: 0.02, first: 0.1, ..EQUAL })]
     {
-        let alarms = share(400, |seed| verdicts(&conducted(plan, law, seed)).any(is_alarm));
+        let alarms = share(400, |seed| has_alarm(&conducted(plan, law, seed)));
         assert!(alarms <= 0.05, "{:?}, drift {}: {alarms} over all looks and metrics", plan.blocks, law.drift);
     }
 }

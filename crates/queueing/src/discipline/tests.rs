@@ -24,19 +24,18 @@ fn two_workers(threads: u32) -> ClosedLoopServer {
     ClosedLoopServer { workers: 2, threads, ..SERVER }
 }
 
-fn exactly(share: f64, time: f64) -> MeasuredQuantile {
-    MeasuredQuantile { share, low: time, high: time }
-}
-
 fn row(connections: u32, rate: f64, quantiles: &[(f64, f64)]) -> MeasuredLoop {
-    MeasuredLoop {
-        connections,
-        rate,
-        quantiles: quantiles.iter().map(|(share, time)| exactly(*share, *time)).collect(),
-    }
+    let exactly = |(share, time): &(f64, f64)| MeasuredQuantile { share: *share, low: *time, high: *time };
+    MeasuredLoop { connections, rate, quantiles: quantiles.iter().map(exactly).collect() }
 }
 
+const SHARES: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 const EFFORT: SimulationEffort = SimulationEffort { replications: 2, requests: 8000, warm_up: 8000, seed: 99 };
+
+/// A service of 100 ms, and up to so many seconds more.
+fn with_jitter(jitter: f64) -> impl Fn(u64, u64) -> f64 {
+    move |seed, number| 0.1 + jitter * model::pace::uniform(seed, number)
+}
 
 /// What a closed loop shows.
 fn seen(pools: &[ThreadPool], service: TimeLaw<'_>) -> MeasuredLoop {
@@ -44,8 +43,7 @@ fn seen(pools: &[ThreadPool], service: TimeLaw<'_>) -> MeasuredLoop {
 }
 
 fn shown(simulated: &Simulated, pools: &[ThreadPool]) -> MeasuredLoop {
-    let shares = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
-    let quantiles = shares.map(|share| (share, simulated.response_quantile(share).unwrap().value));
+    let quantiles = SHARES.map(|share| (share, simulated.response_quantile(share).unwrap().value));
     row(pools.iter().map(|pool| pool.connections).sum(), simulated.rate().value, &quantiles)
 }
 
@@ -91,6 +89,8 @@ fn each_discipline_is_recognised_by_what_it_makes() {
     // With one worker split queues are a shared one.
     let one = ClosedLoopServer { workers: 1, threads: 20, ..SERVER };
     assert_fits(&one, &seen(&[ThreadPool::first_come(20, 80)], &constant(0.1)), 1.1, &[Shared]);
+    // Thirty on twenty: in step half take one turn and half two; with jitter all take about one and a half.
+    assert_fits(&one, &seen(&[ThreadPool::first_come(20, 30)], &with_jitter(0.01)), 1.15, &[Shared]);
 }
 
 #[test]
@@ -119,8 +119,7 @@ fn who_is_held_by_a_worker_did_not_wait_in_one_line() {
     // 8 + 7 on two workers of five threads: in step or not, both are that dealing.
     let two = ClosedLoopServer { by_worker: Some(vec![8, 7]), ..two_workers(5) };
     for jitter in [0.0, 0.02] {
-        let law = |seed: u64, number: u64| 0.1 + jitter * model::pace::uniform(seed, number);
-        assert_fits(&two, &seen(&pools(Split, &[8, 7]), &law), 1.15, &[Split]);
+        assert_fits(&two, &seen(&pools(Split, &[8, 7]), &with_jitter(jitter)), 1.15, &[Split]);
     }
 }
 
@@ -229,22 +228,12 @@ fn a_connection_for_each_request_is_dealt_anew() {
     assert!(fitting.contains(&Split), "an even dealing is not called a shared queue: {fitting:?}");
 }
 
-#[test]
-fn one_queue_with_jitter_is_between_the_levels() {
-    // Thirty on twenty: in step half take one turn and half two; with jitter all take about one and a half.
-    let jitter = |seed: u64, number: u64| 0.1 + 0.01 * model::pace::uniform(seed, number);
-    let one = ClosedLoopServer { workers: 1, threads: 20, ..SERVER };
-    assert_fits(&one, &seen(&[ThreadPool::first_come(20, 30)], &jitter), 1.15, &[Shared]);
-}
-
 /// Puma 6.5, `long_tail_hey.sh -w4 -t5:5 -R100 -d0.2`, as published.
 #[test]
 fn four_times_the_slots_was_no_single_queue() {
     let server = ClosedLoopServer { service_time: Nanos::from_secs_f64(20.0 / 97.012), ..SERVER };
-    let published = |connections, rate, times: [f64; 7]| {
-        let shares = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
-        row(connections, rate, &shares.into_iter().zip(times).collect::<Vec<_>>())
-    };
+    let published =
+        |connections, rate, times: [f64; 7]| row(connections, rate, &SHARES.into_iter().zip(times).collect::<Vec<_>>());
     let four_times = published(80, 95.5128, [0.6978, 0.8031, 0.8117, 0.8291, 0.9165, 0.9970, 1.0142]);
     assert_fits(&server, &four_times, 1.12, &[Split]);
     // And none of the rows were turns of ten.
@@ -320,9 +309,7 @@ fn run(connections: u32, tenths: [f64; 10], rate: u64) -> Run {
 
 /// Turns of ten, of which the first request took so long.
 fn turns(first: f64) -> [f64; 10] {
-    let mut tenths = [0.1; 10];
-    tenths[9] = first;
-    tenths
+    std::array::from_fn(|n| if n == 9 { first } else { 0.1 })
 }
 
 fn theory_of(run: &Run) -> Theory {

@@ -1,0 +1,81 @@
+//! What users type, what files say and what is printed of both: the rows of `words.txt`.
+
+use std::ffi::OsStr;
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+
+use model::endpoint::is_public;
+use model::{
+    AllowedNetworks, Bodies, Body, ChunkedDecoder, Cpus, Diagnostic, Endpoint, Limit, Nanos, Objective, Rate, Threads,
+    Threshold,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+fn listed(all: impl IntoIterator<Item = impl ToString>) -> String {
+    all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// Reads it, and once more what it prints of it.
+fn typed<T: FromStr<Err = String> + Display + Debug + PartialEq>(text: &str) -> Result<String, String> {
+    let read: T = text.parse()?;
+    assert_eq!(read.to_string().parse(), Ok(read), "{text}");
+    Ok(text.parse::<T>()?.to_string())
+}
+
+/// Reads it from a file, and once more what it writes to one.
+fn filed<T: Serialize + DeserializeOwned + Debug + PartialEq>(json: &str) -> T {
+    let read = |json: &str| serde_json::from_str::<T>(json).unwrap_or_else(|error| panic!("{json}: {error}"));
+    assert_eq!(read(&serde_json::to_string(&read(json)).unwrap()), read(json));
+    read(json)
+}
+
+/// What the rows below `name` print of a text.
+fn printed(name: &str, text: &str) -> Result<String, String> {
+    match name {
+        "time" => typed::<Nanos>(text),
+        "rate" => typed::<Rate>(text),
+        "objective" => typed::<Objective>(text),
+        "threshold" => typed::<Threshold>(text),
+        "threads" => typed::<Threads>(text),
+        "CPUs" => typed::<Cpus>(text),
+        "CPUs one by one" => text.parse::<Cpus>().map(|cpus| listed(cpus.iter())),
+        "CPUs in words" => text.parse::<Cpus>().map(|cpus| cpus.in_words()),
+        "body" => typed::<Body>(text),
+        "bytes of a body" => text.parse::<Body>().map(|body| body.bytes().to_string()),
+        "bodies" => typed::<Bodies>(text),
+        "bodies one by one" => text.parse::<Bodies>().map(|bodies| listed(bodies.all())),
+        "Unix socket" => Endpoint::unix(OsStr::new(text)).map(|endpoint| endpoint.to_string()),
+        "TCP address" => Ok(Endpoint::Tcp(text.parse().unwrap()).to_string()),
+        "networks" => typed::<AllowedNetworks>(text),
+        "address that networks permit" => {
+            let (networks, address) = text.split_once(' ').unwrap();
+            Ok(networks.parse::<AllowedNetworks>()?.permits(address.parse().unwrap()).to_string())
+        }
+        "public address" => Ok(is_public(text.parse().unwrap()).to_string()),
+        "chunked body" => {
+            let mut body = ChunkedDecoder::default();
+            let taken = body.feed(text.as_bytes(), |_| ()).ok_or("no chunk")?;
+            Ok(format!("{taken} bytes, {}", if body.is_done() { "the end" } else { "more to come" }))
+        }
+        "grade of a diagnostic" => Ok(format!("{:?}", filed::<Diagnostic>(text).grade())),
+        "diagnostic" => Ok(filed::<Diagnostic>(text).to_string()),
+        "limit" => Ok(filed::<Limit>(text).to_string()),
+        _ => panic!("no row is about '{name}'"),
+    }
+}
+
+#[test]
+fn every_row_is_printed_or_refused_as_it_says() {
+    let (mut name, mut rows) = ("", 0);
+    for line in include_str!("words.txt").lines().filter(|line| !line.starts_with('#')) {
+        let text = |text: &str| text.replace("\\r", "\r").replace("\\n", "\n");
+        match (line.split_once(" => "), line.split_once(" !! ")) {
+            (Some((read, expected)), _) => assert_eq!(printed(name, &text(read)).as_deref(), Ok(expected), "{line}"),
+            (_, Some((read, words))) => assert!(printed(name, &text(read)).unwrap_err().contains(words), "{line}"),
+            _ => name = line.strip_suffix(':').unwrap_or_else(|| panic!("{line}")),
+        }
+        rows += 1;
+    }
+    assert!(rows > 180, "{rows}");
+}
