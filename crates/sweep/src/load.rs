@@ -293,7 +293,7 @@ fn doubt(run: &Run, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Batches, Exchange, Outcome, Statistics, Tally, Window, warnings};
+    use model::{Outcome, Window, warnings};
 
     use super::*;
 
@@ -303,36 +303,24 @@ mod tests {
         LoadPlan { pace, service_time: service_ms.map(Nanos::from_millis), ..testkit::load::closed().plan }
     }
 
-    /// So many requests a second at an even pace; the `n`-th, due then, ends when `end` says, and well unless it is `failing`.
-    fn recorded(rate: u64, seconds: u64, failing: Option<u64>, mut end: impl FnMut(u64, Nanos) -> Nanos) -> Run {
+    fn recorded(rate: u64, seconds: u64, play: impl FnMut(u64, Nanos) -> (Nanos, Outcome)) -> Run {
         let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(seconds) };
-        let (mut tally, mut batches, mut times) = (Tally::new(window, 1), Batches::new(window), Vec::new());
-        for n in 0..rate * seconds {
-            let due = Nanos(n * 1_000_000_000 / rate);
-            let outcome = Outcome::Answered(if failing == Some(n) { 503 } else { 200 });
-            let exchange = Exchange { due, sent: due, ended: end(n, due), received_bytes: 0, outcome };
-            tally.record(&exchange, 0);
-            batches.record(due, exchange.response_time(), Nanos::ZERO);
-            times.push((due, exchange.ended));
-        }
-        let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES);
-        let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
-        Run { statistics: Some(statistics), ..Run::recorded(1, tally, window.until, window.until) }
+        testkit::load::paced(window, rate, &warnings::LOAD_PERCENTILES, play)
     }
 
     /// On slots of 0.1 s: the `n`-th request takes the slot that is free first.
     fn run(rate: u64, slots: u64, seconds: u64, fails: bool) -> Run {
         let mut free = vec![Nanos::ZERO; slots as usize];
-        recorded(rate, seconds, fails.then_some(7), |n, due| {
+        recorded(rate, seconds, |n, due| {
             let slot = &mut free[(n % slots) as usize];
             *slot = due.max(*slot) + Nanos::from_millis(100);
-            *slot
+            (*slot, Outcome::Answered(if fails && n == 7 { 503 } else { 200 }))
         })
     }
 
     /// 60 requests a second for 9 s, of which the `n`-th takes so long.
     fn taking(time: impl Fn(u64) -> Nanos) -> Run {
-        recorded(60, 9, None, |n, due| due + time(n))
+        recorded(60, 9, |n, due| (due + time(n), Outcome::Answered(200)))
     }
 
     #[test]

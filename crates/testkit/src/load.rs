@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use model::study::SCHEMA;
 use model::theory::{Estimate, Overload};
 use model::{
-    Arrivals, Backlog, BacklogSamples, Diagnostic, EndedBy, LaneCountReason, LatePolicy, LoadPlan, LoadStudy, Nanos,
-    Outcome, Pace, Placement, Profile, Rate, ServerLocation, Threshold, Timestamps, Timing, Window, verdict, warnings,
+    Arrivals, Backlog, BacklogSamples, Batches, Diagnostic, EndedBy, Exchange, LaneCountReason, LatePolicy, LoadPlan,
+    LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, Run, ServerLocation, Statistics, Tally, Threshold,
+    Timestamps, Timing, Window, verdict, warnings,
 };
 
 use self::play::{PUMA, Server, play};
@@ -251,8 +252,29 @@ fn open(profile: Profile, arrivals: Arrivals, seed: u64) -> Pace {
     Pace::Open { profile, arrivals, seed, burst: 1 }
 }
 
+/// `rate` requests a second at an even pace, for as long as the window is: when the `n`-th ends, which was due then, and how, says
+/// `play`. Recorded as a lane records it, with the backlog.
+pub fn paced(
+    window: Window,
+    rate: u64,
+    percentiles: &[f64],
+    mut play: impl FnMut(u64, Nanos) -> (Nanos, Outcome),
+) -> Run {
+    let (mut tally, mut batches, mut times) = (Tally::new(window, 1), Batches::new(window), Vec::new());
+    for n in 0..rate * window.until.0 / 1_000_000_000 {
+        let due = Nanos(n * 1_000_000_000 / rate);
+        let (ended, outcome) = play(n, due);
+        let exchange = Exchange { due, sent: due, ended, received_bytes: 1, outcome };
+        tally.record(&exchange, 0);
+        batches.record(due, exchange.response_time(), Nanos::ZERO);
+        times.push((due, ended));
+    }
+    let statistics = Statistics::of(&tally, &batches, percentiles).with_backlog(backlog(window, &times));
+    Run { statistics: Some(statistics), ..Run::recorded(1, tally, window.until, window.until) }
+}
+
 /// The backlog of an open loop whose requests were due and answered then, in the order of their due times.
-pub fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
+fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
     let last_due = times.last()?.0;
     let mut samples = BacklogSamples::new(window);
     while samples.next() <= last_due {

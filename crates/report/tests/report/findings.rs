@@ -5,8 +5,8 @@ use std::path::Path;
 
 use model::generator::ServerCpu;
 use model::{
-    Batches, CpuUsage, Diagnostic, Exchange, Judgement, Limit, LoadStudy, Nanos, Outcome, Run, Statistics, Study,
-    SweepStudy, Tally, Verdict, Window,
+    CpuUsage, Diagnostic, Exchange, Judgement, Limit, LoadStudy, Nanos, Outcome, Run, Study, SweepStudy, Verdict,
+    Window,
 };
 use report::summary::Summary;
 use testkit::{load, study};
@@ -16,23 +16,12 @@ const WINDOW: Window = Window { from: Nanos::ZERO, until: Nanos::from_secs(SECON
 
 /// A run over `connections` whose answers take `millis`, in turn, at `rate` requests a second.
 fn run(connections: u32, rate: u64, millis: &dyn Fn(u64) -> f64) -> Run {
-    let mut tally = Tally::new(WINDOW, connections as usize);
-    let mut batches = Batches::new(WINDOW);
-    for n in 0..rate * SECONDS {
-        let due = Nanos(n * 1_000_000_000 / rate);
-        let took = Nanos((millis(n) * 1e6) as u64);
-        // Within the window, so that the rate is what it says.
-        let ended = (due + took).min(Nanos(WINDOW.until.0 - 1)).max(due);
-        let exchange = Exchange { due, sent: due, ended, received_bytes: 1, outcome: Outcome::Answered(200) };
-        tally.record(&exchange, 0);
-        batches.record(due, took, Nanos::ZERO);
-    }
-    tally.response_time = model::Histogram::default();
-    (0..rate * SECONDS).for_each(|n| tally.response_time.record(Nanos((millis(n) * 1e6) as u64)));
-    let statistics = Some(Statistics::of(&tally, &batches, &model::run::PERCENTILES));
-    let mut run = Run::recorded(connections, tally, WINDOW.until, WINDOW.until);
+    let play = |n, due| (due + Nanos((millis(n) * 1e6) as u64), Outcome::Answered(200));
+    let mut run = load::paced(WINDOW, rate, &model::run::PERCENTILES, play);
+    // All of them in the window, so that the rate is what it says.
+    run.tally.completed_in_window = rate * SECONDS;
+    run.connections = connections;
     run.multiple = Some(f64::from(connections) / 10.0);
-    run.statistics = statistics;
     run.judgement = Some(judgement(Verdict::ServerBound, Some(threads(connections))));
     run
 }
@@ -66,19 +55,12 @@ fn steady(n: u64) -> f64 {
 /// 60/s offered over 10 s, of which each third request waits ever longer: Puma 5.6.5, keep-alive, 5 threads of 100 ms.
 fn overloaded_in_turns() -> LoadStudy {
     let mut study = load::steep();
-    let (mut tally, mut batches, mut times) = (Tally::new(WINDOW, 100), Batches::new(WINDOW), Vec::new());
-    for n in 0..60 * SECONDS {
-        let due = Nanos(n * 1_000_000_000 / 60);
+    let play = |n, due: Nanos| {
         let took = if n % 3 == 0 { Nanos(due.0 / 2) + Nanos::from_millis(300) } else { Nanos::from_millis(101) };
-        let exchange =
-            Exchange { due, sent: due, ended: due + took, received_bytes: 1, outcome: Outcome::Answered(200) };
-        tally.record(&exchange, 0);
-        batches.record(due, took, Nanos::ZERO);
-        times.push((due, due + took));
-    }
-    let statistics = Statistics::of(&tally, &batches, &model::run::PERCENTILES);
-    study.run.statistics = Some(statistics.with_backlog(load::backlog(WINDOW, &times)));
-    study.run.tally = tally;
+        (due + took, Outcome::Answered(200))
+    };
+    let Run { tally, statistics, .. } = load::paced(WINDOW, 60, &model::run::PERCENTILES, play);
+    (study.run.tally, study.run.statistics) = (tally, statistics);
     study.run.overload = None;
     study.run.measured = WINDOW.until;
     study
