@@ -92,24 +92,33 @@ fn comparisons() {
     of("repeated", comparison::repeated(), "answer.txt");
     of("three", comparison::three(), "answer.txt answer.md");
     of("best", comparison::best(), "answer.txt");
+    of("undecided", comparison::undecided(), "answer.txt");
+    of("largest", comparison::largest_is_best(false), "answer.txt");
+    of("largest_uses_all_cpus", comparison::largest_is_best(true), "answer.txt");
+    // Without a control p50 is not tested: `better` by p99 names it all the same.
+    let mut one_sided = comparison::keep_alive();
+    (one_sided.plan.control, one_sided.plan.gates) = (false, vec![Metric::P99]);
+    one_sided.runs.retain(|run| run.arm < 2);
+    of("one_sided", one_sided, "answer.txt");
+    of("no_block", ComparisonStudy { runs: Vec::new(), ..comparison::few() }, "answer.txt");
 }
 
 #[test]
 fn two_studies_side_by_side() {
-    let side = |a: Study, b: Study| {
-        let [base, other] = [("a.json", &a), ("b.json", &b)].map(|(name, study)| StudyFile { name, study });
-        side_by_side(base, other, Width::of(100))
-    };
-    let sweeps = side(study::canonical().into(), study::with_workers(8).into());
-    expect("comparison/two_sweeps", "txt", &sweeps.unwrap_or_else(|line| line));
-    let loads = side(load::closed().into(), load::closed().into()).unwrap();
-    assert!(loads.contains("cannot be told from 1 run"), "{loads}");
-    let refused = side(load::closed().into(), study::canonical().into()).unwrap_err();
-    assert!(refused.contains("no load in common"), "{refused}");
-    let refused = side(comparison::few().into(), study::canonical().into()).unwrap_err();
-    assert!(refused.contains("longtail report a.json"), "{refused}");
-    let refused = side(claimed::wrk_load().into(), study::canonical().into()).unwrap_err();
-    assert!(refused.contains("another generator"), "{refused}");
+    let sweep = || study::canonical().into();
+    for (name, base, other) in [
+        ("two_sweeps", sweep(), study::with_workers(8).into()),
+        ("two_loads", load::closed().into(), load::closed().into()),
+        ("refused/no_load_in_common", load::closed().into(), sweep()),
+        ("refused/a_comparison", comparison::few().into(), sweep()),
+        ("refused/another_generator", claimed::wrk_load().into(), sweep()),
+    ] {
+        let [base, other]: [&Study; 2] = [&base, &other];
+        let [base, other] = [("a.json", base), ("b.json", other)].map(|(name, study)| StudyFile { name, study });
+        let printed = side_by_side(base, other, Width::of(100));
+        assert_eq!(printed.is_err(), name.starts_with("refused/"), "{printed:?}");
+        expect(&format!("comparison/{name}"), "txt", &printed.unwrap_or_else(|line| line + "\n"));
+    }
 }
 
 /// A run of it may have too few independent answers for p99, and its blocks enough: the table shows it, and no warning says otherwise.
@@ -123,39 +132,6 @@ fn a_comparison_does_not_call_a_percentile_unprinted_that_it_prints() {
     assert!(!said(&study).contains("not printed"), "{}", said(&study));
     study.runs[0].run.tally = Tally::default();
     assert!(said(&study).contains("p99 and above are not printed"), "{}", said(&study));
-}
-
-/// What decides, the control and a rule of their own: sentences say only what the figures bear. Other sentences stand in the answers.
-#[test]
-fn a_comparison_concludes_what_its_figures_bear() {
-    let sentence = |study: ComparisonStudy| report::summary::Summary::of(&study.into(), None).sentence;
-    let undecided = sentence(comparison::undecided());
-    assert!(undecided.contains("Which is best cannot be told: against"), "{undecided}");
-    assert!(!undecided.contains("has the best"), "{undecided}");
-    let reasons = |study: ComparisonStudy| {
-        report::summary::Summary::of(&study.into(), None).comparison.map(|it| it.reasons.join(" ")).unwrap_or_default()
-    };
-    for (study, said, never) in [
-        (comparison::largest_is_best(false), "D is the largest size tried", "used up"),
-        (comparison::largest_is_best(true), "At D the 2 CPUs are used up", "largest"),
-        // A smaller one is as good.
-        (comparison::best(), "", "larg"),
-        (comparison::undecided(), "", "larg"),
-    ] {
-        let reasons = reasons(study);
-        assert!(reasons.contains(said) && !reasons.contains(never), "{reasons}");
-    }
-    // Without a control p50 is not tested: `better` by p99 names it all the same.
-    let mut one_sided = comparison::keep_alive();
-    one_sided.plan.control = false;
-    one_sided.plan.gates = vec![Metric::P99];
-    one_sided.runs.retain(|run| run.arm < 2);
-    let said = sentence(one_sided);
-    assert!(said.contains("better than A: p99") && said.contains("But longer, and not tested"), "{said}");
-    assert!(said.contains("p50 10"), "{said}");
-    let mut empty = comparison::few();
-    empty.runs.clear();
-    assert_eq!(sentence(empty), "No block is whole: nothing can be compared.");
 }
 
 #[test]
