@@ -172,19 +172,9 @@ fn of_strace(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const PERF: &str = "\
-# started on Sun Nov 22 03:10:22 2026
-
-12.55,msec,task-clock,12547995,100.00,19.321,CPUs utilized
-112730,,instructions:u,12547995,100.00,0.23,insn per cycle
-449805,,instructions:k,12547995,100.00,0.38,insn per cycle
-<not supported>,,cycles:u,0,100.00,,
-<not counted>,,cycles:k,0,0.00,,
-";
-
     #[test]
     fn what_perf_did_not_count_is_absent() {
-        let counted = of_perf(PERF);
+        let counted = of_perf(include_str!("perf.txt"));
         assert_eq!(counted.cpu_ns, Some(12.55e6));
         assert_eq!((counted.instructions_user, counted.instructions_kernel), (Some(112_730.0), Some(449_805.0)));
         assert_eq!((counted.cycles_user, counted.cycles_kernel, counted.calls), (None, None, None));

@@ -293,52 +293,25 @@ mod tests {
     }
 
     #[test]
-    fn each_type_comes_to_what_it_means() {
-        let mut collector = StatsdCollector::default();
-        collector
-            .packet(true, b"jobs:3|c\njobs:2|c|@0.5\r\nrack:120:80|ms\nbusy:4|g\nbusy:+2|g\nwho:ann|s\nwho:bob|s\n");
-        let report = collector.take();
-        assert_eq!((report.packets, report.lines, report.malformed), (1, 7, 0));
-        assert_eq!(
-            figures(&report, "jobs"),
-            StatsdFigures { sum: 7.0, mean: 7.0 / 3.0, last: 2.0, min: 2.0, max: 3.0 }
-        );
-        let jobs = report.of("jobs").unwrap();
-        assert!(jobs.values == 2 && jobs.stands_for.total_cmp(&3.0).is_eq(), "{jobs:?}");
-        assert_eq!(
-            figures(&report, "rack"),
-            StatsdFigures { sum: 200.0, mean: 100.0, last: 80.0, min: 80.0, max: 120.0 }
-        );
-        assert!(figures(&report, "busy").last.total_cmp(&6.0).is_eq());
-        assert_eq!((report.of("who").unwrap().values, report.of("who").unwrap().figures), (2, None));
-    }
-
-    #[test]
-    fn tags_make_a_series_in_whatever_order() {
-        let mut collector = StatsdCollector::default();
-        collector.packet(true, b"a:1|c|#x,y\na:1|c|#y,x\na:1|c");
-        let report = collector.take();
-        assert_eq!(report.series.iter().map(|series| series.values).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(report.series[1].tags, ["x", "y"]);
-    }
-
-    #[test]
-    fn what_came_before_the_window_is_counted_and_a_gauge_stays() {
-        let mut collector = StatsdCollector::default();
-        collector.packet(false, b"busy:4|g\njobs:1|c\nrubbish");
-        collector.packet(true, b"busy:-1|g");
-        let report = collector.take();
-        assert_eq!((report.before, report.lines, report.malformed, report.series.len()), (3, 1, 0, 1));
-        assert!(figures(&report, "busy").last.total_cmp(&3.0).is_eq());
-        collector.packet(true, b"busy:-1|g");
-        let report = collector.take();
-        assert_eq!(figures(&report, "busy"), StatsdFigures { sum: 2.0, mean: 2.0, last: 2.0, min: 2.0, max: 2.0 });
-        assert_eq!(collector.take(), StatsdReport::default());
-        // Rubbish is counted, and the first of it is quoted.
-        collector.packet(true, b"\x1b[31m\nmore\n_e{1,1}:a|b\n\n");
-        let report = collector.take();
-        assert_eq!((report.malformed, report.no_metrics, report.lines), (2, 1, 0));
-        assert_eq!(report.first_malformed.as_deref(), Some("\\u{1b}[31m"));
+    fn packets_come_to_the_figures_of_the_table() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/statsd_reports.txt");
+        testkit::golden::expect_rows(file, |given| {
+            let reports: Vec<Vec<(bool, String)>> = serde_json::from_str(given).unwrap();
+            let mut collector = StatsdCollector::default();
+            let mut report = |packets: Vec<(bool, String)>| {
+                for (is_measured, text) in packets {
+                    collector.packet(is_measured, text.as_bytes());
+                }
+                let report = collector.take();
+                let counts = [report.packets, report.lines, report.malformed, report.no_metrics, report.before];
+                let series = report.series.into_iter().map(|of| {
+                    let figures = of.figures.map(|it| [it.sum, it.mean, it.last, it.min, it.max]);
+                    (of.metric, of.tags, of.values, of.stands_for, figures)
+                });
+                (counts, report.first_malformed, series.collect::<Vec<_>>())
+            };
+            reports.into_iter().map(&mut report).collect::<Vec<_>>()
+        });
     }
 
     #[test]

@@ -157,10 +157,7 @@ impl PumaStats {
 mod tests {
     use super::*;
 
-    const CLUSTER_5_6: &str = r#"{"started_at":"2026-01-01T00:00:00Z","workers":2,"phase":0,"booted_workers":2,"old_workers":0,"worker_status":[
-        {"started_at":"2026-01-01T00:00:00Z","pid":11,"index":0,"phase":0,"booted":true,"last_checkin":"2026-01-01T00:00:05Z",
-         "last_status":{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":7}},
-        {"started_at":"2026-01-01T00:00:00Z","pid":12,"index":1,"phase":0,"booted":true,"last_checkin":"2026-01-01T00:00:05Z","last_status":{}}]}"#;
+    const CLUSTER_5_6: &str = include_str!("puma_stats_5.6.json");
 
     #[test]
     fn a_worker_that_has_not_reported_is_not_ready() {

@@ -254,13 +254,7 @@ mod tests {
 
     #[test]
     fn the_kernels_table_is_understood() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-            0: 0100007F:9C41 00000000:0000 0A 00000000:00000003 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0\n\
-            1: 0100007F:9C41 0100007F:D431 01 00000000:00000011 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
-            2: 0100007F:9C41 0100007F:D432 08 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
-            3: 0100007F:9C41 0100007F:D433 06 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
-            4: 0100007F:D431 0100007F:9C41 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n";
-        let all: Vec<KernelSocket> = table.lines().filter_map(tcp_line).collect();
+        let all: Vec<KernelSocket> = include_str!("proc_net_tcp.txt").lines().filter_map(tcp_line).collect();
         let seen: Vec<(bool, u64)> = all.iter().map(|socket| (socket.is_listener, socket.inode)).collect();
         assert_eq!(seen, [(true, 1), (false, 0), (false, 0), (false, 0)], "the one in FIN_WAIT2 is closed");
         let expected =
@@ -270,16 +264,7 @@ mod tests {
 
     #[test]
     fn the_kernels_table_of_unix_sockets_is_understood() {
-        let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
-            0000000067e515bb: 00000003 00000000 00000000 0001 03 2821347 /run/a b.sock\n\
-            0000000067e515bc: 00000002 00000000 00000000 0001 03 2821348 /run/a b.sock\n\
-            000000007b1e4854: 00000003 00000000 00000000 0001 02     0 /run/a b.sock\n\
-            0000000003027b53: 00000002 00000000 00010000 0001 01 2821344 /run/a b.sock\n\
-            0000000003027b54: 00000002 00000000 00010000 0001 01 2821345 b.sock\n\
-            0000000003027b55: 00000003 00000000 00000000 0001 03 2821346 /x/run/a b.sock\n\
-            00000000a3c3fbdf: 00000003 00000000 00000000 0001 03 2817629\n\
-            0000000003027b53: 00000003 00000000 00000000 0001 02     0 @name\n";
-        let table: Vec<KernelSocket> = table.lines().filter_map(unix_line).collect();
+        let table: Vec<KernelSocket> = include_str!("proc_net_unix.txt").lines().filter_map(unix_line).collect();
         let of = |address| ServerSockets::of(&at_place(table.clone(), &unix_place(address)));
         assert_eq!(
             of("/run/a b.sock"),

@@ -254,31 +254,11 @@ mod tests {
 
     #[test]
     fn flags_are_replaced_however_they_were_typed_with_their_values_and_none_of_the_servers() {
-        let amount = ["--rate", "--for", "-n", "--requests"];
-        let load = "longtail load -c64 http://127.0.0.1:3000/";
-        let plain = format!("{load} --rate 70 --for 30s");
-        let with = |typed: &str| load.replace("-c64", &format!("{typed} -c64"));
-        for (line, flags, dropped, expected) in [
-            (with("--rate 500 --for 5s"), "--rate 70 --for 30s", &amount[..], plain.as_str()),
-            (with("--rate=500/s --for=5s"), "--rate 70 --for 30s", &amount, &plain),
-            (with("-n100"), "--rate 70 --for 30s", &amount, &plain),
-            (with("-n 100 --rate=2 -o run.json"), "--rate 70 --for 30s", &amount, &plain),
-            (
-                "longtail sweep -w2 --slots=4 -- ruby x.rb -w9 'a b'".to_owned(),
-                "-w4",
-                &["-w"],
-                "longtail sweep --slots=4 -w4 -- ruby x.rb -w9 'a b'",
-            ),
-            (
-                "longtail load --rate 500/s --expect 'p99 < 200ms' -H 'Accept: text/html' http://127.0.0.1:3000/"
-                    .to_owned(),
-                "--ramp 500..5000",
-                &["--rate", "--expect"],
-                "longtail load -H 'Accept: text/html' http://127.0.0.1:3000/ --ramp 500..5000",
-            ),
-        ] {
-            assert_eq!(edited(&line, flags, dropped), expected);
-        }
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/edited_commands.txt");
+        testkit::golden::expect_rows(file, |given| {
+            let [line, flags, dropped]: [&str; 3] = given.split(" | ").collect::<Vec<_>>().try_into().expect(given);
+            edited(line, flags, &dropped.split(' ').collect::<Vec<_>>())
+        });
     }
 
     #[test]

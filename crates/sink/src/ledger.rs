@@ -246,28 +246,14 @@ mod tests {
 
     #[test]
     fn a_ledger_says_what_there_is() {
-        assert_eq!(
-            SinkLedger::new(1).text(),
-            "requests     0 (0 answered, 0 abandoned by their client, 0 waiting, 0 in a slot)\n\
-             connections  0 (0 open)\n\
-             bytes        0 received, 0 sent\n"
-        );
         let mut ledger =
             SinkLedger { requests: 20, answers: 17, connections: 3, bad_requests: 1, ..SinkLedger::new(2) };
         ledger.per_worker = vec![11, 9, 0];
         ledger.arrivals = (0..12).collect();
         ledger.faults = FaultCounts { reset: 2, truncated: 1, by_status: [(503, 4)].into(), ..FaultCounts::default() };
         ledger.lateness.record(Nanos::from_micros(12));
-        assert_eq!(
-            ledger.text(),
-            "requests     20 (17 answered, 0 abandoned by their client, 0 waiting, 0 in a slot)\n\
-             connections  3 (0 open)\n\
-             bytes        0 received, 0 sent\n\
-             per worker   11 9 0\n\
-             arrivals     per second, the last 10 of 12: 2 3 4 5 6 7 8 9 10 11\n\
-             faults       2 reset, 1 truncated, 4 answered 503\n\
-             troubles     1 bad requests\n\
-             lateness     p50 12us, p99 12us, p99.9 12us, max 12us of 1 held answers\n"
-        );
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ledger.txt");
+        let both = format!("{}\n{}", SinkLedger::new(1).text(), ledger.text());
+        testkit::golden::expect(std::path::Path::new(file), &both);
     }
 }

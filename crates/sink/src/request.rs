@@ -284,31 +284,6 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::Index;
 
-    fn head(text: &str) -> RequestHead {
-        parse(text.as_bytes()).unwrap().expect(text)
-    }
-
-    #[test]
-    fn the_connections_fate_and_the_body_are_found_in_the_head() {
-        use ConnectionFate::{Close, KeepAlive, KeepAliveSaid};
-        use RequestFraming::{Bodiless, Chunked, Length};
-        for (text, fate, framing, expects_continue) in [
-            ("GET / HTTP/1.1", KeepAlive, Bodiless, false),
-            ("GET / HTTP/1.1\r\nConnection: Close", Close, Bodiless, false),
-            ("GET / HTTP/1.1\r\nconnection: te, close", Close, Bodiless, false),
-            ("GET / HTTP/1.0", Close, Bodiless, false),
-            ("GET / HTTP/1.0\r\nConnection: Keep-Alive", KeepAliveSaid, Bodiless, false),
-            ("POST / HTTP/1.1\r\nContent-Length: 7", KeepAlive, Length(7), false),
-            ("POST / HTTP/1.1\r\nContent-Length: 0", KeepAlive, Bodiless, false),
-            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked", KeepAlive, Chunked, false),
-            ("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1", KeepAlive, Length(1), true),
-            ("PUT / HTTP/1.1\r\nExpect: 100-continue", KeepAlive, Bodiless, false),
-        ] {
-            let head = head(&format!("{text}\r\n\r\n"));
-            assert_eq!((head.fate, head.framing, head.expects_continue), (fate, framing, expects_continue), "{text}");
-        }
-    }
-
     #[test]
     fn a_head_remembered_is_a_head_parsed() {
         let mut memo = HeadMemo::default();
@@ -317,18 +292,6 @@ mod tests {
             let followed = format!("{text}GET /");
             assert_eq!(memo.parse(followed.as_bytes()), parse(text.as_bytes()));
         }
-        assert_eq!(head(texts[0]).route, RequestRoute::Sleep(Nanos::from_secs(1)));
-    }
-
-    #[test]
-    fn a_sleep_is_in_seconds_and_any_other_target_is_served() {
-        for target in ["/sleep0.1", "/sleep.1?n=7", "http://localhost:9292/sleep0.1"] {
-            assert_eq!(RequestRoute::of(target), RequestRoute::Sleep(Nanos::from_millis(100)), "{target}");
-        }
-        for target in ["/", "*", "", "/sleep", "/sleepless", "/sleep-1", "http://host", "host:443", "/_ledger/x"] {
-            assert_eq!(RequestRoute::of(target), RequestRoute::Content, "{target}");
-        }
-        assert_eq!(RequestRoute::of("/_ledger?now"), RequestRoute::Ledger);
     }
 
     /// The requests that `pieces` contain, the refusal that ends them if any, and whether one is unfinished.
@@ -414,25 +377,18 @@ mod tests {
     }
 
     #[test]
-    fn garbage_and_contradictions_are_refused_as_soon_as_they_are_known() {
-        let garbage =
-            ["\x16\x03\x01\x02", "hello\r\n", "GET /\r\n", "GET / HTTP/2.0\r\n", "GET / HTTP/1.1\r\nx y\r\n\r\n"];
-        let contradictions = [
-            "Content-Length: 1\r\nContent-Length: 2",
-            "Content-Length: +1",
-            "Content-Length: ",
-            "Content-Length: 99999999999999999999",
-            "Content-Length: 1\r\nTransfer-Encoding: chunked",
-            "Transfer-Encoding: gzip, chunked",
-            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
-            "no colon",
-        ];
-        let contradictions = contradictions.map(|fields| format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n"));
-        for text in garbage.map(str::to_owned).iter().chain(&contradictions) {
-            for pieces in [vec![text.as_bytes()], text.as_bytes().chunks(1).collect()] {
-                assert_eq!(read(pieces), (vec![], Some(Refusal::Malformed)), "{text:?}");
-            }
-        }
+    fn each_request_is_read_as_the_table_says_whole_and_byte_by_byte() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/requests.txt");
+        testkit::golden::expect_rows(file, |given| {
+            let text: String = serde_json::from_str(given).unwrap();
+            let whole = read([text.as_bytes()]);
+            assert_eq!(read(text.as_bytes().chunks(1)), whole, "{given}");
+            let of = |(head, bytes): &(RequestHead, u64)| {
+                (head.route, head.fate, head.framing, head.expects_continue, *bytes)
+            };
+            (whole.0.iter().map(of).collect::<Vec<_>>(), whole.1)
+        });
+        assert_eq!(RequestRoute::of(""), RequestRoute::Content);
     }
 
     #[test]

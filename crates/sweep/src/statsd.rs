@@ -234,9 +234,7 @@ mod tests {
 
     #[test]
     fn drops_are_those_of_the_port_where_it_is_one_socket() {
-        let table = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n\
-            \x20  1: 0100007F:1FBD 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 7 2 0000 12\n\
-            \x20  2: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 8 2 0000 3\n";
+        let table = include_str!("proc_net_udp.txt");
         assert_eq!((drops(table, 8125), drops(table, 53), drops(table, 54)), (Some(12), Some(3), None));
         let twice = format!("{table}   3: 00000000:1FBD 00000000:0000 07 0:0 00:0 0 0 0 9 2 0000 1\n");
         assert_eq!(drops(&twice, 8125), None);

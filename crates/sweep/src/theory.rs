@@ -223,90 +223,31 @@ mod tests {
 
     const PUMA: ServerKind = ServerKind::Puma { command: None };
 
-    fn facts(version: &str, workers: u32, settings: PumaSettings) -> ServerFacts {
-        let version = Some(version.to_owned());
-        ServerFacts { version, workers, threads: 5, settings: Some(settings), ..ServerFacts::default() }
-    }
-
-    fn order_of(server: &ServerFacts, keep_alive: bool) -> ServiceOrder {
-        order(&PUMA, server, keep_alive, Nanos::from_millis(100), 30)
-    }
-
     #[test]
-    fn a_version_and_its_workers_have_an_order_of_service() {
-        use Discipline::{Shared, Split, Turns};
-        for (version, keep_alive, workers, discipline) in [
-            ("5.6.5", true, 1, Some(Turns)),
-            ("6.6.1", true, 4, Some(Turns)),
-            ("6.6.1", false, 4, Some(Shared)),
-            ("7.0.2", true, 4, Some(Split)),
-            ("7.0.2", false, 2, Some(Split)),
-            ("7.0.4", false, 2, Some(Split)),
-            ("7.1.0", true, 1, Some(Shared)),
-            ("7.2.1", false, 1, Some(Shared)),
-            ("7.2.1", true, 2, Some(Split)),
-            ("8.0.2", true, 2, Some(Split)),
-            ("8.0.2", false, 2, Some(Split)),
-            ("8.0.0.dev", true, 2, Some(Split)),
-            ("main", true, 2, None),
-        ] {
-            let order = order_of(&facts(version, workers, PumaSettings::default()), keep_alive);
-            assert_eq!(order.discipline, discipline, "{version} {keep_alive} {workers}");
-            let is_throttled = matches!(order.dealing, ConnectionDealing::Throttled(_));
-            assert_eq!(
-                is_throttled,
-                workers > 1 && ["7.0.4", "7.2.1", "8.0.2", "8.0.0.dev"].contains(&version),
-                "{version}"
-            );
-        }
-        let nameless = ServerFacts { version: None, ..facts("", 1, PumaSettings::default()) };
-        assert_eq!(order_of(&nameless, true).discipline, None);
-        let unread = ServerFacts { settings: None, ..facts("8.0.2", 2, PumaSettings::default()) };
-        assert_eq!(order_of(&unread, true).discipline, None, "its config file is not known");
+    fn a_version_its_workers_and_its_config_file_have_an_order_of_service() {
+        let of = |given: &str| {
+            let [version, connections, workers, ms, settings]: [&str; 5] =
+                given.split(' ').collect::<Vec<_>>().try_into().expect(given);
+            let known = |text: &str| (text != "-").then(|| text.to_owned());
+            let server = ServerFacts {
+                version: known(version),
+                workers: workers.parse().unwrap(),
+                threads: 5,
+                settings: known(settings).map(|json| serde_json::from_str(&json).unwrap()),
+                ..ServerFacts::default()
+            };
+            order(&PUMA, &server, connections == "kept", Nanos::from_millis(ms.parse().unwrap()), 30)
+        };
+        testkit::golden::expect_rows(concat!(env!("CARGO_MANIFEST_DIR"), "/src/orders_of_service.txt"), of);
         let builtin = order(&ServerKind::Builtin, &ServerFacts::default(), true, Nanos::from_millis(5), 1);
         assert_eq!(builtin.discipline, Some(Discipline::Shared));
     }
 
-    #[test]
-    fn a_fast_app_may_leave_the_excess_in_the_kernel() {
-        // A worker of 5 threads and 1 ms holds 5 at rest, and one of 10 ms holds 50.
-        let server = facts("8.0.2", 2, PumaSettings::default());
-        let of = |ms, keep_alive| order(&PUMA, &server, keep_alive, Nanos::from_millis(ms), 30).discipline;
-        assert_eq!(
-            [of(1, false), of(10, false), of(1, true)],
-            [None, Some(Discipline::Split), Some(Discipline::Split)]
-        );
-    }
-
-    #[test]
-    fn a_config_file_changes_the_order() {
-        use Discipline::{Shared, Split, Turns};
-        let off = PumaSettings { queue_requests: Some(false), ..PumaSettings::default() };
-        let gated = PumaSettings { waits_until_not_full: Some(true), ..off.clone() };
-        let closes = PumaSettings { enable_keep_alives: Some(false), ..PumaSettings::default() };
-        let turns_of_3 = PumaSettings { max_fast_inline: Some(3), ..PumaSettings::default() };
-        let unthrottled = PumaSettings { wait_for_less_busy_worker: Some(Nanos::ZERO), ..PumaSettings::default() };
-        let ms = Nanos::from_millis;
-        let (thrice, at_once) = (ConnectionDealing::Throttled(ms(5)), ConnectionDealing::ByChance);
-        for (version, settings, discipline, is_kept, dealing, turn) in [
-            ("6.6.1", off.clone(), Shared, false, at_once, 10),
-            ("6.6.1", closes.clone(), Shared, false, at_once, 10),
-            ("6.6.1", turns_of_3, Turns, true, at_once, 3),
-            ("8.0.2", off, Split, false, thrice, 10),
-            ("8.0.3", gated, Shared, false, thrice, 10),
-            ("8.0.2", closes, Split, false, thrice, 10),
-            ("8.0.2", unthrottled, Split, true, at_once, 10),
-        ] {
-            let expected = ServiceOrder { discipline: Some(discipline), is_kept, dealing, turn };
-            assert_eq!(order_of(&facts(version, 2, settings.clone()), true), expected, "{version} {settings:?}");
-        }
-    }
-
     /// A run of so many connections in which each of these processes held so many, sample by sample.
-    fn run(connections: u32, held: &[&[Option<u64>]]) -> Run {
+    fn run(connections: u32, held: &[Vec<Option<u64>>]) -> Run {
         let mut run = testkit::study::canonical().runs.remove(0);
         run.connections = connections;
-        let curve = |(pid, values): (usize, &&[Option<u64>])| {
+        let curve = |(pid, values): (usize, &Vec<Option<u64>>)| {
             let curve = |name: &str, values: &[Option<u64>]| WatchCurve {
                 of: pid.to_string(),
                 name: name.to_owned(),
@@ -315,7 +256,7 @@ mod tests {
             };
             [curve(HELD_CONNECTIONS, values), curve("cpu", &vec![Some(0); values.len()])]
         };
-        let at = (0..held.first().map_or(0, |values| values.len()) as u64).map(Nanos::from_secs).collect();
+        let at = (0..held.first().map_or(0, Vec::len) as u64).map(Nanos::from_secs).collect();
         let track =
             WatchTrack { curves: held.iter().enumerate().flat_map(curve).collect(), at, ..WatchTrack::default() };
         run.watch = Some(Watch { tracks: vec![track], ..Watch::default() });
@@ -324,24 +265,13 @@ mod tests {
 
     #[test]
     fn who_holds_the_connections_is_known_where_every_sample_says_the_same() {
-        let of = |connections, held: &[&[Option<u64>]]| HeldConnections::of(&run(connections, held));
-        let master: &[Option<u64>] = &[Some(0), Some(0)];
-        let seen = of(15, &[master, &[Some(8), Some(8)], &[Some(7), Some(7)]]);
-        assert_eq!(seen, HeldConnections { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 });
-        assert_eq!(of(15, &[&[Some(8), Some(9)], &[Some(7), Some(6)]]).by_worker, None, "they moved");
-        assert_eq!(
-            of(15, &[&[Some(8), Some(4)], &[Some(7), Some(7)]]).by_worker,
-            Some(vec![8, 7]),
-            "a sample too early"
-        );
-        assert_eq!(of(15, &[&[Some(5)], &[Some(5)]]).by_worker, None, "five wait in the kernel");
-        assert_eq!(
-            of(11, &[&[Some(5), Some(5), Some(6)], &[Some(5); 3]]).by_worker,
-            None,
-            "all were accepted for a moment"
-        );
-        assert_eq!(of(15, &[&[None], &[Some(15)]]).by_worker, Some(vec![15]));
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/held_connections.txt");
+        testkit::golden::expect_rows(file, |given| {
+            let (connections, held): (u32, Vec<Vec<Option<u64>>>) = serde_json::from_str(given).unwrap();
+            HeldConnections::of(&run(connections, &held))
+        });
         assert_eq!(HeldConnections::of(&Run { watch: None, ..run(1, &[]) }), HeldConnections::default());
+        let seen = HeldConnections { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 };
         assert_eq!([2, 3].map(|workers| seen.of_workers(workers)), [Some(vec![8, 7]), Some(vec![8, 7, 0])]);
         assert_eq!([1, 4].map(|workers| seen.of_workers(workers)), [None, None], "as many workers as processes may be");
     }
@@ -360,7 +290,8 @@ mod tests {
         assert!(!wide(1, 1000, 100), "one of a hundred may be an accident");
         assert!(!is_wide(&Histogram::default()));
         let mut run = run(5, &[]);
-        let server = facts("6.6.1", 1, PumaSettings::default());
+        let version = Some("6.6.1".to_owned());
+        let server = ServerFacts { version, workers: 1, threads: 5, ..ServerFacts::default() };
         run.tally.service_time = (0..100).fold(Histogram::default(), |mut times, k| {
             times.record(Nanos::from_millis(if k < 5 { 1000 } else { 10 }));
             times

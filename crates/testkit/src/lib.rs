@@ -20,8 +20,24 @@ use std::sync::{Mutex, PoisonError};
 pub mod golden {
     //! Files that say, byte for byte, what is to come out.
 
+    use std::fmt::Debug;
     use std::fs;
     use std::path::Path;
+
+    /// Compares what `shown` makes of each row with what stands behind its ` => `; a row that begins with # is a comment.
+    ///
+    /// # Panics
+    /// Where they differ, or the file cannot be read or written.
+    #[track_caller]
+    pub fn expect_rows<T: Debug>(path: &str, shown: impl Fn(&str) -> T) {
+        let file = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert!(file.contains(" => "), "{path} has no row");
+        let row = |row: &str| match row.split_once(" => ") {
+            Some((given, _)) if !row.starts_with('#') => format!("{given} => {:?}\n", shown(given)),
+            _ => format!("{row}\n"),
+        };
+        expect(Path::new(path), &file.lines().map(row).collect::<String>());
+    }
 
     /// Compares `text` with the file; where `UPDATE_GOLDEN` is set, the file is written first.
     ///

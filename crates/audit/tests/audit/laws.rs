@@ -5,26 +5,7 @@ use std::fmt::Write as _;
 use audit::ClaimVerdict;
 use proptest::prelude::*;
 
-const FIXTURES: [&str; 14] = [
-    "seeds/000",
-    "seeds/001",
-    "seeds/002",
-    "seeds/003",
-    "seeds/004",
-    "real/wrk",
-    "real/hey_statuses",
-    "real/oha",
-    "real/ab_slow",
-    "real/h2load_timed",
-    "real/wrk_truncated",
-    "documented/wrk2",
-    "documented/bombardier",
-    "documented/vegeta",
-];
-
-fn bytes_of(file: &str) -> Vec<u8> {
-    std::fs::read(format!("{}/tests/fixtures/{file}.txt", env!("CARGO_MANIFEST_DIR"))).unwrap()
-}
+use crate::tools::{fixtures, read};
 
 /// One run of hey with connections that are never idle, printed as hey prints.
 fn hey_report(times: &[Vec<f64>]) -> String {
@@ -58,8 +39,8 @@ fn hey_report(times: &[Vec<f64>]) -> String {
 
 #[test]
 fn the_wrong_encoding_and_windows_line_ends_change_no_figure() {
-    for file in FIXTURES {
-        let text = String::from_utf8_lossy(&bytes_of(file)).into_owned();
+    for file in fixtures() {
+        let text = read(&file);
         // Every byte taken for a Latin-1 character.
         let latin1: String = text.bytes().map(char::from).collect();
         let verdicts = |text: &str| audit::audit(text).into_iter().map(|found| found.verdict).collect::<Vec<_>>();
@@ -79,11 +60,11 @@ proptest! {
 
     #[test]
     fn mutated_reports_are_no_reason_to_panic(
-        file in proptest::sample::select(&FIXTURES[..]),
+        file in proptest::sample::select(fixtures()),
         edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_usize..4, 0_usize..40), 0..60),
         digits in proptest::collection::vec(proptest::sample::select(&b"0123456789."[..]), 0..500),
     ) {
-        let mut bytes = bytes_of(file);
+        let mut bytes = read(&file).into_bytes();
         // All digits are others, where there are any.
         let mut next = digits.iter().copied().cycle();
         bytes.iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = next.next().unwrap_or(*byte));

@@ -262,7 +262,6 @@ fn what_a_receiver_rejects_is_read_from_its_answer() {
 /// The lines of statsd's and Datadog's own pages and of puma-plugin-statsd, and some that are none: what each is read as.
 #[test]
 fn lines_of_statsd_are_understood() {
-    let rows = include_str!("../golden/statsd_lines.txt").lines().map(|row| row.split_once(" => ").unwrap().0);
-    let read: Vec<String> = rows.map(|line| format!("{line} => {:?}\n", parse(line.as_bytes()))).collect();
-    expect("statsd_lines.txt", &read.concat());
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/statsd_lines.txt");
+    golden::expect_rows(file, |line| parse(line.as_bytes()));
 }

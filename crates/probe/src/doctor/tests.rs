@@ -13,52 +13,32 @@ use crate::host::CpuTicks;
 
 const NO_PUMA: PumaInstallation = PumaInstallation { puma: Err(String::new()), has_ruby: false };
 
-/// The files of the table below by their short names, and what stands in them: a word of the table for each `{}`.
-const FILES: [(&str, &str, &str); 22] = [
-    ("allowed", "/proc/self/status", "Name:\tlongtail\nCpus_allowed:\tff\nCpus_allowed_list:\t{}\n"),
-    ("online", "/sys/devices/system/cpu/online", "{}\n"),
-    ("v2", "/proc/self/cgroup", "0::/a.slice/b.scope\n"),
-    ("v1", "/proc/self/cgroup", "4:memory:/x\n1:cpu,cpuacct:/x\n"),
-    ("procs", "/sys/fs/cgroup/a.slice/b.scope/cgroup.procs", "1\n"),
-    ("ours", "/sys/fs/cgroup/a.slice/b.scope/cpu.max", "{} 100000\n"),
-    ("above", "/sys/fs/cgroup/a.slice/cpu.max", "{} 100000"),
-    ("cfs", "/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "{}\n"),
-    ("period", "/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "{}\n"),
-    ("core0", "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "{}\n"),
-    ("core1", "/sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "{}\n"),
-    ("core2", "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "{}\n"),
-    ("core3", "/sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "{}\n"),
-    ("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "{}\n"),
-    ("boost", "/sys/devices/system/cpu/cpufreq/boost", "{}\n"),
-    ("no_turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo", "{}\n"),
-    ("files", "/proc/self/limits", "Limit  Soft Limit  Hard Limit  Units\nMax open files   {}   {}   files\n"),
-    ("ports", "/proc/sys/net/ipv4/ip_local_port_range", "{}\t{}\n"),
-    ("reuse", "/proc/sys/net/ipv4/tcp_tw_reuse", "{}\n"),
-    ("waiting", "/proc/net/sockstat", "sockets: used 53\nTCP: inuse 19 orphan 0 tw {} alloc 19 mem 119\n"),
-    ("backlog", "/proc/sys/net/core/somaxconn", "{}"),
-    ("memory", "/proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: {} kB\n"),
-];
-
+/// Questions and their answers, and the files that they name.
 const CASES: &str = include_str!("cases.txt");
+const FILES: &str = include_str!("files.txt");
 
-fn filled(template: &str, words: &str) -> String {
-    words.split(',').fold(template.to_owned(), |text, word| text.replacen("{}", word, 1))
+/// The cells of a row.
+fn cells<const N: usize>(row: &str) -> [&str; N] {
+    row.split('|').map(str::trim).collect::<Vec<_>>().try_into().expect(row)
+}
+
+fn filled(template: String, words: &str) -> String {
+    words.split(',').fold(template, |text, word| text.replacen("{}", word, 1))
 }
 
 #[test]
 fn every_question_is_answered_from_its_files() {
     for row in CASES.lines().skip(1) {
-        let [name, said, grade, seen, hint] = row.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
-            panic!("{row}")
-        };
+        let [name, said, grade, seen, hint] = cells(row);
         let files: Vec<(&str, String)> = said
             .split(' ')
             .map(|file| file.split_once('=').unwrap_or((file, "")))
             .map(|(short, words)| {
-                let (_, path, template) = FILES.iter().find(|(name, ..)| *name == short).expect(short);
+                let [_, path, template] = FILES.lines().map(cells::<3>).find(|cells| cells[0] == short).expect(short);
+                let template = template.replace("\\n", "\n").replace("\\t", "\t");
                 // The processors' own lists have commas.
                 let is_list = short.starts_with("core");
-                (*path, if is_list { template.replace("{}", words) } else { filled(template, words) })
+                (path, if is_list { template.replace("{}", words) } else { filled(template, words) })
             })
             .collect();
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();

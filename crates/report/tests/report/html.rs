@@ -122,27 +122,7 @@ struct MeasuredPage {
     background: String,
 }
 
-const MEASURE: &str = r"
-const seen = [...document.querySelectorAll('iframe')].map(frame => {
-  const page = frame.contentDocument, overlaps = [];
-  for (const svg of page.querySelectorAll('svg')) {
-    const inside = svg.getBoundingClientRect();
-    const texts = [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()]);
-    texts.forEach(([text, a], at) => {
-      if (a.left < inside.left - 2 || a.right > inside.right + 2 || a.bottom > inside.bottom + 2) overlaps.push(text + ' is cut off');
-      for (const [other, b] of texts.slice(at + 1)) {
-        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-        if (wide > 1 && high > 3) overlaps.push(text + ' / ' + other);
-      }
-    });
-  }
-  return { name: frame.name, width: frame.clientWidth, overlaps, drawings: page.querySelectorAll('svg').length,
-    too_wide: page.documentElement.scrollWidth - frame.clientWidth,
-    background: getComputedStyle(page.body).backgroundColor };
-});
-document.body.textContent = JSON.stringify(seen);
-";
+const MEASURE: &str = include_str!("measure.js");
 
 /// All pages at the width of a desk and of a phone, in frames that run no scripts.
 fn measured(browser: &Path, scheme: &str) -> Vec<MeasuredPage> {

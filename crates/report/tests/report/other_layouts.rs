@@ -90,10 +90,6 @@ fn an_hdr_log_is_read_back_as_it_was() {
             assert!(off.abs() < 0.001, "the log has milliseconds");
         }
     }
-}
-
-#[test]
-fn the_log_of_the_hdr_family_says_when_it_was() {
     let log = logs::hdr(&study::tiny());
     assert!(log.contains("#[StartTime: 1784628000.000 (seconds since epoch)]\n"), "{log}");
     assert!(log.contains("\nTag=response,0.000,3.000,5.976,HISTFAAAA"), "{log}");
