@@ -151,10 +151,9 @@ fn inline_ten_alone_stays_with_its_connection() {
 
 #[test]
 fn a_slot_is_held_for_a_fifth_of_a_second() {
-    let ms = |ms: u64| Nanos::from_millis(ms);
-    let mut pool = pool(SlotQueue::Inline10, 1, 1);
-    pool.open(key(1));
+    let (ms, mut pool) = (Nanos::from_millis, pool(SlotQueue::Inline10, 1, 1));
     let job = |connection, number, last| request(connection, number, ms(10), last);
+    pool.open(key(1));
     pool.arrive(ms(0), job(1, 0, false));
     assert!(!pool.has_room(), "its slot is busy: nobody is accepted");
     assert_eq!(pool.finish(ms(10)).unwrap().due, ms(10));
@@ -173,9 +172,8 @@ fn a_slot_is_held_for_a_fifth_of_a_second() {
 
 #[test]
 fn a_hold_that_ends_late_costs_nobody_time() {
-    let ms = |ms: u64| Nanos::from_millis(ms);
+    let (ms, mut pool) = (Nanos::from_millis, pool(SlotQueue::Inline10, 1, 1));
     let job = |connection, last| request(connection, 0, ms(10), last);
-    let mut pool = pool(SlotQueue::Inline10, 1, 1);
     pool.open(key(1));
     pool.arrive(ms(0), job(1, false));
     pool.finish(ms(10)).unwrap();

@@ -10,12 +10,14 @@ use model::{Nanos, Waits};
 use probe::bpf::{TracedAnswer, TracedPath, TracingPlan, possible};
 use rustix::time::{ClockId, clock_gettime};
 
-fn can() -> bool {
-    let tried = possible();
-    if let Err(missing) = &tried {
+/// Follows the server at this port; `None`, and why, where BPF cannot be had.
+fn follow(listener: &TcpListener, processes: &[u32], events: bool) -> Option<TracedPath> {
+    if let Err(missing) = possible() {
         let _ = writeln!(std::io::stderr(), "SKIPPED: no BPF here: {missing}");
+        return None;
     }
-    tried.is_ok()
+    let port = listener.local_addr().unwrap().port();
+    Some(TracedPath::follow(&TracingPlan { port, processes, requests: true, events }).unwrap())
 }
 
 fn now() -> Nanos {
@@ -55,15 +57,11 @@ fn is_merged(waits: &[Waits], whole: &Waits) -> bool {
 
 #[test]
 fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
-    if !can() {
-        return;
-    }
     for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
         let Ok(listener) = TcpListener::bind(address) else { continue };
         let port = listener.local_addr().unwrap().port();
         let me = std::process::id();
-        let mut path =
-            TracedPath::follow(&TracingPlan { port, processes: &[me], requests: true, events: true }).unwrap();
+        let Some(mut path) = follow(&listener, &[me], true) else { return };
         path.count_from(Nanos::ZERO).unwrap();
         let host = if address.starts_with("[::1]") { "::1" } else { "127.0.0.1" };
         let before = now();
@@ -126,12 +124,8 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
 
 #[test]
 fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
-    if !can() {
-        return;
-    }
     let (listener, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
-    let port = listener.local_addr().unwrap().port();
-    let path = TracedPath::follow(&TracingPlan { port, processes: &[], requests: true, events: false }).unwrap();
+    let Some(path) = follow(&listener, &[], false) else { return };
     for listener in [&listener, &other] {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let server = listener.accept().unwrap().0;
@@ -150,13 +144,9 @@ fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
 
 #[test]
 fn a_server_that_hangs_up_has_not_answered() {
-    if !can() {
-        return;
-    }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let mut path = TracedPath::follow(&TracingPlan { port, processes: &[], requests: true, events: true }).unwrap();
-    let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let Some(mut path) = follow(&listener, &[], true) else { return };
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let mut server = listener.accept().unwrap().0;
     client.write_all(b"?").unwrap();
     server.read_exact(&mut [0]).unwrap();

@@ -33,20 +33,16 @@ fn the_rows_of_a_table_are_as_wide_as_its_head() {
     (0..2_000_000).for_each(|_| run.tally.counts.record(Outcome::Answered(503)));
     run.tally.response_time.record(model::Nanos::from_secs(3000));
     run.workers[0].requests = 0;
-    for study in study::every().into_iter().chain([large]) {
-        let table = pieces::table(&study, report::full);
-        if study.runs.is_empty() {
-            continue;
-        }
+    let of_sweeps =
+        study::every().into_iter().chain([large]).map(|study| (pieces::table(&study, report::full), study.runs.len()));
+    let of_bodies = body_study::every().into_iter().map(|study| {
+        let (text, runs) = (full(study.clone()), study.runs.len());
+        let table = text.split("\n\n").find(|piece| piece.contains("bytes an answer")).unwrap_or_default();
+        (table.lines().map(str::to_owned).collect(), runs)
+    });
+    for (table, runs) in of_sweeps.chain(of_bodies).filter(|(_, runs)| *runs > 0) {
         let head = width(&table[1]);
-        assert!(table[2..].len() == study.runs.len() && table[2..].iter().all(|row| width(row) == head), "{table:?}");
-    }
-    for study in body_study::every() {
-        let text = full(study.clone());
-        let Some(table) = text.split("\n\n").find(|piece| piece.contains("bytes an answer")) else { continue };
-        let table: Vec<&str> = table.lines().collect();
-        let head = width(table[1]);
-        assert!(table[2..].len() == study.runs.len() && table[2..].iter().all(|row| width(row) == head), "{text}");
+        assert!(table[2..].len() == runs && table[2..].iter().all(|row| width(row) == head), "{table:?}");
     }
 }
 

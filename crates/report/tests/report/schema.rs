@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use strum::IntoEnumIterator as _;
 use testkit::{claimed, load};
 
-fn published() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/study.schema.json");
+fn published(name: &str) -> Value {
+    let path = format!("{}/../../docs/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-fn schema() -> Validator {
-    let schema = published();
+fn schema(name: &str) -> Validator {
+    let schema = published(name);
     assert!(jsonschema::meta::is_valid(&schema), "it is no JSON Schema");
     jsonschema::draft202012::new(&schema).unwrap()
 }
@@ -29,18 +29,20 @@ fn assert_valid(schema: &Validator, study: &Value) {
         return;
     }
     // The root says only that neither kind of study fits: ask the kind that it says it is.
-    let mut kind = published();
+    let mut kind = published("study");
     kind.as_object_mut().unwrap().remove("oneOf");
     kind["$ref"] = format!("#/$defs/{}_study", study["command"].as_str().unwrap()).into();
-    let kind = jsonschema::draft202012::new(&kind).unwrap();
-    let errors: Vec<String> =
-        kind.iter_errors(study).map(|error| format!("{}: {error:.300}", error.instance_path())).collect();
-    panic!("{}", errors.join("\n"));
+    panic!("{}", errors(&jsonschema::draft202012::new(&kind).unwrap(), study));
+}
+
+fn errors(schema: &Validator, value: &Value) -> String {
+    let error = |error: jsonschema::ValidationError<'_>| format!("{}: {error:.300}\n", error.instance_path());
+    schema.iter_errors(value).map(error).collect()
 }
 
 #[test]
 fn every_study_is_valid() {
-    let schema = schema();
+    let schema = schema("study");
     for study in testkit::every_study() {
         assert_valid(&schema, &value(study));
     }
@@ -48,14 +50,10 @@ fn every_study_is_valid() {
 
 #[test]
 fn every_summary_is_valid() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/summary.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let schema = jsonschema::draft202012::new(&schema).unwrap();
+    let schema = schema("summary");
     for study in testkit::every_study() {
         let summary: Value = serde_json::from_str(&Summary::of(&study, None).json()).unwrap();
-        let wrong: Vec<String> =
-            schema.iter_errors(&summary).map(|error| format!("{}: {error:.300}", error.instance_path())).collect();
-        assert_eq!(wrong, Vec::<String>::new(), "{}", summary["command_line"]);
+        assert_eq!(errors(&schema, &summary), "", "{}", summary["command_line"]);
     }
 }
 
@@ -75,13 +73,13 @@ fn every_diagnostic_is_valid() {
     let mut study = load::tiny();
     study.run.judgement.as_mut().unwrap().checks.clone_from(&all);
     study.run.warnings = all;
-    assert_valid(&schema(), &value(study));
+    assert_valid(&schema("study"), &value(study));
 }
 
 #[test]
 fn every_reason_for_lanes_and_every_objective_is_valid() {
     use LaneCountReason::{Asked, Connections, Half, Left, Rate};
-    let schema = schema();
+    let schema = schema("study");
     let mut study = load::tiny();
     let typed = ["p99 > 200ms", "p99.9>0.2s", "service p50 > 1s", "errors > 0.1%", "errors > 5", "sent < 99%"];
     let more = ["completed < 100/s", "mean > 50us", "max > 1.5s"];
@@ -97,7 +95,7 @@ fn every_reason_for_lanes_and_every_objective_is_valid() {
 
 #[test]
 fn what_does_not_belong_is_refused() {
-    let schema = schema();
+    let schema = schema("study");
     let (load, claimed) = (value(load::tiny()), value(claimed::wrk_load()));
     for row in include_str!("wrong_values.txt").lines() {
         let [good, at, wrong]: [&str; 3] = row.splitn(3, ' ').collect::<Vec<_>>().try_into().expect(row);
