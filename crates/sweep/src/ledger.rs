@@ -46,11 +46,16 @@ impl Ledger {
     }
 
     /// Ours beside Puma's: in total, or, where workers name themselves by pid and the totals agree, those of the first
-    /// worker that counts otherwise.
+    /// worker that counts otherwise. `first` names the workers that it had when it was ready.
     ///
     /// # Errors
     /// Why this Puma's is not known.
-    pub(crate) fn beside_puma(&self, stats: &PumaStats) -> Result<Diagnostic, String> {
+    pub(crate) fn beside_puma(&self, stats: &PumaStats, first: &[String]) -> Result<Diagnostic, String> {
+        let is_there = |pid| stats.workers.iter().any(|worker| worker.pid == Some(pid));
+        let is_gone = |name: &&String| stats.cluster && name.parse().is_ok_and(|pid| !is_there(pid));
+        if let Some(worker) = first.iter().find(is_gone) {
+            return Err(format!("worker {worker} has gone, and its count with it"));
+        }
         let server =
             stats.requests_count().ok_or_else(|| "this Puma does not count requests (before 5.0)".to_owned())?;
         let all = self.beside(server);
@@ -155,7 +160,7 @@ mod tests {
     #[test]
     fn accounts_agree_in_total_and_worker_by_worker() {
         let compared = |ours: &[(u32, u64)], theirs: &[(u32, u64)]| {
-            let found = ledger(ours).beside_puma(&stats(theirs)).unwrap();
+            let found = ledger(ours).beside_puma(&stats(theirs), &["11".to_owned()]).unwrap();
             (found.grade(), found)
         };
         let of = |worker, client, server| Diagnostic::Conservation { worker, client, server };
@@ -164,6 +169,16 @@ mod tests {
         let in_another_worker = compared(&[(11, 3), (12, 1)], &[(11, 2), (12, 2)]);
         assert_eq!(in_another_worker, (Grade::Failed, of(Some(11), 3, 2)));
         assert_eq!(compared(&[(11, 3)], &[(11, 4)]), (Grade::Failed, of(None, 3, 4)), "somebody else sent one");
+    }
+
+    #[test]
+    fn a_worker_that_has_gone_took_its_count_with_it() {
+        let first = ["11", "12"].map(str::to_owned);
+        let error = ledger(&[(11, 3), (12, 1), (13, 1)]).beside_puma(&stats(&[(12, 1), (13, 1)]), &first).unwrap_err();
+        assert_eq!(error, "worker 11 has gone, and its count with it");
+        // The one worker of single mode has no pid there.
+        let single = PumaStats { cluster: false, ..stats(&[(0, 3)]) };
+        assert!(ledger(&[(11, 3)]).beside_puma(&single, &first[..1]).is_ok());
     }
 
     #[test]

@@ -387,7 +387,10 @@ impl Session<'_> {
             return unknown("this server has no statistics that longtail can read");
         }
         match self.fresh_stats() {
-            Some(stats) => self.ledger.beside_puma(&stats).map_err(Some),
+            Some(stats) => {
+                let first = self.server.workers.len().min(self.server.facts.workers as usize);
+                self.ledger.beside_puma(&stats, &self.server.workers[..first]).map_err(Some)
+            }
             None if self.context.is_interrupted() => Err(None),
             None => unknown("its statistics did not become fresh"),
         }

@@ -80,9 +80,12 @@ impl Session<'_> {
         self.welcome(&workers);
         let new = replaced(&workers, &family, &tree(self.server.pid()));
         warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
+        let why =
+            if new > 0 { "a worker has gone, and its count with it" } else { "it has no count that longtail can read" };
+        let server_requests = server_requests.filter(|_| new == 0);
         claim.server_requests = server_requests;
         let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
-        let unknown = || Diagnostic::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };
+        let unknown = || Diagnostic::LedgerUnknown { reason: why.to_owned() };
         warnings.extend(match server_requests {
             Some(_) => claim.ledger_doubt(connections, runs),
             None => (!self.context.is_interrupted()).then(unknown),
