@@ -27,7 +27,7 @@ use crate::lab::{self, Ended, LONGTAIL, Lab, PATIENCE, Running, can, free_port, 
 use crate::load::sink_with;
 use crate::schemas::assert_keeps;
 
-use laws::{assert_agreed, assert_followed, assert_logged, assert_sound};
+use laws::{assert_agreed, assert_followed, assert_logged, assert_sound, is_of_the_machine};
 use values::{at, plain, unlike};
 
 /// What {answer} says where the scenario has no answer.
@@ -36,7 +36,7 @@ const GREETING: &str = "HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nhello"
 /// So many go on at once.
 const AT_ONCE: usize = 3;
 
-/// What {window} is, in turn: a starved machine may let no request of a closed loop become due in a short one.
+/// What {window} is, in turn: a starved machine may let no request of a closed loop become due in a short one, or spoil it.
 const WINDOWS: [&str; 3] = ["--for 150ms --warm-up 50ms", "--for 3s --warm-up 1s", "--for 15s --warm-up 1s"];
 
 /// Plays each scenario of a file.
@@ -202,10 +202,10 @@ impl Stage {
                     let is_of_it = |line: &&str| !NEXT.iter().any(|verb| line.starts_with(verb));
                     let is_code = |line: &str| line.starts_with("exit ") || line.starts_with("refused ");
                     let is_said = lines.clone().take_while(is_of_it).any(is_code);
-                    let code = self.ended().status.code();
-                    assert!(is_said || code == Some(0), "{}: {rest}: {:?}", self.name, self.ended);
+                    let is_right = is_said || self.has_code(0);
+                    assert!(is_right, "{}: {rest}: {:?}", self.name, self.ended);
                     let is_whole = || none_is_empty(self.newest_study().expect("a study").runs());
-                    if line.contains("{window}") && !is_whole() {
+                    if line.contains("{window}") && (self.ended().status.code() == Some(3) || !is_whole()) {
                         return Played::WithoutRequests;
                     }
                 }
@@ -375,6 +375,13 @@ impl Stage {
         self.ended.as_ref().expect("a command comes before what it must print")
     }
 
+    /// Whether it ended with this exit code: with 3 in place of 0 or 1 where a busy machine is why no figure is the server's.
+    fn has_code(&self, code: i32) -> bool {
+        let came = self.ended().status.code();
+        let is_excused = || self.newest_study().is_some_and(|study| is_of_the_machine(&study));
+        came == Some(code) || matches!(code, 0 | 1) && came == Some(3) && is_excused()
+    }
+
     /// Waits for the end of what is running.
     pub(crate) fn finish(&mut self) {
         self.ended = self.running.take().map(Running::end).or(self.ended.take());
@@ -419,7 +426,8 @@ impl Stage {
         };
         let is_right = match verb {
             "exit" if rest == "any" => ended.status.code().is_some(),
-            "exit" => ended.status.code() == rest.parse().ok(),
+            "exit" if rest == "signal" => ended.status.code().is_none(),
+            "exit" => self.has_code(rest.parse().unwrap()),
             "refused" => {
                 let is_line = ended.stderr.lines().filter(|line| !line.starts_with("  | ")).count() == 1;
                 ended.status.code() == Some(2) && is_line && ended.stdout.is_empty() && found(&ended.stderr, rest)

@@ -39,7 +39,8 @@ fn each_figure_of_a_load_arrives() {
 fn each_figure_of_a_sweep_arrives_and_how_things_stand_too() {
     let (lab, agent) = (Lab::new(), udp());
     let words = "sweep --server builtin -w2 -t2:2 -d0.01 --for 1500ms --warm-up 100ms --multiples 1,2 --no-calibrate";
-    lab.run(&format!("{words} --statsd-to {}", agent.local_addr().unwrap())).with_code(0);
+    let ended = lab.run(&format!("{words} --statsd-to {}", agent.local_addr().unwrap()));
+    let _ = ended.measured(&lab.kept());
     let (packets, study) = (packets(&agent), lab.study());
     // What the server counted is put beside the runs when all are over: here it agrees.
     let families = study.runs.iter().zip(1..).flat_map(|(run, number)| export::of_sweep(&study, run, number));

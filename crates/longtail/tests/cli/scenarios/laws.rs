@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::run::ShareSource;
-use model::{Diagnostic, Grade, LoadStudy, Outcome, Run, Study, SweepStudy, Watch};
+use model::{Diagnostic, Grade, LoadStudy, Outcome, Run, Study, SweepStudy, Verdict, Watch};
 
 /// Every request of each run is in exactly one place, whichever way one counts, and the parts of the times are the whole.
 pub(crate) fn assert_sound(study: &Study) {
@@ -34,6 +34,24 @@ pub(crate) fn assert_conserved(run: &Run) {
         assert_eq!(tally.per_worker.values().map(|count| count.measured).sum::<u64>(), tally.counts.answered());
         assert_eq!(tally.per_worker.values().map(|count| count.all).sum::<u64>(), tally.all_answers());
     }
+}
+
+/// Whether no run of a study has a figure, and all that is wrong with each is what a machine without a CPU for us does: a window that was over
+/// before a request was due, a generator that was told its start too late, or requests so slow at an edge of the window that the law of its
+/// middle, and its steadiness, are lost. That a count is another, or that answers fail, no machine excuses.
+pub(crate) fn is_of_the_machine(study: &Study) -> bool {
+    let is_so = |run: &Run| {
+        let judgement = run.judgement.as_ref().filter(|judgement| judgement.verdict == Verdict::Invalid);
+        let is_wrong = |check: &Diagnostic| {
+            use Diagnostic::{Audited, ClockStep, Conservation, Failures, GeneratorLost};
+            matches!(check, Conservation { .. } | ClockStep { .. } | GeneratorLost { .. } | Audited { .. })
+                || matches!(check, Failures { planned: 1.., .. })
+        };
+        let is_fine = |check: &Diagnostic| check.grade() < Grade::Failed || !is_wrong(check);
+        judgement.is_some_and(|judgement| judgement.checks.iter().all(is_fine))
+    };
+    let runs = study.runs();
+    !runs.is_empty() && runs.into_iter().all(is_so)
 }
 
 /// By the app's own account, and by the kernel's.
