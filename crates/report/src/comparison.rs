@@ -6,8 +6,7 @@ use model::comparison::{
 };
 use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, Nanos};
 
-use crate::in_words;
-use crate::in_words::NamedRun;
+use crate::in_words::{self, NamedRun};
 use crate::number::{self, count_of};
 use crate::sentences::listed;
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
@@ -173,7 +172,7 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     let load = in_words::listed([pace(study), detail]);
     let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
     let each = if plan.control { ", A once more as control" } else { "" };
-    let deciding: Vec<String> = plan.deciding().into_iter().map(|metric| words::name(metric).to_owned()).collect();
+    let deciding: Vec<String> = plan.deciding().into_iter().map(words::name).collect();
     let verb = if deciding.len() == 1 { "decides" } else { "decide" };
     lines.push(format!(
         "{load} · {}: each arm once{each}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*), margin {} %",
@@ -230,16 +229,14 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
         }
         None => TrustLine::new(TrustMark::Uncertain, "Too few blocks for the control to say anything."),
     });
-    match study.plan.blocks {
-        _ if study.interrupted => {
-            lines.push(TrustLine::new(TrustMark::Doubtful, "It was interrupted: blocks are missing."));
+    let missing = match study.plan.blocks {
+        _ if study.interrupted => Some("It was interrupted: blocks are missing.".to_owned()),
+        ComparisonBlocks::Fixed(all) if summary.blocks < all => {
+            Some(format!("{} of {all} blocks were run.", summary.blocks))
         }
-        ComparisonBlocks::Fixed(blocks) if summary.blocks < blocks => {
-            let sentence = format!("{} of {blocks} blocks were run.", summary.blocks);
-            lines.push(TrustLine::new(TrustMark::Doubtful, sentence));
-        }
-        _ => {}
-    }
+        _ => None,
+    };
+    lines.extend(missing.map(|sentence| TrustLine::new(TrustMark::Doubtful, sentence)));
     lines
 }
 
@@ -257,33 +254,28 @@ fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Diff
 
 /// What else must be known to read the figures.
 fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> {
-    let mut reasons = Vec::new();
     let plan = &study.plan;
-    let several: Vec<String> = (1..plan.arms.len())
-        .filter_map(|arm| {
-            let differing = differing_settings(study, arm);
-            (differing.len() > 1)
-                .then(|| format!("{} in {} ({})", plan.letter(arm), differing.len(), differing.join(", ")))
-        })
+    let mut reasons = Vec::new();
+    let several = (1..plan.arms.len()).map(|arm| (arm, differing_settings(study, arm)));
+    let several = several.filter(|(_, differing)| differing.len() > 1);
+    let several: Vec<String> = several
+        .map(|(arm, differing)| format!("{} in {} ({})", plan.letter(arm), differing.len(), differing.join(", ")))
         .collect();
     if !several.is_empty() && plan.question == ComparisonQuestion::Change {
+        let several = several.join("; ");
         reasons.push(format!(
-            "More than one setting differs from A: {}. A difference cannot be given to one of them.",
-            several.join("; ")
+            "More than one setting differs from A: {several}. A difference cannot be given to one of them."
         ));
     }
-    reasons.extend(turns(study));
-    reasons.extend(slots(study));
-    reasons.extend(edge(study, summary));
-    reasons.extend(extra_cpu(summary));
-    reasons.extend(first_run(summary));
-    reasons.extend(study.lost.first().map(|lost| {
+    let lost = study.lost.first().map(|lost| {
         let more = match study.lost.len() - 1 {
             0 => String::new(),
             more => format!(" ({more} more runs came to nothing)"),
         };
         format!("{}, block {}: {}{more}.", plan.letter(lost.arm), lost.block, lost.reason.trim_end_matches('.'))
-    }));
+    });
+    let others = [turns(study), slots(study), edge(study, summary), extra_cpu(summary), first_run(summary), lost];
+    reasons.extend(others.into_iter().flatten());
     reasons
 }
 
@@ -306,14 +298,15 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         2 * in_turns.count() > runs().count()
     };
     let (with, without): (Vec<usize>, Vec<usize>) = (0..study.plan.arms.len()).partition(|arm| has_turns(*arm));
-    let letters = |arms: &[usize]| listed(&arms.iter().map(|arm| study.plan.letter(*arm)).collect::<Vec<_>>());
-    let serves = if with.len() == 1 { "serves" } else { "serve" };
-    let do_not = if without.len() == 1 { "does" } else { "do" };
+    let [serve, others] = [&with, &without].map(|arms| {
+        let letters: Vec<String> = arms.iter().map(|arm| study.plan.letter(*arm)).collect();
+        listed(&letters)
+    });
+    let serve = format!("{serve} serve{}", if with.len() == 1 { "s" } else { "" });
+    let do_not = format!("{others} {} not", if without.len() == 1 { "does" } else { "do" });
     (!with.is_empty() && !without.is_empty()).then(|| {
         format!(
-            "{} {serves} a keep-alive connection several times in a row while others wait, {} {do_not} not: the one makes a few requests slow, the other lets each wait its turn.",
-            letters(&with),
-            letters(&without)
+            "{serve} a keep-alive connection several times in a row while others wait, {do_not}: the one makes a few requests slow, the other lets each wait its turn."
         )
     })
 }
@@ -338,21 +331,17 @@ fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> 
         study.runs.iter().filter(|run| run.arm == best && run.is_sound()).map(used_up).collect();
     let used: Vec<CpuUsage> = sound.iter().copied().flatten().collect();
     if let Some(cpu) = used.first().filter(|_| 2 * used.len() > sound.len()) {
-        let (cpus, are) =
-            if cpu.of > 1.0 { (format!("the {} CPUs", cpu.of), "are") } else { ("its CPU".to_owned(), "is") };
-        return Some(format!(
-            "At {} {cpus} {are} used up: more workers or threads would hardly do more.",
-            ranking.best
-        ));
+        let cpus = if cpu.of > 1.0 { format!("the {} CPUs are", cpu.of) } else { "its CPU is".to_owned() };
+        let at = &ranking.best;
+        return Some(format!("At {at} {cpus} used up: more workers or threads would hardly do more."));
     }
     let slots = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
     let is_behind = |arm: usize| ranking.ahead_of.contains(&study.plan.letter(arm));
-    let is_largest = (0..study.plan.arms.len())
-        .filter(|arm| *arm != best)
-        .all(|arm| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm));
+    let is_smaller = |arm: usize| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm);
+    let is_largest = (0..study.plan.arms.len()).all(|arm| arm == best || is_smaller(arm));
     let is_larger = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
-    (is_largest && is_larger)
-        .then(|| format!("{} is the largest size tried: a larger one may do better still.", ranking.best))
+    let sentence = || format!("{} is the largest size tried: a larger one may do better still.", ranking.best);
+    (is_largest && is_larger).then(sentence)
 }
 
 /// The CPUs of a run that they limited.
@@ -370,24 +359,22 @@ fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
     summary.compared().skip(1).find_map(|arm| {
         let of = |metric| verdict(metric, &arm.letter);
         let is_slower = [Metric::Mean, Metric::P99].into_iter().any(|it| of(it) == Some(ComparisonVerdict::Worse));
-        if of(Metric::Cpu) == Some(ComparisonVerdict::Worse) && of(Metric::Throughput) == Some(ComparisonVerdict::Same) {
-            Some("The same throughput for more CPU holds while CPUs are idle; where they are the limit, it is lost throughput.".to_owned())
-        } else if of(Metric::Cpu) == Some(ComparisonVerdict::Better) && is_slower {
-            Some(format!("{} takes less CPU, but its requests wait longer: that is no gain by itself.", arm.letter))
-        } else {
-            None
+        match of(Metric::Cpu)? {
+            ComparisonVerdict::Worse if of(Metric::Throughput) == Some(ComparisonVerdict::Same) => {
+                Some("The same throughput for more CPU holds while CPUs are idle; where they are the limit, it is lost throughput.".to_owned())
+            }
+            ComparisonVerdict::Better if is_slower => {
+                Some(format!("{} takes less CPU, but its requests wait longer: that is no gain by itself.", arm.letter))
+            }
+            _ => None,
         }
     })
 }
 
 /// Who runs first in a block.
 fn first_run(summary: &SummaryComparison) -> Option<String> {
-    let row = summary.deciding().find(|row| row.first_run.is_some_and(|part| part.abs() > summary.margin / 2.0))?;
-    let part = row.first_run?;
-    Some(format!(
-        "The first run of a block has a {} that is {} {} than the others'; that is taken out.",
-        words::name(row.metric),
-        words::plain_percent(part.abs()),
-        if part < 0.0 { "lower" } else { "higher" }
-    ))
+    let parts = summary.deciding().filter_map(|row| Some((words::name(row.metric), row.first_run?)));
+    let (name, part) = parts.into_iter().find(|(_, part)| part.abs() > summary.margin / 2.0)?;
+    let than = format!("{} {}", words::plain_percent(part.abs()), if part < 0.0 { "lower" } else { "higher" });
+    Some(format!("The first run of a block has a {name} that is {than} than the others'; that is taken out."))
 }

@@ -49,13 +49,23 @@ struct NamedResult<'a> {
     result: ThresholdResult,
 }
 
+impl NamedResult<'_> {
+    /// What came of it in a word.
+    fn word(&self) -> &'static str {
+        match self.result.doubt {
+            Some(_) => "cannot_tell",
+            None if self.result.is_met => "met",
+            None => "missed",
+        }
+    }
+}
+
 fn result(threshold: &Threshold, runs: &[NamedRun<'_>]) -> ExpectationResult {
     let held =
         runs.iter().filter_map(|run| Some(NamedResult { label: &run.name, result: run.run.held_against(threshold)? }));
     let results: Vec<NamedResult<'_>> = held.collect();
-    let missed: Vec<&NamedResult<'_>> =
-        results.iter().filter(|it| !it.result.is_met && it.result.doubt.is_none()).collect();
-    let doubtful: Vec<&NamedResult<'_>> = results.iter().filter(|it| it.result.doubt.is_some()).collect();
+    let [missed, doubtful] =
+        ["missed", "cannot_tell"].map(|word| results.iter().filter(|it| it.word() == word).collect::<Vec<_>>());
     let condition = &threshold.condition;
     let (result, word, shown) = match (missed.as_slice(), doubtful.as_slice()) {
         ([], []) if results.is_empty() => ("cannot_tell", "CANNOT TELL", "nothing was measured".to_owned()),
@@ -72,20 +82,17 @@ fn result(threshold: &Threshold, runs: &[NamedRun<'_>]) -> ExpectationResult {
 }
 
 fn passed(condition: &Objective, results: &[NamedResult<'_>]) -> String {
-    match results {
-        [one] => listed(condition, &[one]),
-        all => {
-            let value = |it: &&NamedResult<'_>| it.result.value.unwrap_or(f64::NAN);
-            let by_value = |a: &&NamedResult<'_>, b: &&NamedResult<'_>| value(a).total_cmp(&value(b));
-            let is_below = condition.compare == Compare::Below;
-            let nearest = if is_below { all.iter().max_by(by_value) } else { all.iter().min_by(by_value) };
-            let nearest = nearest.map(|it| {
-                let most = if is_below { "highest" } else { "lowest" };
-                format!("; {most} {} at {}", figure(condition, &it.result), it.label)
-            });
-            format!("in all {} runs{}", all.len(), nearest.unwrap_or_default())
-        }
+    if let [one] = results {
+        return listed(condition, &[one]);
     }
+    let value = |it: &&NamedResult<'_>| it.result.value.unwrap_or(f64::NAN);
+    let by_value = |a: &&NamedResult<'_>, b: &&NamedResult<'_>| value(a).total_cmp(&value(b));
+    let (most, nearest) = match condition.compare {
+        Compare::Below => ("highest", results.iter().max_by(by_value)),
+        Compare::Above => ("lowest", results.iter().min_by(by_value)),
+    };
+    let nearest = nearest.map(|it| format!("; {most} {} at {}", figure(condition, &it.result), it.label));
+    format!("in all {} runs{}", results.len(), nearest.unwrap_or_default())
 }
 
 /// `it is 23.5 ms (21.3–27.3 ms)`, or `it is 1.01 s at 1.5x, 1.21 s at 2x and 2 more`.
@@ -138,19 +145,13 @@ fn doubt(result: &ThresholdResult) -> String {
 }
 
 fn in_short(condition: &Objective, it: &NamedResult<'_>) -> ExpectedRun {
-    let is_time = !matches!(
-        condition.figure,
-        ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare | ObjectiveFigure::Errors | ObjectiveFigure::Completed
-    );
+    use ObjectiveFigure::{Completed, ErrorShare, Errors, SentShare};
+    let is_time = !matches!(condition.figure, ErrorShare | SentShare | Errors | Completed);
     let scale = if is_time { 1e6 } else { 1.0 };
     let scaled = |value: f64| (value.is_finite()).then(|| (value / scale * 1e6).round() / 1e6);
     ExpectedRun {
         label: it.label.to_owned(),
-        result: match it.result.doubt {
-            Some(_) => "cannot_tell",
-            None if it.result.is_met => "met",
-            None => "missed",
-        },
+        result: it.word(),
         why: it.result.doubt,
         value: it.result.value.and_then(scaled),
         interval: it.result.interval.map(|ends| [ends.low, ends.high].map(|end| end.and_then(scaled))),

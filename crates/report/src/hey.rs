@@ -26,16 +26,6 @@ const BAR: u64 = 40;
 
 /// The whole report.
 pub fn whole(study: &LoadStudy) -> String {
-    let mut text = summary(study);
-    if study.run.tally.counts.good() > 0 {
-        text += &histogram(&study.run.tally.response_time);
-        text += &percentiles(study);
-        text += &details(study);
-    }
-    text + &statuses(study) + &errors(study)
-}
-
-fn summary(study: &LoadStudy) -> String {
     let (run, tally) = (&study.run, &study.run.tally);
     let times = &tally.response_time;
     let mut text = format!("\nSummary:\n  Total:\t{} secs\n", number::seconds(run.measured));
@@ -49,13 +39,27 @@ fn summary(study: &LoadStudy) -> String {
         let total = tally.received_bytes;
         _ = write!(text, "  Total data:\t{total} bytes\n  Size/request:\t{size} bytes\n\n");
     }
-    text
+    if tally.counts.good() > 0 {
+        text += &histogram(times);
+        text += "Latency distribution:\n";
+        for percent in PERCENTILES {
+            if let Some(time) = run.response_time(f64::from(percent) / 100.0).time() {
+                _ = writeln!(text, "  {percent}% in {} secs", number::seconds(time));
+            }
+        }
+        text += &details(study);
+    }
+    text += "Status code distribution:\n";
+    for (outcome, n) in tally.counts.iter() {
+        if let Outcome::Answered(status) = outcome {
+            _ = writeln!(text, "  [{status}]\t{n} responses");
+        }
+    }
+    text + "\n" + &errors(study)
 }
 
 fn histogram(times: &Histogram) -> String {
-    let (Some(fastest), Some(slowest)) = (times.min(), times.max()) else {
-        return String::new();
-    };
+    let (Some(fastest), Some(slowest)) = (times.min(), times.max()) else { return String::new() };
     let width = (slowest - fastest).as_secs_f64() / BINS as f64;
     let mark =
         |bin: u64| if bin == BINS { slowest } else { Nanos::from_secs_f64(fastest.as_secs_f64() + width * bin as f64) };
@@ -79,16 +83,6 @@ fn histogram(times: &Histogram) -> String {
     text + "\n\n"
 }
 
-fn percentiles(study: &LoadStudy) -> String {
-    let mut text = "Latency distribution:\n".to_owned();
-    for percent in PERCENTILES {
-        if let Some(time) = study.run.response_time(f64::from(percent) / 100.0).time() {
-            _ = writeln!(text, "  {percent}% in {} secs", number::seconds(time));
-        }
-    }
-    text + "\n"
-}
-
 fn details(study: &LoadStudy) -> String {
     let (run, phases) = (&study.run, &study.run.tally.phases);
     let answers = run.tally.counts.good();
@@ -101,7 +95,7 @@ fn details(study: &LoadStudy) -> String {
     };
     let mut resolved = DurationSummary::default();
     study.name_resolution.iter().for_each(|time| resolved.record(*time));
-    let mut text = "Details (average, fastest, slowest):\n".to_owned();
+    let mut text = "\nDetails (average, fastest, slowest):\n".to_owned();
     for (name, phase) in [
         ("DNS+dialup", &opened),
         ("DNS-lookup", &resolved),
@@ -119,16 +113,6 @@ fn details(study: &LoadStudy) -> String {
 fn over_all(phase: &DurationSummary, answers: u64) -> [Nanos; 3] {
     let average = Nanos(phase.sum.0.checked_div(answers).unwrap_or(0));
     [average, if phase.count < answers { Nanos::ZERO } else { phase.min }, phase.max]
-}
-
-fn statuses(study: &LoadStudy) -> String {
-    let mut text = "Status code distribution:\n".to_owned();
-    for (outcome, n) in study.run.tally.counts.iter() {
-        if let Outcome::Answered(status) = outcome {
-            _ = writeln!(text, "  [{status}]\t{n} responses");
-        }
-    }
-    text + "\n"
 }
 
 /// What ended without an answer, by kind; bad responses by what was wrong with them, as hey has a line for each text of an error.

@@ -8,8 +8,7 @@ use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::warnings::LOAD_PERCENTILES;
 use model::{Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile, Tally};
 
-use crate::in_words;
-use crate::in_words::is_hidden;
+use crate::in_words::{self, is_hidden};
 use crate::number::{self, NONE, count_of, or_none};
 use crate::run_summary::interval_cells;
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
@@ -34,11 +33,6 @@ pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     ]
 }
 
-/// `14421 good answers`.
-fn good_answers(study: &LoadStudy) -> String {
-    count_of(study.run.tally.counts.good(), "good answer")
-}
-
 /// What was asked and what became of it, of the requests that were due in the measured window: a generator that sends less than it was asked
 /// for has measured something else.
 fn rates(study: &LoadStudy) -> ReportSection {
@@ -55,10 +49,9 @@ fn rates(study: &LoadStudy) -> ReportSection {
         Pace::Closed => "as fast as answers come".to_owned(),
     };
     let achieved = in_words(Some(run.completed_rate()));
+    let [unsent, unanswered] = [planned - sent, sent - good];
     let words = format!(
-        "requested: {requested} - achieved: {achieved}, submit failures: {}, wait failures: {}",
-        planned - sent,
-        sent - good,
+        "requested: {requested} - achieved: {achieved}, submit failures: {unsent}, wait failures: {unanswered}"
     );
     let ended = study.interrupted.then(|| {
         let planned = plan.length.map(|length| format!(" of {} planned", number::span(length))).unwrap_or_default();
@@ -118,7 +111,7 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
     // The longest is not known where some never ended.
     rows.push(plain("max", &|times| times.max().filter(|_| endless == 0), note));
     let table = DataTable::new(["", "response time", "95 % interval", "of it ours", "service time"], rows);
-    Some(ReportSection::new(format!("times of {}, ms", good_answers(study))).table(table))
+    Some(ReportSection::new(format!("times of {}, ms", count_of(good, "good answer"))).table(table))
 }
 
 /// The growth and what follows from it.
@@ -127,13 +120,11 @@ fn overload(overload: &Overload) -> ReportSection {
         Some(growth) => format!("response times by {} s", number::fixed(growth, 3)),
         None => "the longest response times with it: not all wait their turn".to_owned(),
     };
+    let (growth, end) = (number::fixed(overload.backlog_growth, 1), overload.backlog_at_end);
+    let [offered, answered] = [overload.offered, overload.answered].map(number::rate_in_words);
     let grew = format!(
-        "the backlog grew by {} requests each second of {} req/s, to {}, and {times}; there is no steady state, and no percentile of one",
-        number::fixed(overload.backlog_growth, 1),
-        number::rate_in_words(overload.offered),
-        overload.backlog_at_end,
+        "the backlog grew by {growth} requests each second of {offered} req/s, to {end}, and {times}; there is no steady state, and no percentile of one"
     );
-    let answered = number::rate_in_words(overload.answered);
     let inferred = match overload.doubt {
         Some(OverloadDoubt::Failures) => {
             "nothing is inferred: requests without a good answer have no response time that could have grown".to_owned()

@@ -14,8 +14,7 @@ use std::fmt::Write as _;
 use model::{BodiesStudy, Body, BodyRun, Nanos, Quantile, Run, ServerKind, Socket, Stop, SweepStudy, Threads};
 
 use crate::details::{PivotPlace, RunFigure};
-use crate::in_words;
-use crate::in_words::is_hidden;
+use crate::in_words::{self, is_hidden};
 use crate::number::{self, NONE, or_none};
 use crate::text::{band, right};
 

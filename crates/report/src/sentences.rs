@@ -21,39 +21,31 @@ pub(crate) fn of(finding: &Finding) -> String {
             };
             format!("{from} the server is saturated at {} requests/s{shared}.", rate_in_words(*rate_per_s))
         }
-        Finding::StillRising { connections, rate_per_s } => format!(
-            "Throughput still rises at {}, the highest load tried: the server does at least {} requests/s.",
-            count_of(*connections, "connection"),
-            rate_in_words(*rate_per_s)
-        ),
-        Finding::OneLoad { connections, rate_per_s } => format!(
-            "{} requests/s at {}; whether the server is saturated there, one load does not tell.",
-            rate_in_words(*rate_per_s),
-            count_of(*connections, "connection")
-        ),
+        Finding::StillRising { connections, rate_per_s } => {
+            let (n, rate) = (count_of(*connections, "connection"), rate_in_words(*rate_per_s));
+            format!(
+                "Throughput still rises at {n}, the highest load tried: the server does at least {rate} requests/s."
+            )
+        }
+        Finding::OneLoad { connections, rate_per_s } => {
+            let (n, rate) = (count_of(*connections, "connection"), rate_in_words(*rate_per_s));
+            format!("{rate} requests/s at {n}; whether the server is saturated there, one load does not tell.")
+        }
         Finding::Collapsing { best_connections, best_per_s, connections, rate_per_s, more_cpus_of_others } => {
-            let rates = format!(
-                "{} requests/s at {}, {} at {}",
-                rate_in_words(*best_per_s),
-                count_of(*best_connections, "connection"),
-                rate_in_words(*rate_per_s),
-                connections
-            );
-            match more_cpus_of_others {
+            let [best, rate] = [*best_per_s, *rate_per_s].map(rate_in_words);
+            let rates =
+                format!("{best} requests/s at {}, {rate} at {connections}", count_of(*best_connections, "connection"));
+            match more_cpus_of_others.map(tenths) {
                 None => format!("Throughput falls under load: {rates}."),
                 Some(more) => format!(
-                    "Throughput falls: {rates}. But other processes used {} more CPUs at {}, so this does not show that the server does less.",
-                    number::fixed(*more, 1),
-                    connections
+                    "Throughput falls: {rates}. But other processes used {more} more CPUs at {connections}, so this does not show that the server does less."
                 ),
             }
         }
-        Finding::Unfair { multiple, groups, in_order, .. } => format!(
-            "It is unfair: at {}, {}. Served first come, first served, each would take about {}.",
-            load(*multiple),
-            two_groups(groups),
-            brief(*in_order)
-        ),
+        Finding::Unfair { multiple, groups, in_order, .. } => {
+            let (at, groups, each) = (load(*multiple), two_groups(groups), brief(*in_order));
+            format!("It is unfair: at {at}, {groups}. Served first come, first served, each would take about {each}.")
+        }
         Finding::InOrder { multiple, p50, p95, in_order, .. } => format!(
             "It is fair: at {} half of the requests take {} or less and 95 % at most {}; first come, first served, each would take {}.",
             load(*multiple),
@@ -74,20 +66,19 @@ pub(crate) fn of(finding: &Finding) -> String {
             two_groups(groups),
             brief(*in_order)
         ),
-        Finding::AppVaries { connections, groups } => format!(
-            "The app itself varies: also at {}, where no request waits for another, {}.",
-            count_of(*connections, "connection"),
-            two_groups(groups)
-        ),
+        Finding::AppVaries { connections, groups } => {
+            let (n, groups) = (count_of(*connections, "connection"), two_groups(groups));
+            format!("The app itself varies: also at {n}, where no request waits for another, {groups}.")
+        }
         Finding::ClosedLoop { connections, rate_per_s, highest, pauses } => {
             let never = if *pauses { "that pause between requests" } else { "that never pause" };
             let n = count_of(*connections, "connection");
-            format!("{} requests/s over {n} {never}{}.", rate_in_words(*rate_per_s), within(*highest, "; "))
+            format!("{} requests/s over {n} {never}{}.", rate_in_words(*rate_per_s), within(*highest))
         }
         Finding::KeepsUp { offered_per_s, highest } => {
-            let offered = offered_per_s
-                .map_or("what is offered".to_owned(), |rate| format!("{} requests/s", rate_in_words(rate)));
-            format!("The server keeps up with {offered}{}.", within(*highest, "; "))
+            let offered = offered_per_s.map(|rate| format!("{} requests/s", rate_in_words(rate)));
+            let offered = offered.as_deref().unwrap_or("what is offered");
+            format!("The server keeps up with {offered}{}.", within(*highest))
         }
         Finding::Overloaded { offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups } => {
             let [offered, completed, backlog] =
@@ -109,30 +100,25 @@ pub(crate) fn of(finding: &Finding) -> String {
             rate_in_words(*completed_per_s)
         ),
         Finding::FallsBehind { offered_per_s, completed_per_s, under_way } => {
-            let behind = format!(
-                "Of {} requests/s the server completes {}",
-                rate_in_words(*offered_per_s),
-                rate_in_words(*completed_per_s)
-            );
+            let [offered, completed] = [*offered_per_s, *completed_per_s].map(rate_in_words);
+            let behind = format!("Of {offered} requests/s the server completes {completed}");
             under_way.map_or(format!("{behind}."), |n| {
                 format!("{behind}; {n} are under way at the end. It is overloaded, or some requests take longer than the run.")
             })
         }
-        Finding::BodyRange { slowest, slowest_per_s, fastest, fastest_per_s } => format!(
-            "Throughput goes from {} requests/s ({slowest}) to {} ({fastest}).",
-            rate_in_words(*slowest_per_s),
-            rate_in_words(*fastest_per_s)
-        ),
-        Finding::Claimed { by, audit } => match audit {
-            Believable::Possible => {
-                format!("These are {by}'s own figures; held against each other, they are possible.")
-            }
-            Believable::Doubtful => format!("These are {by}'s own figures, and they are doubtful."),
-            Believable::Impossible => {
-                format!("IMPOSSIBLE: these are {by}'s own figures, and no run can have had them.")
-            }
-            Believable::Unchecked => format!("These are {by}'s own figures; nothing of them could be checked."),
-        },
+        Finding::BodyRange { slowest, slowest_per_s, fastest, fastest_per_s } => {
+            let [low, high] = [*slowest_per_s, *fastest_per_s].map(rate_in_words);
+            format!("Throughput goes from {low} requests/s ({slowest}) to {high} ({fastest}).")
+        }
+        Finding::Claimed { by, audit } => {
+            let (these, what) = match audit {
+                Believable::Possible => ("These", "; held against each other, they are possible"),
+                Believable::Doubtful => ("These", ", and they are doubtful"),
+                Believable::Impossible => ("IMPOSSIBLE: these", ", and no run can have had them"),
+                Believable::Unchecked => ("These", "; nothing of them could be checked"),
+            };
+            format!("{these} are {by}'s own figures{what}.")
+        }
         Finding::Failed { runs, failed, planned, kinds, timeout } => {
             let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
             let share = percent(*failed as f64 / (*planned).max(1) as f64);
@@ -141,29 +127,23 @@ pub(crate) fn of(finding: &Finding) -> String {
         }
         Finding::Limited { limit, slots, .. } => limited(limit, *slots),
         Finding::ServedInTurns { least, most, waiting, is_old_puma } => {
-            let n = if number::fixed(*least, 1) == number::fixed(*most, 1) {
-                number::fixed(*most, 1)
-            } else {
-                format!("{} to {}", number::fixed(*least, 1), number::fixed(*most, 1))
-            };
+            let [least, most] = [*least, *most].map(tenths);
+            let n = if least == most { most } else { format!("{least} to {most}") };
             let who = if *is_old_puma { "Puma before 7" } else { "The server" };
             let waiting = count_of(*waiting, "other connection");
             format!(
                 "{who} serves one keep-alive connection several times before it takes the next ({n} responses in a row); {waiting} wait meanwhile."
             )
         }
-        Finding::WaitInAcceptQueue { multiple, wait, mean } => format!(
-            "At {} a request waits {} of {} in the kernel's accept queue, on average.",
-            load(*multiple),
-            brief(*wait),
-            brief(*mean)
-        ),
-        Finding::UnevenWorkers { multiple, deviation } => format!(
-            "The workers' parts are uneven: at {} one has {} % {} than an even share.",
-            load(*multiple),
-            number::fixed(deviation.abs() * 100.0, 0),
-            if *deviation > 0.0 { "more" } else { "less" }
-        ),
+        Finding::WaitInAcceptQueue { multiple, wait, mean } => {
+            let (at, [wait, mean]) = (load(*multiple), [*wait, *mean].map(brief));
+            format!("At {at} a request waits {wait} of {mean} in the kernel's accept queue, on average.")
+        }
+        Finding::UnevenWorkers { multiple, deviation } => {
+            let (at, percent) = (load(*multiple), number::fixed(deviation.abs() * 100.0, 0));
+            let more = if *deviation > 0.0 { "more" } else { "less" };
+            format!("The workers' parts are uneven: at {at} one has {percent} % {more} than an even share.")
+        }
     }
 }
 
@@ -180,24 +160,18 @@ pub(crate) fn brief(time: Nanos) -> String {
 fn two_groups(groups: &TwoGroups) -> String {
     // Both shares in whole percents, or both finer: they are read as a sum.
     let slow = if groups.slow_share >= 0.05 { (groups.slow_share * 100.0).round() / 100.0 } else { groups.slow_share };
-    format!(
-        "{} of the requests take {} and {} take {}, on average",
-        percent(1.0 - slow),
-        brief(groups.fast_mean),
-        percent(slow),
-        brief(groups.slow_mean)
-    )
+    let [fast_part, slow_part] = [1.0 - slow, slow].map(percent);
+    let [fast_mean, slow_mean] = [groups.fast_mean, groups.slow_mean].map(brief);
+    format!("{fast_part} of the requests take {fast_mean} and {slow_part} take {slow_mean}, on average")
 }
 
 /// A share in words: `10 %`, `2.3 %`, `0.04 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let decimals = if percent >= 9.95 || percent == 0.0 {
-        0
-    } else if percent >= 0.995 {
-        1
-    } else {
-        2
+    let decimals = match percent {
+        0.0 | 9.95.. => 0,
+        0.995.. => 1,
+        _ => 2,
     };
     let text = number::fixed(percent, decimals);
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -208,15 +182,11 @@ fn two_digits(value: f64) -> String {
     if value < 9.95 { rate_in_words(value) } else { number::fixed(value, 0) }
 }
 
-fn within(highest: Option<PercentileTime>, before: &str) -> String {
-    highest.map_or(String::new(), |PercentileTime { quantile, time }| {
-        let of = if (quantile - 0.5).abs() < 1e-9 {
-            "half".to_owned()
-        } else {
-            format!("{} of 100", number::fixed(quantile * 100.0, 0))
-        };
-        format!("{before}{of} are answered within {}", brief(time))
-    })
+fn within(highest: Option<PercentileTime>) -> String {
+    let Some(PercentileTime { quantile, time }) = highest else { return String::new() };
+    let percent = number::fixed(quantile * 100.0, 0);
+    let of = if percent == "50" { "half".to_owned() } else { format!("{percent} of 100") };
+    format!("; {of} are answered within {}", brief(time))
 }
 
 /// `a, b and c`.
@@ -259,13 +229,13 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
             "The threads are the limit: all {slots} are busy, and they do {} of what {slots} can.",
             percent(of_maximum.min(1.0))
         ),
-        Limit::Cpu(cpu) => format!("The server uses {} of {} CPUs: they are the limit.", two(cpu.server), cpu.of),
+        Limit::Cpu(cpu) => format!("The server uses {} of {} CPUs: they are the limit.", tenths(cpu.server), cpu.of),
         Limit::RubyLock { processes, cpu, .. } => {
             let processes = count_of(*processes, "process").replace("processs", "processes");
             let more = slots.map_or("More threads", |_| "More threads a worker");
             format!(
                 "Ruby's lock is the limit: it runs one thread of a process at a time, and {processes} did ({} of {} CPUs used). {more} add waiting, not throughput.",
-                two(cpu.server),
+                tenths(cpu.server),
                 cpu.of
             )
         }
@@ -283,13 +253,13 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
             let mut users = vec![("the server", cpu.server), ("longtail", cpu.generator)];
             users.extend(cpu.others.map(|others| ("other processes", others)));
             users.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-            let used = |(who, cpus): &(&str, f64)| format!("{} by {who}", two(*cpus));
+            let used = |(who, cpus): &(&str, f64)| format!("{} by {who}", tenths(*cpus));
             let users = listed(&users.iter().map(used).collect::<Vec<_>>());
             format!("The {} CPUs are used up, {users}: they are the limit, and they are shared.", cpu.of)
         }
         Limit::NotKnown { cpu: Some(cpu) } => {
             let threads = if slots.is_some() { ", and its threads do less than they could" } else { "" };
-            format!("What limits the server is not known: it uses {} of {} CPUs{threads}.", two(cpu.server), cpu.of)
+            format!("What limits the server is not known: it uses {} of {} CPUs{threads}.", tenths(cpu.server), cpu.of)
         }
         Limit::NotKnown { cpu: None } => {
             "What limits the server is not known: nothing could be read of its processes.".to_owned()
@@ -297,6 +267,7 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
     }
 }
 
-fn two(cpus: f64) -> String {
-    number::fixed(cpus, 1)
+/// One decimal, as CPUs have: `1.9`.
+fn tenths(value: f64) -> String {
+    number::fixed(value, 1)
 }

@@ -1,14 +1,13 @@
 //! Theory beside measurement: what the server's order of service says of each run, how far off the run was, which order it
 //! looks like, and what all of them say together.
 
-use model::theory::InferredDiscipline;
-use model::theory::ServiceTime;
-use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudged, PercentileRange, Resemblance};
+use model::theory::{
+    DisciplineFit, DisciplineProbe, InferredDiscipline, NotJudged, PercentileRange, Resemblance, ServiceTime,
+};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
-use crate::in_words::listed;
-use crate::in_words::{is_hidden, name_in_sweep};
-use crate::number::{self, NONE, count_of, or_none};
+use crate::in_words::{is_hidden, listed, name_in_sweep};
+use crate::number::{self, count_of, or_none};
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 
 /// The runs whose figures are shown, with their theory.
@@ -76,16 +75,11 @@ fn remarks(study: &SweepStudy) -> Vec<String> {
     let service_time = study.service_time;
     let of_run =
         |(run, theory): (&Run, &Theory)| format!("{} {}", name_in_sweep(study, run), resemblance(theory, service_time));
-    let mut lines: Vec<String> = shown(study).map(of_run).collect();
-    if !lines.is_empty() {
-        let first = shown(study).map(|(_, theory)| theory).next();
-        lines.extend(study.inferred_discipline().zip(first).map(|(all, first)| together(&all, first)));
-    }
-    lines
+    let all = study.inferred_discipline().zip(shown(study).next()).map(|(all, (_, first))| together(&all, first));
+    shown(study).map(of_run).chain(all).collect()
 }
 
 fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
-    let of = |discipline: Discipline| theory.forecast(discipline);
     match theory.resemblance() {
         Resemblance::Unknown(why) => format!("is held against no model: {why}"),
         Resemblance::These(these) if these.len() == theory.forecasts.len() => {
@@ -94,23 +88,19 @@ fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
         Resemblance::These(these) => {
             let others = theory.forecasts.iter().filter(|forecast| !these.contains(&forecast.discipline));
             let others = others.map(|forecast| format!("{} {}", name(theory, forecast.discipline), off(forecast.fit)));
-            let held = held(theory);
-            format!("looks like {}{}{held}; not {}", names(theory, &these), unexpected(theory, &these), listed(others))
+            format!("looks like {}{}; not {}", names_and_expected(theory, &these), held(theory), listed(others))
         }
         Resemblance::ShapeOf(these) => {
-            let held = these.first().and_then(|first| of(*first)?.shape).map(|fit| number::time(fit.held));
+            let shape = these.first().and_then(|first| theory.forecast(*first)?.shape);
             format!(
-                "no model fits with {}: {}; by its shape {}{}, where a request holds a slot for {}",
+                "no model fits with {}: {}; by its shape {}, where a request holds a slot for {}",
                 or_none(service_time, |known| format!("{} a slot", number::time(known.time))),
-                nearest(theory, |forecast| forecast.fit),
-                names(theory, &these),
-                unexpected(theory, &these),
-                held.unwrap_or_else(|| NONE.to_owned()),
+                nearest(theory),
+                names_and_expected(theory, &these),
+                or_none(shape, |fit| number::time(fit.held)),
             )
         }
-        Resemblance::Nothing => {
-            format!("no model fits: {}{}", nearest(theory, |forecast| forecast.fit), held(theory))
-        }
+        Resemblance::Nothing => format!("no model fits: {}{}", nearest(theory), held(theory)),
     }
 }
 
@@ -139,11 +129,11 @@ fn held(theory: &Theory) -> String {
 /// More workers than this are not named one by one.
 const MOST_NAMED: usize = 8;
 
-fn unexpected(theory: &Theory, these: &[Discipline]) -> String {
-    match theory.expected {
-        Some(expected) if !these.contains(&expected) => format!(" (expected: {})", name(theory, expected)),
-        _ => String::new(),
-    }
+/// `split queues (expected: shared queue)`.
+fn names_and_expected(theory: &Theory, these: &[Discipline]) -> String {
+    let unexpected = theory.expected.filter(|expected| !these.contains(expected));
+    let expected = unexpected.map(|expected| format!(" (expected: {})", name(theory, expected)));
+    names(theory, these) + &expected.unwrap_or_default()
 }
 
 /// `(p99 6.90 times off)`.
@@ -153,8 +143,8 @@ fn off(fit: Option<DisciplineFit>) -> String {
     format!("({figure} {} times off)", number::times(fit.worst))
 }
 
-fn nearest(theory: &Theory, of: fn(&DisciplineForecast) -> Option<DisciplineFit>) -> String {
-    let fits = theory.forecasts.iter().filter_map(|forecast| Some((forecast.discipline, of(forecast)?)));
+fn nearest(theory: &Theory) -> String {
+    let fits = theory.forecasts.iter().filter_map(|forecast| Some((forecast.discipline, forecast.fit?)));
     let nearest = fits.min_by(|(_, a), (_, b)| a.worst.total_cmp(&b.worst));
     nearest.map_or_else(
         || "none is possible".to_owned(),
@@ -165,13 +155,11 @@ fn nearest(theory: &Theory, of: fn(&DisciplineForecast) -> Option<DisciplineFit>
 fn together(inferred: &InferredDiscipline, theory: &Theory) -> String {
     let runs = count_of(inferred.runs as u64, "run");
     let by_shape = if inferred.by_shape { ", by the shape" } else { "" };
-    match inferred.disciplines.as_slice() {
-        [] => format!("inferred discipline: no model fits all of {runs} beyond the slots"),
-        [one] => format!("inferred discipline: {}, by {runs} beyond the slots{by_shape}", name(theory, *one)),
-        several => {
-            let names = names(theory, several);
-            format!("inferred discipline: {names}, not distinguished by {runs} beyond the slots{by_shape}")
-        }
+    let names = names(theory, &inferred.disciplines);
+    match inferred.disciplines.len() {
+        0 => format!("inferred discipline: no model fits all of {runs} beyond the slots"),
+        1 => format!("inferred discipline: {names}, by {runs} beyond the slots{by_shape}"),
+        _ => format!("inferred discipline: {names}, not distinguished by {runs} beyond the slots{by_shape}"),
     }
 }
 

@@ -5,8 +5,7 @@ use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
 use model::{BodyRun, Nanos, Run, Study};
 
 use crate::comparison::words;
-use crate::in_words;
-use crate::in_words::NamedRun;
+use crate::in_words::{self, NamedRun};
 use crate::measured::{self, StudyHead};
 use crate::next_steps::edited;
 use crate::number::{self, count_of};

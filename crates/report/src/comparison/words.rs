@@ -97,19 +97,14 @@ impl SummaryComparison {
 }
 
 /// What a metric is called in a sentence.
-pub(crate) fn name(metric: Metric) -> &'static str {
+pub(crate) fn name(metric: Metric) -> String {
     match metric {
-        Metric::Throughput => "throughput",
-        Metric::Mean => "mean",
-        Metric::P50 => "p50",
-        Metric::P95 => "p95",
-        Metric::P99 => "p99",
-        Metric::Cpu => "CPU a request",
-        Metric::GeneratorCpu => "longtail's CPU a request",
-        Metric::Memory => "memory",
-        Metric::Failed => "failed requests",
-        Metric::Slow => "slow requests",
-        Metric::Workers => "worker deviation",
+        Metric::Cpu => "CPU a request".to_owned(),
+        Metric::GeneratorCpu => "longtail's CPU a request".to_owned(),
+        Metric::Failed => "failed requests".to_owned(),
+        Metric::Slow => "slow requests".to_owned(),
+        Metric::Workers => "worker deviation".to_owned(),
+        as_typed => as_typed.to_string(),
     }
 }
 
@@ -202,23 +197,23 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
     let find = |metric| rows.iter().find(|it| it.row.metric == metric);
     let shown = |value| number::or_none(value, |value| number::or_zero(value, number::significant));
     let fails = find(Metric::Failed).filter(|it| !it.row.decides && it.verdict() == ComparisonVerdict::Worse);
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(fails.map(|ComparedRow { row, .. }| {
+    let fails = fails.map(|ComparedRow { row, .. }| {
         let [ours, others] = [arm, base].map(|letter| shown(row.median(letter)));
         format!("{} fails {ours} % of its requests, {base} {others} %.", called(summary, arm))
-    }));
+    });
+    let mut parts: Vec<String> = fails.into_iter().collect();
     parts.extend(rows.iter().filter(|it| it.row.decides).map(|it| of_deciding(summary, it.row, it.difference)));
     // A tail and a median that change in opposite directions, if neither decides: many requests pay for a few, or a few for many.
     let (p50, p99) = (find(Metric::P50), find(Metric::P99));
     let tail = p50.zip(p99).filter(|(median, tail)| !median.row.decides && !tail.row.decides);
-    let tail = tail.and_then(|(median, tail)| match (median.verdict(), tail.verdict()) {
-        (ComparisonVerdict::Worse, ComparisonVerdict::Better) => {
-            Some(format!("{arm}'s tail is shorter, {}, and its median longer, {}.", tail.change(), median.change()))
-        }
-        (ComparisonVerdict::Better, ComparisonVerdict::Worse) => {
-            Some(format!("{arm}'s median is shorter, {}, and its tail longer, {}.", median.change(), tail.change()))
-        }
-        _ => None,
+    let tail = tail.and_then(|(median, tail)| {
+        let (shorter, longer) = match (median.verdict(), tail.verdict()) {
+            (ComparisonVerdict::Worse, ComparisonVerdict::Better) => (("tail", tail), ("median", median)),
+            (ComparisonVerdict::Better, ComparisonVerdict::Worse) => (("median", median), ("tail", tail)),
+            _ => return None,
+        };
+        let ((short, shorter), (long, longer)) = (shorter, longer);
+        Some(format!("{arm}'s {short} is shorter, {}, and its {long} longer, {}.", shorter.change(), longer.change()))
     });
     let verdict_of = |metric| find(metric).map(ComparedRow::verdict);
     let is_said = |metric| match metric {
@@ -232,12 +227,11 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
         let (decided, changed): (Vec<_>, Vec<_>) =
             rows.iter().filter(|it| it.verdict() == verdict).partition(|it| it.row.decides);
         let changed = changed.into_iter().filter(|it| !is_said(it.row.metric));
-        let changed: Vec<String> =
-            changed.map(|it| if is_short { name(it.row.metric).to_owned() } else { it.change() }).collect();
-        let word = self::verdict(verdict);
-        let word = if decided.is_empty() { word.to_owned() } else { format!("also {word}") };
-        let changed = changed.join(", ");
-        others.extend((!changed.is_empty()).then(|| format!("{}: {changed}.", crate::markdown::capitalised(&word))));
+        let changed = changed.map(|it| if is_short { name(it.row.metric) } else { it.change() });
+        let changed = in_words::listed(changed);
+        let also = if decided.is_empty() { "" } else { "also " };
+        let begin = crate::markdown::capitalised(&format!("{also}{}", self::verdict(verdict)));
+        others.extend((!changed.is_empty()).then(|| format!("{begin}: {changed}.")));
     }
     parts.extend(tail);
     parts.extend(untested(summary, base, arm));
@@ -278,10 +272,9 @@ fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String
         let [before, after] = [before, after].map(number::significant);
         is_against.then(|| format!("{} {before} → {after} {}", name(metric), row.unit))
     };
-    let moved: Vec<String> =
-        [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against).collect();
-    let other = if is_better { "longer" } else { "shorter" };
-    (!moved.is_empty()).then(|| format!("But {other}, and not tested without a control: {}.", moved.join(", ")))
+    let moved = [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against);
+    let (moved, other) = (in_words::listed(moved), if is_better { "longer" } else { "shorter" });
+    (!moved.is_empty()).then(|| format!("But {other}, and not tested without a control: {moved}."))
 }
 
 fn of_deciding(summary: &SummaryComparison, row: &ComparedMetric, difference: &Difference) -> String {
@@ -293,14 +286,11 @@ fn of_deciding(summary: &SummaryComparison, row: &ComparedMetric, difference: &D
         ComparisonVerdict::Same => format!("{arm} has the same {name} as {base} within {margin}: {figures}."),
         ComparisonVerdict::CannotTell => {
             let why = why(summary, row, difference);
-            if is_small(difference) {
-                let lower = if difference.estimate.is_some_and(|part| part < 0.0) { "lower" } else { "higher" };
-                format!(
-                    "{arm} has a {lower} {name} than {base}, but whether by {margin} or more cannot be told: {why}."
-                )
-            } else {
-                format!("Whether {arm} differs from {base} in {name} cannot be told: {why}.")
+            if !is_small(difference) {
+                return format!("Whether {arm} differs from {base} in {name} cannot be told: {why}.");
             }
+            let lower = if difference.estimate.is_some_and(|part| part < 0.0) { "lower" } else { "higher" };
+            format!("{arm} has a {lower} {name} than {base}, but whether by {margin} or more cannot be told: {why}.")
         }
     }
 }
@@ -313,6 +303,7 @@ fn is_small(difference: &Difference) -> bool {
 /// Why it cannot be told.
 fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Difference) -> String {
     let blocks = count_of(difference.blocks, "block");
+    let estimate = estimate_of(difference).unwrap_or_default();
     match difference.doubt {
         Some(ComparisonDoubt::FewBlocks { least }) => {
             let tell = if difference.blocks == 1 { "tells" } else { "tell" };
@@ -323,23 +314,17 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
         }
         Some(ComparisonDoubt::Control) => {
             let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();
-            let estimate = estimate_of(difference).unwrap_or_default();
             format!("it is {estimate}, and the control, the same server once more, {control} %")
         }
         Some(ComparisonDoubt::Noise) | None => {
-            let smallest = difference.smallest.filter(|_| !is_small(difference)).map_or_else(String::new, |smallest| {
-                format!("; {blocks} could show {} or more", plain_percent(smallest))
+            let smallest = difference.smallest.filter(|_| !is_small(difference));
+            let smallest = smallest.map(|part| format!("; {blocks} could show {} or more", plain_percent(part)));
+            let needed = difference.blocks_needed.map(|needed| match count_of(needed, "block") {
+                blocks if is_small(difference) => format!("; about {blocks} would tell"),
+                blocks => format!(", about {blocks} would show {}", plain_percent(summary.margin)),
             });
-            let needed = difference.blocks_needed.map_or_else(String::new, |needed| {
-                let blocks = count_of(needed, "block");
-                if is_small(difference) {
-                    format!("; about {blocks} would tell")
-                } else {
-                    format!(", about {blocks} would show {}", plain_percent(summary.margin))
-                }
-            });
-            let estimate = estimate_of(difference).unwrap_or_default();
-            format!("{estimate} {}{smallest}{needed}", interval_of(difference).unwrap_or_default())
+            let more = [interval_of(difference), smallest, needed].map(Option::unwrap_or_default).concat();
+            format!("{estimate} {more}")
         }
     }
 }
@@ -359,20 +344,16 @@ fn best(summary: &SummaryComparison) -> String {
     let unclear: Vec<String> =
         ranking.unclear.iter().map(|letter| with_estimate(letter, decimals([estimate(letter)]))).collect();
     let figure = number::or_none(row.median(&ranking.best), number::significant);
-    let unit = if row.unit == "/s" { "/s".to_owned() } else { format!(" {}", row.unit) };
-    let best = called(summary, &ranking.best);
+    let figure = format!("{figure} {}", row.unit).replace(" /s", "/s");
+    let (best, name, unclear) = (called(summary, &ranking.best), name(row.metric), listed(&unclear));
     if !ranking.is_decided() {
-        return format!(
-            "Which is best cannot be told: against {best} ({} {figure}{unit}) {} may be noise.",
-            name(row.metric),
-            listed(&unclear)
-        );
+        return format!("Which is best cannot be told: against {best} ({name} {figure}) {unclear} may be noise.");
     }
     let is_alone = ranking.level_with.is_empty() && ranking.unclear.is_empty();
     let mut parts = vec![if is_alone {
-        format!("{best} is best: {} {figure}{unit}.", name(row.metric))
+        format!("{best} is best: {name} {figure}.")
     } else {
-        format!("{best} has the best {}, {figure}{unit}, but not alone.", name(row.metric))
+        format!("{best} has the best {name}, {figure}, but not alone.")
     }];
     if !ranking.level_with.is_empty() {
         let level: Vec<String> = ranking.level_with.iter().map(|letter| called(summary, letter)).collect();
@@ -380,7 +361,7 @@ fn best(summary: &SummaryComparison) -> String {
         parts.push(format!("{} {are} the same within {}.", listed(&level), plain_percent(summary.margin)));
     }
     if !unclear.is_empty() {
-        parts.push(format!("{} cannot be told from it.", listed(&unclear)));
+        parts.push(format!("{unclear} cannot be told from it."));
     }
     if !behind.is_empty() {
         parts.push(format!("Worse: {}.", listed(&behind)));

@@ -1,6 +1,6 @@
 //! The figures of loads, of bodies, and of comparisons: a forest plot of where each difference is, the control beside it.
 
-use model::comparison::{ComparedMetric, Difference, Metric};
+use model::comparison::{ComparedMetric, Difference};
 use model::tally::Second;
 use model::{Bodies, BodiesStudy, Body, BodyKind, BodyRun, LoadStudy, Nanos, Pace, Profile, Rate, Socket};
 
@@ -157,11 +157,8 @@ fn against_size(study: &BodiesStudy, unit: &str, figure: &RunFigure<BodyRun>) ->
         };
         bodies.kilobytes.iter().filter_map(point).collect::<Vec<_>>()
     };
-    let all: Vec<f64> = sockets
-        .iter()
-        .flat_map(|socket| bodies.kinds.iter().flat_map(|kind| points(*socket, *kind)))
-        .map(|point| point.y)
-        .collect();
+    let of_socket = |socket: &Socket| bodies.kinds.iter().flat_map(|kind| points(*socket, *kind)).collect::<Vec<_>>();
+    let all: Vec<f64> = sockets.iter().flat_map(of_socket).map(|point| point.y).collect();
     if all.is_empty() {
         return Err("no run's figures are the server's".to_owned());
     }
@@ -214,7 +211,8 @@ pub(crate) fn of_comparison(summary: &SummaryComparison) -> TitledFigure {
 }
 
 fn forest(summary: &SummaryComparison) -> Result<PageFigure, String> {
-    let rows: Vec<ForestRow<'_>> = summary.metrics.iter().filter(|row| is_ratio(row)).flat_map(rows_of).collect();
+    let ratios = summary.metrics.iter().filter(|row| !row.metric.is_share());
+    let rows: Vec<ForestRow<'_>> = ratios.flat_map(rows_of).collect();
     if rows.is_empty() {
         return Err("no metric has an interval: too few blocks".to_owned());
     }
@@ -265,15 +263,10 @@ fn forest(summary: &SummaryComparison) -> Result<PageFigure, String> {
     Ok(PageFigure { key, plots: vec![plot], sentence })
 }
 
-fn is_ratio(row: &ComparedMetric) -> bool {
-    !matches!(row.metric, Metric::Failed | Metric::Slow | Metric::Workers)
-}
-
 fn rows_of(row: &ComparedMetric) -> Vec<ForestRow<'_>> {
     let is_known = |difference: &&Difference| difference.interval.is_some();
-    let name = words::name(row.metric);
     let of = |(at, difference)| ForestRow {
-        label: if at == 0 { name.to_owned() } else { String::new() },
+        label: if at == 0 { words::name(row.metric) } else { String::new() },
         class: format!("load{}", (at * 2 + 1) % 8),
         difference,
     };
