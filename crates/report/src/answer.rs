@@ -27,6 +27,9 @@ const DOUBTS: usize = 3;
 /// Next commands that are shown at the most.
 const COMMANDS: usize = 3;
 
+/// Where the rest is.
+const MORE: &str = "  More   longtail report --full | --html report.html | --markdown | --json\n";
+
 /// How a piece of the answer is shown: a renderer may colour it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emphasis {
@@ -53,11 +56,7 @@ pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(
     // A comparison has a row a figure, and not a run.
     let runs = if summary.comparison.is_some() { 0 } else { summary.runs.len() };
     let room = (LINES + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
-    let more = if summary.runs.is_empty() {
-        ""
-    } else {
-        "  More   longtail report --full | --html report.html | --markdown | --json\n"
-    };
+    let more = if summary.runs.is_empty() { "" } else { MORE };
     // Doubts and commands are fewer and fewer until the answer fits.
     let (mut doubts, mut commands) = (DOUBTS, COMMANDS);
     loop {
@@ -131,13 +130,12 @@ impl<'a> AnswerLayout<'a> {
             wrap(&mut text, self.width, "", line);
         }
         text.push('\n');
-        match study {
-            Study::Load(study) => {
-                text += &load_answer::rates_and_gap(&self.summary.runs[0], self.width);
-                text += &self.table();
-                text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
-            }
-            _ => text += &self.table(),
+        if let Study::Load(study) = study {
+            text += &load_answer::rates_and_gap(&self.summary.runs[0], self.width);
+            text += &self.table();
+            text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
+        } else {
+            text += &self.table();
         }
         if let Some(legend) = legend(self.summary) {
             _ = writeln!(text, "  {legend}");

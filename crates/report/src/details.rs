@@ -341,20 +341,16 @@ fn far_generators(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
 fn far_generator(label: &str, one: &FarGenerator, is_one: bool) -> TableRow {
     let late = Some(one.started_late).filter(|_| is_one && one.lost.is_none());
     let millis = |time: Option<Nanos>| TableCell::number(time.map(Nanos::as_millis_f64), |ms| format!("{ms:.3}"));
-    let requests = one.lost.is_none().then(|| TableCell::count(one.requests));
     let cells = [
         TableCell::from(label),
         TableCell::from(one.name.as_str()),
-        requests.unwrap_or_else(|| TableCell::from(number::NONE)),
+        TableCell::counted(one.lost.is_none().then_some(one.requests)),
         TableCell::time(one.p50),
         TableCell::time(one.p99),
         millis(one.clock_error),
         millis(late),
     ];
-    match &one.lost {
-        Some(why) => TableRow::new(cells).noted(format!("lost: {why}")),
-        None => TableRow::new(cells),
-    }
+    TableRow::new(cells).noted(one.lost.as_ref().map(|why| format!("lost: {why}")).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use figure::TitledFigure;
 use model::Study;
 
 use crate::markdown::capitalised;
+use crate::next_steps::NextCommand;
 use crate::plot::{escaped, joined};
 use crate::summary::{Summary, SummaryVerdict};
-use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn, TableRow};
-use crate::trust::TrustMark;
+use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn};
+use crate::trust::{TrustLine, TrustMark};
 use crate::{answer, details, load_answer};
 
 pub(crate) mod figure;
@@ -35,10 +36,7 @@ pub fn whole(study: &Study, summary: &Summary) -> String {
         format!("<details><summary>All columns</summary>{}</details>", table(&tree.table))
     };
     let sections = joined(&tree.sections, section);
-    let titled = |title: &str, inside: &str| match inside {
-        "" => String::new(),
-        inside => format!("<h2>{title}</h2>\n{inside}\n"),
-    };
+    let heading = if summary.comparison.is_some() { "Figures" } else { "Runs" };
     // In a script element `<` alone could end the data.
     let data = serde_json::to_string(summary).expect("a summary is JSON").replace('<', "\\u003c");
     format!(
@@ -51,13 +49,17 @@ pub fn whole(study: &Study, summary: &Summary) -> String {
         title = escaped(&tree.command_line),
         answer = answer(summary),
         drawn = drawn(study, summary),
-        runs =
-            titled(if summary.comparison.is_some() { "Figures" } else { "Runs" }, &(table_of_answer(summary) + &all)),
+        runs = titled(heading, &(table_of_answer(summary) + &all), "\n"),
         trust = trust(summary),
         command = escaped(&tree.command_line),
         facts = facts(&tree.facts),
-        details = titled("Details", &sections),
+        details = titled("Details", &sections, "\n"),
     )
+}
+
+/// A heading and what stands under it, up to this end; nothing where that is nothing.
+fn titled(title: &str, inside: &str, end: &str) -> String {
+    if inside.is_empty() { String::new() } else { format!("<h2>{title}</h2>\n{inside}{end}") }
 }
 
 /// The plots, and what is not drawn.
@@ -78,10 +80,9 @@ fn drawn(study: &Study, summary: &Summary) -> String {
     if drawn.is_empty() && left_out.is_empty() {
         return String::new();
     }
-    let left_out = match left_out.as_str() {
-        "" => left_out,
-        items => format!("<div class=\"card\"><h3>Not drawn</h3><ul>{items}</ul></div>\n"),
-    };
+    if !left_out.is_empty() {
+        left_out = format!("<div class=\"card\"><h3>Not drawn</h3><ul>{left_out}</ul></div>\n");
+    }
     format!("<div class=\"figures\">\n{drawn}{left_out}</div>\n")
 }
 
@@ -147,7 +148,7 @@ fn table_of_answer(summary: &Summary) -> String {
 
 /// What speaks for the figures and against them, and the commands that settle what is open.
 fn trust(summary: &Summary) -> String {
-    let line = |line: &crate::trust::TrustLine| {
+    let line = |line: &TrustLine| {
         let class = match line.mark {
             TrustMark::Passed => "good",
             TrustMark::Uncertain | TrustMark::Doubtful => "doubt",
@@ -156,15 +157,11 @@ fn trust(summary: &Summary) -> String {
         let hint = line.hint.map(|hint| format!("<br><small>→ {}</small>", escaped(hint))).unwrap_or_default();
         format!("<li><span class=\"{class}\">{}</span> {}{hint}</li>", line.mark.sign(), escaped(&line.sentence))
     };
-    let next = summary
-        .next
-        .iter()
-        .map(|next| format!("<li><small>{}</small><pre>{}</pre></li>", escaped(&next.why), escaped(&next.command)));
+    let command =
+        |it: &NextCommand| format!("<li><small>{}</small><pre>{}</pre></li>", escaped(&it.why), escaped(&it.command));
     let trust = list("ticks", summary.trust.iter().map(line));
-    let next = list("next", next);
-    let titled =
-        |title: &str, inside: String| if inside.is_empty() { inside } else { format!("<h2>{title}</h2>\n{inside}") };
-    titled("Can it be trusted?", trust) + &titled("What to ask next", next)
+    let next = list("next", summary.next.iter().map(command));
+    titled("Can it be trusted?", &trust, "") + &titled("What to ask next", &next, "")
 }
 
 /// A section; of second interest, folded.
@@ -230,19 +227,15 @@ fn table(table: &DataTable) -> String {
     }
     html += "</tr></thead><tbody>";
     for row in &table.rows {
-        html += &table_row(row, columns.iter().map(|(at, _)| *at), &side);
+        html += "<tr>";
+        for (at, _) in &columns {
+            let text = row.cells.get(*at).map_or("", |cell| &cell.text);
+            let _ = write!(html, "<td{}>{}</td>", side(*at), escaped(text.trim()));
+        }
+        if !row.note.is_empty() {
+            let _ = write!(html, "<td class=\"words\">{}</td>", escaped(&row.note));
+        }
+        html += "</tr>";
     }
     html + "</tbody></table></div>"
-}
-
-fn table_row(row: &TableRow, shown: impl Iterator<Item = usize>, side: &dyn Fn(usize) -> &'static str) -> String {
-    let mut html = "<tr>".to_owned();
-    for at in shown {
-        let text = row.cells.get(at).map_or("", |cell| &cell.text);
-        let _ = write!(html, "<td{}>{}</td>", side(at), escaped(text.trim()));
-    }
-    if !row.note.is_empty() {
-        let _ = write!(html, "<td class=\"words\">{}</td>", escaped(&row.note));
-    }
-    html + "</tr>"
 }

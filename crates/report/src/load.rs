@@ -210,7 +210,7 @@ fn phases(study: &LoadStudy) -> Option<ReportSection> {
     let rows = rows.map(|(name, phase, note)| {
         let occurred = phase.count > 0;
         let times = [phase.mean(), occurred.then_some(phase.min), occurred.then_some(phase.max)].map(TableCell::time);
-        let count = if occurred { TableCell::count(phase.count) } else { NONE.into() };
+        let count = TableCell::counted(occurred.then_some(phase.count));
         TableRow::new([name.into(), count].into_iter().chain(times)).noted(note)
     });
     let table = DataTable::new(["", "count", "average", "fastest", "slowest"], rows);

@@ -38,7 +38,7 @@ pub(crate) fn table(study: &Study) -> DataTable {
     }
 }
 
-/// A table that grows by columns, with a row for each run, which is an `R`.
+/// A table that grows by columns, with a row for each run, which is in an `R`.
 struct RunTable<'a, R> {
     rows: Vec<&'a R>,
     run: fn(&R) -> &Run,
@@ -68,32 +68,41 @@ impl<'a, R> RunTable<'a, R> {
         self.asked(column, |of| if is_hidden(run(of)) { NONE.into() } else { cell(of) });
     }
 
+    /// The same of a number, and how it is shown.
+    fn number(&mut self, column: TableColumn, of: impl Fn(&R) -> Option<f64>, shown: fn(f64) -> String) {
+        self.figure(column, |row| TableCell::number(of(row), shown));
+    }
+
+    /// The same of a time.
+    fn time(&mut self, column: TableColumn, of: impl Fn(&R) -> Option<Nanos>) {
+        self.figure(column, |row| TableCell::time(of(row)));
+    }
+
     /// Percentiles under a band, and the longest.
     fn times(&mut self, quantiles: &[f64], band: &ColumnBand) {
         let run = self.run;
         for quantile in quantiles {
             let name = number::percentile(*quantile);
             let own = column(&name, &format!("{name}_ms"), "").under(band);
-            self.figure(own, |of| TableCell::time(run(of).response_time(*quantile).time()));
+            self.time(own, |of| run(of).response_time(*quantile).time());
         }
-        let max = column("max", "max_ms", "").under(band);
-        self.figure(max, |of| TableCell::time(run(of).max_response_time().time()));
+        self.time(column("max", "max_ms", "").under(band), |of| run(of).max_response_time().time());
     }
 
     /// What limited a run, and how its requests ended, each with what its name means.
     fn endings(&mut self, limited: TableColumn, requests: &'static str, errors: &'static str) {
         let run = self.run;
         self.asked(limited, |of| limit(run(of)).into());
-        self.asked(column("requests", "", requests), |of| count(run(of).requests()));
-        self.asked(column("errors", "", errors), |of| count(run(of).failed()));
+        self.asked(column("requests", "", requests), |of| TableCell::counted(run(of).requests()));
+        self.asked(column("errors", "", errors), |of| TableCell::counted(run(of).failed()));
     }
 
     /// The table, of which so many columns say what a row is of, with how far the generator was from being noticed.
     fn finished(mut self, lead: usize) -> DataTable {
         let run = self.run;
         let band = ColumnBand::new("generator", "");
-        let is_unknown = self.rows.iter().all(|of| run(of).judgement.is_none());
-        let own = |name, key, meaning| column(name, key, meaning).under(&band).constant(is_unknown);
+        let is_unjudged = self.rows.iter().all(|of| run(of).judgement.is_none());
+        let own = |name, key, meaning| column(name, key, meaning).under(&band).constant(is_unjudged);
         let found = |of: &R, figure: fn(&Diagnostic) -> Option<f64>| {
             run(of).judgement.as_ref().and_then(|judgement| judgement.checks.iter().find_map(figure))
         };
@@ -131,10 +140,6 @@ fn column(name: &str, key: &str, meaning: &'static str) -> TableColumn {
 fn is_doubtful(run: &Run) -> bool {
     let fails = run.claim.as_ref().is_some_and(|claim| claim.failed > Some(0));
     fails || run.warnings.iter().any(|warning| warning.grade() != Grade::Note)
-}
-
-fn count(n: Option<u64>) -> TableCell {
-    n.map_or_else(|| NONE.into(), TableCell::count)
 }
 
 /// Response times of a table of runs.
@@ -188,26 +193,23 @@ fn of_sweep(study: &SweepStudy) -> DataTable {
     });
     table.asked(column("conns", "connections", CONNECTIONS), |run| TableCell::count(run.connections));
     let rate = either(COMPLETED, "requests per second, as it prints them");
-    table.figure(column("req/s", "rate_per_s", rate), |run| TableCell::number(run.rate(), number::rate));
+    table.number(column("req/s", "rate_per_s", rate), Run::rate, number::rate);
     let maximum = "req/s in % of the theoretical maximum, slots / service time";
-    table.figure(column("% max", "of_maximum", maximum), |run| TableCell::number(run.of_maximum(), number::percent));
+    table.number(column("% max", "of_maximum", maximum), Run::of_maximum, number::percent);
     if is_claimed {
-        table.figure(column("mean", "mean_ms", "").under(&times), |run| TableCell::time(run.mean_response_time()));
+        table.time(column("mean", "mean_ms", "").under(&times), Run::mean_response_time);
     }
     table.times(&PERCENTILES, &times);
-    table.figure(column("tail", "", "max / p10"), |run| TableCell::number(run.long_tail(), number::times));
+    table.number(column("tail", "", "max / p10"), Run::long_tail, number::times);
     for (name, key, quantile) in [("p50", "p50_of_ideal", 0.5), ("p99", "p99_of_ideal", 0.99)] {
-        let of_ideal = |run: &Run| TableCell::number(run.of_ideal(quantile), number::times);
-        table.figure(column(name, key, "").under(&ideal), of_ideal);
+        table.number(column(name, key, "").under(&ideal), |run| run.of_ideal(quantile), number::times);
     }
     let jain = "fairness among connections: 1 when all get the same, 1/n when one of n gets all";
-    table.figure(column("Jain", "jain", jain).constant(is_claimed).under(&fairness), |run| {
-        TableCell::number(run.fairness(), |index| number::fixed(index, 3))
-    });
+    let jain = column("Jain", "jain", jain).constant(is_claimed).under(&fairness);
+    table.number(jain, Run::fairness, |index| number::fixed(index, 3));
     let furthest = "the worker furthest from an even share, in % of that share";
-    table.figure(column("worker ±%", "worker_deviation", furthest).under(&fairness), |run| {
-        TableCell::number(widest(&run.worker_deviations()), number::percent_tenths)
-    });
+    let furthest = column("worker ±%", "worker_deviation", furthest).under(&fairness);
+    table.number(furthest, |run| widest(&run.worker_deviations()), number::percent_tenths);
     let claim = "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims";
     table.endings(
         column(either("limit", "claim"), "", either(LIMIT, claim)),
@@ -241,19 +243,17 @@ fn of_bodies(study: &BodiesStudy) -> DataTable {
     table.asked(column("type", "", kinds), |run| run.body.kind.name().into());
     table.asked(column("conns", "connections", CONNECTIONS), |run| TableCell::count(run.run.connections));
     let rate = "good answers (2xx, 3xx, of the right length) per second of the measured window";
-    table.figure(column("req/s", "rate_per_s", rate), |run| TableCell::number(run.run.rate(), number::rate));
+    table.number(column("req/s", "rate_per_s", rate), |run| run.run.rate(), number::rate);
     let content = column("MB/s", "content_bytes_per_s", "their content, in million bytes per second");
-    table.figure(content, |run| TableCell::number(Some(run.content_rate()), number::megabytes));
+    table.number(content, |run| Some(run.content_rate()), number::megabytes);
     table.times(&[0.50, 0.75, 0.90, 0.99], &response_times());
     let content = column("content", "content_bytes", "bytes of content, counted, over whole answers");
-    table.figure(content.under(&answer), |run| TableCell::number(run.content_bytes(), number::exact));
+    table.number(content.under(&answer), BodyRun::content_bytes, number::exact);
     let whole = column("whole", "whole_bytes", "the same with heads and what chunks are wrapped in");
-    table.figure(whole.under(&answer), |run| TableCell::number(run.whole_bytes(), number::exact));
-    let cpu = column("CPU ms", "server_cpu_ms", SERVER_CPU);
-    table.figure(cpu.under(&server), |run| TableCell::time(run.server_cpu()));
-    table.figure(column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server), |run| {
-        TableCell::number(run.server.memory_bytes.map(|bytes| bytes as f64), number::megabytes)
-    });
+    table.number(whole.under(&answer), BodyRun::whole_bytes, number::exact);
+    table.time(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), BodyRun::server_cpu);
+    let memory = column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server);
+    table.number(memory, |run| run.server.memory_bytes.map(|bytes| bytes as f64), number::megabytes);
     table.endings(column("limit", "", LIMIT), PLANNED, WITHOUT_ITS_LENGTH);
     table.finished(5)
 }
@@ -261,9 +261,7 @@ fn of_bodies(study: &BodiesStudy) -> DataTable {
 /// Of a comparison's runs, in the order in which they were made.
 fn of_comparison(study: &ComparisonStudy) -> DataTable {
     let (times, server) = (response_times(), ColumnBand::new("server", ""));
-    let time = |run: &ComparisonRun, metric: Metric| TableCell::time(metric.of(run).ok().map(Nanos::from_secs_f64));
-    let figure =
-        |run: &ComparisonRun, metric: Metric, shown: fn(f64) -> String| TableCell::number(metric.of(run).ok(), shown);
+    let time = |run: &ComparisonRun, metric: Metric| metric.of(run).ok().map(Nanos::from_secs_f64);
     let mut table: RunTable<'_, ComparisonRun> = RunTable::of(study.runs.iter().collect(), |run| &run.run);
     table.asked(column("block", "", "each has every arm once"), |run| TableCell::count(run.block));
     table.asked(column("arm", "", "A' is the control: A once more"), |run| study.plan.letter(run.arm).into());
@@ -271,15 +269,14 @@ fn of_comparison(study: &ComparisonStudy) -> DataTable {
     let is_once = study.runs.iter().all(|run| run.attempt == 1);
     table.asked(again.constant(is_once), |run| TableCell::count(run.attempt));
     table.asked(column("conns", "connections", ""), |run| TableCell::count(run.run.connections));
-    table.figure(column("req/s", "rate_per_s", ""), |run| figure(run, Metric::Throughput, number::rate));
+    table.number(column("req/s", "rate_per_s", ""), |run| Metric::Throughput.of(run).ok(), number::rate);
     for metric in [Metric::Mean, Metric::P50, Metric::P95, Metric::P99] {
         let name = metric.to_string();
-        table.figure(column(&name, &format!("{name}_ms"), "").under(&times), |run| time(run, metric));
+        table.time(column(&name, &format!("{name}_ms"), "").under(&times), |run| time(run, metric));
     }
-    table.figure(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), |run| time(run, Metric::Cpu));
-    table.figure(column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server), |run| {
-        figure(run, Metric::Memory, number::megabytes)
-    });
+    table.time(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), |run| time(run, Metric::Cpu));
+    let memory = column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server);
+    table.number(memory, |run| Metric::Memory.of(run).ok(), number::megabytes);
     table.endings(column("limit", "", LIMIT), PLANNED, WITHOUT_ITS_LENGTH);
     table.finished(4)
 }
@@ -289,17 +286,15 @@ fn of_load(study: &LoadStudy) -> DataTable {
     let times = response_times();
     let SummaryRun { connections, rate, .. } = load_run(study);
     let is_closed = rate.offered.is_none();
-    let shown = |rate: Option<f64>| TableCell::number(rate, number::rate);
     let mut table = RunTable::of(vec![&study.run], |run| run);
     table.asked(column("conns", "connections", CONNECTIONS), |_| TableCell::count(connections));
-    table.figure(column("seconds", "", "").constant(true), |run| {
-        TableCell::number(Some(run.measured.as_secs_f64()), number::shortest)
-    });
+    let seconds = column("seconds", "", "").constant(true);
+    table.number(seconds, |run| Some(run.measured.as_secs_f64()), number::shortest);
     let offered = column("offered/s", "offered_per_s", "requests that were due").constant(is_closed);
-    table.figure(offered, |_| shown(rate.offered));
-    table.figure(column("sent/s", "sent_per_s", "").constant(is_closed), |_| shown(rate.sent));
-    table.figure(column("req/s", "rate_per_s", COMPLETED), |_| shown(rate.completed));
-    table.figure(column("mean", "mean_ms", "").under(&times), |run| TableCell::time(run.mean_response_time()));
+    table.number(offered, |_| rate.offered, number::rate);
+    table.number(column("sent/s", "sent_per_s", "").constant(is_closed), |_| rate.sent, number::rate);
+    table.number(column("req/s", "rate_per_s", COMPLETED), |_| rate.completed, number::rate);
+    table.time(column("mean", "mean_ms", "").under(&times), Run::mean_response_time);
     table.times(&[0.5, 0.9, 0.95, 0.99, 0.999], &times);
     table.endings(column("limit", "", LIMIT), PLANNED, NOT_GOOD);
     table.finished(2)

@@ -37,12 +37,11 @@ fn row(label: &str, run: &Run, watch: &Watch) -> TableRow {
     let samples = watch.tracks.first().map_or(0, |track| track.at.len() as u64);
     let taken = watch.cpu.as_secs_f64() / run.elapsed.as_secs_f64().max(1e-9);
     let brief = |value: Option<f64>| TableCell::number(value, |value| number::or_zero(value, number::significant));
-    let count = |value: Option<u64>| value.map_or_else(|| TableCell::from(NONE), TableCell::count);
     TableRow::new([
         label.into(),
         brief(mean("accept_queue")),
-        count(most("accept_queue")),
-        count(most("accept_queue_limit")),
+        TableCell::counted(most("accept_queue")),
+        TableCell::counted(most("accept_queue_limit")),
         TableCell::time(run.accept_queue_wait()),
         brief(mean("open_connections")),
         brief(polled(watch, "busy_threads")),
@@ -210,17 +209,15 @@ pub(crate) fn traced(runs: &[NamedRun<'_>], sockets: &[Socket]) -> Option<Report
     let new = TableColumn::new;
     let [accept, receive, server] =
         ["accept queue", "receive queue", "in server"].map(|title| ColumnBand::new(title, title));
-    let of_wait = |names: &'static [&'static str], band| names.iter().copied().map(move |name| new(name).under(band));
-    let columns = [new(""), new("worker"), new("answers")].into_iter();
-    let columns = columns
-        .chain(of_wait(&["mean", "p50", "p99"], &accept))
-        .chain(of_wait(&["mean", "p99"], &receive))
-        .chain(of_wait(&["mean", "p50", "p99"], &server))
-        .chain([new("CPU wait")]);
-    let table = DataTable {
-        lead: 2,
-        ..DataTable::of_columns(columns, views.flat_map(|(name, view)| rows_of_processes(name, view)))
-    };
+    let columns = [
+        &["", "worker", "answers"].map(new)[..],
+        &["mean", "p50", "p99"].map(|name| new(name).under(&accept)),
+        &["mean", "p99"].map(|name| new(name).under(&receive)),
+        &["mean", "p50", "p99"].map(|name| new(name).under(&server)),
+        &[new("CPU wait")],
+    ];
+    let rows = views.flat_map(|(name, view)| rows_of_processes(name, view));
+    let table = DataTable { lead: 2, ..DataTable::of_columns(columns.concat(), rows) };
     let has_tls = sockets.iter().any(|socket| matches!(socket, Socket::Ssl4 | Socket::Ssl6));
     let words = [
         "accept queue: of a connection, until it is accepted; receive queue: of a request, from then or its arrival until it is read",
@@ -241,7 +238,7 @@ fn rows_of_processes(label: &str, view: &KernelView) -> Vec<TableRow> {
             if place == 0 { label.into() } else { TableCell::default() },
             process.pid.to_string().into(),
             // Over TLS answers cannot be known.
-            if process.answers > 0 { TableCell::count(process.answers) } else { NONE.into() },
+            TableCell::counted(Some(process.answers).filter(|answers| *answers > 0)),
             mean(accept),
             at(accept, 0.5),
             at(accept, 0.99),

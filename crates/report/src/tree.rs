@@ -120,8 +120,12 @@ impl TableCell {
 
     /// How many.
     pub fn count(count: impl Into<u64>) -> TableCell {
-        let count = count.into();
-        TableCell { text: count.to_string(), value: Some(count as f64) }
+        TableCell::counted(Some(count.into()))
+    }
+
+    /// How many; a dash where that is not known.
+    pub(crate) fn counted(count: Option<u64>) -> TableCell {
+        TableCell { text: number::or_none(count, |n| n.to_string()), value: count.map(|n| n as f64) }
     }
 }
 

@@ -72,11 +72,8 @@ pub(crate) fn shown_percentiles(command: &str) -> &'static [&'static str] {
 /// What speaks for a study's figures and against them; `summaries` are those runs whose percentiles are shown.
 pub(crate) fn trust(study: &Study, runs: &[NamedRun<'_>], summaries: &[SummaryRun]) -> Vec<TrustLine> {
     let shown = shown_percentiles(if matches!(study, Study::Load(_)) { "load" } else { "sweep" });
-    let mut lines: Vec<TrustLine> = passed(runs).into_iter().collect();
-    lines.extend(doubts(runs));
-    lines.extend(uncertain(summaries, shown));
-    lines.extend(missing(summaries, shown, study));
-    lines
+    let uncertain = uncertain(summaries, shown).into_iter().chain(missing(summaries, shown, study));
+    passed(runs).into_iter().chain(doubts(runs)).chain(uncertain).collect()
 }
 
 /// That the server was measured, and how far the generator was from being noticed.
@@ -84,35 +81,28 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     let judged = runs.iter().filter(|run| run.run.judgement.is_some()).count();
     let evidence = runs.iter().filter(|run| run.run.is_evidence());
     let good: Vec<&Judgement> = evidence.filter_map(|run| run.run.judgement.as_ref()).collect();
-    let checks = || good.iter().flat_map(|judgement| &judgement.checks);
-    let times = checks().filter_map(|check| match check {
-        Diagnostic::Headroom { times, .. } => Some(*times),
-        _ => None,
-    });
-    let lag = checks().filter_map(|check| match check {
-        Diagnostic::GeneratorLag { p99, .. } => Some(*p99),
-        _ => None,
-    });
-    if good.is_empty() {
-        return None;
+    let (mut lags, mut rooms) = (Vec::new(), Vec::new());
+    for check in good.iter().flat_map(|judgement| &judgement.checks) {
+        match check {
+            Diagnostic::GeneratorLag { p99, .. } => lags.push(*p99),
+            Diagnostic::Headroom { times, .. } => rooms.push(*times),
+            _ => {}
+        }
     }
-    let what = match (good.len(), judged) {
-        (1, 1) => match good[0].verdict {
-            Verdict::Unloaded => "The server was measured, and not longtail".to_owned(),
-            Verdict::SharedCpus => "The CPUs were the limit, and longtail had its part of them".to_owned(),
-            Verdict::NetworkBound => "The network was the limit, and not longtail".to_owned(),
-            _ => "The server was the limit, and not longtail".to_owned(),
-        },
-        (good, all) if good == all => format!("All {all} runs measured the server, and not longtail"),
-        (good, all) => format!("{good} of {all} runs measured the server, and not longtail"),
+    let what = match (good.first()?.verdict, good.len(), judged) {
+        (Verdict::Unloaded, 1, 1) => "The server was measured, and not longtail".to_owned(),
+        (Verdict::SharedCpus, 1, 1) => "The CPUs were the limit, and longtail had its part of them".to_owned(),
+        (Verdict::NetworkBound, 1, 1) => "The network was the limit, and not longtail".to_owned(),
+        (_, 1, 1) => "The server was the limit, and not longtail".to_owned(),
+        (_, good, all) if good == all => format!("All {all} runs measured the server, and not longtail"),
+        (_, good, all) => format!("{good} of {all} runs measured the server, and not longtail"),
     };
-    let delay = lag.max().map(|lag| format!("99 % of its requests left within {}", brief(lag)));
-    let room = times
-        .reduce(f64::min)
-        .map(|times| format!("it could send {} times more", number::fixed(times, usize::from(times < 9.95))));
-    let evidence: Vec<String> = [delay, room].into_iter().flatten().collect();
-    let evidence = if evidence.is_empty() { String::new() } else { format!(": {}", evidence.join(", ")) };
-    Some(TrustLine::new(TrustMark::Passed, format!("{what}{evidence}.")))
+    let delay = lags.into_iter().max().map(|lag| format!("99 % of its requests left within {}", brief(lag)));
+    let room = rooms.into_iter().reduce(f64::min).map(|times| number::fixed(times, usize::from(times < 9.95)));
+    let room = room.map(|times| format!("it could send {times} times more"));
+    let evidence = crate::in_words::listed([delay, room].into_iter().flatten());
+    let colon = if evidence.is_empty() { "" } else { ": " };
+    Some(TrustLine::new(TrustMark::Passed, format!("{what}{colon}{evidence}.")))
 }
 
 /// What a finding, a mark in the table or another line says already.
@@ -225,18 +215,17 @@ fn missing(runs: &[SummaryRun], shown: &[&str], study: &Study) -> Vec<TrustLine>
             })
         })
     };
-    let mut lines = Vec::new();
-    if let Some((what, lacking)) = lowest("failures") {
+    let failures = lowest("failures").map(|(what, lacking)| {
         let share = |run: &&SummaryRun| Some(run.requests.failed? as f64 / run.requests.planned?.max(1) as f64);
         let failed = percent(lacking.iter().filter_map(share).fold(0.0, f64::max));
         let sentence =
             format!("{what} is not a number: a failure counts as slower than any answer, and {failed} failed.");
-        lines.push(TrustLine::new(TrustMark::Uncertain, sentence));
-    }
-    if let Some((what, _)) = lowest("too_few_answers") {
+        TrustLine::new(TrustMark::Uncertain, sentence)
+    });
+    let too_few = lowest("too_few_answers").map(|(what, _)| {
         let longer = matches!(study, Study::Load(study) if study.plan.length.is_none());
         let hint = if longer { "send more requests (-n)" } else { "run longer (--for)" };
-        lines.push(TrustLine::new(TrustMark::Uncertain, format!("{what} has too few answers above it.")).hint(hint));
-    }
-    lines
+        TrustLine::new(TrustMark::Uncertain, format!("{what} has too few answers above it.")).hint(hint)
+    });
+    failures.into_iter().chain(too_few).collect()
 }
