@@ -1,7 +1,7 @@
 //! A case: one server, one job, several who do it in turns. Every other round goes the other way, so that what the machine
 //! does meanwhile falls on all alike, and what is compared is compared within a round.
 
-use model::interval;
+use model::statistics;
 use serde::Serialize;
 
 use crate::counters::Counting;
@@ -169,7 +169,7 @@ impl Middle {
         all.sort_by(f64::total_cmp);
         let n = all.len();
         let (first, last) = (*all.first()?, *all.last()?);
-        let ranks = interval::ranks(0.5, n as u64, 1.0);
+        let ranks = statistics::ranks(0.5, n as u64, 1.0);
         let at = |rank: Option<u64>, end: f64| rank.map_or(end, |rank| all[rank as usize - 1]);
         Some(Middle {
             median: f64::midpoint(all[(n - 1) / 2], all[n / 2]),

@@ -108,68 +108,46 @@ pub struct Anatomy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dissection {
     /// By source and response time, to 0.1 %.
-    #[serde(with = "pairs")]
-    sums: BTreeMap<(AppSource, u64), AnatomySums>,
+    sums: BTreeMap<AppSource, BTreeMap<u64, AnatomySums>>,
     silent: u64,
     impossible: u64,
 }
 
-/// JSON has no maps but by text: the sums as a list of pairs.
-mod pairs {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    use super::{AnatomySums, AppSource};
-
-    type Sums = BTreeMap<(AppSource, u64), AnatomySums>;
-
-    pub(super) fn serialize<S: Serializer>(sums: &Sums, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(sums)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sums, D::Error> {
-        Ok(Vec::deserialize(from)?.into_iter().collect())
-    }
-}
-
 /// The slowest part that is looked at on its own: one in so many.
-pub(crate) const SLOWEST: u64 = 10;
+const SLOWEST: u64 = 10;
 /// Leading bits of a response time by which sums are distinguished: 2^-10 is 0.1 %.
 const BITS: u32 = 11;
 
 impl Dissection {
     /// Takes in a measured good answer and what its app said, on the clock of the exchange.
     pub fn record(&mut self, exchange: &Exchange, said: Option<AppTime>) {
+        let Some(said) = said else {
+            self.silent += 1;
+            return;
+        };
+        let Exchange { sent, ended: answered, .. } = *exchange;
         let (source, before_app, app) = match said {
-            None => {
-                self.silent += 1;
+            AppTime::Stamps { started, ended } if sent <= started && started <= ended && ended <= answered => {
+                (AppSource::Stamps, Some(started - sent), ended - started)
+            }
+            AppTime::Took(app) if app <= exchange.service_time() => (AppSource::ServerTiming, None, app),
+            AppTime::Stamps { .. } | AppTime::Took(_) => {
+                self.impossible += 1;
                 return;
-            }
-            Some(AppTime::Stamps { started, ended }) => {
-                if started < exchange.sent || ended < started || exchange.ended < ended {
-                    self.impossible += 1;
-                    return;
-                }
-                (AppSource::Stamps, Some(started - exchange.sent), ended - started)
-            }
-            Some(AppTime::Took(app)) => {
-                if app > exchange.service_time() {
-                    self.impossible += 1;
-                    return;
-                }
-                (AppSource::ServerTiming, None, app)
             }
         };
         let response_time = exchange.response_time();
         let one = AnatomySums { requests: 1, response_time, send_lag: exchange.send_lag(), before_app, app };
-        self.sums.entry((source, leading_bits(response_time))).or_default().add(&one);
+        self.sums.entry(source).or_default().entry(leading_bits(response_time)).or_default().add(&one);
     }
 
     /// Adds another lane's.
     pub fn merge(&mut self, other: &Dissection) {
-        for (key, parts) in &other.sums {
-            self.sums.entry(*key).or_default().add(parts);
+        for (source, groups) in &other.sums {
+            let ours = self.sums.entry(*source).or_default();
+            for (time, parts) in groups {
+                ours.entry(*time).or_default().add(parts);
+            }
         }
         self.silent += other.silent;
         self.impossible += other.impossible;
@@ -177,32 +155,36 @@ impl Dissection {
 
     /// What it comes to: by stamps where there are any. `None` where no answer said anything at all.
     pub fn anatomy(&self) -> Option<Anatomy> {
-        let said = |source| self.sums.range((source, 0)..=(source, u64::MAX)).map(|(_, parts)| parts);
-        let sum = |parts: &mut dyn Iterator<Item = &AnatomySums>| {
-            parts.fold(AnatomySums::default(), |mut sum, parts| {
-                sum.add(parts);
-                sum
-            })
-        };
-        let [stamps, timings] = [AppSource::Stamps, AppSource::ServerTiming].map(|source| sum(&mut said(source)));
-        let (source, all, others) = if stamps.requests > 0 {
-            (AppSource::Stamps, stamps, timings.requests)
-        } else if timings.requests > 0 {
-            (AppSource::ServerTiming, timings, 0)
-        } else if self.impossible > 0 {
-            (AppSource::Stamps, stamps, 0)
-        } else {
-            return None;
-        };
-        let groups = slowest_groups(said(source).rev().map(|parts| parts.requests), all.requests);
-        let slowest = (all.requests >= SLOWEST).then(|| sum(&mut said(source).rev().take(groups)));
-        Some(Anatomy { source, all, slowest, silent: self.silent + others, impossible: self.impossible })
+        let nothing = (&AppSource::Stamps, &BTreeMap::new());
+        // The first is by stamps, where there are any.
+        let (source, groups) = self.sums.first_key_value().or((self.impossible > 0).then_some(nothing))?;
+        let (all, slowest) = whole_and_slowest(groups, |parts| parts.requests, AnatomySums::add);
+        let said: u64 = self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
+        let silent = self.silent + said - all.requests;
+        Some(Anatomy { source: *source, all, slowest, silent, impossible: self.impossible })
     }
+}
+
+/// The sum of all groups, which stand by response time, and that of the slowest tenth of their requests; `None` of fewer than 10.
+pub(crate) fn whole_and_slowest<S: Default>(
+    groups: &BTreeMap<u64, S>,
+    requests: fn(&S) -> u64,
+    add: fn(&mut S, &S),
+) -> (S, Option<S>) {
+    let sum = |count: usize| {
+        let mut sum = S::default();
+        groups.values().rev().take(count).for_each(|parts| add(&mut sum, parts));
+        sum
+    };
+    let all = sum(groups.len());
+    let slowest = slowest_groups(groups.values().rev().map(requests), requests(&all));
+    let slowest = (requests(&all) >= SLOWEST).then(|| sum(slowest));
+    (all, slowest)
 }
 
 /// How many groups of these sizes, the slowest first, come nearest to a tenth of all requests; at least one. A group is not cut:
 /// where 9.9 % are slow, the fast ones are no part of the slowest.
-pub(crate) fn slowest_groups(sizes: impl Iterator<Item = u64>, all: u64) -> usize {
+fn slowest_groups(sizes: impl Iterator<Item = u64>, all: u64) -> usize {
     let mut taken = 0;
     let comes_nearer = |size: u64| {
         let nearer = taken == 0 || ((taken + size) * SLOWEST).abs_diff(all) < (taken * SLOWEST).abs_diff(all);

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::anatomy::{AppSource, AppTime, SLOWEST, leading_bits, slowest_groups};
+use crate::anatomy::{AppSource, AppTime, leading_bits, whole_and_slowest};
 use crate::histogram::rank;
 use crate::{Exchange, Nanos};
 
@@ -186,7 +186,7 @@ pub struct RequestPaths {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wayfinding {
     /// By source and response time, to 0.1 %.
-    sums: BTreeMap<(Option<AppSource>, u64), PathSums>,
+    sums: BTreeMap<Option<AppSource>, BTreeMap<u64, PathSums>>,
     impossible: u64,
     unmatched: u64,
 }
@@ -206,7 +206,7 @@ impl Wayfinding {
             AppTime::Stamps { .. } => AppSource::Stamps,
             AppTime::Took(_) => AppSource::ServerTiming,
         });
-        self.sums.entry((source, leading_bits(parts.response_time))).or_default().add(&parts);
+        self.sums.entry(source).or_default().entry(leading_bits(parts.response_time)).or_default().add(&parts);
     }
 
     /// Counts answers that nobody can join any more.
@@ -216,26 +216,14 @@ impl Wayfinding {
 
     /// What it comes to: with the app by its stamps where there are any, else by its durations.
     pub fn ways(&self) -> RequestPaths {
-        let of = |source| self.sums.range((source, 0)..=(source, u64::MAX)).map(|(_, parts)| parts);
-        let add = |mut sum: PathSums, parts: &PathSums| {
-            sum.add(parts);
-            sum
-        };
-        let sum = |source| of(source).fold(PathSums::default(), add);
-        let sources = [Some(AppSource::Stamps), Some(AppSource::ServerTiming), None];
-        let app = sources.into_iter().find(|source| sum(*source).requests > 0).flatten();
-        let all = sum(app);
-        let others: u64 = sources.into_iter().filter(|source| *source != app).map(|source| sum(source).requests).sum();
-        let groups = slowest_groups(of(app).rev().map(|parts| parts.requests), all.requests);
-        let slowest = of(app).rev().take(groups).fold(PathSums::default(), add);
-        RequestPaths {
-            app,
-            all,
-            slowest: (all.requests >= SLOWEST).then_some(slowest),
-            silent: others,
-            impossible: self.impossible,
-            unmatched: self.unmatched,
-        }
+        // The first that is known is by stamps, where there are any.
+        let app = self.sums.keys().copied().flatten().next();
+        let nothing = BTreeMap::new();
+        let groups = self.sums.get(&app).unwrap_or(&nothing);
+        let (all, slowest) = whole_and_slowest(groups, |parts| parts.requests, PathSums::add);
+        let joined: u64 = self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
+        let (silent, impossible, unmatched) = (joined - all.requests, self.impossible, self.unmatched);
+        RequestPaths { app, all, slowest, silent, impossible, unmatched }
     }
 }
 

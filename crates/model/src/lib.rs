@@ -21,7 +21,6 @@ pub mod finding;
 pub mod generator;
 mod grade;
 pub mod histogram;
-pub mod interval;
 mod judged_threshold;
 pub mod kernel;
 pub mod limit;

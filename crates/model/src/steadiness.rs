@@ -105,7 +105,8 @@ pub(crate) fn line(points: &[FitPoint]) -> Option<LinearFit> {
     Some(LinearFit { slope, t: in_errors(slope, error) })
 }
 
-pub(crate) fn mean(values: &[f64]) -> f64 {
+/// The arithmetic mean; 0 of no values.
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / (values.len() as f64).max(1.0)
 }
 

@@ -11,15 +11,20 @@ const FAIR: f64 = 0.9;
 /// Measured rates this far above the theoretical maximum are no rounding.
 const ABOVE: f64 = 1.02;
 
-/// Warnings that any run can raise; `percentiles` are those that will be printed, `placement` is who may run where, as far as it is known, and
-/// `ended_by` who ended it before its time.
-fn of_any(
-    run: &Run,
-    percentiles: &[f64],
-    keep_alive: bool,
-    placement: Option<&Placement>,
-    ended_by: Option<EndedBy>,
-) -> Vec<Diagnostic> {
+/// What a run does not say of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSetting<'a> {
+    /// Whether its connections were to be kept.
+    pub keep_alive: bool,
+    /// Who may run where, as far as it is known.
+    pub placement: Option<&'a Placement>,
+    /// Who ended it before its time.
+    pub ended_by: Option<EndedBy>,
+}
+
+/// Warnings that any run can raise; `percentiles` are those that will be printed.
+fn of_any(run: &Run, percentiles: &[f64], setting: RunSetting<'_>) -> Vec<Diagnostic> {
+    let RunSetting { keep_alive, placement, ended_by } = setting;
     let mut warnings = Vec::new();
     warnings.extend(ended_by.map(|by| Diagnostic::Interrupted { by }));
     let (tally, statistics) = (&run.tally, run.statistics.as_ref());
@@ -82,14 +87,9 @@ fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<D
     (taken >= TAKEN).then_some(Diagnostic::SharedCpus { cpus, taken })
 }
 
-/// All that the own figures of a sweep's run give reason to doubt. `placement`: who may run where, as far as it is known; `ended_by`: who ended it before its time.
-pub fn of_run(
-    run: &Run,
-    keep_alive: bool,
-    placement: Option<&Placement>,
-    ended_by: Option<EndedBy>,
-) -> Vec<Diagnostic> {
-    let mut warnings = of_any(run, &PERCENTILES, keep_alive, placement, ended_by);
+/// All that the own figures of a sweep's run give reason to doubt.
+pub fn of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
+    let mut warnings = of_any(run, &PERCENTILES, setting);
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
@@ -152,18 +152,12 @@ fn of_kernel(run: &Run) -> Vec<Diagnostic> {
 /// The percentiles that a load's report prints.
 pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
 
-/// All that the own figures of a load give reason to doubt. `placement`: who may run where, as far as it is known; `ended_by`: who ended it before its time.
-pub fn of_load(
-    run: &Run,
-    pace: &Pace,
-    keep_alive: bool,
-    placement: Option<&Placement>,
-    ended_by: Option<EndedBy>,
-) -> Vec<Diagnostic> {
-    let mut warnings = of_any(run, &LOAD_PERCENTILES, keep_alive, placement, ended_by);
+/// All that the own figures of a load give reason to doubt.
+pub fn of_load(run: &Run, pace: &Pace, setting: RunSetting<'_>) -> Vec<Diagnostic> {
+    let mut warnings = of_any(run, &LOAD_PERCENTILES, setting);
     let sending = Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.counts.total() };
     let is_late = run.tally.counts.total() > 0 && sending.grade() > Grade::Passed;
-    if pace.is_open() && ended_by.is_none() && is_late {
+    if pace.is_open() && setting.ended_by.is_none() && is_late {
         warnings.push(sending);
     }
     warnings.extend(of_backlog(run));
@@ -191,6 +185,8 @@ mod tests {
     use crate::test_fixtures::{ENDLESS, exchange};
     use crate::{Exchange, Forecast, Outcome, Rate};
 
+    const KEPT: RunSetting<'_> = RunSetting { keep_alive: true, placement: None, ended_by: None };
+
     fn tally(good: u64, timed_out: u64) -> Tally {
         let mut tally = Tally::new(ENDLESS, 2);
         for n in 0..good + timed_out {
@@ -213,7 +209,7 @@ mod tests {
     }
 
     fn of(run: &Run) -> Vec<Diagnostic> {
-        of_run(run, true, None, None)
+        of_run(run, KEPT)
     }
 
     #[test]
@@ -272,12 +268,12 @@ mod tests {
         load.tally.queued.record(Nanos::from_millis(7));
         let pace = Pace::constant(Rate::new(1000.0).unwrap());
         let late = Diagnostic::SentInTime { sent: 980, due: 1000 };
-        let named = of_load(&load, &pace, true, None, None);
+        let named = of_load(&load, &pace, KEPT);
         let longest = Nanos::from_millis(7);
         for warning in [&late, &Diagnostic::QueuedInGenerator { requests: 1, longest }] {
             assert!(named.contains(warning), "{named:?}");
         }
-        assert!(!of_load(&load, &Pace::Closed, true, None, None).contains(&late));
+        assert!(!of_load(&load, &Pace::Closed, KEPT).contains(&late));
     }
 
     #[test]

@@ -13,8 +13,7 @@
 
 use model::{Forecast, Nanos};
 
-use crate::QueueingError;
-use crate::error::{at_most, not_negative, positive, share, some};
+use crate::numeric::{QueueingError, at_most, not_negative, positive, share, some};
 
 /// The forecast of one run: `c / s`, and the mean response time, which is everybody's where all wait their turn in one line. `None`
 /// for a service time of zero, of which theory has nothing to say.
@@ -152,7 +151,7 @@ pub fn assigned_at_random(connections: u32, workers: u32, threads: u32) -> Resul
 
 /// P(0), P(1), … of a binomial law.
 fn binomial(n: u32, p: f64) -> Vec<f64> {
-    let (first, weights) = model::interval::binomial(p, n.into());
+    let (first, weights) = model::statistics::binomial(p, n.into());
     let mut all = vec![0.0; first as usize];
     all.extend(weights);
     all.resize(n as usize + 1, 0.0);

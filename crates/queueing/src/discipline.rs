@@ -11,8 +11,7 @@ use model::theory::{DisciplineFit, DisciplineForecast, NotJudged, PercentileRang
 use model::{Discipline, Nanos, Run, Verdict};
 
 use self::predict::ResponsePrediction;
-use crate::QueueingError;
-use crate::error::{positive, some};
+use crate::numeric::{QueueingError, positive, some};
 use crate::puma::TURN;
 use crate::simulate::nearest_rank;
 

@@ -17,12 +17,11 @@
 
 pub mod closed_loop;
 pub mod discipline;
-mod error;
 pub mod mdc;
 mod numeric;
 pub mod open_loop;
 pub mod puma;
 pub mod simulate;
 
-pub use error::QueueingError;
+pub use numeric::QueueingError;
 pub use open_loop::OfferedLoad;

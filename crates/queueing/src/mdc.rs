@@ -6,9 +6,7 @@
 //! Research Letters 29 (2001) 221-229, whose sums have positive terms only. Valid for ρ < 1 and up to [`MOST_SLOTS`]
 //! slots; the tables are met to 1e-10.
 
-use crate::QueueingError;
-use crate::error::at_most;
-use crate::numeric::{first_where, poisson, solve_linear};
+use crate::numeric::{QueueingError, at_most, first_where, poisson, solve_linear};
 use crate::open_loop::{ErlangQueue, OfferedLoad, SteadyQueue};
 
 /// The most slots: beyond, the linear equations take seconds.

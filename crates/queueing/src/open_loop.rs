@@ -3,8 +3,7 @@
 
 use model::theory::Estimate;
 
-use crate::error::{not_negative, positive, share, some};
-use crate::{QueueingError, numeric};
+use crate::numeric::{self, QueueingError, not_negative, positive, share, some};
 
 /// `c` slots, arrivals at rate `λ`, each holding a slot for `s` on average, in one unit of time. A load may be more than
 /// the slots can do; the formulas that need a steady state refuse it.

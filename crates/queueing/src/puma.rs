@@ -3,8 +3,7 @@
 //! Sources: Puma 5.6.9 and 6.6.1, `lib/puma/const.rb` (`MAX_FAST_INLINE`, `FAST_TRACK_KA_TIMEOUT`), `server.rb` (`process_client`),
 //! `client.rb` (`reset`); Puma 7.0.4 and later, `cluster_accept_loop_delay.rb` and `server.rb` (`handle_servers`).
 
-use crate::QueueingError;
-use crate::error::{positive, some};
+use crate::numeric::{QueueingError, positive, some};
 
 /// Requests in a row on one connection, while others wait, in Puma 5 and 6: `MAX_FAST_INLINE`.
 pub const TURN: u32 = 10;

@@ -11,11 +11,12 @@ mod closed;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use model::steadiness::mean;
 use model::theory::Estimate;
 
 pub use self::closed::{AcceptThrottle, PoolArrivals, ThreadPool, closed, dealt_by_throttle};
-use crate::error::{positive, share, some};
-use crate::{OfferedLoad, QueueingError};
+use crate::OfferedLoad;
+use crate::numeric::{QueueingError, positive, share, some};
 
 /// A law of times: the `number`-th draw of the stream `seed`.
 pub type TimeLaw<'a> = &'a dyn Fn(u64, u64) -> f64;
@@ -155,10 +156,6 @@ impl Simulated {
         let t = beyond.checked_sub(1).and_then(|at| STUDENT.get(at));
         Estimate { value, half_width: t.map_or(f64::INFINITY, |t| t * (variance / figures.len() as f64).sqrt()) }
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The least of an ascending, non-empty list that at least `share` of it do not exceed.

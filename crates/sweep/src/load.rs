@@ -12,6 +12,7 @@ use engine::{EngineError, LoadSpec, RecordBatch, RunProgress, Transport, spawn_s
 use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::theory::{Estimate, Overload, OverloadDoubt};
+use model::warnings::RunSetting;
 use model::{
     Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Pace, Placement,
     Profile, Request, Run, ServerLocation, SystemClock, Timing, verdict, warnings,
@@ -201,7 +202,8 @@ pub(crate) fn judge(
     run.overload = if interrupted { None } else { overload(run, plan) };
     // Where no condition did, it was a signal: nobody else stops the lanes.
     let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
-    run.warnings = warnings::of_load(run, &plan.pace, plan.keep_alive, placement, ended_by);
+    let setting = RunSetting { keep_alive: plan.keep_alive, placement, ended_by };
+    run.warnings = warnings::of_load(run, &plan.pace, setting);
     run.warnings.extend(stopped_by.map(|condition| Diagnostic::StoppedEarly { condition }));
 }
 
@@ -358,7 +360,8 @@ mod tests {
         for (what, slow, is_named) in [("longer than the run", 20_000, true), ("a second", 1_000, false)] {
             let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
             assert_eq!(overload(&run, &plan), None, "{what}");
-            let warnings = warnings::of_load(&run, &plan.pace, true, None, None);
+            let setting = RunSetting { keep_alive: true, placement: None, ended_by: None };
+            let warnings = warnings::of_load(&run, &plan.pace, setting);
             let is_unexplained =
                 |warning: &model::Diagnostic| matches!(warning, model::Diagnostic::BacklogUnexplained { .. });
             assert_eq!(warnings.iter().any(is_unexplained), is_named, "{what}: {warnings:?}");

@@ -6,6 +6,7 @@ use engine::{FetchedResponse, LoadSpec, RunProgress};
 use launch::CpuRestriction;
 use model::run::PERCENTILES;
 use model::theory::{ServiceTime, ServiceTimeSource};
+use model::warnings::RunSetting;
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind, ServerUse, Stop,
     StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
@@ -242,11 +243,12 @@ impl<'a> Session<'a> {
             ..run
         };
         let (keep_alive, placement) = (job.stream.keep_alive, self.server.facts.placement.as_ref());
+        let setting = RunSetting { keep_alive, placement, ended_by };
         if self.block.pace.is_open() {
-            run.warnings = warnings::of_load(&run, &self.block.pace, keep_alive, placement, ended_by);
+            run.warnings = warnings::of_load(&run, &self.block.pace, setting);
         } else {
             self.forecast(&mut run, service_time.unwrap_or_default());
-            run.warnings = warnings::of_run(&run, keep_alive, placement, ended_by);
+            run.warnings = warnings::of_run(&run, setting);
             run.warnings.extend(served_in_turns(&run, slots, keep_alive));
         }
         run.warnings.extend(busy);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use model::study::SCHEMA;
 use model::theory::{Estimate, Overload};
+use model::warnings::RunSetting;
 use model::{
     Arrivals, Backlog, BacklogSamples, Batches, Diagnostic, EndedBy, Exchange, LaneCountReason, LatePolicy, LoadPlan,
     LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, Run, ServerLocation, Statistics, Tally, Threshold,
@@ -224,13 +225,12 @@ pub fn every() -> Vec<LoadStudy> {
 /// The study with the doubts that its figures give.
 fn judged(mut study: LoadStudy) -> LoadStudy {
     let (plan, run) = (&study.plan, &study.run);
-    let warnings = warnings::of_load(
-        run,
-        &plan.pace,
-        plan.keep_alive,
-        study.placement.as_ref(),
-        study.interrupted.then_some(EndedBy::User),
-    );
+    let setting = RunSetting {
+        keep_alive: plan.keep_alive,
+        placement: study.placement.as_ref(),
+        ended_by: study.interrupted.then_some(EndedBy::User),
+    };
+    let warnings = warnings::of_load(run, &plan.pace, setting);
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
     study.run.warnings = warnings;

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{RandomStream, Replication, Simulated, SimulationEffort, TimeLaw};
-use crate::error::some;
-use crate::{QueueingError, puma};
+use crate::numeric::{QueueingError, some};
+use crate::puma;
 
 /// A queue with its threads: a worker, or all of them where they share one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
