@@ -1,4 +1,4 @@
-//! What a load generator said about one run, as far as it said it: absent is absent, and never 0.
+//! What a load generator claims about one run ([`Claim`]). What it did not print is absent, never 0.
 
 use std::collections::BTreeMap;
 

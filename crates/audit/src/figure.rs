@@ -1,5 +1,5 @@
-//! A figure as somebody printed it, the range of values that rounding leaves for it and for what follows from it, and figures as text: one that was
-//! printed with the digits that it had, up to six; one that was computed with three, as everywhere.
+//! A printed figure and the range of values that rounding leaves for it and for what follows from it; and figures as text: printed ones
+//! with their own digits, up to six, computed ones with three.
 
 use model::Nanos;
 use report::number::{self, fixed};

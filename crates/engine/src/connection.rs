@@ -1,4 +1,4 @@
-//! The state of one connection: whether it is open, and the requests that it has out.
+//! The state of one connection: open or not, and its outstanding requests.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! One run: opens the connections where they are many, starts the lanes, waits for them, merges what they recorded.
+//! Drives one run: opens many connections beforehand, starts the lanes, waits for them, and merges what they recorded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};

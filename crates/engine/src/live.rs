@@ -1,4 +1,4 @@
-//! What leaves a lane while it runs: how far it is, its tally for whoever asks, and one record a request in a journal.
+//! What leaves a lane while it runs: its progress, its tally when somebody asks, and a journal of single requests.
 //!
 //! A lane never waits for a reader. It stores its progress into a place of its own, and clones its tally once for each question; records it
 //! hands over in batches, and what does not fit because the reader is too slow is dropped and counted.

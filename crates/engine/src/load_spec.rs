@@ -1,4 +1,4 @@
-//! What one run asks of the engine, and each lane's share of it.
+//! What one run asks of the engine ([`LoadSpec`]), and each lane's share of it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Whether a server can be reached, before any load: does anybody listen, does TLS come about, what does one request bring.
+//! Checks before any load that a server can be reached: a connect, a TLS handshake, one request.
 //!
 //! A lane never asks so: what becomes of its connects and requests are outcomes that it counts. This is for whoever has to tell a person.
 

@@ -1,4 +1,4 @@
-//! Names to addresses, once, before the start; and whether those addresses may be connected to (`--allow-net`).
+//! Resolves names to addresses, once, before the start; and refuses addresses outside `--allow-net`.
 //!
 //! Whatever a user names, by a URL, a control server's or a receiver's address, comes through here before anybody connects. The C
 //! library looks it up; under [`Resolver::allowed`] it is asked only about what no name server needs to know, or where all of those

@@ -1,4 +1,4 @@
-//! One connection's response, fed as the bytes come: in whatever pieces, the result is the same.
+//! Reads one connection's responses as the bytes come: in whatever pieces, the result is the same.
 
 use model::{BadResponse, ChunkedDecoder};
 

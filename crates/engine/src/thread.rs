@@ -1,4 +1,4 @@
-//! A lane's thread: how it is started, what it may have open, what it uses of its processor, and when it did not run.
+//! A lane's thread: how it is started, how many files it may open, what CPU time it uses, and when it did not run.
 
 use std::fs::File;
 use std::os::fd::RawFd;

@@ -1,4 +1,4 @@
-//! What is settled about TLS before the start: whom to trust, who we are, what the server is called.
+//! TLS settings, made before the start: whom to trust, our own certificate, the server's name.
 //!
 //! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider; HTTP/1.1 is the only protocol offered.
 

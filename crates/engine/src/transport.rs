@@ -1,4 +1,4 @@
-//! How a run's connections are made: settled before the start, and given to the kernel at each connect.
+//! How a run connects: TCP or Unix sockets, plain or TLS, decided before the start.
 //!
 //! What stands here is plain data that every lane copies: names are resolved (`resolve.rs`) and certificates read (`tls.rs`) before.
 

@@ -1,4 +1,4 @@
-//! What all protocols print: a quantity with its name, its unit and what it is, and a value for each set of labels.
+//! A metric as all protocols print it ([`MetricFamily`]): name, unit, help, and a value for each set of labels.
 //!
 //! Base units only: seconds, requests a second, ratios, counts.
 

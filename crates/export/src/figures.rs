@@ -1,4 +1,4 @@
-//! The table of all figures that leave longtail: of a finished run, of a sweep or of a load, and of the run that goes on.
+//! The table of all exported metrics: of a finished run, of a sweep or a load, and of the run that goes on.
 //!
 //! A figure that is not known is not in the list, and of an INVALID run none of
 //! the times and rates is: what a report does not print, no protocol carries.

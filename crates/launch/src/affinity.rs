@@ -1,4 +1,4 @@
-//! Which processors a thread may run on: who shares them with whom, and threads kept to some of them.
+//! CPU affinity: which processors a thread or process may use, which it shares with whom, and threads kept to some of them.
 //!
 //! A thread passes its processors on to the threads and processes that it starts (`sched_setaffinity(2)`). Everybody may ask for
 //! any process's; of a process of many threads it is the first one's that is told.

@@ -1,5 +1,5 @@
-//! Where a server listens: an address of loopback that was free a moment ago, as Puma is told it (`-b`) and as a person reads it; and the
-//! certificate that is made for it.
+//! Where a server listens: a loopback address that was free a moment ago, in Puma's words (`-b`) and in a person's; and the certificate
+//! that is made for TLS.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};

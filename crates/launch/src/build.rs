@@ -1,5 +1,5 @@
-//! Servers that are not there yet: a commit of a checkout, copied and built, and a version of Puma, installed. Both are made in longtail's
-//! own folder, once; nothing is written into the user's repository.
+//! Makes servers that are not there yet: copies and builds a commit of a checkout, installs a version of Puma. Both go into longtail's own
+//! folder, once; nothing is written into the user's repository.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

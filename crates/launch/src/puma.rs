@@ -1,4 +1,4 @@
-//! From what was asked ([`ServerPlan`]) to the command that starts Puma as its own benchmark scripts do.
+//! Builds the command that starts Puma as its own benchmark scripts do, from what was asked ([`ServerPlan`]). `server.rs` starts it.
 //!
 //! Nothing is started here, but everything is checked that would fail later with a worse message. What stays true:
 //! Puma is bound to loopback only, unless generators on other machines are to reach it.

@@ -1,4 +1,4 @@
-//! A server that runs under guard: its process id, its output, its end.
+//! Starts a server under guard, reads its output, stops it ([`Server`]).
 //!
 //! Whether it is *ready* is not known here. What stays true: when [`Server::stop`] has returned, or a `Server` was dropped, nothing of it
 //! lives (but what is beyond our rights). Whatever it writes to stdout and stderr is read, so that it never blocks; what is in the middle

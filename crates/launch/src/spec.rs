@@ -1,6 +1,5 @@
-//! What to start and who guards it: values only, nothing is started here. With them the private directory that a server's files are in, and
-//! commands as people type them: words out of a text, and a program's name to the file that would be executed. No shell is ever started: `$`,
-//! `*` and `|` stand for themselves.
+//! What to start and who guards it, as values; the private directory of a server's files; and commands as people type them: words out of a
+//! text, and a program's name to its file. No shell is started: `$`, `*` and `|` stand for themselves.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,6 +1,5 @@
-//! `longtail doctor --generators`: one generator after the other against one load sink, every other round in the opposite order, so that what
-//! the machine does meanwhile falls on all alike; the sink's own account of what it got, and the table. The generators themselves are in
-//! `crate::generators`.
+//! `longtail doctor --generators`: runs each generator against one load sink, in rounds of alternating order, and prints the sink's count
+//! beside each claim. The generators' own words are in `crate::generators`.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! How an invocation ends: its exit code, and what a user can fix, each as one line.
+//! Exit codes, and users' mistakes, each as one line ([`Mistake`]).
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Figures in the protocols of operators while longtail works: what comes in (statsd), and what goes out: `DogStatsD` when a run is over and
-//! once a second how things stand, `GET /metrics` for Prometheus, and OTLP over HTTP once for each run.
+//! Metrics while longtail works: statsd comes in; `DogStatsD` goes out after each run and once a second, `GET /metrics` answers Prometheus,
+//! and OTLP over HTTP goes out after each run.
 //!
 //! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and finished runs are exported between runs, once
 //! they are judged. What cannot be delivered is counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.

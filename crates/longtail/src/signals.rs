@@ -1,4 +1,4 @@
-//! What ends longtail before its time.
+//! Signals and panics: what ends longtail before its time.
 //!
 //! Ctrl-C: the first ends the run and reports what there is, a later one leaves at once. Leaving at once is safe: the guard of a server
 //! sees that we are gone and kills it. SIGTERM and SIGHUP count as Ctrl-C.

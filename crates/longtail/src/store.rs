@@ -1,5 +1,4 @@
-//! Studies on disk: each finished run is there before the next starts, and the last study can be found again; and what stands in each: its
-//! command line, and when it was made.
+//! Studies on disk: each finished run is saved before the next starts, and the last study can be found again.
 //!
 //! They are in `$XDG_DATA_HOME/longtail/studies` (or `~/.local/share/longtail/studies`), named by their start. A file
 //! is replaced as a whole, so that whoever reads it, also when longtail was killed, sees a whole study. It is not waited for until a disk has it:

@@ -1,4 +1,5 @@
-//! All that is printed: results to stdout, progress and complaints to stderr. Nothing else in the house prints.
+//! Printing: results to stdout, progress and complaints to stderr. The live screen, logs to stdout and the pipes between processes are
+//! elsewhere.
 //!
 //! Progress is drawn by a thread of its own on a terminal; elsewhere a run is a line of stderr. It reads one number per lane a few times
 //! a second and is never waited for.

@@ -1,4 +1,4 @@
-//! Where the response time went, by what the app says of itself: before the app, in it, and the rest.
+//! Where the response time went, by the app's own time stamps: before the app, in it, and the rest.
 //!
 //! An app that is asked to (`x-app-stamps`) stamps when it began and ended, by the clock that all processes of a host share; the
 //! client knows when the request was due, sent and answered. So for each request

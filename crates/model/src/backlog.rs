@@ -1,4 +1,5 @@
-//! The backlog of an open loop: requests that are due and not answered, read again and again while they become due.
+//! The backlog of an open loop (requests that are due and not answered), sampled during the run; and whether it grew all along: an
+//! overload.
 //!
 //! Whoever offers more than a server can do finds it here, whatever the order of service: response times grow only where everybody waits his
 //! turn. A server that keeps up has a backlog that comes and goes; of an overload it grows all along. The increments from part to part of the

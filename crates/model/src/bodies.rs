@@ -1,4 +1,4 @@
-//! A study of `longtail sweep --bodies`: kinds x sizes of answers over several kinds of socket, a run each.
+//! A study of `sweep --bodies`: kinds and sizes of response bodies over several kinds of socket, one run each.
 
 use serde::{Deserialize, Serialize};
 

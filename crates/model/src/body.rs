@@ -1,4 +1,4 @@
-//! The bodies of answers: what `-b acsi1,10` asks for, a kind and a size each.
+//! Response bodies that `-b acsi1,10` asks for: a kind and a size each.
 
 use std::fmt;
 use std::str::FromStr;

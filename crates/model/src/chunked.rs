@@ -1,4 +1,4 @@
-//! Where a chunked body ends, and what is in its chunks (RFC 9112 section 7.1).
+//! Reads a chunked body: where it ends, and what is in its chunks (RFC 9112 section 7.1).
 
 /// A chunk larger than this is a lie, not a chunk.
 const LARGEST_CHUNK: u64 = 1 << 48;

@@ -1,4 +1,4 @@
-//! What another generator (`--generator wrk`) says of a run that it made: the figures that it printed.
+//! What another generator (`--generator wrk`) claims of a run that it made: the figures that it printed.
 //!
 //! Nothing here was recorded by us: such a run has no tally and no histogram. What the generator did not print is absent, never
 //! computed from something else.

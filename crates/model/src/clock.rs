@@ -1,4 +1,4 @@
-//! Time as a parameter. The system's clock is read here and nowhere else; tests step theirs.
+//! Time as a parameter ([`Clock`]). The system's clock is read here and nowhere else; tests step theirs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};

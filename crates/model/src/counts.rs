@@ -1,5 +1,5 @@
-//! How many requests ended in which way, the ledger whose sum is the number planned; and why a response could not be read, or is not the
-//! one that was wanted. The reasons are counted beside the outcomes, never in place of them.
+//! Counts requests by outcome; their sum is the number planned. Beside the outcomes, never in place of them, it counts why a response could
+//! not be read or was not the one that was wanted.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a run lets one say about its own numbers: a question that was asked of it, or a doubt beside a number.
+//! Checks and warnings ([`Diagnostic`]): a question that was asked of a run, or a doubt beside a number.
 //!
 //! One variant is one diagnostic. It carries its evidence and prints itself as a sentence; `grade.rs` says how bad it is and what helps. A
 //! [`Judgement`](crate::Judgement) holds those that were asked of every run (its checks); a run holds those that came up (its

@@ -1,5 +1,5 @@
-//! Where a study was made: the machine, the server under test, which processors server and generator may use, and how many lanes
-//! (threads of the generator) a load has where nobody asked for a number.
+//! Where a study was made: the machine, the server under test, the processors of server and generator, and how many lanes (threads of the
+//! generator) a load has where nobody asked for a number.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The atom of every measurement: one request, from when it was due to when it ended.
+//! One request, from when it was due to when it ended ([`Exchange`]): what every measurement is made of.
 //!
 //! The due time is a field here, so that response time, service time and send lag are three methods and nobody can
 //! use one for another silently.

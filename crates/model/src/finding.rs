@@ -1,4 +1,4 @@
-//! Conclusions: what a study says about the server, each with the evidence that it rests on.
+//! Findings: conclusions of a study about the server, each with its evidence.
 //!
 //! The rules stand in `finding/rules.rs`, the sentences in `report`.
 

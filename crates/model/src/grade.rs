@@ -1,4 +1,4 @@
-//! How bad a diagnostic is, whom it blames and what helps. The limits are those of docs/METHOD.md, "The verdict" and "Warnings".
+//! Grades a diagnostic: how bad it is, whom it blames and what helps. The limits are those of docs/METHOD.md, "The verdict" and "Warnings".
 
 use strum::EnumMessage as _;
 

@@ -1,4 +1,4 @@
-//! What came of a threshold in a run.
+//! Whether a run meets a threshold (`--expect`, `--fail-if`), or why that cannot be told.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Where requests waited, by the kernel's own tracepoints: what each process of the server had, and each request's way through.
+//! Where requests waited, by the kernel's tracepoints: the waits of each process of the server, and each request's path.
 //!
 //! Stamps are of `CLOCK_MONOTONIC`, which the kernel, the client and the app share. So where client and kernel are joined, for
 //! each request

@@ -1,4 +1,4 @@
-//! What kept a run from doing more: the limit, by its name and with its evidence.
+//! The limit: what kept a run from doing more, with its evidence.
 //!
 //! A verdict says whether the server was measured; the limit says what would have to give for more. What the evidence does not show
 //! is not known, and then it is said what was seen.

@@ -1,4 +1,4 @@
-//! When each request is due, and which of several it is.
+//! When request `n` is due ([`Pace`]), and which request of a list it is.
 //!
 //! A pace never sees a clock: the due time of request `n` depends on the pace, its seed and `n` alone, so that a
 //! late sender cannot move the schedule and a run can be repeated to the nanosecond.

@@ -1,5 +1,5 @@
-//! Where the time of a request went, as far as the client can see: details by phase, the slowest requests, and what TCP says of the
-//! network between generator and server.
+//! The client's view of a request's time: connect, handshake, write, first byte, read; the slowest requests; and TCP's round trips and
+//! retransmissions.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! All that was asked of a sweep or a load, every default made explicit: the server, the stream of requests, and the load.
+//! What a study was asked to do, every default made explicit: the server, the stream of requests, the load.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! One run: what was asked of it, what happened, what others counted, what theory expected, and what is doubtful.
+//! One run ([`Run`]): what was asked, what happened, what others counted, what theory expected, what is doubtful.
 
 use serde::{Deserialize, Serialize};
 

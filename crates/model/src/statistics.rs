@@ -1,5 +1,4 @@
-//! How well a run knows its percentiles and which it supports, whether it was steady, and whether its generator fell behind: from its
-//! batches and its tally.
+//! How well a run knows its percentiles, which ones it supports, whether it was steady, and whether its generator fell behind.
 //!
 //! Of `n` independent times, the number at or below the true quantile `p` is binomial, so the `l`-th and `u`-th smallest hold it
 //! with probability `F(u-1) - F(l-1)`; no law of the times is assumed (David, Nagaraja: Order Statistics, section 7.1). Times of

@@ -1,4 +1,4 @@
-//! What tests of several files begin with.
+//! Fixtures that the tests of several files share.
 
 use crate::pace::uniform;
 use crate::{

@@ -1,5 +1,5 @@
-//! What theory says of a run, with its inputs named: the forecast, each order of service beside a closed loop and which of them the run
-//! looks like, and what an overload in open loop says of the server (its capacity, and with a known service time its slots).
+//! Theory beside a run, with its inputs named: the forecast, what each order of service predicts for a closed loop and which the run
+//! resembles, and what an overload in open loop says of the server's capacity and slots.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

@@ -1,4 +1,5 @@
-//! Was it the server that was measured, or the generator? Each run's evidence, graded, and the verdict from it.
+//! Judges a run: was it the server that was measured, or the generator? Little's law, conservation of requests and the other checks are
+//! asked here, graded, and make the verdict.
 //!
 //! What stays true: no check that was not looked at is counted as passed.
 

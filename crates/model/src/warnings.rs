@@ -1,4 +1,4 @@
-//! What is doubtful in what was recorded, from its own figures.
+//! Raises warnings: what is doubtful in a run, from its own figures.
 
 use crate::generator;
 use crate::run::PERCENTILES;

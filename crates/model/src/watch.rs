@@ -1,5 +1,5 @@
-//! What server, kernel and app said while a run went on: readings taken again and again, one time axis a source and one curve a
-//! quantity; and what came over statsd, one series for each metric and its tags.
+//! Samples of a run ([`Watch`]): what server, kernel and app said while it went on, one time axis a source and one curve a quantity; and
+//! one series for each statsd metric and its tags.
 //!
 //! A value that could not be had is absent, never 0.
 

@@ -1,5 +1,4 @@
-//! Questions to servers about themselves: Puma's control server, and where it is found; and the built-in server's own count,
-//! which it tells at `/_ledger`.
+//! Asks servers about themselves: Puma's control server, and where it is found; and the built-in server's own count at `/_ledger`.
 //!
 //! A control server has one thread and no keep-alive, so each question is a connection of its own.
 

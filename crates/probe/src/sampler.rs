@@ -1,5 +1,4 @@
-//! Looks at a server and the kernel again and again, from threads of its own, and tells what it sees: to a sweep while a run goes
-//! on, to `watch` until the user has seen enough.
+//! Samples a server and the kernel again and again, from threads of its own: for a sweep while a run goes on, for `watch` until it ends.
 //!
 //! The accept queue is looked at 20 times a second. Connections and processes are rarer, as a [`SamplingPlan`] says: the kernel walks its
 //! hash of sockets for the connections, and we all of `/proc` for new processes. A sample that took long makes the next one wait, so that

@@ -1,5 +1,4 @@
-//! What a server's processes have of the CPU from one moment to another, and how many CPUs they may use: looked at twice, before a
-//! run and after it.
+//! CPU time of a server's processes from one moment to another, and how many CPUs they may use: read before a run and after it.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The kernel's TCP sockets by its `sock_diag` netlink (`sock_diag(7)`), which everybody may ask.
+//! The kernel's TCP sockets by `sock_diag` netlink (`sock_diag(7)`). Needs no privilege.
 //!
 //! A dump of listeners walks their small hash alone; `/proc/net/tcp` walks that of all connections too, and prints each.
 

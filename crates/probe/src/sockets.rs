@@ -1,4 +1,4 @@
-//! A server's sockets as the kernel lists them: its listener, the accept queue, its ends of connections. Everybody may look.
+//! A server's sockets as the kernel lists them: its listener, the accept queue, its ends of connections. Needs no privilege.
 //!
 //! **TCP** by `sock_diag` where there is netlink, else by `/proc/net/tcp` and `tcp6`. Of a listener the receive queue is the length
 //! of its accept queue (`sk_ack_backlog`; Linux `tcp_diag_get_info` and `get_tcp4_sock`), of a connection its unread bytes. A connection that

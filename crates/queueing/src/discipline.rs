@@ -1,5 +1,5 @@
-//! Which order of service does a server have? Theory predicts the response times of a closed loop without think time for each of
-//! three (one queue for all, one queue a worker, Puma's turns of ten) and compares them with a run.
+//! Which order of service (queueing discipline) does a server have? Theory predicts the response times of a closed loop without think time
+//! for each of three (one queue for all, one queue a worker, Puma's turns of ten) and compares them with a run.
 //!
 //! All three have the same mean response time (Little's law), so only the distribution tells them apart. A discipline fits when every
 //! measured figure fits. When there are no more connections than slots, all three are the same.

@@ -1,4 +1,4 @@
-//! What Puma's own source says of who waits: turns of ten, and the accept throttle.
+//! Puma's own rules of who waits, from its source: turns of ten, and the accept throttle.
 //!
 //! Sources: Puma 5.6.9 and 6.6.1, `lib/puma/const.rb` (`MAX_FAST_INLINE`, `FAST_TRACK_KA_TIMEOUT`), `server.rb` (`process_client`),
 //! `client.rb` (`reset`); Puma 7.0.4 and later, `cluster_accept_loop_delay.rb` and `server.rb` (`handle_servers`).

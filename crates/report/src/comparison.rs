@@ -1,4 +1,4 @@
-//! What a comparison says: its table, how it was measured, whether it can be trusted, and what must be known beside its conclusions (`words`).
+//! The report of a comparison: its table, how it was measured, and whether it can be trusted; its sentences are in `words`.
 
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion, ComparisonVerdict,

@@ -1,4 +1,4 @@
-//! What the user expected of the figures (`--expect`, `--fail-if`), and what came of it: a sentence a threshold, however many runs there are.
+//! Whether the user's thresholds (`--expect`, `--fail-if`) hold: one sentence a threshold, however many runs there are.
 
 use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Threshold, ThresholdDoubt, ThresholdResult};

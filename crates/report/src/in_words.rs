@@ -1,4 +1,4 @@
-//! What servers, machines, loads and runs are called in a few words, and what is said of a run that another generator made (`--generator wrk`).
+//! Short labels for servers, machines, loads and runs, and for runs that another generator made (`--generator wrk`).
 
 use model::comparison::ComparisonRun;
 use model::{

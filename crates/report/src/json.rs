@@ -1,4 +1,4 @@
-//! A study as the file that is kept, and back: nothing is lost on the way.
+//! Writes a study as its file and reads it back; nothing is lost on the way.
 
 use model::Study;
 use model::study::SCHEMA;

@@ -1,5 +1,5 @@
-//! What is said of a load beside its answer: response and service time side by side, how it went over time, what the generator added, phases,
-//! failures (another population, never mixed with the good answers), the network and what went over the wire.
+//! The report of a load beside its answer: response and service time side by side, the run over time, what the generator added, phases,
+//! failures (never mixed with the good answers), the network and bytes.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What is written of a load's requests beside its report: a line a request, and their distributions as an `HdrHistogram` log.
+//! Request logs: a line a request, and their distributions as an `HdrHistogram` log.
 //!
 //! A request's line is CSV or as `attack.cr` prints it: exact to the nanosecond and so not rounded as tables are, and written without allocating.
 //! What `attack.cr` calls latency is our response time.

@@ -1,5 +1,4 @@
-//! What was measured and how: two lines above every answer, for no figure means anything without them, and beside them in a full report
-//! addresses, commands, machine and generator.
+//! What was measured and how: two lines above every answer; and in a full report addresses, commands, machine and generator.
 
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{

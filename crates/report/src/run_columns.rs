@@ -1,5 +1,4 @@
-//! The table of a study's runs, a row a run: its columns, each with what it shows of a run and what its name means. In a full report, in HTML
-//! and as CSV.
+//! The columns of the table of runs, each with what it shows and what its name means: for a full report, HTML and CSV.
 
 use model::comparison::{ComparisonRun, Metric};
 use model::run::PERCENTILES;

@@ -1,4 +1,4 @@
-//! A run in short, as the summary of its study has it: times in milliseconds, rates per second.
+//! A run in the summary of its study: times in milliseconds, rates per second.
 
 use std::collections::BTreeMap;
 

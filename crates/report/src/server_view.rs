@@ -1,4 +1,4 @@
-//! What was seen of server and kernel while the runs went on: by samples, by the kernel's tracepoints, and over statsd.
+//! Report sections about server and kernel: samples, the kernel's tracepoints, statsd.
 
 use model::kernel::{KernelView, ProcessWaits};
 use model::watch::{WatchCurve, WatchTrack};

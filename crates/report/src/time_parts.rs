@@ -1,5 +1,5 @@
-//! Where the response time went: the mean of all responses of a run, and of its slowest, cut into parts that add up to it. The full report
-//! writes them as an equation, the page draws them as bars.
+//! Where the response time went: the means of a run's requests, and of its slowest, cut into parts that add up. The full report writes them
+//! as an equation, the page draws them as bars.
 
 use model::anatomy::{AnatomySums, AppSource};
 use model::kernel::{PathSums, RequestPaths};

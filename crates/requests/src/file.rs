@@ -1,4 +1,4 @@
-//! Requests files: four formats, one result.
+//! Reads files of requests, in four formats with one result.
 //!
 //! All requests of a file go to one origin, because a run has one. What the flags say (method, headers, body) is the
 //! default of each request, and what the request says itself wins; raw requests alone go out as they are.

@@ -1,4 +1,4 @@
-//! Where to: a URL, taken apart once.
+//! A URL, taken apart once ([`TargetUrl`]).
 //!
 //! Not here: names are resolved and sockets opened by who connects. The path stays as it was given, dots and percent
 //! signs included, because what the server makes of them may be the very thing under test.

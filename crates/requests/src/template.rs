@@ -1,4 +1,4 @@
-//! What to send: method, headers and body, and the bytes that they become for a target.
+//! A request's method, headers and body ([`RequestTemplate`]), and the bytes that they become for a target.
 //!
 //! Rendered once, before the start. The default headers are those of a plain GET; each gives way to the user's header
 //! of the same name.

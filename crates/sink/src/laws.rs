@@ -1,6 +1,5 @@
-//! The laws of the sink: how long a request holds its slot, the pauses in which nothing goes out, and what goes wrong on
-//! purpose. Each is a pure function of the seed and the request's number, so that a client's ledger can be compared with
-//! what was done to it, exactly.
+//! What the sink does on purpose: delays, pauses in which nothing goes out, and faults. Each is a pure function of the seed and the
+//! request's number, so that a client's ledger can be compared with what was done to it, exactly.
 
 use std::f64::consts::TAU;
 use std::fmt;

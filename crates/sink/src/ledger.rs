@@ -1,5 +1,5 @@
-//! What the sink saw and said: the server's side of "client's count = server's count". Each loop keeps its own, and they
-//! are added up when somebody asks.
+//! The sink's own count of what it received and sent: the server's side of "client's count = server's count". Each loop keeps its own, and
+//! they are added up when somebody asks.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};

@@ -1,6 +1,5 @@
-//! The server inside longtail, in two shapes of one: a load sink that answers any request at once, faster than a
-//! generator can ask; and a server with workers x threads slots behind a queue, each request holding a slot by a law. It
-//! stands in for Puma, and proves the generator honest.
+//! The test server inside longtail: a load sink that answers any request at once, faster than a generator can ask; or a server with workers
+//! x threads slots behind a queue, where each request holds a slot by a law. It stands in for Puma, and proves the generator honest.
 //!
 //! It does no work for a request but to hold its slot, reads no clock but the one it is given, and prints nothing.
 //! What is random is a pure function of the seed and the request's number, which the default answer carries: so a client

@@ -1,6 +1,5 @@
-//! One request after the other out of a connection's bytes, in whatever pieces they come: the head, and how much body
-//! follows it. Bodies are read and dropped; nothing is answered here. Fed in pieces or whole, the same bytes give the same
-//! requests. A parsed head is a pure function of its bytes, which is why [`HeadMemo`] may reuse it for the next one.
+//! Reads requests from a connection's bytes, in whatever pieces they come: the head, and how much body follows it. Bodies are read and
+//! dropped. A parsed head is a pure function of its bytes, which is why [`HeadMemo`] may reuse it for the next one.
 
 use std::mem::MaybeUninit;
 

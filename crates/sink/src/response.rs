@@ -1,5 +1,5 @@
-//! The sink's responses, rendered before the first request comes: an answer is sent as it lies in memory, four bytes of
-//! the counter's apart. Only the ledger's is rendered when it is asked for.
+//! The sink's responses, rendered before the first request comes: an answer is sent as it lies in memory, except for the counter's four
+//! bytes. Only the ledger is rendered when it is asked for.
 
 use std::ops::Range;
 

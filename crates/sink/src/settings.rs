@@ -1,4 +1,4 @@
-//! What is asked of a sink, and whether it can be done. Nothing is started here.
+//! The settings of a sink, and whether they can be done. Nothing is started here.
 
 use std::collections::BTreeSet;
 use std::fmt;

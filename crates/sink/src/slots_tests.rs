@@ -1,5 +1,5 @@
-//! The disciplines against what is known of them on paper: closed forms, and exact results of queueing theory. In exact
-//! simulated time: no socket, no clock. The figures are those of the literature, in units of the service time.
+//! The disciplines against closed forms and exact results of queueing theory, in exact simulated time: no socket, no clock. The figures are
+//! those of the literature, in units of the service time.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,4 @@
-//! The bytes of one connection, plain or in TLS: one read, one write, and what is left of a write. It knows nothing of
-//! HTTP.
+//! The bytes of one connection, plain or in TLS: reads, writes, and keeps the rest of a write. It knows nothing of HTTP.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! A study of bodies: kinds x sizes over each kind of socket, in blocks of an order of chance.
+//! Conducts a study of bodies: kinds and sizes over each kind of socket, in randomised order.
 //!
 //! A block is a pass over all bodies on a fresh server of one kind of socket. Before its runs each body was asked for
 //! once and found to be of its length, and each kind was loaded for as long as a warm-up, so that no run is the first of

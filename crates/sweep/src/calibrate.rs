@@ -1,5 +1,5 @@
-//! The generator's own limit: the same engine, lanes, connections, transport and bytes against the load sink, which answers
-//! at once, on this machine. What a run cannot exceed, and what is the generator's and not the server's when it comes near.
+//! Measures the generator's own ceiling: the same engine, lanes, connections, transport and bytes against the load sink, which answers at
+//! once, on this machine. No run can exceed it, and one that comes near it measured the generator.
 
 use std::ffi::OsString;
 

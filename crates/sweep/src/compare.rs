@@ -1,4 +1,4 @@
-//! A comparison: blocks in which every arm runs once, each on a fresh server, in an order that is balanced over the blocks.
+//! Conducts a comparison: blocks in which every arm runs once, each on a fresh server, in an order that is balanced over the blocks.
 //!
 //! Before the first block each arm's server is started once: one that does not work is refused before any load, the slots of the base
 //! are known, and where the load is a share of what the arms can do, that is measured. A run that fails its checks, or whose server

@@ -1,5 +1,5 @@
-//! What a study needs of the world (the clock, the command line, where servers run, another generator, who wants to end it), who is told what
-//! happens to it, and why it could not be done.
+//! What conducting a study needs: the clock, the command line, where servers run, another generator, the user's interruption, and an
+//! observer; and why a study could not be made.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Our count beside the server's own: requests that we had answered, worker by worker, and what its statistics say.
+//! Compares our count of answered requests with the server's own, worker by worker.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A load: one run against a server that is there already, from the first connect to the study.
+//! Conducts a load: one run against a server that is already running, from the first connect to the study.
 //!
 //! It goes the way of every run: a job that is made before ([`PreparedLoad`]), the generator, who observes it meanwhile, what the machine
 //! did, the generator's own limit, and one judgement when all of that is known; where more was offered than the server can do, what that says

@@ -1,4 +1,4 @@
-//! A run is driven and observed meanwhile: which threads there are beside the lanes, and who ends them.
+//! Drives one run and observes it meanwhile: which threads run beside the lanes, and who ends them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};

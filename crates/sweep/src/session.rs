@@ -1,4 +1,4 @@
-//! One server's life: what is asked of it, run after run, and what it took. In which order runs are made is not decided here.
+//! One server's life ([`Session`]): its runs, one after the other, and what each took. `conduct.rs` decides their order.
 
 use std::sync::{Arc, Mutex};
 

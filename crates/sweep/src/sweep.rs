@@ -1,6 +1,6 @@
-//! A sweep: one run for each multiple of the slots, all of them on one server; each pass on a fresh one. With `--probe-discipline` two short
-//! closed loops come first, at three times the slots with keep-alive and with a connection for each request: which order of service does each
-//! look like?
+//! Conducts a sweep: one run for each multiple of the slots, all on one server; each pass on a fresh one. With `--probe-discipline` two
+//! short closed loops come first, at three times the slots with keep-alive and with a connection for each request: which order of service
+//! does each look like?
 
 use std::ops::RangeInclusive;
 

@@ -1,5 +1,5 @@
-//! What is sampled of server and kernel while a run goes on, and the [`Watch`] that becomes of it: on the axis of the run's window, counters
-//! from its begin or a process's birth, and what could not be had absent.
+//! Samples server and kernel while a run goes on, and makes a [`Watch`] of it: on the axis of the run's window, with counters from the
+//! run's start or a process's birth. What could not be had is absent.
 //!
 //! [`probe::sampler`] reads from threads of its own: connections and processes 4 times a second, new processes, at who holds how
 //! many of the connections, and at the server's statistics once. Lanes share nothing with these threads but the machine. What is kept is

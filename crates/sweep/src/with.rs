@@ -1,4 +1,4 @@
-//! Runs that another generator makes: its load instead of ours, and beside what it claims the server's own account.
+//! Runs that another generator makes (`--generator wrk`): its load instead of ours, and the server's own account beside what it claims.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Requests, answers, bytes and connections: what must add up or multiply, and what a tool loses on the way.
+//! Checks of counts: requests, answers, bytes and connections must add up or multiply; and what each tool is known to lose.
 
 use std::fmt::Write as _;
 

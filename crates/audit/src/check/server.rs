@@ -1,4 +1,4 @@
-//! What a server with known workers, threads and sleep can have done.
+//! Checks against the server: what known workers, threads and sleep can have done at most.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the times of a run say about each other and about its rate.
+//! Checks of times: Little's law, percentiles against the mean, and both against the rate.
 
 use report::number::{percentile, significant, times};
 

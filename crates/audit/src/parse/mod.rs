@@ -1,4 +1,4 @@
-//! The text of a load generator into claims. Whatever is not understood is absent: nothing here fails.
+//! Reads the text of a load generator into claims. What is not understood is absent; nothing here fails.
 
 mod closed_loop;
 mod hey;

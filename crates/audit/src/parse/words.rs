@@ -1,4 +1,4 @@
-//! Words into figures: times, sizes, rates and counts as the tools write them.
+//! Reads times, sizes, rates and counts as the tools write them.
 
 use crate::claim::PrintedPercentile;
 use crate::figure::PrintedFigure;

@@ -1,4 +1,4 @@
-//! Phase A of a turn: news of the connections, and the answers that came, each recorded at the instant of the turn.
+//! First half of a turn: socket events, and the answers that came, each recorded at the instant of the turn.
 
 use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
 use rustix::io::Errno;

@@ -1,4 +1,4 @@
-//! What a lane writes down: each request that ended, in exactly one place of its tally, and where it was asked for also one by one.
+//! What a lane records: each request that ended, in exactly one place of its tally, and in the journal where there is one.
 //!
 //! Everything here runs once a request, so it is one straight piece of code: times are computed once, and nothing is looked up twice.
 

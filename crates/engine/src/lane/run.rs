@@ -1,4 +1,4 @@
-//! A turn of the lane, again and again: wait, receive, send; and what becomes due, or too late, with time.
+//! The loop of a lane: wait, receive, send; and what becomes due, or too late, as time passes.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Phase B of a turn: requests begun and sent, the clock read before each send.
+//! Second half of a turn: begins and sends requests, and reads the clock before each send.
 
 use model::{Clock, Nanos, Outcome};
 use rustix::io::Errno;

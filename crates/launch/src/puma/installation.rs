@@ -1,5 +1,5 @@
-//! Which Puma is started, by the words of `--puma` or what is found in a checkout, a bundle, on PATH; and what it says of itself: its
-//! version, its boot lines, and what its configuration comes to.
+//! Finds the Puma to start, by `--puma`, a checkout, a bundle or PATH; and reads what it says of itself: its version, its boot lines, its
+//! configuration.
 //!
 //! For its configuration Puma is started once more, as it will be, with a script before it ([`SCRIPT`]) that prints what its launcher has
 //! made of config file, environment and flags, and ends it before anything is bound. So whatever a config file does is done, and a flag wins

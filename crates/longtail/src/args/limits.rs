@@ -1,4 +1,4 @@
-//! What no number, time or path can be, and the words that a flag takes, whatever command has it: value parsers for clap.
+//! Value parsers for clap: what a number, time, path or word on the command line may be.
 
 use std::str::FromStr;
 

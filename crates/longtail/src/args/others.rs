@@ -1,5 +1,5 @@
-//! What a person types who knows another tool: hey's and wrk's whole command lines (`--as`), taken as they are, and single flags and commands
-//! of many more, for which we say what to type here.
+//! Other tools' command lines: those of hey and wrk are taken whole (`--as`), and for single flags and commands of many more we say what to
+//! type here.
 //!
 //! Where a word of a whole line has no meaning here, that is said and nothing is sent; a flag that is silently ignored would make two results
 //! look comparable that are not.

@@ -1,4 +1,4 @@
-//! Where figures come from and go to beside the report: statsd, Prometheus, OTLP. What listens does so on loopback.
+//! Flags for metrics beside the report: statsd in and out, Prometheus, OTLP. Listeners bind to loopback.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

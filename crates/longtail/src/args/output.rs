@@ -1,5 +1,4 @@
-//! How results leave a command: what is printed, which files are written, and what is expected of a run (`--expect`, `--fail-if`).
-//! The same flags for every command that measures, and for `report`; of the others `--json` alone.
+//! Flags for results: what is printed, which files are written, and which thresholds must hold (`--expect`, `--fail-if`).
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

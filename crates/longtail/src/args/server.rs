@@ -1,5 +1,5 @@
-//! Which server is started, where it listens, what is requested of it, and what is read of it meanwhile: the flags that `sweep` and each arm
-//! of `compare` have, and the environment of Puma's own scripts.
+//! Flags for the server under test: which one, where it listens, what is requested, what is sampled. `sweep` and each arm of `compare` have
+//! them, and the environment of Puma's own scripts.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `longtail compare`: two or more ways to run a server. An arm is the command line once more, with the arm's own words behind it.
+//! `longtail compare`: two or more ways to run a server. Each arm is the base command line with options of its own.
 
 mod arm;
 

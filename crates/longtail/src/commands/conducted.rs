@@ -1,4 +1,4 @@
-//! What the commands that start servers share: the context of the conductor, and who observes it.
+//! Shared by the commands that start servers: the conductor's context, and the observer of a study.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, TcpListener};

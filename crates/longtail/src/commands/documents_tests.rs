@@ -1,5 +1,5 @@
-//! What the documents say: every `longtail` command in them is one that the flags' parser takes, every link and every source
-//! file in them is there, and the README's first screen is one.
+//! Tests of the documents: every `longtail` command in them parses, every link and source file exists, and the README begins with a command
+//! and its output.
 //!
 //! A command is parsed and not run. A block whose command cannot be parsed here has `<!-- not run: why -->` above it.
 

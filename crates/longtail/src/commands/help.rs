@@ -1,5 +1,5 @@
-//! What the help looks like: `-h` fits on a screen, `--help` has every flag, and all of it comes from clap's definition. So do man pages and
-//! completions (`longtail generate-docs DIR`), which are written where man and the shells find them: `DIR` is a prefix's `share`.
+//! The help: `-h` fits on a screen, `--help` lists every flag. Man pages and completions (`longtail generate-docs DIR`) come from the same
+//! definition; `DIR` is a prefix's `share`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `longtail load` and `longtail attack`: the generator alone, against a server that is there already.
+//! `longtail load` and its older name `attack`: loads a server that is already running.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;

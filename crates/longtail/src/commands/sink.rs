@@ -1,5 +1,4 @@
-//! `longtail sink`: a server whose right answers are known, for whoever wants to test a generator. `longtail sweep --server builtin`
-//! starts it too.
+//! `longtail sink`: a test server with known answers, for whoever tests a generator. `sweep --server builtin` starts it too.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! `longtail sweep`: the main job; with `--bodies`, which was a command before, types x sizes x kinds of socket. Its flags, Puma's own words
-//! among them, and what they mean together: a plan, or what contradicts itself.
+//! `longtail sweep`, and with `--bodies` kinds of body x sizes x sockets: the flags, Puma's own words among them, and the plan that they
+//! make together.
 
 use clap::Args;
 use engine::Resolver;

@@ -1,4 +1,4 @@
-//! `longtail watch`: looks at a server that runs already.
+//! `longtail watch`: watches a server that is already running.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,5 @@
-//! Other load generators, as `longtail doctor --generators` and `--generator` run them: a table of what each can do and in which words, what
-//! one is asked to do, whether it can, and its command line. What it cannot is refused in one line before any load is sent. Its process, and
-//! what it claims, are in `process`.
+//! Other load generators: a table of each one's flags, from which its command line is made. What a generator has no flag for is refused in
+//! one line before any load is sent.
 
 mod process;
 

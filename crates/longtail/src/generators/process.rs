@@ -1,5 +1,5 @@
-//! Another generator as a child process, for a load or a sweep: its warm-up, thrown away, then the run; what it printed, what it used of the
-//! CPU, what it claims, and what the audit leaves of that. Nothing is computed that it did not print, but for its errors, which are added up.
+//! Runs another generator as a child process: a warm-up that is thrown away, then the run; and reads what it printed and what CPU time it
+//! took. Nothing is computed that it did not print, but the sum of its errors.
 //!
 //! It runs under the guard that servers run under, so that it and all that it starts die with us, whatever happens.
 

@@ -1,4 +1,4 @@
-//! Who listens where a load goes: asked of the kernel once before the start, for the placement and so that nobody loads a dead port.
+//! Asks the kernel before a load who listens at its target: for the placement of threads, and so that nobody loads a dead port.
 //!
 //! A server of this machine must not see a connection that is not load. So where the kernel lists a listener nothing is connected;
 //! only where it lists none is there one connect. What ends later in the run is an outcome.

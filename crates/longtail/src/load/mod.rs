@@ -1,6 +1,5 @@
-//! `longtail load`: from flags to a run with nothing left to decide, whether we make it (the URL taken apart, names resolved, requests
-//! rendered) or another generator does (`--generator wrk`). What is written and checked while it goes on is in `recorder`, who listens and so may
-//! run where in `listeners`. It is conducted by `sweep::conduct_load`.
+//! Prepares a load from its flags: takes the URL apart, resolves names, renders requests, or has another generator do it (`--generator
+//! wrk`). `sweep::conduct_load` conducts it; `recorder` writes logs and checks answers meanwhile.
 
 mod listeners;
 mod recorder;

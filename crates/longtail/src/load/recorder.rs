@@ -1,4 +1,4 @@
-//! What is written and checked while a load goes on, on a thread of its own: a line a request, and the answers.
+//! Writes the request log and checks answers while a load goes on, on a thread of its own.
 //!
 //! Lanes hand over batches, with the raw bytes of answers where those are checked, and never wait for this thread. What it has not kept up with
 //! is dropped by them and counted.

@@ -1,5 +1,5 @@
-//! What a watch says: its answer as text (at most 30 lines of 100 columns, the same on a terminal and in a pipe), all its figures, a line a
-//! sample, and JSON, whose shape is in docs/FORMAT.md.
+//! The output of a watch: its answer as text (at most 30 lines of 100 columns), all its figures, a line a sample, and JSON
+//! (docs/FORMAT.md).
 
 use model::Nanos;
 use report::tree::{DataTable, ReportSection, TableRow};

@@ -1,5 +1,4 @@
-//! All that was seen so far, as series, and the last of what is no series; and what a conclusion may rest on. Plain arithmetic; nothing is
-//! read here.
+//! Collects what a watch has seen, as series and last readings, and makes its evidence. Plain arithmetic; nothing is read here.
 
 use std::collections::{BTreeMap, VecDeque};
 

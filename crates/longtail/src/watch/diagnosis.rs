@@ -1,5 +1,5 @@
-//! The conclusion of a watch: who waits, where, how long, what the limit is, and what to try. A pure function of what was seen; each
-//! sentence is said only where the evidence for it is there.
+//! Concludes from the evidence of a watch: who waits, where, how long, what the limit is, and what to try. A sentence is said only where
+//! its evidence is there.
 
 use model::Nanos;
 use report::number;

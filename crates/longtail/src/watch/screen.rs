@@ -1,5 +1,4 @@
-//! The terminal while a watch is drawn: the answer, and with `d` all figures. It is given back as it was: at the end, at an error,
-//! and when we panic.
+//! The live screen of a watch: the answer, and with `d` all figures. The terminal is restored at the end, at an error, and after a panic.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::panic;

@@ -1,5 +1,4 @@
-//! How what is watched goes over time: each quantity (least, mean, most and last, and the mean of the last seconds), and since when
-//! anything waits. Plain arithmetic; nothing is read here.
+//! A watched quantity over time: least, mean, most and last, the mean of the last seconds, and since when anything waits.
 //!
 //! A sample that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
 

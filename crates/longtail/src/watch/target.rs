@@ -1,5 +1,4 @@
-//! Finds a server that runs already, by its port, its process or its Unix socket, and where its Puma says what its threads do: the control
-//! server that the user named, or the one of a state file that lies where Puma runs.
+//! Finds a running server by its port, process or Unix socket, and its Puma's control server by a state file or as the user named it.
 
 use std::collections::BTreeSet;
 use std::fs;

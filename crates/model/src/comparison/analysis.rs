@@ -1,4 +1,4 @@
-//! What a comparison comes to: for each metric what each arm has, how far it is from the base's, and whether that is a difference.
+//! The analysis of a comparison: for each metric, what each arm has, its distance from the base, and whether that is a difference.
 //!
 //! Compared are runs of the same block: d = ln(B / A), or B - A of shares. The metrics that decide share the chance of a false alarm
 //! of the look among them (Holm, Scandinavian Journal of Statistics 6, 1979), and so do the others, which are looked at once, when it is

@@ -1,4 +1,4 @@
-//! What is compared of two runs: where the figure is in a run, why there may be none, and which direction is worse.
+//! The metrics of a comparison: where each is in a run, why there may be none, and which direction is worse.
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, VariantArray};

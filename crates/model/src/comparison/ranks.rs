@@ -1,4 +1,4 @@
-//! By how much runs differ, and how well that is known: Hodges and Lehmann's estimate with the exact interval of its rank test.
+//! Estimates a difference and its exact interval by ranks: Hodges and Lehmann.
 //!
 //! Of pairs (the runs of one block) it is Wilcoxon's signed ranks (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, chapter 3).
 //! All comes from the means of all pairs of differences, each with itself too (Walsh averages): the estimate is their median, an

@@ -1,5 +1,5 @@
-//! How conclusions are drawn: from the figures of the runs, never presumed. Where the figures do not decide, the finding says that they do
-//! not. A run that failed its checks is no evidence for anything but that.
+//! Draws findings from the figures of the runs. Where the figures do not decide, the finding says so. A run that failed its checks is no
+//! evidence for anything but that.
 
 use super::{FailureCount, Finding};
 use crate::{

@@ -1,4 +1,4 @@
-//! What is asked of the machine, and what each question makes of what was read, measured or tried. No answer is unknown.
+//! The questions of `doctor`: what each reads, measures or tries, and its answer. What cannot be read is unknown.
 //!
 //! Kernel facts of connections are those of Linux `net/ipv4/{inet_connection_sock,tcp_ipv4}.c` and
 //! `Documentation/networking/ip-sysctl.rst`.

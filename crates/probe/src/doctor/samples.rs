@@ -1,5 +1,5 @@
-//! What no file tells, and is measured: what else the machine does in a second in which we sleep, whether a wait ends when it should,
-//! and what a send and a reading of the clock take.
+//! Measurements of `doctor`: what else the machine does in a second of sleep, whether a wait ends on time, and what a send and a reading of
+//! the clock take.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! What each question makes of a machine that is not this one.
+//! The questions of `doctor` asked of made-up machines.
 
 use std::collections::BTreeSet;
 

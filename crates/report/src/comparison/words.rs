@@ -1,4 +1,4 @@
-//! What a comparison came to, as its summary has it, and what is concluded of it, in sentences. Each says what its figures say and no more.
+//! The sentences of a comparison: what it concludes. Each says what its figures say and no more.
 
 use model::ComparisonStudy;
 use model::comparison::{

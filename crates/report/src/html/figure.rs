@@ -1,5 +1,5 @@
-//! A figure of the page: a title, what the colours mean, plots one below the other, and a sentence that says what they show; and the two that
-//! sweeps and loads share: how times are spread, and response time over due time as shaded cells, one load beside the other, above the accept queue.
+//! A figure of the page: title, legend, plots one below the other, and a sentence that says what they show; and the two figures that sweeps
+//! and loads share: the spread of times, and response time over due time above the accept queue.
 
 use model::{Nanos, ResponseTimeMap, Run, Watch};
 

@@ -1,4 +1,4 @@
-//! What a loop does with requests: into the pool, out of it, and to the client.
+//! Answers requests within a loop: into the pool, out of it, and to the client.
 
 use std::sync::atomic::Ordering;
 

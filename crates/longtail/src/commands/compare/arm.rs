@@ -1,5 +1,4 @@
-//! An arm as it is typed: `[NAME=][REF] [OPTIONS] [-- COMMAND]`; and `longtail overhead`, which was a command of its own: a comparison whose
-//! arms are instruments.
+//! Reads an arm: `[NAME=][REF] [OPTIONS] [-- COMMAND]`; and `longtail overhead`, the older name of a comparison whose arms are instruments.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
