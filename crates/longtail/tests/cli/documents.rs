@@ -61,7 +61,7 @@ const RUN_ELSEWHERE: [(&str, &str); 17] = [
     ("fleet ", "fleet.rs"),
     ("--bodies", "scenarios/puma.txt"),
     ("--try", "scenarios/compare.txt"),
-    ("--statsd-listen", "outlets/statsd_in.rs"),
+    ("--statsd-listen", "scenarios/outlets.txt"),
     ("--inspect app", "scenarios/waits.txt"),
     ("--server-cpus", "scenarios/machine.txt"),
     ("--generator", "scenarios/generators.txt"),

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -36,7 +36,6 @@ const OTHER_OUTPUTS: [&str; 8] =
 /// Settings by which apps find their statsd.
 const STATSD: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
 
-/// How many there are now.
 static LABS: AtomicU32 = AtomicU32::new(0);
 
 /// A folder with the data folder and the temporary files of one test.
@@ -58,12 +57,17 @@ impl Lab {
         Lab { folder, _owner: owner }
     }
 
+    /// So many labs there are now.
+    pub(crate) fn how_many() -> u32 {
+        LABS.load(Ordering::Relaxed)
+    }
+
     /// Waits until no other test is in a lab, for five minutes at the most: for a test that says what a quiet machine does.
     /// `bin/run-tests`, which has other tests beside these, makes a file when they are over.
     pub(crate) fn wait_for_the_others() {
         let until = REAL_CLOCK.now() + Nanos::from_secs(300);
         let over = std::env::var_os("LONGTAIL_TEST_QUIET").map(PathBuf::from);
-        let is_quiet = || LABS.load(Ordering::Relaxed) == 0 && over.as_ref().is_none_or(|file| file.exists());
+        let is_quiet = || Lab::how_many() == 0 && over.as_ref().is_none_or(|file| file.exists());
         while !is_quiet() && REAL_CLOCK.now() < until {
             REAL_CLOCK.sleep(Nanos::from_millis(20));
         }
@@ -198,7 +202,7 @@ impl Running {
         let mut puma = lab.program("puma");
         let bind = format!("tcp://127.0.0.1:{port}");
         let puma = Running::start(puma.args(split(words)).args(["-q", "-b", &bind]).arg(app));
-        let connects = || std::net::TcpStream::connect(("127.0.0.1", port)).ok();
+        let connects = || TcpStream::connect(("127.0.0.1", port)).ok();
         eventually(PATIENCE, || puma.said(), connects);
         puma
     }
@@ -217,6 +221,19 @@ pub(crate) fn major(server: &ServerFacts) -> u32 {
 /// The words of a command line, quoted as for a shell.
 pub(crate) fn split(words: &str) -> Vec<String> {
     shlex::split(words).expect("each quote has its end")
+}
+
+/// A command line as a shell reads it: settings, then the words after `longtail`.
+pub(crate) fn settings_and_words(line: &str) -> (Vec<(String, String)>, Vec<String>) {
+    let is_name = |name: &str| name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_'));
+    let setting = |word: &String| {
+        let (name, value) = word.split_once('=').filter(|(name, _)| is_name(name))?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    let words = split(line);
+    let settings: Vec<_> = words.iter().map_while(setting).collect();
+    let words = words[settings.len()..].to_vec();
+    (settings, words)
 }
 
 /// These words, with the flag for the full report where they choose no other output.
@@ -432,6 +449,20 @@ pub(crate) fn free_port() -> u16 {
 /// What is at a port of this machine.
 pub(crate) fn sockets(port: u16) -> ServerSockets {
     ServerListener::of_port(port).sample().unwrap()
+}
+
+/// The head and the body of what a server of this machine answers; `None` where none does.
+pub(crate) fn get(port: u16, target: &str) -> Option<(String, String)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(format!("GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.split_once("\r\n\r\n").map(|(head, body)| (head.to_owned(), body.to_owned()))
+}
+
+/// The same of one that answers with 200: the body.
+pub(crate) fn get_well(port: u16, target: &str) -> Option<String> {
+    get(port, target).filter(|(head, _)| head.split(' ').nth(1) == Some("200")).map(|(_, body)| body)
 }
 
 /// Whether a test can be done; where not, says and counts the skip past the test harness, which would hide it.

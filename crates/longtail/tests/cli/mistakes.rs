@@ -7,8 +7,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use testkit::http::Receiver;
 use testkit::{claimed, study};
 
-use crate::lab::{LONGTAIL, Lab, end, free_port};
-use crate::scenarios::settings_and_words;
+use crate::lab::{LONGTAIL, Lab, end, free_port, settings_and_words};
 
 /// The files that are there.
 fn files(lab: &Lab) {

@@ -1,13 +1,11 @@
 //! The Rails app in a bundle, and started by hand; `sweep --app rails` is in `scenarios/puma.txt`. Skipped, with the reason, where there is no Rails.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
 
 use model::{Clock as _, Diagnostic, Nanos};
 use testkit::clock::REAL_CLOCK;
 
-use crate::lab::{Lab, Running, can, free_port, has};
+use crate::lab::{Lab, Running, can, free_port, get, has};
 use crate::scenarios::is_there;
 use crate::scenarios::laws::ledger_warnings;
 
@@ -33,16 +31,6 @@ fn a_bundle_that_has_rails_is_used() {
     assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
 }
 
-/// The head and the body of an answer.
-fn answer(port: u16, target: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    write!(stream, "GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    (head.to_owned(), body.to_owned())
-}
-
 /// The app of this repository, as its README starts it, in no environment that is named: it sleeps as long as it is asked to and says who did,
 /// what it cannot do is one line, and requests beyond its threads are served in their turn.
 #[test]
@@ -54,22 +42,22 @@ fn it_sleeps_as_long_as_it_is_asked_to() {
     let app = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers/rails/config.ru");
     let puma = Running::puma(&lab, port, &app, &format!("-t{THREADS}:{THREADS}"));
     for target in ["/sleep?ms=0", "/sleep?ms=12", "/sleep?ms=1.5"] {
-        let (head, body) = answer(port, target);
+        let (head, body) = get(port, target).unwrap();
         assert!(head.starts_with("HTTP/1.0 200 ") && body == "ok", "{target}: {head} {body}");
         assert!(head.contains(&format!("\r\nx-worker-pid: {}\r\n", puma.pid())), "{head}");
     }
     // Less than a second is slept too. A sleep may be longer where the machine is busy, and is never shorter.
     let asked = REAL_CLOCK.now();
-    answer(port, "/sleep?ms=999");
+    get(port, "/sleep?ms=999").unwrap();
     assert!(REAL_CLOCK.now() - asked >= Nanos::from_millis(999), "it did not sleep");
     let bad = "?ms= ?ms=x ?ms=-1 ?ms=1e3 ?ms=1%0a ?ms[]=1 ?ms[a]=1 ?ms=99999999999 ?ms=%ff ?%";
     for query in bad.split(' ').chain([""]) {
-        let (head, body) = answer(port, &format!("/sleep{query}"));
+        let (head, body) = get(port, &format!("/sleep{query}")).unwrap();
         assert!(head.starts_with("HTTP/1.0 400 "), "{query}: {head}");
         assert!(body.ends_with('\n') && body.lines().count() == 1, "{query}: {body:?}");
     }
     for target in ["/", "/sleepy?ms=1", "/sleep/1"] {
-        let (head, body) = answer(port, target);
+        let (head, body) = get(port, target).unwrap();
         assert!(head.starts_with("HTTP/1.0 404 ") && body.lines().count() == 1, "{target}: {head}");
     }
     assert_eq!(puma.said().lines().last(), Some("Use Ctrl-C to stop"), "and nothing is logged");

@@ -2,8 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use export::otlp::{RunOrigin, request};
+use export::{MetricFamily, of_load, of_sweep, text_formats};
 use model::run::ShareSource;
-use model::{Diagnostic, Grade, LoadStudy, Outcome, Run, Study, SweepStudy, Verdict, Watch};
+use model::{Diagnostic, Grade, LoadStudy, Nanos, Outcome, Run, Study, SweepStudy, Verdict, Watch};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use prost::Message as _;
+use testkit::http::KeptRequest;
 
 /// Every request of each run is in exactly one place, whichever way one counts, and the parts of the times are the whole.
 pub(crate) fn assert_sound(study: &Study) {
@@ -149,4 +155,39 @@ pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
     }
     assert_eq!(counted, expected);
     assert!(bytes <= tally.received_bytes);
+}
+
+/// What was scraped last, or came in packets of statsd, is each figure of the study and no other.
+pub(super) fn assert_exported(text: &str, study: &Study) {
+    let families: Vec<MetricFamily> = match study {
+        Study::Load(load) => of_load(load),
+        Study::Sweep(sweep) => sweep.runs.iter().zip(1..).flat_map(|(run, n)| of_sweep(sweep, run, n)).collect(),
+        _ => panic!("nothing is exported of it"),
+    };
+    if text.starts_with('#') {
+        assert!(text.ends_with(&text_formats::exposition(&families)), "{text}");
+        return;
+    }
+    let came: BTreeSet<String> =
+        text.lines().filter(|line| line.starts_with("longtail.run.")).map(str::to_owned).collect();
+    assert_eq!(came, text_formats::lines(&families).iter().map(ToString::to_string).collect());
+}
+
+/// Each run was posted once, byte for byte what `export` makes of it; its tests decode that with the messages of `opentelemetry-proto`,
+/// and hold each figure against the run.
+pub(super) fn assert_posted(posts: &[KeptRequest], study: &SweepStudy) {
+    assert_eq!(posts.len(), study.runs.len());
+    for ((post, run), number) in posts.iter().zip(&study.runs).zip(1..) {
+        assert!(post.head.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{}", post.head);
+        assert_eq!(post.field("content-type"), Some("application/x-protobuf"));
+        let decoded = ExportMetricsServiceRequest::decode(post.body.as_slice()).unwrap();
+        let metrics = &decoded.resource_metrics[0].scope_metrics[0].metrics;
+        let Some(Data::Gauge(gauge)) = &metrics[0].data else { panic!("{:?}", metrics[0]) };
+        // The clock's time of a run is in no study.
+        let [begun, ended] =
+            [gauge.data_points[0].start_time_unix_nano, gauge.data_points[0].time_unix_nano].map(Nanos);
+        assert!(Nanos(0) < begun && begun + run.measured <= ended, "{begun} to {ended}");
+        let origin = RunOrigin { study: &study.started_at, begun, ended };
+        assert_eq!(post.body, request(&of_sweep(study, run, number), &origin));
+    }
 }

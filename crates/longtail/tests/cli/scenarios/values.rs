@@ -87,3 +87,22 @@ pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
     };
     (!holds).then(|| format!("{:?}, {found:?}", both()))
 }
+
+pub(super) fn number(word: &str) -> u64 {
+    word.parse().unwrap_or_else(|_| panic!("{word} is no number"))
+}
+
+pub(super) fn unescaped(text: &str) -> String {
+    let mut parts = text
+        .replace("\\n", "\n")
+        .replace("\\r", "\r")
+        .replace("\\t", "\t")
+        .split("\\x")
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    for part in &mut parts[1..] {
+        let code = u8::from_str_radix(&part[..2], 16).unwrap();
+        part.replace_range(..2, &char::from(code).to_string());
+    }
+    parts.concat()
+}

@@ -1,0 +1,375 @@
+//! What a scenario is played on: its folder, the servers and programs of it, the machines and control groups that it is given, and the studies that
+//! it has left. `is_there` says what this machine has of all that.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use export::text_formats::LONGEST_PACKET;
+use model::{Clock as _, Cpus, Nanos, ServerLocation, Study};
+use rustix::process::Signal;
+use sink::{Sink, SinkBody, SinkSettings, SlotQueue};
+use testkit::clock::{REAL_CLOCK, eventually};
+use testkit::http::Receiver;
+
+use super::laws::{assert_sound, is_of_the_machine};
+use super::values::{at, plain, unescaped};
+use crate::far::{Machines, certificate, host, on};
+use crate::lab::{
+    self, Ended, LONGTAIL, Lab, PATIENCE, Running, can, free_port, get_well, has, settings_and_words, sockets, split,
+};
+use crate::load::sink_with;
+
+/// What {answer} says where the scenario has no answer.
+const GREETING: &str = "HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nhello";
+
+/// The sinks by their names, and where they listen: those of 10.77 and beyond on the machines of a wire.
+const SINKS: [(&str, &str); 11] = [
+    ("ok", "127.0.0.1:0"),
+    ("counter", "127.0.0.1:0"),
+    ("slow", "127.0.0.1:0"),
+    ("slots", "127.0.0.1:0"),
+    ("tls", "tls://127.0.0.1:0"),
+    ("near", "10.77.0.1:0"),
+    ("far", "10.77.0.2:0"),
+    ("far6", "[fd77::2]:0"),
+    ("far-tls", "tls://10.77.0.2:0"),
+    ("far-tls6", "tls://[fd77::2]:0"),
+    ("far-public", "203.0.113.7:0"),
+];
+
+/// A scenario that is being played.
+pub(crate) struct Stage {
+    pub(super) name: String,
+    pub(super) lab: Lab,
+    /// What a word in braces stands for.
+    pub(super) places: BTreeMap<String, String>,
+    pub(super) sinks: Vec<Sink>,
+    pub(super) receiver: Receiver,
+    /// Where packets of statsd may go.
+    pub(super) agent: UdpSocket,
+    /// What goes on until the end.
+    pub(super) beside: Vec<Running>,
+    pub(super) running: Option<Running>,
+    pub(super) ended: Option<Ended>,
+    /// The machine that longtail is on, and another one.
+    pub(super) machines: Option<Machines>,
+    pub(super) quota: Option<Quota>,
+    pub(super) port: u16,
+}
+
+impl Stage {
+    pub(crate) fn new(scenario: &str) -> Stage {
+        let said = |verb: &str| scenario.lines().find_map(|line| line.strip_prefix(verb));
+        let answer = unescaped(said("answer").unwrap_or(GREETING).trim_start());
+        let statsd = said("statsd ").map(unescaped);
+        let (lab, port, agent) = (Lab::new(), free_port(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        agent.set_nonblocking(true).unwrap();
+        let [free, web] = ["{free}", "{web}"].map(|name| if scenario.contains(name) { free_port() } else { 0 });
+        let receiver = Receiver::by(move |_| {
+            if let Some(lines) = &statsd {
+                UdpSocket::bind("127.0.0.1:0").unwrap().send_to(lines.as_bytes(), ("127.0.0.1", free)).unwrap();
+            }
+            answer.clone().into_bytes()
+        });
+        let of_crates = |folder: &str| format!("{}/../{folder}", env!("CARGO_MANIFEST_DIR"));
+        let ours = launch::affinity::ours().expect("Linux tells");
+        let last: Cpus = ours.iter().last().into_iter().collect();
+        let places = BTreeMap::from([
+            ("{port}", port.to_string()),
+            ("{free}", free.to_string()),
+            ("{web}", web.to_string()),
+            ("{agent}", agent.local_addr().unwrap().to_string()),
+            ("{agent-port}", agent.local_addr().unwrap().port().to_string()),
+            ("{answer}", receiver.address.to_string()),
+            ("{taken}", receiver.address.port().to_string()),
+            ("{version}", env!("CARGO_PKG_VERSION").to_owned()),
+            ("{longtail}", LONGTAIL.to_owned()),
+            ("{lab}", lab.path("").display().to_string()),
+            ("{root}", of_crates("..")),
+            ("{goldens}", of_crates("report/tests/golden")),
+            ("{fixtures}", of_crates("audit/tests/fixtures")),
+            ("{cpus}", ours.len().to_string()),
+            ("{last-cpu}", last.to_string()),
+            ("{other-cpus}", ours.without(&last).to_string()),
+        ]);
+        let places = places.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Stage {
+            name: scenario.lines().next().unwrap_or_default().to_owned(),
+            lab,
+            places,
+            sinks: Vec::new(),
+            receiver,
+            agent,
+            beside: Vec::new(),
+            running: None,
+            ended: None,
+            machines: None,
+            quota: None,
+            port,
+        }
+    }
+
+    /// The text with what its words in braces stand for; a sink begins where it is named first.
+    pub(super) fn filled(&mut self, text: &str) -> String {
+        for (name, place) in SINKS {
+            let [address, port] = [format!("{{{name}}}"), format!("{{{name}-port}}")];
+            if (text.contains(&address) || text.contains(&port)) && !self.places.contains_key(&address) {
+                let sink = self.sink(name, place);
+                self.places.insert(address, sink.address().to_string());
+                self.places.insert(port, sink.address().port().to_string());
+                self.sinks.push(sink);
+            }
+        }
+        let mut text = self.places.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+        if text.contains("{served}") {
+            let by_sinks = self.sinks.iter().map(|sink| sink.ledger().requests).sum::<u64>();
+            text = text.replace("{served}", &(by_sinks + self.receiver.kept().len() as u64).to_string());
+        }
+        while let Some((before, rest)) = text.split_once("{kept ") {
+            let (path, after) = rest.split_once('}').unwrap();
+            let study = serde_json::from_str(&fs::read_to_string(self.newest().expect("a study")).unwrap()).unwrap();
+            text = format!("{before}{}{after}", at(&study, path).into_iter().map(plain).collect::<Vec<_>>().join(" "));
+        }
+        text
+    }
+
+    fn sink(&self, name: &str, place: &str) -> Sink {
+        let body = if name == "counter" || name == "slow" { SinkBody::Counter } else { SinkBody::Ok };
+        let plain = SinkSettings { body, ..SinkSettings::default() };
+        let delayed = |ms| SinkSettings { delay: Nanos::from_millis(ms).into(), ..plain.clone() };
+        let settings = match name {
+            "slow" => delayed(2),
+            "slots" => SinkSettings { queue: SlotQueue::Shared, threads: 4, ..delayed(20) },
+            _ => plain,
+        };
+        let Some(machines) = &self.machines else { return sink_with(place, settings) };
+        let pem = place.starts_with("tls").then(|| certificate(&self.lab, "app.test"));
+        let host = if name == "near" { &machines.here } else { &machines.there };
+        host.enter(|| sink_with(place, SinkSettings { pem, ..settings }))
+    }
+
+    /// A program, on the machine that longtail is on.
+    fn program(&self, program: &str) -> Command {
+        match &self.machines {
+            Some(machines) => on(&self.lab, &machines.here, program),
+            None => self.lab.program(program),
+        }
+    }
+
+    /// Starts longtail with these words, or a line of a shell.
+    pub(super) fn start(&self, verb: &str, line: &str) -> Running {
+        if verb == "sh" {
+            return Running::start(self.program("sh").args(["-c", line]));
+        }
+        let (line, input) = line.split_once(" <<< ").map_or((line, None), |(line, file)| (line, Some(file)));
+        let (settings, words) = settings_and_words(line);
+        let mut command = self.program(LONGTAIL);
+        if let Some(file) = input {
+            command.stdin(fs::File::open(self.lab.path(file)).unwrap());
+        }
+        Running::start(command.args(words).env("PUMA_TEST_PORT", self.port.to_string()).envs(settings))
+    }
+
+    /// Starts a server, on the other machine where there is one.
+    pub(super) fn serve(&mut self, line: &str) {
+        let server = split(line);
+        let mut command = match &self.machines {
+            Some(machines) => on(&self.lab, &machines.there, &server[0]),
+            None => self.lab.program(&server[0]),
+        };
+        let server = Running::start(command.args(&server[1..]));
+        // The kernel's table is that of this process's own network.
+        let connects = || TcpStream::connect(("10.77.0.2", self.port)).is_ok();
+        let listens = || match &self.machines {
+            Some(machines) => machines.there.enter(connects),
+            None => sockets(self.port).listening,
+        };
+        eventually(PATIENCE, || server.said(), || listens().then_some(()));
+        self.places.insert("{served-pid}".to_owned(), server.pid().to_string());
+        self.beside.push(server);
+    }
+
+    pub(crate) fn ended(&self) -> &Ended {
+        self.ended.as_ref().expect("a command comes before what it must print")
+    }
+
+    /// Whether it ended with this exit code: with 3 in place of 0 or 1 where a busy machine is why no figure is the server's.
+    pub(super) fn has_code(&self, code: i32) -> bool {
+        let came = self.ended().status.code();
+        let is_excused = || self.newest_study().is_some_and(|study| is_of_the_machine(&study));
+        came == Some(code) || matches!(code, 0 | 1) && came == Some(3) && is_excused()
+    }
+
+    /// Waits for the end of what is running.
+    pub(crate) fn finish(&mut self) {
+        self.ended = self.running.take().map(Running::end).or(self.ended.take());
+    }
+
+    /// Writes into a file what a server says of this port and target: 200, and this in its body.
+    pub(super) fn get(&self, file: &str, what: &str) {
+        let (place, part) = what.split_once(' ').unwrap_or((what, ""));
+        let (port, target) = place.split_once('/').unwrap();
+        let body = || get_well(port.parse().unwrap(), &format!("/{target}"));
+        let has_it = || body().filter(|body| body.contains(part));
+        self.lab.write(file, &eventually(PATIENCE, || format!("{place}: {:?}", body()), has_it));
+    }
+
+    /// Writes into a file what has come to {agent}; whoever sent it has ended.
+    pub(super) fn packets(&self, file: &str) {
+        let (mut text, mut buffer) = (String::new(), vec![0; 65_536]);
+        while let Ok(length) = self.agent.recv(&mut buffer) {
+            assert!(length <= LONGEST_PACKET, "{length}");
+            text += str::from_utf8(&buffer[..length]).unwrap();
+            text.push('\n');
+        }
+        self.lab.write(file, &text);
+    }
+
+    pub(super) fn studies(&self) -> Vec<PathBuf> {
+        let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+        self.lab.studies().into_iter().filter(is_one).collect()
+    }
+
+    /// The file of the study that was kept last.
+    pub(super) fn newest(&self) -> Option<String> {
+        let written = |path: &PathBuf| fs::metadata(path).unwrap().modified().unwrap();
+        Some(self.studies().into_iter().max_by_key(written)?.display().to_string())
+    }
+
+    pub(crate) fn newest_study(&self) -> Option<Study> {
+        Some(lab::read(self.newest()?.as_ref()))
+    }
+
+    /// What holds after every scenario.
+    pub(crate) fn assert_sound(mut self) {
+        let name = &self.name;
+        assert!(self.running.is_none(), "{name}: nobody looks at how it ends");
+        for running in std::mem::take(&mut self.beside) {
+            running.send(Signal::TERM);
+            running.send(Signal::CONT);
+            running.end();
+        }
+        // Connections, requests, bytes there, bytes back.
+        let (mut ours, mut is_counted, mut is_here) =
+            ([0; 4], !self.sinks.is_empty() && !self.studies().is_empty(), true);
+        for study in self.studies().iter().map(|path| lab::read(path)) {
+            assert_sound(&study);
+            match study {
+                Study::Load(study) if study.run.claim.is_none() => {
+                    let tally = &study.run.tally;
+                    // Elsewhere one more is made: of a server here the kernel says whether it listens.
+                    let has_lost = study.run.generator.far.iter().any(|one| one.lost.is_some());
+                    is_here &= study.server == ServerLocation::Here && study.run.generator.far.is_empty();
+                    let more = [tally.connections_opened, tally.all_requests(), tally.sent_bytes, tally.received_bytes];
+                    add(&mut ours, more);
+                    is_counted &= tally.counts.failed() == 0 && !study.interrupted && !has_lost;
+                }
+                Study::Sweep(_) => {}
+                _ => is_counted = false,
+            }
+        }
+        let mut theirs = [0; 4];
+        for ledger in self.sinks.into_iter().map(Sink::stop) {
+            assert!(ledger.bad_requests == 0 || !is_counted, "{name}: {ledger:?}");
+            add(&mut theirs, [ledger.connections, ledger.requests, ledger.received_bytes, ledger.sent_bytes]);
+        }
+        let from = usize::from(!is_here);
+        assert!(
+            !is_counted || ours[from..] == theirs[from..],
+            "{name}: connections, requests, bytes there and back: {ours:?}, {theirs:?}"
+        );
+        self.lab.assert_nothing_left(self.port);
+    }
+}
+
+/// A study that is made and not measured.
+pub(super) fn made(name: &str) -> Study {
+    match name {
+        "judged" => testkit::study::judged().into(),
+        "canonical" => testkit::study::canonical().into(),
+        "bodies" => testkit::bodies::canonical().into(),
+        "closed" => testkit::load::closed().into(),
+        "failing" => testkit::load::failing().into(),
+        "poisson" => testkit::load::open_poisson().into(),
+        other => panic!("no study is called {other}"),
+    }
+}
+
+/// A control group with a part of a CPU; root makes one, and it is taken away when it is dropped.
+pub(super) struct Quota(pub(super) PathBuf);
+
+impl Quota {
+    /// So many hundredths of a CPU; `None` where none can be made.
+    pub(super) fn of(percent: u64) -> Option<Quota> {
+        let name = format!("longtail-test-{}-{percent}", std::process::id());
+        let quota = percent * 1000;
+        let quotas = [
+            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", quota.to_string()),
+            ("/sys/fs/cgroup", "cpu.max", format!("{quota} 100000")),
+        ];
+        quotas.iter().find_map(|(root, file, quota)| {
+            let folder = Path::new(root).join(&name);
+            fs::create_dir(&folder).ok()?;
+            let has_it = folder.join(file).is_file() && fs::write(folder.join(file), quota).is_ok();
+            if !has_it {
+                let _ = fs::remove_dir(&folder);
+            }
+            has_it.then_some(Quota(folder))
+        })
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        // Its last process may be ending.
+        let soon = REAL_CLOCK.now() + Nanos::from_secs(10);
+        while fs::remove_dir(&self.0).is_err() && REAL_CLOCK.now() < soon {
+            REAL_CLOCK.sleep(Nanos::from_millis(20));
+        }
+    }
+}
+
+/// Whether this is on this machine.
+pub(crate) fn is_there(need: &str) -> bool {
+    // In no lab: a lab says that a test goes on.
+    let said = |program: &str, words: &[&str]| {
+        Command::new(program).args(words).env_remove("BUNDLE_GEMFILE").stdin(Stdio::null()).output()
+    };
+    let succeeds = |program: &str, words: &[&str]| said(program, words).is_ok_and(|output| output.status.success());
+    let rails = ["-e", "require 'logger'; require 'action_controller/railtie'"];
+    match need {
+        "soak" => lab::soaks(),
+        "cores" => can(launch::affinity::ours().is_some_and(|ours| ours.len() > 1), "one processor"),
+        "root" => can(rustix::process::geteuid().is_root(), "only root can do it"),
+        "ipv6" => can(TcpListener::bind("[::1]:0").is_ok(), "no IPv6 on this machine"),
+        "ssl" => {
+            has("puma") && can(succeeds("ruby", &["-rpuma", "-e", "exit Puma.ssl?"]), "this Puma was built without SSL")
+        }
+        "old" => {
+            let version = said("puma", &["--version"]).map(|output| String::from_utf8(output.stdout).unwrap());
+            let is_old = |version: String| version.split(&[' ', '.']).any(|word| matches!(word, "3" | "4" | "5" | "6"));
+            has("puma") && can(version.is_ok_and(is_old), "this Puma is of another age")
+        }
+        "rails" => has("puma") && can(succeeds("ruby", &rails), "Rails is not installed (ruby-railties)"),
+        "nobody" => {
+            let words = ["--reuid=65534", "--regid=65534", "--clear-groups", LONGTAIL, "--version"];
+            can(succeeds("setpriv", &words), "another user cannot run this executable")
+        }
+        "limits" => {
+            let words = ["--bounding-set=-sys_resource", "--inh-caps=-sys_resource", "true"];
+            let may = !rustix::process::geteuid().is_root() || succeeds("setpriv", &words);
+            can(may, "root cannot give up CAP_SYS_RESOURCE (setpriv)")
+        }
+        "clocks" => can(succeeds("unshare", &["-T", "true"]), "no time namespace"),
+        "namespaces" => host(&[]).is_some(),
+        "bpf" => can(probe::bpf::possible().is_ok(), "no BPF here"),
+        program => has(program),
+    }
+}
+
+fn add(sums: &mut [u64; 4], more: [u64; 4]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
