@@ -246,29 +246,32 @@ fn caused(row: &Situation, tries: usize) -> Came {
 }
 
 /// Does it, and says what disturbed the machine meanwhile by our own account and not by the program's: a thread of ours that sleeps now and
-/// then was woken late, or processes that are not ours had a part of the CPUs.
+/// then was woken late, processes that are not ours had a part of the CPUs, or another test went on, whose processes are ours too.
 fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<String>) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (begun, before) = (REAL_CLOCK.now(), ticks_of_others());
         let witness = scope.spawn(|| {
-            let mut longest = Nanos::ZERO;
+            let (mut longest, mut is_alone) = (Nanos::ZERO, true);
             while !is_over.load(Ordering::Relaxed) {
                 let asleep = REAL_CLOCK.now();
                 REAL_CLOCK.sleep(Nanos::from_millis(2));
                 longest = longest.max(REAL_CLOCK.now() - asleep);
+                is_alone &= Lab::how_many() <= 1;
             }
-            longest
+            (longest, is_alone)
         });
         let end = RaiseOnDrop(&is_over);
         let done = what();
         drop(end);
-        let longest = witness.join().expect("it only sleeps");
+        let (longest, is_alone) = witness.join().expect("it only sleeps");
         let of_others = ticks_of_others().saturating_sub(before) as f64 / 100.0;
         let cpus =
             f64::from(affinity::ours().map_or(1, |cpus| cpus.len() as u32)) * (REAL_CLOCK.now() - begun).as_secs_f64();
-        let is_disturbed = longest >= STANDSTILL || of_others >= OTHERS * cpus;
-        (done, is_disturbed.then(|| format!("2 ms took {longest}, others used {:.2} of the CPUs", of_others / cpus)))
+        let is_disturbed = longest >= STANDSTILL || of_others >= OTHERS * cpus || !is_alone;
+        let beside = if is_alone { "" } else { ", and other tests went on beside it" };
+        let said = || format!("2 ms took {longest}, others used {:.2} of the CPUs{beside}", of_others / cpus);
+        (done, is_disturbed.then(said))
     })
 }
 
