@@ -281,6 +281,8 @@ mod tests {
             let (whole, mut merged) = (dissected(&all), dissected(right));
             merged.merge(&dissected(left));
             prop_assert_eq!(&merged, &whole);
+            let file = serde_json::to_string(&whole).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<Dissection>(&file).unwrap(), &whole);
             if let Some(anatomy) = whole.anatomy() {
                 prop_assert_eq!(anatomy.all.requests + anatomy.silent + anatomy.impossible, all.len() as u64);
                 if let Some(slowest) = anatomy.slowest {

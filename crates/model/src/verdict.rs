@@ -4,7 +4,7 @@
 //! What stays true: no check that was not looked at is counted as passed.
 
 use crate::limit;
-use crate::statistics::Steadiness;
+use crate::statistics::{LagSlope, Steadiness};
 use crate::{
     Arrivals, CpuUsage, Diagnostic, Grade, Judgement, LaneFacts, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
     Tally, Timing, Verdict, generator,
@@ -210,11 +210,9 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
         checks.push(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
     }
-    checks.extend(statistics.and_then(|statistics| statistics.lag_slope).map(|lag| Diagnostic::LagSlope {
-        slope: lag.slope,
-        in_errors: lag.in_errors,
-        grown: lag.grown,
-    }));
+    if let Some(LagSlope { slope, in_errors, grown }) = statistics.and_then(|statistics| statistics.lag_slope) {
+        checks.push(Diagnostic::LagSlope { slope, in_errors, grown });
+    }
     checks.extend(poisson_count(run, pace));
     let is_behind = run.tally.queued.count > 0 || is_behind(run, pace);
     // What is offered more than it can do never settles, and a ramp is not meant to.

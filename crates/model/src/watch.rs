@@ -76,13 +76,8 @@ impl WatchTrack {
     /// the mean of the two, so that samples that came late weigh as much as the time they stand for. `None` of fewer than
     /// [`LEAST_SAMPLES`] samples, and where they leave out more than a tenth of that time.
     pub fn mean(&self, curve: &WatchCurve, until: Nanos) -> Option<f64> {
-        let known: Vec<(Nanos, u64)> = self
-            .at
-            .iter()
-            .zip(&curve.values)
-            .filter(|(at, _)| **at <= until)
-            .filter_map(|(at, value)| Some((*at, (*value)?)))
-            .collect();
+        let samples = self.at.iter().zip(&curve.values).filter(|(at, _)| **at <= until);
+        let known: Vec<(Nanos, u64)> = samples.filter_map(|(at, value)| Some((*at, (*value)?))).collect();
         let (first, last) = (known.first()?.0, known.last()?.0);
         let covered = last.saturating_sub(first);
         if known.len() < LEAST_SAMPLES || covered.as_secs_f64() < 0.9 * until.as_secs_f64() {
