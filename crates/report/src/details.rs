@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use model::run::ShareSource;
 use model::{
-    BodiesStudy, Body, BodyKind, BodyRun, Diagnostic, FarGenerator, Grade, Nanos, Outcome, Run, Socket, Study,
-    SweepStudy, WorkerShare, counts,
+    BodiesStudy, Body, BodyRun, Diagnostic, FarGenerator, Grade, Nanos, Outcome, Run, Socket, Study, SweepStudy,
+    WorkerShare, counts,
 };
 
 use crate::in_words::{NamedRun, diagnostics, is_hidden, named_runs};
@@ -276,28 +276,22 @@ const MEGABYTES_A_SECOND: RunFigure<BodyRun> =
 fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
     const PIVOTED: [RunFigure<BodyRun>; 3] = [REQUESTS_A_SECOND, MEDIAN_MS, MEGABYTES_A_SECOND];
     let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
-    let row = |lead: Vec<TableCell>, across: Vec<PivotPlace>| {
-        let figures = PIVOTED.iter().flat_map(|figure| {
-            across.iter().map(|place| TableCell::number(figure.of_body(study, *place), figure.shown))
-        });
-        TableRow::new(lead.into_iter().chain(figures))
+    let all = bodies.all().into_iter();
+    let (title, lead, across): (String, &[&str], Vec<&str>) = match sockets[..] {
+        [socket] => (format!("over {socket}, by type"), &["KB"], bodies.kinds.iter().map(|kind| kind.name()).collect()),
+        _ => ("by kind of socket".to_owned(), &["KB", "type"], sockets.iter().map(|socket| socket.name()).collect()),
     };
-    let (title, lead, across, rows): (String, &[&str], Vec<&str>, Vec<TableRow>) = if let [socket] = sockets[..] {
-        let of_size = |kilobytes: &u32| {
-            let body = |kind: &BodyKind| Body { kilobytes: *kilobytes, kind: *kind };
-            let across = bodies.kinds.iter().map(|kind| PivotPlace { socket, body: body(kind) });
-            row(vec![TableCell::count(*kilobytes)], across.collect())
-        };
-        let kinds = bodies.kinds.iter().map(|kind| kind.name()).collect();
-        (format!("over {socket}, by type"), &["KB"], kinds, bodies.kilobytes.iter().map(of_size).collect())
-    } else {
-        let of_body = |body: Body| {
-            let across = sockets.iter().map(|socket| PivotPlace { socket: *socket, body });
-            row(vec![TableCell::count(body.kilobytes), body.kind.name().into()], across.collect())
-        };
-        let names = sockets.iter().map(|socket| socket.name()).collect();
-        ("by kind of socket".to_owned(), &["KB", "type"], names, bodies.all().into_iter().map(of_body).collect())
-    };
+    let places = all.flat_map(|body| sockets.iter().map(move |socket| PivotPlace { socket: *socket, body }));
+    // A row is a size of all types, or a body over all sockets.
+    let places: Vec<PivotPlace> = places.collect();
+    let rows = places.chunks(across.len().max(1)).map(|row| {
+        let figures = PIVOTED
+            .iter()
+            .flat_map(|figure| row.iter().map(|place| TableCell::number(figure.of_body(study, *place), figure.shown)));
+        let Body { kilobytes, kind } = row[0].body;
+        let named = [TableCell::count(kilobytes), kind.name().into()];
+        TableRow::new(named.into_iter().take(lead.len()).chain(figures))
+    });
     let figures = PIVOTED.iter().flat_map(|figure| {
         let band = ColumnBand::new(figure.title, figure.title);
         across.iter().map(move |name| TableColumn::new(*name).under(&band))

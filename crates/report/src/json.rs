@@ -101,9 +101,8 @@ pub fn read(text: &str) -> Result<Study, ReadError> {
         // From the text and not from the value: only so does an error name its line.
         Some(_) => {
             let study = serde_json::from_str(text).map_err(not_a_study)?;
-            let mut found = false;
-            show_line_breaks(&mut value, &mut found);
-            if found { serde_json::from_str(&value.to_string()).map_err(not_a_study) } else { Ok(study) }
+            let is_broken = show_line_breaks(&mut value);
+            if is_broken { serde_json::from_str(&value.to_string()).map_err(not_a_study) } else { Ok(study) }
         }
     }
 }
@@ -111,18 +110,18 @@ pub fn read(text: &str) -> Result<Study, ReadError> {
 /// What another generator printed, line by line. It stands in a part of its own.
 const OUTPUT: &str = "output";
 
-/// Writes `\n` for each line break in a string of `value`, and sets `found` where there was one.
-fn show_line_breaks(value: &mut Value, found: &mut bool) {
+/// Writes `\n` for each line break in a string of `value`; whether there was one.
+fn show_line_breaks(value: &mut Value) -> bool {
     match value {
         Value::String(text) if text.contains(['\n', '\r']) => {
             *text = text.replace('\n', "\\n").replace('\r', "\\r");
-            *found = true;
+            true
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| show_line_breaks(value, found)),
+        Value::Array(values) => values.iter_mut().fold(false, |found, value| found | show_line_breaks(value)),
         Value::Object(fields) => {
-            let printed = fields.iter_mut().filter(|(name, _)| *name != OUTPUT);
-            printed.for_each(|(_, value)| show_line_breaks(value, found));
+            let shown = fields.iter_mut().filter(|(name, _)| *name != OUTPUT);
+            shown.fold(false, |found, (_, value)| found | show_line_breaks(value))
         }
-        _ => {}
+        _ => false,
     }
 }

@@ -173,16 +173,14 @@ fn app(study: &SweepStudy) -> String {
 /// `2 CPUs, shared with longtail`, or who runs where.
 fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> {
     match placement {
-        Some(placement) if placement.is_shared() => {
-            let n = count_of(placement.server.len() as u64, "CPU");
-            Some(format!("{n} shared with longtail"))
+        Some(Placement { server, .. }) if placement.is_some_and(Placement::is_shared) => {
+            Some(format!("{} shared with longtail", count_of(server.len() as u64, "CPU")))
         }
-        Some(placement) if placement.lanes.is_empty() => Some(format!("server on {}", placement.server.in_words())),
-        Some(placement) => {
-            Some(format!("server on {}, longtail on {}", placement.server.in_words(), placement.lanes.in_words()))
+        Some(Placement { server, lanes }) if lanes.is_empty() => Some(format!("server on {}", server.in_words())),
+        Some(Placement { server, lanes }) => {
+            Some(format!("server on {}, longtail on {}", server.in_words(), lanes.in_words()))
         }
-        None if machine.cores > 0 => Some(count_of(machine.cores, "CPU")),
-        None => None,
+        None => (machine.cores > 0).then(|| count_of(machine.cores, "CPU")),
     }
 }
 

@@ -40,12 +40,12 @@ pub(crate) fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextComm
     next
 }
 
-fn command(command: String, why: &str) -> NextCommand {
-    NextCommand { command, why: why.to_owned() }
+fn command(line: impl Into<String>, why: &str) -> NextCommand {
+    NextCommand { command: line.into(), why: why.to_owned() }
 }
 
 fn all_checks() -> NextCommand {
-    command("longtail report --full".to_owned(), "all checks and figures")
+    command("longtail report --full", "all checks and figures")
 }
 
 /// More blocks, or longer runs, where they would tell.
@@ -184,24 +184,25 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
         command(with(&format!("--rate {} --for 30s", round_rate(0.7 * rate)), &[AMOUNT, RAMP].concat()), why)
     };
     for finding in findings {
-        next.extend(match finding {
+        next.push(match finding {
             Finding::ClosedLoop { rate_per_s, pauses: false, .. } if *rate_per_s >= 2.0 => {
-                Some(most_of(*rate_per_s, "70 % of it, sent on schedule"))
+                most_of(*rate_per_s, "70 % of it, sent on schedule")
             }
             Finding::KeepsUp { offered_per_s: Some(offered), .. } => {
                 let [from, to] = [*offered, 10.0 * offered].map(round_rate);
                 let dropped = [AMOUNT.as_slice(), &JUDGED].concat();
-                Some(command(with(&format!("--ramp {from}..{to} --for 60s"), &dropped), "where is it saturated?"))
+                command(with(&format!("--ramp {from}..{to} --for 60s"), &dropped), "where is it saturated?")
             }
             Finding::Overloaded { completed_per_s, .. } | Finding::Peaked { completed_per_s } => {
-                Some(most_of(*completed_per_s, "70 % of what it can do"))
+                most_of(*completed_per_s, "70 % of what it can do")
             }
-            Finding::FallsBehind { under_way: Some(_), .. } => plan.length.map(|length| {
+            Finding::FallsBehind { under_way: Some(_), .. } => {
+                let Some(length) = plan.length else { continue };
                 let line = with(&format!("--for {}", length * 6), &["--for"]);
                 command(line, "overloaded, or some requests that take long?")
-            }),
-            Finding::NotMeasured { verdict: Verdict::Invalid, .. } => Some(all_checks()),
-            _ => None,
+            }
+            Finding::NotMeasured { verdict: Verdict::Invalid, .. } => all_checks(),
+            _ => continue,
         });
     }
     next.truncate(MOST_OF_FINDINGS);

@@ -16,16 +16,13 @@ pub fn or_none<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
 /// Three to four significant digits, thousandths at the finest: `0.043`, `1.23`, `12.3`, `123`, `1234`.
 pub fn significant(value: f64) -> String {
     // The bounds are where rounding would add a digit: 9.996 is 10.0, not 10.00.
-    fixed(
-        value,
-        if value < 0.9995 {
-            3
-        } else if value < 9.995 {
-            2
-        } else {
-            usize::from(value < 99.95)
-        },
-    )
+    let decimals = match value {
+        99.95.. => 0,
+        9.995.. => 1,
+        0.9995.. => 2,
+        _ => 3,
+    };
+    fixed(value, decimals)
 }
 
 /// A quantity of which nobody knows what it is: as [`significant`], but never a 0 that is none.
@@ -170,15 +167,11 @@ pub fn exact(mean: f64) -> String {
 
 /// A number of bytes, or of bytes per second: `512 B`, `1.23 KiB`, `38.1 MiB`.
 pub fn bytes(bytes: f64) -> String {
-    let units = ["KiB", "MiB", "GiB", "TiB"];
-    let mut size = bytes;
-    let mut unit = "B";
-    for larger in units {
-        if size < 1023.5 {
-            break;
+    let (mut size, mut unit) = (bytes, "B");
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if size >= 1023.5 {
+            (size, unit) = (size / 1024.0, larger);
         }
-        size /= 1024.0;
-        unit = larger;
     }
     if unit == "B" { format!("{} B", fixed(size, 0)) } else { format!("{} {unit}", significant(size)) }
 }

@@ -190,11 +190,7 @@ pub(crate) const UNCERTAIN: f64 = 0.2;
 
 /// Whether the figure is uncertain: its mark stands behind it.
 pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bool {
-    match interval {
-        Some([Some(low), Some(high)]) => (high - low) / 2.0 > UNCERTAIN * time,
-        Some(_) => true,
-        None => false,
-    }
+    interval.is_some_and(|[low, high]| low.zip(*high).is_none_or(|(low, high)| (high - low) / 2.0 > UNCERTAIN * time))
 }
 
 /// `21.3–27.3`, `>29.1`.

@@ -79,6 +79,8 @@ impl Summary {
         };
         let findings = findings(study);
         let next = next_commands(study, &findings);
+        let in_words =
+            |finding: Finding| SummaryFinding { role: finding.role(), sentence: sentences::of(&finding), finding };
         let findings: Vec<SummaryFinding> = findings.into_iter().map(in_words).collect();
         let comparison = match study {
             Study::Compare(study) => Some(comparison::summary(study)),
@@ -141,8 +143,4 @@ impl Summary {
         let of_comparison = self.comparison.iter().flat_map(|comparison| &comparison.reasons);
         reasons.map(|finding| finding.sentence.as_str()).chain(of_comparison.map(String::as_str))
     }
-}
-
-fn in_words(finding: Finding) -> SummaryFinding {
-    SummaryFinding { role: finding.role(), sentence: sentences::of(&finding), finding }
 }

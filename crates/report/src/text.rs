@@ -245,15 +245,13 @@ pub(crate) fn flow(text: &mut String, width: Width, before: &str, hang: usize, l
     let mut current = before.to_owned();
     for part in parts {
         if !fits(&current, part) && columns_of(&current) > hang {
-            text.push_str(current.trim_end());
-            text.push('\n');
+            _ = writeln!(text, "{}", current.trim_end());
             current = " ".repeat(hang);
         }
-        current.push_str(gap(&current));
-        current.push_str(part);
+        current += gap(&current);
+        current += part;
     }
-    text.push_str(current.trim_end());
-    text.push('\n');
+    _ = writeln!(text, "{}", current.trim_end());
 }
 
 /// What of a piece stays on one line: a word, or a number and its unit as `3 %` and `3 ms,`.

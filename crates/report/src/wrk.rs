@@ -124,8 +124,7 @@ fn binary(bytes: f64) -> String {
 }
 
 /// In the first unit in which it is below 0.85 of the next: wrk's rule.
-fn in_units(value: f64, scale: f64, units: &[&str], decimals: usize) -> String {
-    let mut value = value;
+fn in_units(mut value: f64, scale: f64, units: &[&str], decimals: usize) -> String {
     let mut unit = 0;
     while value >= scale * 0.85 && unit + 1 < units.len() {
         value /= scale;

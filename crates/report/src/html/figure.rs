@@ -4,8 +4,7 @@
 use model::{Nanos, ResponseTimeMap, Run, Watch};
 
 use crate::number;
-use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
-use crate::plot::{escaped, joined};
+use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape, escaped, joined};
 
 /// A title, and the figure or why there is none.
 pub(crate) struct TitledFigure {
@@ -49,13 +48,10 @@ impl PageFigure {
 
 /// Plots one below the other, which have one x axis: the last has its title.
 pub(crate) fn stacked(mut plots: Vec<Plot>, title: &str) -> Vec<Plot> {
-    let several = plots.len() > 1;
-    for (at, plot) in plots.iter_mut().enumerate() {
-        plot.height = match at {
-            0 if several => 185.0,
-            _ if several => 150.0,
-            _ => plot.height,
-        };
+    if plots.len() > 1 {
+        for (at, plot) in plots.iter_mut().enumerate() {
+            plot.height = if at == 0 { 185.0 } else { 150.0 };
+        }
     }
     if let Some(last) = plots.last_mut() {
         title.clone_into(&mut last.x.title);
