@@ -170,11 +170,10 @@ fn distribution(name: &str, times: &Histogram) -> TableRow {
 /// What the generator itself added: send lag, and the wait for a connection.
 fn generator(study: &LoadStudy) -> Option<ReportSection> {
     let tally = &study.run.tally;
-    let lag = &tally.send_lag;
+    let (lag, queued) = (&tally.send_lag, tally.queued);
     if lag.count() == 0 {
         return None;
     }
-    let queued = tally.queued;
     let includes = if queued.count > 0 { "includes the wait for a connection" } else { "" };
     let mut rows = vec![distribution("send lag", lag).noted(includes)];
     if tally.read_lag.count() > 0 {

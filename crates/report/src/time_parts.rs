@@ -28,21 +28,20 @@ pub(crate) struct DividedTime {
 impl DividedTime {
     /// Of all responses of a run, and of its slowest: by the kernel's stamps, else by the app's, else by the length of the accept queue.
     pub(crate) fn of(run: &Run) -> Vec<DividedTime> {
-        let ways = traced(run);
         let anatomy = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0);
         let in_line = run.accept_queue_wait();
-        let slowest = |divided| DividedTime { is_slowest: true, ..divided };
-        if let Some(ways) = ways {
+        let (all, slowest) = if let Some(ways) = traced(run) {
             let of = |sums: &PathSums| of_path(sums, ways.app);
-            std::iter::once(of(&ways.all)).chain(ways.slowest.as_ref().map(|sums| slowest(of(sums)))).collect()
+            (Some(of(&ways.all)), ways.slowest.as_ref().map(of))
         } else if let Some(anatomy) = anatomy {
             let of = |sums: &AnatomySums, in_line| of_anatomy(sums, anatomy.source, in_line);
-            let all = of(&anatomy.all, in_line);
             // The queue's length tells a mean over all requests, and nothing of the slowest.
-            std::iter::once(all).chain(anatomy.slowest.as_ref().map(|sums| slowest(of(sums, None)))).collect()
+            (Some(of(&anatomy.all, in_line)), anatomy.slowest.as_ref().map(|sums| of(sums, None)))
         } else {
-            queue_alone(run, in_line).into_iter().collect()
-        }
+            (queue_alone(run, in_line), None)
+        };
+        let slowest = slowest.map(|divided| DividedTime { is_slowest: true, ..divided });
+        all.into_iter().chain(slowest).collect()
     }
 
     /// `response 690 = send lag 0.02 + accept queue 365 + receive queue 0.14 + server queue 118 + app 201 + rest 6.00`.

@@ -207,12 +207,11 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
     let (p50, p99) = (find(Metric::P50), find(Metric::P99));
     let tail = p50.zip(p99).filter(|(median, tail)| !median.row.decides && !tail.row.decides);
     let tail = tail.and_then(|(median, tail)| {
-        let (shorter, longer) = match (median.verdict(), tail.verdict()) {
-            (ComparisonVerdict::Worse, ComparisonVerdict::Better) => (("tail", tail), ("median", median)),
-            (ComparisonVerdict::Better, ComparisonVerdict::Worse) => (("median", median), ("tail", tail)),
+        let [(short, shorter), (long, longer)] = match (median.verdict(), tail.verdict()) {
+            (ComparisonVerdict::Worse, ComparisonVerdict::Better) => [("tail", tail), ("median", median)],
+            (ComparisonVerdict::Better, ComparisonVerdict::Worse) => [("median", median), ("tail", tail)],
             _ => return None,
         };
-        let ((short, shorter), (long, longer)) = (shorter, longer);
         Some(format!("{arm}'s {short} is shorter, {}, and its {long} longer, {}.", shorter.change(), longer.change()))
     });
     let verdict_of = |metric| find(metric).map(ComparedRow::verdict);

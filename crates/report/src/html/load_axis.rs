@@ -75,11 +75,8 @@ pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String>
     let mut key: Vec<KeyEntry> = DRAWN.into_iter().map(|(name, meaning, _)| KeyEntry::new(name, meaning)).collect();
     key.extend(has_order.then(|| KeyEntry::new("ideal", "first come, first served")));
     key.extend(saturated);
-    let shaded = if is_repeated {
-        "Each dot is a run; lines join the medians of the repeats."
-    } else {
-        "Shaded: 95 % intervals."
-    };
+    let medians = "Each dot is a run; lines join the medians of the repeats.";
+    let shaded = if is_repeated { medians } else { "Shaded: 95 % intervals." };
     let order = if has_order { " First come, first served, each would take connections / throughput." } else { "" };
     let not_drawn = runs.not_drawn().map(|left_out| format!(" {left_out}")).unwrap_or_default();
     let sentence = format!(

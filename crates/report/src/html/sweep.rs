@@ -143,16 +143,15 @@ fn connections(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
 
 /// How many responses in a row a connection got while others waited, where that was seen.
 fn turns(runs: &ShownRuns<'_>) -> Option<String> {
-    let in_a_row = |run: &&Run| {
-        let found = run.warnings.iter().find_map(|warning| match warning {
-            Diagnostic::ServedInTurns { answers_a_turn, .. } => Some(*answers_a_turn),
-            _ => None,
-        })?;
-        Some(format!("{} at {} connections", number::rate_in_words((found * 10.0).round() / 10.0), run.connections))
+    let in_a_row = |run: &Run| {
+        run.warnings.iter().find_map(|warning| {
+            let Diagnostic::ServedInTurns { answers_a_turn, .. } = warning else { return None };
+            let found = number::rate_in_words((answers_a_turn * 10.0).round() / 10.0);
+            Some(format!("{found} at {} connections", run.connections))
+        })
     };
-    let found: Vec<String> = runs.first_of_each().iter().filter_map(in_a_row).collect();
-    (!found.is_empty())
-        .then(|| format!("Responses in a row for one connection while others waited: {}.", found.join(", ")))
+    let found = crate::in_words::listed(runs.first_of_each().into_iter().filter_map(in_a_row));
+    (!found.is_empty()).then(|| format!("Responses in a row for one connection while others waited: {found}."))
 }
 
 /// A bar: some responses of a run.
