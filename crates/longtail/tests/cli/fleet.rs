@@ -1,15 +1,13 @@
 //! More than one machine by Ansible: the playbooks of `deploy/fleet`, as `longtail fleet` writes and runs them.
 //!
 //! `DigitalOcean` is a small server of its API (`digitalocean.py`) in a namespace without a way out; boxes are the namespaces of
-//! `bin/fleet-demo`.
+//! `bin/fleet-demo`. Pods of Kubernetes are in `scenarios/far.txt`.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use sink::SinkBody;
 use testkit::network::Host;
 
 use crate::lab::{LONGTAIL, Lab, Running, THIS_MACHINE, can, end, has};
@@ -172,32 +170,6 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     assert!(has_both, "{said}{}", ended.stderr);
     let after = said.rsplit("PLAY RECAP").next().unwrap();
     assert!(after.ends_with("\nclean\nclean\n") && !after.contains("longtail"), "left behind: {after}");
-}
-
-/// The script and the Job of `deploy/kubernetes`, with processes in the place of pods (`kubectl.py`): all of them together send what one
-/// generator would, and each result is fetched once.
-#[test]
-fn pods_of_an_indexed_job_send_one_load_and_their_parts_are_one_result() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    if !has("python3") || !can(Path::new("/usr/lib/python3/dist-packages/yaml").is_dir(), "no python3-yaml") {
-        return;
-    }
-    let Some(_) = crate::far::host(&[]) else { return };
-    let (lab, sink) = (Lab::new(), crate::load::sink(SinkBody::Ok));
-    fs::create_dir_all(lab.path("bin")).unwrap();
-    fs::create_dir(lab.path("pods")).unwrap();
-    symlink(root.join("crates/longtail/tests/cli/kubectl.py"), lab.path("bin/kubectl")).unwrap();
-    symlink(LONGTAIL, lab.path("bin/longtail")).unwrap();
-    let path = format!("{}:{}", lab.path("bin").display(), std::env::var("PATH").unwrap());
-    let mut run = lab.program(&root.join("deploy/kubernetes/run").to_string_lossy());
-    run.env("PATH", path).env("PODS", lab.path("pods")).env("LEAD", "4");
-    let load = format!("longtail 3 --rate 200/s -n 400 -c 12 -H X-Quoted:a|b http://{}/", sink.address());
-    let ended = end(run.args(crate::lab::split(&load)));
-    assert!(matches!(ended.code(), 0 | 3), "{ended:?}");
-    let study = crate::load::study(&lab);
-    let tally = &study.run.tally;
-    assert_eq!((tally.all_requests(), tally.counts.failed()), (400, 0));
-    assert_eq!(sink.stop().requests, 400);
 }
 
 #[test]

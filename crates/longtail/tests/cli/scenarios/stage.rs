@@ -364,6 +364,7 @@ pub(crate) fn is_there(need: &str) -> bool {
             can(may, "root cannot give up CAP_SYS_RESOURCE (setpriv)")
         }
         "clocks" => can(succeeds("unshare", &["-T", "true"]), "no time namespace"),
+        "yaml" => can(Path::new("/usr/lib/python3/dist-packages/yaml").is_dir(), "no python3-yaml"),
         "namespaces" => host(&[]).is_some(),
         "bpf" => can(probe::bpf::possible().is_ok(), "no BPF here"),
         program => has(program),
