@@ -113,6 +113,7 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
 }
 
 /// The kernel has seen each answer, of each worker as many as it was named in; of the `later` ones alone, where the first two did not go on.
+/// Processes are looked for once a second: of workers that were born a look at them is asked where it has gone on for two, at 0.02 s a request.
 pub(super) fn assert_followed(run: &Run, later: bool) {
     let Some(view) = &run.kernel else { return };
     let sums = (view.unfollowed, view.lost, view.answers());
@@ -123,7 +124,8 @@ pub(super) fn assert_followed(run: &Run, later: bool) {
         let process = view.processes.iter().find(|process| process.pid == pid).expect("it answered");
         let is_looked_at = |watch: &Watch| watch.curves("cpu").any(|(_, curve)| curve.of == pid.to_string());
         assert_eq!(process.answers, answers, "{pid}");
-        assert!(process.run_queue.count > 0 && run.watch.as_ref().is_some_and(is_looked_at), "{pid}: {process:?}");
+        let is_seen = process.run_queue.count > 0 && run.watch.as_ref().is_some_and(is_looked_at);
+        assert!(is_seen || later && answers <= 200, "{pid}: {process:?}");
     }
 }
 
