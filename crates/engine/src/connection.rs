@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use model::Nanos;
 
-use crate::live::RequestTrace;
+use crate::progress::RequestTrace;
 use crate::response::ResponseReader;
 use crate::scheduler::DueRequest;
 

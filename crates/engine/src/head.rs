@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use model::anatomy::STAMPS;
+use model::app_time::STAMPS;
 use model::{AppTime, BadResponse, Nanos, Outcome};
 
 /// Heads that a lane remembers.

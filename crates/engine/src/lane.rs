@@ -26,8 +26,8 @@ use model::{BacklogSamples, BadResponse, Clock, Nanos, NetworkPath, Outcome, Win
 
 use crate::connection::{ConnectionState, LaneConnection, take_answer};
 use crate::head::HeadCache;
-use crate::live::RecordBatch;
 use crate::load_spec::{LaneShare, LoadSpec};
+use crate::progress::RecordBatch;
 use crate::scheduler::Scheduler;
 use crate::stamps::WallClock;
 use crate::thread::Standstill;

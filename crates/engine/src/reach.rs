@@ -16,8 +16,8 @@ use thiserror::Error;
 
 use crate::EngineError;
 use crate::drive::drive;
-use crate::live::RunProgress;
 use crate::load_spec::LoadSpec;
+use crate::progress::RunProgress;
 use crate::tls::TlsSettings;
 use crate::transport::{ConnectAddress, Transport, own_address, stream};
 

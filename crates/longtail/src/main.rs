@@ -5,12 +5,12 @@
 //! files are written in `store`; each command is a file in `commands`, with its flags, and flags that several have are in `args`.
 
 mod args;
-mod calibrate;
 mod commands;
 mod exit;
+mod generator_rates;
 mod generators;
 mod load;
-mod outlets;
+mod metrics;
 mod predict;
 mod results;
 mod selftest;

@@ -280,7 +280,7 @@ fn ledgers(results: &[CaseResult]) -> Vec<String> {
 
 /// Where it was measured.
 pub(crate) fn machine(environment: &Environment) -> String {
-    format!("longtail {}, {}", environment.longtail_version, report::in_words::hardware(environment))
+    format!("longtail {}, {}", environment.longtail_version, report::labels::hardware(environment))
 }
 
 /// The figures of a distribution that are compared.

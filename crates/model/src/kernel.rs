@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::anatomy::{AppSource, AppTime, leading_bits, whole_and_slowest};
+use crate::app_time::{AppSource, AppTime, leading_bits, whole_and_slowest};
 use crate::histogram::rank;
 use crate::{Exchange, Nanos};
 

@@ -3,7 +3,7 @@
 //!
 //! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
 
-pub mod anatomy;
+pub mod app_time;
 pub mod backlog;
 pub mod batches;
 pub mod bodies;
@@ -29,6 +29,7 @@ pub mod pace;
 pub mod phases;
 pub mod plan;
 pub mod run;
+pub mod samples;
 pub mod statistics;
 pub mod steadiness;
 pub mod study;
@@ -39,7 +40,6 @@ pub mod theory;
 pub mod units;
 pub mod verdict;
 pub mod warnings;
-pub mod watch;
 
 // Every type stands at the root; its file is where its law is.
 pub use counts::{BadResponse, BadResponses, Counts, WrongLengths};
@@ -47,8 +47,8 @@ pub use grade::Grade;
 pub use judged_threshold::{ThresholdDoubt, ThresholdResult};
 
 pub use self::{
-    anatomy::*, backlog::*, batches::*, bodies::*, body::*, chunked::*, claimed::*, clock::*, comparison::*,
+    app_time::*, backlog::*, batches::*, bodies::*, body::*, chunked::*, claimed::*, clock::*, comparison::*,
     diagnostic::*, endpoint::*, environment::*, exchange::*, finding::*, generator::*, histogram::*, kernel::*,
-    limit::*, objective::*, pace::*, phases::*, plan::*, run::*, statistics::*, study::*, tally::*, theory::*,
-    units::*, watch::*,
+    limit::*, objective::*, pace::*, phases::*, plan::*, run::*, samples::*, statistics::*, study::*, tally::*,
+    theory::*, units::*,
 };

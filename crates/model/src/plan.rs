@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-use crate::anatomy::STAMPS;
+use crate::app_time::STAMPS;
 use crate::{Body, Cpus, Nanos, Objective, Pace, Threshold};
 
 /// What `longtail sweep` was asked to do.

@@ -6,7 +6,7 @@ use model::comparison::{
 };
 use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, Nanos};
 
-use crate::in_words::{self, NamedRun};
+use crate::labels::{self, NamedRun};
 use crate::number::{self, count_of};
 use crate::sentences::listed;
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
@@ -136,12 +136,12 @@ fn shortened(name: &str) -> String {
 pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     const ARMS: usize = 4;
     let plan = &study.plan;
-    let server = |at: usize| study.server(at).map(in_words::server).unwrap_or_default();
-    let slots = |at: usize| study.server(at).map(in_words::slots).unwrap_or_default();
+    let server = |at: usize| study.server(at).map(labels::server).unwrap_or_default();
+    let slots = |at: usize| study.server(at).map(labels::slots).unwrap_or_default();
     let is_one = |of: &dyn Fn(usize) -> String| (1..plan.arms.len()).all(|at| of(at) == of(0));
     let (one_server, one_size) = (is_one(&server), is_one(&slots));
     let shared = |is_shared: bool, of: &dyn Fn(usize) -> String| is_shared.then(|| of(0));
-    let common = in_words::joined([shared(one_server, &server), shared(one_size, &slots)]);
+    let common = labels::joined([shared(one_server, &server), shared(one_size, &slots)]);
     let arm = |at: usize| {
         let own = [(!one_server).then(|| server(at)), (!one_size).then(|| slots(at))];
         let ArmPlan { name, settings, .. } = &plan.arms[at];
@@ -151,14 +151,14 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
             Some(commit) => format!("{name}, {commit}"),
             None => name.clone(),
         };
-        format!("{}  {}", plan.letter(at), in_words::joined([Some(name), Some(in_words::joined(own))]))
+        format!("{}  {}", plan.letter(at), labels::joined([Some(name), Some(labels::joined(own))]))
     };
     let mut lines: Vec<String> = Some(common).into_iter().filter(|common| !common.is_empty()).collect();
     // The rows of a ranking name its arms.
     let named = if plan.question == ComparisonQuestion::Change { plan.arms.len().min(ARMS) } else { 0 };
     lines.extend((0..named).map(arm));
     let stream = &plan.arms[0].stream;
-    let length = in_words::length(stream.stop);
+    let length = labels::length(stream.stop);
     let warm_up = Some(stream.warm_up).filter(|warm_up| *warm_up > Nanos::ZERO);
     let warm_up = warm_up.map(|span| format!(" after {} of warm-up", number::span(span))).unwrap_or_default();
     let most = study.runs.iter().map(|run| run.run.connections).max();
@@ -169,7 +169,7 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
         }
         _ => String::new(),
     };
-    let load = in_words::listed([pace(study), detail]);
+    let load = labels::listed([pace(study), detail]);
     let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
     let each = if plan.control { ", A once more as control" } else { "" };
     let deciding: Vec<String> = plan.deciding().into_iter().map(words::name).collect();

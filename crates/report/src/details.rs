@@ -10,13 +10,13 @@ use model::{
     WorkerShare, counts,
 };
 
-use crate::in_words::{NamedRun, diagnostics, is_hidden, named_runs};
+use crate::labels::{NamedRun, diagnostics, is_hidden, named_runs};
 use crate::measured::StudyHead;
 use crate::number::{self, NONE, count_of};
 use crate::run_columns::{MARKS, table};
 use crate::run_summary::interval_cells;
 use crate::tree::{ColumnBand, DataTable, ListItem, ReportSection, ReportTree, TableCell, TableColumn, TableRow};
-use crate::{in_words, load, measured, server_view, theory, time_parts};
+use crate::{labels, load, measured, server_view, theory, time_parts};
 
 /// The tree of a study.
 pub(crate) fn details(study: &Study) -> ReportTree {
@@ -26,7 +26,7 @@ pub(crate) fn details(study: &Study) -> ReportTree {
         Study::Sweep(it) => {
             let no_trace = it.probed.as_ref().and_then(|probed| probed.why_no_bpf.as_ref());
             let own =
-                vec![missing_runs(runs.len(), it.plan.runs(), it.interrupted), repeats(it), in_words::claims(&runs)];
+                vec![missing_runs(runs.len(), it.plan.runs(), it.interrupted), repeats(it), labels::claims(&runs)];
             let after = vec![
                 intervals(&runs),
                 time_parts::section(&runs, it.plan.stream.anatomy),

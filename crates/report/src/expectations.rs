@@ -4,7 +4,7 @@ use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Threshold, ThresholdDoubt, ThresholdResult};
 use serde::Serialize;
 
-use crate::in_words::NamedRun;
+use crate::labels::NamedRun;
 use crate::number;
 
 /// Runs that a sentence names; the others are counted.

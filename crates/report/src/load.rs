@@ -8,7 +8,7 @@ use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::warnings::LOAD_PERCENTILES;
 use model::{Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile, Tally};
 
-use crate::in_words::{self, is_hidden};
+use crate::labels::{self, is_hidden};
 use crate::number::{self, NONE, count_of, or_none};
 use crate::run_summary::interval_cells;
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
@@ -16,7 +16,7 @@ use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
 /// The sections, in the order in which they are asked. An invalid run has no headline figure.
 pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     if let Some(claim) = &study.run.claim {
-        return vec![Some(in_words::output(claim))];
+        return vec![Some(labels::output(claim))];
     }
     let shown = |section: Option<ReportSection>| section.filter(|_| !is_hidden(&study.run));
     vec![

@@ -6,7 +6,7 @@ use model::{
     Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
 };
 
-use crate::in_words::{connections, hardware, joined, length, listed, load, made_by, named, server, slots};
+use crate::labels::{connections, hardware, joined, length, listed, load, made_by, named, server, slots};
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
 use crate::{comparison, theory};

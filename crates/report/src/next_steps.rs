@@ -9,7 +9,7 @@ use model::{
 
 use serde::Serialize;
 
-use crate::in_words::name_in_sweep;
+use crate::labels::name_in_sweep;
 use crate::number;
 
 /// A command to type.

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use model::{BodiesStudy, Body, BodyRun, Nanos, Quantile, Run, ServerKind, Socket, Stop, SweepStudy, Threads};
 
 use crate::details::{PivotPlace, RunFigure};
-use crate::in_words::{self, is_hidden};
+use crate::labels::{self, is_hidden};
 use crate::number::{self, NONE, or_none};
 use crate::text::{band, right};
 
@@ -241,6 +241,6 @@ fn footer(study: &BodiesStudy) -> String {
     ];
     let branch = server.git.as_ref().map(|git| git.split(' ').next().unwrap_or(git));
     lines.extend(branch.map(|branch| format!("Puma repo branch {branch}")));
-    lines.extend([in_words::server(server), total]);
+    lines.extend([labels::server(server), total]);
     lines.join("\n")
 }

@@ -6,7 +6,7 @@ use model::{
     BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Grade, Limit, LoadStudy, Nanos, Run, Study, SweepStudy, Verdict,
 };
 
-use crate::in_words::{audit_word, is_hidden};
+use crate::labels::{audit_word, is_hidden};
 use crate::number::{self, NONE};
 use crate::run_summary::{SummaryRun, load_run};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};

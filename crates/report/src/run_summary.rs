@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{CpuUsage, FarGenerator, Limit, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics, Verdict, counts};
 use serde::Serialize;
 
-use crate::in_words::{NamedRun, is_hidden};
+use crate::labels::{NamedRun, is_hidden};
 use crate::number;
 
 /// What limited a study.

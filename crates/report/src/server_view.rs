@@ -1,10 +1,10 @@
 //! Report sections about server and kernel: samples, the kernel's tracepoints, statsd.
 
 use model::kernel::{KernelView, ProcessWaits};
-use model::watch::{WatchCurve, WatchTrack};
+use model::samples::{WatchCurve, WatchTrack};
 use model::{MetricKind, Nanos, Run, Socket, StatsdFigures, StatsdMetric, StatsdReport, Waits, Watch};
 
-use crate::in_words::NamedRun;
+use crate::labels::NamedRun;
 use crate::number::{self, NONE};
 use crate::plot::PlotPoint;
 use crate::tree::{ColumnBand, DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow};

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::comparison::{self, SummaryComparison};
 use crate::expectations::{self, ExpectationResult};
-use crate::in_words::named_runs;
+use crate::labels::named_runs;
 use crate::measured::{self, StudyHead};
 use crate::next_steps::{NextCommand, next_commands};
 pub use crate::run_summary::{

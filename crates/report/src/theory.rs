@@ -6,7 +6,7 @@ use model::theory::{
 };
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
-use crate::in_words::{is_hidden, listed, name_in_sweep};
+use crate::labels::{is_hidden, listed, name_in_sweep};
 use crate::number::{self, count_of, or_none};
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 

@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use model::{Diagnostic, Grade, Judgement, Study, Verdict};
 use serde::Serialize;
 
-use crate::in_words::{NamedRun, diagnostics};
+use crate::labels::{NamedRun, diagnostics};
 use crate::number;
 use crate::run_summary::{SummaryRun, is_uncertain, range};
 use crate::sentences::{brief, listed, percent};
@@ -100,7 +100,7 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     let delay = lags.into_iter().max().map(|lag| format!("99 % of its requests left within {}", brief(lag)));
     let room = rooms.into_iter().reduce(f64::min).map(|times| number::fixed(times, usize::from(times < 9.95)));
     let room = room.map(|times| format!("it could send {times} times more"));
-    let evidence = crate::in_words::listed([delay, room].into_iter().flatten());
+    let evidence = crate::labels::listed([delay, room].into_iter().flatten());
     let colon = if evidence.is_empty() { "" } else { ": " };
     Some(TrustLine::new(TrustMark::Passed, format!("{what}{colon}{evidence}.")))
 }

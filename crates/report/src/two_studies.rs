@@ -5,7 +5,7 @@ use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
 use model::{BodyRun, Nanos, Run, Study};
 
 use crate::comparison::words;
-use crate::in_words::{self, NamedRun};
+use crate::labels::{self, NamedRun};
 use crate::measured::{self, StudyHead};
 use crate::next_steps::edited;
 use crate::number::{self, count_of};
@@ -194,7 +194,7 @@ fn comparable(file: StudyFile<'_>) -> Result<Vec<NamedRun<'_>>, String> {
             let of = |row: &BodyRun| format!("{} {}", row.socket, row.body);
             study.sorted().into_iter().map(|row| NamedRun { name: of(row), run: &row.run }).collect()
         }
-        Study::Load(study) => vec![NamedRun { name: in_words::load(&study.plan), run: &study.run }],
+        Study::Load(study) => vec![NamedRun { name: labels::load(&study.plan), run: &study.run }],
         Study::Compare(_) => {
             return Err(format!("{} is a comparison already: longtail report {} shows it", file.name, file.name));
         }

@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use model::anatomy::STAMPS;
+use model::app_time::STAMPS;
 use model::{ChunkedDecoder, Nanos};
 
 /// The longest head, in bytes, with the empty line that ends it.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use http::StatusCode;
 use model::Nanos;
-use model::anatomy::STAMPS;
+use model::app_time::STAMPS;
 
 use crate::laws::Fault;
 use crate::request::{ConnectionFate, Refusal};

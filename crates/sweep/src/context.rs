@@ -15,8 +15,8 @@ use model::{
 use thiserror::Error;
 
 use crate::far::conductor::FarGenerators;
+use crate::samples::LiveReadings;
 use crate::statsd::StatsdListener;
-use crate::watch::LiveReadings;
 
 /// What a study needs of the world.
 pub struct Context<'a> {

@@ -4,31 +4,31 @@
 //! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`] learns what happens.
 
 mod bodies;
-mod calibrate;
+mod ceiling;
 mod compare;
 mod conduct;
 mod context;
 mod far;
 mod kernel;
-mod ledger;
 mod load;
 mod observe;
+mod other_generator;
+mod samples;
 mod server;
+mod server_count;
 mod session;
 mod statsd;
 mod sweep;
 mod theory;
-mod watch;
-mod with;
 
 pub use bodies::conduct_bodies;
-pub use calibrate::start_sink;
+pub use ceiling::start_sink;
 pub use compare::conduct_comparison;
 pub use context::{Ceilings, ClaimedRun, Context, Observer, OtherGenerator, Phase, SweepError, Task};
 pub use far::{FarGenerators, FarHost, LoadPart, NamedPart, drive_load_part, merge_parts, serve};
 pub use load::{LoadCompany, PreparedLoad, RequestJournal, conduct_load, spec_of};
+pub use other_generator::observe_claimed;
 pub use probe::host::environment;
+pub use samples::LiveReadings;
 pub use statsd::StatsdListener;
 pub use sweep::conduct_sweep;
-pub use watch::LiveReadings;
-pub use with::observe_claimed;

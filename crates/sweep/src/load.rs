@@ -19,7 +19,7 @@ use model::{
 };
 use probe::host;
 
-use crate::calibrate::ceilings;
+use crate::ceiling::ceilings;
 use crate::context::{Context, Phase, SweepError};
 use crate::far::FarGenerators;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};

@@ -16,8 +16,8 @@ use probe::server_cpu;
 
 use crate::far::conductor::FarGenerators;
 use crate::kernel;
+use crate::samples::{self, LiveReadings, watch};
 use crate::statsd::StatsdListener;
-use crate::watch::{self, LiveReadings, watch};
 
 /// Batches of requests that may wait to be joined with what the kernel saw.
 const BATCHES: usize = 64;
@@ -135,10 +135,10 @@ pub(crate) fn drive_observed<E: Send>(
         let (sampling, polling) = match sampling {
             None => (None, None),
             Some(Sampling { sampler, control, live, .. }) => (
-                Some(spawn_scoped(scope, "sampler", move || watch::sample(sampler, clock, over, live))?),
+                Some(spawn_scoped(scope, "sampler", move || samples::sample(sampler, clock, over, live))?),
                 control
                     .map(|control| {
-                        spawn_scoped(scope, "statistics", move || watch::poll(control, clock, over, live, single))
+                        spawn_scoped(scope, "statistics", move || samples::poll(control, clock, over, live, single))
                     })
                     .transpose()?,
             ),

@@ -17,13 +17,13 @@ use probe::puma_stats::PumaStats;
 use probe::sampler::Sampler;
 use probe::sockets::ServerSockets;
 
-use crate::calibrate::ceilings;
+use crate::ceiling::ceilings;
 use crate::context::{Context, Observer, Phase, SweepError};
-use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
+use crate::samples::{LiveReadings, SAMPLING};
 use crate::server::{Block, ServerUnderTest};
+use crate::server_count::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
 use crate::statsd::StatsdListener;
-use crate::watch::{LiveReadings, SAMPLING};
 
 /// One run, and its place in the study.
 #[derive(Clone)]

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeSet;
 
+use model::samples::HELD_CONNECTIONS;
 use model::theory::NotJudged;
 use model::theory::{ServiceTime, ServiceTimeSource};
-use model::watch::HELD_CONNECTIONS;
 use model::{Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, ServerKind, ServerPlan, StreamPlan, Theory};
 use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};
 use queueing::puma;
@@ -219,7 +219,7 @@ fn version(text: &str) -> Option<[u32; 3]> {
 mod tests {
     use super::*;
     use model::Watch;
-    use model::watch::{WatchCurve, WatchTrack};
+    use model::samples::{WatchCurve, WatchTrack};
 
     const PUMA: ServerKind = ServerKind::Puma { command: None };
 

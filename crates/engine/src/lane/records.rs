@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::Outstanding;
 use crate::head::{CACHED_HEADS, CachedHead, HeadCache};
-use crate::live::{Journal, RecordBatch, RequestRecord};
 use crate::load_spec::{LaneShare, LoadSpec};
+use crate::progress::{Journal, RecordBatch, RequestRecord};
 use crate::response::ReceivedResponse;
 
 /// What a lane leaves behind, or several of them, [merged](LaneOutcome::merge).

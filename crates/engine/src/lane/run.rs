@@ -8,7 +8,7 @@ use model::{Clock, Counts, LaneFacts, LatePolicy, Nanos, Outcome, Timestamps, Ti
 use super::Lane;
 use super::records::LaneOutcome;
 use crate::connection::ConnectionState;
-use crate::live::LaneProgress;
+use crate::progress::LaneProgress;
 use crate::scheduler::DueRequest;
 use crate::stamps::WallClock;
 use crate::thread::{CpuAccount, NOTABLE};

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 
 use super::Lane;
 use crate::connection::{ConnectionState, Outstanding};
-use crate::live::RequestTrace;
+use crate::progress::RequestTrace;
 use crate::scheduler::DueRequest;
 use crate::wire::{ConnectionDriver, is_reset, would_block};
 

@@ -2,14 +2,14 @@
 
 pub(crate) mod limits;
 pub(crate) mod load;
+pub(crate) mod metrics;
 pub(crate) mod others;
-pub(crate) mod outlets;
 pub(crate) mod output;
 pub(crate) mod server;
 
 pub(crate) use limits::{Goal, PredictLoad};
 pub(crate) use load::LoadArgs;
-pub(crate) use outlets::{HostPort, OtlpUrl, OutletArgs};
+pub(crate) use metrics::{HostPort, OtlpUrl, OutletArgs};
 pub(crate) use output::{OutputArgs, ThresholdArgs};
 
 /// The heading of the flags that only `--help` lists.

@@ -15,7 +15,7 @@ use model::{App, ComparisonStudy, Nanos, Probe, ServerKind, ServerPlan, Socket, 
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
 
 use crate::exit::{Exit, Mistake, wrong};
-use crate::outlets::Outlets;
+use crate::metrics::Outlets;
 use crate::results::Results;
 use crate::store::{CeilingFile, wall_time};
 use crate::ui::Ui;

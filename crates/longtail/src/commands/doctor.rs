@@ -19,8 +19,8 @@ use serde_json::json;
 use crate::args::ADVANCED;
 use crate::args::limits::from_1_to;
 use crate::args::output::FormatArgs;
-use crate::calibrate::{self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
+use crate::generator_rates::{self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad};
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder};
 use crate::selftest::{self, CaseResult};
 use crate::store::wall_time;
@@ -157,7 +157,7 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     if args.output.is_json() {
         ui::print_json(&found);
     } else {
-        ui::print(&calibrate::table(&found));
+        ui::print(&generator_rates::table(&found));
     }
     let ours = found.compared.iter().find(|one| one.tool == Generator::Longtail);
     Ok(match ours {

@@ -17,7 +17,7 @@ use crate::args::others::{self, Tool};
 use crate::args::output::{StudyKind, TextStyle};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::{Recorder, order_load, prepare};
-use crate::outlets::{Outlets, StatsdInput};
+use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::ui::Ui;
 use crate::{store, ui};
@@ -179,7 +179,7 @@ fn announce(prepared: &PreparedLoad) {
         if let Endpoint::Tcp(address) = endpoint
             && is_public(address.ip())
         {
-            ui::note(&format!("Loading {address}: {}", report::in_words::load(&prepared.plan)));
+            ui::note(&format!("Loading {address}: {}", report::labels::load(&prepared.plan)));
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::args::server::{ServerArgs, ServerWord, addresses, server_command, wit
 use crate::args::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
-use crate::outlets::{Outlets, StatsdInput};
+use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::store;
 

@@ -7,7 +7,7 @@ use model::comparison::{
 };
 use serde::Serialize;
 
-use crate::in_words;
+use crate::labels;
 use crate::number::{self, count_of};
 use crate::sentences::listed;
 
@@ -61,7 +61,7 @@ impl SummaryComparison {
                 letter: plan.letter(at),
                 name: plan.arm(at).name.clone(),
                 settings: plan.arm(at).settings.clone(),
-                server: study.server(at).map(in_words::server),
+                server: study.server(at).map(labels::server),
                 runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
             }
         };
@@ -227,7 +227,7 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
             rows.iter().filter(|it| it.verdict() == verdict).partition(|it| it.row.decides);
         let changed = changed.into_iter().filter(|it| !is_said(it.row.metric));
         let changed = changed.map(|it| if is_short { name(it.row.metric) } else { it.change() });
-        let changed = in_words::listed(changed);
+        let changed = labels::listed(changed);
         let also = if decided.is_empty() { "" } else { "also " };
         let begin = crate::markdown::capitalised(&format!("{also}{}", self::verdict(verdict)));
         others.extend((!changed.is_empty()).then(|| format!("{begin}: {changed}.")));
@@ -272,7 +272,7 @@ fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String
         is_against.then(|| format!("{} {before} → {after} {}", name(metric), row.unit))
     };
     let moved = [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against);
-    let (moved, other) = (in_words::listed(moved), if is_better { "longer" } else { "shorter" });
+    let (moved, other) = (labels::listed(moved), if is_better { "longer" } else { "shorter" });
     (!moved.is_empty()).then(|| format!("But {other}, and not tested without a control: {moved}."))
 }
 

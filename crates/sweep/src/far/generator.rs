@@ -16,7 +16,7 @@ use model::Clock;
 
 use super::part::{LEAD, drive_at};
 use super::{ClockShift, FarHost, GREETING, Order, Report, receive, send};
-use crate::calibrate::ceilings;
+use crate::ceiling::ceilings;
 use crate::context::Context;
 
 /// Between two reports of progress.

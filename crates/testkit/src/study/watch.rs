@@ -1,9 +1,9 @@
 //! What was seen of a run while it went on: by the probes, by the kernel's tracepoints, by the app's stamps.
 
-use model::anatomy::{AnatomySums, AppSource};
+use model::app_time::{AnatomySums, AppSource};
 use model::kernel::bucket_of;
 use model::kernel::{PathSums, RequestPaths};
-use model::watch::{WatchCurve, WatchTrack};
+use model::samples::{WatchCurve, WatchTrack};
 use model::{Anatomy, KernelView, Nanos, ProcessWaits, Run, Waits, Watch};
 
 /// What an app of 200 ms would have said, that sends its answer half a millisecond later; one answer has no stamps.

@@ -10,7 +10,7 @@ use probe::processes::tree;
 use probe::puma_stats::{PumaStats, WorkerStats};
 
 use crate::context::{ClaimedRun, OtherGenerator, Phase, SweepError, Task};
-use crate::ledger::{replaced, shares_between};
+use crate::server_count::{replaced, shares_between};
 use crate::session::{Job, Session};
 
 /// Has another generator do its run, and adds what the machine spoiled meanwhile to what was found. A server that `is_here` has its

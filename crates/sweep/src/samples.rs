@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use model::watch::{HELD_CONNECTIONS, WatchCurve, WatchTrack};
+use model::samples::{HELD_CONNECTIONS, WatchCurve, WatchTrack};
 use model::{ControlServer, Nanos, SystemClock, Watch};
 use probe::processes::ProcessSample;
 use probe::puma_stats::{PumaStats, WorkerStats};
