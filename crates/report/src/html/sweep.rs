@@ -150,7 +150,7 @@ fn turns(runs: &ShownRuns<'_>) -> Option<String> {
             Some(format!("{found} at {} connections", run.connections))
         })
     };
-    let found = crate::in_words::listed(runs.first_of_each().into_iter().filter_map(in_a_row));
+    let found = crate::labels::listed(runs.first_of_each().into_iter().filter_map(in_a_row));
     (!found.is_empty()).then(|| format!("Responses in a row for one connection while others waited: {found}."))
 }
 
