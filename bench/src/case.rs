@@ -53,7 +53,12 @@ pub(crate) struct Rounds {
 impl Contender {
     /// A tool as it is.
     pub(crate) fn of(tool: Tool) -> Contender {
-        Contender { name: tool.name().to_owned(), tool, extra: Vec::new(), every_round: tool.is_in_every_round() }
+        Contender {
+            name: tool.name().to_owned(),
+            tool,
+            extra: Vec::new(),
+            every_round: tool.is_in_every_round(),
+        }
     }
 
     /// longtail with other words, under another name, in each round.
@@ -66,14 +71,26 @@ impl Contender {
 impl Done {
     /// Nothing yet, of those who can do the job and are here.
     pub(crate) fn new(case: Case, lab: &Lab<'_>) -> Done {
-        let able = |one: &&Contender| one.tool.refusal(&case.job).is_none() && lab.program(one.tool).is_some();
-        let entry = |contender: &Contender| Entry { contender: contender.clone(), samples: vec![], failures: vec![] };
+        let able = |one: &&Contender| {
+            one.tool.refusal(&case.job).is_none() && lab.program(one.tool).is_some()
+        };
+        let entry = |contender: &Contender| Entry {
+            contender: contender.clone(),
+            samples: vec![],
+            failures: vec![],
+        };
         let entries = case.contenders.iter().filter(able).map(entry).collect();
         Done { case, entries, failure: None, lateness: None }
     }
 
     /// Runs all rounds.
-    pub(crate) fn run(mut self, rounds: Rounds, counting: Counting, lab: &Lab<'_>, tell: &dyn Fn(&str)) -> Done {
+    pub(crate) fn run(
+        mut self,
+        rounds: Rounds,
+        counting: Counting,
+        lab: &Lab<'_>,
+        tell: &dyn Fn(&str),
+    ) -> Done {
         let server = match Running::start(&self.case.server, self.case.job.tls, lab) {
             Ok(server) => server,
             Err(why) => {
@@ -87,7 +104,10 @@ impl Done {
                 if lab.interrupted() || (!entry.contender.every_round && round > rounds.others) {
                     continue;
                 }
-                tell(&format!("{}, round {round}/{}: {}", self.case.name, rounds.all, entry.contender.name));
+                tell(&format!(
+                    "{}, round {round}/{}: {}",
+                    self.case.name, rounds.all, entry.contender.name
+                ));
                 match run(lab, &server, &entry.contender, &self.case.job, counting) {
                     Ok(sample) => entry.samples.push(Sample { round, ..sample }),
                     // What the user ended has not failed.
@@ -109,14 +129,20 @@ impl Done {
 
     /// What makes the bench fail.
     pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
-        let all = self.entries.iter().flat_map(|entry| entry.failures.iter().map(move |why| (entry, why)));
+        let all = self
+            .entries
+            .iter()
+            .flat_map(|entry| entry.failures.iter().map(move |why| (entry, why)));
         all.filter(|(_, why)| why.starts_with(LEDGERS))
             .map(|(entry, why)| format!("{}, {}: {why}", self.case.name, entry.contender.name))
     }
 
     /// The most that others used of the machine in a run, in processors.
     pub(crate) fn foreign(&self) -> Option<f64> {
-        let all = self.entries.iter().flat_map(|entry| entry.samples.iter().filter_map(|sample| sample.foreign));
+        let all = self
+            .entries
+            .iter()
+            .flat_map(|entry| entry.samples.iter().filter_map(|sample| sample.foreign));
         all.max_by(f64::total_cmp)
     }
 }
@@ -128,7 +154,11 @@ impl Entry {
     }
 
     /// The middle of the ratios of a figure to another's of the same round.
-    pub(crate) fn times(&self, other: Option<&Entry>, figure: impl Fn(&Sample) -> Option<f64>) -> Option<Middle> {
+    pub(crate) fn times(
+        &self,
+        other: Option<&Entry>,
+        figure: impl Fn(&Sample) -> Option<f64>,
+    ) -> Option<Middle> {
         let other = other?;
         let ratio = |sample: &Sample| {
             let beside = other.samples.iter().find(|beside| beside.round == sample.round)?;
@@ -139,7 +169,9 @@ impl Entry {
 
     /// Requests that the server received beyond those that it claims, over all runs; `None` where it claims nothing.
     pub(crate) fn unclaimed(&self) -> Option<i64> {
-        let of = |sample: &Sample| Some(sample.received.cast_signed() - sample.said.requests?.cast_signed());
+        let of = |sample: &Sample| {
+            Some(sample.received.cast_signed() - sample.said.requests?.cast_signed())
+        };
         self.samples.iter().map(of).sum()
     }
 }
@@ -190,20 +222,27 @@ mod tests {
     use super::*;
 
     fn entry(values: &[(u32, f64)]) -> Entry {
-        let sample =
-            |(round, rate): &(u32, f64)| Sample { round: *round, rate_per_s: Some(*rate), ..Sample::default() };
+        let sample = |(round, rate): &(u32, f64)| Sample {
+            round: *round,
+            rate_per_s: Some(*rate),
+            ..Sample::default()
+        };
         let samples = values.iter().map(sample).collect();
         Entry { contender: Contender::of(Tool::Wrk), samples, failures: vec![] }
     }
 
     #[test]
     fn every_other_round_goes_the_other_way() {
-        assert_eq!((order(3, 1), order(3, 2), order(3, 3)), (vec![0, 1, 2], vec![2, 1, 0], vec![0, 1, 2]));
+        assert_eq!(
+            (order(3, 1), order(3, 2), order(3, 3)),
+            (vec![0, 1, 2], vec![2, 1, 0], vec![0, 1, 2])
+        );
     }
 
     #[test]
     fn only_what_was_run_in_one_round_is_compared() {
-        let (ours, theirs) = (entry(&[(1, 10.0), (2, 40.0), (3, 90.0)]), entry(&[(1, 10.0), (3, 30.0)]));
+        let (ours, theirs) =
+            (entry(&[(1, 10.0), (2, 40.0), (3, 90.0)]), entry(&[(1, 10.0), (3, 30.0)]));
         let times = ours.times(Some(&theirs), |sample| sample.rate_per_s).unwrap();
         assert_eq!((times.median, times.of), (2.0, 2));
         assert_eq!(ours.times(None, |sample| sample.rate_per_s), None);
@@ -212,8 +251,14 @@ mod tests {
 
     #[test]
     fn the_middle_of_an_even_number_is_between_two() {
-        assert_eq!(Middle::of([3.0, 1.0]).map(|m| (m.median, m.low, m.high)), Some((2.0, 1.0, 3.0)));
-        assert_eq!(Middle::of([3.0, 1.0, 9.0]).map(|m| (m.median, m.low, m.high)), Some((3.0, 1.0, 9.0)));
+        assert_eq!(
+            Middle::of([3.0, 1.0]).map(|m| (m.median, m.low, m.high)),
+            Some((2.0, 1.0, 3.0))
+        );
+        assert_eq!(
+            Middle::of([3.0, 1.0, 9.0]).map(|m| (m.median, m.low, m.high)),
+            Some((3.0, 1.0, 9.0))
+        );
         assert_eq!(Middle::of([]), None);
     }
 

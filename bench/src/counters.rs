@@ -19,7 +19,8 @@ pub(crate) enum Counting {
 }
 
 /// Events that cost nothing: the processor counts them by itself, the kernel keeps `task-clock` anyway.
-const COST: [&str; 5] = ["task-clock", INSTRUCTIONS_USER, INSTRUCTIONS_KERNEL, CYCLES_USER, CYCLES_KERNEL];
+const COST: [&str; 5] =
+    ["task-clock", INSTRUCTIONS_USER, INSTRUCTIONS_KERNEL, CYCLES_USER, CYCLES_KERNEL];
 const INSTRUCTIONS_USER: &str = "instructions:u";
 const INSTRUCTIONS_KERNEL: &str = "instructions:k";
 const CYCLES_USER: &str = "cycles:u";
@@ -71,20 +72,29 @@ impl Counters {
     /// What is not counted here, in lines; empty where all is.
     pub(crate) fn missing(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let lacking: Vec<&str> = COST[1..].iter().copied().filter(|event| !self.cost.contains(event)).collect();
+        let lacking: Vec<&str> =
+            COST[1..].iter().copied().filter(|event| !self.cost.contains(event)).collect();
         if self.perf.is_none() {
             lines.push(
                 "no perf that may count (package linux-perf; kernel.perf_event_paranoid=1, or root): CPU time is of getrusage(2), and there are no instructions and no cycles"
                     .to_owned(),
             );
         } else if !lacking.is_empty() {
-            lines.push(format!("not counted by this processor, or not for us: {}", lacking.join(", ")));
+            lines.push(format!(
+                "not counted by this processor, or not for us: {}",
+                lacking.join(", ")
+            ));
         }
         match self.calls {
             Calls::Perf => {}
-            Calls::Strace(_) => lines.push("system calls are counted by strace (perf may not see them)".to_owned()),
+            Calls::Strace(_) => {
+                lines.push("system calls are counted by strace (perf may not see them)".to_owned())
+            }
             Calls::None => {
-                lines.push("system calls are not counted (perf may not see them, and there is no strace)".to_owned());
+                lines.push(
+                    "system calls are not counted (perf may not see them, and there is no strace)"
+                        .to_owned(),
+                );
             }
         }
         lines
@@ -96,17 +106,32 @@ impl Counters {
     }
 
     /// The command with what counts in front of it.
-    pub(crate) fn before(&self, counting: Counting, argv: Vec<OsString>, folder: &Path) -> Vec<OsString> {
+    pub(crate) fn before(
+        &self,
+        counting: Counting,
+        argv: Vec<OsString>,
+        folder: &Path,
+    ) -> Vec<OsString> {
         let perf = |events: &[&str]| {
             let words = ["stat", "-x,", "-e", &events.join(","), "-o"].map(OsString::from);
             let perf = self.perf.clone().map(OsString::from);
-            perf.into_iter().chain(words).chain([file(folder).into(), "--".into()]).collect::<Vec<_>>()
+            perf.into_iter()
+                .chain(words)
+                .chain([file(folder).into(), "--".into()])
+                .collect::<Vec<_>>()
         };
         let mut words = match (counting, &self.calls) {
             (Counting::Cost, _) if self.perf.is_some() && !self.cost.is_empty() => perf(&self.cost),
             (Counting::Calls, Calls::Perf) => perf(&[CALLS]),
             (Counting::Calls, Calls::Strace(strace)) => {
-                vec![strace.into(), "-c".into(), "-f".into(), "-o".into(), file(folder).into(), "--".into()]
+                vec![
+                    strace.into(),
+                    "-c".into(),
+                    "-f".into(),
+                    "-o".into(),
+                    file(folder).into(),
+                    "--".into(),
+                ]
             }
             _ => Vec::new(),
         };
@@ -118,7 +143,9 @@ impl Counters {
     pub(crate) fn read(&self, counting: Counting, folder: &Path) -> Counted {
         let text = std::fs::read_to_string(file(folder)).unwrap_or_default();
         match (counting, &self.calls) {
-            (Counting::Calls, Calls::Strace(_)) => Counted { calls: of_strace(&text), ..Counted::default() },
+            (Counting::Calls, Calls::Strace(_)) => {
+                Counted { calls: of_strace(&text), ..Counted::default() }
+            }
             (Counting::Nothing, _) => Counted::default(),
             _ => of_perf(&text),
         }
@@ -131,7 +158,10 @@ fn file(folder: &Path) -> PathBuf {
 
 fn tried(perf: &Path, event: &str) -> bool {
     let mut command = Command::new(perf);
-    command.args(["stat", "-x,", "-e", event, "--", "true"]).env("LC_ALL", "C").stdin(Stdio::null());
+    command
+        .args(["stat", "-x,", "-e", event, "--", "true"])
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
     let Ok(output) = command.output() else { return false };
     let text = String::from_utf8_lossy(&output.stderr);
     output.status.success() && events(&text).contains_key(event)
@@ -176,7 +206,10 @@ mod tests {
     fn what_perf_did_not_count_is_absent() {
         let counted = of_perf(include_str!("perf.txt"));
         assert_eq!(counted.cpu_ns, Some(12.55e6));
-        assert_eq!((counted.instructions_user, counted.instructions_kernel), (Some(112_730.0), Some(449_805.0)));
+        assert_eq!(
+            (counted.instructions_user, counted.instructions_kernel),
+            (Some(112_730.0), Some(449_805.0))
+        );
         assert_eq!((counted.cycles_user, counted.cycles_kernel, counted.calls), (None, None, None));
         assert_eq!(of_perf("perf: permission denied"), Counted::default());
     }
@@ -185,16 +218,21 @@ mod tests {
     fn the_total_of_strace_is_found_with_and_without_errors() {
         let head = "% time     seconds  usecs/call     calls    errors syscall\n";
         let line = "------ ----------- ----------- --------- --------- ----------------\n";
-        let with = format!("{head}{line}100.00    0.012345           3      4123        12 total\n");
-        let without = format!("{head}{line}100.00    0.012345           3      4123           total\n");
+        let with =
+            format!("{head}{line}100.00    0.012345           3      4123        12 total\n");
+        let without =
+            format!("{head}{line}100.00    0.012345           3      4123           total\n");
         assert_eq!((of_strace(&with), of_strace(&without)), (Some(4123.0), Some(4123.0)));
         assert_eq!(of_strace("strace: attach: not permitted"), None);
     }
 
     #[test]
     fn nothing_stands_before_a_program_whose_memory_is_asked() {
-        let counters =
-            Counters { perf: Some("/p/perf".into()), cost: COST.to_vec(), calls: Calls::Strace("/s/strace".into()) };
+        let counters = Counters {
+            perf: Some("/p/perf".into()),
+            cost: COST.to_vec(),
+            calls: Calls::Strace("/s/strace".into()),
+        };
         let line = |counting| {
             let words = counters.before(counting, vec!["it".into()], Path::new("/f"));
             words.join(std::ffi::OsStr::new(" ")).into_string().unwrap()

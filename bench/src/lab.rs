@@ -62,7 +62,9 @@ impl Lab<'_> {
     pub(crate) fn program(&self, tool: Tool) -> Option<PathBuf> {
         match tool {
             Tool::Longtail => Some(self.longtail.clone()),
-            Tool::Floor => Some(self.here.with_file_name("ping-pong")).filter(|file| file.is_file()),
+            Tool::Floor => {
+                Some(self.here.with_file_name("ping-pong")).filter(|file| file.is_file())
+            }
             _ => self.find(tool.name()),
         }
     }
@@ -81,13 +83,23 @@ impl Lab<'_> {
     ///
     /// # Errors
     /// Why not, in a line.
-    pub(crate) fn start(&self, order: &Order, argv: Vec<OsString>, env: &[(&str, &OsStr)]) -> Result<Server, String> {
+    pub(crate) fn start(
+        &self,
+        order: &Order,
+        argv: Vec<OsString>,
+        env: &[(&str, &OsStr)],
+    ) -> Result<Server, String> {
         let text = serde_json::to_string(order).map_err(|why| why.to_string())?;
-        let words = [self.here.clone().into_os_string(), CHILD.into(), text.into()].into_iter().chain(argv);
+        let words =
+            [self.here.clone().into_os_string(), CHILD.into(), text.into()].into_iter().chain(argv);
         let mut spec = LaunchSpec::command(words, self.folder);
         let data = self.data();
         let always = [("XDG_DATA_HOME", data.as_os_str()), ("LC_ALL", OsStr::new("C"))];
-        spec.env = always.iter().chain(env).map(|(name, value)| ((*name).into(), (*value).to_owned())).collect();
+        spec.env = always
+            .iter()
+            .chain(env)
+            .map(|(name, value)| ((*name).into(), (*value).to_owned()))
+            .collect();
         let guard = GuardCommand { program: self.here.clone(), args: vec![GUARD.into()] };
         Server::start(&spec, &guard, &self.clock).map_err(|why| why.to_string())
     }
@@ -119,7 +131,8 @@ pub(crate) fn emptied(folder: &Path) -> io::Result<()> {
 }
 
 /// Would send the load to a proxy.
-const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+const PROXIES: [&str; 6] =
+    ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// What is to be run, and how; as JSON it is this program's second word.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -158,7 +171,10 @@ pub(crate) fn run_child(words: impl IntoIterator<Item = OsString>) -> i32 {
     let (Some(order), Some((program, arguments))) = (order, argv.split_first()) else { return 2 };
     execute(&order, program, arguments).unwrap_or_else(|error| {
         // Read by whoever waits for us.
-        let _ = fs::write(order.folder.join("stderr"), format!("{}: {error}\n", program.to_string_lossy()));
+        let _ = fs::write(
+            order.folder.join("stderr"),
+            format!("{}: {error}\n", program.to_string_lossy()),
+        );
         127
     })
 }

@@ -14,7 +14,9 @@ use crate::tools::{Tool, version_of};
 pub(crate) fn text(lab: &Lab<'_>, extent: &Extent) -> String {
     let here = probe::host::environment(env!("CARGO_PKG_VERSION"));
     let placed = match lab.cpus {
-        Some((generator, server)) => format!("generator on processor {generator}, server on {server}"),
+        Some((generator, server)) => {
+            format!("generator on processor {generator}, server on {server}")
+        }
         None => "one processor for generator and server: rates say nothing here".to_owned(),
     };
     let mut text = format!(
@@ -48,10 +50,18 @@ fn programs(lab: &Lab<'_>, extent: &Extent) -> (Vec<String>, Vec<String>) {
             (Tool::Longtail, Some(program)) => version_of(&program, "--version"),
             (_, Some(program)) => tool.version(&program),
         };
-        there.push([Some(tool.name().to_owned()), version].into_iter().flatten().collect::<Vec<_>>().join(" "));
+        there.push(
+            [Some(tool.name().to_owned()), version]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" "),
+        );
     }
     match lab.find("nginx") {
-        Some(program) => there.extend(version_of(&program, "-v").map(|version| format!("nginx {version}"))),
+        Some(program) => {
+            there.extend(version_of(&program, "-v").map(|version| format!("nginx {version}")))
+        }
         None => absent.push("nginx".to_owned()),
     }
     (there, absent)

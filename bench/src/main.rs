@@ -84,7 +84,10 @@ struct Args {
 
 impl Args {
     fn sections(&self) -> Vec<Section> {
-        Section::ALL.into_iter().filter(|section| self.only.is_empty() || self.only.contains(section)).collect()
+        Section::ALL
+            .into_iter()
+            .filter(|section| self.only.is_empty() || self.only.contains(section))
+            .collect()
     }
 
     /// How much of everything.
@@ -110,7 +113,11 @@ impl Args {
             quick: self.quick,
             tools: tools.to_vec(),
             connections: connections.to_vec(),
-            memory_requests: self.memory_requests.unwrap_or(if self.quick { 500_000 } else { 10_000_000 }),
+            memory_requests: self.memory_requests.unwrap_or(if self.quick {
+                500_000
+            } else {
+                10_000_000
+            }),
         })
     }
 }
@@ -135,7 +142,8 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<u8, String> {
     let mut extent = args.extent()?;
     let interrupt = interruption()?;
-    let scratch = Scratch::new(&std::env::temp_dir()).map_err(|why| format!("TMPDIR cannot be written: {why}"))?;
+    let scratch = Scratch::new(&std::env::temp_dir())
+        .map_err(|why| format!("TMPDIR cannot be written: {why}"))?;
     let lab = lab(args, scratch.path(), &interrupt)?;
     output::print(&machine::text(&lab, &extent));
     for line in left_out(&mut extent) {
@@ -154,7 +162,8 @@ fn run(args: &Args) -> Result<u8, String> {
     output::print(&machine::legend(&extent, &all));
     if let Some(file) = &args.json {
         let text = machine::json(&lab, &extent, &all, lab.interrupted());
-        std::fs::write(file, text).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
+        std::fs::write(file, text)
+            .map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
     }
     let faults: Vec<&String> = all.iter().flat_map(|found| &found.faults).collect();
     for fault in &faults {
@@ -177,7 +186,11 @@ fn conduct(section: Section, extent: &Extent, lab: &Lab<'_>) -> Found {
     section.found(done, lab)
 }
 
-fn lab<'a>(args: &Args, folder: &'a std::path::Path, interrupt: &'a AtomicBool) -> Result<Lab<'a>, String> {
+fn lab<'a>(
+    args: &Args,
+    folder: &'a std::path::Path,
+    interrupt: &'a AtomicBool,
+) -> Result<Lab<'a>, String> {
     let here = GuardCommand::this_program(GUARD).program;
     let longtail = args.longtail.clone().unwrap_or_else(|| here.with_file_name("longtail"));
     let longtail: PathBuf = longtail.canonicalize().map_err(|why| {
@@ -194,9 +207,12 @@ fn lab<'a>(args: &Args, folder: &'a std::path::Path, interrupt: &'a AtomicBool) 
 /// Takes away the numbers of connections that the limit of open files does not allow, and says so.
 fn left_out(extent: &mut Extent) -> Vec<String> {
     let most = lab::most_connections();
-    let (kept, out): (Vec<u32>, Vec<u32>) = extent.connections.iter().partition(|c| u64::from(**c) <= most);
+    let (kept, out): (Vec<u32>, Vec<u32>) =
+        extent.connections.iter().partition(|c| u64::from(**c) <= most);
     extent.connections = kept;
-    let line = |c: u32| format!("left out: {c} connections (the limit of open files allows {most}: ulimit -Hn)");
+    let line = |c: u32| {
+        format!("left out: {c} connections (the limit of open files allows {most}: ulimit -Hn)")
+    };
     out.into_iter().map(line).collect()
 }
 

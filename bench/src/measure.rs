@@ -112,7 +112,11 @@ pub(crate) fn run(
     argv.extend(tool.arguments(job, &url));
     argv.extend(contender.extra.iter().map(OsString::from));
     let argv = lab.counters.before(counting, argv, &folder);
-    let order = Order { cpu: lab.cpus.map(|(generator, _)| generator), becomes: false, folder: folder.clone() };
+    let order = Order {
+        cpu: lab.cpus.map(|(generator, _)| generator),
+        becomes: false,
+        folder: folder.clone(),
+    };
     let silent = || "the server does not answer any more".to_owned();
     let before = server.at_rest(lab).ok_or_else(silent)?;
     let (machine, server_cpu, begun) = (machine_busy(), server.cpu(), lab.clock.now());
@@ -147,26 +151,42 @@ pub(crate) fn run(
     if lab.interrupted() {
         return Err("interrupted".to_owned());
     }
-    let exit = exit.ok_or_else(|| format!("it had not ended {} after its time, and was killed", lab.patience))?;
-    let (machine_after, server_cpu_after, elapsed) = (machine_busy(), server.cpu(), lab.clock.now() - begun);
-    let text = |name: &str| String::from_utf8_lossy(&fs::read(folder.join(name)).unwrap_or_default()).into_owned();
+    let exit = exit.ok_or_else(|| {
+        format!("it had not ended {} after its time, and was killed", lab.patience)
+    })?;
+    let (machine_after, server_cpu_after, elapsed) =
+        (machine_busy(), server.cpu(), lab.clock.now() - begun);
+    let text = |name: &str| {
+        String::from_utf8_lossy(&fs::read(folder.join(name)).unwrap_or_default()).into_owned()
+    };
     let (printed, complaint) = (text("stdout"), text("stderr"));
-    let why = || last_line(&complaint).or_else(|| last_line(&printed)).map(|l| format!(": {l}")).unwrap_or_default();
+    let why = || {
+        last_line(&complaint)
+            .or_else(|| last_line(&printed))
+            .map(|l| format!(": {l}"))
+            .unwrap_or_default()
+    };
     // perf (6.1) now and then ends with 0 where its child did not; then there is no request, or no output that is understood.
     if exit != ServerExit::Code(0) {
         return Err(format!("{exit}{}", why()));
     }
-    let account = fs::read_to_string(Order::account(&folder)).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let account = fs::read_to_string(Order::account(&folder))
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok());
     let account: Account = account.ok_or("there is no account of it")?;
     let after = server.at_rest(lab).ok_or_else(silent)?;
     let received = after.requests - before.requests;
     if received == 0 {
         return Err(format!("the server got no request of it{}", why()));
     }
-    let said =
-        said(tool, &printed, &lab.studies()).ok_or_else(|| format!("what it printed is not understood{}", why()))?;
+    let said = said(tool, &printed, &lab.studies())
+        .ok_or_else(|| format!("what it printed is not understood{}", why()))?;
     if tool == Tool::Longtail {
-        let theirs = (received, after.answers - before.answers, after.received_bytes - before.received_bytes);
+        let theirs = (
+            received,
+            after.answers - before.answers,
+            after.received_bytes - before.received_bytes,
+        );
         same_ledgers(&said, theirs, after.received_bytes > 0)?;
     }
     let (rate_per_s, server_busy) = middle(&glances);
@@ -180,12 +200,15 @@ pub(crate) fn run(
         ..Sample::default()
     };
     let seconds = elapsed.as_secs_f64();
-    let server_used =
-        server_cpu.zip(server_cpu_after).map(|(before, after)| (after.saturating_sub(before)).as_secs_f64());
+    let server_used = server_cpu
+        .zip(server_cpu_after)
+        .map(|(before, after)| (after.saturating_sub(before)).as_secs_f64());
     let own = sample.cpu() * received as f64 / 1e9;
     let all = machine.zip(machine_after).map(|(before, after)| (after - before) / 100.0);
     Ok(Sample {
-        foreign: all.zip(server_used).map(|(all, server)| ((all - server - own) / seconds).max(0.0)),
+        foreign: all
+            .zip(server_used)
+            .map(|(all, server)| ((all - server - own) / seconds).max(0.0)),
         ..sample
     })
 }
@@ -194,7 +217,11 @@ pub(crate) fn run(
 pub(crate) const LEDGERS: &str = "LEDGERS DIFFER";
 
 /// Ours has to have counted what the server has: requests, answers, and bytes where it counts them.
-fn same_ledgers(said: &Said, (requests, answers, bytes): (u64, u64, u64), counts_bytes: bool) -> Result<(), String> {
+fn same_ledgers(
+    said: &Said,
+    (requests, answers, bytes): (u64, u64, u64),
+    counts_bytes: bool,
+) -> Result<(), String> {
     let ours = said.requests.unwrap_or_default();
     let failed = said.failed.unwrap_or_default();
     let differ = if failed == 0 {
@@ -234,14 +261,23 @@ fn glance(lab: &Lab<'_>, server: &Running) -> Option<Glance> {
 fn middle(glances: &[Option<Glance>]) -> (Option<f64>, Option<f64>) {
     let [Some(first), Some(last)] = glances else { return (None, None) };
     let seconds = (last.at - first.at).as_secs_f64();
-    let busy = first.cpu.zip(last.cpu).map(|(first, last)| last.saturating_sub(first).as_secs_f64() / seconds);
+    let busy = first
+        .cpu
+        .zip(last.cpu)
+        .map(|(first, last)| last.saturating_sub(first).as_secs_f64() / seconds);
     (Some((last.requests - first.requests) as f64 / seconds), busy)
 }
 
 /// Ticks of 10 ms in which any processor worked, for whomever: user, nice, system, interrupts and steal of `/proc/stat`.
 fn machine_busy() -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
-    let ticks: Vec<f64> = text.lines().next()?.split_ascii_whitespace().skip(1).map_while(|n| n.parse().ok()).collect();
+    let ticks: Vec<f64> = text
+        .lines()
+        .next()?
+        .split_ascii_whitespace()
+        .skip(1)
+        .map_while(|n| n.parse().ok())
+        .collect();
     let of = |at: usize| ticks.get(at).copied().unwrap_or_default();
     Some([0, 1, 2, 5, 6, 7].into_iter().map(of).sum())
 }
@@ -256,8 +292,13 @@ mod tests {
 
     #[test]
     fn a_rate_is_of_what_lies_between() {
-        let at =
-            |ms, requests| Some(Glance { at: Nanos::from_millis(ms), requests, cpu: Some(Nanos::from_millis(ms / 2)) });
+        let at = |ms, requests| {
+            Some(Glance {
+                at: Nanos::from_millis(ms),
+                requests,
+                cpu: Some(Nanos::from_millis(ms / 2)),
+            })
+        };
         assert_eq!(middle(&[at(250, 1000), at(750, 2000)]), (Some(2000.0), Some(0.5)));
         assert_eq!(middle(&[at(250, 1000), None]), (None, None));
         assert_eq!(middle(&[at(250, 1000)]), (None, None));
@@ -300,6 +341,9 @@ mod tests {
             ..Counted::default()
         };
         let sample = Sample { counted, ..sample };
-        assert_eq!((sample.cpu(), sample.instructions(), sample.cycles()), (20.0, Some(400.0), None));
+        assert_eq!(
+            (sample.cpu(), sample.instructions(), sample.cycles()),
+            (20.0, Some(400.0), None)
+        );
     }
 }

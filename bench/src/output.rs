@@ -14,7 +14,9 @@ pub(crate) const NONE: &str = "-";
 impl Table {
     /// With the lines of its head; each line has a cell for each column, between `|`.
     pub(crate) fn new(head: &[&str]) -> Table {
-        Table { rows: head.iter().map(|line| line.split('|').map(str::to_owned).collect()).collect() }
+        Table {
+            rows: head.iter().map(|line| line.split('|').map(str::to_owned).collect()).collect(),
+        }
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -24,17 +26,21 @@ impl Table {
     /// The text, each line with its end.
     pub(crate) fn text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let wide = |at: usize| self.rows.iter().filter_map(|row| Some(row.get(at)?.chars().count())).max();
+        let wide =
+            |at: usize| self.rows.iter().filter_map(|row| Some(row.get(at)?.chars().count())).max();
         let widths: Vec<usize> = (0..columns).map(|at| wide(at).unwrap_or_default()).collect();
         let line = |row: &Vec<String>| {
             let cells = row.iter().zip(&widths).enumerate();
-            let text: String = cells
-                .map(
-                    |(at, (cell, width))| {
-                        if at == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") }
-                    },
-                )
-                .collect();
+            let text: String =
+                cells
+                    .map(|(at, (cell, width))| {
+                        if at == 0 {
+                            format!("{cell:<width$}")
+                        } else {
+                            format!("  {cell:>width$}")
+                        }
+                    })
+                    .collect();
             format!("{}\n", text.trim_end())
         };
         self.rows.iter().map(line).collect()

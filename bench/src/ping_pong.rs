@@ -76,13 +76,16 @@ fn main() -> ExitCode {
 
 fn run(words: &[String]) -> Result<u64, Fault> {
     let [address, connections, time, keep] = words else {
-        return Err("usage: ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close|RATE".to_owned());
+        return Err(
+            "usage: ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close|RATE".to_owned()
+        );
     };
     let address: SocketAddr = address.parse().map_err(|_| format!("'{address}' is no address"))?;
     if !address.ip().is_loopback() {
         return Err(format!("{address} is not this machine"));
     }
-    let connections: usize = connections.parse().map_err(|_| format!("'{connections}' is no number"))?;
+    let connections: usize =
+        connections.parse().map_err(|_| format!("'{connections}' is no number"))?;
     let time = Nanos(time.parse().map_err(|_| format!("'{time}' is no number"))?);
     let mut floor = Floor::new(address, keep != "close")?;
     match keep.parse() {
@@ -97,9 +100,11 @@ impl Floor {
     /// Asks once, to see how long an answer is; that one is counted.
     fn new(address: SocketAddr, keep: bool) -> Result<Floor, Fault> {
         let close = if keep { "" } else { "connection: close\r\n" };
-        let request =
-            format!("GET / HTTP/1.1\r\nhost: {address}\r\nuser-agent: longtail/0.1.0\r\naccept: */*\r\n{close}\r\n");
-        let answer_bytes = length_of_an_answer(address, request.as_bytes()).map_err(|error| error.to_string())?;
+        let request = format!(
+            "GET / HTTP/1.1\r\nhost: {address}\r\nuser-agent: longtail/0.1.0\r\naccept: */*\r\n{close}\r\n"
+        );
+        let answer_bytes =
+            length_of_an_answer(address, request.as_bytes()).map_err(|error| error.to_string())?;
         Ok(Floor {
             address,
             keep,
@@ -223,7 +228,10 @@ impl Floor {
                 return Err("the server has closed a connection".to_owned());
             }
             if socket.received > self.answer_bytes {
-                return Err(format!("an answer is longer than the first, {} bytes", self.answer_bytes));
+                return Err(format!(
+                    "an answer is longer than the first, {} bytes",
+                    self.answer_bytes
+                ));
             }
             let is_whole = socket.received == self.answer_bytes;
             if is_whole && self.keep || n == 0 {

@@ -67,7 +67,9 @@ impl Running {
     /// # Errors
     /// Why not, in a line.
     pub(crate) fn start(kind: &Kind, with_tls: bool, lab: &Lab<'_>) -> Result<Running, String> {
-        let free = || free_address(Socket::Tcp4, None, &Addresses::default()).map_err(|why| why.to_string());
+        let free = || {
+            free_address(Socket::Tcp4, None, &Addresses::default()).map_err(|why| why.to_string())
+        };
         let plain = free()?;
         let tls = if with_tls { Some(free()?) } else { None };
         let folder = lab.folder.join("server");
@@ -77,7 +79,9 @@ impl Running {
             Kind::Nginx => nginx(lab, (plain, tls), &folder)?,
         };
         let order = Order { cpu: lab.cpus.map(|(_, server)| server), becomes: true, folder };
-        let server = lab.start(&order, argv, &[]).map_err(|why| format!("{} does not start: {why}", kind.name()))?;
+        let server = lab
+            .start(&order, argv, &[])
+            .map_err(|why| format!("{} does not start: {why}", kind.name()))?;
         let running = Running { server, kind: kind.clone(), asked: Cell::new(0), plain, tls };
         let begun = lab.clock.now();
         while running.count().is_none() {
@@ -171,7 +175,8 @@ impl Kind {
 
 /// What nginx says in each answer beside type and length (RFC 9110, sections 6.6.1, 7.6.1 and 10.2.4): who parses heads pays for it, so
 /// a sink without would flatter them.
-const HEAD: [&str; 3] = ["server: nginx/1.22.1", "date: Sat, 21 Nov 2026 18:41:00 GMT", "connection: keep-alive"];
+const HEAD: [&str; 3] =
+    ["server: nginx/1.22.1", "date: Sat, 21 Nov 2026 18:41:00 GMT", "connection: keep-alive"];
 
 fn sink(
     lab: &Lab<'_>,
@@ -204,7 +209,8 @@ fn nginx(
     let mut listeners = format!("listen {plain} backlog=4096;");
     if let Some(address) = tls {
         let certified = folder.join(address.port().to_string());
-        let made = fs::create_dir_all(&certified).and_then(|()| TlsPair::make(&certified, address.ip()));
+        let made =
+            fs::create_dir_all(&certified).and_then(|()| TlsPair::make(&certified, address.ip()));
         let pair = made.map_err(|why| why.to_string())?;
         let (certificate, key) = (pair.certificate.display(), pair.key.display());
         let _ = write!(
@@ -213,7 +219,14 @@ fn nginx(
         );
     }
     fs::write(&file, nginx_conf(&listeners, folder)).map_err(|why| why.to_string())?;
-    let words = [OsString::from("-p"), folder.into(), "-e".into(), "stderr".into(), "-c".into(), file.into()];
+    let words = [
+        OsString::from("-p"),
+        folder.into(),
+        "-e".into(),
+        "stderr".into(),
+        "-c".into(),
+        file.into(),
+    ];
     Ok(std::iter::once(program.into()).chain(words).collect())
 }
 
@@ -221,7 +234,8 @@ fn nginx(
 fn nginx_conf(listeners: &str, folder: &Path) -> String {
     let folder = folder.display();
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    let temporary: String = temporary.map(|what| format!("    {what}_temp_path {folder}/{what};\n")).concat();
+    let temporary: String =
+        temporary.map(|what| format!("    {what}_temp_path {folder}/{what};\n")).concat();
     format!(
         "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nerror_log stderr crit;\n\
          events {{ worker_connections 4096; }}\n\
@@ -246,22 +260,25 @@ fn of_stub_status(text: &str) -> Option<Count> {
 mod tests {
     use super::*;
 
-    const STUB: &str =
-        "Active connections: 1 \nserver accepts handled requests\n 12 12 3456 \nReading: 0 Writing: 1 Waiting: 0 \n";
+    const STUB: &str = "Active connections: 1 \nserver accepts handled requests\n 12 12 3456 \nReading: 0 Writing: 1 Waiting: 0 \n";
 
     #[test]
     fn nginx_is_read() {
         let count = of_stub_status(STUB).unwrap();
         assert_eq!((count.requests, count.is_idle), (3456, true));
-        assert!(!of_stub_status(&STUB.replace("connections: 1", "connections: 5")).unwrap().is_idle);
+        assert!(
+            !of_stub_status(&STUB.replace("connections: 1", "connections: 5")).unwrap().is_idle
+        );
         assert_eq!(of_stub_status("<html>404</html>"), None);
     }
 
     #[test]
     fn nginx_writes_nowhere_but_into_its_folder() {
         let conf = nginx_conf("listen 127.0.0.1:1;", Path::new("/f"));
-        let paths: Vec<&str> =
-            conf.split(|c: char| c.is_whitespace() || c == ';').filter(|w| w.starts_with('/')).collect();
+        let paths: Vec<&str> = conf
+            .split(|c: char| c.is_whitespace() || c == ';')
+            .filter(|w| w.starts_with('/'))
+            .collect();
         assert!(paths.iter().filter(|path| path.starts_with("/f/")).count() == 6, "{conf}");
         assert!(conf.contains("daemon off;") && conf.contains("access_log off;"));
     }

@@ -55,8 +55,16 @@ pub(crate) enum End {
 
 impl Tool {
     /// All, in the order of the tables.
-    pub(crate) const ALL: [Tool; 8] =
-        [Tool::Longtail, Tool::Floor, Tool::Wrk, Tool::Oha, Tool::Hey, Tool::H2load, Tool::Ab, Tool::Wrk2];
+    pub(crate) const ALL: [Tool; 8] = [
+        Tool::Longtail,
+        Tool::Floor,
+        Tool::Wrk,
+        Tool::Oha,
+        Tool::Hey,
+        Tool::H2load,
+        Tool::Ab,
+        Tool::Wrk2,
+    ];
 
     /// As the tables call it; of all but the floor, the program's name.
     pub(crate) fn name(self) -> &'static str {
@@ -96,7 +104,9 @@ impl Tool {
         match self {
             Tool::Floor if job.tls => Some("it speaks no TLS"),
             Tool::H2load if !job.keep_alive => Some("it cannot open a connection for each request"),
-            Tool::Wrk | Tool::H2load | Tool::Ab if job.rate.is_some() => Some("it has no open loop"),
+            Tool::Wrk | Tool::H2load | Tool::Ab if job.rate.is_some() => {
+                Some("it has no open loop")
+            }
             Tool::Wrk2 if job.rate.is_none() => Some("it has no closed loop"),
             Tool::Floor | Tool::Wrk | Tool::Wrk2 if is_counted => Some("it ends by time only"),
             _ => None,
@@ -144,7 +154,11 @@ impl Tool {
                 return words(&format!("{address} {c} {} {keep}", length.unwrap_or_default().0));
             }
             Tool::Wrk | Tool::Wrk2 => {
-                let line = format!("-t1 -c{c} -d{}s --latency {}", seconds.unwrap_or_default(), rate("-R"));
+                let line = format!(
+                    "-t1 -c{c} -d{}s --latency {}",
+                    seconds.unwrap_or_default(),
+                    rate("-R")
+                );
                 let mut line = words(&line);
                 if !job.keep_alive {
                     line.extend(["-H", "Connection: close"].map(OsString::from));
@@ -156,13 +170,24 @@ impl Tool {
                 let corrected = if job.rate.is_some() { "--latency-correction" } else { "" };
                 let close = where_close("--disable-keepalive");
                 let insecure = where_tls("--insecure");
-                format!("--no-tui -c {c} {} {} {corrected} {close} {insecure}", is_for("-z"), rate("-q"))
+                format!(
+                    "--no-tui -c {c} {} {} {corrected} {close} {insecure}",
+                    is_for("-z"),
+                    rate("-q")
+                )
             }
             Tool::Hey => {
-                let rate = job.rate.map(|rate| format!("-q {}", f64::from(rate) / f64::from(c))).unwrap_or_default();
+                let rate = job
+                    .rate
+                    .map(|rate| format!("-q {}", f64::from(rate) / f64::from(c)))
+                    .unwrap_or_default();
                 // It would send the address with its port as the server's name, which is no name (RFC 6066, section 3).
                 let name = where_tls("-host localhost");
-                format!("-cpus 1 -c {c} {} {rate} {name} {}", is_for("-z"), where_close("-disable-keepalive"))
+                format!(
+                    "-cpus 1 -c {c} {} {rate} {name} {}",
+                    is_for("-z"),
+                    where_close("-disable-keepalive")
+                )
             }
             Tool::H2load => {
                 let time = seconds.map_or_else(|| is_for(""), |seconds| format!("-D {seconds}"));
@@ -205,7 +230,8 @@ pub(crate) fn version_of(program: &Path, flag: &str) -> Option<String> {
 
 /// The first thing that looks like a version: `wrk debian/4.1.0-3+b2 [epoll]` is 4.1.0.
 fn version_in(text: &str) -> Option<String> {
-    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
+    let words =
+        text.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
     words.into_iter().find(|word| word.contains('.')).map(str::to_owned)
 }
 
@@ -249,11 +275,14 @@ pub(crate) struct Times {
 /// What it printed, understood; `None` where nothing of it is. `studies` is where longtail keeps its own.
 pub(crate) fn said(tool: Tool, printed: &str, studies: &Path) -> Option<Said> {
     match (tool, tool.claims_as()) {
-        (Tool::Floor, _) => {
-            Some(Said { requests: Some(printed.trim().parse().ok()?), failed: Some(0), ..Said::default() })
-        }
+        (Tool::Floor, _) => Some(Said {
+            requests: Some(printed.trim().parse().ok()?),
+            failed: Some(0),
+            ..Said::default()
+        }),
         (_, Some(audited)) => {
-            let claim = audit::parse::claims(printed).into_iter().find(|claim| claim.tool == audited)?;
+            let claim =
+                audit::parse::claims(printed).into_iter().find(|claim| claim.tool == audited)?;
             let at = |q: f64| claim.percentile(q).map(|time| time.value * 1e9);
             Some(Said {
                 requests: claim.ended(),
@@ -313,8 +342,10 @@ mod tests {
             ("counted", Job { end: End::Requests(1000), ..JOB }),
         ] {
             for tool in Tool::ALL {
-                let arguments = tool.arguments(&job, "http://127.0.0.1:1/").join(std::ffi::OsStr::new(" "));
-                let arguments = tool.refusal(&job).map_or(arguments, |why| format!("cannot: {why}").into());
+                let arguments =
+                    tool.arguments(&job, "http://127.0.0.1:1/").join(std::ffi::OsStr::new(" "));
+                let arguments =
+                    tool.refusal(&job).map_or(arguments, |why| format!("cannot: {why}").into());
                 said.push(format!("{kind} {}: {}\n", tool.name(), arguments.display()));
             }
         }
@@ -337,7 +368,11 @@ mod tests {
         assert_eq!(wrk.times, Times { p50: Some(1e6), p99: Some(1.5e6), p999: None });
         assert_eq!(read(Tool::Floor, "1234\n").unwrap().requests, Some(1234));
         for tool in Tool::ALL {
-            assert_eq!(read(tool, "unable to connect"), None, "{tool:?}: what is not understood is not guessed");
+            assert_eq!(
+                read(tool, "unable to connect"),
+                None,
+                "{tool:?}: what is not understood is not guessed"
+            );
         }
     }
 
@@ -349,7 +384,10 @@ mod tests {
         assert!(warm_up.total() > 0);
         assert_eq!(said.requests, Some(measured.total() + warm_up.total()));
         assert_eq!(said.failed, Some(measured.failed() + warm_up.failed()));
-        assert_eq!(said.times.p50, study.run.tally.response_time.quantile(0.5).map(|time| time.0 as f64));
+        assert_eq!(
+            said.times.p50,
+            study.run.tally.response_time.quantile(0.5).map(|time| time.0 as f64)
+        );
         assert!(said.times.p50 < said.times.p99 && said.sent_bytes.is_some());
     }
 }

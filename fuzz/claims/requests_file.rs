@@ -26,19 +26,30 @@ fn check(bytes: &[u8], given: &FileDefaults) {
         Ok(read) => read,
         Err(error) => {
             let line = error.to_string();
-            assert!(!line.is_empty() && line.len() < 1000 && !line.contains(char::is_control), "{line:?}");
+            assert!(
+                !line.is_empty() && line.len() < 1000 && !line.contains(char::is_control),
+                "{line:?}"
+            );
             return;
         }
     };
     assert!(!read.requests.is_empty());
     assert!(given.target.as_ref().is_none_or(|target| target.has_origin_of(&read.target)));
     // The URL that we print is one that we read.
-    assert!(TargetUrl::parse(&read.target.to_string()).is_ok_and(|again| again.has_origin_of(&read.target)));
+    assert!(
+        TargetUrl::parse(&read.target.to_string())
+            .is_ok_and(|again| again.has_origin_of(&read.target))
+    );
     for request in &read.requests {
-        let mut fields = vec![httparse::EMPTY_HEADER; request.bytes.split(|byte| *byte == b'\n').count()];
+        let mut fields =
+            vec![httparse::EMPTY_HEADER; request.bytes.split(|byte| *byte == b'\n').count()];
         let mut parsed = httparse::Request::new(&mut fields);
         let head = parsed.parse(&request.bytes);
-        assert!(head.is_ok_and(|status| status.is_complete()), "{head:?}: {}", request.bytes.escape_ascii());
+        assert!(
+            head.is_ok_and(|status| status.is_complete()),
+            "{head:?}: {}",
+            request.bytes.escape_ascii()
+        );
         assert_eq!(request.is_head, parsed.method == Some("HEAD"));
     }
 }

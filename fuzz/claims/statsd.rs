@@ -5,11 +5,16 @@ use export::statsd::{MOST_SERIES, ParsedLine, StatsdCollector, parse};
 /// Panics where a line that was understood is not itself when it is printed and read again, where a line is in no place or in two, or where
 /// a figure cannot be.
 pub(crate) fn every_line_is_in_one_place(packet: &[u8], times: u64) {
-    let lines = packet.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let lines =
+        packet.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();
     for line in &lines {
         if let ParsedLine::Values(line) = parse(line) {
-            assert_eq!(parse(line.to_string().as_bytes()), ParsedLine::Values(line.clone()), "{line}");
+            assert_eq!(
+                parse(line.to_string().as_bytes()),
+                ParsedLine::Values(line.clone()),
+                "{line}"
+            );
         }
     }
     let mut collector = StatsdCollector::default();
@@ -20,12 +25,17 @@ pub(crate) fn every_line_is_in_one_place(packet: &[u8], times: u64) {
     let heard = collector.take();
     let counted = heard.before + heard.lines + heard.malformed + heard.no_metrics + heard.left_out;
     assert_eq!(counted, lines.len() as u64 * times);
-    assert!(heard.series.len() <= MOST_SERIES && (heard.malformed > 0) == heard.first_malformed.is_some());
+    assert!(
+        heard.series.len() <= MOST_SERIES
+            && (heard.malformed > 0) == heard.first_malformed.is_some()
+    );
     for series in &heard.series {
         assert!(series.values > 0 && series.stands_for >= series.values as f64);
         if let Some(figures) = series.figures {
             assert!(
-                figures.min <= figures.last && figures.last <= figures.max && figures.sum.is_finite(),
+                figures.min <= figures.last
+                    && figures.last <= figures.max
+                    && figures.sum.is_finite(),
                 "{series:?}"
             );
         }

@@ -90,18 +90,22 @@ pub(super) fn log_cases(extent: &Extent, lab: &Lab<'_>) -> Vec<Case> {
 pub(super) fn log_text(cases: &[Done], lab: &Lab<'_>) -> (String, Vec<String>) {
     let (mut text, mut faults) = (String::new(), Vec::new());
     for done in cases.iter().filter(|done| done.failure.is_none()) {
-        let mut table =
-            Table::new(&["log, 64 conn.|CPU us a req.|x without|[interval]|peak resident|requests|lines dropped"]);
+        let mut table = Table::new(&[
+            "log, 64 conn.|CPU us a req.|x without|[interval]|peak resident|requests|lines dropped",
+        ]);
         let without = done.entry(WITHOUT);
         for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
             let ratio = entry.times(without, |sample| Some(sample.cpu()));
-            let sum = |of: fn(&Sample) -> u64| entry.samples.iter().map(of).sum::<u64>().to_string();
+            let sum =
+                |of: fn(&Sample) -> u64| entry.samples.iter().map(of).sum::<u64>().to_string();
             table.row([
                 entry.contender.name.clone(),
                 shown(entry.middle(|sample| Some(sample.cpu())), |middle| micros(middle.median)),
                 times(ratio),
                 shown(ratio.filter(|middle| middle.of > 1), interval),
-                shown(entry.middle(|sample| Some(sample.account.peak_bytes as f64)), |middle| mebibytes(middle.median)),
+                shown(entry.middle(|sample| Some(sample.account.peak_bytes as f64)), |middle| {
+                    mebibytes(middle.median)
+                }),
                 sum(|sample| sample.received),
                 sum(|sample| sample.said.log_dropped.unwrap_or_default()),
             ]);
@@ -125,8 +129,12 @@ fn lines(file: &PathBuf) -> Option<u64> {
 /// Each request is a line, or counted as dropped.
 fn incomplete(sample: &Sample, lines: u64) -> Option<String> {
     let dropped = sample.said.log_dropped.unwrap_or_default();
-    (lines + dropped != sample.received)
-        .then(|| format!("the log has {lines} lines and lacks {dropped}, and there were {} requests", sample.received))
+    (lines + dropped != sample.received).then(|| {
+        format!(
+            "the log has {lines} lines and lacks {dropped}, and there were {} requests",
+            sample.received
+        )
+    })
 }
 
 #[cfg(test)]
@@ -139,7 +147,10 @@ mod tests {
         const MEGABYTE: f64 = 1e6;
         assert_eq!(growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 11.5 * MEGABYTE)), None);
         let said = growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 20.0 * MEGABYTE)).unwrap();
-        assert_eq!(said, "memory grows with the run: 10.5 MiB of 1000000 requests, 19.1 MiB of 10000000");
+        assert_eq!(
+            said,
+            "memory grows with the run: 10.5 MiB of 1000000 requests, 19.1 MiB of 10000000"
+        );
     }
 
     #[test]

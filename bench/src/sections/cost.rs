@@ -27,8 +27,11 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
         Job::closed(connections, End::After(length))
     };
     let case = |name: &str, bytes: u64, job: Job| {
-        let tools: &[Tool] =
-            if extent.quick && name.contains(',') { &[Tool::Longtail, Tool::Floor, Tool::Wrk] } else { &Tool::ALL };
+        let tools: &[Tool] = if extent.quick && name.contains(',') {
+            &[Tool::Longtail, Tool::Floor, Tool::Wrk]
+        } else {
+            &Tool::ALL
+        };
         Case {
             name: name.to_owned(),
             server: Kind::Sink { bytes, delay: None },
@@ -36,7 +39,8 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
             contenders: extent.contenders(tools),
         }
     };
-    let mut all: Vec<Case> = extent.connections.iter().map(|c| case(&format!("{c} conn."), SMALL, job(*c))).collect();
+    let mut all: Vec<Case> =
+        extent.connections.iter().map(|c| case(&format!("{c} conn."), SMALL, job(*c))).collect();
     if extent.tools.contains(&Tool::Longtail) {
         let own_clock = || Contender::ours(OWN_CLOCK, &["--timestamps", "user"]);
         for case in &mut all {
@@ -105,7 +109,9 @@ fn detail(done: &Done) -> String {
             times(entry.times(wrk, Sample::instructions)),
             times(entry.times(floor, Sample::instructions)),
             times(entry.times(wrk, Sample::cycles)),
-            shown(entry.middle(|sample| sample.server_busy), |busy| format!("{:.0} %", busy.median * 100.0)),
+            shown(entry.middle(|sample| sample.server_busy), |busy| {
+                format!("{:.0} %", busy.median * 100.0)
+            }),
             shown(entry.middle(Sample::server_cpu), |middle| micros(middle.median)),
             times(entry.times(wrk, Sample::server_cpu)),
             shown(entry.unclaimed(), |n| n.to_string()),
@@ -117,8 +123,10 @@ fn detail(done: &Done) -> String {
 /// One line a case: ours, of this name, beside wrk and the floor; nothing where it did not run.
 fn summary(cases: &[Done], name: &str) -> String {
     let first = format!("{name}|CPU us|CPU time|||instructions||cycles||received|server CPU|");
-    let mut table =
-        Table::new(&[&first, "|a req.|x wrk|[interval]|x floor|x wrk|x floor|x wrk|x floor|x wrk|x wrk|[interval]"]);
+    let mut table = Table::new(&[
+        &first,
+        "|a req.|x wrk|[interval]|x floor|x wrk|x floor|x wrk|x floor|x wrk|x wrk|[interval]",
+    ]);
     let mut is_empty = true;
     for done in cases {
         let Some(ours) = done.entry(name).filter(|ours| !ours.samples.is_empty()) else { continue };
@@ -180,7 +188,8 @@ pub(super) fn call_text(cases: &[Done]) -> String {
     for done in cases {
         let mut table = Table::new(&["|calls a request"]);
         for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
-            let calls = shown(entry.middle(Sample::calls), |middle| number::fixed(middle.median, 2));
+            let calls =
+                shown(entry.middle(Sample::calls), |middle| number::fixed(middle.median, 2));
             table.row([entry.contender.name.clone(), calls]);
         }
         let _ = write!(text, "\n{}\n{}", done.case.name, table.text());
@@ -212,7 +221,11 @@ mod tests {
             said: Said { requests: Some(998), ..Said::default() },
             ..Sample::default()
         };
-        Entry { contender: Contender::of(tool), samples: (1..=3).map(sample).collect(), failures: vec![] }
+        Entry {
+            contender: Contender::of(tool),
+            samples: (1..=3).map(sample).collect(),
+            failures: vec![],
+        }
     }
 
     fn done() -> Done {
@@ -225,7 +238,8 @@ mod tests {
         let mut hey = entry(Tool::Hey, 4.0);
         hey.samples.iter_mut().for_each(|sample| sample.counted = Counted::default());
         hey.samples.truncate(1);
-        let entries = vec![entry(Tool::Longtail, 0.5), entry(Tool::Floor, 0.25), entry(Tool::Wrk, 1.0), hey];
+        let entries =
+            vec![entry(Tool::Longtail, 0.5), entry(Tool::Floor, 0.25), entry(Tool::Wrk, 1.0), hey];
         Done { case, entries, failure: None, lateness: None }
     }
 

@@ -58,13 +58,20 @@ pub(crate) struct Found {
 }
 
 impl Section {
-    pub(crate) const ALL: [Section; 6] =
-        [Section::Cost, Section::Calls, Section::Idle, Section::Timing, Section::Memory, Section::Log];
+    pub(crate) const ALL: [Section; 6] = [
+        Section::Cost,
+        Section::Calls,
+        Section::Idle,
+        Section::Timing,
+        Section::Memory,
+        Section::Log,
+    ];
 
     /// What is run, and in which way.
     pub(crate) fn cases(self, extent: &Extent, lab: &Lab<'_>) -> (Vec<Case>, Rounds, Counting) {
         let rounds = |all| Rounds { all, others: all };
-        let (once, few) = (rounds(1), rounds(extent.rounds.all.min(if extent.quick { 1 } else { 3 })));
+        let (once, few) =
+            (rounds(1), rounds(extent.rounds.all.min(if extent.quick { 1 } else { 3 })));
         let counted = if lab.counters.has_calls() { cost::call_cases(extent) } else { Vec::new() };
         match self {
             Section::Cost => (cost::cases(extent), extent.rounds, Counting::Cost),
@@ -95,7 +102,11 @@ impl Section {
 impl Extent {
     /// The tools that were asked for, in this order.
     fn contenders(&self, among: &[Tool]) -> Vec<Contender> {
-        among.iter().filter(|tool| self.tools.contains(tool)).map(|tool| Contender::of(*tool)).collect()
+        among
+            .iter()
+            .filter(|tool| self.tools.contains(tool))
+            .map(|tool| Contender::of(*tool))
+            .collect()
     }
 }
 

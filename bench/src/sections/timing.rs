@@ -18,7 +18,8 @@ const RATE: u32 = 10_000;
 const CONNECTIONS: u32 = 64;
 
 pub(super) fn cases(extent: &Extent) -> Vec<Case> {
-    let timed = |timing| Contender::ours(&format!("longtail --timing {timing}"), &["--timing", timing]);
+    let timed =
+        |timing| Contender::ours(&format!("longtail --timing {timing}"), &["--timing", timing]);
     let mut contenders: Vec<Contender> = ["coalesce", "precise", "spin"].map(timed).into();
     contenders.extend(extent.contenders(&[Tool::Floor, Tool::Oha, Tool::Hey, Tool::Wrk2]));
     contenders.retain(|one| extent.tools.contains(&one.tool));
@@ -28,7 +29,10 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
         // Of 10 000 requests ten are beyond p99.9.
         job: Job {
             rate: Some(RATE),
-            ..Job::closed(CONNECTIONS, End::After(Nanos(extent.length.0 * if extent.quick { 1 } else { 2 })))
+            ..Job::closed(
+                CONNECTIONS,
+                End::After(Nanos(extent.length.0 * if extent.quick { 1 } else { 2 })),
+            )
         },
         contenders,
     }]
@@ -42,12 +46,16 @@ pub(super) fn text(cases: &[Done]) -> String {
             "|req/s|p50|p99|p99.9|p50|p99|p99.9|a req.",
         ]);
         for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
-            let lag = |of: fn(&Times) -> Option<f64>| time(entry, |sample| of(&sample.said.send_lag));
-            let over =
-                |of: fn(&Times) -> Option<f64>| time(entry, |sample| Some(of(&sample.said.times)? - DELAY.0 as f64));
+            let lag =
+                |of: fn(&Times) -> Option<f64>| time(entry, |sample| of(&sample.said.send_lag));
+            let over = |of: fn(&Times) -> Option<f64>| {
+                time(entry, |sample| Some(of(&sample.said.times)? - DELAY.0 as f64))
+            };
             table.row([
                 entry.contender.name.clone(),
-                shown(entry.middle(|sample| sample.rate_per_s), |middle| number::rate(middle.median)),
+                shown(entry.middle(|sample| sample.rate_per_s), |middle| {
+                    number::rate(middle.median)
+                }),
                 lag(|times| times.p50),
                 lag(|times| times.p99),
                 lag(|times| times.p999),

@@ -42,7 +42,10 @@ fn read(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), S
                 read(root, &path, files)?;
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(SourceFile::read(&path, &fs::read_to_string(root.join(&path)).map_err(fault)?)?);
+            files.push(SourceFile::read(
+                &path,
+                &fs::read_to_string(root.join(&path)).map_err(fault)?,
+            )?);
         }
     }
     Ok(())
@@ -84,14 +87,17 @@ impl House {
     fn table(&self) -> String {
         let mut text = format!("{:10} files  shipped   tests comments  median largest\n", "crate");
         let mut crates: Vec<_> = self.crates().into_iter().collect();
-        crates.sort_by_key(|(name, files)| (ASIDE.contains(name), usize::MAX - sum(files, |file| file.shipped)));
+        crates.sort_by_key(|(name, files)| {
+            (ASIDE.contains(name), usize::MAX - sum(files, |file| file.shipped))
+        });
         let mut is_aside = false;
         for (name, files) in crates {
             if ASIDE.contains(&name) && !is_aside {
                 is_aside = true;
                 text.push_str("not shipped\n");
             }
-            let mut own: Vec<usize> = files.iter().map(|file| file.shipped).filter(|lines| *lines > 0).collect();
+            let mut own: Vec<usize> =
+                files.iter().map(|file| file.shipped).filter(|lines| *lines > 0).collect();
             own.sort_unstable();
             let _ = writeln!(
                 text,
@@ -106,7 +112,8 @@ impl House {
         }
         let shipped: usize = self.shipped().map(|file| file.shipped).sum();
         let tests: usize = self.files.iter().map(|file| file.tests).sum();
-        let names: Vec<usize> = self.shipped().flat_map(|file| &file.type_names).map(String::len).collect();
+        let names: Vec<usize> =
+            self.shipped().flat_map(|file| &file.type_names).map(String::len).collect();
         let mean = names.iter().sum::<usize>() as f64 / names.len().max(1) as f64;
         let short = self.files.iter().filter(|file| file.lines < SHORTEST_FILE).count();
         let _ = write!(
@@ -132,13 +139,22 @@ impl House {
             broken.push(format!("type name {name} stands more than once: {}", list(paths)));
         }
         for files in self.crates().values() {
-            broken.extend(circles(files).into_iter().map(|paths| format!("files import each other: {}", list(paths))));
+            broken.extend(
+                circles(files)
+                    .into_iter()
+                    .map(|paths| format!("files import each other: {}", list(paths))),
+            );
         }
         for file in self.files.iter().filter(|file| file.lines > LONGEST_FILE) {
-            broken.push(format!("{} has {} lines: more than {LONGEST_FILE}", file.path.display(), file.lines));
+            broken.push(format!(
+                "{} has {} lines: more than {LONGEST_FILE}",
+                file.path.display(),
+                file.lines
+            ));
         }
         for file in self.shipped() {
-            let has_tuple = |place: &String| format!("{}:{place} takes a tuple", file.path.display());
+            let has_tuple =
+                |place: &String| format!("{}:{place} takes a tuple", file.path.display());
             broken.extend(file.tuples.iter().map(has_tuple));
         }
         broken
@@ -157,7 +173,8 @@ fn list(paths: Vec<&Path>) -> String {
 fn circles<'a>(files: &[&'a SourceFile]) -> Vec<Vec<&'a Path>> {
     let modules: BTreeMap<&ModulePath, &SourceFile> =
         files.iter().filter_map(|file| Some((file.module.as_ref()?, *file))).collect();
-    let reached: Vec<BTreeSet<&Path>> = files.iter().map(|file| reached_from(file, &modules)).collect();
+    let reached: Vec<BTreeSet<&Path>> =
+        files.iter().map(|file| reached_from(file, &modules)).collect();
     let mut circles = BTreeSet::new();
     for (file, reached_here) in files.iter().zip(&reached) {
         let mutual = |(other, back): (&&'a SourceFile, &BTreeSet<&Path>)| {
@@ -173,7 +190,10 @@ fn circles<'a>(files: &[&'a SourceFile]) -> Vec<Vec<&'a Path>> {
 }
 
 /// All files that one imports, or that these import.
-fn reached_from<'a>(file: &SourceFile, modules: &BTreeMap<&ModulePath, &'a SourceFile>) -> BTreeSet<&'a Path> {
+fn reached_from<'a>(
+    file: &SourceFile,
+    modules: &BTreeMap<&ModulePath, &'a SourceFile>,
+) -> BTreeSet<&'a Path> {
     let (mut reached, mut ahead) = (BTreeSet::new(), imported(file, modules));
     while let Some(next) = ahead.pop() {
         if reached.insert(next.path.as_path()) {
@@ -184,10 +204,18 @@ fn reached_from<'a>(file: &SourceFile, modules: &BTreeMap<&ModulePath, &'a Sourc
 }
 
 /// The files that one imports; not those below it, since a module and its own parts are one thing.
-fn imported<'a>(file: &SourceFile, modules: &BTreeMap<&ModulePath, &'a SourceFile>) -> Vec<&'a SourceFile> {
+fn imported<'a>(
+    file: &SourceFile,
+    modules: &BTreeMap<&ModulePath, &'a SourceFile>,
+) -> Vec<&'a SourceFile> {
     let Some(here) = &file.module else { return Vec::new() };
-    let is_elsewhere = |other: &&SourceFile| other.module.as_ref().is_some_and(|module| !module.starts_with(here));
-    file.imports.iter().filter_map(|path| defined_in(path, modules, 0)).filter(is_elsewhere).collect()
+    let is_elsewhere =
+        |other: &&SourceFile| other.module.as_ref().is_some_and(|module| !module.starts_with(here));
+    file.imports
+        .iter()
+        .filter_map(|path| defined_in(path, modules, 0))
+        .filter(is_elsewhere)
+        .collect()
 }
 
 /// The file of what a path from the crate's root names, through each `pub use`.
@@ -196,7 +224,8 @@ fn defined_in<'a>(
     modules: &BTreeMap<&ModulePath, &'a SourceFile>,
     through: usize,
 ) -> Option<&'a SourceFile> {
-    let (at, file) = (0..=path.len()).rev().find_map(|at| Some((at, *modules.get(&path[..at].to_vec())?)))?;
+    let (at, file) =
+        (0..=path.len()).rev().find_map(|at| Some((at, *modules.get(&path[..at].to_vec())?)))?;
     let Some(name) = path.get(at) else { return Some(file) };
     match file.exports.iter().find(|(here, _)| here == name) {
         // Two that pass on each other's names are in a circle anyway.
@@ -222,7 +251,12 @@ mod tests {
     }
 
     fn house(files: &[(&str, &str)]) -> House {
-        House::new(files.iter().map(|(path, text)| SourceFile::read(Path::new(path), text).unwrap()).collect())
+        House::new(
+            files
+                .iter()
+                .map(|(path, text)| SourceFile::read(Path::new(path), text).unwrap())
+                .collect(),
+        )
     }
 
     #[test]
@@ -233,19 +267,31 @@ mod tests {
             ("crates/b/tests/all.rs", "struct Place; struct Other;"),
             ("bench/src/main.rs", "struct Place;"),
         ]);
-        assert_eq!(twice.broken(), ["type name Place stands more than once: crates/a/src/lib.rs, crates/b/src/lib.rs"]);
+        assert_eq!(
+            twice.broken(),
+            ["type name Place stands more than once: crates/a/src/lib.rs, crates/b/src/lib.rs"]
+        );
     }
 
     #[test]
     fn circles_are_seen_through_what_a_root_passes_on() {
-        let root = ("crates/a/src/lib.rs", "mod ink; mod pen; mod pot; pub use ink::Ink; pub use pen::Pen;");
+        let root = (
+            "crates/a/src/lib.rs",
+            "mod ink; mod pen; mod pot; pub use ink::Ink; pub use pen::Pen;",
+        );
         let circle = house(&[
             root,
             ("crates/a/src/ink.rs", "use crate::Pen; pub struct Ink;"),
-            ("crates/a/src/pen.rs", "use std::fmt; pub struct Pen; fn fill() { super::ink::dip() }"),
+            (
+                "crates/a/src/pen.rs",
+                "use std::fmt; pub struct Pen; fn fill() { super::ink::dip() }",
+            ),
             ("crates/a/src/pot.rs", "use crate::{Ink, Pen};"),
         ]);
-        assert_eq!(circle.broken(), ["files import each other: crates/a/src/ink.rs, crates/a/src/pen.rs"]);
+        assert_eq!(
+            circle.broken(),
+            ["files import each other: crates/a/src/ink.rs, crates/a/src/pen.rs"]
+        );
         let line = house(&[
             root,
             ("crates/a/src/ink.rs", "use crate::Pen; pub struct Ink;"),
@@ -275,7 +321,10 @@ mod tests {
     #[test]
     fn a_parameter_that_is_a_tuple_wants_a_type() {
         let tuple = house(&[
-            ("crates/a/src/lib.rs", "fn f(a: u8) {}\nfn g(at: &[(u8, u8)]) {}\n#[cfg(test)]\nfn h(at: (u8, u8)) {}"),
+            (
+                "crates/a/src/lib.rs",
+                "fn f(a: u8) {}\nfn g(at: &[(u8, u8)]) {}\n#[cfg(test)]\nfn h(at: (u8, u8)) {}",
+            ),
             ("bench/src/main.rs", "fn f(at: (u8, u8)) {}"),
         ]);
         assert_eq!(tuple.broken(), ["crates/a/src/lib.rs:2: g takes a tuple"]);
@@ -289,7 +338,9 @@ mod tests {
         ])
         .table();
         assert!(
-            text.contains("a              1        2       0        1       2       2\nnot shipped\ntestkit "),
+            text.contains(
+                "a              1        2       0        1       2       2\nnot shipped\ntestkit "
+            ),
             "{text}"
         );
         assert!(text.contains("shipped 2 lines"), "{text}");

@@ -43,7 +43,10 @@ impl SourceFile {
         let names: Vec<&str> = path.components().filter_map(name_of).collect();
         let module = module_of(&names);
         let is_test = is_test(&names);
-        let mut marks = Marks { code: vec![false; text.lines().count()], test: vec![is_test; text.lines().count()] };
+        let mut marks = Marks {
+            code: vec![false; text.lines().count()],
+            test: vec![is_test; text.lines().count()],
+        };
         marks.code(tokens);
         let mut found = Finder {
             file: SourceFile {
@@ -202,8 +205,11 @@ impl Finder {
                 return;
             }
         };
-        let names: ModulePath =
-            above.iter().cloned().chain(name.filter(|name| *name != "self").map(Ident::to_string)).collect();
+        let names: ModulePath = above
+            .iter()
+            .cloned()
+            .chain(name.filter(|name| *name != "self").map(Ident::to_string))
+            .collect();
         if let Some(path) = self.import(&names)
             && is_public
         {
@@ -257,12 +263,17 @@ impl<'ast> Visit<'ast> for Finder {
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        self.imports(&item.tree, &mut ModulePath::new(), !matches!(item.vis, Visibility::Inherited));
+        self.imports(
+            &item.tree,
+            &mut ModulePath::new(),
+            !matches!(item.vis, Visibility::Inherited),
+        );
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         if path.segments.len() > 1 && path.leading_colon.is_none() {
-            let names: ModulePath = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            let names: ModulePath =
+                path.segments.iter().map(|segment| segment.ident.to_string()).collect();
             self.import(&names);
         }
         visit::visit_path(self, path);
@@ -274,7 +285,11 @@ impl<'ast> Visit<'ast> for Finder {
             let mut tuple = Tuple(false);
             tuple.visit_type(&parameter.ty);
             if tuple.0 {
-                self.file.tuples.push(format!("{}: {}", parameter.span().start().line, signature.ident));
+                self.file.tuples.push(format!(
+                    "{}: {}",
+                    parameter.span().start().line,
+                    signature.ident
+                ));
             }
         }
         visit::visit_signature(self, signature);

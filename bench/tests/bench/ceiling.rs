@@ -35,7 +35,8 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
     };
     let folder = std::env::temp_dir().join(format!("longtail-ceiling-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let Some(counter) = COUNTERS.into_iter().find(|counter| counter.count(&folder, &[Path::new("true")]).is_some())
+    let Some(counter) =
+        COUNTERS.into_iter().find(|counter| counter.count(&folder, &[Path::new("true")]).is_some())
     else {
         fs::remove_dir_all(&folder).unwrap();
         return skipped("neither perf nor valgrind counts instructions here");
@@ -54,9 +55,11 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
     }
     let run = |requests: u64, stamps: &str| {
         // With this timing a lane does not poll: on one processor it is always wanted by the sink.
-        let load = format!("load --no-calibrate --threads 1 --timing coalesce --timestamps {stamps}");
+        let load =
+            format!("load --no-calibrate --threads 1 --timing coalesce --timestamps {stamps}");
         let line = format!("{load} -c {CONNECTIONS} -n {requests} http://{address}/");
-        let words: Vec<&Path> = std::iter::once(longtail.as_path()).chain(line.split(' ').map(Path::new)).collect();
+        let words: Vec<&Path> =
+            std::iter::once(longtail.as_path()).chain(line.split(' ').map(Path::new)).collect();
         counter.count(&folder, &words).unwrap()
     };
     let least_of = |(stamps, ceiling): (&str, f64)| {
@@ -64,7 +67,9 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
         let each = |_| (run(long, stamps) - run(short, stamps)) / (long - short) as f64;
         let all: Vec<f64> = (0..number).map(each).collect();
         let by = counter.name();
-        say(&format!("instructions in user mode a request, by {by}, {stamps} stamps: {all:.0?}, ceiling {ceiling}"));
+        say(&format!(
+            "instructions in user mode a request, by {by}, {stamps} stamps: {all:.0?}, ceiling {ceiling}"
+        ));
         all.into_iter().fold(f64::INFINITY, f64::min)
     };
     let least = CEILINGS.map(least_of);
@@ -108,11 +113,15 @@ impl Counter {
         let _ = fs::remove_file(&file);
         let mut command = Command::new(self.name());
         match self {
-            Counter::Perf => command.args(["stat", "-x,", "-e", "instructions:u", "-o"]).arg(&file).arg("--"),
+            Counter::Perf => {
+                command.args(["stat", "-x,", "-e", "instructions:u", "-o"]).arg(&file).arg("--")
+            }
             Counter::Valgrind => {
                 // In the request loop alone: what the longer run's study takes to be written is not a request's.
                 let within = "--toggle-collect=engine::lane::run::*::run";
-                command.args(["--tool=callgrind", within]).arg(format!("--callgrind-out-file={}", file.display()))
+                command
+                    .args(["--tool=callgrind", within])
+                    .arg(format!("--callgrind-out-file={}", file.display()))
             }
         };
         let status = command
@@ -128,7 +137,9 @@ impl Counter {
         }
         let text = fs::read_to_string(file).ok()?;
         let number = match self {
-            Counter::Perf => text.lines().find(|line| line.contains("instructions:u"))?.split(',').next()?,
+            Counter::Perf => {
+                text.lines().find(|line| line.contains("instructions:u"))?.split(',').next()?
+            }
             // The one event that it counts is instructions (`events: Ir`).
             Counter::Valgrind => text.lines().find_map(|line| line.strip_prefix("totals: "))?,
         };

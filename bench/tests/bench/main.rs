@@ -19,7 +19,10 @@ fn skipped(why: &str) {
     say(&format!("skipped: {why}"));
 }
 
-#[expect(clippy::print_stderr, reason = "a test that does not run says why; one that does says how near it is")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that does not run says why; one that does says how near it is"
+)]
 fn say(text: &str) {
     eprintln!("{text}");
 }

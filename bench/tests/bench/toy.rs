@@ -52,12 +52,14 @@ fn every_section_runs_and_both_ledgers_agree() {
     let file = folder.join("bench.json");
     let asked = "--quick --for 60ms --rounds 1 --tools longtail,floor,oha,hey --connections 3 --memory-requests 2000";
     let output = command.args(asked.split(' ')).arg("--json").arg(&file).output().unwrap();
-    let (text, complaint) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (text, complaint) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{text}\n{complaint}");
 
     let found: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let sections = found["sections"].as_array().unwrap();
-    let names: Vec<&str> = sections.iter().map(|section| section["section"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        sections.iter().map(|section| section["section"].as_str().unwrap()).collect();
     assert_eq!(names, ["cost", "calls", "idle", "timing", "memory", "log"]);
     let mut ours = 0;
     for done in sections.iter().flat_map(|section| section["cases"].as_array().unwrap()) {
@@ -66,7 +68,8 @@ fn every_section_runs_and_both_ledgers_agree() {
             continue;
         }
         for entry in done["entries"].as_array().unwrap() {
-            let is_exact = ["longtail", "floor"].contains(&entry["contender"]["tool"].as_str().unwrap());
+            let is_exact =
+                ["longtail", "floor"].contains(&entry["contender"]["tool"].as_str().unwrap());
             if is_exact {
                 assert_eq!(entry["failures"].as_array().unwrap().len(), 0, "{text}\n{entry:#}");
                 assert_eq!(entry["samples"].as_array().unwrap().len(), 1, "{text}\n{entry:#}");
@@ -90,7 +93,8 @@ fn an_interrupt_ends_all_that_was_started() {
     let folder = folder("interrupt");
     let Some(mut command) = bench(&folder) else { return };
     let asked = "--only cost --tools longtail --connections 2 --for 600s";
-    let child = command.args(asked.split(' ')).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child =
+        command.args(asked.split(' ')).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut child = Killed(child);
     let is_loading = || alive(&folder).iter().any(|line| line.split('\0').nth(1) == Some("load"));
     while !is_loading() {
@@ -120,7 +124,10 @@ fn the_floor_goes_on_until_its_time_is_over() {
         }
     });
     let floor = env!("CARGO_BIN_EXE_ping-pong");
-    let output = Command::new(floor).args([&address.to_string(), "1", "1000000000", "keep"]).output().unwrap();
+    let output = Command::new(floor)
+        .args([&address.to_string(), "1", "1000000000", "keep"])
+        .output()
+        .unwrap();
     let answers: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
     // One to see how long it is, one of the connection: and in a second some thousands more.
     assert!(answers > 10, "{answers}");
@@ -133,9 +140,10 @@ fn a_tool_that_hangs_or_fails_is_said_and_the_others_run() {
     let programs = folder.join("bin");
     fs::create_dir_all(&programs).unwrap();
     // wrk ignores that it is asked to end, and has a child of its own.
-    for (name, text) in
-        [("wrk", "trap '' TERM INT\nsleep 1000 & wait\nsleep 1000\n"), ("hey", "echo 'no server' >&2\nexit 3\n")]
-    {
+    for (name, text) in [
+        ("wrk", "trap '' TERM INT\nsleep 1000 & wait\nsleep 1000\n"),
+        ("hey", "echo 'no server' >&2\nexit 3\n"),
+    ] {
         let file = programs.join(name);
         // Only a load is like that, not the question for a version.
         let all = format!("#!/bin/sh\ncase \"$*\" in *http*) ;; *) exit 0 ;; esac\n{text}");
@@ -151,7 +159,8 @@ fn a_tool_that_hangs_or_fails_is_said_and_the_others_run() {
     assert_eq!(output.status.code(), Some(0), "{text}");
     // perf now and then ends with 0 where its child did not: then it is found out by what the server received.
     let hangs = "wrk: 1 of its runs failed: it had not ended 5s after its time";
-    let fails = text.lines().find(|line| line.contains("hey: 1 of its runs failed: ")).unwrap_or_default();
+    let fails =
+        text.lines().find(|line| line.contains("hey: 1 of its runs failed: ")).unwrap_or_default();
     assert!(text.contains(hangs) && fails.ends_with(": no server"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("longtail  ")), "{text}");
     assert_eq!(alive(&folder), Vec::<String>::new());

@@ -71,7 +71,14 @@ impl LoadTool {
 
     /// Whether its rate counts requests without an answer.
     pub(crate) fn rates_errors(self) -> bool {
-        matches!(self, LoadTool::Hey | LoadTool::Oha | LoadTool::LongTail | LoadTool::Vegeta | LoadTool::Bombardier)
+        matches!(
+            self,
+            LoadTool::Hey
+                | LoadTool::Oha
+                | LoadTool::LongTail
+                | LoadTool::Vegeta
+                | LoadTool::Bombardier
+        )
     }
 }
 
@@ -206,24 +213,37 @@ impl Claim {
     }
 
     /// Percentiles that stand in columns, without a word for each.
-    pub(crate) fn set_percentiles(&mut self, quantiles: &[f64], times: impl Iterator<Item = PrintedFigure>) {
+    pub(crate) fn set_percentiles(
+        &mut self,
+        quantiles: &[f64],
+        times: impl Iterator<Item = PrintedFigure>,
+    ) {
         let named = quantiles.iter().zip(times);
-        self.percentiles = named.map(|(quantile, time_s)| PrintedPercentile { quantile: *quantile, time_s }).collect();
+        self.percentiles = named
+            .map(|(quantile, time_s)| PrintedPercentile { quantile: *quantile, time_s })
+            .collect();
     }
 
     /// Whether there is any figure in it.
     pub(crate) fn says_something(&self) -> bool {
-        self.rate_per_s.is_some() || self.mean_s.is_some() || !self.answers.is_empty() || !self.percentiles.is_empty()
+        self.rate_per_s.is_some()
+            || self.mean_s.is_some()
+            || !self.answers.is_empty()
+            || !self.percentiles.is_empty()
     }
 
     /// All answers, by the statuses.
     pub fn answered(&self) -> Option<u64> {
-        (!self.statuses.is_empty()).then(|| self.statuses.values().copied().fold(0, u64::saturating_add))
+        (!self.statuses.is_empty())
+            .then(|| self.statuses.values().copied().fold(0, u64::saturating_add))
     }
 
     /// The percentile `quantile`, 0 to 1, where it is printed.
     pub fn percentile(&self, quantile: f64) -> Option<PrintedFigure> {
-        self.percentiles.iter().find(|one| (one.quantile - quantile).abs() < 1e-9).map(|one| one.time_s)
+        self.percentiles
+            .iter()
+            .find(|one| (one.quantile - quantile).abs() < 1e-9)
+            .map(|one| one.time_s)
     }
 
     /// Times in all bins of the histogram.
@@ -249,9 +269,10 @@ impl Claim {
     /// those whose time was too long to be kept; not what was only under way when time was up. `None` where none of it
     /// is counted. wrk, wrk2 and hey name them only where there are some.
     pub fn failed(&self) -> Option<u64> {
-        let failed = self.bad().saturating_add(self.lost()).saturating_add(self.timeouts.unwrap_or(0));
-        let silent_without =
-            matches!(self.tool, LoadTool::Wrk | LoadTool::Wrk2 | LoadTool::Hey) && self.ended().is_some();
+        let failed =
+            self.bad().saturating_add(self.lost()).saturating_add(self.timeouts.unwrap_or(0));
+        let silent_without = matches!(self.tool, LoadTool::Wrk | LoadTool::Wrk2 | LoadTool::Hey)
+            && self.ended().is_some();
         (self.counts_failures() || silent_without).then_some(failed)
     }
 
@@ -262,8 +283,10 @@ impl Claim {
 
     /// Answers of 4xx and 5xx, and those without a status, or as many as the tool itself calls bad.
     pub(crate) fn bad(&self) -> u64 {
-        let is_failure = |status: &str| matches!(status.as_bytes().first(), Some(b'0' | b'4' | b'5'));
-        let by_status = self.statuses.iter().filter(|(status, _)| is_failure(status)).map(|(_, n)| *n);
+        let is_failure =
+            |status: &str| matches!(status.as_bytes().first(), Some(b'0' | b'4' | b'5'));
+        let by_status =
+            self.statuses.iter().filter(|(status, _)| is_failure(status)).map(|(_, n)| *n);
         by_status.fold(0, u64::saturating_add).max(self.bad_answers.unwrap_or(0))
     }
 

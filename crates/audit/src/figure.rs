@@ -32,7 +32,11 @@ impl PrintedFigure {
     /// In another unit.
     #[must_use]
     pub fn scaled(self, by: f64) -> PrintedFigure {
-        PrintedFigure { value: self.value * by, half_width: self.half_width * by, decimals: self.decimals }
+        PrintedFigure {
+            value: self.value * by,
+            half_width: self.half_width * by,
+            decimals: self.decimals,
+        }
     }
 
     /// Truncated instead of rounded, or perhaps so: up to a whole last digit away.
@@ -78,7 +82,10 @@ impl FigureRange {
     /// The quotient of any two in the ranges; `None` where the divisor may be zero.
     pub fn over(self, other: FigureRange) -> Option<FigureRange> {
         let is_divisor = other.low > 0.0;
-        is_divisor.then(|| FigureRange { low: self.low / other.low.max(other.high), high: self.high / other.low })
+        is_divisor.then(|| FigureRange {
+            low: self.low / other.low.max(other.high),
+            high: self.high / other.low,
+        })
     }
 
     /// `by` times each.
@@ -114,12 +121,20 @@ impl FigureRange {
 fn printed(value: f64) -> String {
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     let text = fixed(value, (5 - magnitude).clamp(0, 9) as usize);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 /// A time that was printed: `2.31 ms`, from 10 s on `20.0037 s`.
 pub(crate) fn printed_time(seconds: f64) -> String {
-    if seconds >= 10.0 { format!("{} s", printed(seconds)) } else { format!("{} ms", printed(seconds * 1e3)) }
+    if seconds >= 10.0 {
+        format!("{} s", printed(seconds))
+    } else {
+        format!("{} ms", printed(seconds * 1e3))
+    }
 }
 
 /// Requests per second that were printed: `4880.11/s`.
@@ -153,9 +168,15 @@ mod tests {
 
     #[test]
     fn the_digits_printed_say_how_far_rounding_reached() {
-        for (text, value, half_width) in [("4880.11", 4880.11, 0.005), ("500", 500.0, 0.5), (".5", 0.5, 0.05)] {
+        for (text, value, half_width) in
+            [("4880.11", 4880.11, 0.005), ("500", 500.0, 0.5), (".5", 0.5, 0.05)]
+        {
             let figure = PrintedFigure::parse(text).unwrap();
-            assert!((figure.value - value).abs() < 1e-12 && (figure.half_width - half_width).abs() < 1e-15, "{text}");
+            assert!(
+                (figure.value - value).abs() < 1e-12
+                    && (figure.half_width - half_width).abs() < 1e-15,
+                "{text}"
+            );
         }
         for text in ["", ".", "-1", "1.2.3", "1e5", "NaN", "inf", "1,000", "x"] {
             assert_eq!(PrintedFigure::parse(text), None, "{text}");
@@ -164,10 +185,13 @@ mod tests {
 
     #[test]
     fn arithmetic_keeps_all_that_rounding_allows() {
-        let (rate, mean) = (FigureRange { low: 99.0, high: 101.0 }, FigureRange { low: 0.9, high: 1.1 });
+        let (rate, mean) =
+            (FigureRange { low: 99.0, high: 101.0 }, FigureRange { low: 0.9, high: 1.1 });
         assert_eq!(rate.times(mean), FigureRange { low: 99.0 * 0.9, high: 101.0 * 1.1 });
         assert_eq!(rate.over(mean), Some(FigureRange { low: 99.0 / 1.1, high: 101.0 / 0.9 }));
         assert_eq!(rate.over(FigureRange { low: 0.0, high: 1.0 }), None);
-        assert!(rate.meets(FigureRange::exactly(101.0)) && !rate.meets(FigureRange::exactly(101.1)));
+        assert!(
+            rate.meets(FigureRange::exactly(101.0)) && !rate.meets(FigureRange::exactly(101.1))
+        );
     }
 }

@@ -55,7 +55,11 @@ impl ClaimVerdict {
     /// What the findings amount to: one failed check is enough.
     pub(crate) fn from_findings(findings: &[AuditFinding]) -> ClaimVerdict {
         let by = |is: ClaimGrade| -> Vec<ClaimCheck> {
-            findings.iter().filter(|finding| finding.outcome.is == is).map(|finding| finding.check).collect()
+            findings
+                .iter()
+                .filter(|finding| finding.outcome.is == is)
+                .map(|finding| finding.check)
+                .collect()
         };
         let (failed, doubted) = (by(ClaimGrade::Fails), by(ClaimGrade::Doubtful));
         if !failed.is_empty() {
@@ -94,8 +98,11 @@ pub fn text(audited: &[AuditedClaim]) -> String {
         }
         text.push('\n');
         text += &claim_text(each);
-        let alike: Vec<String> =
-            audited[at + 1..].iter().filter(|later| is_like(each, later)).map(|later| place(&later.claim)).collect();
+        let alike: Vec<String> = audited[at + 1..]
+            .iter()
+            .filter(|later| is_like(each, later))
+            .map(|later| place(&later.claim))
+            .collect();
         if !alike.is_empty() {
             let lines = if alike.len() == 1 { "line" } else { "lines" };
             put_line(&mut text, "  also  ", &format!("{lines} {}", alike.join(", ")));
@@ -111,7 +118,8 @@ fn is_like(one: &AuditedClaim, other: &AuditedClaim) -> bool {
     let found = |audited: &AuditedClaim| -> Vec<_> {
         audited.findings.iter().map(|finding| (finding.check, finding.outcome.is)).collect()
     };
-    let is_explained = one.findings.iter().any(|finding| finding.outcome.is == ClaimGrade::Explains);
+    let is_explained =
+        one.findings.iter().any(|finding| finding.outcome.is == ClaimGrade::Explains);
     is_row
         && !is_explained
         && !matches!(one.verdict, ClaimVerdict::Impossible { .. })
@@ -133,7 +141,8 @@ fn summary(audited: &[AuditedClaim]) -> String {
         let n = audited.iter().filter(|each| <&str>::from(&each.verdict) == word).count();
         (n > 0).then(|| format!("{n} {word}"))
     };
-    let parts: Vec<String> = ["impossible", "doubtful", "possible", "unchecked"].into_iter().filter_map(part).collect();
+    let parts: Vec<String> =
+        ["impossible", "doubtful", "possible", "unchecked"].into_iter().filter_map(part).collect();
     format!("{}: {}.\n", count_of(audited.len() as u64, "claim"), parts.join(", "))
 }
 
@@ -142,8 +151,13 @@ fn claim_text(audited: &AuditedClaim) -> String {
     let word = <&str>::from(&audited.verdict).to_uppercase();
     let mut text = String::new();
     put_line(&mut text, &format!("{word}  "), &headline(&audited.claim));
-    let found = |is: ClaimGrade| audited.findings.iter().filter(move |finding| finding.outcome.is == is);
-    for (is, mark) in [(ClaimGrade::Fails, "fails"), (ClaimGrade::Doubtful, "doubt"), (ClaimGrade::Explains, "why")] {
+    let found =
+        |is: ClaimGrade| audited.findings.iter().filter(move |finding| finding.outcome.is == is);
+    for (is, mark) in [
+        (ClaimGrade::Fails, "fails"),
+        (ClaimGrade::Doubtful, "doubt"),
+        (ClaimGrade::Explains, "why"),
+    ] {
         for finding in found(is) {
             let evidence = format!("{}: {}", finding.check.name(), finding.outcome.text);
             put_line(&mut text, &format!("  {mark:<6}"), &evidence);
@@ -154,7 +168,8 @@ fn claim_text(audited: &AuditedClaim) -> String {
         put_line(&mut text, "  holds ", &held.join(", "));
     }
     let unchecked = found(ClaimGrade::Unchecked);
-    let unchecked = unchecked.map(|finding| format!("{} ({})", finding.check.name(), finding.outcome.text));
+    let unchecked =
+        unchecked.map(|finding| format!("{} ({})", finding.check.name(), finding.outcome.text));
     let unchecked: Vec<String> = unchecked.collect();
     if !unchecked.is_empty() {
         put_line(&mut text, "  not checked: ", &unchecked.join("; "));
@@ -164,13 +179,16 @@ fn claim_text(audited: &AuditedClaim) -> String {
 
 /// `wrk, line 53: 4880.11/s, mean 2.31 ms, p99 21.46 ms, 4 connections`
 fn headline(claim: &Claim) -> String {
-    let time = |name: &str, time: PrintedFigure| format!("{name} {}", figure::printed_time(time.value));
+    let time =
+        |name: &str, time: PrintedFigure| format!("{name} {}", figure::printed_time(time.value));
     let percentile = |q: f64| Some(time(&percentile_name(q), claim.percentile(q)?));
     // With a mean the median says little more; without one it is the first figure.
     let without_mean = |q: f64| percentile(q).filter(|_| claim.mean_s.is_none());
     let rate = claim.rate_per_s.map(|rate| figure::printed_rate(rate.value));
-    let offered = claim.offered_per_s.map(|rate| format!("{} asked for", figure::printed_rate(rate.value)));
-    let answers = (!claim.answers.is_empty()).then(|| count_of(claim.answers.len() as u64, "answer"));
+    let offered =
+        claim.offered_per_s.map(|rate| format!("{} asked for", figure::printed_rate(rate.value)));
+    let answers =
+        (!claim.answers.is_empty()).then(|| count_of(claim.answers.len() as u64, "answer"));
     let figures = [
         rate.or(offered),
         claim.mean_s.map(|mean| time("mean", mean)),

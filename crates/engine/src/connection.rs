@@ -73,7 +73,8 @@ impl RequestsInFlight {
 
     /// How many of them are measured.
     pub(crate) fn measured(&self) -> u64 {
-        self.oldest.iter().chain(&self.behind).filter(|request| request.due.is_measured).count() as u64
+        self.oldest.iter().chain(&self.behind).filter(|request| request.due.is_measured).count()
+            as u64
     }
 
     #[inline]

@@ -81,7 +81,8 @@ pub fn drive_part(
                 let (begin, begun) = channel();
                 starts.push(begin);
                 let (clock, ready, journal) = (*clock, is_ready.clone(), journal.cloned());
-                let lane = LaneThread { spec, share, clock, ready, begun, interrupt, progress, journal };
+                let lane =
+                    LaneThread { spec, share, clock, ready, begun, interrupt, progress, journal };
                 spawn_scoped(scope, format!("lane-{}", share.lane), move || lane.run())
             })
             .collect();
@@ -96,7 +97,9 @@ pub fn drive_part(
             }
         }
         drop(starts);
-        let join = |lane: Result<ScopedJoinHandle<'_, _>, EngineError>| lane?.join().expect("a lane never panics");
+        let join = |lane: Result<ScopedJoinHandle<'_, _>, EngineError>| {
+            lane?.join().expect("a lane never panics")
+        };
         (start.unwrap_or_else(|| clock.now()), lanes.into_iter().map(join).collect::<Vec<_>>())
     });
     let ends: Vec<Option<LaneOutcome>> = ends.into_iter().collect::<Result<_, _>>()?;
@@ -131,7 +134,8 @@ impl LaneThread<'_> {
             ))
         };
         let (first, slots) = (self.share.first_connection, self.share.connections as usize);
-        let sockets = SocketDriver::new(&self.spec.transport, first, slots, self.spec.timestamps).map_err(failed)?;
+        let sockets = SocketDriver::new(&self.spec.transport, first, slots, self.spec.timestamps)
+            .map_err(failed)?;
         Ok(match self.spec.transport.tls.clone() {
             Some(tls) => self.run_over(TlsDriver::new(sockets, tls)),
             None => self.run_over(sockets),
@@ -153,12 +157,20 @@ impl LaneThread<'_> {
 
 impl DriveResult {
     /// What the lanes of a run, all of them, left behind that began at `start` and was over at `end`.
-    pub fn of(spec: &LoadSpec, start: Nanos, end: Nanos, outcome: Option<LaneOutcome>) -> DriveResult {
-        let (window, outcome) = (spec.window(start), outcome.unwrap_or_else(|| LaneOutcome::nothing(spec, start)));
+    pub fn of(
+        spec: &LoadSpec,
+        start: Nanos,
+        end: Nanos,
+        outcome: Option<LaneOutcome>,
+    ) -> DriveResult {
+        let (window, outcome) =
+            (spec.window(start), outcome.unwrap_or_else(|| LaneOutcome::nothing(spec, start)));
         let until = match (spec.measured, outcome.interrupted_at) {
             (_, Some(instant)) => instant.min(window.until),
             // A count may end the run before its time.
-            (Some(_), None) if spec.requests_total.is_some() => outcome.tally.last_ended.min(window.until),
+            (Some(_), None) if spec.requests_total.is_some() => {
+                outcome.tally.last_ended.min(window.until)
+            }
             (Some(_), None) => window.until,
             (None, None) => outcome.tally.last_ended,
         };
@@ -252,7 +264,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let alive = listener.local_addr().unwrap();
-        let transport = Transport::plain(vec![crate::Endpoint::Tcp(alive), crate::Endpoint::Tcp(dead)]);
+        let transport =
+            Transport::plain(vec![crate::Endpoint::Tcp(alive), crate::Endpoint::Tcp(dead)]);
         let mut wire = SocketDriver::new(&transport, 0, 6, Timestamps::User).unwrap();
         let (interrupt, progress) = (AtomicBool::new(false), LaneProgress::default());
         let share = LaneShare { lane: 0, lanes: 1, first_connection: 0, connections: 6 };

@@ -76,7 +76,8 @@ impl CachedHead {
     fn new(bytes: &[u8], head: ResponseHead, serial: u64, wanted_bytes: Option<u64>) -> CachedHead {
         let body_bytes = head.body_bytes();
         // (A length of 2^64 - 1 is no lie that one could tell from the head.)
-        let length = body_bytes.and_then(|body| usize::try_from(body.checked_add(head.length as u64)?).ok());
+        let length =
+            body_bytes.and_then(|body| usize::try_from(body.checked_add(head.length as u64)?).ok());
         let is_as_wanted = wanted_bytes.is_none() || wanted_bytes == body_bytes;
         let is_fast = Outcome::Answered(head.status).is_good() && is_as_wanted && head.keep_alive;
         let length = length.unwrap_or(0);
@@ -117,7 +118,11 @@ impl HeadCache {
     /// # Errors
     /// Where no continuation of `bytes` would be a head that we accept.
     #[inline]
-    pub fn read(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<ResponseHead>, BadResponse> {
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        hint: &mut u8,
+    ) -> Result<Option<ResponseHead>, BadResponse> {
         match self.cached_at(*hint, bytes) {
             Some(known) => Ok(Some(known.head)),
             None => self.recall_or_parse(bytes, hint),
@@ -127,7 +132,9 @@ impl HeadCache {
     /// The head of `bytes`, if they are one whole response whose head is the one cached at `hint`.
     #[inline]
     pub(crate) fn whole(&self, bytes: &[u8], hint: u8) -> Option<&ResponseHead> {
-        self.cached_at(hint, bytes).filter(|known| known.length == bytes.len()).map(|known| &known.head)
+        self.cached_at(hint, bytes)
+            .filter(|known| known.length == bytes.len())
+            .map(|known| &known.head)
     }
 
     /// As [`HeadCache::whole`], if the response is good, as long as wanted, and its connection goes on.
@@ -142,7 +149,11 @@ impl HeadCache {
     }
 
     #[cold]
-    fn recall_or_parse(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<ResponseHead>, BadResponse> {
+    fn recall_or_parse(
+        &mut self,
+        bytes: &[u8],
+        hint: &mut u8,
+    ) -> Result<Option<ResponseHead>, BadResponse> {
         if let Some(index) = self.heads.iter().position(|known| bytes.starts_with(&known.bytes)) {
             *hint = index as u8;
             return Ok(Some(self.heads[index].head));
@@ -169,12 +180,17 @@ impl HeadCache {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         let length = match response.parse(bytes) {
-            Ok(httparse::Status::Complete(length)) if length > LONGEST => return Err(BadResponse::LongHead),
+            Ok(httparse::Status::Complete(length)) if length > LONGEST => {
+                return Err(BadResponse::LongHead);
+            }
             Ok(httparse::Status::Complete(length)) => length,
             Ok(httparse::Status::Partial) => return Ok(None),
             Err(error) => return Err(reason(error, bytes)),
         };
-        let status = response.code.filter(|code| (100..=999).contains(code)).ok_or(BadResponse::StatusLine)?;
+        let status = response
+            .code
+            .filter(|code| (100..=999).contains(code))
+            .ok_or(BadResponse::StatusLine)?;
         let mut keep_alive = response.version == Some(1);
         let (mut content_length, mut transfer_coding, mut worker) = (None, None, None);
         let (mut stamps, mut timing) = (None, None);
@@ -186,7 +202,8 @@ impl HeadCache {
                 }
                 content_length = Some(value);
             } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-                let last = field.value.rsplit(|b| *b == b',').next().unwrap_or_default().trim_ascii();
+                let last =
+                    field.value.rsplit(|b| *b == b',').next().unwrap_or_default().trim_ascii();
                 transfer_coding = Some(last.eq_ignore_ascii_case(b"chunked"));
             } else if field.name.eq_ignore_ascii_case("connection") {
                 for token in field.value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
@@ -196,7 +213,9 @@ impl HeadCache {
                         _ => keep_alive,
                     };
                 }
-            } else if !self.worker_header.is_empty() && field.name.eq_ignore_ascii_case(&self.worker_header) {
+            } else if !self.worker_header.is_empty()
+                && field.name.eq_ignore_ascii_case(&self.worker_header)
+            {
                 worker = std::str::from_utf8(field.value).ok().map(str::trim);
             } else if self.reads_app_times && field.name.eq_ignore_ascii_case(STAMPS) {
                 stamps = app_stamps(field.value);
@@ -213,7 +232,14 @@ impl HeadCache {
         };
         keep_alive &= framing != BodyFraming::UntilClose;
         let worker = worker.and_then(|name| self.worker(name));
-        Ok(Some(ResponseHead { length, status, framing, keep_alive, worker, app_time: stamps.or(timing) }))
+        Ok(Some(ResponseHead {
+            length,
+            status,
+            framing,
+            keep_alive,
+            worker,
+            app_time: stamps.or(timing),
+        }))
     }
 
     fn worker(&mut self, name: &str) -> Option<u16> {
@@ -235,7 +261,9 @@ fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
         httparse::Error::Status => BadResponse::StatusLine,
         httparse::Error::HeaderName | httparse::Error::HeaderValue => malformed(bytes),
         // A line that does not end, of a head; or noise that begins with half an end of a line.
-        httparse::Error::NewLine if bytes.trim_ascii_start().starts_with(b"HTTP/1.") => malformed(bytes),
+        httparse::Error::NewLine if bytes.trim_ascii_start().starts_with(b"HTTP/1.") => {
+            malformed(bytes)
+        }
         _ => BadResponse::NotHttp,
     }
 }
@@ -254,7 +282,9 @@ fn is_field(line: &[u8]) -> bool {
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let is_visible = |byte: &u8| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f;
     let colon = line.iter().position(|byte| *byte == b':');
-    colon.is_some_and(|at| at > 0 && line[..at].iter().all(is_token) && line[at..].iter().all(is_visible))
+    colon.is_some_and(|at| {
+        at > 0 && line[..at].iter().all(is_token) && line[at..].iter().all(is_visible)
+    })
 }
 
 fn content_length_of(value: &[u8]) -> Result<u64, BadResponse> {
@@ -308,15 +338,21 @@ mod tests {
         for row in include_str!("head_cases.txt").lines().filter(|row| !row.starts_with('#')) {
             let (text, expected) = row.split_once(" => ").unwrap();
             let text = text.replace("\\r", "\r").replace("\\n", "\n").replace("\\t", "\t");
-            let text = text.replace("\\x01", "\x01").replace("\\x03", "\x03").replace("\\x15", "\x15");
-            let app = |said: Option<AppTime>| said.map_or("none".to_owned(), |said| format!("{said:?}"));
+            let text =
+                text.replace("\\x01", "\x01").replace("\\x03", "\x03").replace("\\x15", "\x15");
+            let app =
+                |said: Option<AppTime>| said.map_or("none".to_owned(), |said| format!("{said:?}"));
             let found = match text.split_once(": ").unwrap_or_default() {
                 ("x-app-stamps", value) => app(app_stamps(value.as_bytes())),
                 ("server-timing", value) => app(server_timing(value.as_bytes())),
                 _ => match read(&text) {
                     Ok(None) => "goes on".to_owned(),
                     Ok(Some(head)) => {
-                        format!("{:?} {}", head.framing, if head.keep_alive { "keeps" } else { "closes" })
+                        format!(
+                            "{:?} {}",
+                            head.framing,
+                            if head.keep_alive { "keeps" } else { "closes" }
+                        )
                     }
                     Err(reason) => format!("{reason:?}"),
                 },
@@ -324,7 +360,10 @@ mod tests {
             assert_eq!(found, expected, "{text:?}");
         }
         for fields in [format!("X: {}", "x".repeat(70_000)), "X: 1\r\n".repeat(300)] {
-            assert_eq!(read(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n")), Err(BadResponse::LongHead));
+            assert_eq!(
+                read(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n")),
+                Err(BadResponse::LongHead)
+            );
         }
         assert_eq!(app_stamps(&[0xff, b' ', b'1']), None);
     }
@@ -332,10 +371,14 @@ mod tests {
     #[test]
     fn workers_get_an_index_each_and_are_remembered_with_their_head() {
         let mut heads = HeadCache::new("X-Worker-Pid");
-        let text = |pid| format!("HTTP/1.1 200 OK\r\nx-worker-pid: {pid}\r\nContent-Length: 1\r\n\r\n");
+        let text =
+            |pid| format!("HTTP/1.1 200 OK\r\nx-worker-pid: {pid}\r\nContent-Length: 1\r\n\r\n");
         let mut hint = 0;
         for (pid, index) in [(11, 0), (22, 1), (11, 0), (22, 1), (22, 1)] {
-            assert_eq!(heads.read(text(pid).as_bytes(), &mut hint).unwrap().unwrap().worker, Some(index));
+            assert_eq!(
+                heads.read(text(pid).as_bytes(), &mut hint).unwrap().unwrap().worker,
+                Some(index)
+            );
         }
         assert_eq!(heads.workers(), &HashMap::from([("11".to_owned(), 0), ("22".to_owned(), 1)]));
     }
@@ -354,7 +397,10 @@ mod tests {
             let stamps = AppTime::Stamps { started: Nanos(n), ended: Nanos(n + 5) };
             assert_eq!((head.app_time, head.framing), (Some(stamps), BodyFraming::Length(1)));
         }
-        let head = heads.read(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", &mut hint).unwrap().unwrap();
+        let head = heads
+            .read(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", &mut hint)
+            .unwrap()
+            .unwrap();
         assert_eq!(head.app_time, None, "each answer speaks for itself");
         assert_eq!(read(&text(1)).unwrap().unwrap().app_time, None);
     }

@@ -101,7 +101,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         // A connection stands in the list as often as it can take another request.
         let slots = (0..pipeline).flat_map(|_| 0..share.connections);
         // The first is taken last, so that an open loop opens its connections in order.
-        let free: Vec<u32> = if spec.pace.is_open() { slots.rev().collect() } else { slots.collect() };
+        let free: Vec<u32> =
+            if spec.pace.is_open() { slots.rev().collect() } else { slots.collect() };
         let mut heads = HeadCache::new(&spec.worker_header);
         (heads.reads_app_times, heads.wanted_bytes) = (spec.reads_app_times, spec.body_bytes);
         Lane {
@@ -109,7 +110,9 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             wire,
             window,
             scheduler: Scheduler::new(spec, share, start),
-            connections: (0..share.connections).map(|_| LaneConnection::new(quota, start, pipeline)).collect(),
+            connections: (0..share.connections)
+                .map(|_| LaneConnection::new(quota, start, pipeline))
+                .collect(),
             heads,
             allows_fast_path: journal.is_none() && spec.allows_fast_path(),
             reads_paths: spec.transport.leaves_loopback(),
@@ -137,7 +140,9 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
 
     /// The same with these connections open, by their place.
     pub(crate) fn connected(mut self, are_open: &[bool]) -> Self {
-        for (connection, _) in self.connections.iter_mut().zip(are_open).filter(|(_, is_open)| **is_open) {
+        for (connection, _) in
+            self.connections.iter_mut().zip(are_open).filter(|(_, is_open)| **is_open)
+        {
             connection.state = ConnectionState::Open;
             connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
             self.records.tally.connections_opened += 1;
@@ -149,7 +154,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     #[cold]
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
-        let oldest = self.connections[slot].outstanding.oldest().filter(|request| request.due.is_measured);
+        let oldest =
+            self.connections[slot].outstanding.oldest().filter(|request| request.due.is_measured);
         let out_for = oldest.map(|request| now.saturating_sub(request.begun));
         if let Some(out_for) = out_for.filter(|out_for| *out_for >= NetworkPath::SLOW) {
             self.note_slow(slot, out_for);
@@ -164,17 +170,31 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
 
     /// Records that all that is out on `slot` ended in `outcome`, a bad response for this `reason`; `bytes` were received of the
     /// oldest's answer.
-    fn record_all(&mut self, slot: usize, outcome: Outcome, reason: Option<BadResponse>, now: Nanos, mut bytes: u64) {
+    fn record_all(
+        &mut self,
+        slot: usize,
+        outcome: Outcome,
+        reason: Option<BadResponse>,
+        now: Nanos,
+        mut bytes: u64,
+    ) {
         while let Some(request) = self.connections[slot].outstanding.oldest().copied() {
             self.connections[slot].outstanding.drop_oldest();
             if let (Some(reason), true) = (reason, request.due.is_measured) {
                 self.records.tally.record_reason(reason, 1);
             }
             let (spec, answer) = (self.spec, &mut self.connections[slot].answer);
-            self.records.end(slot, &request, outcome, RequestEnd::seen(now), std::mem::take(&mut bytes), |record| {
-                record.reason = reason;
-                record.answer = spec.keep_answers.then(|| take_answer(answer)).flatten();
-            });
+            self.records.end(
+                slot,
+                &request,
+                outcome,
+                RequestEnd::seen(now),
+                std::mem::take(&mut bytes),
+                |record| {
+                    record.reason = reason;
+                    record.answer = spec.keep_answers.then(|| take_answer(answer)).flatten();
+                },
+            );
             self.free_place(slot, request.due.is_measured, now);
         }
         self.connections[slot].sent_in_full = 0;
@@ -203,7 +223,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     #[cold]
     fn note_slow(&mut self, slot: usize, took: Nanos) {
         if let Some(TcpInfo { retransmitted, .. }) = self.wire.tcp_info(slot) {
-            let before = std::mem::replace(&mut self.connections[slot].retransmitted, retransmitted);
+            let before =
+                std::mem::replace(&mut self.connections[slot].retransmitted, retransmitted);
             self.records.tally.network.record_slow(took, retransmitted > before);
         }
     }

@@ -137,10 +137,15 @@ impl LoadSpec {
     /// Whether requests can take the lane's fast path: a closed loop without pauses, pipelining or quotas of its connections, of which
     /// nobody wants to see the requests one by one.
     pub(crate) fn allows_fast_path(&self) -> bool {
-        let keeps_connections =
-            self.keep_alive && self.reconnect_after.is_none() && self.requests_per_connection.is_none();
+        let keeps_connections = self.keep_alive
+            && self.reconnect_after.is_none()
+            && self.requests_per_connection.is_none();
         let is_plain_loop = !self.pace.is_open() && self.think == Nanos::ZERO && self.pipeline <= 1;
-        is_plain_loop && keeps_connections && !self.keep_answers && !self.traces && !self.reads_app_times
+        is_plain_loop
+            && keeps_connections
+            && !self.keep_answers
+            && !self.traces
+            && !self.reads_app_times
     }
 
     /// The lanes of this generator. Connections are dealt out to the lanes of the whole run: 10 on 4 lanes are 3 + 3 + 2 + 2.
@@ -168,17 +173,24 @@ pub(crate) mod tests {
 
     pub(crate) fn shape(connections: u32, lanes: u32) -> LoadSpec {
         let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
-        LoadSpec { lanes, ..LoadSpec::closed(transport, render("GET", "127.0.0.1:1", "/", &[], true), connections) }
+        LoadSpec {
+            lanes,
+            ..LoadSpec::closed(transport, render("GET", "127.0.0.1:1", "/", &[], true), connections)
+        }
     }
 
     #[test]
     fn connections_are_dealt_evenly_and_generators_together_are_one_with_all_their_lanes() {
-        let dealt: Vec<_> = shape(10, 4).shares().iter().map(|s| (s.first_connection, s.connections)).collect();
+        let dealt: Vec<_> =
+            shape(10, 4).shares().iter().map(|s| (s.first_connection, s.connections)).collect();
         assert_eq!(dealt, [(0, 3), (3, 3), (6, 2), (8, 2)]);
         assert_eq!(shape(2, 8).shares().len(), 2, "a lane without connections is not started");
-        for (connections, lanes, of) in [(10, 2, 2), (10, 1, 4), (3, 2, 4), (1, 4, 3), (1000, 3, 7)] {
+        for (connections, lanes, of) in [(10, 2, 2), (10, 1, 4), (3, 2, 4), (1, 4, 3), (1000, 3, 7)]
+        {
             let whole = shape(connections, lanes * of).shares();
-            let part = |index| LoadSpec { part: GeneratorPart { index, of }, ..shape(connections, lanes) }.shares();
+            let part = |index| {
+                LoadSpec { part: GeneratorPart { index, of }, ..shape(connections, lanes) }.shares()
+            };
             let mut all: Vec<LaneShare> = (0..of).flat_map(part).collect();
             all.sort_by_key(|share| share.lane);
             assert_eq!(all, whole, "{connections} {lanes} {of}");

@@ -62,7 +62,10 @@ impl LaneProgress {
 impl RunProgress {
     /// Room for `lanes` lanes.
     pub fn new(lanes: u32) -> RunProgress {
-        RunProgress { lanes: (0..lanes.max(1)).map(|_| LaneProgress::default()).collect(), start: AtomicU64::new(0) }
+        RunProgress {
+            lanes: (0..lanes.max(1)).map(|_| LaneProgress::default()).collect(),
+            start: AtomicU64::new(0),
+        }
     }
 
     /// When the run began, on its clock; the clock's origin before.
@@ -88,8 +91,11 @@ impl RunProgress {
     /// What all lanes have recorded up to about the last call of this, merged; `None` where not all have answered yet.
     /// Each call asks anew: costs each lane a copy of its tally (about 1 MB), so once a second is often enough.
     pub fn tally(&self) -> Option<Tally> {
-        let answers: Option<Vec<Tally>> =
-            self.lanes.iter().map(|lane| lane.answer.lock().unwrap_or_else(PoisonError::into_inner).clone()).collect();
+        let answers: Option<Vec<Tally>> = self
+            .lanes
+            .iter()
+            .map(|lane| lane.answer.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            .collect();
         for lane in &self.lanes {
             lane.asked.store(true, Ordering::Relaxed);
         }
@@ -166,7 +172,13 @@ pub(crate) struct Journal {
 impl Journal {
     /// Nothing in it yet.
     pub(crate) fn new(reader: SyncSender<RecordBatch>) -> Journal {
-        Journal { reader, batch: Vec::with_capacity(BATCH), since: Nanos::ZERO, bytes: 0, dropped: 0 }
+        Journal {
+            reader,
+            batch: Vec::with_capacity(BATCH),
+            since: Nanos::ZERO,
+            bytes: 0,
+            dropped: 0,
+        }
     }
 
     pub(crate) fn record(&mut self, record: RequestRecord) {
@@ -191,7 +203,9 @@ impl Journal {
     fn hand_over(&mut self) {
         self.bytes = 0;
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = self.reader.try_send(batch) {
+        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
+            self.reader.try_send(batch)
+        {
             self.dropped += batch.len() as u64;
             self.batch = batch;
             self.batch.clear();
@@ -214,8 +228,13 @@ mod tests {
 
     fn record(number: u64) -> RequestRecord {
         let time = Nanos(number);
-        let exchange =
-            Exchange { due: time, sent: time, ended: time, received_bytes: 0, outcome: Outcome::Answered(200) };
+        let exchange = Exchange {
+            due: time,
+            sent: time,
+            ended: time,
+            received_bytes: 0,
+            outcome: Outcome::Answered(200),
+        };
         RequestRecord { number, exchange, reason: None, answer: None, trace: None }
     }
 
@@ -228,7 +247,8 @@ mod tests {
         }
         let first = reader.recv().unwrap();
         let dropped = std::thread::scope(|scope| {
-            let rest = scope.spawn(move || reader.iter().map(|batch| batch.len() as u64).sum::<u64>());
+            let rest =
+                scope.spawn(move || reader.iter().map(|batch| batch.len() as u64).sum::<u64>());
             let dropped = journal.close();
             (dropped, rest.join().unwrap())
         });

@@ -62,9 +62,13 @@ pub fn reach(endpoint: &Endpoint, timeout: Duration) -> Result<(), Unreachable> 
     match connect_blocking(endpoint, timeout) {
         // Where nobody listens at a port that the kernel deals out, it may deal out that very port to this connect, and
         // the connection leads to itself (RFC 9293, 3.5, simultaneous open).
-        Ok(fd) if own_address(&fd).is_some_and(|ours| *endpoint == Endpoint::Tcp(ours)) => Err(Unreachable::Refused),
+        Ok(fd) if own_address(&fd).is_some_and(|ours| *endpoint == Endpoint::Tcp(ours)) => {
+            Err(Unreachable::Refused)
+        }
         Err(Errno::CONNREFUSED | Errno::NOENT | Errno::NOTDIR) => Err(Unreachable::Refused),
-        Err(Errno::ADDRNOTAVAIL | Errno::NETUNREACH | Errno::HOSTUNREACH) => Err(Unreachable::NoRoute),
+        Err(Errno::ADDRNOTAVAIL | Errno::NETUNREACH | Errno::HOSTUNREACH) => {
+            Err(Unreachable::NoRoute)
+        }
         // The second is what the kernel says where our own time was over (socket(7), SO_SNDTIMEO).
         Err(Errno::TIMEDOUT | Errno::INPROGRESS) => Err(Unreachable::Silent(timeout)),
         _ => Ok(()),
@@ -93,7 +97,9 @@ impl TlsSettings {
             Some(rustls::Error::InvalidCertificate(reason)) => format!(
                 "the certificate of {endpoint} is not trusted: {reason} (trust it with --cacert FILE, or any with --insecure)"
             ),
-            Some(rustls::Error::InvalidMessage(_)) => format!("{endpoint} does not speak TLS (is it http:// there?)"),
+            Some(rustls::Error::InvalidMessage(_)) => {
+                format!("{endpoint} does not speak TLS (is it http:// there?)")
+            }
             Some(reason) => no_handshake(reason.to_string()),
             None if error.kind() == io::ErrorKind::UnexpectedEof => {
                 no_handshake("the server closed the connection in the middle of it".to_owned())
@@ -107,7 +113,13 @@ impl TlsSettings {
 /// Renders a request without a body, with these header lines, `name: value`, beside those that every request has.
 ///
 /// `host` goes into the Host header, which HTTP/1.1 demands (RFC 9112 section 3.2) and newer Pumas insist on.
-pub fn render(method: &str, host: &str, path: &str, headers: &[String], keep_alive: bool) -> Request {
+pub fn render(
+    method: &str,
+    host: &str,
+    path: &str,
+    headers: &[String],
+    keep_alive: bool,
+) -> Request {
     let version = env!("CARGO_PKG_VERSION");
     let more: String = headers.iter().flat_map(|line| [line, "\r\n"]).collect();
     let close = if keep_alive { "" } else { "connection: close\r\n" };
@@ -150,7 +162,8 @@ pub fn fetch(
         worker_header: worker_header.to_owned(),
         ..LoadSpec::closed(transport.clone(), request.clone(), 1)
     };
-    let done = drive(&spec, clock, interrupt, &RunProgress::new(1), None).map_err(|error| error.to_string())?;
+    let done = drive(&spec, clock, interrupt, &RunProgress::new(1), None)
+        .map_err(|error| error.to_string())?;
     let tally = done.outcome.tally;
     if let Some((reason, _)) = tally.bad_responses.iter().next() {
         return Err(format!("bad response: {reason}"));
@@ -182,10 +195,14 @@ mod tests {
         let path = std::env::temp_dir().join(format!("refuses-{}.sock", std::process::id()));
         let name = format!("refuses-{}", std::process::id()).into_bytes();
         let tcp = TcpListener::bind("127.0.0.9:0").unwrap();
-        let (unix, there) = (Endpoint::Unix(path.clone()), Endpoint::Tcp(tcp.local_addr().unwrap()));
+        let (unix, there) =
+            (Endpoint::Unix(path.clone()), Endpoint::Tcp(tcp.local_addr().unwrap()));
         let by_name = Endpoint::Abstract(name.clone());
         let refused = Err(Unreachable::Refused);
-        assert_eq!([&unix, &by_name].map(|endpoint| reach(endpoint, TIMEOUT)), [refused.clone(), refused.clone()]);
+        assert_eq!(
+            [&unix, &by_name].map(|endpoint| reach(endpoint, TIMEOUT)),
+            [refused.clone(), refused.clone()]
+        );
         let listeners = (
             tcp,
             UnixListener::bind(&path).unwrap(),
@@ -206,7 +223,10 @@ mod tests {
     fn a_full_accept_queue_does_not_refuse() {
         let name = format!("refuses-full-{}", std::process::id()).into_bytes();
         let address = SocketAddrUnix::new_abstract_name(&name).unwrap();
-        let stream = || socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
+        let stream = || {
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None)
+                .unwrap()
+        };
         let listener = stream();
         rustix::net::bind(&listener, &address).unwrap();
         rustix::net::listen(&listener, 0).unwrap();
@@ -219,11 +239,18 @@ mod tests {
     #[test]
     fn close_is_said_and_headers_of_ones_own_stand_before_the_end() {
         let text = |headers: &[String], keep_alive| {
-            String::from_utf8(render("GET", "h:1", "/x", headers, keep_alive).bytes.to_vec()).unwrap()
+            String::from_utf8(render("GET", "h:1", "/x", headers, keep_alive).bytes.to_vec())
+                .unwrap()
         };
         let kept = text(&[], true);
-        assert!(kept.starts_with("GET /x HTTP/1.1\r\nhost: h:1\r\n") && !kept.contains("connection"), "{kept}");
+        assert!(
+            kept.starts_with("GET /x HTTP/1.1\r\nhost: h:1\r\n") && !kept.contains("connection"),
+            "{kept}"
+        );
         let closed = text(&["body-conf: s10".to_owned()], false);
-        assert!(closed.ends_with("accept: */*\r\nbody-conf: s10\r\nconnection: close\r\n\r\n"), "{closed}");
+        assert!(
+            closed.ends_with("accept: */*\r\nbody-conf: s10\r\nconnection: close\r\n\r\n"),
+            "{closed}"
+        );
     }
 }

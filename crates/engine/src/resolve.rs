@@ -48,12 +48,15 @@ impl FromStr for StaticAddresses {
     type Err = String;
 
     fn from_str(text: &str) -> Result<StaticAddresses, String> {
-        let wrong = || format!("'{text}' is not HOST:PORT:ADDRESS, such as example.com:443:10.1.2.3");
+        let wrong =
+            || format!("'{text}' is not HOST:PORT:ADDRESS, such as example.com:443:10.1.2.3");
         let mut parts = text.splitn(3, ':');
         let (host, port, addresses) = (parts.next(), parts.next(), parts.next());
         let host = host.filter(|host| !host.is_empty()).ok_or_else(wrong)?.to_ascii_lowercase();
-        let port = port.and_then(|port| port.parse().ok()).filter(|port| *port > 0).ok_or_else(wrong)?;
-        let parsed = addresses.unwrap_or_default().split(',').map(|one| without_brackets(one).parse());
+        let port =
+            port.and_then(|port| port.parse().ok()).filter(|port| *port > 0).ok_or_else(wrong)?;
+        let parsed =
+            addresses.unwrap_or_default().split(',').map(|one| without_brackets(one).parse());
         let addresses = parsed.collect::<Result<_, _>>().map_err(|_| wrong())?;
         Ok(StaticAddresses { host, port, addresses })
     }
@@ -61,7 +64,11 @@ impl FromStr for StaticAddresses {
 
 /// `far is 10.0.0.5, `, or of an address `10.0.0.5 is `.
 fn named(host: &str, address: IpAddr) -> String {
-    if host == address.to_string() { format!("{host} is ") } else { format!("{host} is {address}, ") }
+    if host == address.to_string() {
+        format!("{host} is ")
+    } else {
+        format!("{host} is {address}, ")
+    }
 }
 
 impl Resolver {
@@ -113,8 +120,11 @@ impl Resolver {
     }
 
     fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EngineError> {
-        let of_port = |addresses: Vec<IpAddr>| addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
-        let is_given = |given: &&StaticAddresses| given.port == port && given.host.eq_ignore_ascii_case(host);
+        let of_port = |addresses: Vec<IpAddr>| {
+            addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
+        };
+        let is_given =
+            |given: &&StaticAddresses| given.port == port && given.host.eq_ignore_ascii_case(host);
         if let Some(given) = self.given.iter().find(is_given) {
             return Ok(of_port(given.addresses.clone()));
         }
@@ -127,8 +137,11 @@ impl Resolver {
                 "cannot resolve {host}: {error} (check the name, or give its address with --resolve HOST:PORT:ADDRESS)"
             ))),
         };
-        let has_zone = host.split_once('%').is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());
-        let Some(allowed) = self.allowed.as_ref().filter(|_| !has_zone) else { return ask_system() };
+        let has_zone =
+            host.split_once('%').is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());
+        let Some(allowed) = self.allowed.as_ref().filter(|_| !has_zone) else {
+            return ask_system();
+        };
         let listed = self.in_hosts_file(host);
         if !listed.is_empty() {
             return Ok(of_port(listed));
@@ -139,7 +152,9 @@ impl Resolver {
         }
         // No name ends in a number (URL Standard, "ends in a number checker"): the C library may know it, or ask about it.
         let last = host.rsplit('.').next().unwrap_or_default();
-        if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") {
+        if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit())
+            || last.starts_with("0x")
+        {
             return Err(EngineError(format!("{host} is no IPv4 address (four numbers up to 255)")));
         }
         match self.asks_beside(allowed) {
@@ -156,7 +171,9 @@ impl Resolver {
         for line in self.system_file("hosts").lines() {
             let mut words = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
             let address = words.next().and_then(|word| word.parse().ok());
-            if let (Some(address), true) = (address, words.any(|name| name.eq_ignore_ascii_case(host))) {
+            if let (Some(address), true) =
+                (address, words.any(|name| name.eq_ignore_ascii_case(host)))
+            {
                 found.push(address);
             }
         }
@@ -166,8 +183,10 @@ impl Resolver {
     /// A name server that a look-up might ask and that is outside of `allowed` (resolv.conf(5)).
     fn asks_beside(&self, allowed: &AllowedNetworks) -> Option<String> {
         let settings = self.system_file("resolv.conf");
-        let servers = settings.lines().filter_map(|line| line.trim_start().strip_prefix("nameserver"));
-        let servers: Vec<&str> = servers.filter_map(|line| line.split_ascii_whitespace().next()).collect();
+        let servers =
+            settings.lines().filter_map(|line| line.trim_start().strip_prefix("nameserver"));
+        let servers: Vec<&str> =
+            servers.filter_map(|line| line.split_ascii_whitespace().next()).collect();
         // Without any the C library asks this machine.
         let asked = if servers.is_empty() { vec!["127.0.0.1"] } else { servers };
         // One that cannot be read is not known to be allowed.
@@ -175,7 +194,10 @@ impl Resolver {
             let address = server.split('%').next().unwrap_or_default().parse();
             address.is_ok_and(|address| allowed.permits(address))
         };
-        asked.into_iter().find(|server| !is_allowed(server)).map(|server| format!("the name server {server}"))
+        asked
+            .into_iter()
+            .find(|server| !is_allowed(server))
+            .map(|server| format!("the name server {server}"))
     }
 
     /// What a file of the system's holds; what cannot be read holds nothing, as for the C library.
@@ -219,7 +241,11 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("hosts"), hosts).unwrap();
         fs::write(folder.join("resolv.conf"), name_servers).unwrap();
-        Guarded(Resolver { allowed: Some(HERE.parse().unwrap()), system: folder, ..Resolver::default() })
+        Guarded(Resolver {
+            allowed: Some(HERE.parse().unwrap()),
+            system: folder,
+            ..Resolver::default()
+        })
     }
 
     fn shown(resolver: &Resolver, host: &str) -> String {
@@ -277,11 +303,30 @@ mod tests {
             ..Resolver::default()
         };
         assert_eq!(shown(&given("app.test:80:127.0.0.7"), "APP.test"), "127.0.0.7:80");
-        assert_eq!(shown(&given("app.test:80:127.0.0.7,[::1]"), "app.test"), "127.0.0.7:80 [::1]:80");
+        assert_eq!(
+            shown(&given("app.test:80:127.0.0.7,[::1]"), "app.test"),
+            "127.0.0.7:80 [::1]:80"
+        );
         assert_eq!(shown(&given("app.test:80:::1"), "app.test"), "[::1]:80");
-        assert!(shown(&given("app.test:80:10.0.0.7"), "app.test").starts_with("app.test is 10.0.0.7, outside"));
-        for text in ["", "h", "h:80", "h:80:", "h:0:127.0.0.1", "h:80:name", ":80:127.0.0.1", "h:80:127.0.0.1,"] {
-            assert!(text.parse::<StaticAddresses>().is_err_and(|line| line.contains("HOST:PORT:ADDRESS")), "{text}");
+        assert!(
+            shown(&given("app.test:80:10.0.0.7"), "app.test")
+                .starts_with("app.test is 10.0.0.7, outside")
+        );
+        for text in [
+            "",
+            "h",
+            "h:80",
+            "h:80:",
+            "h:0:127.0.0.1",
+            "h:80:name",
+            ":80:127.0.0.1",
+            "h:80:127.0.0.1,",
+        ] {
+            assert!(
+                text.parse::<StaticAddresses>()
+                    .is_err_and(|line| line.contains("HOST:PORT:ADDRESS")),
+                "{text}"
+            );
         }
     }
 

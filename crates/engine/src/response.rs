@@ -71,7 +71,11 @@ impl ResponseReader {
             return None;
         }
         let head = *heads.whole(bytes, self.hint)?;
-        Some(ReceivedResponse { head, bytes: bytes.len() as u64, body_bytes: (bytes.len() - head.length) as u64 })
+        Some(ReceivedResponse {
+            head,
+            bytes: bytes.len() as u64,
+            body_bytes: (bytes.len() - head.length) as u64,
+        })
     }
 
     /// Takes the next bytes of the connection: the response that they complete, and how many of them it took; `None` where it goes on.
@@ -102,7 +106,9 @@ impl ResponseReader {
                 let taken = decoder.feed(rest, |piece| content += piece.len() as u64);
                 (taken.ok_or(BadResponse::ChunkedBody)? as u64, content, decoder.is_done())
             }
-            ReadState::UntilClose | ReadState::Head => (rest.len() as u64, rest.len() as u64, false),
+            ReadState::UntilClose | ReadState::Head => {
+                (rest.len() as u64, rest.len() as u64, false)
+            }
         };
         self.bytes += taken;
         self.body_bytes += content;
@@ -111,7 +117,11 @@ impl ResponseReader {
     }
 
     /// Reads a head, the final response's or an interim one's; how many of the bytes it took, or `None` where it needs more.
-    fn read_head(&mut self, bytes: &[u8], heads: &mut HeadCache) -> Result<Option<usize>, BadResponse> {
+    fn read_head(
+        &mut self,
+        bytes: &[u8],
+        heads: &mut HeadCache,
+    ) -> Result<Option<usize>, BadResponse> {
         let before = self.partial.len();
         let head = if before == 0 {
             heads.read(bytes, &mut self.hint)?
@@ -152,7 +162,11 @@ impl ResponseReader {
 
     /// The response that is complete now; the next one begins.
     fn finished(&mut self) -> Option<ReceivedResponse> {
-        let response = ReceivedResponse { head: self.head.take()?, bytes: self.bytes, body_bytes: self.body_bytes };
+        let response = ReceivedResponse {
+            head: self.head.take()?,
+            bytes: self.bytes,
+            body_bytes: self.body_bytes,
+        };
         self.reset();
         Some(response)
     }
@@ -187,19 +201,28 @@ mod tests {
         let status = prop_oneof![Just(200u16), Just(302), Just(404), Just(503)];
         let interim = prop_oneof![Just(""), Just("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")];
         let chunks = prop::collection::vec("(?s).{1,40}", 0..6);
-        (interim, status, "(?s).{0,100}", chunks, 0..4u8).prop_map(|(interim, status, body, chunks, kind)| {
-            let chunk = |chunk: &String| format!("{:x}\r\n{chunk}\r\n", chunk.len());
-            let (rest, content) = match kind {
-                0 => (format!("Content-Length: {}\r\n\r\n{body}", body.len()), body.len()),
-                1 => {
-                    let all: String = chunks.iter().map(chunk).collect();
-                    (format!("Transfer-Encoding: chunked\r\n\r\n{all}0\r\n\r\n"), chunks.concat().len())
-                }
-                2 => ("Content-Length: 0\r\n\r\n".to_owned(), 0),
-                _ => (format!("\r\n{body}"), body.len()),
-            };
-            (format!("{interim}HTTP/1.1 {status} X\r\nServer: x\r\n{rest}").into_bytes(), status, content as u64)
-        })
+        (interim, status, "(?s).{0,100}", chunks, 0..4u8).prop_map(
+            |(interim, status, body, chunks, kind)| {
+                let chunk = |chunk: &String| format!("{:x}\r\n{chunk}\r\n", chunk.len());
+                let (rest, content) = match kind {
+                    0 => (format!("Content-Length: {}\r\n\r\n{body}", body.len()), body.len()),
+                    1 => {
+                        let all: String = chunks.iter().map(chunk).collect();
+                        (
+                            format!("Transfer-Encoding: chunked\r\n\r\n{all}0\r\n\r\n"),
+                            chunks.concat().len(),
+                        )
+                    }
+                    2 => ("Content-Length: 0\r\n\r\n".to_owned(), 0),
+                    _ => (format!("\r\n{body}"), body.len()),
+                };
+                (
+                    format!("{interim}HTTP/1.1 {status} X\r\nServer: x\r\n{rest}").into_bytes(),
+                    status,
+                    content as u64,
+                )
+            },
+        )
     }
 
     /// Feeds `bytes` cut at `sizes`, then ends the connection.
@@ -246,7 +269,9 @@ mod tests {
     fn the_next_responses_bytes_are_left() {
         let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
         let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1";
-        let Some((first, used)) = reader.feed(two, &mut heads).unwrap() else { panic!("incomplete") };
+        let Some((first, used)) = reader.feed(two, &mut heads).unwrap() else {
+            panic!("incomplete")
+        };
         assert_eq!((first.bytes, &two[used..]), (40, &b"HTTP/1.1"[..]));
     }
 
@@ -265,8 +290,14 @@ mod tests {
     fn what_is_no_whole_response_is_none_however_it_is_cut() {
         for (bytes, expected) in [
             // What comes behind a damaged head is no part of it.
-            (&b"HTTP/1.1 200 X\r\nServer: x\r\n\rX7\r\n\tbody"[..], Err(BadResponse::MalformedHead)),
-            (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", Err(BadResponse::SwitchedProtocol)),
+            (
+                &b"HTTP/1.1 200 X\r\nServer: x\r\n\rX7\r\n\tbody"[..],
+                Err(BadResponse::MalformedHead),
+            ),
+            (
+                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
+                Err(BadResponse::SwitchedProtocol),
+            ),
             (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", Ok(None)),
         ] {
             for sizes in [&[][..], &[29, 3], &[7, 20]] {
@@ -279,7 +310,10 @@ mod tests {
     fn a_body_is_what_is_behind_the_last_head_its_chunks_joined() {
         for (raw, body) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", Some("ok")),
-            ("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", Some("ok")),
+            (
+                "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+                Some("ok"),
+            ),
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n",
                 Some("abcde"),

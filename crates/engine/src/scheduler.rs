@@ -50,7 +50,8 @@ impl Scheduler {
             (Some(n), Some(all)) => n + all.take_while(|due| *due < shape.warm_up).count() as u64,
             _ => u64::MAX,
         };
-        let left = shape.requests_total.map_or(u64::MAX, |n| n / lanes + u64::from(lane < n % lanes));
+        let left =
+            shape.requests_total.map_or(u64::MAX, |n| n / lanes + u64::from(lane < n % lanes));
         Scheduler {
             start,
             window: shape.window(start),
@@ -87,7 +88,12 @@ impl Scheduler {
             self.schedule.as_mut().and_then(Iterator::next);
             self.last_due = due;
             let is_measured = self.window.contains(due);
-            self.queued.push_back(DueRequest { number: self.number, at: due, possible: due, is_measured });
+            self.queued.push_back(DueRequest {
+                number: self.number,
+                at: due,
+                possible: due,
+                is_measured,
+            });
             self.number += self.lanes;
         }
     }
@@ -171,7 +177,9 @@ mod tests {
         for share in spec.shares() {
             let mut scheduler = Scheduler::new(&spec, share, Nanos::ZERO);
             scheduler.queue_due(Nanos::from_secs(10));
-            while let Some(due) = scheduler.pop(Nanos::from_secs(10), &mut DurationSummary::default()) {
+            while let Some(due) =
+                scheduler.pop(Nanos::from_secs(10), &mut DurationSummary::default())
+            {
                 all.push((due.number, due.at));
             }
         }
@@ -188,14 +196,16 @@ mod tests {
         scheduler.queue_due(Nanos::from_millis(12));
         scheduler.mark_waiting();
         let mut waits = DurationSummary::default();
-        let popped = std::iter::from_fn(|| scheduler.pop(Nanos::from_millis(15), &mut waits)).count();
+        let popped =
+            std::iter::from_fn(|| scheduler.pop(Nanos::from_millis(15), &mut waits)).count();
         assert_eq!(popped, 13);
         // Due at 10, 11 and 12 ms.
         assert_eq!((waits.count, waits.max), (3, Nanos::from_millis(5)));
     }
 
     #[test]
-    fn a_count_is_kept_to_the_request_whatever_the_lanes_and_comes_behind_the_warm_up_of_an_open_loop() {
+    fn a_count_is_kept_to_the_request_whatever_the_lanes_and_comes_behind_the_warm_up_of_an_open_loop()
+     {
         for (n, lanes) in [(10, 4), (3, 4), (0, 2), (7, 1)] {
             let spec = LoadSpec { requests_total: Some(n), ..shape(64, lanes) };
             let begun = |share| {
@@ -204,7 +214,8 @@ mod tests {
             };
             assert_eq!(spec.shares().into_iter().map(begun).sum::<u64>(), n);
         }
-        let open = LoadSpec { warm_up: Nanos::from_secs(1), requests_total: Some(50), ..paced(2, 100.0) };
+        let open =
+            LoadSpec { warm_up: Nanos::from_secs(1), requests_total: Some(50), ..paced(2, 100.0) };
         let queued = |share| {
             let mut scheduler = Scheduler::new(&open, share, Nanos::ZERO);
             scheduler.queue_due(Nanos::from_secs(1000));

@@ -44,8 +44,11 @@ impl ArrivalStamps {
     pub(crate) fn receive(&mut self, fd: &impl AsRawFd, buffer: &mut [u8]) -> Result<usize, Errno> {
         self.control.forget();
         let mut parts = [IoSliceMut::new(buffer)];
-        let message = recvmsg::<()>(fd.as_raw_fd(), &mut parts, Some(&mut self.control.0), MsgFlags::empty());
-        let received = message.map(|message| message.bytes).map_err(|errno| Errno::from_raw_os_error(errno as i32))?;
+        let message =
+            recvmsg::<()>(fd.as_raw_fd(), &mut parts, Some(&mut self.control.0), MsgFlags::empty());
+        let received = message
+            .map(|message| message.bytes)
+            .map_err(|errno| Errno::from_raw_os_error(errno as i32))?;
         self.last = self.control.stamp();
         Ok(received)
     }
@@ -75,10 +78,13 @@ impl TimestampMessage {
 
     #[inline]
     fn stamp(&self) -> Option<Nanos> {
-        let word = |at: usize| u64::from_ne_bytes(self.0[at..at + 8].try_into().expect("eight bytes"));
-        let kind = |at: usize| i32::from_ne_bytes(self.0[at..at + 4].try_into().expect("four bytes"));
+        let word =
+            |at: usize| u64::from_ne_bytes(self.0[at..at + 8].try_into().expect("eight bytes"));
+        let kind =
+            |at: usize| i32::from_ne_bytes(self.0[at..at + 4].try_into().expect("four bytes"));
         let is_stamp = word(0) == CONTROL as u64 && [kind(8), kind(12)] == STAMP_KIND;
-        (is_stamp && cfg!(target_pointer_width = "64")).then(|| Nanos(word(HEADER) * 1_000_000_000 + word(HEADER + 8)))
+        (is_stamp && cfg!(target_pointer_width = "64"))
+            .then(|| Nanos(word(HEADER) * 1_000_000_000 + word(HEADER + 8)))
     }
 }
 
@@ -87,7 +93,8 @@ impl TimestampMessage {
 /// # Errors
 /// Where the kernel does not know such stamps.
 pub(crate) fn ask(fd: &impl AsFd) -> Result<(), Errno> {
-    setsockopt(fd, ReceiveTimestampns, &true).map_err(|errno| Errno::from_raw_os_error(errno as i32))
+    setsockopt(fd, ReceiveTimestampns, &true)
+        .map_err(|errno| Errno::from_raw_os_error(errno as i32))
 }
 
 /// Whether the kernel takes the request for stamps. (Whether they come is seen in the run, and said.)
@@ -189,8 +196,11 @@ impl WallClock {
 
 /// The quickest of several comparisons with the wall clock.
 fn compare(clock: &impl Clock, times: u32) -> ClockExchange {
-    let exchanges =
-        (0..times).map(|_| ClockExchange { asked: clock.now(), there: clock.wall(), answered: clock.now() });
+    let exchanges = (0..times).map(|_| ClockExchange {
+        asked: clock.now(),
+        there: clock.wall(),
+        answered: clock.now(),
+    });
     exchanges.min_by_key(ClockExchange::round_trip).expect("they are compared more than once")
 }
 
@@ -204,19 +214,30 @@ mod tests {
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let _stamps = ArrivalStamps::new().unwrap();
         ask(&receiver).unwrap();
-        std::net::UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"x", receiver.local_addr().unwrap()).unwrap();
+        std::net::UdpSocket::bind("127.0.0.1:0")
+            .unwrap()
+            .send_to(b"x", receiver.local_addr().unwrap())
+            .unwrap();
         let (mut control, mut buffer) = (TimestampMessage::default(), [0_u8; 8]);
         let mut parts = [IoSliceMut::new(&mut buffer)];
         let walked = {
-            let message =
-                recvmsg::<()>(receiver.as_raw_fd(), &mut parts, Some(&mut control.0), MsgFlags::empty()).unwrap();
+            let message = recvmsg::<()>(
+                receiver.as_raw_fd(),
+                &mut parts,
+                Some(&mut control.0),
+                MsgFlags::empty(),
+            )
+            .unwrap();
             message.cmsgs().unwrap().find_map(|message| match message {
                 ControlMessageOwned::ScmTimestampns(time) => Some((time.tv_sec(), time.tv_nsec())),
                 _ => None,
             })
         };
         let (seconds, nanos) = walked.expect("a stamp");
-        assert_eq!(control.stamp(), Some(Nanos(seconds.cast_unsigned() * 1_000_000_000 + nanos.cast_unsigned())));
+        assert_eq!(
+            control.stamp(),
+            Some(Nanos(seconds.cast_unsigned() * 1_000_000_000 + nanos.cast_unsigned()))
+        );
         control.forget();
         assert_eq!(control.stamp(), None);
     }
@@ -224,11 +245,17 @@ mod tests {
     /// Whichever clock is ahead, and however long the way is: the error is known, and the truth within it.
     #[test]
     fn a_clock_is_known_to_half_a_round_trip() {
-        for (here, there) in [(5_000_000, 305_000_000_u64), (305_000_000, 5_000_000), (1 << 40, 7)] {
-            for (to, back) in [(40_000, 40_000), (0, 90_000), (90_000, 0), (20_000_000, 21_000_000)] {
+        for (here, there) in [(5_000_000, 305_000_000_u64), (305_000_000, 5_000_000), (1 << 40, 7)]
+        {
+            for (to, back) in [(40_000, 40_000), (0, 90_000), (90_000, 0), (20_000_000, 21_000_000)]
+            {
                 let (asked, answered) = (Nanos(here), Nanos(here + to + back));
                 let exchange = ClockExchange { asked, there: Nanos(there + to), answered };
-                let off = exchange.ahead().wrapping_sub(here.wrapping_sub(there)).cast_signed().unsigned_abs();
+                let off = exchange
+                    .ahead()
+                    .wrapping_sub(here.wrapping_sub(there))
+                    .cast_signed()
+                    .unsigned_abs();
                 assert!(off <= exchange.error(&exchange).0, "{here} {there} {to} {back}: {off}");
             }
         }
@@ -236,7 +263,11 @@ mod tests {
 
     #[test]
     fn a_clock_that_runs_away_during_the_run_is_less_well_known() {
-        let exchange = |there| ClockExchange { asked: Nanos(1000), there: Nanos(there), answered: Nanos(1100) };
+        let exchange = |there| ClockExchange {
+            asked: Nanos(1000),
+            there: Nanos(there),
+            answered: Nanos(1100),
+        };
         assert_eq!(exchange(500).error(&exchange(500)), Nanos(50));
         assert_eq!(exchange(500).error(&exchange(700)), Nanos(250));
         assert_eq!(exchange(700).error(&exchange(500)), Nanos(250));

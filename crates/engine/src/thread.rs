@@ -56,7 +56,8 @@ pub fn ensure_descriptors(connections: u64) -> Result<(), EngineError> {
         return Ok(());
     }
     // Only root may raise the maximum; the attempt costs nothing.
-    let raised = Rlimit { current: Some(needed), maximum: maximum.map(|maximum| maximum.max(needed)) };
+    let raised =
+        Rlimit { current: Some(needed), maximum: maximum.map(|maximum| maximum.max(needed)) };
     let limit = maximum.or(current).unwrap_or(0);
     setrlimit(Resource::Nofile, raised).map_err(|_| {
         EngineError(format!(
@@ -82,7 +83,10 @@ const OPEN_FILES: &str = "/proc/thread-self/fd";
 pub(crate) fn unshare_table() -> bool {
     // Where the kernel gives no random bytes they come from a file, which the process has open, and which must stay open here.
     let has_random_bytes = getrandom(&mut [0_u8; 1], GetRandomFlags::NONBLOCK).is_ok();
-    if !has_random_bytes || std::fs::read_dir(OPEN_FILES).is_err() || unshare(CloneFlags::CLONE_FILES).is_err() {
+    if !has_random_bytes
+        || std::fs::read_dir(OPEN_FILES).is_err()
+        || unshare(CloneFlags::CLONE_FILES).is_err()
+    {
         return false;
     }
     for inherited in listed() {
@@ -95,7 +99,10 @@ pub(crate) fn unshare_table() -> bool {
 /// What is open here beyond standard input, output and error.
 fn listed() -> Vec<RawFd> {
     let entries = std::fs::read_dir(OPEN_FILES).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|fd| *fd > 2).collect()
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|fd| *fd > 2)
+        .collect()
 }
 
 /// What the kernel says that the calling thread has used, `/proc/thread-self/schedstat` (Documentation/scheduler/sched-stats.rst): ns on a
@@ -118,7 +125,8 @@ impl CpuAccount {
     pub(crate) fn used(&mut self) -> Option<[Nanos; 2]> {
         let mut buffer = [0; 128];
         let length = self.file.read_at(&mut buffer, 0).ok()?;
-        let mut numbers = std::str::from_utf8(&buffer[..length]).ok()?.split_ascii_whitespace().map(str::parse);
+        let mut numbers =
+            std::str::from_utf8(&buffer[..length]).ok()?.split_ascii_whitespace().map(str::parse);
         let now = [Nanos(numbers.next()?.ok()?), Nanos(numbers.next()?.ok()?)];
         let before = std::mem::replace(&mut self.before, now);
         Some([now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])])
@@ -154,7 +162,8 @@ impl Standstill {
     /// Reads the processor time: what was used before explains nothing that comes.
     pub(crate) fn read_cpu_time(&mut self) -> Nanos {
         let time = clock_gettime(ClockId::ThreadCPUTime);
-        let now = Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned());
+        let now =
+            Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned());
         let used = now.saturating_sub(self.cpu);
         self.cpu = now;
         used
@@ -208,7 +217,10 @@ mod tests {
         drop(near);
         let mut text = String::new();
         far.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "still open", "it ends although the lane lives: the lane does not hold it");
+        assert_eq!(
+            text, "still open",
+            "it ends although the lane lives: the lane does not hold it"
+        );
         release.send(()).unwrap();
         lane.join().unwrap();
     }
@@ -217,14 +229,19 @@ mod tests {
     fn the_kernel_tells_what_the_thread_used() {
         let mut account = CpuAccount::begin().expect("Linux has this file");
         let used = std::iter::repeat_with(|| account.used().expect("and it stays"));
-        assert!(used.take(1_000_000).any(|[cpu, _]| cpu > Nanos::ZERO), "the thread's own time passes");
+        assert!(
+            used.take(1_000_000).any(|[cpu, _]| cpu > Nanos::ZERO),
+            "the thread's own time passes"
+        );
     }
 
     #[test]
     fn stretches_within_the_window_are_summed_up() {
         let ms = Nanos::from_millis;
         let mut still = Standstill::new(Window { from: ms(1000), until: ms(3000) });
-        for (since, until) in [(100, 900), (950, 1050), (2000, 2005), (2100, 2400), (2980, 3500), (3100, 3500)] {
+        for (since, until) in
+            [(100, 900), (950, 1050), (2000, 2005), (2100, 2400), (2980, 3500), (3100, 3500)]
+        {
             still.note(ms(since), ms(until));
         }
         assert_eq!((still.sum, still.longest), (ms(50 + 300 + 20), ms(300)));
@@ -234,11 +251,13 @@ mod tests {
     fn work_explains_a_long_turn() {
         let mut still = Standstill::new(Window { from: Nanos::ZERO, until: Nanos::MAX });
         still.read_cpu_time();
-        let worked = std::iter::repeat_with(|| still.read_cpu_time()).scan(Nanos::ZERO, |sum, used| {
-            *sum += used;
-            Some(*sum)
-        });
-        let worked = worked.take_while(|sum| *sum < Nanos::from_millis(20)).last().unwrap_or_default();
+        let worked =
+            std::iter::repeat_with(|| still.read_cpu_time()).scan(Nanos::ZERO, |sum, used| {
+                *sum += used;
+                Some(*sum)
+            });
+        let worked =
+            worked.take_while(|sum| *sum < Nanos::from_millis(20)).last().unwrap_or_default();
         assert!(worked > Nanos::ZERO, "the thread's own time passes");
         still.was_late(Nanos::from_secs(1), Nanos::from_secs(1) + NOTABLE);
         assert_eq!(still.sum, Nanos::ZERO);

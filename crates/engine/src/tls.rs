@@ -13,7 +13,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +61,8 @@ impl TlsSettings {
     /// Where a file, a key or the name cannot be used.
     pub fn new(options: &TlsOptions<'_>) -> Result<TlsSettings, EngineError> {
         let TlsOptions { insecure, ca_file, cert_file, key_file, server_name } = *options;
-        let read = |file: Option<&Path>, what| file.map(|path| PemFile::read(path, what)).transpose();
+        let read =
+            |file: Option<&Path>, what| file.map(|path| PemFile::read(path, what)).transpose();
         let authorities = read(ca_file.filter(|_| !insecure), CERTIFICATE)?;
         let (certificate, key) = (read(cert_file, CERTIFICATE)?, read(key_file, KEY)?);
         let server_name = without_brackets(server_name).to_owned();
@@ -104,13 +106,20 @@ impl PemFile {
         let found = CertificateDer::pem_slice_iter(&self.bytes)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| unreadable(&self.path, CERTIFICATE, error))?;
-        if found.is_empty() { Err(unreadable(&self.path, CERTIFICATE, "there is none in it")) } else { Ok(found) }
+        if found.is_empty() {
+            Err(unreadable(&self.path, CERTIFICATE, "there is none in it"))
+        } else {
+            Ok(found)
+        }
     }
 }
 
 /// Of a file that should hold `what`.
 fn unreadable(path: &Path, what: &str, reason: impl fmt::Display) -> EngineError {
-    EngineError(format!("cannot read {}: {reason} ({what} in PEM is expected there)", path.display()))
+    EngineError(format!(
+        "cannot read {}: {reason} ({what} in PEM is expected there)",
+        path.display()
+    ))
 }
 
 impl From<TlsSettings> for TlsMaterial {
@@ -139,12 +148,14 @@ impl TryFrom<TlsMaterial> for TlsSettings {
         let mut config = match (&material.certificate, &material.key) {
             (None, None) => builder.with_no_client_auth(),
             (None, Some(_)) => {
-                return Err(EngineError("--key goes with --cert: give the client certificate too".to_owned()));
+                return Err(EngineError(
+                    "--key goes with --cert: give the client certificate too".to_owned(),
+                ));
             }
             (Some(certificate), key) => {
                 let file = key.as_ref().unwrap_or(certificate);
-                let key =
-                    PrivateKeyDer::from_pem_slice(&file.bytes).map_err(|error| unreadable(&file.path, KEY, error))?;
+                let key = PrivateKeyDer::from_pem_slice(&file.bytes)
+                    .map_err(|error| unreadable(&file.path, KEY, error))?;
                 let chain = certificate.certificates()?;
                 builder.with_client_auth_cert(chain, key).map_err(|error| {
                     EngineError(format!(
@@ -174,22 +185,34 @@ struct TrustPolicy {
 }
 
 impl TrustPolicy {
-    fn new(material: &TlsMaterial, provider: &Arc<CryptoProvider>) -> Result<TrustPolicy, EngineError> {
+    fn new(
+        material: &TlsMaterial,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<TrustPolicy, EngineError> {
         let schemes = provider.signature_verification_algorithms.supported_schemes();
         if material.insecure {
             return Ok(TrustPolicy { authorities: None, exact: Vec::new(), schemes });
         }
         let mut roots = RootCertStore::empty();
-        let exact = material.authorities.as_ref().map(PemFile::certificates).transpose()?.unwrap_or_default();
+        let exact = material
+            .authorities
+            .as_ref()
+            .map(PemFile::certificates)
+            .transpose()?
+            .unwrap_or_default();
         if let Some(file) = &material.authorities {
             for certificate in &exact {
-                roots.add(certificate.clone()).map_err(|error| unreadable(&file.path, CERTIFICATE, error))?;
+                roots
+                    .add(certificate.clone())
+                    .map_err(|error| unreadable(&file.path, CERTIFICATE, error))?;
             }
         } else {
             // Those that cannot be read are left out, as everywhere.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
-        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+        let authorities =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+                .build();
         let authorities = authorities.map_err(|_| {
             EngineError(
                 "no certificate authority is installed here: install ca-certificates, or give --cacert FILE or --insecure"
@@ -209,11 +232,21 @@ impl ServerCertVerifier for TrustPolicy {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
-        match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        let Some(authorities) = &self.authorities else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        ) {
             // webpki looks at the dates before it looks at this, so only the name is still to be checked
             // (webpki 0.103, verify_cert.rs, check_issuer_independent_properties).
-            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.exact.contains(end_entity) => {
+            Err(Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.exact.contains(end_entity) =>
+            {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
@@ -228,7 +261,9 @@ impl ServerCertVerifier for TrustPolicy {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let anyone = || Ok(HandshakeSignatureValid::assertion());
-        self.authorities.as_ref().map_or_else(anyone, |known| known.verify_tls12_signature(message, cert, dss))
+        self.authorities
+            .as_ref()
+            .map_or_else(anyone, |known| known.verify_tls12_signature(message, cert, dss))
     }
 
     fn verify_tls13_signature(
@@ -238,7 +273,9 @@ impl ServerCertVerifier for TrustPolicy {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let anyone = || Ok(HandshakeSignatureValid::assertion());
-        self.authorities.as_ref().map_or_else(anyone, |known| known.verify_tls13_signature(message, cert, dss))
+        self.authorities
+            .as_ref()
+            .map_or_else(anyone, |known| known.verify_tls13_signature(message, cert, dss))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -8,7 +8,8 @@ use std::os::fd::OwnedFd;
 use model::Endpoint;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, getsockname, socket_with,
+    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, getsockname,
+    socket_with,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +44,9 @@ impl Transport {
 
     /// Whether a connection goes over TCP to an address that is not loopback.
     pub(crate) fn leaves_loopback(&self) -> bool {
-        let is_far = |endpoint: &Endpoint| endpoint.tcp().is_some_and(|to| !to.ip().to_canonical().is_loopback());
+        let is_far = |endpoint: &Endpoint| {
+            endpoint.tcp().is_some_and(|to| !to.ip().to_canonical().is_loopback())
+        };
         self.endpoints.iter().any(is_far)
     }
 
@@ -59,7 +62,8 @@ impl Transport {
         assert!(!self.endpoints.is_empty(), "a transport has an endpoint");
         for address in &self.source_ips {
             let socket = stream(family(*address), SocketFlags::empty());
-            let bound = socket.and_then(|socket| bind_source(&socket, &SocketAddr::new(*address, 0)));
+            let bound =
+                socket.and_then(|socket| bind_source(&socket, &SocketAddr::new(*address, 0)));
             bound.map_err(|errno| {
                 EngineError(format!(
                     "cannot connect from {address}: {errno} (--source-ip takes addresses of this machine)"
@@ -67,7 +71,8 @@ impl Transport {
             })?;
         }
         for endpoint in &self.endpoints {
-            let can_reach = |source: &IpAddr| endpoint.tcp().is_some_and(|to| to.is_ipv4() == source.is_ipv4());
+            let can_reach =
+                |source: &IpAddr| endpoint.tcp().is_some_and(|to| to.is_ipv4() == source.is_ipv4());
             if !self.source_ips.is_empty() && !self.source_ips.iter().any(can_reach) {
                 return Err(EngineError(format!(
                     "no --source-ip can reach {endpoint}: give one of its kind (IPv4 or IPv6; none for a Unix socket)"
@@ -92,7 +97,8 @@ impl ConnectAddress {
             Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name)?.into(),
         };
         let fits = |source: &&IpAddr| family(**source) == address.address_family();
-        let sources: Vec<_> = source_ips.iter().filter(fits).map(|source| SocketAddr::new(*source, 0)).collect();
+        let sources: Vec<_> =
+            source_ips.iter().filter(fits).map(|source| SocketAddr::new(*source, 0)).collect();
         if sources.is_empty() && !source_ips.is_empty() {
             return Err(Errno::AFNOSUPPORT);
         }

@@ -249,7 +249,8 @@ impl UnreadResponses {
     /// A response has ended. It is plain where the kernel stamped it, it is short, it came in one piece and its connection stays open.
     #[inline]
     pub(crate) fn ended(&mut self, bytes: u64, is_whole_and_stamped: bool) {
-        self.plain = if is_whole_and_stamped && bytes < SHORT { self.plain.saturating_add(1) } else { 0 };
+        self.plain =
+            if is_whole_and_stamped && bytes < SHORT { self.plain.saturating_add(1) } else { 0 };
     }
 
     /// A connection was closed: what happens now is better seen at once.
@@ -262,7 +263,10 @@ impl UnreadResponses {
     /// a long one needs a reader, and what ends without a response ends when it is seen.
     #[inline]
     pub(crate) fn may_wait(&self, time: Nanos) -> bool {
-        self.plain >= PLAIN_RESPONSES && self.opening == 0 && Nanos::ZERO < time && time <= LONGEST_UNREAD
+        self.plain >= PLAIN_RESPONSES
+            && self.opening == 0
+            && Nanos::ZERO < time
+            && time <= LONGEST_UNREAD
     }
 }
 
@@ -287,7 +291,11 @@ mod tests {
             (0..6).map(budget_after).collect::<Vec<_>>()
         };
         assert_eq!(budgets(Nanos::from_micros(30)), [10, 20, 40, 80, 160, 200]);
-        assert_eq!(budgets(Nanos::from_millis(1)), [100, 50, 25, 12, 6, 0], "a slow server's lane sleeps");
+        assert_eq!(
+            budgets(Nanos::from_millis(1)),
+            [100, 50, 25, 12, 6, 0],
+            "a slow server's lane sleeps"
+        );
     }
 
     /// The numbers of the connections that one wait finds, and what time it is then: `arrivals` come at these microseconds, a poll
@@ -302,7 +310,9 @@ mod tests {
             let next = coming.peek().map_or(Nanos::MAX, |(_, at)| Nanos::from_micros(**at));
             let now = clock.now() + Nanos::from_micros(1);
             clock.set(now.max((clock.now() + at_most).min(next)));
-            while let Some((slot, _)) = coming.next_if(|(_, at)| Nanos::from_micros(**at) <= clock.now()) {
+            while let Some((slot, _)) =
+                coming.next_if(|(_, at)| Nanos::from_micros(**at) <= clock.now())
+            {
                 events.push(event(slot));
             }
         };

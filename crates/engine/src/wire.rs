@@ -147,7 +147,8 @@ impl SocketDriver {
         timestamps: Timestamps,
     ) -> Result<SocketDriver, Errno> {
         assert!(!transport.endpoints.is_empty(), "a transport has an endpoint");
-        let addresses = transport.endpoints.iter().map(|e| ConnectAddress::new(e, &transport.source_ips));
+        let addresses =
+            transport.endpoints.iter().map(|e| ConnectAddress::new(e, &transport.source_ips));
         let addresses = addresses.collect::<Result<_, Errno>>()?;
         // A failure leaves the default slack, which the recorded send lag shows.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -157,7 +158,11 @@ impl SocketDriver {
             poller: Poller::new()?,
             news: Vec::with_capacity(EVENTS),
             slots: (0..slots).map(|_| SlotSocket { fd: None, generation: 0 }).collect(),
-            stamps: if timestamps == Timestamps::Kernel { Some(ArrivalStamps::new()?) } else { None },
+            stamps: if timestamps == Timestamps::Kernel {
+                Some(ArrivalStamps::new()?)
+            } else {
+                None
+            },
         })
     }
 
@@ -286,19 +291,30 @@ const BYTES: usize = MIN_RTT + 4;
 
 impl TcpInfo {
     /// Of this socket; `None` where it is no TCP socket, or the kernel is older.
-    #[expect(unsafe_code, reason = "neither rustix nor nix has TCP_INFO; one getsockopt into a buffer of our own")]
+    #[expect(
+        unsafe_code,
+        reason = "neither rustix nor nix has TCP_INFO; one getsockopt into a buffer of our own"
+    )]
     pub(crate) fn of(socket: impl AsFd) -> Option<TcpInfo> {
         let mut bytes = [0u8; BYTES];
         let mut length = BYTES as libc::socklen_t;
         let fd = socket.as_fd().as_raw_fd();
         // SAFETY: `fd` is open as long as `socket` is borrowed, and the kernel writes `length` bytes at most to `bytes`.
         let done = unsafe {
-            libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, bytes.as_mut_ptr().cast(), &raw mut length)
+            libc::getsockopt(
+                fd,
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                bytes.as_mut_ptr().cast(),
+                &raw mut length,
+            )
         };
         if done != 0 || (length as usize) < BYTES {
             return None;
         }
-        let field = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let field = |at: usize| {
+            u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
         // The kernel's word for "none yet" is the largest number.
         let round_trip = Some(field(MIN_RTT)).filter(|micros| *micros != u32::MAX).unwrap_or(0);
         Some(TcpInfo {

@@ -14,7 +14,9 @@ use rustix::io::Errno;
 use rustls::ClientConnection;
 
 use crate::tls::TlsSettings;
-use crate::wire::{ConnectionDriver, ConnectionEvent, SocketDriver, TcpInfo, is_reset, would_block};
+use crate::wire::{
+    ConnectionDriver, ConnectionEvent, SocketDriver, TcpInfo, is_reset, would_block,
+};
 
 /// The most plaintext in one record (RFC 8446 section 5.1), and so the most that can be encrypted and not yet sent.
 const RECORD: usize = 16 * 1024;
@@ -64,7 +66,8 @@ impl TlsDriver {
             // To the very end, a short read or not: the event that brought us here may have announced an end too. Where we break it off,
             // the server is told why, if it still listens.
             if let Err(error) = tls.complete_io(&mut pipe) {
-                let is_ours = error.get_ref().is_some() || error.kind() == io::ErrorKind::UnexpectedEof;
+                let is_ours =
+                    error.get_ref().is_some() || error.kind() == io::ErrorKind::UnexpectedEof;
                 return Err(pipe.trouble.filter(|_| !is_ours).unwrap_or(Errno::PROTO));
             }
         }
@@ -112,7 +115,9 @@ impl ConnectionDriver for TlsDriver {
             return self.sockets.wait(at_most, events);
         }
         self.sockets.wait(Nanos::ZERO, events);
-        events.extend(self.owed.drain(..).map(|slot| ConnectionEvent { slot, flags: EventFlags::IN }));
+        events.extend(
+            self.owed.drain(..).map(|slot| ConnectionEvent { slot, flags: EventFlags::IN }),
+        );
     }
 
     fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -217,7 +222,10 @@ impl ConnectionDriver for TlsDriver {
     /// Says goodbye (`close_notify`) where there is somebody to hear it, for many servers log a connection that ends without.
     fn close(&mut self, slot: usize) {
         let mut session = mem::take(&mut self.sessions[slot]);
-        let is_whole = session.is_established && session.held == 0 && session.trouble.is_none() && !session.has_ended;
+        let is_whole = session.is_established
+            && session.held == 0
+            && session.trouble.is_none()
+            && !session.has_ended;
         if is_whole && let Some(tls) = &mut session.tls {
             tls.send_close_notify();
             let _ = TlsPipe::new(&mut self.sockets, slot).flush(tls);

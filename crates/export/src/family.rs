@@ -122,7 +122,11 @@ impl ExportedMetric {
 
 impl MetricFamily {
     /// Adds a point to the family of `metric`, each of which is in `families` once.
-    pub(crate) fn add(families: &mut Vec<MetricFamily>, metric: &'static ExportedMetric, point: MetricPoint) {
+    pub(crate) fn add(
+        families: &mut Vec<MetricFamily>,
+        metric: &'static ExportedMetric,
+        point: MetricPoint,
+    ) {
         match families.iter_mut().find(|family| family.metric == metric) {
             Some(family) => family.points.push(point),
             None => families.push(MetricFamily { metric, points: vec![point] }),

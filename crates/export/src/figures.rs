@@ -118,7 +118,9 @@ impl RunFigures {
             return;
         }
         let buckets: Vec<(Nanos, u64)> = times.buckets().collect();
-        let below = |edge: Nanos| buckets.iter().filter(|(highest, _)| *highest <= edge).map(|(_, n)| n).sum();
+        let below = |edge: Nanos| {
+            buckets.iter().filter(|(highest, _)| *highest <= edge).map(|(_, n)| n).sum()
+        };
         let edges = EDGES.map(|edge| Histogram::edge(Nanos::from_micros(edge)));
         let edges = edges.into_iter().map(|edge| (edge.as_secs_f64(), below(edge))).collect();
         let (sum, count) = (times.sum().as_secs_f64(), times.count());
@@ -145,7 +147,8 @@ impl RunFigures {
     /// Where the requests of a run waited, by what was looked at meanwhile.
     fn queues(&mut self, run: &Run) {
         let Some(watch) = &run.watch else { return };
-        let mean = |name| watch.curve(name).and_then(|(track, curve)| track.mean(curve, run.measured));
+        let mean =
+            |name| watch.curve(name).and_then(|(track, curve)| track.mean(curve, run.measured));
         let most = watch.curve("accept_queue").and_then(|(_, curve)| curve.most());
         self.number(&ACCEPT_QUEUE_MEAN, mean("accept_queue"));
         self.number(&ACCEPT_QUEUE_MOST, most.map(|most| most as f64));
@@ -160,7 +163,11 @@ impl RunFigures {
     /// Where the requests of a run waited, by the kernel's tracepoints.
     fn tracepoints(&mut self, run: &Run) {
         let Some(view) = &run.kernel else { return };
-        for process in view.processes.iter().filter(|process| process.answers > 0 || process.accept_queue.count > 0) {
+        for process in view
+            .processes
+            .iter()
+            .filter(|process| process.answers > 0 || process.accept_queue.count > 0)
+        {
             let worker = process.pid.to_string();
             let waits = [
                 ("accept_queue", &process.accept_queue),
@@ -173,7 +180,11 @@ impl RunFigures {
                 let quantiles = OF_WAITS.into_iter().filter_map(known).collect();
                 let (sum, count) = (waits.sum.as_secs_f64(), waits.count);
                 let value = PointValue::Quantiles { quantiles, sum, count };
-                self.push(&KERNEL_WAIT, vec![("worker", worker.clone()), ("place", place.to_owned())], value);
+                self.push(
+                    &KERNEL_WAIT,
+                    vec![("worker", worker.clone()), ("place", place.to_owned())],
+                    value,
+                );
             }
         }
         let Some(all) = view.ways.as_ref().map(|ways| &ways.all) else { return };
@@ -210,12 +221,18 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamil
 /// The figures of a load; each name once.
 pub fn of_load(study: &LoadStudy) -> Vec<MetricFamily> {
     let (run, connections) = (&study.run, study.run.connections.to_string());
-    let labels = vec![("command", "load".to_owned()), ("run", "1".to_owned()), ("connections", connections)];
+    let labels =
+        vec![("command", "load".to_owned()), ("run", "1".to_owned()), ("connections", connections)];
     of_run(labels, run, &LOAD_PERCENTILES, Some(&study.plan.pace))
 }
 
 /// The figures of a run; of a load with its pace, which asks for rates.
-fn of_run(labels: Labels, run: &Run, percentiles: &[f64], pace: Option<&Pace>) -> Vec<MetricFamily> {
+fn of_run(
+    labels: Labels,
+    run: &Run,
+    percentiles: &[f64],
+    pace: Option<&Pace>,
+) -> Vec<MetricFamily> {
     let mut figures = RunFigures { labels, families: Vec::new() };
     figures.of_any(run);
     let mut of_worker = |worker: &String, requests: u64| {
@@ -223,16 +240,25 @@ fn of_run(labels: Labels, run: &Run, percentiles: &[f64], pace: Option<&Pace>) -
     };
     match pace {
         None => run.workers.iter().for_each(|share| of_worker(&share.worker, share.requests)),
-        Some(_) => run.tally.per_worker.iter().for_each(|(worker, count)| of_worker(worker, count.measured)),
+        Some(_) => run
+            .tally
+            .per_worker
+            .iter()
+            .for_each(|(worker, count)| of_worker(worker, count.measured)),
     }
     figures.queues(run);
-    if run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced) {
+    if run
+        .judgement
+        .as_ref()
+        .is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
+    {
         return figures.families;
     }
     figures.number(&COMPLETED, run.completed_rate());
     figures.number(&SENT, pace.map(|_| run.sent_rate()));
     figures.number(&OFFERED, pace.and_then(|pace| run.offered_rate(pace)));
-    figures.quantiles(&RESPONSE_TIME, &run.tally.response_time, percentiles, |q| run.response_time(q));
+    figures
+        .quantiles(&RESPONSE_TIME, &run.tally.response_time, percentiles, |q| run.response_time(q));
     figures.time(&LONGEST_RESPONSE_TIME, run.max_response_time().time());
     figures.quantiles(&SERVICE_TIME, &run.tally.service_time, percentiles, |q| run.service_time(q));
     figures.buckets(&run.tally.response_time);
@@ -286,7 +312,11 @@ static READINGS: [(&str, &ExportedMetric); 5] = [
 pub fn live(requests_ended: u64, runs_done: u64, run: Option<&LiveRun>) -> Vec<MetricFamily> {
     let mut families = Vec::new();
     let mut add = |metric, labels, value: f64| {
-        MetricFamily::add(&mut families, metric, MetricPoint { labels, value: PointValue::Number(value) });
+        MetricFamily::add(
+            &mut families,
+            metric,
+            MetricPoint { labels, value: PointValue::Number(value) },
+        );
     };
     add(&BUILD_INFO, vec![("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
     add(&REQUESTS_ENDED, Labels::new(), requests_ended as f64);

@@ -35,7 +35,11 @@ pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
     let scope = InstrumentationScope { name: "longtail".to_owned(), version: VERSION.to_owned() };
     // A distribution may have no quantile that is known.
     let is_empty = |metric: &OtlpMetric| metric.gauge.is_none() && metric.histogram.is_none();
-    let metrics = families.iter().map(|family| metric(family, origin)).filter(|metric| !is_empty(metric)).collect();
+    let metrics = families
+        .iter()
+        .map(|family| metric(family, origin))
+        .filter(|metric| !is_empty(metric))
+        .collect();
     let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
     let resource_metrics = ResourceMetrics { resource: Some(resource), scope_metrics };
     ExportRequest { resource_metrics: vec![resource_metrics] }.encode_to_vec()
@@ -44,7 +48,8 @@ pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
 /// Data points that the receiver took, but could not use, and why; `None` where it has used all, or the answer cannot be read.
 pub fn rejected(answer: &[u8]) -> Option<(i64, String)> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;
-    (partial.rejected_data_points > 0).then_some((partial.rejected_data_points, partial.error_message))
+    (partial.rejected_data_points > 0)
+        .then_some((partial.rejected_data_points, partial.error_message))
 }
 
 fn attribute(key: &str, value: &str) -> KeyValue {
@@ -56,17 +61,20 @@ fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> OtlpMetric {
     let (mut numbers, mut histograms) = (Vec::new(), Vec::new());
     let (start_time_unix_nano, time_unix_nano) = (origin.begun.0, origin.ended.0);
     for MetricPoint { labels, value } in &family.points {
-        let attributes: Vec<KeyValue> = labels.iter().map(|(name, value)| attribute(name, value)).collect();
+        let attributes: Vec<KeyValue> =
+            labels.iter().map(|(name, value)| attribute(name, value)).collect();
         let number = |attributes: Vec<KeyValue>, value: f64| {
             let as_double = Some(value);
             NumberDataPoint { start_time_unix_nano, time_unix_nano, as_double, attributes }
         };
         match value {
             PointValue::Number(value) => numbers.push(number(attributes, *value)),
-            PointValue::Quantiles { quantiles, .. } => numbers.extend(quantiles.iter().map(|(quantile, value)| {
-                let quantile = attribute("quantile", &quantile.to_string());
-                number(attributes.iter().cloned().chain([quantile]).collect(), *value)
-            })),
+            PointValue::Quantiles { quantiles, .. } => {
+                numbers.extend(quantiles.iter().map(|(quantile, value)| {
+                    let quantile = attribute("quantile", &quantile.to_string());
+                    number(attributes.iter().cloned().chain([quantile]).collect(), *value)
+                }))
+            }
             PointValue::Buckets { edges, sum, count } => {
                 let below = edges.iter().map(|(_, below)| *below).chain([*count]);
                 let before = std::iter::once(0).chain(edges.iter().map(|(_, below)| *below));
@@ -76,7 +84,10 @@ fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> OtlpMetric {
                     time_unix_nano,
                     count: *count,
                     sum: Some(*sum),
-                    bucket_counts: below.zip(before).map(|(below, before)| below - before).collect(),
+                    bucket_counts: below
+                        .zip(before)
+                        .map(|(below, before)| below - before)
+                        .collect(),
                     explicit_bounds: edges.iter().map(|(edge, _)| *edge).collect(),
                 });
             }

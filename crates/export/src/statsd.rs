@@ -92,13 +92,17 @@ fn values_line(text: &str) -> Option<StatsdLine> {
 fn values_of(kind: MetricKind, text: &str) -> Option<StatsdValues> {
     if kind == MetricKind::Set {
         // A name may have colons in it.
-        return (1..=LONGEST_NAME).contains(&text.len()).then(|| StatsdValues::Name(text.to_owned()));
+        return (1..=LONGEST_NAME)
+            .contains(&text.len())
+            .then(|| StatsdValues::Name(text.to_owned()));
     }
     let number = |text: &str| text.parse().ok().filter(|value: &f64| value.abs() <= LARGEST);
     let numbers: Vec<f64> = text.split(':').map(number).collect::<Option<_>>()?;
     let signed = text.split(':').filter(|value| value.starts_with(['+', '-'])).count();
     match (kind, signed) {
-        (MetricKind::Gauge, signed) if signed == numbers.len() => Some(StatsdValues::Changes(numbers)),
+        (MetricKind::Gauge, signed) if signed == numbers.len() => {
+            Some(StatsdValues::Changes(numbers))
+        }
         // Changes and values in one line: which came when?
         (MetricKind::Gauge, 1..) => None,
         _ => Some(StatsdValues::Numbers(numbers)),
@@ -109,8 +113,12 @@ impl fmt::Display for StatsdLine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.name)?;
         match &self.values {
-            StatsdValues::Numbers(values) => values.iter().try_for_each(|value| write!(out, ":{value}"))?,
-            StatsdValues::Changes(values) => values.iter().try_for_each(|value| write!(out, ":{value:+}"))?,
+            StatsdValues::Numbers(values) => {
+                values.iter().try_for_each(|value| write!(out, ":{value}"))?
+            }
+            StatsdValues::Changes(values) => {
+                values.iter().try_for_each(|value| write!(out, ":{value:+}"))?
+            }
             StatsdValues::Name(name) => write!(out, ":{name}")?,
         }
         write!(out, "|{}", self.kind.letter())?;
@@ -196,7 +204,14 @@ impl StatsdCollector {
             let StatsdSeries { values, stands_for, figures, .. } = std::mem::replace(series, gauge);
             if values > 0 {
                 let (metric, tags, kind) = (metric.clone(), tags.clone(), *kind);
-                report.series.push(StatsdMetric { metric, tags, kind, values, stands_for, figures });
+                report.series.push(StatsdMetric {
+                    metric,
+                    tags,
+                    kind,
+                    values,
+                    stands_for,
+                    figures,
+                });
             }
         }
         self.series.retain(|(_, _, kind), _| *kind == MetricKind::Gauge);
@@ -228,7 +243,13 @@ impl StatsdSeries {
     fn value(&mut self, value: f64, weight: f64) {
         self.values += 1;
         self.stands_for += weight;
-        let before = self.figures.unwrap_or(StatsdFigures { sum: 0.0, mean: 0.0, last: value, min: value, max: value });
+        let before = self.figures.unwrap_or(StatsdFigures {
+            sum: 0.0,
+            mean: 0.0,
+            last: value,
+            min: value,
+            max: value,
+        });
         let sum = before.sum + value * weight;
         self.figures = Some(StatsdFigures {
             sum,
@@ -265,20 +286,32 @@ mod tests {
         let name = "[a-zA-Z0-9_.,=/ äß-]{1,30}";
         let tags = prop::collection::btree_set("[a-z:./= ]{1,12}", 0..4);
         let rate = prop_oneof![Just(1.0), 1e-9f64..1.0];
-        let values = prop::collection::vec(prop_oneof![-1e100..1e100, -1000.0..1000.0, Just(0.0)], 1..4);
-        (name, 0..MetricKind::ALL.len(), values, rate, tags, "[a-z0-9:@#]{1,9}", any::<bool>()).prop_map(
-            |(name, kind, values, rate, tags, of_set, changes): (_, _, Vec<f64>, _, _, _, _)| {
-                let kind = MetricKind::ALL[kind];
-                let values = match kind {
-                    MetricKind::Set => StatsdValues::Name(of_set),
-                    MetricKind::Gauge if changes => StatsdValues::Changes(values),
-                    // A value with a sign would be a change.
-                    MetricKind::Gauge => StatsdValues::Numbers(values.into_iter().map(f64::abs).collect()),
-                    _ => StatsdValues::Numbers(values),
-                };
-                StatsdLine { name, kind, values, rate, tags: tags.into_iter().collect() }
-            },
-        )
+        let values =
+            prop::collection::vec(prop_oneof![-1e100..1e100, -1000.0..1000.0, Just(0.0)], 1..4);
+        (name, 0..MetricKind::ALL.len(), values, rate, tags, "[a-z0-9:@#]{1,9}", any::<bool>())
+            .prop_map(
+                |(name, kind, values, rate, tags, of_set, changes): (
+                    _,
+                    _,
+                    Vec<f64>,
+                    _,
+                    _,
+                    _,
+                    _,
+                )| {
+                    let kind = MetricKind::ALL[kind];
+                    let values = match kind {
+                        MetricKind::Set => StatsdValues::Name(of_set),
+                        MetricKind::Gauge if changes => StatsdValues::Changes(values),
+                        // A value with a sign would be a change.
+                        MetricKind::Gauge => {
+                            StatsdValues::Numbers(values.into_iter().map(f64::abs).collect())
+                        }
+                        _ => StatsdValues::Numbers(values),
+                    };
+                    StatsdLine { name, kind, values, rate, tags: tags.into_iter().collect() }
+                },
+            )
     }
 
     proptest! {
@@ -303,7 +336,13 @@ mod tests {
                     collector.packet(is_measured, text.as_bytes());
                 }
                 let report = collector.take();
-                let counts = [report.packets, report.lines, report.malformed, report.no_metrics, report.before];
+                let counts = [
+                    report.packets,
+                    report.lines,
+                    report.malformed,
+                    report.no_metrics,
+                    report.before,
+                ];
                 let series = report.series.into_iter().map(|of| {
                     let figures = of.figures.map(|it| [it.sum, it.mean, it.last, it.min, it.max]);
                     (of.metric, of.tags, of.values, of.stands_for, figures)

@@ -20,7 +20,11 @@ pub fn exposition(families: &[MetricFamily]) -> String {
     let mut text = String::new();
     for family in families.iter().filter(|family| !family.points.is_empty()) {
         let name = family.metric.name_with_unit().replace('.', "_");
-        _ = writeln!(text, "# HELP {name} {}", family.metric.help.replace('\\', "\\\\").replace('\n', "\\n"));
+        _ = writeln!(
+            text,
+            "# HELP {name} {}",
+            family.metric.help.replace('\\', "\\\\").replace('\n', "\\n")
+        );
         _ = writeln!(text, "# TYPE {name} {}", type_of(family));
         for MetricPoint { labels, value } in &family.points {
             write_point(&mut text, &name, labels, value);
@@ -64,7 +68,8 @@ fn write_point(text: &mut String, name: &str, labels: &Labels, value: &PointValu
 }
 
 fn shown(labels: &Labels) -> String {
-    let pairs: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    let pairs: Vec<String> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
 }
 
@@ -82,9 +87,12 @@ pub fn lines(families: &[MetricFamily]) -> Vec<StatsdLine> {
         let name = family.metric.name_with_unit();
         for MetricPoint { labels, value } in &family.points {
             match value {
-                PointValue::Number(number) => lines.push(gauge(name.clone(), labels, None, *number)),
+                PointValue::Number(number) => {
+                    lines.push(gauge(name.clone(), labels, None, *number))
+                }
                 PointValue::Quantiles { quantiles, .. } => {
-                    let of = |(q, value): &(f64, f64)| gauge(name.clone(), labels, Some(*q), *value);
+                    let of =
+                        |(q, value): &(f64, f64)| gauge(name.clone(), labels, Some(*q), *value);
                     lines.extend(quantiles.iter().map(of));
                 }
                 PointValue::Buckets { .. } => {}
@@ -132,9 +140,16 @@ mod tests {
 
     #[test]
     fn labels_are_escaped_and_units_stand_last() {
-        static METRIC: ExportedMetric =
-            ExportedMetric { name: "longtail.run.x", unit: MetricUnit::Seconds, is_counter: true, help: "What\nit is" };
-        let point = MetricPoint { labels: vec![("worker", "a\"b\\c\nd".to_owned())], value: PointValue::Number(0.5) };
+        static METRIC: ExportedMetric = ExportedMetric {
+            name: "longtail.run.x",
+            unit: MetricUnit::Seconds,
+            is_counter: true,
+            help: "What\nit is",
+        };
+        let point = MetricPoint {
+            labels: vec![("worker", "a\"b\\c\nd".to_owned())],
+            value: PointValue::Number(0.5),
+        };
         let family = MetricFamily { metric: &METRIC, points: vec![point] };
         let expected = "# HELP longtail_run_x_seconds_total What\\nit is\n# TYPE longtail_run_x_seconds_total counter\n\
                     longtail_run_x_seconds_total{worker=\"a\\\"b\\\\c\\nd\"} 0.5\n";

@@ -38,7 +38,9 @@ fn of(pid: Option<Pid>) -> Option<Cpus> {
 /// Where there is none of them, or a cpuset leaves none (`EINVAL`).
 pub(crate) fn keep_to(cpus: &Cpus) -> Result<(), Errno> {
     let mut set = CpuSet::new();
-    cpus.iter().filter(|cpu| (*cpu as usize) < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu as usize));
+    cpus.iter()
+        .filter(|cpu| (*cpu as usize) < CpuSet::MAX_CPU)
+        .for_each(|cpu| set.set(cpu as usize));
     sched_setaffinity(None, &set)
 }
 
@@ -71,7 +73,9 @@ mod tests {
 
     /// On a thread of its own, as what is tried stays with the thread.
     fn apart<T: Send>(what: impl FnOnce(Cpus) -> T + Send) -> T {
-        std::thread::scope(|scope| scope.spawn(|| what(ours().expect("Linux tells"))).join().unwrap())
+        std::thread::scope(|scope| {
+            scope.spawn(|| what(ours().expect("Linux tells"))).join().unwrap()
+        })
     }
 
     #[test]

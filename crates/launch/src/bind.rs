@@ -41,7 +41,11 @@ impl ServerBind {
         match (&self.place, &self.tls) {
             (Endpoint::Tcp(address), None) => format!("tcp://{address}"),
             (Endpoint::Tcp(address), Some(TlsPair { certificate, key })) => {
-                format!("ssl://{address}?key={}&cert={}&verify_mode=none", key.display(), certificate.display())
+                format!(
+                    "ssl://{address}?key={}&cert={}&verify_mode=none",
+                    key.display(),
+                    certificate.display()
+                )
             }
             (unix, _) => unix.to_string().replacen(' ', "://", 1),
         }
@@ -78,7 +82,12 @@ impl TlsPair {
         let (certificate, key) = pem(host).map_err(io::Error::other)?;
         let pair = TlsPair { certificate: dir.join("cert.pem"), key: dir.join("key.pem") };
         fs::write(&pair.certificate, certificate)?;
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&pair.key)?.write_all(key.as_bytes())?;
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&pair.key)?
+            .write_all(key.as_bytes())?;
         Ok(pair)
     }
 }
@@ -112,7 +121,12 @@ pub struct Addresses {
 
 impl Default for Addresses {
     fn default() -> Addresses {
-        Addresses { host4: "127.0.0.1".to_owned(), host6: "::1".to_owned(), port: None, control_port: None }
+        Addresses {
+            host4: "127.0.0.1".to_owned(),
+            host6: "::1".to_owned(),
+            port: None,
+            control_port: None,
+        }
     }
 }
 
@@ -150,14 +164,23 @@ impl ChosenAddresses {
         let server = match socket {
             socket if !socket.is_unix() && reached_at.is_some() => reached_at,
             Socket::Tcp4 | Socket::Ssl4 => Some(host4),
-            Socket::Tcp6 | Socket::Ssl6 => Some(loopback(&addresses.host6, Ipv6Addr::LOCALHOST.into())?),
+            Socket::Tcp6 | Socket::Ssl6 => {
+                Some(loopback(&addresses.host6, Ipv6Addr::LOCALHOST.into())?)
+            }
             Socket::Unix | Socket::Aunix => None,
         };
-        if let (Some(port), true, true) = (addresses.port, addresses.port == addresses.control_port, server.is_some()) {
-            return Err(LaunchError::Unusable(format!("PUMA_TEST_PORT and PUMA_TEST_CTRL are both {port}: unset one")));
+        if let (Some(port), true, true) =
+            (addresses.port, addresses.port == addresses.control_port, server.is_some())
+        {
+            return Err(LaunchError::Unusable(format!(
+                "PUMA_TEST_PORT and PUMA_TEST_CTRL are both {port}: unset one"
+            )));
         }
         // Both are held until both are chosen, so that they differ.
-        let control = addresses.control_port.map(|port| hold(host4, Some(port), "PUMA_TEST_CTRL")).transpose()?;
+        let control = addresses
+            .control_port
+            .map(|port| hold(host4, Some(port), "PUMA_TEST_CTRL"))
+            .transpose()?;
         let server = server.map(|host| hold(host, addresses.port, "PUMA_TEST_PORT")).transpose()?;
         let address = |(_, address)| address;
         Ok(ChosenAddresses { server: server.map(address), control: control.map(address) })
@@ -165,9 +188,14 @@ impl ChosenAddresses {
 }
 
 /// Listens there, to know that it can be done.
-fn hold(host: IpAddr, port: Option<u16>, setting: &'static str) -> Result<(TcpListener, SocketAddr), LaunchError> {
+fn hold(
+    host: IpAddr,
+    port: Option<u16>,
+    setting: &'static str,
+) -> Result<(TcpListener, SocketAddr), LaunchError> {
     let wanted = SocketAddr::new(host, port.unwrap_or(0));
-    let bound = TcpListener::bind(wanted).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+    let bound = TcpListener::bind(wanted)
+        .and_then(|listener| listener.local_addr().map(|address| (listener, address)));
     bound.map_err(|error: io::Error| {
         let hint = match (error.kind(), port, host) {
             (ErrorKind::AddrInUse, Some(port), _) => {
@@ -188,9 +216,14 @@ fn hold(host: IpAddr, port: Option<u16>, setting: &'static str) -> Result<(TcpLi
 /// The address of `host`, which must be one of loopback and of the family of `localhost`.
 fn loopback(host: &str, localhost: IpAddr) -> Result<IpAddr, LaunchError> {
     let is_v6 = localhost.is_ipv6();
-    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|_| is_v6).unwrap_or(host);
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .filter(|_| is_v6)
+        .unwrap_or(host);
     let address = if bare == "localhost" { Some(localhost) } else { bare.parse().ok() };
-    let found = address.filter(|address: &IpAddr| address.is_loopback() && address.is_ipv6() == is_v6);
+    let found =
+        address.filter(|address: &IpAddr| address.is_loopback() && address.is_ipv6() == is_v6);
     found.ok_or_else(|| {
         let (setting, allowed) =
             if is_v6 { ("PUMA_TEST_HOST6", "::1") } else { ("PUMA_TEST_HOST4", "127.0.0.1 and others of 127.0.0.0/8") };
@@ -211,8 +244,14 @@ mod tests {
         let scratch = crate::Scratch::new(&std::env::temp_dir()).unwrap();
         let pair = TlsPair::make(scratch.path(), [127, 0, 0, 2].into()).unwrap();
         assert_eq!(fs::metadata(&pair.key).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(fs::read_to_string(&pair.key).unwrap().starts_with("-----BEGIN PRIVATE KEY-----\n"));
-        assert!(fs::read_to_string(&pair.certificate).unwrap().starts_with("-----BEGIN CERTIFICATE-----\n"));
+        assert!(
+            fs::read_to_string(&pair.key).unwrap().starts_with("-----BEGIN PRIVATE KEY-----\n")
+        );
+        assert!(
+            fs::read_to_string(&pair.certificate)
+                .unwrap()
+                .starts_with("-----BEGIN CERTIFICATE-----\n")
+        );
     }
 
     #[test]

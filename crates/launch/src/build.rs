@@ -75,7 +75,14 @@ impl Revision {
         fs::create_dir(&tree).map_err(&unwritable)?;
         let (root, output) = (self.root.as_os_str(), with_path("--output=", &archive));
         build.run(
-            &["git".as_ref(), "-C".as_ref(), root, "archive".as_ref(), output.as_ref(), self.commit.as_ref()],
+            &[
+                "git".as_ref(),
+                "-C".as_ref(),
+                root,
+                "archive".as_ref(),
+                output.as_ref(),
+                self.commit.as_ref(),
+            ],
             &tree,
         )?;
         build.run(&["tar".as_ref(), "-xf".as_ref(), archive.as_os_str()], &tree)?;
@@ -85,10 +92,13 @@ impl Revision {
             fs::create_dir(&objects).map_err(&unwritable)?;
             build.run(&["ruby".as_ref(), extension.as_os_str()], &objects)?;
             build.run(&["make".as_ref()], &objects)?;
-            fs::copy(objects.join("puma_http11.so"), tree.join("lib/puma/puma_http11.so")).map_err(&unwritable)?;
+            fs::copy(objects.join("puma_http11.so"), tree.join("lib/puma/puma_http11.so"))
+                .map_err(&unwritable)?;
         }
         // Another longtail may have been quicker.
-        fs::rename(&tree, &own).or_else(|error| if own.is_dir() { Ok(()) } else { Err(error) }).map_err(unwritable)?;
+        fs::rename(&tree, &own)
+            .or_else(|error| if own.is_dir() { Ok(()) } else { Err(error) })
+            .map_err(unwritable)?;
         Ok(own)
     }
 }
@@ -106,11 +116,17 @@ pub struct InstalledGem {
 ///
 /// # Errors
 /// Where there is none, and none can be had.
-pub fn puma_gem(version: &str, build: &Build<'_>, note: &mut dyn FnMut(String)) -> Result<InstalledGem, LaunchError> {
+pub fn puma_gem(
+    version: &str,
+    build: &Build<'_>,
+    note: &mut dyn FnMut(String),
+) -> Result<InstalledGem, LaunchError> {
     let find = format!("gem 'puma', '{version}'; load Gem.bin_path('puma', 'puma', '{version}')");
     let gem = |env| InstalledGem { command: format!("ruby -e {} --", quoted(&find)), env };
     let probe = format!("gem 'puma', '{version}'");
-    let has = |build: &Build<'_>| build.run(&["ruby".as_ref(), "-e".as_ref(), probe.as_ref()], Path::new("/")).is_ok();
+    let has = |build: &Build<'_>| {
+        build.run(&["ruby".as_ref(), "-e".as_ref(), probe.as_ref()], Path::new("/")).is_ok()
+    };
     if has(build) {
         return Ok(gem(BTreeMap::new()));
     }
@@ -120,10 +136,14 @@ pub fn puma_gem(version: &str, build: &Build<'_>, note: &mut dyn FnMut(String)) 
     let mut with_ours = build.clone();
     with_ours.env.extend(env.clone());
     if !has(&with_ours) {
-        note(format!("puma {version} is not installed: gem install puma -v {version} into {}", folder.display()));
+        note(format!(
+            "puma {version} is not installed: gem install puma -v {version} into {}",
+            folder.display()
+        ));
         let into = with_path("--install-dir=", &folder);
         let words =
-            ["gem", "install", "puma", "--no-document", "--no-user-install", "--version", version].map(OsStr::new);
+            ["gem", "install", "puma", "--no-document", "--no-user-install", "--version", version]
+                .map(OsStr::new);
         let installed = build.run(&[&words[..], &[into.as_ref()]].concat(), Path::new("/"));
         installed.map_err(|error| {
             let why = match error {
@@ -172,7 +192,9 @@ impl Build<'_> {
         match self.run(&["ruby".as_ref(), "-e".as_ref(), ask.as_ref()], Path::new("/")) {
             Ok(output) => Ok(output.lines().next_back().unwrap_or("ruby").to_owned()),
             // A server that is no Ruby needs none.
-            Err(LaunchError::ProgramNotFound { .. } | LaunchError::NotExecuted { .. }) => Ok("no-ruby".to_owned()),
+            Err(LaunchError::ProgramNotFound { .. } | LaunchError::NotExecuted { .. }) => {
+                Ok("no-ruby".to_owned())
+            }
             Err(error) => Err(error),
         }
     }
@@ -184,12 +206,19 @@ impl Build<'_> {
     fn run(&self, words: &[&OsStr], dir: &Path) -> Result<ServerOutput, LaunchError> {
         let env = self.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let spec = LaunchSpec { env, ..LaunchSpec::command(words.iter().copied(), dir) };
-        let (exit, output) = run_to_end(&spec, self.guard, self.clock, GRACE, |_| (self.is_interrupted)())?;
+        let (exit, output) =
+            run_to_end(&spec, self.guard, self.clock, GRACE, |_| (self.is_interrupted)())?;
         let Some(exit) = exit else { return Err(LaunchError::Interrupted) };
         if exit == ServerExit::Code(0) {
             return Ok(output);
         }
-        let line = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+        let line = output
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default()
+            .trim()
+            .to_owned();
         Err(LaunchError::BuildFailed { command: spec.command_line(), how: exit.to_string(), line })
     }
 }
@@ -207,5 +236,6 @@ fn ask_git(dir: &Path, words: &[&str]) -> Option<String> {
     let mut git = Command::new("git");
     git.arg("-C").arg(dir).args(words).stdin(Stdio::null()).stderr(Stdio::null());
     let output = git.output().ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()).filter(|said| !said.is_empty())
+    Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+        .filter(|said| !said.is_empty())
 }

@@ -68,7 +68,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
 
 /// Keeps the guard, and so what it starts, to these processors.
 fn keep_to(cpus: &str) -> Result<(), GuardReport> {
-    let wrong = |why: String| GuardReport::Failed(format!("the server cannot be kept to the processors {cpus}: {why}"));
+    let wrong = |why: String| {
+        GuardReport::Failed(format!("the server cannot be kept to the processors {cpus}: {why}"))
+    };
     let cpus: Cpus = cpus.parse().map_err(wrong)?;
     affinity::keep_to(&cpus).map_err(|errno| wrong(errno.to_string()))
 }
@@ -91,7 +93,9 @@ enum GuardEvent {
 
 impl Guard {
     fn start(argv: &[OsString]) -> Result<Guard, GuardReport> {
-        let failed = |what: &'static str| move |error: std::io::Error| GuardReport::Failed(format!("{what}: {error}"));
+        let failed = |what: &'static str| {
+            move |error: std::io::Error| GuardReport::Failed(format!("{what}: {error}"))
+        };
         if rustix::thread::gettid() != rustix::process::getpid() {
             return Err(GuardReport::Failed("it does not run in its main thread".to_owned()));
         }
@@ -104,15 +108,22 @@ impl Guard {
             .map_err(|errno| failed("subreaper")(errno.into()))?;
         // Handlers, not SIG_IGN: an ignored signal stays ignored after exec, and the server must hear its SIGTERM.
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(failed("signals"))?;
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
+                .map_err(failed("signals"))?;
         }
         let (deaths, bell) = UnixStream::pair().map_err(failed("socket pair"))?;
         deaths.set_nonblocking(true).map_err(failed("socket pair"))?;
         signal_hook::low_level::pipe::register(SIGCHLD, bell).map_err(failed("signals"))?;
 
-        let output = || stdio::stderr().try_clone_to_owned().map(Stdio::from).map_err(failed("output"));
+        let output =
+            || stdio::stderr().try_clone_to_owned().map(Stdio::from).map_err(failed("output"));
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(output()?).stderr(output()?).process_group(0);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(output()?)
+            .stderr(output()?)
+            .process_group(0);
         dies_with_us(&mut command);
         let child = command.spawn().map_err(|error| GuardReport::NotExecuted(error.to_string()))?;
         let server = Pid::from_child(&child);
@@ -165,8 +176,10 @@ impl Guard {
 
     fn next_event(&self, grace: Option<&OwnedFd>) -> GuardEvent {
         loop {
-            let mut waits =
-                vec![PollFd::new(&self.deaths, PollFlags::IN), PollFd::from_borrowed_fd(stdio::stdin(), PollFlags::IN)];
+            let mut waits = vec![
+                PollFd::new(&self.deaths, PollFlags::IN),
+                PollFd::from_borrowed_fd(stdio::stdin(), PollFlags::IN),
+            ];
             waits.extend(grace.map(|timer| PollFd::new(timer, PollFlags::IN)));
             // A signal interrupts the wait; what it means is in the pipe then.
             if poll(&mut waits, None).is_err() {
@@ -207,7 +220,9 @@ impl Guard {
         let mut refusals = 0;
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.server => reaped.exit = Some(exit_of(status)),
+                Ok(Some((pid, status))) if pid == self.server => {
+                    reaped.exit = Some(exit_of(status))
+                }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return reaped,
                 // Only of this error nothing is left to wait for; where the call itself is refused, its news must not be lost.
@@ -288,11 +303,14 @@ fn exit_of(status: WaitStatus) -> ServerExit {
 
 /// A timer that becomes readable after `time`; `None` where the kernel gives none.
 fn alarm(time: Nanos) -> Option<OwnedFd> {
-    let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok()?;
+    let timer =
+        rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok()?;
     // A value of zero would mean "never".
     let time = time.0.max(1);
-    let value =
-        Timespec { tv_sec: (time / 1_000_000_000).cast_signed(), tv_nsec: (time % 1_000_000_000).cast_signed() };
+    let value = Timespec {
+        tv_sec: (time / 1_000_000_000).cast_signed(),
+        tv_nsec: (time % 1_000_000_000).cast_signed(),
+    };
     let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
     rustix::time::timerfd_settime(timer.as_fd(), TimerfdTimerFlags::empty(), &once).ok()?;
     Some(timer)
@@ -358,7 +376,10 @@ pub(crate) fn line(words: &impl Serialize) -> String {
 /// Has the kernel kill the command's process as soon as the *thread* that spawns it ends, however that comes about (prctl(2),
 /// `PR_SET_PDEATHSIG`). So it must be the main thread, or the process goes sooner than it should. The one unsafe act of this crate is what
 /// a child does between fork and exec.
-#[expect(unsafe_code, reason = "std gives no safe way to ask for the parent-death signal before exec")]
+#[expect(
+    unsafe_code,
+    reason = "std gives no safe way to ask for the parent-death signal before exec"
+)]
 pub fn dies_with_us(command: &mut Command) {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only async-signal-safe calls are allowed. These two are bare system calls, which
@@ -367,7 +388,11 @@ pub fn dies_with_us(command: &mut Command) {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have died before that call; then nobody would send the signal any more.
-            if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+            if rustix::process::getppid() == Some(parent) {
+                Ok(())
+            } else {
+                Err(Errno::SRCH.into())
+            }
         });
     }
 }

@@ -30,7 +30,9 @@ pub use spec::{GuardCommand, LaunchSpec, Scratch, find_program};
 #[derive(Debug, Error)]
 pub enum LaunchError {
     /// Neither a bundle with Puma, nor a checkout of it, nor `puma` on PATH. The caller may use another server.
-    #[error("no puma found: run `gem install puma`, or give --puma COMMAND, or use --server builtin")]
+    #[error(
+        "no puma found: run `gem install puma`, or give --puma COMMAND, or use --server builtin"
+    )]
     NoPuma,
     /// Something else that the user can do something about.
     #[error("{0}")]
@@ -57,7 +59,9 @@ pub enum LaunchError {
     #[error("interrupted before the first run")]
     Interrupted,
     /// The guard process did not start, died, or did not answer.
-    #[error("the process that guards the server failed: {0}; is this longtail's own executable intact?")]
+    #[error(
+        "the process that guards the server failed: {0}; is this longtail's own executable intact?"
+    )]
     Guard(String),
     /// The kernel refused to execute the program.
     #[error("'{program}' could not be executed: {reason}; can you start it by hand?")]

@@ -17,7 +17,9 @@ use self::installation::given;
 pub use self::installation::{BootLines, discover, printed_version, settings};
 use crate::bind::ChosenAddresses;
 use crate::spec::random_hex;
-use crate::{Addresses, LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, unwritable};
+use crate::{
+    Addresses, LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, unwritable,
+};
 
 /// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a socket's path has 108 at the
 /// most (unix(7)). `server.sock` is shorter.
@@ -46,11 +48,15 @@ impl Surroundings {
     pub fn here() -> Result<Surroundings, LaunchError> {
         Ok(Surroundings {
             dir: std::env::current_dir().map_err(|_| {
-                LaunchError::Unusable("the directory '.' does not exist: start longtail in one that does".to_owned())
+                LaunchError::Unusable(
+                    "the directory '.' does not exist: start longtail in one that does".to_owned(),
+                )
             })?,
             path: std::env::var_os("PATH").unwrap_or_default(),
             rubyopt: std::env::var_os("RUBYOPT").filter(|value| !value.is_empty()),
-            gemfile: std::env::var_os("BUNDLE_GEMFILE").filter(|value| !value.is_empty()).map(PathBuf::from),
+            gemfile: std::env::var_os("BUNDLE_GEMFILE")
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from),
             temporary: std::env::temp_dir(),
         })
     }
@@ -95,7 +101,11 @@ pub struct Puma {
 ///
 /// # Panics
 /// Where the plan is for another server than Puma.
-pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) -> Result<Puma, LaunchError> {
+pub fn prepare(
+    plan: &ServerPlan,
+    addresses: &Addresses,
+    around: &Surroundings,
+) -> Result<Puma, LaunchError> {
     let ServerKind::Puma { command } = &plan.kind else { panic!("{:?} is not Puma", plan.kind) };
     let mut argv = match command {
         Some(text) => given(text, around)?,
@@ -109,7 +119,8 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
         )));
     }
     // To Puma `-C -` is "no config file at all".
-    if let Some(config) = plan.config.clone().filter(|path| path != Path::new("-") && missing(path)) {
+    if let Some(config) = plan.config.clone().filter(|path| path != Path::new("-") && missing(path))
+    {
         return Err(LaunchError::Unusable(format!(
             "config '{}' does not exist: correct -C, or leave it out",
             config.display()
@@ -130,14 +141,17 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
             ServerBind { tls: Some(pair), ..ServerBind::tcp(address) }
         }
         (_, Some(address)) => ServerBind::tcp(address),
-        (Socket::Aunix, None) => {
-            ServerBind { place: Endpoint::Abstract(format!("longtail-{}", random_hex(32)).into()), tls: None }
-        }
+        (Socket::Aunix, None) => ServerBind {
+            place: Endpoint::Abstract(format!("longtail-{}", random_hex(32)).into()),
+            tls: None,
+        },
         (_, None) => ServerBind { place: Endpoint::Unix(dir.join("server.sock")), tls: None },
     };
     let (control, control_url) = match listeners.control {
         Some(address) => (Endpoint::Tcp(address), format!("tcp://{address}")),
-        None => (Endpoint::Unix(control_socket.clone()), format!("unix://{}", control_socket.display())),
+        None => {
+            (Endpoint::Unix(control_socket.clone()), format!("unix://{}", control_socket.display()))
+        }
     };
     // Whoever can enter the private directory may ask; a port is open to every user of the machine.
     let token = if listeners.control.is_some() { random_hex(32) } else { "longtail".to_owned() };
@@ -199,7 +213,8 @@ pub fn lacks(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
 }
 
 /// What Ruby says where a checkout of Puma has no `puma_http11`, or one for another Ruby.
-const NO_EXTENSION: [&str; 2] = ["cannot load such file -- puma/puma_http11", "incompatible library version"];
+const NO_EXTENSION: [&str; 2] =
+    ["cannot load such file -- puma/puma_http11", "incompatible library version"];
 
 /// How to build it: in the checkout whose file wanted it, which Ruby's message names.
 fn build_extension(output: &ServerOutput) -> String {
@@ -227,7 +242,8 @@ pub fn failed_workers(plan: &ServerPlan, output: &ServerOutput) -> Option<Vec<St
     let failed = said.iter().filter(|line| line.contains(NO_WORKER)).count();
     // Its reason is in the lines behind it; those of two workers may be mixed.
     let has_reason = said.last().is_some_and(|line| !line.contains(NO_WORKER));
-    (failed > 1 && has_reason).then(|| said.iter().take(LINES).map(|line| (*line).to_owned()).collect())
+    (failed > 1 && has_reason)
+        .then(|| said.iter().take(LINES).map(|line| (*line).to_owned()).collect())
 }
 
 /// Puma 3 to 8 (cluster.rb, cluster/worker.rb); behind it the exception, of 5 and before only where it was raised.
@@ -241,7 +257,8 @@ const NO_SSL: [&str; 2] = ["Puma compiled without SSL support", "SSL not availab
 fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     let bytes = temporary.as_os_str().as_encoded_bytes();
-    let fits = temporary.is_absolute() && bytes.len() <= SOCKET_DIR_LIMIT && bytes.iter().all(plain);
+    let fits =
+        temporary.is_absolute() && bytes.len() <= SOCKET_DIR_LIMIT && bytes.iter().all(plain);
     let within = if fits { temporary } else { Path::new("/tmp") };
     Scratch::new(within).map_err(unwritable(within))
 }
@@ -254,7 +271,10 @@ const fn files(app: App) -> &'static [(&'static str, &'static str)] {
         App::Bodies => &[("bodies.ru", include_str!("../../../servers/bodies.ru"))],
         App::Rails => &[
             ("rails/config.ru", include_str!("../../../servers/rails/config.ru")),
-            ("rails/config/application.rb", include_str!("../../../servers/rails/config/application.rb")),
+            (
+                "rails/config/application.rb",
+                include_str!("../../../servers/rails/config/application.rb"),
+            ),
             ("rails/config/routes.rb", include_str!("../../../servers/rails/config/routes.rb")),
             (
                 "rails/app/controllers/sleep_controller.rb",
@@ -310,19 +330,26 @@ mod tests {
         let missing_extension = |said: &str| {
             let transcript = crate::server::Transcript::default();
             transcript.read(said.as_bytes());
-            lacks(&testkit::machine::puma(None, None), &transcript.so_far()).map(|error| error.to_string())
+            lacks(&testkit::machine::puma(None, None), &transcript.so_far())
+                .map(|error| error.to_string())
         };
         let line = missing_extension(&said).unwrap();
-        assert!(line.contains(&format!("cd {}/ext/puma_http11 && ruby extconf.rb", root.display())), "{line}");
-        let elsewhere =
-            missing_extension("x.rb:1:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n").unwrap();
+        assert!(
+            line.contains(&format!("cd {}/ext/puma_http11 && ruby extconf.rb", root.display())),
+            "{line}"
+        );
+        let elsewhere = missing_extension(
+            "x.rb:1:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n",
+        )
+        .unwrap();
         assert!(elsewhere.contains("rake compile"), "{elsewhere}");
         assert_eq!(missing_extension("cannot load such file -- rack (LoadError)\n"), None);
     }
 
     #[test]
     fn a_socket_path_puma_could_not_read_is_not_chosen() {
-        for place in ["/nonexistent dir/with spaces", &format!("/{}", "x".repeat(100)), "relative"] {
+        for place in ["/nonexistent dir/with spaces", &format!("/{}", "x".repeat(100)), "relative"]
+        {
             assert!(scratch(Path::new(place)).unwrap().path().starts_with("/tmp"), "{place}");
         }
     }

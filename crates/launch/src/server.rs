@@ -74,17 +74,27 @@ impl Server {
     ///
     /// # Panics
     /// Where `spec.argv` is empty.
-    pub fn start(spec: &LaunchSpec, guard: &GuardCommand, clock: &dyn Clock) -> Result<Server, LaunchError> {
+    pub fn start(
+        spec: &LaunchSpec,
+        guard: &GuardCommand,
+        clock: &dyn Clock,
+    ) -> Result<Server, LaunchError> {
         check(spec)?;
         let mut command = Command::new(&guard.program);
-        let scratch = spec.scratch.as_ref().map_or(NONE.as_ref(), |scratch| scratch.path().as_os_str());
+        let scratch =
+            spec.scratch.as_ref().map_or(NONE.as_ref(), |scratch| scratch.path().as_os_str());
         let cpus = spec.cpus.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string);
         command.args(&guard.args).arg(scratch).arg(cpus).args(&spec.argv);
         command.envs(&spec.env).current_dir(&spec.dir);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
         let mut guard = command.spawn().map_err(|error| LaunchError::Guard(error.to_string()))?;
 
-        let (output, reports) = guard.stderr.take().zip(guard.stdout.take()).expect("they were asked for");
+        let (output, reports) =
+            guard.stderr.take().zip(guard.stdout.take()).expect("they were asked for");
         let (tell, told) = channel();
         let mut link = GuardLink {
             orders: guard.stdin.take(),
@@ -98,8 +108,12 @@ impl Server {
         };
         let transcript = Transcript::default();
         let reader = transcript.clone();
-        let pass_on =
-            move || BufReader::new(reports).lines().map_while(Result::ok).try_for_each(|line| tell.send(line));
+        let pass_on = move || {
+            BufReader::new(reports)
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| tell.send(line))
+        };
         let spawned = spawn("guard-reports", move || drop(pass_on()))
             .and_then(|()| spawn("server-output", move || reader.read(output)));
         if let Err(error) = spawned {
@@ -120,7 +134,9 @@ impl Server {
         }
         link.kill();
         Err(match link.refused.take() {
-            Some(GuardReport::NotExecuted(reason)) => LaunchError::NotExecuted { program: spec.program(), reason },
+            Some(GuardReport::NotExecuted(reason)) => {
+                LaunchError::NotExecuted { program: spec.program(), reason }
+            }
             Some(GuardReport::Failed(reason)) => LaunchError::Guard(reason),
             _ => {
                 wait_for(&transcript, clock);
@@ -240,7 +256,9 @@ impl GuardLink {
     fn take(&mut self, line: &str) {
         match serde_json::from_str(line) {
             Ok(GuardReport::Started(pid)) => self.group = Pid::from_raw(pid),
-            Ok(refused @ (GuardReport::Failed(_) | GuardReport::NotExecuted(_))) => self.refused = Some(refused),
+            Ok(refused @ (GuardReport::Failed(_) | GuardReport::NotExecuted(_))) => {
+                self.refused = Some(refused)
+            }
             Ok(GuardReport::Exited(exit)) => self.exit = Some(exit),
             Ok(GuardReport::BeyondReach) => self.is_beyond_reach = true,
             Ok(GuardReport::Ended) => self.state = GuardState::Ended,
@@ -279,7 +297,9 @@ impl GuardLink {
     /// While a process group has members, its number is not given to another process. Once it has none it is left
     /// alone, so that only a group whose number went round within the moment since the guard died could be mistaken.
     fn kill_group(&mut self) -> bool {
-        let killed = self.group.is_some_and(|group| rustix::process::kill_process_group(group, Signal::KILL).is_ok());
+        let killed = self
+            .group
+            .is_some_and(|group| rustix::process::kill_process_group(group, Signal::KILL).is_ok());
         if !killed {
             self.group = None;
         }
@@ -365,7 +385,9 @@ impl ServerOutput {
     /// The line that most likely says why a server ended: the first that names an error, else the last that is not
     /// blank. A Ruby backtrace ends with the frame that matters least.
     pub(crate) fn telling_line(&self) -> Option<String> {
-        let names_an_error = |line: &&str| line.contains("Error") || line.contains("error:") || line.contains("ERROR");
+        let names_an_error = |line: &&str| {
+            line.contains("Error") || line.contains("error:") || line.contains("ERROR")
+        };
         let last = || self.lines().rev().find(|line| !line.trim().is_empty());
         let line = self.lines().find(names_an_error).or_else(last)?;
         Some(line.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
@@ -373,7 +395,8 @@ impl ServerOutput {
 
     fn take(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (text, has_end) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
+            let (text, has_end) =
+                piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
             let room = LINE_LIMIT - self.partial.len();
             self.partial.extend_from_slice(&text[..text.len().min(room)]);
             if has_end {
@@ -447,7 +470,8 @@ mod tests {
     }
 
     #[test]
-    fn a_short_output_is_kept_whole_of_a_long_one_the_middle_is_forgotten_and_no_line_fills_the_memory() {
+    fn a_short_output_is_kept_whole_of_a_long_one_the_middle_is_forgotten_and_no_line_fills_the_memory()
+     {
         let lines = |text: &[u8]| read(text).lines().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(lines(b"one\r\ntwo\n\nlast"), ["one", "two", "", "last"]);
         let text: Vec<String> = (0..100_000).map(|n| format!("line {n}")).collect();

@@ -31,7 +31,10 @@ pub struct LaunchSpec {
 
 impl LaunchSpec {
     /// Any command, in `dir`, with nothing beside it.
-    pub fn command<Word: Into<OsString>>(argv: impl IntoIterator<Item = Word>, dir: &Path) -> LaunchSpec {
+    pub fn command<Word: Into<OsString>>(
+        argv: impl IntoIterator<Item = Word>,
+        dir: &Path,
+    ) -> LaunchSpec {
         let argv = argv.into_iter().map(Into::into).collect();
         LaunchSpec { argv, env: BTreeMap::new(), dir: dir.to_owned(), scratch: None, cpus: None }
     }
@@ -39,7 +42,10 @@ impl LaunchSpec {
     /// The command as a shell takes it, what is set in the environment first.
     pub fn command_line(&self) -> String {
         let text = |word: &OsStr| quoted(&word.to_string_lossy());
-        let settings = self.env.iter().map(|(name, value)| format!("{}={}", name.to_string_lossy(), text(value)));
+        let settings = self
+            .env
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.to_string_lossy(), text(value)));
         settings.chain(self.argv.iter().map(|word| text(word))).collect::<Vec<_>>().join(" ")
     }
 
@@ -62,8 +68,10 @@ impl GuardCommand {
     /// This very executable, with this hidden subcommand.
     pub fn this_program(subcommand: &str) -> GuardCommand {
         // The name may be gone (an upgrade, a rebuild): the kernel's link still leads to what is running.
-        let program =
-            std::env::current_exe().ok().filter(|path| path.exists()).unwrap_or_else(|| "/proc/self/exe".into());
+        let program = std::env::current_exe()
+            .ok()
+            .filter(|path| path.exists())
+            .unwrap_or_else(|| "/proc/self/exe".into());
         GuardCommand { program, args: vec![subcommand.into()] }
     }
 }
@@ -74,14 +82,20 @@ impl GuardCommand {
 /// What is wrong, to follow "is no command:".
 pub(crate) fn words(text: &str) -> Result<Vec<String>, &'static str> {
     let words = shlex::split(text).ok_or("a quote has no end, or it ends with a backslash")?;
-    if words.is_empty() { Err("it is empty; write one such as 'bundle exec puma'") } else { Ok(words) }
+    if words.is_empty() {
+        Err("it is empty; write one such as 'bundle exec puma'")
+    } else {
+        Ok(words)
+    }
 }
 
 /// The file that would be executed: `program` itself, from `dir`, where it holds a slash, else the first in `path`.
 #[must_use]
 pub fn find_program(program: &OsStr, dir: &Path, path: &OsStr) -> Option<PathBuf> {
-    let executable =
-        |file: &PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let executable = |file: &PathBuf| {
+        file.metadata()
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
     if program.to_string_lossy().contains('/') {
         return Some(dir.join(program)).filter(executable);
     }
@@ -138,9 +152,12 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         Err(rustix::io::Errno::NOENT) => return Ok(None),
         Err(errno) => return Err(errno.into()),
     };
-    let is_others = flock(&directory, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK);
+    let is_others = flock(&directory, FlockOperation::NonBlockingLockExclusive)
+        == Err(rustix::io::Errno::WOULDBLOCK);
     let is_there = fs::symlink_metadata(path).is_ok_and(|there| {
-        directory.metadata().is_ok_and(|opened| (opened.dev(), opened.ino()) == (there.dev(), there.ino()))
+        directory
+            .metadata()
+            .is_ok_and(|opened| (opened.dev(), opened.ino()) == (there.dev(), there.ino()))
     });
     Ok((is_there && !is_others).then_some(directory))
 }
@@ -155,8 +172,8 @@ fn remove_the_abandoned(within: &Path) {
     let names = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_name));
     let user = rustix::process::geteuid().as_raw();
     for path in names.map(|entry| entry.path()) {
-        let is_ours =
-            fs::symlink_metadata(&path).is_ok_and(|found| found.uid() == user && found.mode() & 0o777 == 0o700);
+        let is_ours = fs::symlink_metadata(&path)
+            .is_ok_and(|found| found.uid() == user && found.mode() & 0o777 == 0o700);
         // Kept locked while it is removed.
         if is_ours && let Ok(Some(_locked)) = lock(&path) {
             // What cannot be removed is in nobody's way.
@@ -194,7 +211,10 @@ mod tests {
         assert!(find_program(OsStr::new("sh"), Path::new("/"), path).is_some());
         assert!(find_program(OsStr::new("bin/sh"), Path::new("/"), path).is_some());
         assert_eq!(find_program(OsStr::new("etc/passwd"), Path::new("/"), path), None);
-        assert_eq!(find_program(OsStr::new("no-such-program-anywhere"), Path::new("/"), path), None);
+        assert_eq!(
+            find_program(OsStr::new("no-such-program-anywhere"), Path::new("/"), path),
+            None
+        );
     }
 
     #[test]
@@ -220,14 +240,18 @@ mod tests {
         folder("longtail-run-notes", 0o700);
         folder("longtail-0123abcd", 0o700);
         folder("longtail-run-89abcdef", 0o755);
-        std::os::unix::fs::symlink(place("longtail-run-notes"), place("longtail-run-76543210")).unwrap();
+        std::os::unix::fs::symlink(place("longtail-run-notes"), place("longtail-run-76543210"))
+            .unwrap();
         let alive = Scratch::new(within.path()).unwrap();
         let next = Scratch::new(within.path()).unwrap();
         assert!(!place("longtail-run-0123abcd").exists(), "nobody has it");
         assert!(alive.path().exists() && next.path().exists(), "their owners live");
-        for kept in
-            ["longtail-run-notes/file", "longtail-0123abcd/file", "longtail-run-89abcdef/file", "longtail-run-76543210"]
-        {
+        for kept in [
+            "longtail-run-notes/file",
+            "longtail-0123abcd/file",
+            "longtail-run-89abcdef/file",
+            "longtail-run-76543210",
+        ] {
             assert!(place(kept).exists(), "{kept}");
         }
     }

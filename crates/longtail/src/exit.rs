@@ -28,7 +28,10 @@ impl Exit {
     /// All of them, and what each means to whoever runs longtail in a script.
     pub(crate) const ALL: [(Exit, &str); 6] = [
         (Exit::Fine, "measured, and nothing that was expected was missed"),
-        (Exit::Missed, "an expectation is missed, or cannot be judged because the generator was the limit"),
+        (
+            Exit::Missed,
+            "an expectation is missed, or cannot be judged because the generator was the limit",
+        ),
         (Exit::Mistake, "misuse, or a server that does not start: no load was sent"),
         (Exit::Invalid, "load was sent, but no figure is the server's (INVALID)"),
         (Exit::Fault, "a bug in longtail"),
@@ -54,16 +57,23 @@ impl Exit {
             Study::Load(_) => (false, false),
         };
         let runs = study.runs();
-        let is_invalid =
-            |run: &&Run| run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
-        let held = study.thresholds().iter().flat_map(|threshold| runs.iter().map(|run| run.held_against(threshold)));
+        let is_invalid = |run: &&Run| {
+            run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid)
+        };
+        let held = study
+            .thresholds()
+            .iter()
+            .flat_map(|threshold| runs.iter().map(|run| run.held_against(threshold)));
         let results: Vec<ThresholdResult> = held.flatten().collect();
         let has = |doubt| results.iter().any(|result| result.doubt == Some(doubt));
         if is_interrupted {
             Exit::Interrupted
         } else if !runs.is_empty() && runs.iter().all(is_invalid) || has(ThresholdDoubt::Invalid) {
             Exit::Invalid
-        } else if is_worse || results.iter().any(|result| !result.is_met) || has(ThresholdDoubt::GeneratorBound) {
+        } else if is_worse
+            || results.iter().any(|result| !result.is_met)
+            || has(ThresholdDoubt::GeneratorBound)
+        {
             Exit::Missed
         } else {
             Exit::Fine

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use launch::{Addresses, GuardCommand, LaunchSpec, Server, free_address};
 use model::comparison::median;
 use model::diagnostic::FindingGrade;
-use model::{Believable, Clock as _, Diagnostic, Environment, Nanos, Run, Socket, Study, SystemClock};
+use model::{
+    Believable, Clock as _, Diagnostic, Environment, Nanos, Run, Socket, Study, SystemClock,
+};
 use probe::control;
 use probe::processes::ServerProcesses;
 use report::number;
@@ -21,7 +23,9 @@ use sweep::ClaimedRun;
 
 use crate::GUARD;
 use crate::exit::Mistake;
-use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, claimed_run};
+use crate::generators::{
+    Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, claimed_run,
+};
 use crate::selftest::machine;
 
 const COLUMNS: usize = 100;
@@ -129,7 +133,11 @@ impl OwnFigures {
     ///
     /// # Errors
     /// Where that is not understood.
-    fn read(generator: Generator, report: ProcessReport, order: &LoadOrder) -> Result<OwnFigures, String> {
+    fn read(
+        generator: Generator,
+        report: ProcessReport,
+        order: &LoadOrder,
+    ) -> Result<OwnFigures, String> {
         if generator == Generator::Longtail {
             return match report::json::read(&report.printed) {
                 Ok(Study::Load(study)) => Ok(OwnFigures::of(&study.run, &[])),
@@ -163,7 +171,12 @@ impl ComparedGenerator {
 
 impl CalibrationRounds<'_> {
     /// One run of each, from the last on where the round is even.
-    pub(crate) fn round(&self, round: u32, compared: &mut [ComparedGenerator], tell: &impl Fn(&str)) {
+    pub(crate) fn round(
+        &self,
+        round: u32,
+        compared: &mut [ComparedGenerator],
+        tell: &impl Fn(&str),
+    ) {
         let mut order: Vec<&mut ComparedGenerator> = compared.iter_mut().collect();
         if round.is_multiple_of(2) {
             order.reverse();
@@ -176,7 +189,8 @@ impl CalibrationRounds<'_> {
             match self.run(round, generator) {
                 Ok(run) => {
                     generator.runs.push(run);
-                    generator.rate_per_s = Spread::of(generator.runs.iter().map(|run| run.rate_per_s));
+                    generator.rate_per_s =
+                        Spread::of(generator.runs.iter().map(|run| run.rate_per_s));
                 }
                 // What the user ended has not failed.
                 Err(_) if self.interrupted() => return,
@@ -214,19 +228,25 @@ impl CalibrationRounds<'_> {
         if received == 0 {
             return Err(why("the sink got no request of it"));
         }
-        let [Some(first), Some(last)] = readings[..] else { return Err(why("it ended before its time")) };
+        let [Some(first), Some(last)] = readings[..] else {
+            return Err(why("it ended before its time"));
+        };
         if last.requests == first.requests {
             return Err(why("the sink got no request of it"));
         }
         let span = (last.at - first.at).as_secs_f64();
-        let (user, system) = report.cpu.ok_or("the kernel does not tell the CPU time of children")?;
+        let (user, system) =
+            report.cpu.ok_or("the kernel does not tell the CPU time of children")?;
         Ok(CalibrationRun {
             round,
             command_line: report.command_line.clone(),
             rate_per_s: (last.requests - first.requests) as f64 / span,
             user_cpu_per_request_ns: user.0 as f64 / received as f64,
             system_cpu_per_request_ns: system.0 as f64 / received as f64,
-            sink_busy: last.cpu.zip(first.cpu).map(|(last, first)| (last - first).as_secs_f64() / span),
+            sink_busy: last
+                .cpu
+                .zip(first.cpu)
+                .map(|(last, first)| (last - first).as_secs_f64() / span),
             received,
             connections: after.connections - before.connections,
             said: OwnFigures::read(generator.tool, report, &order)?,
@@ -367,7 +387,8 @@ impl SinkUnderLoad {
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
         let dir = std::env::current_dir().unwrap_or_else(|_| ".".into());
         let (spec, guard) = (LaunchSpec::command(words, &dir), GuardCommand::this_program(GUARD));
-        let server = sweep::start_sink(&spec, &guard, &clock, || control::sink_requests(address).is_ok())?;
+        let server =
+            sweep::start_sink(&spec, &guard, &clock, || control::sink_requests(address).is_ok())?;
         let mut process = ServerProcesses::of(&[server.pid()]);
         process.search(1);
         let process = RefCell::new(process);
@@ -387,7 +408,12 @@ impl SinkUnderLoad {
         Some(SinkReading {
             at: before + Nanos((after - before).0 / 2),
             requests,
-            cpu: self.process.borrow_mut().sample(None, false).pop().and_then(|sample| Some(Nanos(sample.used?.cpu))),
+            cpu: self
+                .process
+                .borrow_mut()
+                .sample(None, false)
+                .pop()
+                .and_then(|sample| Some(Nanos(sample.used?.cpu))),
         })
     }
 
@@ -428,12 +454,22 @@ mod tests {
     #[test]
     fn wrk_is_held_against_the_connections_it_was_given() {
         let read = |printed: &str| {
-            let (printed, command_line) = (printed.to_owned(), "wrk -t1 -c10 -d1s http://127.0.0.1:1/".to_owned());
-            let report = ProcessReport { printed, complaint: None, command_line, elapsed: Nanos::ZERO, cpu: None };
+            let (printed, command_line) =
+                (printed.to_owned(), "wrk -t1 -c10 -d1s http://127.0.0.1:1/".to_owned());
+            let report = ProcessReport {
+                printed,
+                complaint: None,
+                command_line,
+                elapsed: Nanos::ZERO,
+                cpu: None,
+            };
             OwnFigures::read(Generator::Wrk, report, &LoadOrder::closed_loop("", 10, 1)).unwrap()
         };
         let said = read(WRK);
-        assert_eq!((said.claimed, said.littles_law, said.p99_ns), (Some(10_000), Some(1.0), Some(Nanos(1_500_000))));
+        assert_eq!(
+            (said.claimed, said.littles_law, said.p99_ns),
+            (Some(10_000), Some(1.0), Some(Nanos(1_500_000)))
+        );
         let beyond = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms"));
         assert!(beyond.doubt.is_some_and(|doubt| doubt.starts_with("impossible: Little's law")));
     }

@@ -77,9 +77,15 @@ impl StatsdInput {
     ///
     /// # Errors
     /// Where the address is taken.
-    pub(crate) fn open(address: Option<SocketAddr>, starts_a_server: bool) -> Result<StatsdInput, Mistake> {
-        let Some(address) = address else { return Ok(StatsdInput { listener: None, settings: BTreeMap::new() }) };
-        let socket = StatsdListener::bind(address).map_err(|error| taken("--statsd-listen", address, &error))?;
+    pub(crate) fn open(
+        address: Option<SocketAddr>,
+        starts_a_server: bool,
+    ) -> Result<StatsdInput, Mistake> {
+        let Some(address) = address else {
+            return Ok(StatsdInput { listener: None, settings: BTreeMap::new() });
+        };
+        let socket = StatsdListener::bind(address)
+            .map_err(|error| taken("--statsd-listen", address, &error))?;
         let address = socket.address();
         let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
         let mut settings = BTreeMap::new();
@@ -87,8 +93,13 @@ impl StatsdInput {
             _ if !starts_a_server => String::new(),
             Some(name) => format!("; {name} is set already and stays as it is"),
             None => {
-                let values = [address.ip().to_string(), address.port().to_string(), address.to_string()];
-                settings = SETTINGS.into_iter().map(OsString::from).zip(values.map(OsString::from)).collect();
+                let values =
+                    [address.ip().to_string(), address.port().to_string(), address.to_string()];
+                settings = SETTINGS
+                    .into_iter()
+                    .map(OsString::from)
+                    .zip(values.map(OsString::from))
+                    .collect();
                 format!("; the server finds it by {}", SETTINGS.join(", "))
             }
         };
@@ -102,21 +113,33 @@ impl Outlets {
     ///
     /// # Errors
     /// Where an address is taken, or a receiver has none that may be connected to.
-    pub(crate) fn open(args: &OutletArgs, resolver: &Resolver, clock: SystemClock) -> Result<Outlets, Mistake> {
-        let statsd_to = args.statsd_to.as_ref().map(|to| to.address("--statsd-to", resolver)).transpose()?;
+    pub(crate) fn open(
+        args: &OutletArgs,
+        resolver: &Resolver,
+        clock: SystemClock,
+    ) -> Result<Outlets, Mistake> {
+        let statsd_to =
+            args.statsd_to.as_ref().map(|to| to.address("--statsd-to", resolver)).transpose()?;
         let otlp = args.otlp.clone().map(|to| {
             let address = to.place.address("--otlp", resolver)?;
-            Ok::<_, Mistake>(OtlpSender { address, to, deliveries: Deliveries::default(), rejected: None })
+            Ok::<_, Mistake>(OtlpSender {
+                address,
+                to,
+                deliveries: Deliveries::default(),
+                rejected: None,
+            })
         });
         let otlp = otlp.transpose()?;
         let board = Arc::new(LiveBoard::default());
         if let Some(address) = args.metrics {
-            let address =
-                serve(address, Arc::clone(&board), clock).map_err(|error| taken("--metrics", address, &error))?;
+            let address = serve(address, Arc::clone(&board), clock)
+                .map_err(|error| taken("--metrics", address, &error))?;
             ui::note(&format!("metrics for Prometheus at http://{address}/metrics"));
         }
         let statsd = statsd_to.map(|to| StatsdSender::start(to, Arc::clone(&board), clock));
-        let statsd = statsd.transpose().map_err(|error| wrong(format!("--statsd-to: no socket ({error})")))?;
+        let statsd = statsd
+            .transpose()
+            .map_err(|error| wrong(format!("--statsd-to: no socket ({error})")))?;
         Ok(Outlets {
             clock,
             board,
@@ -134,7 +157,12 @@ impl Outlets {
             Phase::Running { number, connections, progress: Some(progress), live, .. } => {
                 self.present.begun = self.clock.wall();
                 let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
-                let run = PresentRun { number: *number as u64, connections: *connections, progress, samples };
+                let run = PresentRun {
+                    number: *number as u64,
+                    connections: *connections,
+                    progress,
+                    samples,
+                };
                 locked(&self.board).run = Some(run);
             }
             Phase::CoolingDown => self.present.ended = self.clock.wall(),
@@ -181,13 +209,16 @@ impl Outlets {
                 self.clock.sleep(GLANCE);
             }
         }
-        let troubles = [self.statsd.and_then(StatsdSender::end), self.otlp.and_then(OtlpSender::end)];
+        let troubles =
+            [self.statsd.and_then(StatsdSender::end), self.otlp.and_then(OtlpSender::end)];
         troubles.iter().flatten().for_each(|trouble| ui::note(trouble));
     }
 }
 
 fn taken(flag: &str, address: SocketAddr, error: &std::io::Error) -> Mistake {
-    wrong(format!("{flag} {address}: it cannot be listened to ({error}); take another port, or 0 for any"))
+    wrong(format!(
+        "{flag} {address}: it cannot be listened to ({error}); take another port, or 0 for any"
+    ))
 }
 
 /// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of it.
@@ -287,8 +318,12 @@ fn response(head: &[u8], metrics: impl FnOnce() -> String) -> String {
     let path = request.path.map(|target| target.split('?').next().unwrap_or_default());
     let (status, kind, body) = match (request.method, path) {
         _ if !is_whole => ("400 Bad Request", "text/plain", "this is no request\n".to_owned()),
-        (Some("GET" | "HEAD"), Some("/metrics")) => ("200 OK", text_formats::CONTENT_TYPE, metrics()),
-        (Some("GET" | "HEAD"), _) => ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_owned()),
+        (Some("GET" | "HEAD"), Some("/metrics")) => {
+            ("200 OK", text_formats::CONTENT_TYPE, metrics())
+        }
+        (Some("GET" | "HEAD"), _) => {
+            ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_owned())
+        }
         _ => ("405 Method Not Allowed", "text/plain", "only GET\n".to_owned()),
     };
     let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
@@ -332,9 +367,16 @@ impl StatsdSender {
     ///
     /// # Errors
     /// Where the system has no socket, or no thread.
-    fn start(to: SocketAddr, board: Arc<LiveBoard>, clock: SystemClock) -> io::Result<StatsdSender> {
-        let own: SocketAddr =
-            if to.is_ipv6() { (Ipv6Addr::UNSPECIFIED, 0).into() } else { (Ipv4Addr::UNSPECIFIED, 0).into() };
+    fn start(
+        to: SocketAddr,
+        board: Arc<LiveBoard>,
+        clock: SystemClock,
+    ) -> io::Result<StatsdSender> {
+        let own: SocketAddr = if to.is_ipv6() {
+            (Ipv6Addr::UNSPECIFIED, 0).into()
+        } else {
+            (Ipv4Addr::UNSPECIFIED, 0).into()
+        };
         let socket = UdpSocket::bind(own)?;
         // Connected, it learns where nobody listens.
         socket.connect(to)?;
@@ -354,7 +396,8 @@ impl StatsdSender {
     /// Sends no more; what could not be sent, in a sentence.
     fn end(self) -> Option<String> {
         drop(self.figures);
-        let Deliveries { tried, failed, why } = self.thread.join().expect("the thread never panics");
+        let Deliveries { tried, failed, why } =
+            self.thread.join().expect("the thread never panics");
         Some(format!(
             "--statsd-to: {failed} of {tried} packets to {} could not be sent ({}); does anything listen there?",
             self.to, why?
@@ -422,7 +465,11 @@ impl OtlpSender {
             otlp::CONTENT_TYPE,
             body.len()
         );
-        http::exchange(&Endpoint::Tcp(self.address), &[head.as_bytes(), body].concat(), OTLP_TIMEOUT)
+        http::exchange(
+            &Endpoint::Tcp(self.address),
+            &[head.as_bytes(), body].concat(),
+            OTLP_TIMEOUT,
+        )
     }
 
     /// What was not taken, in a sentence.
@@ -433,7 +480,8 @@ impl OtlpSender {
                 "--otlp: the figures of {failed} of {tried} runs could not be delivered to {to} ({why}); is it an OTLP receiver?"
             ));
         }
-        rejected.map(|(points, why)| format!("--otlp: {to} took the figures but for {points} ({why})"))
+        rejected
+            .map(|(points, why)| format!("--otlp: {to} took the figures but for {points} ({why})"))
     }
 }
 
@@ -455,7 +503,8 @@ mod tests {
         assert!(answered("HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
         assert!(answered("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
         assert!(answered("POST /metrics HTTP/1.1\r\n\r\n").contains("\r\nAllow: GET, HEAD\r\n"));
-        for request in ["", "GET", "GET /metrics HTTP/1.1\r\n", "\r\n\r\n", "GET /metrics\r\n\r\n"] {
+        for request in ["", "GET", "GET /metrics HTTP/1.1\r\n", "\r\n\r\n", "GET /metrics\r\n\r\n"]
+        {
             assert!(answered(request).starts_with("HTTP/1.1 400"), "{request:?}");
         }
     }

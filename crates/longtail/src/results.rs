@@ -24,9 +24,14 @@ impl<'a> Results<'a> {
     ///
     /// # Errors
     /// Where one of them cannot be written.
-    pub(crate) fn open(command: &str, started_at: &str, output: &'a OutputArgs) -> Result<Results<'a>, Mistake> {
+    pub(crate) fn open(
+        command: &str,
+        started_at: &str,
+        output: &'a OutputArgs,
+    ) -> Result<Results<'a>, Mistake> {
         output.files().try_for_each(|file| store::check_writable(&file.path))?;
-        let (named, files): (Vec<_>, Vec<_>) = output.files().partition(|file| file.format == OutputFormat::Study);
+        let (named, files): (Vec<_>, Vec<_>) =
+            output.files().partition(|file| file.format == OutputFormat::Study);
         let own = store::new_study(command, started_at)?;
         let studies = std::iter::once(own).chain(named.into_iter().map(|file| file.path)).collect();
         Ok(Results { output, studies, files })
@@ -43,7 +48,12 @@ impl<'a> Results<'a> {
     /// Of the first that cannot be written.
     pub(crate) fn keep(&self, study: &Study) -> Result<(), Mistake> {
         let text = report::json::write(study);
-        self.studies.iter().map(|path| store::write(path, &text)).collect::<Vec<_>>().into_iter().collect()
+        self.studies
+            .iter()
+            .map(|path| store::write(path, &text))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .collect()
     }
 
     /// Keeps the whole study, prints it, writes the other files, and says where the study is. What was measured is printed also where it
@@ -57,7 +67,10 @@ impl<'a> Results<'a> {
         print(study, saved, self.output)?;
         let written = write_all(&self.files, study, saved, self.output);
         if !(self.output.is_prose() && self.output.tells_verdict()) {
-            let unmet = Summary::of(study, None).expectations.into_iter().filter(|expected| expected.result != "met");
+            let unmet = Summary::of(study, None)
+                .expectations
+                .into_iter()
+                .filter(|expected| expected.result != "met");
             unmet.for_each(|expected| ui::note(&expected.sentence));
         }
         if let Some(path) = saved {
@@ -71,10 +84,16 @@ impl<'a> Results<'a> {
 ///
 /// # Errors
 /// As [`render`].
-pub(crate) fn print(study: &Study, saved: Option<&Path>, output: &OutputArgs) -> Result<(), Mistake> {
+pub(crate) fn print(
+    study: &Study,
+    saved: Option<&Path>,
+    output: &OutputArgs,
+) -> Result<(), Mistake> {
     let text = render(study, saved, output, output.printed())?;
     if output.printed() == OutputFormat::Answer {
-        ui::print_painted(&text, |paint| report::answer::painted(&output.forced(study), None, output.width(), paint));
+        ui::print_painted(&text, |paint| {
+            report::answer::painted(&output.forced(study), None, output.width(), paint)
+        });
     } else {
         ui::print(&text);
     }
@@ -91,7 +110,8 @@ pub(crate) fn write_all(
     saved: Option<&Path>,
     output: &OutputArgs,
 ) -> Result<(), Mistake> {
-    let write = |file: &OutputFile| store::write(&file.path, &render(study, saved, output, file.format)?);
+    let write =
+        |file: &OutputFile| store::write(&file.path, &render(study, saved, output, file.format)?);
     files.iter().map(write).collect::<Vec<_>>().into_iter().collect()
 }
 
@@ -116,7 +136,9 @@ pub(crate) fn render(
         OutputFormat::Csv => report::csv(study),
         OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), output.width()),
         OutputFormat::Hdr | OutputFormat::Full => match (study, output.style()) {
-            (Study::Load(load), _) if format == OutputFormat::Hdr => others_layout(load, report::logs::hdr),
+            (Study::Load(load), _) if format == OutputFormat::Hdr => {
+                others_layout(load, report::logs::hdr)
+            }
             (Study::Load(load), TextStyle::Hey) => others_layout(load, report::hey::whole),
             (Study::Load(load), TextStyle::Wrk) => others_layout(load, report::wrk::whole),
             (_, TextStyle::Puma) => report::puma(study, saved.as_deref(), output.width()),
@@ -128,7 +150,8 @@ pub(crate) fn render(
 /// A load as another tool lays it out. They have no word for a run whose figures are worth nothing.
 fn others_layout(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
     let judgement = load.run.judgement.as_ref();
-    if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced) {
+    if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
+    {
         return "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned();
     }
     layout(load)

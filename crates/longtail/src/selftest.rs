@@ -9,7 +9,9 @@ use std::sync::mpsc::sync_channel;
 
 use engine::{LaneOutcome, LoadSpec, RunProgress, Transport, drive, render};
 use model::histogram::rank;
-use model::{Arrivals, Environment, Exchange, Histogram, Nanos, Pace, Profile, Rate, SystemClock, Timestamps};
+use model::{
+    Arrivals, Environment, Exchange, Histogram, Nanos, Pace, Profile, Rate, SystemClock, Timestamps,
+};
 use report::number;
 use report::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 use report::{Width, text};
@@ -89,10 +91,18 @@ fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountB
         ("answers, and those of each connection", good, tally.per_connection.iter().sum()),
         ("requests sent, and received by the sink", tally.all_requests(), ledger.requests),
         ("answers received, and sent by the sink", tally.all_answers(), ledger.answers),
-        ("requests of the sink, and its arrivals by second", ledger.requests, ledger.arrivals.iter().sum()),
+        (
+            "requests of the sink, and its arrivals by second",
+            ledger.requests,
+            ledger.arrivals.iter().sum(),
+        ),
         ("bytes sent, and received by the sink", tally.sent_bytes, ledger.received_bytes),
         ("bytes received, and sent by the sink", tally.received_bytes, ledger.sent_bytes),
-        ("connections opened, and accepted by the sink", tally.connections_opened, ledger.connections),
+        (
+            "connections opened, and accepted by the sink",
+            tally.connections_opened,
+            ledger.connections,
+        ),
     ];
     balances.map(|(what, expected, found)| CountBalance { what, expected, found }).into()
 }
@@ -113,8 +123,10 @@ pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
     let stalls = StallLaw::new(ms(1000), ms(100));
     let bimodal = DelayLaw::Bimodal { common: ms(1), other: ms(50), share };
     // Twice what five slots of 100 ms can do; and 5 slots of 10 ms at 0.8.
-    let (twice, loaded) =
-        (case("D/D/5 at twice", ms(100).into(), 1000, 300), case("M/D/5 at 0.8", ms(10).into(), 10_000, 700));
+    let (twice, loaded) = (
+        case("D/D/5 at twice", ms(100).into(), 1000, 300),
+        case("M/D/5 at 0.8", ms(10).into(), 10_000, 700),
+    );
     vec![
         case("constant 1ms", ms(1).into(), 3000, 300),
         case("exp:5ms", DelayLaw::Exponential { mean: ms(5) }, 3000, 300),
@@ -135,14 +147,27 @@ impl SelftestCase {
 
     fn pace(&self) -> Pace {
         let rate = Rate::new(self.rate).expect("a rate");
-        Pace::Open { profile: Profile::Flat { rate }, arrivals: self.arrivals, seed: SEED, burst: 1 }
+        Pace::Open {
+            profile: Profile::Flat { rate },
+            arrivals: self.arrivals,
+            seed: SEED,
+            burst: 1,
+        }
     }
 
     fn settings(&self) -> SinkSettings {
         let (delay, stalls, seed) = (self.delay, self.stalls, SEED);
         let listen = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()];
         let queue = if self.slots.is_some() { SlotQueue::Shared } else { SlotQueue::Unlimited };
-        SinkSettings { listen, queue, threads: self.slots.unwrap_or(1), delay, stalls, seed, ..SinkSettings::default() }
+        SinkSettings {
+            listen,
+            queue,
+            threads: self.slots.unwrap_or(1),
+            delay,
+            stalls,
+            seed,
+            ..SinkSettings::default()
+        }
     }
 
     /// What each request should take, had it been sent when it was due. `offset` is from the sink's start to the run's.
@@ -151,7 +176,9 @@ impl SelftestCase {
             (Some(slots), _) => first_come(due, slots, self.delay.mean()),
             (None, Some(stalls)) => stalled(due, offset, self.delay.mean(), stalls),
             // The very delays that the sink draws, whichever connection gets which.
-            (None, None) => (0..due.len() as u64).map(|number| self.delay.of(SEED, number)).collect(),
+            (None, None) => {
+                (0..due.len() as u64).map(|number| self.delay.of(SEED, number)).collect()
+            }
         }
     }
 
@@ -159,7 +186,11 @@ impl SelftestCase {
     ///
     /// # Errors
     /// Where the sink or the engine cannot start.
-    pub(crate) fn run(&self, clock: SystemClock, interrupt: &AtomicBool) -> Result<Option<CaseResult>, Mistake> {
+    pub(crate) fn run(
+        &self,
+        clock: SystemClock,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<CaseResult>, Mistake> {
         let sink = Sink::start(self.settings(), clock)?;
         let due = self.due();
         let (host, transport) = (sink.address().to_string(), Transport::tcp(sink.address()));
@@ -193,7 +224,10 @@ impl SelftestCase {
         let planned = times.len() as u64;
         exchanges.retain(|exchange| exchange.outcome.is_good());
         exchanges.sort_by_key(|exchange| exchange.due);
-        let off = exchanges.iter().zip(times).map(|(one, time)| Nanos(one.response_time().0.abs_diff(time.0)));
+        let off = exchanges
+            .iter()
+            .zip(times)
+            .map(|(one, time)| Nanos(one.response_time().0.abs_diff(time.0)));
         // Laws without slots and pauses deal their draws to whichever request comes first.
         let tells_each = self.slots.is_some() || self.stalls.is_some();
         CaseResult {
@@ -212,8 +246,11 @@ impl SelftestCase {
 
 /// What was found, law by law.
 pub(crate) fn table(results: &[CaseResult], environment: &Environment) -> String {
-    let (expected, error, late) =
-        (ColumnBand::new("expected, ms", ""), ColumnBand::new("error, ms", ""), ColumnBand::new("late, µs", ""));
+    let (expected, error, late) = (
+        ColumnBand::new("expected, ms", ""),
+        ColumnBand::new("error, ms", ""),
+        ColumnBand::new("late, µs", ""),
+    );
     let under = |band: &ColumnBand, name: &str| TableColumn::new(name).under(band);
     let columns = [TableColumn::new("law"), under(&expected, "mean"), under(&expected, "p99")]
         .into_iter()
@@ -234,9 +271,11 @@ pub(crate) fn table(results: &[CaseResult], environment: &Environment) -> String
 }
 
 fn row(result: &CaseResult) -> TableRow {
-    let micros = |time: Option<Nanos>| number::or_none(time, |time| number::fixed(time.0 as f64 / 1e3, 0));
-    let error =
-        |measured: Nanos, expected: Nanos| format!("{:+.3}", measured.as_millis_f64() - expected.as_millis_f64());
+    let micros =
+        |time: Option<Nanos>| number::or_none(time, |time| number::fixed(time.0 as f64 / 1e3, 0));
+    let error = |measured: Nanos, expected: Nanos| {
+        format!("{:+.3}", measured.as_millis_f64() - expected.as_millis_f64())
+    };
     let mut cells = vec![
         result.case.to_owned(),
         number::milliseconds(result.expected.mean),
@@ -244,14 +283,18 @@ fn row(result: &CaseResult) -> TableRow {
     ];
     let measured = result.measured.map(|measured| measured.all().map(Some)).unwrap_or_default();
     let errors = measured.into_iter().zip(result.expected.all());
-    cells.extend(errors.map(|(measured, expected)| number::or_none(measured, |measured| error(measured, expected))));
+    cells.extend(errors.map(|(measured, expected)| {
+        number::or_none(measured, |measured| error(measured, expected))
+    }));
     cells.extend([result.send_lag_p99_ns, result.sink_lateness_p99_ns].map(micros));
     TableRow::new(cells)
 }
 
 /// Whether all that was counted agrees, and what is to be known of the times.
 fn ledgers(results: &[CaseResult]) -> Vec<String> {
-    let balances = results.iter().flat_map(|result| result.balances.iter().map(move |balance| (result.case, balance)));
+    let balances = results
+        .iter()
+        .flat_map(|result| result.balances.iter().map(move |balance| (result.case, balance)));
     let lost = balances.filter(|(_, balance)| balance.expected != balance.found);
     let mut lines: Vec<String> = lost
         .map(|(case, CountBalance { what, expected, found })| {
@@ -267,13 +310,18 @@ fn ledgers(results: &[CaseResult]) -> Vec<String> {
     }
     lines.extend(results.iter().filter_map(|result| {
         let worst = number::time(result.worst_error_ns?);
-        Some(format!("{}: the time of each request is known; the worst is {worst} off.", result.case))
+        Some(format!(
+            "{}: the time of each request is known; the worst is {worst} off.",
+            result.case
+        ))
     }));
     let waits = results.iter().filter_map(|result| Some((result.run_queue_ns?, result.case)));
     if let Some((most, case)) = waits.clone().max() {
         let sum: Nanos = waits.map(|(wait, _)| wait).sum();
         let (sum, most) = (number::time(sum), number::time(most));
-        lines.push(format!("The engine waited {sum} for a CPU that others had, {most} of it in {case}."));
+        lines.push(format!(
+            "The engine waited {sum} for a CPU that others had, {most} of it in {case}."
+        ));
     }
     lines
 }
@@ -310,7 +358,12 @@ impl ResponseFigures {
     /// Of a histogram, `None` of an empty one.
     pub(crate) fn of(times: &Histogram) -> Option<ResponseFigures> {
         let at = |q| times.quantile(q);
-        Some(ResponseFigures { mean: times.mean()?, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
+        Some(ResponseFigures {
+            mean: times.mean()?,
+            p50: at(0.5)?,
+            p99: at(0.99)?,
+            p999: at(0.999)?,
+        })
     }
 
     /// In the order they are printed.
@@ -321,7 +374,12 @@ impl ResponseFigures {
 
 /// Requests due at `due` that take `service` each and go out when no pause holds them. Due times are counted from
 /// `offset` after the sink's start.
-pub(crate) fn stalled(due: &[Nanos], offset: Nanos, service: Nanos, stalls: StallLaw) -> Vec<Nanos> {
+pub(crate) fn stalled(
+    due: &[Nanos],
+    offset: Nanos,
+    service: Nanos,
+    stalls: StallLaw,
+) -> Vec<Nanos> {
     due.iter().map(|due| stalls.release(offset + *due + service) - (offset + *due)).collect()
 }
 
@@ -351,12 +409,19 @@ mod tests {
     #[test]
     fn a_request_in_one_ledger_only_is_named_with_both_counts() {
         let table_of = |found| {
-            let balances = vec![CountBalance { what: "requests sent, and received by the sink", expected: 7, found }];
+            let balances = vec![CountBalance {
+                what: "requests sent, and received by the sink",
+                expected: 7,
+                found,
+            }];
             let result = CaseResult {
                 case: "bimodal:1ms:50ms:0.02",
                 planned: 7,
                 expected: ResponseFigures { mean: Nanos(1_000_000), ..ResponseFigures::default() },
-                measured: Some(ResponseFigures { p999: Nanos::from_secs(1234), ..ResponseFigures::default() }),
+                measured: Some(ResponseFigures {
+                    p999: Nanos::from_secs(1234),
+                    ..ResponseFigures::default()
+                }),
                 worst_error_ns: None,
                 send_lag_p99_ns: None,
                 sink_lateness_p99_ns: None,
@@ -368,9 +433,14 @@ mod tests {
             text
         };
         let (lost, whole) = (table_of(6), table_of(7));
-        let named = "NOT CONSERVED bimodal:1ms:50ms:0.02: requests sent, and received by the sink: 7 and 6";
+        let named =
+            "NOT CONSERVED bimodal:1ms:50ms:0.02: requests sent, and received by the sink: 7 and 6";
         assert!(lost.contains(named) && !lost.contains("in both ledgers"), "{lost}");
-        assert!(whole.contains("All 7 requests are in both ledgers") && !whole.contains("NOT CONSERVED"), "{whole}");
+        assert!(
+            whole.contains("All 7 requests are in both ledgers")
+                && !whole.contains("NOT CONSERVED"),
+            "{whole}"
+        );
     }
 
     /// M/D/5 at a load of 0.8 in its steady state, in units of the service time: mean wait by Crommelin's series, quantiles by
@@ -380,7 +450,12 @@ mod tests {
     #[test]
     fn a_long_path_of_random_arrivals_comes_to_the_steady_state() {
         let (service, rate) = (Nanos::from_millis(10), Rate::new(400.0).unwrap());
-        let pace = Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, seed: 1, burst: 1 };
+        let pace = Pace::Open {
+            profile: Profile::Flat { rate },
+            arrivals: Arrivals::Poisson,
+            seed: 1,
+            burst: 1,
+        };
         let due: Vec<Nanos> = pace.schedule().unwrap().take(2_000_000).collect();
         let path = ResponseFigures::exactly(&first_come(&due, 5, service)).unwrap();
         let ratio = |(time, wait): (Nanos, f64)| time.0 as f64 / (service.0 as f64 * (wait + 1.0));
@@ -394,6 +469,9 @@ mod tests {
         let stalls: StallLaw = "1s:100ms".parse().unwrap();
         let due = [0, 949, 998, 1097, 1098].map(Nanos::from_millis);
         let times = stalled(&due, Nanos::from_millis(1), Nanos::from_millis(1), stalls);
-        assert_eq!(times.iter().map(|time| time.0 / 1_000_000).collect::<Vec<_>>(), [1, 1, 101, 2, 1]);
+        assert_eq!(
+            times.iter().map(|time| time.0 / 1_000_000).collect::<Vec<_>>(),
+            [1, 1, 101, 2, 1]
+        );
     }
 }

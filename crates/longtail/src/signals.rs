@@ -49,8 +49,9 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
 pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let (mut signals, raised) = (
-        Signals::new([SIGINT, SIGTERM, SIGHUP])
-            .map_err(|error| wrong(format!("Ctrl-C cannot be listened to ({error}): is this an unusual sandbox?")))?,
+        Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| {
+            wrong(format!("Ctrl-C cannot be listened to ({error}): is this an unusual sandbox?"))
+        })?,
         Arc::clone(&interrupted),
     );
     spawn("signals", move || {
@@ -90,6 +91,9 @@ pub(crate) fn end_at_a_panic() {
 
 /// What a panic says, on one line.
 fn what(payload: &dyn Any) -> String {
-    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("it does not say why").lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

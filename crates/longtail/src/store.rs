@@ -27,7 +27,11 @@ pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mist
     let folder = folder()?;
     let hint = "set XDG_DATA_HOME to a folder that you can write";
     fs::create_dir_all(&folder).map_err(|why| unwritable(&folder, &why, hint))?;
-    let path = folder.join(format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id()));
+    let path = folder.join(format!(
+        "{}-{command}-{}.json",
+        started_at.replace(':', "-"),
+        std::process::id()
+    ));
     try_to_write(&path).map_err(|why| not_written(&path, &why))?;
     Ok(path)
 }
@@ -62,7 +66,9 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
 
 fn not_written(path: &Path, why: &io::Error) -> Mistake {
     let hint = match why.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there, or name another place",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room there, or name another place"
+        }
         _ => "let this user write there, or set XDG_DATA_HOME to a folder that you can write",
     };
     unwritable(path, why, hint)
@@ -91,8 +97,11 @@ pub(crate) fn is_fifo(path: &Path) -> bool {
 /// Whether two names are those of one file, there or not.
 pub(crate) fn are_one(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        path.canonicalize().ok().or_else(|| Some(folder.canonicalize().ok()?.join(path.file_name()?)))
+        let folder =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        path.canonicalize()
+            .ok()
+            .or_else(|| Some(folder.canonicalize().ok()?.join(path.file_name()?)))
     };
     one == other || place(one).is_some_and(|one| Some(one) == place(other))
 }
@@ -107,7 +116,12 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
     files
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .max_by_key(|path| (fs::metadata(path).and_then(|file| file.modified()).ok(), path.clone()))
-        .ok_or_else(|| wrong(format!("no study in '{}' yet: run longtail sweep, or name a file", folder.display())))
+        .ok_or_else(|| {
+            wrong(format!(
+                "no study in '{}' yet: run longtail sweep, or name a file",
+                folder.display()
+            ))
+        })
 }
 
 /// Reads a study.
@@ -132,7 +146,8 @@ pub(crate) fn at_most(from: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LARGEST + 1).read_to_end(&mut bytes)?;
     let fits = bytes.len() as u64 <= LARGEST;
-    fits.then_some(bytes).ok_or_else(|| io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)))
+    fits.then_some(bytes)
+        .ok_or_else(|| io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)))
 }
 
 /// Ceilings of the generator on this machine, kept for the day they were measured on.
@@ -144,7 +159,9 @@ impl CeilingFile {
     /// Those of the day of `started_at` (RFC 3339). Without a data folder nothing is remembered.
     pub(crate) fn of_day(started_at: &str) -> CeilingFile {
         let day = started_at.get(..10).unwrap_or("day").to_owned();
-        CeilingFile { path: data_folder().ok().map(|folder| folder.join(format!("ceilings-{day}.json"))) }
+        CeilingFile {
+            path: data_folder().ok().map(|folder| folder.join(format!("ceilings-{day}.json"))),
+        }
     }
 
     fn all(&self) -> BTreeMap<String, Ceiling> {
@@ -177,9 +194,12 @@ fn folder() -> Result<PathBuf, Mistake> {
 /// # Errors
 /// Where there is no place for it.
 pub(crate) fn data_folder() -> Result<PathBuf, Mistake> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    Ok(data.ok_or_else(|| wrong("no folder for studies: set XDG_DATA_HOME or HOME"))?.join("longtail"))
+    Ok(data
+        .ok_or_else(|| wrong("no folder for studies: set XDG_DATA_HOME or HOME"))?
+        .join("longtail"))
 }
 
 /// The wall clock's time as RFC 3339 in UTC, to the second: when a study was made.
@@ -252,7 +272,8 @@ mod tests {
         ] {
             assert!(!said(line).contains("hunter2"), "{}", said(line));
         }
-        let header = ["load", "-H", "Authorization: Bearer hunter2", "http://h/"].map(str::to_owned);
+        let header =
+            ["load", "-H", "Authorization: Bearer hunter2", "http://h/"].map(str::to_owned);
         assert!(!without_secrets(header.into_iter()).contains("hunter2"));
         assert_eq!(said("load -c 5 http://h/a?b=c@d"), "longtail load -c 5 'http://h/a?b=c@d'");
     }

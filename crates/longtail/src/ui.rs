@@ -31,7 +31,8 @@ const TICK: Duration = Duration::from_millis(250);
 /// a git branch, a study's strings, a name in statsd) is in what we print. Inside JSON it stays the same string.
 fn harmless(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
-        c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        c.is_control() && !matches!(c, '\n' | '\t')
+            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     if !text.contains(acts) {
         return Cow::Borrowed(text);
@@ -79,7 +80,10 @@ pub(crate) fn choose_color(choice: clap::ColorChoice) {
 }
 
 /// Prints to stdout, in colour where that is wanted. Text that would control a terminal is printed without.
-pub(crate) fn print_painted(plain: &str, painted: impl FnOnce(&dyn Fn(Emphasis, &str) -> String) -> String) {
+pub(crate) fn print_painted(
+    plain: &str,
+    painted: impl FnOnce(&dyn Fn(Emphasis, &str) -> String) -> String,
+) {
     let is_colored = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
     if is_colored && matches!(harmless(plain), Cow::Borrowed(_)) {
         write_out(&painted(&in_color));
@@ -145,30 +149,49 @@ impl Ui {
     /// A line on stderr where that is a terminal, else nothing.
     pub(crate) fn new() -> Ui {
         let is_drawn = io::stderr().is_terminal();
-        let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("a constant template");
+        let target =
+            if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style =
+            ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("a constant template");
         // Its first frame is drawn before anything is reported.
-        let bar = ProgressBar::with_draw_target(None, target).with_style(style).with_message("starting");
-        let line = Arc::new(Mutex::new(ProgressLine { what: "starting".to_owned(), ..ProgressLine::default() }));
+        let bar =
+            ProgressBar::with_draw_target(None, target).with_style(style).with_message("starting");
+        let line = Arc::new(Mutex::new(ProgressLine {
+            what: "starting".to_owned(),
+            ..ProgressLine::default()
+        }));
         let (end, ended) = channel();
         let tick = {
             let (bar, line) = (bar.clone(), Arc::clone(&line));
             move || {
                 while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    let text = line.lock().unwrap_or_else(PoisonError::into_inner).text(bar.elapsed());
+                    let text =
+                        line.lock().unwrap_or_else(PoisonError::into_inner).text(bar.elapsed());
                     bar.set_message(text);
                     bar.tick();
                 }
             }
         };
         // The library's own ticker panics where no thread can be had: then the line stands still.
-        let ticker = is_drawn.then(|| std::thread::Builder::new().name("progress".to_owned()).spawn(tick).ok());
+        let ticker = is_drawn
+            .then(|| std::thread::Builder::new().name("progress".to_owned()).spawn(tick).ok());
         Ui { bar, line, ticker: ticker.flatten().map(|thread| (end, thread)) }
     }
 
     /// Shows what is going on.
     pub(crate) fn phase(&self, phase: &Phase) {
-        let Phase::Running { number, of, what, connections, length, left, may_end_early, progress, .. } = phase else {
+        let Phase::Running {
+            number,
+            of,
+            what,
+            connections,
+            length,
+            left,
+            may_end_early,
+            progress,
+            ..
+        } = phase
+        else {
             return self.working(waits_for(phase));
         };
         // The first estimate of a study of one run would only say its length again.
@@ -181,13 +204,21 @@ impl Ui {
         let message = format!("run {number}/{of}{left}: {what}{comma}{connections} connections");
         if self.bar.is_hidden() {
             // Minutes of a script's sweep are not silent.
-            note(&format!("{message}{}", length.map(|length| format!(", {length}")).unwrap_or_default()));
+            note(&format!(
+                "{message}{}",
+                length.map(|length| format!(", {length}")).unwrap_or_default()
+            ));
         }
         self.show(&message, length.map(|length| format!(" of {length}")), progress.clone());
     }
 
     /// Shows how far a load is, by its time or its number of requests.
-    pub(crate) fn loading(&self, length: Option<Nanos>, number: Option<u64>, progress: &Arc<RunProgress>) {
+    pub(crate) fn loading(
+        &self,
+        length: Option<Nanos>,
+        number: Option<u64>,
+        progress: &Arc<RunProgress>,
+    ) {
         let length = length.map(|length| format!(" of {length}"));
         let length = length.or(number.map(|number| format!(" of {number} requests")));
         self.show("load", length, Some(Arc::clone(progress)));
@@ -290,7 +321,12 @@ impl ProgressLine {
         let tally = progress.tally();
         for q in [0.5, 0.99] {
             if let Some(time) = tally.as_ref().and_then(|tally| tally.response_time_at(q).time()) {
-                let _ = write!(self.figures, ", {} {}", report::number::percentile(q), report::number::time(time));
+                let _ = write!(
+                    self.figures,
+                    ", {} {}",
+                    report::number::percentile(q),
+                    report::number::time(time)
+                );
             }
         }
         (self.at, self.ended) = (now, ended);

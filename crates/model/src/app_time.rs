@@ -127,18 +127,33 @@ impl Dissection {
         };
         let Exchange { sent, ended: answered, .. } = *exchange;
         let (source, before_app, app) = match said {
-            AppTime::Stamps { started, ended } if sent <= started && started <= ended && ended <= answered => {
+            AppTime::Stamps { started, ended }
+                if sent <= started && started <= ended && ended <= answered =>
+            {
                 (AppSource::Stamps, Some(started - sent), ended - started)
             }
-            AppTime::Took(app) if app <= exchange.service_time() => (AppSource::ServerTiming, None, app),
+            AppTime::Took(app) if app <= exchange.service_time() => {
+                (AppSource::ServerTiming, None, app)
+            }
             AppTime::Stamps { .. } | AppTime::Took(_) => {
                 self.impossible += 1;
                 return;
             }
         };
         let response_time = exchange.response_time();
-        let one = AnatomySums { requests: 1, response_time, send_lag: exchange.send_lag(), before_app, app };
-        self.sums.entry(source).or_default().entry(leading_bits(response_time)).or_default().add(&one);
+        let one = AnatomySums {
+            requests: 1,
+            response_time,
+            send_lag: exchange.send_lag(),
+            before_app,
+            app,
+        };
+        self.sums
+            .entry(source)
+            .or_default()
+            .entry(leading_bits(response_time))
+            .or_default()
+            .add(&one);
     }
 
     /// Adds another lane's.
@@ -157,9 +172,11 @@ impl Dissection {
     pub fn anatomy(&self) -> Option<Anatomy> {
         let nothing = (&AppSource::Stamps, &BTreeMap::new());
         // The first is by stamps, where there are any.
-        let (source, groups) = self.sums.first_key_value().or((self.impossible > 0).then_some(nothing))?;
+        let (source, groups) =
+            self.sums.first_key_value().or((self.impossible > 0).then_some(nothing))?;
         let (all, slowest) = whole_and_slowest(groups, |parts| parts.requests, AnatomySums::add);
-        let said: u64 = self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
+        let said: u64 =
+            self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
         let silent = self.silent + said - all.requests;
         Some(Anatomy { source: *source, all, slowest, silent, impossible: self.impossible })
     }
@@ -187,7 +204,8 @@ pub(crate) fn whole_and_slowest<S: Default>(
 fn slowest_groups(sizes: impl Iterator<Item = u64>, all: u64) -> usize {
     let mut taken = 0;
     let comes_nearer = |size: u64| {
-        let nearer = taken == 0 || ((taken + size) * SLOWEST).abs_diff(all) < (taken * SLOWEST).abs_diff(all);
+        let nearer = taken == 0
+            || ((taken + size) * SLOWEST).abs_diff(all) < (taken * SLOWEST).abs_diff(all);
         taken += size;
         nearer
     };
@@ -209,8 +227,14 @@ mod tests {
     #[test]
     fn the_slowest_tenth_is_made_of_whole_groups() {
         // The fast ones of 99 and 901 are not among the slowest.
-        for (sizes, groups) in [(&[99, 901][..], 1), (&[10, 40, 60, 890], 3), (&[1, 1, 8, 90], 3), (&[100], 1)] {
-            assert_eq!(slowest_groups(sizes.iter().copied(), sizes.iter().sum()), groups, "{sizes:?}");
+        for (sizes, groups) in
+            [(&[99, 901][..], 1), (&[10, 40, 60, 890], 3), (&[1, 1, 8, 90], 3), (&[100], 1)]
+        {
+            assert_eq!(
+                slowest_groups(sizes.iter().copied(), sizes.iter().sum()),
+                groups,
+                "{sizes:?}"
+            );
         }
     }
 
@@ -222,7 +246,10 @@ mod tests {
         }
         cut.record(&exchange(0, 1, 1000), Some(stamps(801, 901)));
         let anatomy = cut.anatomy().unwrap();
-        assert_eq!((anatomy.source, anatomy.all.requests, anatomy.silent), (AppSource::Stamps, 100, 0));
+        assert_eq!(
+            (anatomy.source, anatomy.all.requests, anatomy.silent),
+            (AppSource::Stamps, 100, 0)
+        );
         assert_eq!(anatomy.all.mean(anatomy.all.app), Some(Nanos::from_millis(100)));
         assert_eq!(anatomy.all.before_app, Some(Nanos::from_millis(99 * 3 + 800)));
         assert_eq!(anatomy.all.rest(), Nanos::from_millis(99 * 2 + 99));
@@ -242,14 +269,20 @@ mod tests {
     #[test]
     fn stamps_outside_the_request_are_counted_and_not_clamped() {
         let mut cut = Dissection::default();
-        for said in [stamps(9, 50), stamps(60, 50), stamps(50, 101), AppTime::Took(Nanos::from_millis(91))] {
+        for said in
+            [stamps(9, 50), stamps(60, 50), stamps(50, 101), AppTime::Took(Nanos::from_millis(91))]
+        {
             cut.record(&exchange(5, 10, 100), Some(said));
         }
         let anatomy = cut.anatomy().unwrap();
         assert_eq!((anatomy.impossible, anatomy.all.requests), (4, 0));
         cut.record(&exchange(5, 10, 100), Some(stamps(10, 100)));
         assert_eq!(cut.anatomy().unwrap().all.rest(), Nanos::ZERO);
-        assert_eq!(cut.anatomy().unwrap().slowest, None, "of one request there is no slowest tenth");
+        assert_eq!(
+            cut.anatomy().unwrap().slowest,
+            None,
+            "of one request there is no slowest tenth"
+        );
     }
 
     fn any_answer() -> impl Strategy<Value = (Exchange, Option<AppTime>)> {

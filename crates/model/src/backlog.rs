@@ -109,14 +109,17 @@ impl BacklogSamples {
     pub fn backlog(&self, requests: u64, length: Option<Nanos>) -> Option<Backlog> {
         let last = self.all.len().checked_sub(1).filter(|last| *last >= 2 * PARTS)?;
         // After the last request one more gap would have come.
-        let by_count =
-            || self.last_due.saturating_sub(self.from).as_secs_f64() * (1.0 + 1.0 / (requests.max(2) - 1) as f64);
+        let by_count = || {
+            self.last_due.saturating_sub(self.from).as_secs_f64()
+                * (1.0 + 1.0 / (requests.max(2) - 1) as f64)
+        };
         let over = length.unwrap_or_else(|| Nanos::from_secs_f64(by_count()));
         let ends: Vec<f64> = (1..=PARTS).map(|part| self.all[part * last / PARTS] as f64).collect();
         let increments: Vec<f64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let count = increments.len() as f64;
         let by = mean(&increments);
-        let variance = increments.iter().map(|increment| (increment - by).powi(2)).sum::<f64>() / (count - 1.0);
+        let variance = increments.iter().map(|increment| (increment - by).powi(2)).sum::<f64>()
+            / (count - 1.0);
         let part = self.width.as_secs_f64() * last as f64 / PARTS as f64;
         (over > Nanos::ZERO).then(|| Backlog {
             over,
@@ -194,13 +197,21 @@ mod tests {
             let of = |offered, at: &dyn Fn(f64) -> f64| run(window, offered, at);
             let overload = of(60, &|t| 17.2 * t);
             assert!(overload.grows() && (overload.growth - 17.2).abs() < 0.3, "{overload:?}");
-            assert!((overload.offered - 60.0).abs() < 0.1 && (169..=172).contains(&overload.at_end), "{overload:?}");
+            assert!(
+                (overload.offered - 60.0).abs() < 0.1 && (169..=172).contains(&overload.at_end),
+                "{overload:?}"
+            );
             assert!(of(60, &|t| 40.0 + 17.2 * t).grows(), "the warm-up had filled it");
-            assert!(of(1000, &|t| 200.0 + 100.0 * t + wandering(t)).grows(), "growth far beyond chance");
+            assert!(
+                of(1000, &|t| 200.0 + 100.0 * t + wandering(t)).grows(),
+                "growth far beyond chance"
+            );
             for (what, steady) in [
                 ("always as many", &(|_| 6.0) as &dyn Fn(f64) -> f64),
                 ("it fills in the beginning", &|t| 20.0 * t.min(0.5)),
-                ("a stall that is over", &|t| if (4.0..6.0).contains(&t) { 60.0 * (t - 4.0) } else { 0.0 }),
+                ("a stall that is over", &|t| {
+                    if (4.0..6.0).contains(&t) { 60.0 * (t - 4.0) } else { 0.0 }
+                }),
                 ("half of the run, then no more", &|t| 10.0 * t.min(5.0)),
                 ("chance", &|t| 200.0 + wandering(t)),
                 ("a request in a hundred seconds", &|t| t / 100.0),
@@ -222,10 +233,18 @@ mod tests {
         let (mut merged, mut other) = (lane(200), lane(1000));
         other.merge(lane(200));
         merged.merge(lane(1000));
-        assert_eq!((&merged.all, merged.width, merged.last_due), (&other.all, other.width, other.last_due));
-        let expected: Vec<u64> = (0..merged.all.len() as u64).map(|n| 2 * n * merged.width.0 / 1_000_000).collect();
+        assert_eq!(
+            (&merged.all, merged.width, merged.last_due),
+            (&other.all, other.width, other.last_due)
+        );
+        let expected: Vec<u64> =
+            (0..merged.all.len() as u64).map(|n| 2 * n * merged.width.0 / 1_000_000).collect();
         assert_eq!(merged.all, expected);
         assert_eq!(merged.width, Nanos::from_millis(8));
-        assert_eq!(lane(3).backlog(120, Some(Nanos::from_secs(2))), None, "too short a run tells nothing");
+        assert_eq!(
+            lane(3).backlog(120, Some(Nanos::from_secs(2))),
+            None,
+            "too short a run tells nothing"
+        );
     }
 }

@@ -70,7 +70,9 @@ mod filled_buckets {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u32]>, D::Error> {
         let mut buckets = vec![0; MOST * BUCKETS];
         for (place, count) in Vec::<(usize, u32)>::deserialize(from)? {
-            *buckets.get_mut(place).ok_or_else(|| de::Error::custom("a bucket beyond the last"))? = count;
+            *buckets
+                .get_mut(place)
+                .ok_or_else(|| de::Error::custom("a bucket beyond the last"))? = count;
         }
         Ok(buckets.into())
     }
@@ -97,7 +99,8 @@ impl Batches {
     pub fn record_at(&mut self, place: BucketIndex, due: Nanos, response_time: Nanos, lag: Nanos) {
         let since = due.saturating_sub(self.from).0;
         // (Less than a batch's time after the last one's start: not before it either.)
-        if since.wrapping_sub(self.last as u64 * self.width.0) >= self.width.0 && !self.find(since) {
+        if since.wrapping_sub(self.last as u64 * self.width.0) >= self.width.0 && !self.find(since)
+        {
             return;
         }
         let batch = &mut self.all[self.last];
@@ -126,7 +129,8 @@ impl Batches {
             self.all[at] = self.all[2 * at].with(self.all[2 * at + 1]);
             for bucket in 0..BUCKETS {
                 let first = 2 * at * BUCKETS + bucket;
-                self.buckets[at * BUCKETS + bucket] = self.buckets[first] + self.buckets[first + BUCKETS];
+                self.buckets[at * BUCKETS + bucket] =
+                    self.buckets[first] + self.buckets[first + BUCKETS];
             }
         }
         self.all[MOST / 2..].fill(Batch::default());
@@ -145,12 +149,16 @@ impl Batches {
         }
         self.all.iter_mut().zip(&other.all).for_each(|(mine, theirs)| *mine = mine.with(*theirs));
         let filled = other.filled().len() * BUCKETS;
-        self.buckets.iter_mut().zip(&other.buckets[..filled]).for_each(|(mine, theirs)| *mine += theirs);
+        self.buckets
+            .iter_mut()
+            .zip(&other.buckets[..filled])
+            .for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// The batches up to the last that has an answer, in order of time.
     pub fn filled(&self) -> &[Batch] {
-        let filled = self.all.iter().rposition(|batch| batch.answers > 0).map_or(0, |last| last + 1);
+        let filled =
+            self.all.iter().rposition(|batch| batch.answers > 0).map_or(0, |last| last + 1);
         &self.all[..filled]
     }
 
@@ -188,11 +196,16 @@ impl Batches {
         let mut below = 0;
         let edges = totals.iter().enumerate().filter_map(|(edge, n)| {
             below += n;
-            (0 < below && below < all).then(|| (edge, (odds(below as f64 / all as f64) - odds(q)).abs()))
+            (0 < below && below < all)
+                .then(|| (edge, (odds(below as f64 / all as f64) - odds(q)).abs()))
         });
         let (edge, _) = edges.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
         let batches = self.filled().iter().zip(self.filled_buckets());
-        Some(batches.map(|(batch, buckets)| (batch.answers, answers_in(&buckets[edge + 1..]))).collect())
+        Some(
+            batches
+                .map(|(batch, buckets)| (batch.answers, answers_in(&buckets[edge + 1..])))
+                .collect(),
+        )
     }
 }
 
@@ -229,10 +242,14 @@ impl ResponseTimeMap {
         const EACH: usize = MOST.div_ceil(COLUMNS);
         let buckets = batches.bucket_range()?;
         let rows = buckets.len().min(ROWS);
-        let edges: Vec<usize> = (0..=rows).map(|row| buckets.start + row * buckets.len() / rows).collect();
+        let edges: Vec<usize> =
+            (0..=rows).map(|row| buckets.start + row * buckets.len() / rows).collect();
         let all: Vec<&[u32]> = batches.filled_buckets().collect();
-        let of_row = |column: &[&[u32]], row: &[usize]| column.iter().map(|b| answers_in(&b[row[0]..row[1]])).sum();
-        let of_column = |column: &[&[u32]]| edges.windows(2).map(|row| of_row(column, row)).collect();
+        let of_row = |column: &[&[u32]], row: &[usize]| {
+            column.iter().map(|b| answers_in(&b[row[0]..row[1]])).sum()
+        };
+        let of_column =
+            |column: &[&[u32]]| edges.windows(2).map(|row| of_row(column, row)).collect();
         Some(ResponseTimeMap {
             column: Nanos(batches.width().0 * EACH as u64),
             counts: all.chunks(EACH).map(of_column).collect(),
@@ -265,13 +282,21 @@ mod tests {
     #[test]
     fn buckets_rise_with_the_time_and_are_narrow() {
         let mut last = 0;
-        for time in (0..4_000).chain((12..42).flat_map(|power| [(1 << power) - 1, 1 << power, 3 << (power - 1)])) {
+        for time in (0..4_000)
+            .chain((12..42).flat_map(|power| [(1 << power) - 1, 1 << power, 3 << (power - 1)]))
+        {
             let at = bucket(BucketIndex::of(Nanos(time)));
             assert!(at >= last || time < 4_000, "{time}");
             last = at;
         }
-        assert_ne!(bucket(BucketIndex::of(Nanos(1_000_000))), bucket(BucketIndex::of(Nanos(1_032_000))));
-        assert_eq!(bucket(BucketIndex::of(Nanos::MAX)), bucket(BucketIndex::of(Nanos((1 << 42) - 1))));
+        assert_ne!(
+            bucket(BucketIndex::of(Nanos(1_000_000))),
+            bucket(BucketIndex::of(Nanos(1_032_000)))
+        );
+        assert_eq!(
+            bucket(BucketIndex::of(Nanos::MAX)),
+            bucket(BucketIndex::of(Nanos((1 << 42) - 1)))
+        );
         assert!(bucket(BucketIndex::of(Nanos::MAX)) < BUCKETS);
     }
 
@@ -306,14 +331,20 @@ mod tests {
 
     #[test]
     fn the_slow_ones_are_counted_in_their_batches() {
-        let all: Vec<_> = (0..1280).map(|n| (n * 1_000_000, if n < 64 { 50_000_000 } else { 1_000_000 })).collect();
+        let all: Vec<_> = (0..1280)
+            .map(|n| (n * 1_000_000, if n < 64 { 50_000_000 } else { 1_000_000 }))
+            .collect();
         let window = Window { from: Nanos::ZERO, until: Nanos::from_millis(1280) };
         let above = of(window, &all).above(0.9).unwrap();
         assert_eq!(above.len(), 128);
         assert!(above[..6].iter().all(|batch| *batch == (10, 10)) && above[6] == (10, 4));
         assert!(above[7..].iter().all(|batch| *batch == (10, 0)));
         assert_eq!(of(window, &[(0, 5), (9, 5)]).above(0.5), None, "all are equal");
-        assert_eq!(ResponseTimeMap::of(&Batches::new(WINDOW)), None, "of no response there is none");
+        assert_eq!(
+            ResponseTimeMap::of(&Batches::new(WINDOW)),
+            None,
+            "of no response there is none"
+        );
     }
 
     proptest! {

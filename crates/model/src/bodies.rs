@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::pace::uniform;
 use crate::{
-    Bodies, Body, Diagnostic, Environment, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket, StreamPlan,
-    Threshold,
+    Bodies, Body, Diagnostic, Environment, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan,
+    Socket, StreamPlan, Threshold,
 };
 
 /// What `longtail sweep --bodies` was asked to do.
@@ -62,7 +62,10 @@ impl BodiesPlan {
     pub fn pass(&self, repeat: u32) -> Vec<(Socket, Vec<Body>)> {
         let mut draws = (0..).map(|n| uniform(self.seed ^ (u64::from(repeat) << 32), n));
         let sockets = shuffled(self.sockets.clone(), &mut draws);
-        sockets.into_iter().map(|socket| (socket, shuffled(self.bodies.all(), &mut draws))).collect()
+        sockets
+            .into_iter()
+            .map(|socket| (socket, shuffled(self.bodies.all(), &mut draws)))
+            .collect()
     }
 }
 
@@ -215,13 +218,18 @@ mod tests {
     #[test]
     fn each_pass_has_every_job_once_in_an_order_of_its_own() {
         let plan = plan(1);
-        assert_eq!((plan.runs(), plan.bodies.to_string().as_str()), (3 * 28 * 3, "acsi1,10,100,256,512,1024,2048"));
+        assert_eq!(
+            (plan.runs(), plan.bodies.to_string().as_str()),
+            (3 * 28 * 3, "acsi1,10,100,256,512,1024,2048")
+        );
         let all: BTreeSet<Body> = plan.bodies.all().into_iter().collect();
         let mut orders = BTreeSet::new();
         for repeat in 1..=plan.repeat {
             let pass = plan.pass(repeat);
             assert_eq!(pass.len(), 3);
-            assert!(plan.sockets.iter().all(|socket| pass.iter().any(|(other, _)| other == socket)));
+            assert!(
+                plan.sockets.iter().all(|socket| pass.iter().any(|(other, _)| other == socket))
+            );
             for (_, bodies) in pass {
                 assert_eq!(bodies.len(), 28);
                 assert_eq!(bodies.iter().copied().collect::<BTreeSet<_>>(), all);
@@ -248,6 +256,10 @@ mod tests {
     fn streams_are_four_fifths_of_the_slots_as_in_pumas_script() {
         let connections = |slots| plan(1).connections_on(slots);
         assert_eq!([10, 1, 4, 20].map(connections), [16, 2, 6, 32]);
-        assert_eq!(BodiesPlan { streams: Some(3), connections_per_stream: 4, ..plan(1) }.connections_on(10), 12);
+        assert_eq!(
+            BodiesPlan { streams: Some(3), connections_per_stream: 4, ..plan(1) }
+                .connections_on(10),
+            12
+        );
     }
 }

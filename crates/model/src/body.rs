@@ -8,7 +8,18 @@ use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 /// A kind of Rack body.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    EnumMessage,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum BodyKind {
@@ -102,7 +113,12 @@ impl Default for Bodies {
 impl fmt::Display for Bodies {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.kilobytes.iter().map(u32::to_string).collect();
-        write!(out, "{}{}", self.kinds.iter().map(|kind| kind.letter()).collect::<String>(), sizes.join(","))
+        write!(
+            out,
+            "{}{}",
+            self.kinds.iter().map(|kind| kind.letter()).collect::<String>(),
+            sizes.join(",")
+        )
     }
 }
 
@@ -111,23 +127,33 @@ impl FromStr for Bodies {
 
     fn from_str(text: &str) -> Result<Bodies, String> {
         if text.is_empty() {
-            return Err("there is nothing in it: name kinds and sizes in kB, such as acsi1,10".to_owned());
+            return Err(
+                "there is nothing in it: name kinds and sizes in kB, such as acsi1,10".to_owned()
+            );
         }
         let letters = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
         let (letters, sizes) = text.split_at(letters);
         let kind = |letter: &str| {
             let kinds = "a is an array, c chunks, s a string, i a file, such as acsi1,10";
-            BodyKind::of(letter).ok_or_else(|| format!("'{text}' has '{letter}', which is no kind of body: {kinds}"))
+            BodyKind::of(letter).ok_or_else(|| {
+                format!("'{text}' has '{letter}', which is no kind of body: {kinds}")
+            })
         };
         let size = |size: &str| {
             let is_plain = size.bytes().all(|byte| byte.is_ascii_digit());
             let number = size.parse().ok().filter(|n| is_plain && (1..=LARGEST_BODY).contains(n));
             let wrong = || {
-                format!("'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST_BODY}, such as acsi1,10")
+                format!(
+                    "'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST_BODY}, such as acsi1,10"
+                )
             };
             number.ok_or_else(wrong)
         };
-        let kinds = each_once(text, letters.char_indices().map(|(at, c)| &letters[at..at + c.len_utf8()]), kind)?;
+        let kinds = each_once(
+            text,
+            letters.char_indices().map(|(at, c)| &letters[at..at + c.len_utf8()]),
+            kind,
+        )?;
         let kilobytes = each_once(text, sizes.split(',').filter(|_| !sizes.is_empty()), size)?;
         let all = Bodies::default();
         Ok(Bodies {
@@ -162,7 +188,9 @@ impl FromStr for Body {
     fn from_str(text: &str) -> Result<Body, String> {
         match text.parse::<Bodies>()?.all()[..] {
             [body] => Ok(body),
-            _ => Err(format!("'{text}' is not one body: write one kind and one size in kB, such as s10")),
+            _ => Err(format!(
+                "'{text}' is not one body: write one kind and one size in kB, such as s10"
+            )),
         }
     }
 }

@@ -91,7 +91,9 @@ impl ChunkedDecoder {
             (ChunkState::TrailerStart, b'\r') => ChunkState::LastLf,
             (ChunkState::LastLf, b'\n') => ChunkState::Done,
             (ChunkState::Trailer, b'\r') => ChunkState::TrailerEnd,
-            (ChunkState::TrailerStart | ChunkState::Trailer, byte) if byte != b'\n' => ChunkState::Trailer,
+            (ChunkState::TrailerStart | ChunkState::Trailer, byte) if byte != b'\n' => {
+                ChunkState::Trailer
+            }
             (ChunkState::TrailerEnd, b'\n') => ChunkState::TrailerStart,
             _ => return None,
         })
@@ -104,7 +106,9 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_refused() {
-        for endless in [format!("3;{}", "x".repeat(100_000)), format!("0\r\n{}", "t: 1\r\n".repeat(20_000))] {
+        for endless in
+            [format!("3;{}", "x".repeat(100_000)), format!("0\r\n{}", "t: 1\r\n".repeat(20_000))]
+        {
             assert_eq!(ChunkedDecoder::default().feed(endless.as_bytes(), |_| ()), None);
         }
     }

@@ -127,7 +127,8 @@ impl GeneratorClaim {
     /// Whether an impossible claim leaves nothing of this figure: of its times always, of its rate unless the audit (`found`) explains
     /// why the times alone are wrong, of its count of errors nothing is lost.
     pub(crate) fn spoils(&self, figure: ObjectiveFigure, found: &[Diagnostic]) -> bool {
-        let explains = |it: &Diagnostic| matches!(it, Diagnostic::Audited { is: FindingGrade::Explains, .. });
+        let explains =
+            |it: &Diagnostic| matches!(it, Diagnostic::Audited { is: FindingGrade::Explains, .. });
         let touches = match figure {
             ObjectiveFigure::Errors | ObjectiveFigure::ErrorShare => false,
             ObjectiveFigure::Completed => !found.iter().any(explains),
@@ -144,7 +145,12 @@ impl GeneratorClaim {
         // What had no answer may or may not have reached the server.
         let failed = self.failed.unwrap_or(0);
         let is_explained = server + failed >= claimed && server <= claimed + under_way + failed;
-        (!is_explained).then(|| Diagnostic::ClaimDiffers { by: self.by.clone(), claimed, server, under_way })
+        (!is_explained).then(|| Diagnostic::ClaimDiffers {
+            by: self.by.clone(),
+            claimed,
+            server,
+            under_way,
+        })
     }
 }
 
@@ -170,7 +176,8 @@ mod tests {
     #[test]
     fn a_figure_that_was_not_printed_is_none_and_never_guessed() {
         use ObjectiveFigure::{Completed, ErrorShare, Errors, Max, ResponseTime, SentShare};
-        let figures = |of: [ObjectiveFigure; 4]| of.map(|figure| claim(100, 10, 120).figure(figure));
+        let figures =
+            |of: [ObjectiveFigure; 4]| of.map(|figure| claim(100, 10, 120).figure(figure));
         assert_eq!(
             figures([ResponseTime(0.99), Errors, ErrorShare, Completed]),
             [Some(9e6), Some(10.0), Some(0.1), Some(90.0)]
@@ -183,8 +190,16 @@ mod tests {
         let run = |audit, found: &[FindingGrade]| {
             let claim = GeneratorClaim { audit, ..claim(100, 0, 120) };
             let none = String::new;
-            let audited = |is: &FindingGrade| Diagnostic::Audited { by: none(), check: none(), is: *is, text: none() };
-            Run { warnings: found.iter().map(audited).collect(), ..Run::claimed(1, claim, Nanos::from_secs(2)) }
+            let audited = |is: &FindingGrade| Diagnostic::Audited {
+                by: none(),
+                check: none(),
+                is: *is,
+                text: none(),
+            };
+            Run {
+                warnings: found.iter().map(audited).collect(),
+                ..Run::claimed(1, claim, Nanos::from_secs(2))
+            }
         };
         let result = |run: &Run, text: &str| {
             let result = run.held_against(&format!("fail if {text}").parse().unwrap()).unwrap();
@@ -207,8 +222,14 @@ mod tests {
     fn the_server_may_have_counted_what_was_under_way_and_no_more() {
         let doubt = |requests, failed, server| claim(requests, failed, server).ledger_doubt(10, 2);
         assert_eq!((doubt(100, 0, 120), doubt(100, 0, 140)), (None, None));
-        let differs =
-            |server| Some(Diagnostic::ClaimDiffers { by: "wrk".to_owned(), claimed: 120, server, under_way: 20 });
+        let differs = |server| {
+            Some(Diagnostic::ClaimDiffers {
+                by: "wrk".to_owned(),
+                claimed: 120,
+                server,
+                under_way: 20,
+            })
+        };
         assert_eq!((doubt(100, 0, 141), doubt(100, 0, 119)), (differs(141), differs(119)));
         assert_eq!(doubt(100, 1, 119), None, "what failed may never have come");
     }

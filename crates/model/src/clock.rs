@@ -82,7 +82,8 @@ impl Clock for SystemClock {
                 return;
             }
             let seconds = i64::try_from(left.0 / 1_000_000_000).unwrap_or(i64::MAX);
-            let time = Timespec { tv_sec: seconds, tv_nsec: (left.0 % 1_000_000_000).cast_signed() };
+            let time =
+                Timespec { tv_sec: seconds, tv_nsec: (left.0 % 1_000_000_000).cast_signed() };
             // Not the standard library's, which panics where a sandbox refuses `clock_nanosleep`.
             match clock_nanosleep_relative(ClockId::Monotonic, &time) {
                 NanosleepRelativeResult::Ok | NanosleepRelativeResult::Interrupted(_) => {}
@@ -120,7 +121,10 @@ mod tests {
                 let own = own.shifted(3_600_000_000_000, Nanos::ZERO);
                 let other = own.shifted(ahead, Nanos(7));
                 let (before, shown, after) = (own.now(), other.now(), own.now());
-                assert!(before.0.wrapping_add(ahead) <= shown.0 && shown.0 <= after.0.wrapping_add(ahead));
+                assert!(
+                    before.0.wrapping_add(ahead) <= shown.0
+                        && shown.0 <= after.0.wrapping_add(ahead)
+                );
                 assert_eq!(other.shared_ahead(), Nanos(7));
             }
         }

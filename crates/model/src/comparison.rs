@@ -13,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::{Diagnostic, Environment, Nanos, Run, ServerFacts, ServerUse};
 
 pub use self::analysis::{
-    ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonVerdict, Difference, decision,
-    excludes_zero,
+    ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonVerdict, Difference,
+    decision, excludes_zero,
 };
 pub use self::metric::{Metric, MissingFigure};
 pub use self::plan::{
-    ArmPair, ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion, Decision, Infeasible, Look,
+    ArmPair, ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
+    Decision, Infeasible, Look,
 };
 pub use self::ranks::{RankSum, SignedRanks, median};
 
@@ -86,12 +87,20 @@ pub struct LostRun {
 impl ComparisonRun {
     /// A first attempt of which nothing is known but the run.
     pub fn of(block: u32, arm: usize, run: Run) -> ComparisonRun {
-        ComparisonRun { block, arm, attempt: 1, run, server: ServerUse::default(), generator_cpu: None }
+        ComparisonRun {
+            block,
+            arm,
+            attempt: 1,
+            run,
+            server: ServerUse::default(),
+            generator_cpu: None,
+        }
     }
 
     /// Whether its figures are the server's. One that is not is repeated once, and never counted.
     pub fn is_sound(&self) -> bool {
-        self.run.is_evidence() || self.run.judgement.as_ref().is_some_and(|judgement| judgement.forced)
+        self.run.is_evidence()
+            || self.run.judgement.as_ref().is_some_and(|judgement| judgement.forced)
     }
 }
 
@@ -106,9 +115,12 @@ impl ComparisonStudy {
         match self.plan.load {
             ComparisonLoad::Closed { .. } => None,
             ComparisonLoad::Rate { per_s } => Some(per_s),
-            ComparisonLoad::Share { of_maximum } => {
-                self.maxima_per_s.iter().copied().min_by(f64::total_cmp).map(|slower| slower * of_maximum)
-            }
+            ComparisonLoad::Share { of_maximum } => self
+                .maxima_per_s
+                .iter()
+                .copied()
+                .min_by(f64::total_cmp)
+                .map(|slower| slower * of_maximum),
         }
     }
 

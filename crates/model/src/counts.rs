@@ -49,7 +49,10 @@ fn place(outcome: Outcome) -> usize {
 
 #[cold]
 fn place_of_other(outcome: Outcome) -> usize {
-    OTHERS.iter().position(|(other, _)| *other == outcome).expect("an answer is counted by its status")
+    OTHERS
+        .iter()
+        .position(|(other, _)| *other == outcome)
+        .expect("an answer is counted by its status")
 }
 
 impl Default for Counts {
@@ -111,12 +114,19 @@ impl Counts {
 
     /// The [names](name) of the outcomes that occurred and are not good.
     pub fn failures(&self) -> Vec<String> {
-        self.iter().filter(|(outcome, _)| !outcome.is_good()).map(|(outcome, _)| name(outcome)).collect()
+        self.iter()
+            .filter(|(outcome, _)| !outcome.is_good())
+            .map(|(outcome, _)| name(outcome))
+            .collect()
     }
 
     /// Those whose answer might still have come: timed out or in flight at the end.
     pub fn censored(&self) -> u64 {
-        OTHERS.iter().filter(|(outcome, _)| outcome.is_censored()).map(|(outcome, _)| self.of(*outcome)).sum()
+        OTHERS
+            .iter()
+            .filter(|(outcome, _)| outcome.is_censored())
+            .map(|(outcome, _)| self.of(*outcome))
+            .sum()
     }
 
     /// Those that got a whole response, of whatever status.
@@ -179,7 +189,18 @@ impl TryFrom<BTreeMap<String, u64>> for Counts {
 
 /// What is wrong with a [bad response](crate::Outcome::BadResponse): the first thing that its reader met.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Error, IntoStaticStr, VariantArray,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Error,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -268,7 +289,12 @@ impl fmt::Display for BadResponses {
         all.sort_by_key(|(_, requests)| Reverse(*requests));
         match &all[..] {
             [(reason, _)] => write!(out, "{reason}"),
-            _ => out.write_str(&all.iter().map(|(reason, n)| format!("{reason} ({n})")).collect::<Vec<_>>().join(", ")),
+            _ => out.write_str(
+                &all.iter()
+                    .map(|(reason, n)| format!("{reason} ({n})"))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            ),
         }
     }
 }
@@ -320,7 +346,10 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     pub(crate) fn any_outcome() -> impl Strategy<Value = Outcome> {
-        prop_oneof![(100u16..=999).prop_map(Outcome::Answered), (0..OTHERS.len()).prop_map(|i| OTHERS[i].0),]
+        prop_oneof![
+            (100u16..=999).prop_map(Outcome::Answered),
+            (0..OTHERS.len()).prop_map(|i| OTHERS[i].0),
+        ]
     }
 
     proptest! {
@@ -357,7 +386,8 @@ pub(crate) mod tests {
 
     #[test]
     fn reasons_are_named_in_files_and_no_two_are_said_alike() {
-        let words: std::collections::BTreeSet<String> = ALL.iter().map(ToString::to_string).collect();
+        let words: std::collections::BTreeSet<String> =
+            ALL.iter().map(ToString::to_string).collect();
         assert_eq!(words.len(), ALL.len());
         for reason in ALL {
             assert_eq!(serde_json::to_string(reason).unwrap(), format!("\"{}\"", reason.name()));
@@ -377,6 +407,9 @@ pub(crate) mod tests {
         assert_eq!(reasons.to_string(), format!("{length} (37), {rest}"));
         let one = WrongLengths::of(10_240, 10_239);
         assert_eq!(one.to_string(), "10240 bytes wanted, 10239 came");
-        assert_eq!(one.and(WrongLengths::of(10_240, 0)).to_string(), "10240 bytes wanted, 0 to 10239 came");
+        assert_eq!(
+            one.and(WrongLengths::of(10_240, 0)).to_string(),
+            "10240 bytes wanted, 0 to 10239 came"
+        );
     }
 }

@@ -44,7 +44,9 @@ pub enum Diagnostic {
     },
     /// How late the generator was by itself: from due to the start of sending, waits for a connection left out.
     #[error("the generator sent up to {:.3} ms late (p99), {} of the response time's p99", .p99.as_millis_f64(), percent(*.of_response_time))]
-    #[strum(message = "use more --generator-threads on cores of their own; in an open loop also --timing spin")]
+    #[strum(
+        message = "use more --generator-threads on cores of their own; in an open loop also --timing spin"
+    )]
     GeneratorLag {
         /// Its 99th percentile.
         #[serde(rename = "p99_ns")]
@@ -54,7 +56,9 @@ pub enum Diagnostic {
     },
     /// How late the generator read the responses, by the kernel's time stamps. It is not in the times.
     #[error("the generator read responses up to {:.3} ms late (p99), {} of the response time's p99", .p99.as_millis_f64(), percent(*.of_response_time))]
-    #[strum(message = "use more --generator-threads on cores of their own, fewer connections, or a lower rate")]
+    #[strum(
+        message = "use more --generator-threads on cores of their own, fewer connections, or a lower rate"
+    )]
     ReadLag {
         /// Its 99th percentile.
         #[serde(rename = "p99_ns")]
@@ -64,7 +68,9 @@ pub enum Diagnostic {
     },
     /// Open loop: whether the generator was later and later.
     #[error("the generator's own lag grew by {:.3} ms, {:.3} ms each second", .grown.as_millis_f64(), .slope * 1e3)]
-    #[strum(message = "use more --generator-threads on cores of their own, fewer connections, or a lower rate")]
+    #[strum(
+        message = "use more --generator-threads on cores of their own, fewer connections, or a lower rate"
+    )]
     LagSlope {
         /// Growth of its own lag, in seconds per second.
         slope: f64,
@@ -79,7 +85,9 @@ pub enum Diagnostic {
         "the generator's own lag may raise p{} by up to {:.3} ms; the sample gives it to ±{:.3} ms",
         percentile(*.quantile), .width.as_millis_f64(), .half_interval.as_millis_f64()
     )]
-    #[strum(message = "use more --generator-threads on cores of their own; in an open loop also --timing spin")]
+    #[strum(
+        message = "use more --generator-threads on cores of their own; in an open loop also --timing spin"
+    )]
     Bracket {
         /// The percentile, 0 to 1.
         quantile: f64,
@@ -121,7 +129,9 @@ pub enum Diagnostic {
         longest: Nanos,
     },
     /// Connects for which this machine had no port, descriptor or memory left.
-    #[error("{connects} connects failed because this machine had no port, descriptor or memory left")]
+    #[error(
+        "{connects} connects failed because this machine had no port, descriptor or memory left"
+    )]
     #[strum(
         message = "keep connections alive, spread them over --source-ip, or raise net.ipv4.ip_local_port_range or ulimit -n"
     )]
@@ -166,7 +176,9 @@ pub enum Diagnostic {
     },
     /// Connections that the kernel dropped because the server's accept queue was full, on this machine, in the run.
     #[error("full accept queues dropped {dropped} connects, of all servers on this machine")]
-    #[strum(message = "raise the server's backlog and net.core.somaxconn: a dropped connect shows as 1, 2, 3 … s")]
+    #[strum(
+        message = "raise the server's backlog and net.core.somaxconn: a dropped connect shows as 1, 2, 3 … s"
+    )]
     ListenOverflows {
         /// How many.
         dropped: u64,
@@ -223,7 +235,9 @@ pub enum Diagnostic {
 
     /// A generator on another machine of which nothing is known: it ended in the middle of the run, or did not answer.
     #[error("the generator '{name}' is lost: {why}. Its requests are not counted")]
-    #[strum(message = "run again; the figures are those of the other generators, and the load was less than planned")]
+    #[strum(
+        message = "run again; the figures are those of the other generators, and the load was less than planned"
+    )]
     GeneratorLost {
         /// Which.
         name: String,
@@ -232,7 +246,9 @@ pub enum Diagnostic {
     },
     /// Generators on other machines: how late the last of them started.
     #[error("the generators started within {:.3} ms of each other ('{name}' last)", .late.as_millis_f64())]
-    #[strum(message = "is a generator's machine too busy, or the way to it slow? The load began in pieces")]
+    #[strum(
+        message = "is a generator's machine too busy, or the way to it slow? The load began in pieces"
+    )]
     LateStart {
         /// The last.
         name: String,
@@ -257,7 +273,9 @@ pub enum Diagnostic {
         "'{name}' has a median of {:.3} ms, all generators together {:.3} ms",
         .p50.as_millis_f64(), .merged.as_millis_f64()
     )]
-    #[strum(message = "is its way to the server longer, or its machine busier? The merged percentiles mix the two")]
+    #[strum(
+        message = "is its way to the server longer, or its machine busier? The merged percentiles mix the two"
+    )]
     GeneratorDiffers {
         /// Which.
         name: String,
@@ -271,7 +289,9 @@ pub enum Diagnostic {
 
     /// The app counted other bytes of content than we received.
     #[error("the app sent {app} bytes of content, and {client} came back")]
-    #[strum(message = "is anything else sending to this server, or are requests given up before they are answered?")]
+    #[strum(
+        message = "is anything else sending to this server, or are requests given up before they are answered?"
+    )]
     BytesDiffer {
         /// Bytes of content of all whole responses that we received, warm-up included.
         client: u64,
@@ -347,7 +367,9 @@ pub enum Diagnostic {
     },
     /// The app's stamps of some responses lie outside their request, so they are no part of its time.
     #[error("the app's time stamps of {} (of {of}) lie outside the request", counted(*.answers, "response"))]
-    #[strum(message = "is there a cache, or another machine's or namespace's clock? Stamps are ns of CLOCK_MONOTONIC")]
+    #[strum(
+        message = "is there a cache, or another machine's or namespace's clock? Stamps are ns of CLOCK_MONOTONIC"
+    )]
     ImpossibleStamps {
         /// How many.
         answers: u64,
@@ -368,7 +390,9 @@ pub enum Diagnostic {
         "by its length the accept queue held requests for {:.1} ms, longer than the {:.1} ms that this is a part of",
         .accept_queue.as_millis_f64(), .wait.as_millis_f64()
     )]
-    #[strum(message = "the queue is only sampled, and others may connect to this server too: run longer (--for)")]
+    #[strum(
+        message = "the queue is only sampled, and others may connect to this server too: run longer (--for)"
+    )]
     QueueExceedsWait {
         /// The mean wait by the queue's length.
         #[serde(rename = "accept_queue_ns")]
@@ -404,7 +428,9 @@ pub enum Diagnostic {
     },
     /// The kernel saw another number of responses than we got.
     #[error("the kernel's tracepoints saw {}, and {client} came back", counted(*.kernel, "response"))]
-    #[strum(message = "is anything else sending to this server, or does it answer in several rounds?")]
+    #[strum(
+        message = "is anything else sending to this server, or does it answer in several rounds?"
+    )]
     KernelCountDiffers {
         /// Responses by the kernel.
         kernel: u64,
@@ -413,7 +439,9 @@ pub enum Diagnostic {
     },
     /// The server closed kept-alive connections, so that some requests include a new connect.
     #[error("the server closed {} that should have stayed open", counted(*.closed, "connection"))]
-    #[strum(message = "their next requests include a connect; use -k to compare without keep-alive")]
+    #[strum(
+        message = "their next requests include a connect; use -k to compare without keep-alive"
+    )]
     ConnectionsClosed {
         /// How many.
         closed: u64,
@@ -453,7 +481,9 @@ pub enum Diagnostic {
     },
     /// Some connections got far less than others.
     #[error("the server was unfair: one connection got {}, another {most} (Jain's index {jain:.2})", counted(*.fewest, "response"))]
-    #[strum(message = "a server that serves one connection again and again starves the others; compare with -k")]
+    #[strum(
+        message = "a server that serves one connection again and again starves the others; compare with -k"
+    )]
     Unfair {
         /// Jain's index: 1 is even, 1/n is one connection taking all.
         jain: f64,
@@ -564,7 +594,19 @@ pub enum Diagnostic {
 }
 
 /// How a check of the audit came out that is worth a word, the worst first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingGrade {
     /// It cannot be so.

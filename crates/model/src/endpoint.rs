@@ -129,14 +129,18 @@ impl FromStr for AllowedNetworks {
                 "the list of networks is empty: write some, such as 127.0.0.0/8,::1/128, or leave it out".to_owned()
             );
         }
-        text.split(',').map(|one| network(one.trim())).collect::<Result<_, _>>().map(AllowedNetworks)
+        text.split(',')
+            .map(|one| network(one.trim()))
+            .collect::<Result<_, _>>()
+            .map(AllowedNetworks)
     }
 }
 
 fn network(text: &str) -> Result<IpNet, String> {
     let network = text.parse().or_else(|_| text.parse().map(|address: IpAddr| address.into()));
-    let network: IpNet =
-        network.map_err(|_| format!("'{text}' is no network: write ADDRESS/BITS, such as 10.1.0.0/16 or fd00::/8"))?;
+    let network: IpNet = network.map_err(|_| {
+        format!("'{text}' is no network: write ADDRESS/BITS, such as 10.1.0.0/16 or fd00::/8")
+    })?;
     if network.addr() != network.addr().to_canonical() {
         return Err(format!("'{text}' is IPv4 mapped into IPv6: write it as IPv4"));
     }

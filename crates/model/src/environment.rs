@@ -141,11 +141,13 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(list: &str) -> Result<Cpus, String> {
-        let wrong = || format!("'{list}' is no list of processors: write their numbers, such as 0-2,5");
+        let wrong =
+            || format!("'{list}' is no list of processors: write their numbers, such as 0-2,5");
         let mut all = BTreeSet::new();
         for part in list.trim().split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let number = |text: &str| text.parse().ok().filter(|number| *number < MOST).ok_or_else(wrong);
+            let number =
+                |text: &str| text.parse().ok().filter(|number| *number < MOST).ok_or_else(wrong);
             let (first, last): (u32, u32) = (number(first)?, number(last)?);
             if first > last {
                 return Err(wrong());
@@ -253,7 +255,9 @@ impl LaneCountReason {
         cpus: u32,
         placement: Option<&Placement>,
     ) -> (u32, LaneCountReason) {
-        let of_rate = |rate: f64| ((rate / TRUSTED_RATE).ceil().clamp(1.0, 1e6) as u32, LaneCountReason::Rate);
+        let of_rate = |rate: f64| {
+            ((rate / TRUSTED_RATE).ceil().clamp(1.0, 1e6) as u32, LaneCountReason::Rate)
+        };
         let room = match placement.filter(|placement| !placement.is_shared()) {
             Some(apart) => (apart.lanes.len() as u32, LaneCountReason::Left),
             None => ((cpus / 2).max(1), LaneCountReason::Half),
@@ -263,7 +267,9 @@ impl LaneCountReason {
             None => [highest_rate.map(of_rate), Some(room)],
         };
         let least = bounds.into_iter().flatten().min_by_key(|(count, _)| *count);
-        least.filter(|(count, _)| *count <= connections).unwrap_or((connections, LaneCountReason::Connections))
+        least
+            .filter(|(count, _)| *count <= connections)
+            .unwrap_or((connections, LaneCountReason::Connections))
     }
 }
 
@@ -281,18 +287,30 @@ mod tests {
             let workers: Vec<Cpus> = workers.iter().copied().map(cpus).collect();
             Placement::serving(cpus(parent), &workers, &cpus("0-3")).to_string()
         };
-        assert_eq!((serving("0-3", &["1"]), serving("0-7", &["0", "1"])), ("1".to_owned(), "0-1".to_owned()));
+        assert_eq!(
+            (serving("0-3", &["1"]), serving("0-7", &["0", "1"])),
+            ("1".to_owned(), "0-1".to_owned())
+        );
         assert_eq!((serving("0-3", &[]), serving("2", &[])), ("0-3".to_owned(), "2".to_owned()));
         // One that is not kept to some may serve anywhere; a parent that is kept to some may serve there.
-        assert_eq!((serving("0-3", &["1", "0-3"]), serving("2", &["1"])), ("0-3".to_owned(), "1-2".to_owned()));
+        assert_eq!(
+            (serving("0-3", &["1", "0-3"]), serving("2", &["1"])),
+            ("0-3".to_owned(), "1-2".to_owned())
+        );
     }
 
     #[test]
     fn lanes_take_what_a_server_leaves() {
         let beside = |server: &str, ours: &str| Placement::beside(cpus(server), &cpus(ours));
         assert_eq!((beside("0", "0-1").lanes, beside("0", "0-1").is_shared()), (cpus("1"), false));
-        assert_eq!((beside("0-3", "0-1").lanes, beside("0-3", "0-1").is_shared()), (cpus("0-1"), true));
-        assert_eq!((beside("0-1", "2-3").lanes, beside("0-1", "2-3").is_shared()), (cpus("2-3"), false));
+        assert_eq!(
+            (beside("0-3", "0-1").lanes, beside("0-3", "0-1").is_shared()),
+            (cpus("0-1"), true)
+        );
+        assert_eq!(
+            (beside("0-1", "2-3").lanes, beside("0-1", "2-3").is_shared()),
+            (cpus("2-3"), false)
+        );
         assert_eq!((beside("0", "0").lanes, beside("0", "0").is_shared()), (cpus("0"), true));
     }
 
@@ -304,7 +322,9 @@ mod tests {
     #[test]
     fn lanes_take_what_the_server_leaves_or_half() {
         // (processors, lanes where the server has one, half, all of them)
-        for (cpus, with_one, with_half, with_all) in [(2, 1, 1, 1), (4, 3, 2, 2), (8, 7, 4, 4), (64, 63, 32, 32)] {
+        for (cpus, with_one, with_half, with_all) in
+            [(2, 1, 1, 1), (4, 3, 2, 2), (8, 7, 4, 4), (64, 63, 32, 32)]
+        {
             for (server, lanes, by) in [
                 (1, with_one, LaneCountReason::Left),
                 (cpus / 2, with_half, LaneCountReason::Left),
@@ -313,14 +333,19 @@ mod tests {
                 let placement = Placement::beside(first(server), &first(cpus));
                 let chosen = LaneCountReason::choose(None, None, 1000, cpus, Some(&placement));
                 assert_eq!(chosen, (lanes, by), "{server} of {cpus}");
-                assert_eq!(placement.lanes.common(&first(server)).is_empty(), server < cpus, "{server} of {cpus}");
+                assert_eq!(
+                    placement.lanes.common(&first(server)).is_empty(),
+                    server < cpus,
+                    "{server} of {cpus}"
+                );
             }
         }
         assert_eq!(LaneCountReason::choose(None, None, 50, 1, None), (1, LaneCountReason::Half));
     }
 
     #[test]
-    fn an_open_loop_has_no_more_than_its_rate_needs_and_who_asks_is_obeyed_but_for_want_of_connections() {
+    fn an_open_loop_has_no_more_than_its_rate_needs_and_who_asks_is_obeyed_but_for_want_of_connections()
+     {
         for (asked, rate, connections, chosen) in [
             (None, Some(0.001), 1000, (1, LaneCountReason::Rate)),
             (None, Some(20_000.0), 1000, (1, LaneCountReason::Rate)),

@@ -132,10 +132,17 @@ impl ServerCpu {
 
     /// Those that serve: for each what it used, and what it used or waited for, in CPUs.
     pub fn serving(&self) -> Vec<(f64, f64)> {
-        let most = self.processes.iter().map(|process| process.cpu).max().unwrap_or_default().as_secs_f64();
+        let most = self
+            .processes
+            .iter()
+            .map(|process| process.cpu)
+            .max()
+            .unwrap_or_default()
+            .as_secs_f64();
         let serves = |process: &&ProcessCpu| process.cpu.as_secs_f64() >= SERVES * most;
-        let of =
-            |process: &ProcessCpu| (self.per_elapsed(process.cpu), self.per_elapsed(process.cpu + process.run_queue));
+        let of = |process: &ProcessCpu| {
+            (self.per_elapsed(process.cpu), self.per_elapsed(process.cpu + process.run_queue))
+        };
         self.processes.iter().filter(serves).map(of).collect()
     }
 
@@ -145,7 +152,8 @@ impl ServerCpu {
         let per_request = self.per_request().filter(|time| *time > Nanos::ZERO)?;
         let serving = self.serving();
         let idle = f64::from(workers) - serving.len() as f64;
-        let at_once: f64 = serving.iter().map(|(cpus, _)| cpus.max(1.0)).sum::<f64>() + idle.max(0.0);
+        let at_once: f64 =
+            serving.iter().map(|(cpus, _)| cpus.max(1.0)).sum::<f64>() + idle.max(0.0);
         let cpus = if self.is_ruby { self.of.min(at_once) } else { self.of };
         Some(cpus / per_request.as_secs_f64())
     }
@@ -193,7 +201,14 @@ impl FarGenerator {
     pub fn recorded(name: String, tally: &Tally) -> FarGenerator {
         let (requests, good) = (tally.counts.total(), tally.counts.good());
         let at = |q| tally.response_time.quantile(q);
-        FarGenerator { name, requests, good, p50: at(0.5), p99: at(0.99), ..FarGenerator::default() }
+        FarGenerator {
+            name,
+            requests,
+            good,
+            p50: at(0.5),
+            p99: at(0.99),
+            ..FarGenerator::default()
+        }
     }
 
     /// One that ended in the middle of a run, or did not start.
@@ -209,9 +224,13 @@ pub(crate) fn far_checks(far: &[FarGenerator]) -> Vec<Diagnostic> {
         lost.map(|(one, why)| Diagnostic::GeneratorLost { name: one.name.clone(), why }).collect();
     let known = || far.iter().filter(|one| one.lost.is_none());
     let latest = known().max_by_key(|one| one.started_late);
-    checks.extend(latest.map(|one| Diagnostic::LateStart { name: one.name.clone(), late: one.started_late }));
-    let worst = known().filter_map(|one| Some((one, one.clock_error?))).max_by_key(|(_, error)| *error);
-    checks.extend(worst.map(|(one, error)| Diagnostic::ClockError { name: one.name.clone(), error }));
+    checks.extend(
+        latest.map(|one| Diagnostic::LateStart { name: one.name.clone(), late: one.started_late }),
+    );
+    let worst =
+        known().filter_map(|one| Some((one, one.clock_error?))).max_by_key(|(_, error)| *error);
+    checks
+        .extend(worst.map(|(one, error)| Diagnostic::ClockError { name: one.name.clone(), error }));
     checks
 }
 
@@ -221,7 +240,11 @@ pub(crate) fn differs(far: &[FarGenerator], all: &Tally) -> Option<Diagnostic> {
     let apart = |p50: Nanos| (p50.0 as f64 / (merged.0 as f64).max(1.0) - 1.0).abs();
     let known = far.iter().filter(|one| one.good >= ENOUGH).filter_map(|one| Some((one, one.p50?)));
     let (one, p50) = known.max_by(|(_, a), (_, b)| apart(*a).total_cmp(&apart(*b)))?;
-    (apart(p50) > MEDIANS_APART).then(|| Diagnostic::GeneratorDiffers { name: one.name.clone(), p50, merged })
+    (apart(p50) > MEDIANS_APART).then(|| Diagnostic::GeneratorDiffers {
+        name: one.name.clone(),
+        p50,
+        merged,
+    })
 }
 
 #[cfg(test)]
@@ -229,9 +252,17 @@ mod tests {
     use super::*;
 
     fn server(cpu_ms: &[u64], requests: u64, is_ruby: bool) -> ServerCpu {
-        let process = |ms: &u64| ProcessCpu { cpu: Nanos::from_millis(*ms), ..ProcessCpu::default() };
+        let process =
+            |ms: &u64| ProcessCpu { cpu: Nanos::from_millis(*ms), ..ProcessCpu::default() };
         let processes = cpu_ms.iter().map(process).collect();
-        ServerCpu { processes, elapsed: Nanos::from_secs(10), requests, of: 4.0, is_ruby, ..ServerCpu::default() }
+        ServerCpu {
+            processes,
+            elapsed: Nanos::from_secs(10),
+            requests,
+            of: 4.0,
+            is_ruby,
+            ..ServerCpu::default()
+        }
     }
 
     #[test]
@@ -241,9 +272,15 @@ mod tests {
         assert_eq!((ruby.per_request(), ruby.serving().len()), (Some(Nanos::from_millis(10)), 2));
         assert!((ruby.cpus() - 1.9).abs() < 1e-9);
         assert!((ruby.maximum_rate(2).unwrap() - 200.0).abs() < 1e-9, "one CPU a worker");
-        assert!((server(&[19_000], 1900, false).maximum_rate(2).unwrap() - 400.0).abs() < 1e-9, "all CPUs");
+        assert!(
+            (server(&[19_000], 1900, false).maximum_rate(2).unwrap() - 400.0).abs() < 1e-9,
+            "all CPUs"
+        );
         // One that used more than one CPU has shown that it can.
         assert!((server(&[13_000], 1300, true).maximum_rate(1).unwrap() - 130.0).abs() < 1e-9);
-        assert_eq!((server(&[1], 0, true).maximum_rate(1), ServerCpu::default().per_request()), (None, None));
+        assert_eq!(
+            (server(&[1], 0, true).maximum_rate(1), ServerCpu::default().per_request()),
+            (None, None)
+        );
     }
 }

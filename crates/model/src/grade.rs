@@ -38,28 +38,48 @@ impl Diagnostic {
         let if_none = |n: u64, otherwise: Grade| if n == 0 { Grade::Passed } else { otherwise };
         match *self {
             Diagnostic::Headroom { times, .. } => by(1.0 / times.max(1e-9), 1.0 / 3.0, 1.0 / 1.2),
-            Diagnostic::SentInTime { sent, due } => by(1.0 - sent as f64 / (due as f64).max(1.0), 0.005, 0.02),
-            Diagnostic::GeneratorLag { p99, .. } | Diagnostic::ReadLag { p99, .. } if p99 <= SMALL => Grade::Passed,
-            Diagnostic::GeneratorLag { of_response_time, .. } | Diagnostic::ReadLag { of_response_time, .. } => {
-                by(of_response_time, 0.05, 0.20)
+            Diagnostic::SentInTime { sent, due } => {
+                by(1.0 - sent as f64 / (due as f64).max(1.0), 0.005, 0.02)
             }
+            Diagnostic::GeneratorLag { p99, .. } | Diagnostic::ReadLag { p99, .. }
+                if p99 <= SMALL =>
+            {
+                Grade::Passed
+            }
+            Diagnostic::GeneratorLag { of_response_time, .. }
+            | Diagnostic::ReadLag { of_response_time, .. } => by(of_response_time, 0.05, 0.20),
             Diagnostic::LaneCpu { share } => by(share, 0.70, 0.90),
             Diagnostic::LaneRunQueue { share } => by(share, 0.02, 0.10),
-            Diagnostic::Standstill { share, longest } => by(share, 0.01, 0.10).max(by_length(longest)),
-            Diagnostic::LittlesLaw { in_flight, connections, tolerance } => {
-                by((in_flight / f64::from(connections.max(1)) - 1.0).abs(), 0.01 + tolerance, 0.05 + tolerance)
+            Diagnostic::Standstill { share, longest } => {
+                by(share, 0.01, 0.10).max(by_length(longest))
             }
-            Diagnostic::Conservation { client, server, .. } => if_none(client.abs_diff(server), Grade::Failed),
-            Diagnostic::ListenOverflows { dropped: n } | Diagnostic::ConnectStalls { retried: n, .. } => {
-                if_none(n, Grade::Doubtful)
+            Diagnostic::LittlesLaw { in_flight, connections, tolerance } => by(
+                (in_flight / f64::from(connections.max(1)) - 1.0).abs(),
+                0.01 + tolerance,
+                0.05 + tolerance,
+            ),
+            Diagnostic::Conservation { client, server, .. } => {
+                if_none(client.abs_diff(server), Grade::Failed)
             }
+            Diagnostic::ListenOverflows { dropped: n }
+            | Diagnostic::ConnectStalls { retried: n, .. } => if_none(n, Grade::Doubtful),
             Diagnostic::Exhausted { connects } => if_none(connects, Grade::Failed),
             // Of nothing at all nothing is known.
             Diagnostic::Failures { failed, planned } if failed == planned => Grade::Failed,
-            Diagnostic::Failures { failed, planned } => by(failed as f64 / planned as f64, 0.005, 1.0),
-            Diagnostic::LagSlope { in_errors, grown, .. } if in_errors < SIGNIFICANT || grown <= SMALL => Grade::Passed,
+            Diagnostic::Failures { failed, planned } => {
+                by(failed as f64 / planned as f64, 0.005, 1.0)
+            }
+            Diagnostic::LagSlope { in_errors, grown, .. }
+                if in_errors < SIGNIFICANT || grown <= SMALL =>
+            {
+                Grade::Passed
+            }
             Diagnostic::LagSlope { slope, .. } => by(slope, 0.0, 0.001),
-            Diagnostic::Bracket { width, half_interval, .. } if width <= half_interval.max(SMALL) => Grade::Passed,
+            Diagnostic::Bracket { width, half_interval, .. }
+                if width <= half_interval.max(SMALL) =>
+            {
+                Grade::Passed
+            }
             Diagnostic::Bracket { width, half_interval, of_response_time, .. } => {
                 // Within two intervals it is the sample that is the limit.
                 let worst = if width.0 > 2 * half_interval.0 { 0.20 } else { 1.0 };
@@ -75,8 +95,11 @@ impl Diagnostic {
                 by(deviations(due, expected).abs(), SIGNIFICANT, f64::INFINITY)
             }
             Diagnostic::ClockStep { steps } => if_none(steps.into(), Grade::Failed),
-            Diagnostic::GeneratorLost { .. } | Diagnostic::Audited { is: FindingGrade::Fails, .. } => Grade::Failed,
-            Diagnostic::LateStart { late, .. } => by(late.as_millis_f64(), LATEST_START.as_millis_f64(), 100.0),
+            Diagnostic::GeneratorLost { .. }
+            | Diagnostic::Audited { is: FindingGrade::Fails, .. } => Grade::Failed,
+            Diagnostic::LateStart { late, .. } => {
+                by(late.as_millis_f64(), LATEST_START.as_millis_f64(), 100.0)
+            }
             Diagnostic::ClockError { error, .. } if error <= LARGEST_CLOCK_ERROR => Grade::Passed,
             Diagnostic::Steal { share } => by(share, 0.01, 0.05),
             Diagnostic::Audited { is: FindingGrade::Explains, .. }
@@ -108,9 +131,8 @@ impl Diagnostic {
     /// What to do, or to type, where it is not passed.
     pub fn hint(&self) -> &'static str {
         match self {
-            Diagnostic::Failures { planned: 0, .. } | Diagnostic::Interrupted { by: EndedBy::User } => {
-                "run again to the end"
-            }
+            Diagnostic::Failures { planned: 0, .. }
+            | Diagnostic::Interrupted { by: EndedBy::User } => "run again to the end",
             Diagnostic::Interrupted { by: EndedBy::Server } => {
                 "the server's last lines and its log may say why; the figures are of the part before and of its end"
             }
@@ -122,7 +144,9 @@ impl Diagnostic {
 
 /// What may be done about failures, of which these outcomes occurred.
 fn hint_for_failures(outcomes: &[String]) -> &'static str {
-    let occurred = |wanted: fn(Outcome) -> bool| outcomes.iter().any(|name| counts::outcome(name).is_some_and(wanted));
+    let occurred = |wanted: fn(Outcome) -> bool| {
+        outcomes.iter().any(|name| counts::outcome(name).is_some_and(wanted))
+    };
     // What a client got wrong, or what is no HTTP, is so under any load; too many requests (429) are not.
     let may_be_of_the_load = |outcome| match outcome {
         Outcome::Answered(status) => status >= 500 || status == 429,
@@ -146,9 +170,13 @@ mod tests {
 
     #[test]
     fn each_says_what_is_and_what_to_do_and_survives_its_file() {
-        let of_no_cpu = |diagnostic: &Diagnostic| matches!(diagnostic, Diagnostic::SharedCpus { .. });
+        let of_no_cpu =
+            |diagnostic: &Diagnostic| matches!(diagnostic, Diagnostic::SharedCpus { .. });
         for diagnostic in Diagnostic::iter().filter(|diagnostic| !of_no_cpu(diagnostic)) {
-            assert!(!diagnostic.to_string().is_empty() && !diagnostic.hint().is_empty(), "{diagnostic:?}");
+            assert!(
+                !diagnostic.to_string().is_empty() && !diagnostic.hint().is_empty(),
+                "{diagnostic:?}"
+            );
             let file = serde_json::to_string(&diagnostic).unwrap();
             assert_eq!(serde_json::from_str::<Diagnostic>(&file).unwrap(), diagnostic, "{file}");
         }
@@ -162,7 +190,15 @@ mod tests {
         };
         let names = |words: &str| (words.contains("--timeout"), words.contains("lower the load"));
         assert_eq!(names(hint(&["503", "timed_out", "bad_response"])), (true, true));
-        for outcome in ["503", "429", "connect_refused", "reset", "closed_early", "skipped", "in_flight_at_end"] {
+        for outcome in [
+            "503",
+            "429",
+            "connect_refused",
+            "reset",
+            "closed_early",
+            "skipped",
+            "in_flight_at_end",
+        ] {
             assert_eq!(names(hint(&[outcome, "bad_response"])), (false, true), "{outcome}");
         }
         for outcome in ["404", "bad_response", "wrong_length"] {

@@ -142,7 +142,12 @@ impl Histogram {
 
     /// Its exact figures.
     pub fn summary(&self) -> DurationSummary {
-        DurationSummary { count: self.count, sum: self.sum(), min: Nanos(self.min), max: Nanos(self.max) }
+        DurationSummary {
+            count: self.count,
+            sum: self.sum(),
+            min: Nanos(self.min),
+            max: Nanos(self.max),
+        }
     }
 
     /// The standard deviation (of the population), from the buckets: within 0.1 %. `None` of an empty histogram.
@@ -207,8 +212,12 @@ impl Histogram {
 
     /// The filled buckets and their records, rising.
     fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let (first, last) = if self.count == 0 { (0, 0) } else { (place(self.min), place(self.max) + 1) };
-        (first..last).zip(&self.counts[first..last]).map(|(place, n)| (place, *n)).filter(|(_, n)| *n > 0)
+        let (first, last) =
+            if self.count == 0 { (0, 0) } else { (place(self.min), place(self.max) + 1) };
+        (first..last)
+            .zip(&self.counts[first..last])
+            .map(|(place, n)| (place, *n))
+            .filter(|(_, n)| *n > 0)
     }
 }
 
@@ -359,7 +368,8 @@ const BETWEEN: f64 = 0.25;
 impl Histogram {
     /// The two groups of its times; `None` where they are of one kind.
     pub fn two_groups(&self) -> Option<TwoGroups> {
-        let buckets: Vec<(f64, u64)> = self.buckets().map(|(time, n)| (time.0.max(1) as f64, n)).collect();
+        let buckets: Vec<(f64, u64)> =
+            self.buckets().map(|(time, n)| (time.0.max(1) as f64, n)).collect();
         let all: u64 = buckets.iter().map(|(_, n)| n).sum();
         let whole: f64 = buckets.iter().map(|(time, n)| time.ln() * *n as f64).sum();
         let (mut below, mut sum) = (0, 0.0);
@@ -376,13 +386,17 @@ impl Histogram {
         let (last, _) = best?;
         let (fast, slow) = buckets.split_at(last + 1);
         let count = |part: &[(f64, u64)]| part.iter().map(|(_, n)| n).sum::<u64>();
-        let mean =
-            |part: &[(f64, u64)]| part.iter().map(|(time, n)| time * *n as f64).sum::<f64>() / count(part) as f64;
+        let mean = |part: &[(f64, u64)]| {
+            part.iter().map(|(time, n)| time * *n as f64).sum::<f64>() / count(part) as f64
+        };
         let (fast_mean, slow_mean) = (mean(fast), mean(slow));
         // The cut lies in the middle of the gap, on the scale of logarithms.
         let cut = (fast[last].0 * slow[0].0).sqrt();
-        let near: u64 =
-            buckets.iter().filter(|(time, _)| (cut / NEAR..=cut * NEAR).contains(time)).map(|(_, n)| n).sum();
+        let near: u64 = buckets
+            .iter()
+            .filter(|(time, _)| (cut / NEAR..=cut * NEAR).contains(time))
+            .map(|(_, n)| n)
+            .sum();
         let smaller = count(fast).min(count(slow));
         let slow_share = count(slow) as f64 / all as f64;
         let is_few = count(slow) >= LEAST && slow_share <= FEW;
@@ -419,7 +433,10 @@ mod tests {
     #[test]
     fn the_extremes_are_exact_and_survive_their_file() {
         let empty = Histogram::default();
-        assert_eq!((empty.min(), empty.max(), empty.mean(), empty.quantile(0.5)), (None, None, None, None));
+        assert_eq!(
+            (empty.min(), empty.max(), empty.mean(), empty.quantile(0.5)),
+            (None, None, None, None)
+        );
         // HdrHistogram alone reports 1 401 855 µs for this one.
         let (one, largest) = (of(&[1_401_000_000]), Some(Nanos(1_401_000_000)));
         assert_eq!((one.max(), one.quantile(1.0)), (largest, largest));
@@ -483,7 +500,12 @@ mod tests {
 
     #[test]
     fn nine_of_ten_fast_and_the_tenth_far_slower_are_two_groups() {
-        let times = times(|n| if n % 10 == 9 { 3000.0 + 400.0 * uniform(1, n) } else { 100.0 + uniform(2, n) });
+        let times =
+            times(
+                |n| {
+                    if n % 10 == 9 { 3000.0 + 400.0 * uniform(1, n) } else { 100.0 + uniform(2, n) }
+                },
+            );
         let groups = times.two_groups().unwrap();
         assert!((groups.slow_share - 0.1).abs() < 1e-9, "{groups:?}");
         let means = [groups.fast_mean, groups.slow_mean].map(Nanos::as_millis_f64);
@@ -497,9 +519,18 @@ mod tests {
             ("alike", times(|_| 100.0)),
             ("uniform from 100 to 1100 ms", times(|n| 100.0 + 1000.0 * uniform(1, n))),
             ("exponential", times(|n| -100.0 * (1.0 - uniform(1, n)).ln())),
-            ("two values that are near each other", times(|n| if n % 2 == 0 { 100.0 } else { 180.0 })),
-            ("one of ten faster than the others", times(|n| if n % 10 == 0 { 10.0 } else { 60.0 + uniform(1, n) })),
-            ("four stragglers", times(|n| if n % 500 == 0 { 5000.0 } else { 100.0 + uniform(1, n) })),
+            (
+                "two values that are near each other",
+                times(|n| if n % 2 == 0 { 100.0 } else { 180.0 }),
+            ),
+            (
+                "one of ten faster than the others",
+                times(|n| if n % 10 == 0 { 10.0 } else { 60.0 + uniform(1, n) }),
+            ),
+            (
+                "four stragglers",
+                times(|n| if n % 500 == 0 { 5000.0 } else { 100.0 + uniform(1, n) }),
+            ),
         ];
         for (name, times) in named {
             assert_eq!(times.two_groups(), None, "{name}");

@@ -48,8 +48,11 @@ pub enum ThresholdDoubt {
 impl Run {
     /// The first of these conditions that holds, with its figure; none where nothing was measured.
     pub fn first_that_holds(&self, conditions: &[Objective]) -> Option<String> {
-        let mut figures = conditions.iter().filter_map(|condition| Some((condition, self.figure(condition.figure)?)));
-        let (condition, figure) = figures.find(|(condition, figure)| condition.holds_for(*figure))?;
+        let mut figures = conditions
+            .iter()
+            .filter_map(|condition| Some((condition, self.figure(condition.figure)?)));
+        let (condition, figure) =
+            figures.find(|(condition, figure)| condition.holds_for(*figure))?;
         Some(format!("{condition}: it is {}", condition.shown(figure)))
     }
 
@@ -65,7 +68,8 @@ impl Run {
             ObjectiveFigure::ServiceTime(q) => self.service_time(q) == Quantile::TooFew,
             _ => false,
         };
-        let is_spoilt = self.claim.as_ref().is_some_and(|claim| claim.spoils(figure, &self.warnings));
+        let is_spoilt =
+            self.claim.as_ref().is_some_and(|claim| claim.spoils(figure, &self.warnings));
         let verdict = self.judgement.as_ref().map(|judgement| judgement.verdict);
         let is_inside = |ends: &ThresholdInterval| {
             let limit = threshold.condition.limit;
@@ -77,16 +81,22 @@ impl Run {
             None => Some(ThresholdDoubt::NotPrinted),
             Some(_) if is_spoilt => Some(ThresholdDoubt::ImpossibleClaim),
             // A limit below the interval, or above it, is decided, however few answers there are.
-            Some(_) if has_too_few && interval.as_ref().is_none_or(is_inside) => Some(ThresholdDoubt::TooFewAnswers),
-            Some(value) if value.is_finite() => interval.as_ref().filter(|ends| is_inside(ends)).map(|ends| {
-                // What has no bound on that side lacks answers, and not distance.
-                let bound = if threshold.condition.limit >= value { ends.high } else { ends.low };
-                bound.map_or(ThresholdDoubt::TooFewAnswers, |_| ThresholdDoubt::InsideInterval)
-            }),
+            Some(_) if has_too_few && interval.as_ref().is_none_or(is_inside) => {
+                Some(ThresholdDoubt::TooFewAnswers)
+            }
+            Some(value) if value.is_finite() => {
+                interval.as_ref().filter(|ends| is_inside(ends)).map(|ends| {
+                    // What has no bound on that side lacks answers, and not distance.
+                    let bound =
+                        if threshold.condition.limit >= value { ends.high } else { ends.low };
+                    bound.map_or(ThresholdDoubt::TooFewAnswers, |_| ThresholdDoubt::InsideInterval)
+                })
+            }
             Some(_) => None,
         };
         // A claim that cannot be keeps nothing.
-        let is_known = !matches!(doubt, Some(ThresholdDoubt::NotPrinted | ThresholdDoubt::ImpossibleClaim));
+        let is_known =
+            !matches!(doubt, Some(ThresholdDoubt::NotPrinted | ThresholdDoubt::ImpossibleClaim));
         let is_met = is_known && value.is_some_and(|value| threshold.is_met_by(value));
         Some(ThresholdResult { value, interval, is_met, doubt })
     }
@@ -117,8 +127,12 @@ impl Run {
             Quantile::TooFew | Quantile::NotPrinted => or_infinite(of_few),
         };
         Some(match figure {
-            ObjectiveFigure::ResponseTime(q) => quantile(self.response_time(q), tally.response_time.quantile(q)),
-            ObjectiveFigure::ServiceTime(q) => quantile(self.service_time(q), tally.service_time.quantile(q)),
+            ObjectiveFigure::ResponseTime(q) => {
+                quantile(self.response_time(q), tally.response_time.quantile(q))
+            }
+            ObjectiveFigure::ServiceTime(q) => {
+                quantile(self.service_time(q), tally.service_time.quantile(q))
+            }
             ObjectiveFigure::Mean => or_infinite(tally.response_time.mean()),
             ObjectiveFigure::Max => or_infinite(tally.longest_response_time().time()),
             ObjectiveFigure::ErrorShare => counts.failed() as f64 / planned,
@@ -137,7 +151,9 @@ mod tests {
     /// So many answers of 1 ms, 2 ms and so on, and so many timeouts, in a second.
     fn run(answers: u64, timeouts: u64) -> Run {
         let answers = (1..=answers).map(|ms| (Outcome::Answered(200), ms));
-        test_fixtures::run(&answers.chain((0..timeouts).map(|_| (Outcome::TimedOut, 1))).collect::<Vec<_>>())
+        test_fixtures::run(
+            &answers.chain((0..timeouts).map(|_| (Outcome::TimedOut, 1))).collect::<Vec<_>>(),
+        )
     }
 
     fn result(run: &Run, text: &str) -> ThresholdResult {
@@ -163,7 +179,11 @@ mod tests {
         let hidden = self::run(98, 2);
         for text in ["expect p99 < 10h", "fail if p99 > 10h", "expect max < 10h"] {
             let result = result(&hidden, text);
-            assert_eq!((result.value, result.is_met, result.doubt), (Some(f64::INFINITY), false, None), "{text}");
+            assert_eq!(
+                (result.value, result.is_met, result.doubt),
+                (Some(f64::INFINITY), false, None),
+                "{text}"
+            );
         }
     }
 

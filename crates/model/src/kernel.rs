@@ -116,11 +116,12 @@ impl PathSums {
 
     fn add(&mut self, other: &PathSums) {
         // Of no requests, nothing is known and nothing is unknown.
-        let both = |mine: Option<Nanos>, theirs: Option<Nanos>| match (self.requests, other.requests) {
-            (0, _) => theirs,
-            (_, 0) => mine,
-            _ => mine.zip(theirs).map(|(mine, theirs)| mine + theirs),
-        };
+        let both =
+            |mine: Option<Nanos>, theirs: Option<Nanos>| match (self.requests, other.requests) {
+                (0, _) => theirs,
+                (_, 0) => mine,
+                _ => mine.zip(theirs).map(|(mine, theirs)| mine + theirs),
+            };
         self.server_queue = both(self.server_queue, other.server_queue);
         self.app = both(self.app, other.app);
         self.requests += other.requests;
@@ -134,7 +135,11 @@ impl PathSums {
     }
 
     /// Of one request; `None` where its stamps are not in order. All of one clock.
-    fn of_one(exchange: &Exchange, kernel: &KernelStamps, app: Option<AppTime>) -> Option<PathSums> {
+    fn of_one(
+        exchange: &Exchange,
+        kernel: &KernelStamps,
+        app: Option<AppTime>,
+    ) -> Option<PathSums> {
         let between = |from: Nanos, until: Nanos| until.0.checked_sub(from.0).map(Nanos);
         let arrived = kernel.arrived?;
         let taken = arrived.max(kernel.accepted?);
@@ -193,8 +198,15 @@ pub struct Wayfinding {
 
 impl Wayfinding {
     /// Takes in a measured good answer, what the kernel saw of it and what its app said, all on one clock.
-    pub fn record(&mut self, exchange: &Exchange, kernel: Option<&KernelStamps>, app: Option<AppTime>) {
-        let Some(kernel) = kernel.filter(|kernel| kernel.accepted.is_some() && kernel.arrived.is_some()) else {
+    pub fn record(
+        &mut self,
+        exchange: &Exchange,
+        kernel: Option<&KernelStamps>,
+        app: Option<AppTime>,
+    ) {
+        let Some(kernel) =
+            kernel.filter(|kernel| kernel.accepted.is_some() && kernel.arrived.is_some())
+        else {
             self.unmatched += 1;
             return;
         };
@@ -206,7 +218,12 @@ impl Wayfinding {
             AppTime::Stamps { .. } => AppSource::Stamps,
             AppTime::Took(_) => AppSource::ServerTiming,
         });
-        self.sums.entry(source).or_default().entry(leading_bits(parts.response_time)).or_default().add(&parts);
+        self.sums
+            .entry(source)
+            .or_default()
+            .entry(leading_bits(parts.response_time))
+            .or_default()
+            .add(&parts);
     }
 
     /// Counts answers that nobody can join any more.
@@ -221,8 +238,10 @@ impl Wayfinding {
         let nothing = BTreeMap::new();
         let groups = self.sums.get(&app).unwrap_or(&nothing);
         let (all, slowest) = whole_and_slowest(groups, |parts| parts.requests, PathSums::add);
-        let joined: u64 = self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
-        let (silent, impossible, unmatched) = (joined - all.requests, self.impossible, self.unmatched);
+        let joined: u64 =
+            self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
+        let (silent, impossible, unmatched) =
+            (joined - all.requests, self.impossible, self.unmatched);
         RequestPaths { app, all, slowest, silent, impossible, unmatched }
     }
 }
@@ -245,7 +264,8 @@ pub struct Waits {
 impl Waits {
     /// Of a sum, and buckets by number with the times in each.
     pub fn of_buckets(sum: Nanos, buckets: &BTreeMap<u32, u64>) -> Waits {
-        let buckets: Vec<(u64, u64)> = buckets.iter().map(|(bucket, n)| (top_of(*bucket), *n)).collect();
+        let buckets: Vec<(u64, u64)> =
+            buckets.iter().map(|(bucket, n)| (top_of(*bucket), *n)).collect();
         Waits { count: buckets.iter().map(|(_, n)| n).sum(), sum, buckets }
     }
 
@@ -290,7 +310,13 @@ mod tests {
     use crate::test_fixtures::{exchange, stamps};
     use proptest::prelude::*;
 
-    fn kernel(established: u64, accepted: u64, arrived: u64, read: u64, answered: u64) -> KernelStamps {
+    fn kernel(
+        established: u64,
+        accepted: u64,
+        arrived: u64,
+        read: u64,
+        answered: u64,
+    ) -> KernelStamps {
         let ms = Nanos::from_millis;
         KernelStamps {
             established: ms(established),
@@ -302,14 +328,23 @@ mod tests {
     }
 
     fn sum(parts: &PathSums) -> Nanos {
-        parts.send_lag + parts.sending + parts.accept_queue + parts.receive_queue + parts.in_server + parts.reading
+        parts.send_lag
+            + parts.sending
+            + parts.accept_queue
+            + parts.receive_queue
+            + parts.in_server
+            + parts.reading
     }
 
     #[test]
     fn each_wait_is_found_where_it_was() {
         let mut found = Wayfinding::default();
         // In the accept queue from its arrival on; in it before its arrival; and on a connection accepted long ago.
-        found.record(&exchange(0, 1, 700), Some(&kernel(1, 402, 2, 403, 690)), Some(stamps(480, 680)));
+        found.record(
+            &exchange(0, 1, 700),
+            Some(&kernel(1, 402, 2, 403, 690)),
+            Some(stamps(480, 680)),
+        );
         let ways = found.ways();
         let ms = Nanos::from_millis;
         let expected = PathSums {
@@ -326,8 +361,12 @@ mod tests {
         };
         assert_eq!((ways.app, ways.all, ways.slowest), (Some(AppSource::Stamps), expected, None));
         assert_eq!(expected.left_in_server(), ms(10));
-        let kept = PathSums::of_one(&exchange(500, 501, 700), &kernel(1, 402, 502, 510, 690), None).unwrap();
-        assert_eq!((kept.accept_queue, kept.receive_queue, kept.in_server), (Nanos::ZERO, ms(8), ms(180)));
+        let kept = PathSums::of_one(&exchange(500, 501, 700), &kernel(1, 402, 502, 510, 690), None)
+            .unwrap();
+        assert_eq!(
+            (kept.accept_queue, kept.receive_queue, kept.in_server),
+            (Nanos::ZERO, ms(8), ms(180))
+        );
         assert_eq!((kept.server_queue, kept.app, kept.left_in_server()), (None, None, ms(180)));
         // An answer of one segment ends when it came.
         let late = KernelStamps { answered: ms(100) + Nanos(1500), ..kernel(1, 5, 2, 6, 100) };
@@ -340,7 +379,9 @@ mod tests {
         let mut found = Wayfinding::default();
         let good = kernel(1, 5, 2, 6, 90);
         // Too early, too late, too long, and backwards.
-        for app in [stamps(5, 50), stamps(7, 91), AppTime::Took(Nanos::from_millis(85)), stamps(50, 40)] {
+        for app in
+            [stamps(5, 50), stamps(7, 91), AppTime::Took(Nanos::from_millis(85)), stamps(50, 40)]
+        {
             found.record(&exchange(0, 1, 100), Some(&good), Some(app));
         }
         for wrong in [kernel(1, 7, 2, 6, 90), kernel(1, 5, 0, 6, 90), kernel(1, 5, 2, 6, 5)] {
@@ -398,7 +439,11 @@ mod tests {
         assert_eq!((waits.mean(), waits.quantile(0.5)), (Some(Nanos(25)), Some(Nanos(20))));
         assert_eq!((waits.quantile(0.75), waits.quantile(0.9)), (Some(Nanos(30)), None));
         assert_eq!((Waits::default().mean(), Waits::default().quantile(0.5)), (None, None));
-        assert_eq!([bucket_of(Nanos::MAX), u32::from(u16::MAX)].map(top_of), [u64::MAX; 2], "the longest has a bucket");
+        assert_eq!(
+            [bucket_of(Nanos::MAX), u32::from(u16::MAX)].map(top_of),
+            [u64::MAX; 2],
+            "the longest has a bucket"
+        );
     }
 
     proptest! {

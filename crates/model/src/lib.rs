@@ -47,8 +47,8 @@ pub use grade::Grade;
 pub use judged_threshold::{ThresholdDoubt, ThresholdResult};
 
 pub use self::{
-    app_time::*, backlog::*, batches::*, bodies::*, body::*, chunked::*, claimed::*, clock::*, comparison::*,
-    diagnostic::*, endpoint::*, environment::*, exchange::*, finding::*, generator::*, histogram::*, kernel::*,
-    limit::*, objective::*, pace::*, phases::*, plan::*, run::*, samples::*, statistics::*, study::*, tally::*,
-    theory::*, units::*,
+    app_time::*, backlog::*, batches::*, bodies::*, body::*, chunked::*, claimed::*, clock::*,
+    comparison::*, diagnostic::*, endpoint::*, environment::*, exchange::*, finding::*,
+    generator::*, histogram::*, kernel::*, limit::*, objective::*, pace::*, phases::*, plan::*,
+    run::*, samples::*, statistics::*, study::*, tally::*, theory::*, units::*,
 };

@@ -107,9 +107,19 @@ impl CpuUsage {
     /// Of a run; `None` where the server's processes are not known.
     pub fn of(facts: &GeneratorFacts) -> Option<CpuUsage> {
         let server = facts.server.as_ref()?;
-        let elapsed = facts.lanes.iter().map(|lane| lane.elapsed).max().unwrap_or_default().as_secs_f64().max(1e-9);
-        let lanes = |part: fn(&LaneFacts) -> Nanos| facts.lanes.iter().map(part).sum::<Nanos>().as_secs_f64() / elapsed;
-        let (own, beside) = (server.cpus(), if server.is_shared { lanes(|lane| lane.cpu) } else { 0.0 });
+        let elapsed = facts
+            .lanes
+            .iter()
+            .map(|lane| lane.elapsed)
+            .max()
+            .unwrap_or_default()
+            .as_secs_f64()
+            .max(1e-9);
+        let lanes = |part: fn(&LaneFacts) -> Nanos| {
+            facts.lanes.iter().map(part).sum::<Nanos>().as_secs_f64() / elapsed
+        };
+        let (own, beside) =
+            (server.cpus(), if server.is_shared { lanes(|lane| lane.cpu) } else { 0.0 });
         let others = server.busy.map(|busy| (busy - own - beside).max(0.0));
         Some(CpuUsage { server: own, generator: lanes(LaneFacts::work), others, of: server.of })
     }
@@ -130,8 +140,13 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
     let is_taken = server.is_ruby && !serving.is_empty() && each >= LOCK_TAKEN;
     let is_used_up = used >= USED * cpu.of;
-    is_taken
-        .then(|| if is_used_up { on_cpus(cpu) } else { Limit::RubyLock { processes: serving.len() as u32, each, cpu } })
+    is_taken.then(|| {
+        if is_used_up {
+            on_cpus(cpu)
+        } else {
+            Limit::RubyLock { processes: serving.len() as u32, each, cpu }
+        }
+    })
 }
 
 /// From this share of the service time on the network is what limits: of round trips, which every request has, and of requests with a
@@ -181,9 +196,11 @@ fn ruby_lock(processes: u32) -> String {
 }
 
 fn on_the_way(round_trip: Option<Nanos>, slow: u64, retransmitted: u64) -> String {
-    let round_trip = round_trip.map(|time| format!("a round trip takes {:.1} ms; ", time.as_millis_f64()));
-    let sent_again =
-        (slow > 0).then(|| format!("{retransmitted} of {slow} slow requests had a segment that was sent again; "));
+    let round_trip =
+        round_trip.map(|time| format!("a round trip takes {:.1} ms; ", time.as_millis_f64()));
+    let sent_again = (slow > 0).then(|| {
+        format!("{retransmitted} of {slow} slow requests had a segment that was sent again; ")
+    });
     round_trip.unwrap_or_default() + &sent_again.unwrap_or_default()
 }
 
@@ -247,7 +264,8 @@ impl Judgement {
 
     /// The checks that were not passed, the worst first.
     pub fn troubles(&self) -> Vec<&Diagnostic> {
-        let mut troubles: Vec<&Diagnostic> = self.checks.iter().filter(|check| check.grade() > Grade::Passed).collect();
+        let mut troubles: Vec<&Diagnostic> =
+            self.checks.iter().filter(|check| check.grade() > Grade::Passed).collect();
         troubles.sort_by_key(|check| std::cmp::Reverse(self.grade(check)));
         troubles
     }
@@ -258,7 +276,12 @@ mod tests {
     use super::*;
 
     /// A run of ten seconds on two CPUs, in tenths of a second of CPU time.
-    fn facts(processes: &[u64], lane: u64, busy: u64, (is_ruby, is_shared): (bool, bool)) -> GeneratorFacts {
+    fn facts(
+        processes: &[u64],
+        lane: u64,
+        busy: u64,
+        (is_ruby, is_shared): (bool, bool),
+    ) -> GeneratorFacts {
         use crate::{ProcessCpu, ServerCpu};
         let tenths = |n: u64| Nanos::from_millis(100 * n);
         let elapsed = Nanos::from_secs(10);
@@ -279,18 +302,35 @@ mod tests {
 
     #[test]
     fn cpus_that_are_used_up_are_distinguished_from_threads_that_wait() {
-        let of = |processes: &[u64], lane, busy, how| of_cpus(&facts(processes, lane, busy, how)).map(|it| it.name());
+        let of = |processes: &[u64], lane, busy, how| {
+            of_cpus(&facts(processes, lane, busy, how)).map(|it| it.name())
+        };
         let (ruby, native) = ((true, true), (false, true));
         for (named, limit) in [
-            ("two workers that compute have both CPUs", (of(&[1, 97, 96], 2, 197, ruby), Some("CPU"))),
-            ("and beside a generator that has its part", (of(&[1, 70, 72], 50, 198, ruby), Some("shared CPUs"))),
+            (
+                "two workers that compute have both CPUs",
+                (of(&[1, 97, 96], 2, 197, ruby), Some("CPU")),
+            ),
+            (
+                "and beside a generator that has its part",
+                (of(&[1, 70, 72], 50, 198, ruby), Some("shared CPUs")),
+            ),
             ("and beside others", (of(&[1, 70, 72], 2, 199, ruby), Some("shared CPUs"))),
-            ("one worker that computes leaves a CPU", (of(&[98], 3, 104, ruby), Some("Ruby's lock"))),
-            ("so does one of two that has all to do", (of(&[97, 2], 3, 104, ruby), Some("Ruby's lock"))),
+            (
+                "one worker that computes leaves a CPU",
+                (of(&[98], 3, 104, ruby), Some("Ruby's lock")),
+            ),
+            (
+                "so does one of two that has all to do",
+                (of(&[97, 2], 3, 104, ruby), Some("Ruby's lock")),
+            ),
             ("a process that is no Ruby has no such lock", (of(&[98], 3, 104, native), None)),
             ("an app that waits", (of(&[5, 6], 2, 14, ruby), None)),
             ("an app that waits beside others that compute", (of(&[5, 6], 2, 200, ruby), None)),
-            ("a generator on other CPUs takes none", (of(&[180], 90, 182, (false, false)), Some("CPU"))),
+            (
+                "a generator on other CPUs takes none",
+                (of(&[180], 90, 182, (false, false)), Some("CPU")),
+            ),
         ] {
             assert_eq!(limit.0, limit.1, "{named}");
         }
@@ -302,7 +342,11 @@ mod tests {
         assert_eq!(of_cpus(&by_host).map(|it| it.name()), Some("shared CPUs"));
         // Two workers that hand their locks on: 80 % of each CPU, and some of the time they wait for one. Two more workers did 21 % more.
         let mut waiting = facts(&[80, 80], 2, 166, ruby);
-        waiting.server.iter_mut().flat_map(|server| &mut server.processes).for_each(|one| one.run_queue = one.cpu / 4);
+        waiting
+            .server
+            .iter_mut()
+            .flat_map(|server| &mut server.processes)
+            .for_each(|one| one.run_queue = one.cpu / 4);
         assert_eq!(of_cpus(&waiting).map(|it| it.name()), Some("Ruby's lock"));
     }
 
@@ -311,7 +355,8 @@ mod tests {
         let millis = Nanos::from_millis;
         // 100 requests of 20 ms, then `lost` of 220 ms while which something was sent again.
         let of = |round_trip: u64, lost: u64, slow_otherwise: u64| {
-            let mut tally = Tally::new(crate::Window { from: Nanos::ZERO, until: Nanos::from_secs(10) }, 1);
+            let mut tally =
+                Tally::new(crate::Window { from: Nanos::ZERO, until: Nanos::from_secs(10) }, 1);
             (0..100).for_each(|_| tally.service_time.record(millis(20)));
             for at in 0..lost + slow_otherwise {
                 tally.service_time.record(millis(220));
@@ -324,9 +369,13 @@ mod tests {
         assert_eq!(of(9, 0, 0), None, "a round trip of 9 of 20 ms");
         assert_eq!(of(0, 0, 50), None, "slow, and nothing was sent again");
         assert_eq!(of(0, 1, 9), None, "one of ten slow ones");
-        let Some(Limit::Network { share, slow: 0, .. }) = of(15, 0, 0) else { panic!("a round trip of 15 of 20 ms") };
+        let Some(Limit::Network { share, slow: 0, .. }) = of(15, 0, 0) else {
+            panic!("a round trip of 15 of 20 ms")
+        };
         assert!((share - 0.75).abs() < 0.01, "{share}");
-        let Some(Limit::Network { share, slow: 3, retransmitted: 2, .. }) = of(0, 2, 1) else { panic!("two of three") };
+        let Some(Limit::Network { share, slow: 3, retransmitted: 2, .. }) = of(0, 2, 1) else {
+            panic!("two of three")
+        };
         assert!((share - 440.0 / 2660.0).abs() < 0.01, "{share}");
     }
 }

@@ -69,7 +69,8 @@ fn parse(text: &str) -> Option<Objective> {
     let number = |value: &str| value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     // Without a unit, 200 would be seconds to one reader and milliseconds to the next.
     let has_unit = |value: &&str| value.ends_with(|c: char| c.is_ascii_alphabetic());
-    let time = |value: &str| Some(value).filter(has_unit)?.parse::<Nanos>().ok().map(|time| time.0 as f64);
+    let time =
+        |value: &str| Some(value).filter(has_unit)?.parse::<Nanos>().ok().map(|time| time.0 as f64);
     let quantile = |name: &str| {
         let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
         (0.0..100.0).contains(&percent).then_some(percent / 100.0)
@@ -81,8 +82,13 @@ fn parse(text: &str) -> Option<Objective> {
             Some(share) => (ObjectiveFigure::ErrorShare, share),
             None => (ObjectiveFigure::Errors, number(value)?),
         },
-        "sent" => (ObjectiveFigure::SentShare, share(value.strip_suffix("of offered").map_or(value, str::trim))?),
-        "throughput" | "completed" => (ObjectiveFigure::Completed, number(value.strip_suffix("/s").unwrap_or(value))?),
+        "sent" => (
+            ObjectiveFigure::SentShare,
+            share(value.strip_suffix("of offered").map_or(value, str::trim))?,
+        ),
+        "throughput" | "completed" => {
+            (ObjectiveFigure::Completed, number(value.strip_suffix("/s").unwrap_or(value))?)
+        }
         name => match name.strip_prefix("service ") {
             Some(rest) => (ObjectiveFigure::ServiceTime(quantile(rest.trim())?), time(value)?),
             None => (ObjectiveFigure::ResponseTime(quantile(name)?), time(value)?),
@@ -110,7 +116,9 @@ impl Objective {
             | ObjectiveFigure::ServiceTime(_)
             | ObjectiveFigure::Mean
             | ObjectiveFigure::Max => Nanos(value.round() as u64).to_string(),
-            ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => format!("{}%", plain(value * 100.0)),
+            ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => {
+                format!("{}%", plain(value * 100.0))
+            }
             ObjectiveFigure::Errors => plain(value),
             ObjectiveFigure::Completed => format!("{}/s", plain(value)),
         }
@@ -170,7 +178,8 @@ impl FromStr for Threshold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Threshold, String> {
-        let (is_expected, condition) = match (text.strip_prefix(EXPECT), text.strip_prefix(FAIL_IF)) {
+        let (is_expected, condition) = match (text.strip_prefix(EXPECT), text.strip_prefix(FAIL_IF))
+        {
             (_, Some(condition)) => (false, condition),
             (condition, None) => (true, condition.unwrap_or(text)),
         };

@@ -81,7 +81,12 @@ pub enum Arrivals {
 impl Pace {
     /// An open loop at an even rate.
     pub fn constant(rate: Rate) -> Pace {
-        Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Constant, seed: 0, burst: 1 }
+        Pace::Open {
+            profile: Profile::Flat { rate },
+            arrivals: Arrivals::Constant,
+            seed: 0,
+            burst: 1,
+        }
     }
 
     /// The due times in order, from request 0, since the start of the run; `None` in a closed loop, where the
@@ -145,7 +150,9 @@ impl Profile {
         match self {
             Profile::Flat { rate } => *rate,
             Profile::Ramp { from, to, .. } => higher(*from, *to),
-            Profile::Steps { rates, .. } => rates.iter().copied().reduce(higher).expect("there is a step"),
+            Profile::Steps { rates, .. } => {
+                rates.iter().copied().reduce(higher).expect("there is a step")
+            }
         }
     }
 
@@ -249,7 +256,8 @@ impl RequestOrder {
             RequestOrder::Sequential => (n % len as u64) as usize,
             // The draw is from (0, 1].
             RequestOrder::Random { seed } => {
-                ((uniform(seed ^ 0x006F_7264_6572, n) * len as f64).ceil() as usize).clamp(1, len) - 1
+                ((uniform(seed ^ 0x006F_7264_6572, n) * len as f64).ceil() as usize).clamp(1, len)
+                    - 1
             }
         }
     }
@@ -294,8 +302,12 @@ mod tests {
     /// Requests due before so many seconds: the area under the profile.
     #[test]
     fn ramps_and_steps_have_their_area() {
-        let ramp = |from, to| Profile::Ramp { from: rate(from), to: rate(to), over: Nanos::from_secs(10) };
-        let steps = Profile::Steps { rates: vec![rate(100.0), rate(200.0), rate(50.0)], each: Nanos::from_secs(2) };
+        let ramp =
+            |from, to| Profile::Ramp { from: rate(from), to: rate(to), over: Nanos::from_secs(10) };
+        let steps = Profile::Steps {
+            rates: vec![rate(100.0), rate(200.0), rate(50.0)],
+            each: Nanos::from_secs(2),
+        };
         for (profile, areas) in [
             // A trapezium, then on at the second rate.
             (ramp(100.0, 1000.0), vec![(5, 1625), (10, 5500), (11, 6500)]),
@@ -304,7 +316,11 @@ mod tests {
         ] {
             let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
             for (seconds, area) in areas {
-                assert_eq!(count_before(&pace, Nanos::from_secs(seconds)), area, "{pace:?} to {seconds} s");
+                assert_eq!(
+                    count_before(&pace, Nanos::from_secs(seconds)),
+                    area,
+                    "{pace:?} to {seconds} s"
+                );
             }
         }
     }
@@ -333,7 +349,8 @@ mod tests {
         for seed in 1..=5 {
             let poisson = gaps(&flat(100.0, Arrivals::Poisson, seed), 5000);
             let mean = poisson.iter().sum::<f64>() / 5000.0;
-            let exponential = anderson_darling(poisson, |x| 1.0 - (-x / mean).exp()) * (1.0 + 0.6 / 5000.0);
+            let exponential =
+                anderson_darling(poisson, |x| 1.0 - (-x / mean).exp()) * (1.0 + 0.6 / 5000.0);
             assert!(
                 exponential < 1.959 && (mean * 100.0 - 1.0).abs() < 0.05,
                 "seed {seed}: A² = {exponential}, mean {mean}"
@@ -347,7 +364,8 @@ mod tests {
     #[test]
     fn a_poisson_count_is_within_three_deviations() {
         for seed in 1..=20 {
-            let n = count_before(&flat(500.0, Arrivals::Poisson, seed), Nanos::from_secs(20)) as f64;
+            let n =
+                count_before(&flat(500.0, Arrivals::Poisson, seed), Nanos::from_secs(20)) as f64;
             assert!(((n - 10_000.0) / 100.0).abs() <= 3.5, "seed {seed}: {n}");
         }
     }
@@ -386,7 +404,10 @@ mod tests {
 
     #[test]
     fn in_order_means_round_and_round_and_at_random_every_one_has_its_chance() {
-        assert_eq!((0..5).map(|n| RequestOrder::Sequential.index(n, 3)).collect::<Vec<_>>(), [0, 1, 2, 0, 1]);
+        assert_eq!(
+            (0..5).map(|n| RequestOrder::Sequential.index(n, 3)).collect::<Vec<_>>(),
+            [0, 1, 2, 0, 1]
+        );
         let mut counts = [0u32; 4];
         for n in 0..4000 {
             counts[RequestOrder::Random { seed: 3 }.index(n, 4)] += 1;

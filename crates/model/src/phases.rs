@@ -60,13 +60,19 @@ impl Slowest {
     /// Takes the request in, if it is one of the slowest. `from` is the start of the window.
     #[inline]
     pub fn record(&mut self, exchange: &Exchange, from: Nanos) {
-        self.record_times(exchange.response_time(), exchange.service_time(), exchange.due.saturating_sub(from));
+        self.record_times(
+            exchange.response_time(),
+            exchange.service_time(),
+            exchange.due.saturating_sub(from),
+        );
     }
 
     /// As [`Slowest::record`]; `due` is since the start of the window.
     #[inline]
     pub(crate) fn record_times(&mut self, response_time: Nanos, service_time: Nanos, due: Nanos) {
-        if self.requests.len() < KEPT || self.requests.last().is_some_and(|last| response_time > last.response_time) {
+        if self.requests.len() < KEPT
+            || self.requests.last().is_some_and(|last| response_time > last.response_time)
+        {
             self.insert(SlowRequest { response_time, service_time, due });
         }
     }
@@ -142,6 +148,10 @@ impl NetworkPath {
     /// The share of all service time that went by in requests with a retransmission, 0 to 1; 0 where nothing was answered.
     pub(crate) fn share_of_retransmissions(&self, service_time: &Histogram) -> f64 {
         let all = service_time.sum().as_secs_f64();
-        if all > 0.0 { (self.slow_with_retransmission.sum.as_secs_f64() / all).min(1.0) } else { 0.0 }
+        if all > 0.0 {
+            (self.slow_with_retransmission.sum.as_secs_f64() / all).min(1.0)
+        } else {
+            0.0
+        }
     }
 }

@@ -68,7 +68,8 @@ pub struct ProbeUsed {
 impl Plan {
     /// Multiple and connections of each run of a pass, on a server of so many slots. There is at least one connection.
     pub fn loads(&self, slots: u32) -> Vec<(f64, u32)> {
-        let of_multiple = |multiple: &f64| (*multiple, ((multiple * f64::from(slots)).round() as u32).max(1));
+        let of_multiple =
+            |multiple: &f64| (*multiple, ((multiple * f64::from(slots)).round() as u32).max(1));
         let of_connections = |n: &u32| (f64::from(*n) / f64::from(slots.max(1)), *n);
         if self.connections.is_empty() {
             self.multiples.iter().map(of_multiple).collect()
@@ -185,7 +186,18 @@ impl fmt::Display for Threads {
 
 /// The kind of socket the server is bound to.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display, IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
+    IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -388,6 +400,9 @@ mod tests {
 
     #[test]
     fn a_word_is_quoted_only_where_a_shell_needs_it() {
-        assert_eq!(["-w2", "bundle exec puma", "it's"].map(quoted), ["-w2", "'bundle exec puma'", "'it'\\''s'"]);
+        assert_eq!(
+            ["-w2", "bundle exec puma", "it's"].map(quoted),
+            ["-w2", "'bundle exec puma'", "'it'\\''s'"]
+        );
     }
 }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::theory::Overload;
 use crate::{
-    Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Pace, Quantile,
-    Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
+    Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos,
+    Pace, Quantile, Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
@@ -109,18 +109,23 @@ impl Run {
     /// A run that another generator made: all that is known of it is what it says.
     pub fn claimed(connections: u32, claim: GeneratorClaim, elapsed: Nanos) -> Run {
         let measured = claim.duration.unwrap_or(elapsed);
-        Run { claim: Some(Box::new(claim)), ..Run::recorded(connections, Tally::default(), measured, elapsed) }
+        Run {
+            claim: Some(Box::new(claim)),
+            ..Run::recorded(connections, Tally::default(), measured, elapsed)
+        }
     }
 
     /// Whether its figures may be concluded from.
     pub fn is_evidence(&self) -> bool {
         let verdict = self.judgement.as_ref().map(|judgement| judgement.verdict);
-        verdict.is_some_and(|verdict| !matches!(verdict, Verdict::GeneratorBound | Verdict::Invalid))
+        verdict
+            .is_some_and(|verdict| !matches!(verdict, Verdict::GeneratorBound | Verdict::Invalid))
     }
 
     /// What it is called in a sweep: `1.5x`; empty of a load.
     pub fn in_multiples(&self) -> String {
-        self.multiple.map_or(String::new(), |multiple| format!("{}x", (multiple * 100.0).round() / 100.0))
+        self.multiple
+            .map_or(String::new(), |multiple| format!("{}x", (multiple * 100.0).round() / 100.0))
     }
 
     /// Requests per second: good answers of the measured window, or what another generator says; `None` where it does not.
@@ -191,7 +196,9 @@ impl Run {
     pub fn response_time(&self, q: f64) -> Quantile {
         match &self.claim {
             Some(claim) => Quantile::printed(claim.percentile(q)),
-            None => self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally),
+            None => {
+                self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
+            }
         }
     }
 
@@ -209,7 +216,10 @@ impl Run {
 
     /// The longest response time; unknown where a request has no answer.
     pub fn max_response_time(&self) -> Quantile {
-        self.claim.as_ref().map_or_else(|| self.tally.longest_response_time(), |claim| Quantile::printed(claim.max))
+        self.claim.as_ref().map_or_else(
+            || self.tally.longest_response_time(),
+            |claim| Quantile::printed(claim.max),
+        )
     }
 
     /// The response time at quantile `q` over the ideal first-come-first-served time (1 is ideal).
@@ -235,7 +245,8 @@ impl Run {
             return Vec::new();
         }
         let even = total as f64 / self.workers.len() as f64;
-        let mut deviations: Vec<f64> = self.workers.iter().map(|w| w.requests as f64 / even - 1.0).collect();
+        let mut deviations: Vec<f64> =
+            self.workers.iter().map(|w| w.requests as f64 / even - 1.0).collect();
         deviations.sort_by(f64::total_cmp);
         deviations
     }
@@ -255,7 +266,9 @@ impl Run {
             return None;
         }
         let length = track.mean(queue, self.measured)?;
-        Some(Nanos::from_secs_f64(length * self.measured.as_secs_f64() / self.tally.completed_in_window as f64))
+        Some(Nanos::from_secs_f64(
+            length * self.measured.as_secs_f64() / self.tally.completed_in_window as f64,
+        ))
     }
 }
 

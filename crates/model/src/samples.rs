@@ -61,7 +61,10 @@ impl Watch {
     }
 
     /// All curves of that name, each with its track.
-    pub fn curves<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a WatchTrack, &'a WatchCurve)> + 'a {
+    pub fn curves<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (&'a WatchTrack, &'a WatchCurve)> + 'a {
         self.tracks.iter().flat_map(move |track| track.named(name).map(move |curve| (track, curve)))
     }
 }
@@ -69,7 +72,9 @@ impl Watch {
 impl WatchTrack {
     /// Its curves of that name. One with another number of values than there were samples is of no use to anybody.
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a WatchCurve> + 'a {
-        self.curves.iter().filter(move |curve| curve.name == name && curve.values.len() == self.at.len())
+        self.curves
+            .iter()
+            .filter(move |curve| curve.name == name && curve.values.len() == self.at.len())
     }
 
     /// Mean over time of a curve of this track from the start of the measured window up to `until`: between two samples
@@ -77,14 +82,16 @@ impl WatchTrack {
     /// [`LEAST_SAMPLES`] samples, and where they leave out more than a tenth of that time.
     pub fn mean(&self, curve: &WatchCurve, until: Nanos) -> Option<f64> {
         let samples = self.at.iter().zip(&curve.values).filter(|(at, _)| **at <= until);
-        let known: Vec<(Nanos, u64)> = samples.filter_map(|(at, value)| Some((*at, (*value)?))).collect();
+        let known: Vec<(Nanos, u64)> =
+            samples.filter_map(|(at, value)| Some((*at, (*value)?))).collect();
         let (first, last) = (known.first()?.0, known.last()?.0);
         let covered = last.saturating_sub(first);
         if known.len() < LEAST_SAMPLES || covered.as_secs_f64() < 0.9 * until.as_secs_f64() {
             return None;
         }
         let twice = |pair: &[(Nanos, u64)]| {
-            u128::from(pair[1].0.saturating_sub(pair[0].0).0) * (u128::from(pair[0].1) + u128::from(pair[1].1))
+            u128::from(pair[1].0.saturating_sub(pair[0].0).0)
+                * (u128::from(pair[0].1) + u128::from(pair[1].1))
         };
         let twice_the_area: u128 = known.windows(2).map(twice).sum();
         Some(twice_the_area as f64 / 2.0 / covered.0 as f64)
@@ -164,7 +171,18 @@ pub struct StatsdFigures {
 
 /// The types of statsd and `DogStatsD`.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumMessage, IntoStaticStr, VariantArray,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    EnumMessage,
+    IntoStaticStr,
+    VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum MetricKind {
@@ -248,7 +266,10 @@ mod tests {
 
     #[test]
     fn a_counter_tells_what_came_between() {
-        let curve = WatchCurve { values: vec![None, Some(5), None, Some(12), None], ..WatchCurve::default() };
+        let curve = WatchCurve {
+            values: vec![None, Some(5), None, Some(12), None],
+            ..WatchCurve::default()
+        };
         assert_eq!((curve.counted(), curve.most()), (Some(7), Some(12)));
         assert_eq!(WatchCurve::default().counted(), None);
     }
@@ -256,14 +277,18 @@ mod tests {
     /// Simulated time, closed loop: `connections` on `slots` that each take 100 ms, a new connection for each request, for 10 s
     /// after a warm-up of 1 s. The queue is looked at each 50 ms, just after what happened then.
     fn played(connections: u64, slots: u64) -> Run {
-        let (window, step) =
-            (Window { from: Nanos::from_secs(1), until: Nanos::from_secs(11) }, Nanos::from_millis(100));
+        let (window, step) = (
+            Window { from: Nanos::from_secs(1), until: Nanos::from_secs(11) },
+            Nanos::from_millis(100),
+        );
         let mut tally = Tally::new(window, connections as usize);
         // Whoever came first is served first: each round, `slots` of them end, and come again at once.
-        let mut line: std::collections::VecDeque<Nanos> = (0..connections).map(|_| Nanos::ZERO).collect();
+        let mut line: std::collections::VecDeque<Nanos> =
+            (0..connections).map(|_| Nanos::ZERO).collect();
         let mut now = Nanos::ZERO;
         while now < window.until {
-            let served: Vec<Nanos> = (0..slots.min(connections)).filter_map(|_| line.pop_front()).collect();
+            let served: Vec<Nanos> =
+                (0..slots.min(connections)).filter_map(|_| line.pop_front()).collect();
             now += step;
             for due in served {
                 tally.record(&Exchange { due, sent: due, ended: now, ..exchange(0, 0, 0) }, 0);
@@ -285,7 +310,11 @@ mod tests {
             let run = played(connections, slots);
             // A round ends each 100 ms, the first of the window at its start.
             assert_eq!(run.tally.completed_in_window, slots * 100, "{connections}");
-            assert_eq!(run.accept_queue_wait(), Some(Nanos::from_millis(wait)), "{connections} on {slots}");
+            assert_eq!(
+                run.accept_queue_wait(),
+                Some(Nanos::from_millis(wait)),
+                "{connections} on {slots}"
+            );
         }
     }
 

@@ -130,8 +130,9 @@ impl Statistics {
     /// everybody waits his turn. Where some are served at once and others wait for ever longer, the backlog grows, and the longest times of
     /// those that end. A backlog alone may also be of answers that take longer than the run: then it is not known.
     pub fn is_overload(&self, tally: &Tally) -> bool {
-        self.backlog
-            .is_some_and(|backlog| self.growth().is_some() || backlog.grows() && tally.series.lengthens(backlog.over))
+        self.backlog.is_some_and(|backlog| {
+            self.growth().is_some() || backlog.grows() && tally.series.lengthens(backlog.over)
+        })
     }
 
     /// The same with what the samples of the backlog say.
@@ -143,7 +144,9 @@ impl Statistics {
     /// Whether fewer than one independent answer is expected above the percentile, or above a lower one, of so many answers.
     pub(crate) fn is_too_thin(&self, quantile: f64, answers: u64) -> bool {
         let is_thin = |interval: &Interval| {
-            interval.effective(answers).is_some_and(|effective| effective * (1.0 - interval.quantile) < 1.0 - 1e-9)
+            interval
+                .effective(answers)
+                .is_some_and(|effective| effective * (1.0 - interval.quantile) < 1.0 - 1e-9)
         };
         self.intervals.iter().take_while(|interval| interval.quantile <= quantile).any(is_thin)
     }
@@ -160,9 +163,18 @@ fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
     let times = &tally.response_time;
     let (low, high) = inflation.map_or((None, None), |inflation| {
         let ranks = ranks(quantile, population, inflation);
-        (ranks.low.and_then(|rank| times.at_rank(rank)), ranks.high.and_then(|rank| times.at_rank(rank)))
+        (
+            ranks.low.and_then(|rank| times.at_rank(rank)),
+            ranks.high.and_then(|rank| times.at_rank(rank)),
+        )
     });
-    Interval { quantile, inflation, low, high, without_generator: without_generator(tally, quantile) }
+    Interval {
+        quantile,
+        inflation,
+        low,
+        high,
+        without_generator: without_generator(tally, quantile),
+    }
 }
 
 /// `Q(p - η) - x`, where the generator's own lag was above `x` for a share `η` of the requests: no law of either is assumed,
@@ -192,12 +204,16 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     }
     // All answers took about as long: whichever is taken, it is within a bucket of the true one.
     let Some(above) = batches.above(quantile) else { return Some(1.0) };
-    let (n, slow) = above.iter().fold((0, 0), |(n, slow), (answers, above)| (n + answers, slow + above));
+    let (n, slow) =
+        above.iter().fold((0, 0), |(n, slow), (answers, above)| (n + answers, slow + above));
     let (n, p) = (n as f64, slow as f64 / (n as f64).max(1.0));
     PARTS.into_iter().find_map(|parts| {
         let size = above.len().div_ceil(parts);
-        let sum = |part: &[(u64, u64)]| part.iter().fold((0, 0), |(m, k), (answers, above)| (m + answers, k + above));
-        let off: Vec<f64> = above.chunks(size).map(sum).map(|(m, k)| k as f64 - p * m as f64).collect();
+        let sum = |part: &[(u64, u64)]| {
+            part.iter().fold((0, 0), |(m, k), (answers, above)| (m + answers, k + above))
+        };
+        let off: Vec<f64> =
+            above.chunks(size).map(sum).map(|(m, k)| k as f64 - p * m as f64).collect();
         let count = off.len() as f64;
         let squares: f64 = off.iter().map(|e| e * e).sum();
         let neighbours: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
@@ -211,7 +227,10 @@ fn means(batches: &Batches, of: fn(&Batch) -> u128) -> Vec<FitPoint> {
     let width = batches.width().as_secs_f64();
     let filled = batches.filled().iter().enumerate().filter(|(_, batch)| batch.answers > 0);
     filled
-        .map(|(at, batch)| FitPoint { x: (at as f64 + 0.5) * width, y: of(batch) as f64 / batch.answers as f64 })
+        .map(|(at, batch)| FitPoint {
+            x: (at as f64 + 0.5) * width,
+            y: of(batch) as f64 / batch.answers as f64,
+        })
         .collect()
 }
 
@@ -220,7 +239,8 @@ fn steadiness(batches: &Batches) -> Option<Steadiness> {
     let times: Vec<f64> = means.iter().map(|mean| mean.y).collect();
     // The last batch may be cut off by the end.
     let filled = batches.filled();
-    let counts: Vec<f64> = filled[..filled.len().saturating_sub(1)].iter().map(|batch| batch.answers as f64).collect();
+    let counts: Vec<f64> =
+        filled[..filled.len().saturating_sub(1)].iter().map(|batch| batch.answers as f64).collect();
     let settled = [mser(&times, MSER)?, mser(&counts, MSER)?];
     let shift = shift(&times)?;
     let growth = line(&means)?;
@@ -240,7 +260,11 @@ fn steadiness(batches: &Batches) -> Option<Steadiness> {
 fn lag_slope(batches: &Batches) -> Option<LagSlope> {
     let line = line(&means(batches, |batch| batch.lag_sum))?;
     let span = batches.width().as_secs_f64() * batches.filled().len() as f64;
-    Some(LagSlope { slope: line.slope / 1e9, in_errors: line.t, grown: Nanos((line.slope * span).max(0.0) as u64) })
+    Some(LagSlope {
+        slope: line.slope / 1e9,
+        in_errors: line.t,
+        grown: Nanos((line.slope * span).max(0.0) as u64),
+    })
 }
 
 /// A percentile and what it is.
@@ -273,7 +297,9 @@ impl Quantile {
     pub fn time(self) -> Option<Nanos> {
         match self {
             Quantile::Time(time) => Some(time),
-            Quantile::Unanswered | Quantile::TooFew | Quantile::Growing | Quantile::NotPrinted => None,
+            Quantile::Unanswered | Quantile::TooFew | Quantile::Growing | Quantile::NotPrinted => {
+                None
+            }
         }
     }
 
@@ -283,7 +309,12 @@ impl Quantile {
     }
 
     /// The same, if there is a steady state, and the answers of `tally` are worth enough independent ones for quantile `q`.
-    pub(crate) fn supported(self, statistics: Option<&Statistics>, q: f64, tally: &Tally) -> Quantile {
+    pub(crate) fn supported(
+        self,
+        statistics: Option<&Statistics>,
+        q: f64,
+        tally: &Tally,
+    ) -> Quantile {
         let population = tally.counts.good() + tally.counts.censored();
         match statistics {
             _ if self == Quantile::Unanswered => self,
@@ -311,7 +342,8 @@ impl Tally {
 
     fn at(&self, q: f64, times: &crate::Histogram) -> Quantile {
         let counts = &self.counts;
-        let (good, planned, failed) = (counts.good(), counts.total() as f64, counts.failed() as f64);
+        let (good, planned, failed) =
+            (counts.good(), counts.total() as f64, counts.failed() as f64);
         let part_above = (1.0 - q) * planned;
         if good == 0 || failed > 0.0 && failed > part_above - 1e-9 * planned {
             return Quantile::Unanswered;
@@ -418,13 +450,18 @@ mod tests {
     const PERCENTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
     /// A run of 10 000 answers, a millisecond apart: each takes what `time` says (ms), and was begun `lag` late.
-    fn run(time: impl Fn(u64) -> f64, lag: impl Fn(u64) -> Nanos, is_stamped: bool) -> (Tally, Statistics) {
+    fn run(
+        time: impl Fn(u64) -> f64,
+        lag: impl Fn(u64) -> Nanos,
+        is_stamped: bool,
+    ) -> (Tally, Statistics) {
         let (mut tally, mut batches) = (Tally::new(WINDOW, 1), Batches::new(WINDOW));
         for n in 0..10_000 {
             let due = Nanos::from_millis(n);
             let (sent, service) = (due + lag(n), Nanos::from_secs_f64(time(n) / 1e3));
             let outcome = Outcome::Answered(200);
-            let exchange = Exchange { due, sent, ended: sent + service, received_bytes: 0, outcome };
+            let exchange =
+                Exchange { due, sent, ended: sent + service, received_bytes: 0, outcome };
             tally.record(&exchange, 0);
             tally.generator_lag.record(lag(n));
             if is_stamped {
@@ -473,7 +510,9 @@ mod tests {
     #[test]
     fn a_run_that_climbs_all_along_has_no_interval_and_no_steady_part() {
         let (_, statistics) = run(|n| 1.0 + n as f64 / 10.0, none, true);
-        assert!(statistics.interval(0.5).is_some_and(|it| it.inflation.is_none() && it.low.is_none()));
+        assert!(
+            statistics.interval(0.5).is_some_and(|it| it.inflation.is_none() && it.low.is_none())
+        );
         let steadiness = statistics.steadiness.unwrap();
         assert_eq!(steadiness.settled_after, None);
         assert!((steadiness.growth - 0.1).abs() < 1e-3, "0.1 s each second: {}", steadiness.growth);
@@ -494,12 +533,19 @@ mod tests {
             assert!((2_990_000..=3_100_000).contains(&part.0), "{part:?} at {}", interval.quantile);
         }
         // One in a hundred was late by a second: that is in p99 and hardly in the median.
-        let (tally, statistics) = run(independent, |n| if n % 100 == 7 { ms(1000) } else { none(n) }, true);
-        let part =
-            |q| tally.response_time_at(q).time().unwrap() - statistics.interval(q).unwrap().without_generator.unwrap();
+        let (tally, statistics) =
+            run(independent, |n| if n % 100 == 7 { ms(1000) } else { none(n) }, true);
+        let part = |q| {
+            tally.response_time_at(q).time().unwrap()
+                - statistics.interval(q).unwrap().without_generator.unwrap()
+        };
         assert!(part(0.5) < ms(2) && part(0.9) < ms(2), "{:?} {:?}", part(0.5), part(0.9));
         let (_, unstamped) = run(independent, none, false);
-        assert_eq!(unstamped.interval(0.5).unwrap().without_generator, None, "its reading is not known");
+        assert_eq!(
+            unstamped.interval(0.5).unwrap().without_generator,
+            None,
+            "its reading is not known"
+        );
     }
 
     #[test]
@@ -520,7 +566,9 @@ mod tests {
     /// P(l ≤ B < u) for the binomial B.
     fn coverage(p: f64, n: u64, l: u64, u: u64) -> f64 {
         let (first, weights) = binomial(p, n);
-        (l..u).map(|k| k.checked_sub(first).and_then(|at| weights.get(at as usize)).unwrap_or(&0.0)).sum()
+        (l..u)
+            .map(|k| k.checked_sub(first).and_then(|at| weights.get(at as usize)).unwrap_or(&0.0))
+            .sum()
     }
 
     #[test]
@@ -550,8 +598,14 @@ mod tests {
     #[test]
     fn an_upper_end_needs_so_many_times() {
         // p^n ≤ 2.5 %.
-        for (p, least) in [(0.9, 36), (0.95, 72), (0.99, 368), (0.995, 736), (0.999, 3688), (0.9999, 36_887)] {
-            assert_eq!((of(p, least - 1).1.is_some(), of(p, least).1.is_some()), (false, true), "p {p}");
+        for (p, least) in
+            [(0.9, 36), (0.95, 72), (0.99, 368), (0.995, 736), (0.999, 3688), (0.9999, 36_887)]
+        {
+            assert_eq!(
+                (of(p, least - 1).1.is_some(), of(p, least).1.is_some()),
+                (false, true),
+                "p {p}"
+            );
         }
     }
 

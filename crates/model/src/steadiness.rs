@@ -39,7 +39,10 @@ pub(crate) fn mser(series: &[f64], m: usize) -> Option<SettledPart> {
         let mean = mean(rest);
         rest.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
     };
-    let after = (0..=means.len() / 2).map(|after| (after, spread(after))).min_by(|(_, a), (_, b)| a.total_cmp(b))?.0;
+    let after = (0..=means.len() / 2)
+        .map(|after| (after, spread(after)))
+        .min_by(|(_, a), (_, b)| a.total_cmp(b))?
+        .0;
     Some(SettledPart { after, of: means.len() })
 }
 
@@ -63,13 +66,17 @@ pub fn shift(series: &[f64]) -> Option<HalfShift> {
     let [first, second] = halves.map(|half| {
         let parts: Vec<f64> = half.chunks_exact(half.len() / PARTS).take(PARTS).map(mean).collect();
         let mean = mean(&parts);
-        let variance = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (PARTS - 1) as f64;
+        let variance =
+            parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (PARTS - 1) as f64;
         (mean, variance / PARTS as f64)
     });
     let error = (first.1 + second.1).sqrt();
     let by = second.0 - first.0;
     let all = f64::midpoint(first.0, second.0);
-    Some(HalfShift { in_errors: in_errors(by, error), of_mean: if all > 0.0 { by / all } else { 0.0 } })
+    Some(HalfShift {
+        in_errors: in_errors(by, error),
+        of_mean: if all > 0.0 { by / all } else { 0.0 },
+    })
 }
 
 /// A straight line through points, by least squares.
@@ -94,7 +101,8 @@ pub(crate) fn line(points: &[FitPoint]) -> Option<LinearFit> {
         return None;
     }
     let n = points.len() as f64;
-    let (x0, y0) = (points.iter().map(|p| p.x).sum::<f64>() / n, points.iter().map(|p| p.y).sum::<f64>() / n);
+    let (x0, y0) =
+        (points.iter().map(|p| p.x).sum::<f64>() / n, points.iter().map(|p| p.y).sum::<f64>() / n);
     let xx: f64 = points.iter().map(|p| (p.x - x0).powi(2)).sum();
     if xx == 0.0 {
         return None;
@@ -116,11 +124,13 @@ mod tests {
 
     #[test]
     fn a_series_settles_where_the_method_says() {
-        let falling: Vec<f64> = (1..=10).rev().map(f64::from).chain([1.0, 2.0].into_iter().cycle().take(40)).collect();
+        let falling: Vec<f64> =
+            (1..=10).rev().map(f64::from).chain([1.0, 2.0].into_iter().cycle().take(40)).collect();
         assert_eq!(mser(&falling, 1), Some(SettledPart { after: 8, of: 50 }));
         assert_eq!(mser(&falling, 5), Some(SettledPart { after: 2, of: 10 }));
         let noise = [5.0, 5.2, 4.8, 5.1, 4.9].into_iter().cycle().take(100);
-        let decaying: Vec<f64> = (0..100).map(|i| 20.0 * (f64::from(-i) / 10.0).exp() + 5.0).chain(noise).collect();
+        let decaying: Vec<f64> =
+            (0..100).map(|i| 20.0 * (f64::from(-i) / 10.0).exp() + 5.0).chain(noise).collect();
         assert_eq!(mser(&decaying, 5), Some(SettledPart { after: 20, of: 40 }));
         assert!(!mser(&decaying, 5).unwrap().is_steady());
         assert_eq!(mser(&[1.0; 7], 1), None);

@@ -9,8 +9,8 @@ use crate::plan::LoadPlan;
 use crate::theory::ServiceTime;
 use crate::theory::{DisciplineProbe, InferredDiscipline};
 use crate::{
-    BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan, ProbeUsed, Run,
-    ServerFacts, ServerLocation, Threshold,
+    BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan,
+    ProbeUsed, Run, ServerFacts, ServerLocation, Threshold,
 };
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::BucketIndex;
 use crate::phases::Slowest;
 use crate::{
-    BadResponse, BadResponses, Counts, DurationSummary, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases,
-    WrongLengths,
+    BadResponse, BadResponses, Counts, DurationSummary, Exchange, Histogram, Nanos, NetworkPath,
+    Outcome, Phases, WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -110,7 +110,11 @@ pub struct Tally {
 impl Tally {
     /// An empty tally for `connections` connections in the whole run, with room so that recording does not allocate.
     pub fn new(window: Window, connections: usize) -> Tally {
-        let span = if window.until == Nanos::MAX { Nanos::from_secs(60) } else { window.until - window.from };
+        let span = if window.until == Nanos::MAX {
+            Nanos::from_secs(60)
+        } else {
+            window.until - window.from
+        };
         Tally {
             window,
             per_connection: vec![0; connections],
@@ -149,7 +153,13 @@ impl Tally {
     /// As [`Tally::record`], where it is known whether the request [is measured](Tally::measures) and its outcome
     /// [good](Outcome::is_good); all but its send lag and its service time.
     #[inline(always)]
-    pub fn record_judged(&mut self, exchange: &Exchange, connection: usize, is_measured: bool, good: bool) {
+    pub fn record_judged(
+        &mut self,
+        exchange: &Exchange,
+        connection: usize,
+        is_measured: bool,
+        good: bool,
+    ) {
         if good && self.window.contains(exchange.ended) {
             self.completed_in_window += 1;
         }
@@ -207,7 +217,9 @@ impl Tally {
     /// What more is known of the requests that ended in `outcome` than their number.
     pub fn reason(&self, outcome: Outcome) -> Option<String> {
         match outcome {
-            Outcome::BadResponse => (self.bad_responses.total() > 0).then(|| self.bad_responses.to_string()),
+            Outcome::BadResponse => {
+                (self.bad_responses.total() > 0).then(|| self.bad_responses.to_string())
+            }
             Outcome::WrongLength => self.wrong_lengths.map(|lengths| lengths.to_string()),
             _ => None,
         }
@@ -372,11 +384,13 @@ mod tests {
 
     fn any_exchange() -> impl Strategy<Value = (Exchange, usize)> {
         let times = (0u64..3_000_000_000, 0u64..10_000_000, 0u64..2_000_000_000);
-        (times, any_outcome(), 0..CONNECTIONS).prop_map(|((due, lag, service), outcome, connection)| {
-            let sent = Nanos(due + lag);
-            let ended = sent + Nanos(service);
-            (Exchange { due: Nanos(due), sent, ended, received_bytes: 0, outcome }, connection)
-        })
+        (times, any_outcome(), 0..CONNECTIONS).prop_map(
+            |((due, lag, service), outcome, connection)| {
+                let sent = Nanos(due + lag);
+                let ended = sent + Nanos(service);
+                (Exchange { due: Nanos(due), sent, ended, received_bytes: 0, outcome }, connection)
+            },
+        )
     }
 
     fn tally(exchanges: &[(Exchange, usize)]) -> Tally {
@@ -385,7 +399,9 @@ mod tests {
             tally.record(exchange, *connection);
             if tally.measures(exchange.due) {
                 match exchange.outcome {
-                    Outcome::BadResponse => tally.record_reason(BadResponse::VARIANTS[*connection], 1),
+                    Outcome::BadResponse => {
+                        tally.record_reason(BadResponse::VARIANTS[*connection], 1)
+                    }
                     Outcome::WrongLength => tally.record_wrong_length(100, exchange.ended.0),
                     _ => {}
                 }
@@ -424,9 +440,15 @@ mod tests {
     fn a_slow_answer_stays_in_the_distribution_and_a_bad_one_has_its_own() {
         let tally = tally(&[(exchange(2000, 2000, 9000), 0)]);
         assert_eq!(tally.response_time.max(), Some(Nanos::from_secs(7)));
-        assert_eq!((tally.completed_in_window, tally.counts.good()), (0, 1), "it ends after the window");
-        let answer =
-            |status, ms: u64| Exchange { outcome: Outcome::Answered(status), ..exchange(1000, 1000, 1000 + ms) };
+        assert_eq!(
+            (tally.completed_in_window, tally.counts.good()),
+            (0, 1),
+            "it ends after the window"
+        );
+        let answer = |status, ms: u64| Exchange {
+            outcome: Outcome::Answered(status),
+            ..exchange(1000, 1000, 1000 + ms)
+        };
         let tally = self::tally(&[(answer(200, 1000), 0), (answer(503, 5), 1)]);
         assert_eq!(tally.response_time.min(), Some(Nanos::from_secs(1)));
         assert_eq!(tally.failed_response_time.max(), Some(Nanos::from_millis(5)));

@@ -2,8 +2,8 @@
 
 use crate::pace::uniform;
 use crate::{
-    App, AppTime, Exchange, Nanos, Outcome, Run, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Tally, Threads,
-    Timestamps, Window,
+    App, AppTime, Exchange, Nanos, Outcome, Run, ServerKind, ServerPlan, Socket, Stop, StreamPlan,
+    Tally, Threads, Timestamps, Window,
 };
 
 /// All of a run whose end nobody knows.

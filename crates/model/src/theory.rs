@@ -58,7 +58,9 @@ pub enum NotJudged {
     #[error("it was not the server that was measured")]
     NotTheServers,
     /// How many workers and threads the server has is not known.
-    #[error("how many workers the server has is not known: give -w and -t (each worker's threads) in place of --slots")]
+    #[error(
+        "how many workers the server has is not known: give -w and -t (each worker's threads) in place of --slots"
+    )]
     ShapeUnknown,
     /// The app takes many times longer for some requests than for most, also where none has to wait.
     #[error(
@@ -145,7 +147,14 @@ impl Theory {
     /// Of a run that cannot be held against any order of service.
     pub fn not_judged(why: NotJudged, tolerance: f64) -> Theory {
         let (expected, forecasts) = (None, Vec::new());
-        Theory { expected, tolerance, not_judged: Some(why), by_worker: None, turn: None, forecasts }
+        Theory {
+            expected,
+            tolerance,
+            not_judged: Some(why),
+            by_worker: None,
+            turn: None,
+            forecasts,
+        }
     }
 
     /// The forecast of one.
@@ -159,7 +168,9 @@ impl Theory {
             return Resemblance::Unknown(why);
         }
         let fitting = |of: fn(&DisciplineForecast) -> Option<DisciplineFit>| -> Vec<Discipline> {
-            let fits = |forecast: &&DisciplineForecast| of(forecast).is_some_and(|fit| fit.worst <= self.tolerance);
+            let fits = |forecast: &&DisciplineForecast| {
+                of(forecast).is_some_and(|fit| fit.worst <= self.tolerance)
+            };
             self.forecasts.iter().filter(fits).map(|forecast| forecast.discipline).collect()
         };
         let exactly = fitting(|forecast| forecast.fit);
@@ -210,7 +221,8 @@ pub struct InferredDiscipline {
 impl InferredDiscipline {
     /// By these theories; `None` where no run was judged.
     pub(crate) fn of<'a>(theories: impl Iterator<Item = &'a Theory>) -> Option<InferredDiscipline> {
-        let mut inferred = InferredDiscipline { runs: 0, disciplines: Discipline::ALL.to_vec(), by_shape: false };
+        let mut inferred =
+            InferredDiscipline { runs: 0, disciplines: Discipline::ALL.to_vec(), by_shape: false };
         for theory in theories {
             let fitting = match theory.resemblance() {
                 Resemblance::Unknown(_) => continue,
@@ -335,10 +347,17 @@ mod tests {
     #[test]
     fn what_fits_with_the_known_service_time_goes_before_the_shape() {
         let [shared, split, turns] = Discipline::ALL;
-        assert_eq!(theory([1.0, 1.1, 5.0], [1.0; 3]).resemblance(), Resemblance::These(vec![shared, split]));
-        assert_eq!(theory([2.0, 2.0, 2.0], [2.0, 2.0, 1.05]).resemblance(), Resemblance::ShapeOf(vec![turns]));
+        assert_eq!(
+            theory([1.0, 1.1, 5.0], [1.0; 3]).resemblance(),
+            Resemblance::These(vec![shared, split])
+        );
+        assert_eq!(
+            theory([2.0, 2.0, 2.0], [2.0, 2.0, 1.05]).resemblance(),
+            Resemblance::ShapeOf(vec![turns])
+        );
         assert_eq!(theory([2.0; 3], [2.0; 3]).resemblance(), Resemblance::Nothing);
-        let unknown = Theory { not_judged: Some(NotJudged::TooShort), ..theory([1.0; 3], [1.0; 3]) };
+        let unknown =
+            Theory { not_judged: Some(NotJudged::TooShort), ..theory([1.0; 3], [1.0; 3]) };
         assert_eq!(unknown.resemblance(), Resemblance::Unknown(NotJudged::TooShort));
     }
 
@@ -347,7 +366,10 @@ mod tests {
         let shown = |theory: &Theory| theory.shown().unwrap().discipline;
         let fits_turns = theory([2.0, 2.0, 1.0], [2.0; 3]);
         assert_eq!(shown(&fits_turns), Discipline::Turns);
-        assert_eq!(shown(&Theory { expected: Some(Discipline::Split), ..fits_turns }), Discipline::Split);
+        assert_eq!(
+            shown(&Theory { expected: Some(Discipline::Split), ..fits_turns }),
+            Discipline::Split
+        );
         assert_eq!(shown(&theory([2.0; 3], [2.0; 3])), Discipline::Shared);
     }
 }

@@ -13,7 +13,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// A span of time, or an instant as the span since the clock's origin, in nanoseconds. Range: 0 to 584 years.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
@@ -151,7 +153,9 @@ impl FromStr for Nanos {
 
     fn from_str(text: &str) -> Result<Nanos, String> {
         match time(text.trim()) {
-            None => Err(format!("'{text}' is not a time: write 200ms, 1.5s, 2m or 0.2 (a bare number is seconds)")),
+            None => Err(format!(
+                "'{text}' is not a time: write 200ms, 1.5s, 2m or 0.2 (a bare number is seconds)"
+            )),
             Some(time) if time > LONGEST_TIME => {
                 Err(format!("'{text}' is more than 30 days (720h): give a shorter time"))
             }
@@ -162,7 +166,9 @@ impl FromStr for Nanos {
 
 fn time(mut rest: &str) -> Option<Nanos> {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
-    let part = |number: &str, size: u64| Some(Nanos((number.parse::<f64>().ok()? * size as f64).round() as u64));
+    let part = |number: &str, size: u64| {
+        Some(Nanos((number.parse::<f64>().ok()? * size as f64).round() as u64))
+    };
     // A bare number stands alone: `1m30` would be anybody's guess.
     if rest.chars().all(is_digit) {
         return part(rest, 1_000_000_000);
@@ -189,7 +195,9 @@ macro_rules! text_in_json {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
-                <String as serde::Deserialize>::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+                <String as serde::Deserialize>::deserialize(from)?
+                    .parse()
+                    .map_err(serde::de::Error::custom)
             }
         }
     };
@@ -207,7 +215,9 @@ pub(crate) mod never_is_null {
         (*time != Nanos::MAX).then_some(*time).serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Nanos, D::Error> {
         Ok(Option::deserialize(deserializer)?.unwrap_or(Nanos::MAX))
     }
 }
@@ -240,7 +250,9 @@ impl Rate {
 }
 
 fn bad_rate(text: &str) -> String {
-    format!("'{text}' is not a rate: write 500/s, 500 or 0.5/s (requests per second in total, at most a billion)")
+    format!(
+        "'{text}' is not a rate: write 500/s, 500 or 0.5/s (requests per second in total, at most a billion)"
+    )
 }
 
 impl TryFrom<f64> for Rate {

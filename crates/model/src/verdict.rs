@@ -6,8 +6,8 @@
 use crate::limit;
 use crate::statistics::{LagSlope, Steadiness};
 use crate::{
-    Arrivals, CpuUsage, Diagnostic, Grade, Judgement, LaneFacts, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
-    Tally, Timing, Verdict, generator,
+    Arrivals, CpuUsage, Diagnostic, Grade, Judgement, LaneFacts, Limit, LoadPlan, Nanos, Outcome,
+    Pace, Profile, Run, Tally, Timing, Verdict, generator,
 };
 
 /// Checks that every run has. With `timing` on the spot a lane polls on purpose.
@@ -23,12 +23,16 @@ fn common(run: &Run, timing: Timing) -> Vec<Diagnostic> {
     // A run above its ceiling has disproved it: it was measured in a worse moment.
     let ceiling = facts.ceiling.filter(|ceiling| rate > 0.0 && rate <= 1.1 * ceiling.rate_per_s);
     if let Some(ceiling) = ceiling {
-        checks.push(Diagnostic::Headroom { ceiling_per_s: ceiling.rate_per_s, times: ceiling.rate_per_s / rate });
+        checks.push(Diagnostic::Headroom {
+            ceiling_per_s: ceiling.rate_per_s,
+            times: ceiling.rate_per_s / rate,
+        });
     }
     if let Some(response) = tally.response_time.quantile(0.99) {
         let share = |time: Nanos| time.0 as f64 / (response.0 as f64).max(1.0);
         let own = tally.generator_lag.quantile(0.99);
-        checks.extend(own.map(|p99| Diagnostic::GeneratorLag { p99, of_response_time: share(p99) }));
+        checks
+            .extend(own.map(|p99| Diagnostic::GeneratorLag { p99, of_response_time: share(p99) }));
         let read = tally.read_lag.quantile(0.99);
         checks.extend(read.map(|p99| Diagnostic::ReadLag { p99, of_response_time: share(p99) }));
     }
@@ -42,30 +46,54 @@ fn common(run: &Run, timing: Timing) -> Vec<Diagnostic> {
     checks.extend(work.map(|share| Diagnostic::LaneCpu { share }));
     checks.extend(most(|lane| lane.run_queue).map(|share| Diagnostic::LaneRunQueue { share }));
     let longest = facts.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
-    checks.extend(most(|lane| lane.stood_still).map(|share| Diagnostic::Standstill { share, longest }));
+    checks.extend(
+        most(|lane| lane.stood_still).map(|share| Diagnostic::Standstill { share, longest }),
+    );
     // The kernel counts for the whole machine: where all our connects were fast, what it dropped was others'.
     let is_ours = |n: &u64| *n == 0 || has_stalled(tally);
     let (_, longest) = connects(tally);
-    checks.extend(facts.listen_overflows.filter(is_ours).map(|dropped| Diagnostic::ListenOverflows { dropped }));
-    checks.extend(facts.syn_retransmits.filter(is_ours).map(|retried| Diagnostic::ConnectStalls { retried, longest }));
+    checks.extend(
+        facts
+            .listen_overflows
+            .filter(is_ours)
+            .map(|dropped| Diagnostic::ListenOverflows { dropped }),
+    );
+    checks.extend(
+        facts
+            .syn_retransmits
+            .filter(is_ours)
+            .map(|retried| Diagnostic::ConnectStalls { retried, longest }),
+    );
     checks.extend(facts.steal.map(|share| Diagnostic::Steal { share }));
     checks
 }
 
 /// How much the generator may have added to the highest percentile that has an interval, up to p99.
 fn bracket(run: &Run) -> Option<Diagnostic> {
-    let known = run.statistics.as_ref()?.intervals.iter().rev().filter(|interval| interval.quantile <= 0.99);
+    let known = run
+        .statistics
+        .as_ref()?
+        .intervals
+        .iter()
+        .rev()
+        .filter(|interval| interval.quantile <= 0.99);
     known.into_iter().find_map(|interval| {
         let time = run.tally.response_time_at(interval.quantile).time()?;
         let width = time.saturating_sub(interval.without_generator?);
         let half_interval = interval.high?.saturating_sub(interval.low?) / 2;
         let of_response_time = width.0 as f64 / (time.0 as f64).max(1.0);
-        Some(Diagnostic::Bracket { quantile: interval.quantile, width, half_interval, of_response_time })
+        Some(Diagnostic::Bracket {
+            quantile: interval.quantile,
+            width,
+            half_interval,
+            of_response_time,
+        })
     })
 }
 
 fn steadiness(run: &Run, is_claimed: bool) -> Option<Diagnostic> {
-    let Steadiness { settled_after, shift, shift_in_errors, .. } = run.statistics.as_ref()?.steadiness?;
+    let Steadiness { settled_after, shift, shift_in_errors, .. } =
+        run.statistics.as_ref()?.steadiness?;
     Some(Diagnostic::Steadiness { settled_after, shift, shift_in_errors, is_claimed })
 }
 
@@ -80,7 +108,8 @@ fn littles_law(run: &Run, connections: u32) -> Option<Diagnostic> {
     // An answer that waits to be read keeps its connection, and by the kernel's stamps that wait is not in the mean.
     let (response, unread) = (&tally.response_time, &tally.read_lag);
     let mean = response.sum().saturating_add(unread.sum()).as_secs_f64() / response.count() as f64;
-    let stood_still = run.generator.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
+    let stood_still =
+        run.generator.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
     let longest = response.max()? + unread.max().unwrap_or_default();
     let longest = longest.max(stood_still);
     let tolerance = longest.0 as f64 / measured.0 as f64;
@@ -121,12 +150,14 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
     };
     let is_unsteady = |check: &Diagnostic| matches!(check, Diagnostic::Steadiness { .. });
     let convicted = failed().find(convicts).cloned();
-    let (verdict, limit) = if failed().any(|check| !check.blames_the_generator() && !is_unsteady(check)) {
+    let (verdict, limit) = if failed()
+        .any(|check| !check.blames_the_generator() && !is_unsteady(check))
+    {
         (Verdict::Invalid, None)
     } else if let Some(check) = convicted {
         // A generator that stumbles makes a run unsteady, and not the other way round.
-        let has_its_own =
-            failed().any(|check| matches!(check, Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. }));
+        let has_its_own = failed()
+            .any(|check| matches!(check, Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. }));
         let shared = on_cpus.filter(|_| is_shared && !has_its_own);
         (Verdict::GeneratorBound, Some(shared.unwrap_or(Limit::Generator { check })))
     } else if failed().any(is_unsteady) {
@@ -137,12 +168,19 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
         match level {
             LoadLevel::KeepsUp => (Verdict::Unloaded, None),
             LoadLevel::Below if on_cpus.is_none() => (Verdict::Unloaded, None),
-            LoadLevel::Below | LoadLevel::Saturated { .. } if network().is_some() => (Verdict::NetworkBound, network()),
-            LoadLevel::Below | LoadLevel::Saturated { .. } if is_shared => (Verdict::SharedCpus, on_cpus),
+            LoadLevel::Below | LoadLevel::Saturated { .. } if network().is_some() => {
+                (Verdict::NetworkBound, network())
+            }
+            LoadLevel::Below | LoadLevel::Saturated { .. } if is_shared => {
+                (Verdict::SharedCpus, on_cpus)
+            }
             LoadLevel::Below => (Verdict::ServerBound, on_cpus),
             LoadLevel::Saturated { threads } => {
                 let of_server = on_cpus.or_else(|| accept_queue(run)).or(threads);
-                (Verdict::ServerBound, Some(of_server.unwrap_or(Limit::NotKnown { cpu: CpuUsage::of(facts) })))
+                (
+                    Verdict::ServerBound,
+                    Some(of_server.unwrap_or(Limit::NotKnown { cpu: CpuUsage::of(facts) })),
+                )
             }
         }
     };
@@ -152,7 +190,10 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
 fn accept_queue(run: &Run) -> Option<Limit> {
     let (dropped, retried) = (run.generator.listen_overflows?, run.generator.syn_retransmits?);
     let (connects, longest) = connects(&run.tally);
-    let is_it = has_stalled(&run.tally) && dropped > 0 && retried > 0 && retried as f64 >= RETRIED * connects as f64;
+    let is_it = has_stalled(&run.tally)
+        && dropped > 0
+        && retried > 0
+        && retried as f64 >= RETRIED * connects as f64;
     is_it.then_some(Limit::AcceptQueue { dropped, retried, longest })
 }
 
@@ -165,7 +206,10 @@ fn has_stalled(tally: &Tally) -> bool {
 }
 
 fn connects(tally: &Tally) -> (u64, Nanos) {
-    (tally.phases.connect.count, if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO })
+    (
+        tally.phases.connect.count,
+        if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO },
+    )
 }
 
 /// Threads are the limit where they do about what they can at the most; where they do less, something behind them is.
@@ -183,8 +227,16 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     // With as many connections as slots every slot is taken as soon as it is free.
     let is_saturated = run.connections >= slots;
     let of_maximum = run.of_maximum().filter(|share| *share >= BUSY);
-    let threads = of_maximum.map(|of_maximum| Limit::Threads { slots, connections: run.connections, of_maximum });
-    judged(run, checks, if is_saturated { LoadLevel::Saturated { threads } } else { LoadLevel::Below })
+    let threads = of_maximum.map(|of_maximum| Limit::Threads {
+        slots,
+        connections: run.connections,
+        of_maximum,
+    });
+    judged(
+        run,
+        checks,
+        if is_saturated { LoadLevel::Saturated { threads } } else { LoadLevel::Below },
+    )
 }
 
 /// Judges a load.
@@ -199,7 +251,11 @@ pub fn of_load(run: &Run, plan: &LoadPlan) -> Judgement {
     if never_pauses && plan.length.is_some() && plan.requests_total.is_none() {
         checks.extend(littles_law(run, plan.connections * plan.pipeline.max(1)));
     }
-    judged(run, checks, if never_pauses { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below })
+    judged(
+        run,
+        checks,
+        if never_pauses { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below },
+    )
 }
 
 /// Judges a load in open loop, whoever has started its server.
@@ -210,7 +266,9 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
         checks.push(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
     }
-    if let Some(LagSlope { slope, in_errors, grown }) = statistics.and_then(|statistics| statistics.lag_slope) {
+    if let Some(LagSlope { slope, in_errors, grown }) =
+        statistics.and_then(|statistics| statistics.lag_slope)
+    {
         checks.push(Diagnostic::LagSlope { slope, in_errors, grown });
     }
     checks.extend(poisson_count(run, pace));
@@ -219,8 +277,9 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     if !is_behind && is_flat(pace) {
         checks.extend(steadiness(run, true));
     }
-    let is_in_time =
-        |check: &Diagnostic| matches!(check, Diagnostic::SentInTime { .. }) && check.grade() == Grade::Passed;
+    let is_in_time = |check: &Diagnostic| {
+        matches!(check, Diagnostic::SentInTime { .. }) && check.grade() == Grade::Passed
+    };
     let level = match is_behind {
         true => LoadLevel::Saturated { threads: None },
         false if checks.iter().any(is_in_time) => LoadLevel::KeepsUp,
@@ -236,7 +295,9 @@ fn is_behind(run: &Run, pace: &Pace) -> bool {
     match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
         Some((statistics, backlog)) if is_flat(pace) => {
             let lost = counts.failed() - counts.of(Outcome::InFlight);
-            backlog.grows() || statistics.is_overload(&run.tally) || lost as f64 > 0.02 * counts.total() as f64
+            backlog.grows()
+                || statistics.is_overload(&run.tally)
+                || lost as f64 > 0.02 * counts.total() as f64
         }
         _ => run.completed_rate() < 0.98 * run.offered_rate(pace).unwrap_or_default(),
     }
@@ -249,9 +310,15 @@ fn is_flat(pace: &Pace) -> bool {
 /// Whether the draw of independent arrivals came near the rate; asked of a flat rate, one at a time.
 fn poisson_count(run: &Run, pace: &Pace) -> Option<Diagnostic> {
     match pace {
-        Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, burst: 1, .. } => {
+        Pace::Open {
+            profile: Profile::Flat { rate },
+            arrivals: Arrivals::Poisson,
+            burst: 1,
+            ..
+        } => {
             let expected = rate.per_second() * run.measured.as_secs_f64();
-            (expected > 0.0).then_some(Diagnostic::PoissonCount { due: run.tally.counts.total(), expected })
+            (expected > 0.0)
+                .then_some(Diagnostic::PoissonCount { due: run.tally.counts.total(), expected })
         }
         _ => None,
     }
@@ -264,7 +331,8 @@ mod tests {
     use crate::{GeneratorFacts, ProcessCpu, ServerCpu, Window};
 
     fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
-        let level = if is_saturated { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below };
+        let level =
+            if is_saturated { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below };
         judged(&nothing(), checks.to_vec(), level).verdict
     }
 
@@ -275,7 +343,8 @@ mod tests {
     #[test]
     fn wrks_arithmetic_would_be_invalid_here() {
         // Seed 001: 32 connections, 2937 req/s, a printed mean of 41.30 ms.
-        let check = Diagnostic::LittlesLaw { in_flight: 2937.14 * 0.0413, connections: 32, tolerance: 0.0 };
+        let check =
+            Diagnostic::LittlesLaw { in_flight: 2937.14 * 0.0413, connections: 32, tolerance: 0.0 };
         assert_eq!(verdict(&[check], true), Verdict::Invalid);
     }
 
@@ -289,7 +358,8 @@ mod tests {
                 tally.record(&exchange(due, due, due + 10), 0);
             }
             let mut run = Run::recorded(1, tally, ms(1000), ms(2000));
-            run.generator.lanes = vec![LaneFacts { longest_standstill: stood_still, ..LaneFacts::default() }];
+            run.generator.lanes =
+                vec![LaneFacts { longest_standstill: stood_still, ..LaneFacts::default() }];
             assert_eq!(littles_law(&run, 1).map(|law| law.grade()), Some(grade));
         }
     }
@@ -317,7 +387,8 @@ mod tests {
             idle: Some(0.0),
             is_ruby: true,
         };
-        let lane = LaneFacts { cpu: ms(500), run_queue: ms(420), elapsed: second, ..LaneFacts::default() };
+        let lane =
+            LaneFacts { cpu: ms(500), run_queue: ms(420), elapsed: second, ..LaneFacts::default() };
         GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
     }
 
@@ -325,13 +396,15 @@ mod tests {
     fn cpus_that_server_and_generator_share_are_neithers_limit() {
         let run = Run { generator: on_shared_cpus(), ..nothing() };
         let judge = |checks: &[Diagnostic], keeps_up| {
-            let level = if keeps_up { LoadLevel::KeepsUp } else { LoadLevel::Saturated { threads: None } };
+            let level =
+                if keeps_up { LoadLevel::KeepsUp } else { LoadLevel::Saturated { threads: None } };
             judged(&run, checks.to_vec(), level)
         };
         let wait = || Diagnostic::LaneRunQueue { share: 0.42 };
         let rate = |times| Diagnostic::Headroom { ceiling_per_s: 16_000.0 * times, times };
         // Times that are the generator's are no server's, whoever had the CPU.
-        let late = || Diagnostic::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
+        let late =
+            || Diagnostic::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
         let busy = || Diagnostic::LaneCpu { share: 0.97 };
         for (checks, keeps_up, verdict, limit) in [
             (vec![wait(), rate(9.9)], false, Verdict::SharedCpus, Some("shared CPUs")),
@@ -341,8 +414,15 @@ mod tests {
             (vec![wait(), busy(), rate(1.1)], true, Verdict::Unloaded, None),
         ] {
             let judged = judge(&checks, keeps_up);
-            assert_eq!((judged.verdict, judged.limit.as_ref().map(Limit::name)), (verdict, limit), "{checks:?}");
-            assert!(verdict != Verdict::SharedCpus || judged.grade(&wait()) == Grade::Doubtful, "it did not decide");
+            assert_eq!(
+                (judged.verdict, judged.limit.as_ref().map(Limit::name)),
+                (verdict, limit),
+                "{checks:?}"
+            );
+            assert!(
+                verdict != Verdict::SharedCpus || judged.grade(&wait()) == Grade::Doubtful,
+                "it did not decide"
+            );
         }
         assert_eq!(judge(&[late()], true).verdict, Verdict::GeneratorBound);
     }

@@ -3,7 +3,8 @@
 use crate::generator;
 use crate::run::PERCENTILES;
 use crate::{
-    Backlog, Diagnostic, EndedBy, GeneratorFacts, Grade, LaneFacts, Nanos, Pace, Placement, Quantile, Run, Tally,
+    Backlog, Diagnostic, EndedBy, GeneratorFacts, Grade, LaneFacts, Nanos, Pace, Placement,
+    Quantile, Run, Tally,
 };
 
 /// Below this index of fairness the connections' shares are worth a word.
@@ -32,7 +33,8 @@ fn of_any(run: &Run, percentiles: &[f64], setting: RunSetting<'_>) -> Vec<Diagno
     if counts.failed() > 0 && ended_by.is_none() {
         warnings.push(Diagnostic::Failures { failed: counts.failed(), planned: counts.total() });
     }
-    let first = |kind: Quantile| percentiles.iter().copied().find(|q| run.response_time(*q) == kind);
+    let first =
+        |kind: Quantile| percentiles.iter().copied().find(|q| run.response_time(*q) == kind);
     // Of no request there is no percentile that another answer could change.
     if let Some(from) = first(Quantile::Unanswered).filter(|_| counts.total() > 0) {
         let outcomes = counts.failures();
@@ -79,7 +81,12 @@ const TAKEN: f64 = 0.01;
 fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<Diagnostic> {
     let Placement { server, lanes } = placement.filter(|placement| placement.is_shared())?;
     let cpus = server.common(lanes);
-    let elapsed = generator.lanes.iter().map(|lane| lane.elapsed).max().filter(|elapsed| *elapsed > Nanos::ZERO)?;
+    let elapsed = generator
+        .lanes
+        .iter()
+        .map(|lane| lane.elapsed)
+        .max()
+        .filter(|elapsed| *elapsed > Nanos::ZERO)?;
     let work: Nanos = generator.lanes.iter().map(LaneFacts::work).sum();
     // Their own processors may have done it all, as far as there are such.
     let own = lanes.len() - cpus.len();
@@ -93,7 +100,11 @@ pub fn of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
-        warnings.push(Diagnostic::Unfair { jain, fewest: fewest.unwrap_or(0), most: most.unwrap_or(0) });
+        warnings.push(Diagnostic::Unfair {
+            jain,
+            fewest: fewest.unwrap_or(0),
+            most: most.unwrap_or(0),
+        });
     }
     warnings.extend(of_anatomy(run));
     warnings.extend(of_kernel(run));
@@ -117,7 +128,9 @@ fn of_anatomy(run: &Run) -> Vec<Diagnostic> {
     let of = run.tally.counts.good();
     if let Some(anatomy) = &run.anatomy {
         let (impossible, silent) = (anatomy.impossible, anatomy.silent);
-        warnings.extend((impossible > 0).then_some(Diagnostic::ImpossibleStamps { answers: impossible, of }));
+        warnings.extend(
+            (impossible > 0).then_some(Diagnostic::ImpossibleStamps { answers: impossible, of }),
+        );
         warnings.extend((silent > 0).then_some(Diagnostic::SilentApp { answers: silent, of }));
     }
     let whole = run.tally.response_time.mean();
@@ -136,15 +149,25 @@ fn of_kernel(run: &Run) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     let Some(view) = &run.kernel else { return warnings };
     let (unfollowed, lost) = (view.unfollowed, view.lost);
-    warnings.extend((unfollowed > 0 || lost > 0).then_some(Diagnostic::KernelIncomplete { unfollowed, lost }));
+    warnings.extend(
+        (unfollowed > 0 || lost > 0).then_some(Diagnostic::KernelIncomplete { unfollowed, lost }),
+    );
     // Over TLS it sees none; what we gave up may have been answered.
     let (kernel, answers) = (view.answers(), run.tally.all_answers());
     let is_ours = (answers..=run.tally.all_requests()).contains(&kernel);
-    warnings.extend((kernel > 0 && !is_ours).then_some(Diagnostic::KernelCountDiffers { kernel, client: answers }));
+    warnings.extend(
+        (kernel > 0 && !is_ours)
+            .then_some(Diagnostic::KernelCountDiffers { kernel, client: answers }),
+    );
     if let Some(ways) = &view.ways {
-        let (unmatched, impossible, of) = (ways.unmatched, ways.impossible, run.tally.counts.good());
+        let (unmatched, impossible, of) =
+            (ways.unmatched, ways.impossible, run.tally.counts.good());
         let is_whole = unmatched == 0 && impossible == 0;
-        warnings.extend((!is_whole).then_some(Diagnostic::KernelUnjoined { unmatched, impossible, of }));
+        warnings.extend((!is_whole).then_some(Diagnostic::KernelUnjoined {
+            unmatched,
+            impossible,
+            of,
+        }));
     }
     warnings
 }
@@ -155,7 +178,8 @@ pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9
 /// All that the own figures of a load give reason to doubt.
 pub fn of_load(run: &Run, pace: &Pace, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     let mut warnings = of_any(run, &LOAD_PERCENTILES, setting);
-    let sending = Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.counts.total() };
+    let sending =
+        Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.counts.total() };
     let is_late = run.tally.counts.total() > 0 && sending.grade() > Grade::Passed;
     if pace.is_open() && setting.ended_by.is_none() && is_late {
         warnings.push(sending);
@@ -163,7 +187,8 @@ pub fn of_load(run: &Run, pace: &Pace, setting: RunSetting<'_>) -> Vec<Diagnosti
     warnings.extend(of_backlog(run));
     if run.tally.queued.count > 0 {
         let queued = run.tally.queued;
-        warnings.push(Diagnostic::QueuedInGenerator { requests: queued.count, longest: queued.max });
+        warnings
+            .push(Diagnostic::QueuedInGenerator { requests: queued.count, longest: queued.max });
     }
     warnings
 }
@@ -217,13 +242,24 @@ mod tests {
         let outcomes = vec!["timed_out".to_owned()];
         let hidden = Diagnostic::QuantilesHidden { from: 0.99, unanswered: 2, outcomes };
         let too_few = Diagnostic::TooFewRequests { from: 0.999, answers: 150, worth: None };
-        let unfair = |warnings: &[Diagnostic]| warnings.iter().any(|it| matches!(it, Diagnostic::Unfair { .. }));
-        let above = |warnings: &[Diagnostic]| warnings.iter().any(|it| matches!(it, Diagnostic::AboveMaximum { .. }));
+        let unfair = |warnings: &[Diagnostic]| {
+            warnings.iter().any(|it| matches!(it, Diagnostic::Unfair { .. }))
+        };
+        let above = |warnings: &[Diagnostic]| {
+            warnings.iter().any(|it| matches!(it, Diagnostic::AboveMaximum { .. }))
+        };
         let (timed_out, few, many) = (of(&run(198, 2)), of(&run(150, 0)), of(&run(300, 0)));
-        assert!(timed_out.contains(&Diagnostic::Failures { failed: 2, planned: 200 }) && timed_out.contains(&hidden));
+        assert!(
+            timed_out.contains(&Diagnostic::Failures { failed: 2, planned: 200 })
+                && timed_out.contains(&hidden)
+        );
         assert!(few.contains(&too_few), "{few:?}");
         assert!(unfair(&few), "one connection takes nine tenths");
-        assert_eq!((above(&few), above(&many)), (false, true), "20 a second for 10 s are the maximum");
+        assert_eq!(
+            (above(&few), above(&many)),
+            (false, true),
+            "20 a second for 10 s are the maximum"
+        );
     }
 
     #[test]
@@ -247,17 +283,26 @@ mod tests {
             ..LaneFacts::default()
         };
         let doubt = |server: &str, lanes: &str, percents: &[u64]| {
-            let placement = Placement { server: server.parse().unwrap(), lanes: lanes.parse().unwrap() };
-            let facts = GeneratorFacts { lanes: percents.iter().copied().map(lane).collect(), ..Default::default() };
+            let placement =
+                Placement { server: server.parse().unwrap(), lanes: lanes.parse().unwrap() };
+            let facts = GeneratorFacts {
+                lanes: percents.iter().copied().map(lane).collect(),
+                ..Default::default()
+            };
             shared(&facts, Some(&placement))
         };
-        let taken = |cpus: &str, taken: f64| Some(Diagnostic::SharedCpus { cpus: cpus.parse().unwrap(), taken });
+        let taken = |cpus: &str, taken: f64| {
+            Some(Diagnostic::SharedCpus { cpus: cpus.parse().unwrap(), taken })
+        };
         assert_eq!(doubt("0-1", "0-1", &[50]), taken("0-1", 0.25), "busy polling is no work");
         assert_eq!(doubt("0-1", "0-1", &[50, 150]), taken("0-1", 1.0));
         assert_eq!(doubt("0-1", "0-1", &[1]), None);
         assert_eq!(doubt("0", "1", &[100, 90]), None);
         // Two lanes on three processors, one of which is the server's.
-        assert_eq!((doubt("0", "0-2", &[100, 100]), doubt("0", "0-1", &[75, 75])), (None, taken("0", 0.5)));
+        assert_eq!(
+            (doubt("0", "0-2", &[100, 100]), doubt("0", "0-1", &[75, 75])),
+            (None, taken("0", 0.5))
+        );
         assert_eq!(shared(&GeneratorFacts::default(), None), None);
     }
 
@@ -287,7 +332,10 @@ mod tests {
             delayed_ack(&tally)
         };
         // uvicorn, an app of 10 ms: 40 to 48 ms from the head to the body of each of its answers.
-        assert_eq!(of([40, 42, 44], 158), Some(Diagnostic::DelayedAck { waited: Nanos::from_millis(42) }));
+        assert_eq!(
+            of([40, 42, 44], 158),
+            Some(Diagnostic::DelayedAck { waited: Nanos::from_millis(42) })
+        );
         assert_eq!(of([0, 0, 1], 158), None, "in one piece, nearly");
         assert_eq!(of([40, 42, 44], 1 << 20), None, "a megabyte takes its time");
         assert_eq!(of([300, 300, 300], 158), None, "an app that streams");

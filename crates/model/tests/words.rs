@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use model::endpoint::is_public;
 use model::{
-    AllowedNetworks, Bodies, Body, ChunkedDecoder, Cpus, Diagnostic, Endpoint, Limit, Nanos, Objective, Rate, Threads,
-    Threshold,
+    AllowedNetworks, Bodies, Body, ChunkedDecoder, Cpus, Diagnostic, Endpoint, Limit, Nanos,
+    Objective, Rate, Threads, Threshold,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +17,9 @@ fn listed(all: impl IntoIterator<Item = impl ToString>) -> String {
 }
 
 /// Reads it, and once more what it prints of it.
-fn typed<T: FromStr<Err = String> + Display + Debug + PartialEq>(text: &str) -> Result<String, String> {
+fn typed<T: FromStr<Err = String> + Display + Debug + PartialEq>(
+    text: &str,
+) -> Result<String, String> {
     let read: T = text.parse()?;
     assert_eq!(read.to_string().parse(), Ok(read), "{text}");
     Ok(text.parse::<T>()?.to_string())
@@ -25,7 +27,9 @@ fn typed<T: FromStr<Err = String> + Display + Debug + PartialEq>(text: &str) -> 
 
 /// Reads it from a file, and once more what it writes to one.
 fn filed<T: Serialize + DeserializeOwned + Debug + PartialEq>(json: &str) -> T {
-    let read = |json: &str| serde_json::from_str::<T>(json).unwrap_or_else(|error| panic!("{json}: {error}"));
+    let read = |json: &str| {
+        serde_json::from_str::<T>(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+    };
     assert_eq!(read(&serde_json::to_string(&read(json)).unwrap()), read(json));
     read(json)
 }
@@ -56,7 +60,10 @@ fn printed(name: &str, text: &str) -> Result<String, String> {
         "chunked body" => {
             let mut body = ChunkedDecoder::default();
             let taken = body.feed(text.as_bytes(), |_| ()).ok_or("no chunk")?;
-            Ok(format!("{taken} bytes, {}", if body.is_done() { "the end" } else { "more to come" }))
+            Ok(format!(
+                "{taken} bytes, {}",
+                if body.is_done() { "the end" } else { "more to come" }
+            ))
         }
         "grade of a diagnostic" => Ok(format!("{:?}", filed::<Diagnostic>(text).grade())),
         "diagnostic" => Ok(filed::<Diagnostic>(text).to_string()),
@@ -71,8 +78,12 @@ fn every_row_is_printed_or_refused_as_it_says() {
     for line in include_str!("words.txt").lines().filter(|line| !line.starts_with('#')) {
         let text = |text: &str| text.replace("\\r", "\r").replace("\\n", "\n");
         match (line.split_once(" => "), line.split_once(" !! ")) {
-            (Some((read, expected)), _) => assert_eq!(printed(name, &text(read)).as_deref(), Ok(expected), "{line}"),
-            (_, Some((read, words))) => assert!(printed(name, &text(read)).unwrap_err().contains(words), "{line}"),
+            (Some((read, expected)), _) => {
+                assert_eq!(printed(name, &text(read)).as_deref(), Ok(expected), "{line}")
+            }
+            (_, Some((read, words))) => {
+                assert!(printed(name, &text(read)).unwrap_err().contains(words), "{line}")
+            }
             _ => name = line.strip_suffix(':').unwrap_or_else(|| panic!("{line}")),
         }
         rows += 1;

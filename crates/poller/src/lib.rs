@@ -75,9 +75,13 @@ impl Poller {
         let Some(old) = &mut self.old else { return };
         let mut got = self.epoll.wait(old, EpollTimeout::ZERO).unwrap_or(0);
         if got == 0 && at_most > Nanos::ZERO {
-            let polled = poll(&mut [PollFd::new(&self.epoll.0, PollFlags::IN)], Some(&timespec(at_most)));
+            let polled =
+                poll(&mut [PollFd::new(&self.epoll.0, PollFlags::IN)], Some(&timespec(at_most)));
             let refused = polled.is_err_and(|errno| errno != Errno::INTR);
-            got = self.epoll.wait(old, if refused { milliseconds(at_most) } else { EpollTimeout::ZERO }).unwrap_or(0);
+            got = self
+                .epoll
+                .wait(old, if refused { milliseconds(at_most) } else { EpollTimeout::ZERO })
+                .unwrap_or(0);
         }
         events.extend(old[..got].iter().map(|event| Event {
             flags: EventFlags::from_bits_retain(event.events().bits().cast_unsigned()),
@@ -110,7 +114,8 @@ mod tests {
     #[test]
     fn old_kernels_wait_gives_the_same_news() {
         let (near, far) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).expect("a pair of sockets");
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .expect("a pair of sockets");
         let mut events = Vec::with_capacity(8);
         for old in [false, true] {
             let mut poller = Poller::new().expect("an epoll instance");

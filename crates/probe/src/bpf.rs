@@ -25,7 +25,8 @@ use thiserror::Error;
 /// # Errors
 /// With what is missing.
 pub fn possible() -> Result<(), MissingRight> {
-    TracedPath::follow(&TracingPlan { port: 0, processes: &[], requests: true, events: false }).map(drop)
+    TracedPath::follow(&TracingPlan { port: 0, processes: &[], requests: true, events: false })
+        .map(drop)
 }
 
 /// Programs and their tracepoints; the last two are of requests.
@@ -85,21 +86,34 @@ impl TracedPath {
             return Err(missing);
         }
         let (accept, accept4) = ACCEPTS.unwrap_or_default();
-        let types = Btf::from_sys_fs().map_err(|error| MissingRight::at("the kernel's types", &error))?;
+        let types =
+            Btf::from_sys_fs().map_err(|error| MissingRight::at("the kernel's types", &error))?;
         let mut loader = EbpfLoader::new();
         let wants_events = u32::from(wanted.events);
         loader.btf(Some(&types)).verifier_log_level(VerifierLogLevel::DISABLE);
-        loader.override_global("port", &wanted.port, true).override_global("wants_events", &wants_events, true);
-        loader.override_global("nr_accept", &accept, true).override_global("nr_accept4", &accept4, true);
+        loader.override_global("port", &wanted.port, true).override_global(
+            "wants_events",
+            &wants_events,
+            true,
+        );
+        loader.override_global("nr_accept", &accept, true).override_global(
+            "nr_accept4",
+            &accept4,
+            true,
+        );
         let object = include_bytes_aligned!("bpf/path.bpf.o");
-        let mut programs = loader.load(object).map_err(|error| MissingRight::at("the BPF maps", &error))?;
-        let mut family: HashMap<MapData, u32, u32> = take(&mut programs, "family", HashMap::try_from)?;
+        let mut programs =
+            loader.load(object).map_err(|error| MissingRight::at("the BPF maps", &error))?;
+        let mut family: HashMap<MapData, u32, u32> =
+            take(&mut programs, "family", HashMap::try_from)?;
         for pid in wanted.processes {
             family.insert(pid, 1, 0).map_err(|error| MissingRight::at("the BPF maps", &error))?;
         }
         let used = if wanted.requests { PROGRAMS.len() } else { OF_CONNECTIONS };
         for (name, tracepoint) in &PROGRAMS[..used] {
-            let failed = |error: &dyn Error| MissingRight::at(&format!("the tracepoint {tracepoint}"), error);
+            let failed = |error: &dyn Error| {
+                MissingRight::at(&format!("the tracepoint {tracepoint}"), error)
+            };
             let program = programs.program_mut(name).ok_or_else(|| MissingRight::part(name))?;
             let program: &mut BtfTracePoint = program.try_into().map_err(|error| failed(&error))?;
             program.load(tracepoint, &types).map_err(|error| failed(&error))?;
@@ -168,10 +182,13 @@ fn take<M, E: Error + 'static>(
 
 /// As `struct event`.
 fn event(record: &[u8]) -> Option<TracedAnswer> {
-    let mut words = record.chunks_exact(8).map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default());
+    let mut words = record
+        .chunks_exact(8)
+        .map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default());
     let mut next = || words.next();
     let known = |time: u64| (time > 0).then_some(Nanos(time));
-    let [established, accepted, arrived, read, answered] = [next()?, next()?, next()?, next()?, next()?];
+    let [established, accepted, arrived, read, answered] =
+        [next()?, next()?, next()?, next()?, next()?];
     let stamps = KernelStamps {
         established: Nanos(established),
         accepted: known(accepted),
@@ -194,7 +211,9 @@ type Cell = ([u32; 2], u64);
 fn processes(cells: Vec<Cell>) -> Vec<ProcessWaits> {
     let mut kinds: BTreeMap<u32, [WaitCells; 5]> = BTreeMap::new();
     for ([pid, place], amount) in cells {
-        let Some(kind) = kinds.entry(pid).or_default().get_mut((place >> 16) as usize) else { continue };
+        let Some(kind) = kinds.entry(pid).or_default().get_mut((place >> 16) as usize) else {
+            continue;
+        };
         match place & 0xffff {
             SUM => kind.0 = Nanos(amount),
             bucket => *kind.1.entry(bucket).or_default() += amount,
@@ -235,7 +254,10 @@ impl MissingRight {
     /// What can be seen to be missing before anything is tried.
     fn beforehand() -> Option<MissingRight> {
         if ACCEPTS.is_none() {
-            return Some(MissingRight(format!("not for this kind of processor ({})", std::env::consts::ARCH)));
+            return Some(MissingRight(format!(
+                "not for this kind of processor ({})",
+                std::env::consts::ARCH
+            )));
         }
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         if !may(&status) {
@@ -247,8 +269,9 @@ impl MissingRight {
             let why = "in this PID namespace processes have other numbers than in the kernel (a container: --pid=host)";
             return Some(MissingRight(why.to_owned()));
         }
-        (!Path::new(TYPES).exists())
-            .then(|| MissingRight(format!("{TYPES} is not there (a kernel with CONFIG_DEBUG_INFO_BTF)")))
+        (!Path::new(TYPES).exists()).then(|| {
+            MissingRight(format!("{TYPES} is not there (a kernel with CONFIG_DEBUG_INFO_BTF)"))
+        })
     }
 
     /// A part of the compiled program: our own mistake, which the tests would find.
@@ -298,17 +321,27 @@ mod tests {
             ([6, cell(9, 0)], 1),
         ];
         let seen = processes(cells);
-        assert_eq!(seen.iter().map(|process| (process.pid, process.answers)).collect::<Vec<_>>(), [(6, 0), (7, 5)]);
-        assert_eq!(seen[0].accept_queue, Waits { count: 1, sum: Nanos(64), buckets: vec![(100, 1)] });
+        assert_eq!(
+            seen.iter().map(|process| (process.pid, process.answers)).collect::<Vec<_>>(),
+            [(6, 0), (7, 5)]
+        );
+        assert_eq!(
+            seen[0].accept_queue,
+            Waits { count: 1, sum: Nanos(64), buckets: vec![(100, 1)] }
+        );
         assert_eq!(seen[1].run_queue, Waits { count: 2, sum: Nanos(20), buckets: vec![(10, 2)] });
     }
 
     #[test]
     fn a_stamp_of_zero_is_none_and_half_a_record_nothing() {
-        let words: Vec<u8> = [1u64, 0, 0, 4, 5, 40_000, 77, 2].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let words: Vec<u8> =
+            [1u64, 0, 0, 4, 5, 40_000, 77, 2].iter().flat_map(|word| word.to_ne_bytes()).collect();
         let answer = event(&words).unwrap();
         assert_eq!((answer.port, answer.pid, answer.number), (40_000, 77, 2));
-        assert_eq!((answer.stamps.accepted, answer.stamps.arrived, answer.stamps.answered), (None, None, Nanos(5)));
+        assert_eq!(
+            (answer.stamps.accepted, answer.stamps.arrived, answer.stamps.answered),
+            (None, None, Nanos(5))
+        );
         assert_eq!(event(&words[..56]), None);
     }
 

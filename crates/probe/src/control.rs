@@ -22,7 +22,8 @@ pub type FindAddress<'a> = &'a dyn Fn(&str, u16) -> Result<SocketAddr, String>;
 /// # Errors
 /// Where it is no such URL, or its host has no address, in a line.
 pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<Endpoint, String> {
-    let wrong = || format!("'{url}' is no control server: write tcp://127.0.0.1:9293 or unix:///PATH");
+    let wrong =
+        || format!("'{url}' is no control server: write tcp://127.0.0.1:9293 or unix:///PATH");
     if let Some(path) = url.strip_prefix("unix://") {
         return if path.starts_with('/') { Ok(Endpoint::Unix(path.into())) } else { Err(wrong()) };
     }
@@ -44,11 +45,14 @@ pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<Endpoint, Strin
 /// Where it names none, or none that can be found.
 pub fn from_state_file(text: &str, find: FindAddress<'_>) -> Result<ControlServer, String> {
     let field = |name: &str| {
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
+        let value =
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
         let bare = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
-        Some(bare('"').or_else(|| bare('\'')).unwrap_or(value).to_owned()).filter(|value| !value.is_empty())
+        Some(bare('"').or_else(|| bare('\'')).unwrap_or(value).to_owned())
+            .filter(|value| !value.is_empty())
     };
-    let url = field("control_url").ok_or("it names no control server: start Puma with --control-url")?;
+    let url =
+        field("control_url").ok_or("it names no control server: start Puma with --control-url")?;
     // Puma writes this word where it wants no token.
     let token = field("control_auth_token").filter(|token| token != "none").unwrap_or_default();
     Ok(ControlServer { address: parse_address(&url, find)?, token })
@@ -58,16 +62,26 @@ pub fn from_state_file(text: &str, find: FindAddress<'_>) -> Result<ControlServe
 ///
 /// # Errors
 /// Where it cannot be reached in time, or refuses (during boot and shutdown it does).
-pub(crate) fn ask(server: &ControlServer, command: &str, longest_wait: Duration) -> Result<Vec<u8>, String> {
-    let token = if server.token.is_empty() { String::new() } else { format!("?token={}", server.token) };
+pub(crate) fn ask(
+    server: &ControlServer,
+    command: &str,
+    longest_wait: Duration,
+) -> Result<Vec<u8>, String> {
+    let token =
+        if server.token.is_empty() { String::new() } else { format!("?token={}", server.token) };
     let answer = http::get(&server.address, &format!("{command}{token}"), longest_wait)
         .map_err(|error| format!("the control server does not answer: {error}"))?;
-    if answer.is_ok() { Ok(answer.body) } else { Err(format!("the control server answered {}", answer.status)) }
+    if answer.is_ok() {
+        Ok(answer.body)
+    } else {
+        Err(format!("the control server answered {}", answer.status))
+    }
 }
 
 /// What was asked for, of the body of an answer.
 pub(crate) fn understood<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(body).map_err(|error| format!("the control server's answer is not understood: {error}"))
+    serde_json::from_slice(body)
+        .map_err(|error| format!("the control server's answer is not understood: {error}"))
 }
 
 /// Requests that the built-in server at `address` has taken since its start.
@@ -110,8 +124,13 @@ mod tests {
     fn a_state_file_names_the_control_server() {
         let text = "---\npid: 9\ncontrol_url: tcp://127.0.0.1:9293\ncontrol_auth_token: \"01\"\nrunning_from: \"/x\"\n";
         let address = Endpoint::Tcp("127.0.0.1:9293".parse().unwrap());
-        assert_eq!(from_state_file(text, &find), Ok(ControlServer { address, token: "01".to_owned() }));
-        for (text, part) in [("---\npid: 9\n", "--control-url"), ("control_url: tcp://far:1\n", "far is not known")] {
+        assert_eq!(
+            from_state_file(text, &find),
+            Ok(ControlServer { address, token: "01".to_owned() })
+        );
+        for (text, part) in
+            [("---\npid: 9\n", "--control-url"), ("control_url: tcp://far:1\n", "far is not known")]
+        {
             assert!(from_state_file(text, &find).is_err_and(|said| said.contains(part)), "{text}");
         }
     }

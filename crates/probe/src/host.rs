@@ -68,7 +68,8 @@ impl CpuTicks {
     /// Of the line of this name: user nice system idle iowait irq softirq steal … (proc(5)); guest time is in user's.
     pub(crate) fn named(stat: &str, name: &str) -> Option<CpuTicks> {
         let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let ticks: Vec<u64> =
+            line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
         let [_, _, _, idle, iowait, _, _, steal] = ticks[..] else { return None };
         Some(CpuTicks { all: ticks.iter().sum(), idle: idle + iowait, steal })
     }
@@ -76,7 +77,8 @@ impl CpuTicks {
     /// What passed since `before`, if anything did. The kernel's iowait may fall (proc(5)).
     pub(crate) fn since(&self, before: &CpuTicks) -> Option<CpuTicks> {
         let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
-        let (idle, steal) = (self.idle.saturating_sub(before.idle), self.steal.saturating_sub(before.steal));
+        let (idle, steal) =
+            (self.idle.saturating_sub(before.idle), self.steal.saturating_sub(before.steal));
         Some(CpuTicks { all, idle: idle.min(all), steal })
     }
 }
@@ -97,10 +99,16 @@ pub fn environment(longtail_version: &str) -> Environment {
     Environment {
         longtail_version: longtail_version.to_owned(),
         os: field(&os_release, "PRETTY_NAME", '=').trim_matches('"').to_owned(),
-        kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+        kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
         cpu: field(&cpu_info, "model name", ':').to_owned(),
         cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
-        memory_bytes: field(&memory, "MemTotal", ':').trim_end_matches(" kB").parse::<u64>().map_or(0, |kb| kb * 1024),
+        memory_bytes: field(&memory, "MemTotal", ':')
+            .trim_end_matches(" kB")
+            .parse::<u64>()
+            .map_or(0, |kb| kb * 1024),
     }
 }
 
@@ -118,7 +126,8 @@ mod tests {
 
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let at = |stat| HostCounters { cpu: CpuTicks::named(stat, "cpu"), ..HostCounters::default() };
+        let at =
+            |stat| HostCounters { cpu: CpuTicks::named(stat, "cpu"), ..HostCounters::default() };
         let before = at("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1");
         let after = at("cpu  140 0 120 820 0 0 0 20 0 0\n");
         assert_eq!(after.steal_since(&before), Some(0.2));
@@ -126,13 +135,12 @@ mod tests {
         let soon = at("cpu  101 0 100 800 0 0 0 1 0 0");
         assert_eq!(soon.steal_since(&before), None, "one of two ticks");
         assert_eq!(at("intr 5").cpu, None);
-        let stat =
-            "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 5 900 50 2 3 4 0 0\ncpu1 1 0 0 9 0 0 0 0\ncpu10 7 0 0 1 0 0 0 0\n";
+        let stat = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 5 900 50 2 3 4 0 0\ncpu1 1 0 0 9 0 0 0 0\ncpu10 7 0 0 1 0 0 0 0\n";
         let busy = |name| CpuTicks::named(stat, name).map(|ticks| ticks.all - ticks.idle);
         assert_eq!(["cpu0", "cpu1", "cpu10", "cpu2"].map(busy), [Some(25), Some(1), Some(7), None]);
         // The kernel's iowait falls.
-        let [before, after] =
-            ["cpu 9 0 0 50 9 0 0 0", "cpu 99 0 0 51 5 0 0 0"].map(|stat| CpuTicks::named(stat, "cpu").unwrap());
+        let [before, after] = ["cpu 9 0 0 50 9 0 0 0", "cpu 99 0 0 51 5 0 0 0"]
+            .map(|stat| CpuTicks::named(stat, "cpu").unwrap());
         assert_eq!(after.since(&before), Some(CpuTicks { all: 87, idle: 0, steal: 0 }));
     }
 

@@ -30,8 +30,12 @@ impl HttpAnswer {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]);
         let (version, status) = head.lines().next()?.split_once(' ')?;
-        let is_status = version.starts_with("HTTP/") && status.starts_with(|digit: char| digit.is_ascii_digit());
-        is_status.then(|| HttpAnswer { status: status.trim_end().to_owned(), body: bytes[end + 4..].to_vec() })
+        let is_status = version.starts_with("HTTP/")
+            && status.starts_with(|digit: char| digit.is_ascii_digit());
+        is_status.then(|| HttpAnswer {
+            status: status.trim_end().to_owned(),
+            body: bytes[end + 4..].to_vec(),
+        })
     }
 }
 
@@ -40,7 +44,11 @@ impl HttpAnswer {
 ///
 /// # Errors
 /// Where it cannot be reached in time, or what comes back is no whole head of HTTP/1.
-pub fn exchange(address: &Endpoint, request: &[u8], longest_wait: Duration) -> io::Result<HttpAnswer> {
+pub fn exchange(
+    address: &Endpoint,
+    request: &[u8],
+    longest_wait: Duration,
+) -> io::Result<HttpAnswer> {
     let answer = match address {
         Endpoint::Tcp(address) => {
             let stream = TcpStream::connect_timeout(address, longest_wait)?;
@@ -54,7 +62,8 @@ pub fn exchange(address: &Endpoint, request: &[u8], longest_wait: Duration) -> i
             talk_by_unix(stream, request, longest_wait)?
         }
     };
-    HttpAnswer::parse(&answer).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer is no HTTP"))
+    HttpAnswer::parse(&answer)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer is no HTTP"))
 }
 
 /// The answer to `GET /<path>` of HTTP/1.0.
@@ -62,7 +71,11 @@ pub fn exchange(address: &Endpoint, request: &[u8], longest_wait: Duration) -> i
 /// # Errors
 /// As [`exchange`].
 pub fn get(address: &Endpoint, path: &str, longest_wait: Duration) -> io::Result<HttpAnswer> {
-    exchange(address, format!("GET /{path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes(), longest_wait)
+    exchange(
+        address,
+        format!("GET /{path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes(),
+        longest_wait,
+    )
 }
 
 fn talk_by_unix(stream: UnixStream, request: &[u8], longest_wait: Duration) -> io::Result<Vec<u8>> {
@@ -84,7 +97,9 @@ mod tests {
 
     #[test]
     fn an_answer_has_a_status_and_a_body() {
-        let answer = |status: &str, body: &str| Some(HttpAnswer { status: status.to_owned(), body: body.into() });
+        let answer = |status: &str, body: &str| {
+            Some(HttpAnswer { status: status.to_owned(), body: body.into() })
+        };
         let cases = [
             ("HTTP/1.0 200 OK\r\nA: b\r\n\r\n{}", answer("200 OK", "{}")),
             ("HTTP/1.1 403 Forbidden\r\n\r\nno\r\n\r\n", answer("403 Forbidden", "no\r\n\r\n")),

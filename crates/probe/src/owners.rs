@@ -49,7 +49,8 @@ impl SocketHolders {
     pub fn roots(&self) -> Vec<u32> {
         let stats: BTreeMap<u32, Option<ProcessStat>> =
             self.pids.keys().map(|pid| (*pid, ProcessStat::of(*pid))).collect();
-        let is_server = |pid: u32| pid != 1 && stats[&pid].as_ref().is_none_or(|stat| stat.name != "systemd");
+        let is_server =
+            |pid: u32| pid != 1 && stats[&pid].as_ref().is_none_or(|stat| stat.name != "systemd");
         let is_below = |parent: u32| stats.contains_key(&parent) && is_server(parent);
         let is_root = |pid: &u32| stats[pid].as_ref().is_none_or(|stat| !is_below(stat.parent));
         stats.keys().copied().filter(|pid| is_server(*pid) && is_root(pid)).collect()
@@ -60,7 +61,9 @@ impl SocketHolders {
 pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
     let mut found = SocketHolders::default();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
         match sockets_of(pid) {
             Ok(held) => {
                 let held: BTreeSet<u64> = held.intersection(inodes).copied().collect();
@@ -83,7 +86,8 @@ pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
 pub fn sockets_of(pid: u32) -> io::Result<BTreeSet<u64>> {
     let mut inodes = BTreeSet::new();
     // All descriptors of the machine may be looked at: relative to their folder that takes a third of the time.
-    let folder = open(format!("/proc/{pid}/fd"), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let folder =
+        open(format!("/proc/{pid}/fd"), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut entries = Vec::with_capacity(8192);
     let mut entries = RawDir::new(&folder, entries.spare_capacity_mut());
     while let Some(Ok(entry)) = entries.next() {
@@ -130,7 +134,10 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let all = listening().unwrap();
         for place in [Endpoint::Tcp(address), Endpoint::Unix(folder.clone())] {
-            let one = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
+            let one = all
+                .iter()
+                .find(|one| one.place == place)
+                .unwrap_or_else(|| panic!("{place} in {all:?}"));
             let found = holders(&BTreeSet::from([one.inode]));
             assert!(found.pids.contains_key(&std::process::id()), "{found:?}");
             assert!(sockets_of(std::process::id()).unwrap().contains(&one.inode));
@@ -183,7 +190,10 @@ mod tests {
             let Some(one) = listening_at("[::]:0", set) else { return };
             let place = Endpoint::Tcp(one.local_addr().unwrap());
             let all = by_sock_diag().unwrap();
-            let found = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
+            let found = all
+                .iter()
+                .find(|one| one.place == place)
+                .unwrap_or_else(|| panic!("{place} in {all:?}"));
             assert_eq!(found.is_v6_only, is_v6_only, "{place}");
         }
     }
@@ -191,14 +201,18 @@ mod tests {
     #[test]
     fn several_sockets_may_share_a_port() {
         let shared = |address: &str| {
-            listening_at(address, |one| sockopt::set_socket_reuseport(one, true).unwrap()).expect("loopback is there")
+            listening_at(address, |one| sockopt::set_socket_reuseport(one, true).unwrap())
+                .expect("loopback is there")
         };
         let one = shared("127.0.0.1:0");
         let address = one.local_addr().unwrap();
         let other = shared(&address.to_string());
         let all = listening().unwrap();
-        let inodes: BTreeSet<u64> =
-            all.iter().filter(|one| one.place == Endpoint::Tcp(address)).map(|one| one.inode).collect();
+        let inodes: BTreeSet<u64> = all
+            .iter()
+            .filter(|one| one.place == Endpoint::Tcp(address))
+            .map(|one| one.inode)
+            .collect();
         let held = &holders(&inodes).pids[&std::process::id()];
         assert_eq!((inodes.len(), held), (2, &inodes));
         // Each has a queue of its own, and the server's is both.
@@ -209,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_root_is_held_by_nobody_above_it() {
-        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let both = [std::process::id(), child.id(), 1].map(|pid| (pid, BTreeSet::from([7])));
         let holders = SocketHolders { pids: both.into_iter().collect(), hidden: 0 };
         assert_eq!(holders.roots(), [std::process::id()]);

@@ -94,11 +94,19 @@ struct FollowedProcess {
 impl FollowedProcess {
     /// One that was born meanwhile: all that it has used counts.
     fn newborn() -> FollowedProcess {
-        FollowedProcess { started: None, cpu: ThreadCounters { begun: true, ..ThreadCounters::default() } }
+        FollowedProcess {
+            started: None,
+            cpu: ThreadCounters { begun: true, ..ThreadCounters::default() },
+        }
     }
 
     /// What is to be seen of it now; `None` where it has ended.
-    fn sample(&mut self, pid: u32, connections: Option<u32>, has_details: bool) -> Option<ProcessSample> {
+    fn sample(
+        &mut self,
+        pid: u32,
+        connections: Option<u32>,
+        has_details: bool,
+    ) -> Option<ProcessSample> {
         let stat = living(pid)?;
         if self.started.is_some_and(|started| started != stat.started) {
             *self = FollowedProcess::newborn();
@@ -113,7 +121,8 @@ impl FollowedProcess {
         }
         Some(ProcessSample {
             title: title(pid, &stat.name),
-            memory_bytes: resident_pages(pid).map(|pages| pages * rustix::param::page_size() as u64),
+            memory_bytes: resident_pages(pid)
+                .map(|pages| pages * rustix::param::page_size() as u64),
             ..plain
         })
     }
@@ -154,7 +163,8 @@ impl ServerProcesses {
     /// How long the eldest of its first processes has lived.
     pub(crate) fn age(&self) -> Option<Nanos> {
         let started = self.roots.iter().map(|root| root.started).min()?;
-        let started = Nanos::from_secs_f64(started as f64 / rustix::param::clock_ticks_per_second() as f64);
+        let started =
+            Nanos::from_secs_f64(started as f64 / rustix::param::clock_ticks_per_second() as f64);
         Some(time_of(ClockId::Boottime).saturating_sub(started))
     }
 
@@ -173,7 +183,9 @@ impl ServerProcesses {
         }
         self.left_out = pids.len().saturating_sub(most);
         self.followed.retain(|pid, _| pids.contains(pid));
-        let new = || if self.has_searched { FollowedProcess::newborn() } else { FollowedProcess::default() };
+        let new = || {
+            if self.has_searched { FollowedProcess::newborn() } else { FollowedProcess::default() }
+        };
         for pid in pids.into_iter().take(most) {
             self.followed.entry(pid).or_insert_with(new);
         }
@@ -181,13 +193,22 @@ impl ServerProcesses {
     }
 
     /// All that live now, by their ids. `accepted` are the inodes of the server's accepted connections.
-    pub fn sample(&mut self, accepted: Option<&BTreeSet<u64>>, has_details: bool) -> Vec<ProcessSample> {
+    pub fn sample(
+        &mut self,
+        accepted: Option<&BTreeSet<u64>>,
+        has_details: bool,
+    ) -> Vec<ProcessSample> {
         // First of all: connections come and go meanwhile.
         let mut unclaimed = accepted.cloned();
-        let held: Vec<Option<u32>> =
-            self.followed.keys().map(|pid| unclaimed.as_mut().and_then(|unclaimed| claim(*pid, unclaimed))).collect();
+        let held: Vec<Option<u32>> = self
+            .followed
+            .keys()
+            .map(|pid| unclaimed.as_mut().and_then(|unclaimed| claim(*pid, unclaimed)))
+            .collect();
         let samples = self.followed.iter_mut().zip(held);
-        samples.filter_map(|((pid, followed), held)| followed.sample(*pid, held, has_details)).collect()
+        samples
+            .filter_map(|((pid, followed), held)| followed.sample(*pid, held, has_details))
+            .collect()
     }
 }
 
@@ -214,7 +235,8 @@ fn title(pid: u32, name: &str) -> String {
     let line = String::from_utf8_lossy(&line);
     let line = if line.trim_matches('\0').is_empty() { name } else { &line };
     // What would move the cursor has no place on a terminal.
-    let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_TITLE).collect();
+    let plain: String =
+        line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_TITLE).collect();
     plain.trim_end().to_owned()
 }
 
@@ -243,7 +265,11 @@ impl ThreadCounters {
             for (thread, counts) in &now {
                 // A thread that was not there, or a later one of the same number, began at 0.
                 let before = match self.threads.get(thread) {
-                    Some(before) if before.iter().zip(counts).all(|(before, now)| before <= now) => *before,
+                    Some(before)
+                        if before.iter().zip(counts).all(|(before, now)| before <= now) =>
+                    {
+                        *before
+                    }
                     _ => [0; 2],
                 };
                 for ((sum, now), before) in self.sum.iter_mut().zip(counts).zip(before) {
@@ -280,9 +306,15 @@ mod tests {
 
     #[test]
     fn threads_that_come_and_go_leave_what_they_used() {
-        let threads = |figures: &[(u32, u64, u64)]| figures.iter().map(|(thread, a, b)| (*thread, [*a, *b])).collect();
+        let threads = |figures: &[(u32, u64, u64)]| {
+            figures.iter().map(|(thread, a, b)| (*thread, [*a, *b])).collect()
+        };
         let mut counters = ThreadCounters::default();
-        assert_eq!(counters.take(threads(&[(1, 100, 10), (2, 50, 5)])), Some([0, 0]), "before the first sample");
+        assert_eq!(
+            counters.take(threads(&[(1, 100, 10), (2, 50, 5)])),
+            Some([0, 0]),
+            "before the first sample"
+        );
         assert_eq!(counters.take(threads(&[(1, 110, 10), (2, 70, 9)])), Some([30, 4]));
         // 2 has ended, 3 is new.
         assert_eq!(counters.take(threads(&[(1, 110, 10), (3, 5, 1)])), Some([35, 5]));
@@ -301,16 +333,25 @@ mod tests {
             all.search(usize::MAX);
             all.sample(None, false).iter().map(|process| process.pid).collect::<Vec<_>>()
         };
-        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let server = ServerProcesses::of(&[child.id()]);
-        assert!(pids().contains(&child.id()) && server.is_alive() && memory_of_tree(child.id()) > Some(0));
+        assert!(
+            pids().contains(&child.id())
+                && server.is_alive()
+                && memory_of_tree(child.id()) > Some(0)
+        );
         child.kill().unwrap();
         // A zombie until it is waited for; then nothing.
         while server.is_alive() {
             std::thread::yield_now();
         }
         child.wait().unwrap();
-        assert!(!server.is_alive() && !pids().contains(&child.id()) && !ServerProcesses::of(&[]).is_alive());
+        assert!(
+            !server.is_alive()
+                && !pids().contains(&child.id())
+                && !ServerProcesses::of(&[]).is_alive()
+        );
         assert_eq!(memory_of_tree(child.id()), None);
     }
 

@@ -83,13 +83,24 @@ pub fn parse(text: &[u8]) -> Result<PumaStats, String> {
         let alone = worker(WorkerStats { ready: true, ..WorkerStats::default() }, &stats);
         return Ok(PumaStats { version, cluster: false, workers: vec![alone] });
     };
-    let statuses: Vec<InCluster> = Deserialize::deserialize(statuses).map_err(|error| error.to_string())?;
+    let statuses: Vec<InCluster> =
+        Deserialize::deserialize(statuses).map_err(|error| error.to_string())?;
     let of_cluster = |one: InCluster| {
         let InCluster { pid, index, booted, last_checkin, last_status } = one;
-        let named = WorkerStats { pid: Some(pid), index, ready: booted, last_checkin, ..WorkerStats::default() };
+        let named = WorkerStats {
+            pid: Some(pid),
+            index,
+            ready: booted,
+            last_checkin,
+            ..WorkerStats::default()
+        };
         worker(named, &last_status)
     };
-    Ok(PumaStats { version, cluster: true, workers: statuses.into_iter().map(of_cluster).collect() })
+    Ok(PumaStats {
+        version,
+        cluster: true,
+        workers: statuses.into_iter().map(of_cluster).collect(),
+    })
 }
 
 /// The same worker with the figures of its status.
@@ -178,7 +189,8 @@ mod tests {
         .unwrap();
         assert!(!stats.cluster && stats.is_ready() && stats.is_newer_than(&stats.clone()));
         assert_eq!((stats.requests_count(), stats.version), (Some(3), Some("8.0.2".to_owned())));
-        let puma_3 = parse(br#"{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5}"#).unwrap();
+        let puma_3 =
+            parse(br#"{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5}"#).unwrap();
         assert_eq!((puma_3.requests_count(), puma_3.is_ready()), (None, true));
     }
 
@@ -197,8 +209,15 @@ mod tests {
         let stats = parse(CLUSTER_5_6.as_bytes()).unwrap();
         // 2026-01-01T00:00:05Z
         let reported = Nanos::from_secs(1_767_225_605);
-        assert_eq!(stats.workers[0].age(reported + Nanos::from_millis(4300)), Some(Nanos::from_millis(4300)));
-        assert_eq!(stats.workers[0].age(reported.saturating_sub(Nanos(1))), None, "a report of tomorrow");
+        assert_eq!(
+            stats.workers[0].age(reported + Nanos::from_millis(4300)),
+            Some(Nanos::from_millis(4300))
+        );
+        assert_eq!(
+            stats.workers[0].age(reported.saturating_sub(Nanos(1))),
+            None,
+            "a report of tomorrow"
+        );
         let odd = WorkerStats { last_checkin: Some("soon".to_owned()), ..stats.workers[0].clone() };
         assert_eq!(odd.age(reported), None);
         let single = WorkerStats { last_checkin: None, ..odd };

@@ -125,21 +125,32 @@ impl Sampler {
     }
 
     /// Looks until `over`, or until `tell` wants no more. Who listens no more has ended.
-    pub fn run(mut self, clock: &impl Clock, over: &AtomicBool, mut tell: impl FnMut(Observation) -> bool) {
+    pub fn run(
+        mut self,
+        clock: &impl Clock,
+        over: &AtomicBool,
+        mut tell: impl FnMut(Observation) -> bool,
+    ) {
         let (mut next_queue, mut next_sample) = (clock.now(), clock.now());
         while clock.sleep_until(next_queue.min(next_sample), over) {
             let before = this_threads_cpu();
             let at = clock.now();
             // The queue first: it is the quicker one.
             let is_sample = next_queue > at;
-            let seen =
-                if is_sample { self.sample(at) } else { Observation::Queue { at, queue: self.listener.queue().ok() } };
+            let seen = if is_sample {
+                self.sample(at)
+            } else {
+                Observation::Queue { at, queue: self.listener.queue().ok() }
+            };
             if !tell(seen) {
                 return;
             }
             let rest = this_threads_cpu().saturating_sub(before) * CPU_PART;
-            let (next, period) =
-                if is_sample { (&mut next_sample, self.plan.period) } else { (&mut next_queue, QUEUE_PERIOD) };
+            let (next, period) = if is_sample {
+                (&mut next_sample, self.plan.period)
+            } else {
+                (&mut next_queue, QUEUE_PERIOD)
+            };
             // A sample that came late is not made up for, and one that was dear is not soon repeated.
             *next = (*next + period).max(clock.now()).max(at + rest);
         }
@@ -148,7 +159,9 @@ impl Sampler {
     fn sample(&mut self, at: Nanos) -> Observation {
         let mut missing = Vec::new();
         let sockets = self.listener.all();
-        let sockets = sockets.map_err(|error| missing.push(format!("the sockets, in some samples: {error}"))).ok();
+        let sockets = sockets
+            .map_err(|error| missing.push(format!("the sockets, in some samples: {error}")))
+            .ok();
         let inodes = |wanted: fn(&KernelSocket) -> bool| -> Option<BTreeSet<u64>> {
             let all = sockets.as_ref()?.iter();
             Some(all.filter(|socket| wanted(socket)).map(|socket| socket.inode).collect())
@@ -172,16 +185,34 @@ impl Sampler {
         if self.processes.left_out() > 0 {
             missing.push(format!("{} more processes of the server", self.processes.left_out()));
         }
-        if has_details && !processes.is_empty() && processes.iter().all(|process| process.connections.is_none()) {
-            missing.push("connections of each process: only root and the server's own user may see them".to_owned());
+        if has_details
+            && !processes.is_empty()
+            && processes.iter().all(|process| process.connections.is_none())
+        {
+            missing.push(
+                "connections of each process: only root and the server's own user may see them"
+                    .to_owned(),
+            );
         }
         let sockets = sockets.as_deref().map(ServerSockets::of);
         let pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
-        let (host, room) =
-            if has_details { (HostCounters::now(), CpuRoom::of(&pids)) } else { (HostCounters::default(), None) };
+        let (host, room) = if has_details {
+            (HostCounters::now(), CpuRoom::of(&pids))
+        } else {
+            (HostCounters::default(), None)
+        };
         let age = self.processes.age();
         let cpu = this_threads_cpu();
-        Observation::Server(Box::new(ServerSample { at, sockets, processes, host, room, age, missing, cpu }))
+        Observation::Server(Box::new(ServerSample {
+            at,
+            sockets,
+            processes,
+            host,
+            room,
+            age,
+            missing,
+            cpu,
+        }))
     }
 
     /// Finds the processes anew where other sockets listen now, or where those that did are gone.

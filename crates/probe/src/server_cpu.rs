@@ -22,7 +22,12 @@ pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefor
     let mut processes = ServerProcesses::of(roots);
     processes.search(usize::MAX);
     processes.sample(None, false);
-    ServerCpuBefore { processes, placement: placement.clone(), ticks: ticks_of(&placement.server), at }
+    ServerCpuBefore {
+        processes,
+        placement: placement.clone(),
+        ticks: ticks_of(&placement.server),
+        at,
+    }
 }
 
 impl ServerCpuBefore {
@@ -32,7 +37,11 @@ impl ServerCpuBefore {
         let samples = self.processes.sample(None, false);
         let used = samples.iter().filter_map(|process| Some((process.pid, process.used?)));
         let processes: Vec<ProcessCpu> = used
-            .map(|(pid, used)| ProcessCpu { pid, cpu: Nanos(used.cpu), run_queue: Nanos(used.run_queue) })
+            .map(|(pid, used)| ProcessCpu {
+                pid,
+                cpu: Nanos(used.cpu),
+                run_queue: Nanos(used.run_queue),
+            })
             .collect();
         let elapsed = at.saturating_sub(self.at);
         let busiest = processes.iter().max_by_key(|process| process.cpu)?.pid;
@@ -48,7 +57,9 @@ impl ServerCpuBefore {
             of: quota.as_ref().map_or(cpus, |(quota, _)| *quota),
             // Under a quota only who is in the same group takes of it.
             is_shared: match &quota {
-                Some((_, group)) => cgroups(std::process::id()).iter().any(|own| Path::new(own).starts_with(group)),
+                Some((_, group)) => {
+                    cgroups(std::process::id()).iter().any(|own| Path::new(own).starts_with(group))
+                }
                 None => self.placement.is_shared(),
             },
             busy: passed.map(|passed| share(passed.all - passed.idle)),
@@ -75,12 +86,20 @@ impl CpuRoom {
     pub fn of(pids: &[u32]) -> Option<CpuRoom> {
         let allowed = |pid: &u32| {
             let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-            status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse::<Cpus>().ok()
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?
+                .trim()
+                .parse::<Cpus>()
+                .ok()
         };
         let cpus = pids.iter().filter_map(allowed).reduce(|all, one| all.with(&one))?;
         // The affinity names CPUs that are not plugged in too.
         let stat = fs::read_to_string("/proc/stat").ok()?;
-        let cpus: Cpus = cpus.iter().filter(|cpu| CpuTicks::named(&stat, &format!("cpu{cpu}")).is_some()).collect();
+        let cpus: Cpus = cpus
+            .iter()
+            .filter(|cpu| CpuTicks::named(&stat, &format!("cpu{cpu}")).is_some())
+            .collect();
         let (last, all) = (*pids.last()?, cpus.len() as f64);
         let is_ruby = is_ruby(last);
         if let Some((quota, _)) = quota_below(all, last) {
@@ -96,7 +115,11 @@ fn ticks_of(cpus: &Cpus) -> Option<CpuTicks> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     cpus.iter().try_fold(CpuTicks::default(), |sum, cpu| {
         let one = CpuTicks::named(&stat, &format!("cpu{cpu}"))?;
-        Some(CpuTicks { all: sum.all + one.all, idle: sum.idle + one.idle, steal: sum.steal + one.steal })
+        Some(CpuTicks {
+            all: sum.all + one.all,
+            idle: sum.idle + one.idle,
+            steal: sum.steal + one.steal,
+        })
     })
 }
 
@@ -136,10 +159,19 @@ pub(crate) fn cpu_groups(list: &str) -> Vec<String> {
 }
 
 /// The tightest quota of these groups and of those above them, in CPUs, with the folder that has it; `None` where there is none.
-pub(crate) fn tightest_quota(groups: &[String], read: &dyn Fn(&str) -> Option<String>) -> Option<(f64, String)> {
+pub(crate) fn tightest_quota(
+    groups: &[String],
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Option<(f64, String)> {
     let of = |folder: &Path| {
         let text = |file: &str| read(folder.join(file).to_str()?);
-        let v1 = || Some(format!("{} {}", text("cpu.cfs_quota_us")?.trim(), text("cpu.cfs_period_us")?.trim()));
+        let v1 = || {
+            Some(format!(
+                "{} {}",
+                text("cpu.cfs_quota_us")?.trim(),
+                text("cpu.cfs_period_us")?.trim()
+            ))
+        };
         let quota = quota(&text("cpu.max").or_else(v1)?)?;
         Some((quota, folder.to_string_lossy().into_owned()))
     };
@@ -168,7 +200,8 @@ mod tests {
 
     #[test]
     fn a_child_that_computes_is_seen() {
-        let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let cpus: Cpus = (0..2).collect();
         let placement = Placement { server: cpus.clone(), lanes: cpus };
         let before = before(&[child.id()], &placement, Nanos::ZERO);
@@ -179,7 +212,10 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!((seen.processes.len(), seen.processes[0].pid), (1, child.id()));
-        assert!(seen.per_request() > Some(Nanos::ZERO) && !seen.is_ruby && seen.of > 0.0, "{seen:?}");
+        assert!(
+            seen.per_request() > Some(Nanos::ZERO) && !seen.is_ruby && seen.of > 0.0,
+            "{seen:?}"
+        );
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::os::fd::OwnedFd;
 
 use model::Endpoint;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+};
 
 /// A socket as the kernel lists it: a listener, or the end of a connection that nobody here has closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +54,8 @@ const NLM_F_DUMP: u16 = 0x300;
 
 const IPPROTO_TCP: u8 = 6;
 /// IPv4 and IPv6, which are asked for one by one; a kernel may lack the second.
-pub(crate) const FAMILIES: [u8; 2] = [AddressFamily::INET.as_raw() as u8, AddressFamily::INET6.as_raw() as u8];
+pub(crate) const FAMILIES: [u8; 2] =
+    [AddressFamily::INET.as_raw() as u8, AddressFamily::INET6.as_raw() as u8];
 
 /// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg` (`linux/inet_diag.h`).
 const HEADER: usize = 16;
@@ -98,7 +101,8 @@ impl SocketQuery {
             IpAddr::V6(Ipv6Addr::from(bytes::<16>(message, SOURCE)))
         };
         let (state, port) = (message[STATE], u16::from_be_bytes(bytes(message, SOURCE_PORT)));
-        let is_state = 1_u32.checked_shl(state.into()).is_some_and(|state| self.states & state != 0);
+        let is_state =
+            1_u32.checked_shl(state.into()).is_some_and(|state| self.states & state != 0);
         let is_asked_for = is_state && (self.port == 0 || port == self.port);
         is_asked_for.then(|| KernelSocket {
             place: Endpoint::Tcp(SocketAddr::new(ip, port)),
@@ -118,7 +122,8 @@ impl SocketQuery {
 fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     loop {
         let header: [u8; VALUE] = *attributes.first_chunk()?;
-        let [length, kind] = [[header[0], header[1]], [header[2], header[3]]].map(u16::from_ne_bytes);
+        let [length, kind] =
+            [[header[0], header[1]], [header[2], header[3]]].map(u16::from_ne_bytes);
         let length = usize::from(length);
         let value = attributes.get(VALUE..length)?;
         if kind == wanted {
@@ -140,7 +145,12 @@ impl SockDiag {
     /// # Errors
     /// Where the kernel has no `sock_diag`, or nobody may ask it.
     pub(crate) fn open() -> io::Result<SockDiag> {
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
+        let socket = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            Some(SOCK_DIAG),
+        )?;
         Ok(SockDiag { socket, sequence: 0, buffer: vec![0; BUFFER] })
     }
 
@@ -148,7 +158,11 @@ impl SockDiag {
     ///
     /// # Errors
     /// Where the kernel does not know a family, or does not answer as it should.
-    pub(crate) fn ask(&mut self, families: &[u8], query: SocketQuery) -> io::Result<Vec<KernelSocket>> {
+    pub(crate) fn ask(
+        &mut self,
+        families: &[u8],
+        query: SocketQuery,
+    ) -> io::Result<Vec<KernelSocket>> {
         let mut found = Vec::new();
         for family in families {
             self.sequence = self.sequence.wrapping_add(1);
@@ -157,8 +171,10 @@ impl SockDiag {
             let mut is_last = false;
             while !is_last {
                 let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)?;
-                let datagram =
-                    self.buffer.get(..length).ok_or_else(|| malformed("a longer answer than it ever writes"))?;
+                let datagram = self
+                    .buffer
+                    .get(..length)
+                    .ok_or_else(|| malformed("a longer answer than it ever writes"))?;
                 is_last = take(datagram, self.sequence, query, &mut found)?;
             }
         }
@@ -185,20 +201,32 @@ fn request(family: u8, query: SocketQuery, sequence: u32) -> [u8; HEADER + REQUE
 }
 
 /// Adds the sockets of one datagram of the answer; `true` where it was the last.
-fn take(mut datagram: &[u8], sequence: u32, query: SocketQuery, found: &mut Vec<KernelSocket>) -> io::Result<bool> {
+fn take(
+    mut datagram: &[u8],
+    sequence: u32,
+    query: SocketQuery,
+    found: &mut Vec<KernelSocket>,
+) -> io::Result<bool> {
     while !datagram.is_empty() {
-        let field = |at: usize| datagram.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_ne_bytes);
+        let field = |at: usize| {
+            datagram.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_ne_bytes)
+        };
         let (Some(length), Some(kind), Some(of)) = (field(0), field(4), field(8)) else {
             return Err(malformed("a header is cut"));
         };
-        let Some(body) = datagram.get(HEADER..length as usize) else { return Err(malformed("a message is cut")) };
+        let Some(body) = datagram.get(HEADER..length as usize) else {
+            return Err(malformed("a message is cut"));
+        };
         // The lower half of the second word is the type, the upper the flags.
         match kind.to_ne_bytes() {
             // The rest of a dump that was not read to its end.
             _ if of != sequence => {}
             [a, b, ..] if u16::from_ne_bytes([a, b]) == NLMSG_DONE => return Ok(true),
             [a, b, ..] if u16::from_ne_bytes([a, b]) == NLMSG_ERROR => {
-                let code = body.get(..4).and_then(|four| four.try_into().ok()).map_or(0, i32::from_ne_bytes);
+                let code = body
+                    .get(..4)
+                    .and_then(|four| four.try_into().ok())
+                    .map_or(0, i32::from_ne_bytes);
                 return Err(io::Error::from_raw_os_error(code.wrapping_neg()));
             }
             _ => {
@@ -218,8 +246,9 @@ mod tests {
 
     #[test]
     fn an_attribute_is_found_behind_others_and_never_where_it_is_cut() {
-        let attribute_of =
-            |length: u16, kind: u16, value: &[u8]| [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
+        let attribute_of = |length: u16, kind: u16, value: &[u8]| {
+            [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat()
+        };
         let other = attribute_of(5, 8, &[7, 0, 0, 0]);
         let all = [other.clone(), attribute_of(5, INET_DIAG_SKV6ONLY, &[1, 0, 0, 0])].concat();
         assert_eq!(attribute(&all, INET_DIAG_SKV6ONLY), Some(&[1][..]));
@@ -236,7 +265,8 @@ mod tests {
     fn an_answer_that_is_cut_or_an_error_is_no_count() {
         let query = SocketQuery { states: u32::MAX, port: 0 };
         let mut found = Vec::new();
-        let mut take = |datagram: &[u8], sequence| super::take(datagram, sequence, query, &mut found);
+        let mut take =
+            |datagram: &[u8], sequence| super::take(datagram, sequence, query, &mut found);
         assert!(take(&[1, 2, 3], 1).is_err());
         let mut error = [0; 36];
         error[..4].copy_from_slice(&36u32.to_ne_bytes());

@@ -47,8 +47,9 @@ impl ServerSockets {
             if socket.is_listener {
                 seen.listening = true;
                 seen.accept_queue += socket.queue.unwrap_or(0);
-                seen.limit =
-                    socket.limit.map_or(seen.limit, |limit| Some(seen.limit.unwrap_or(0).saturating_add(limit)));
+                seen.limit = socket.limit.map_or(seen.limit, |limit| {
+                    Some(seen.limit.unwrap_or(0).saturating_add(limit))
+                });
             } else {
                 seen.open += 1;
                 seen.accepted += u32::from(socket.is_accepted());
@@ -148,10 +149,14 @@ impl ServerListener {
 fn diag(port: u16) -> io::Result<SocketSource> {
     let mut kernel = SockDiag::open()?;
     let listeners = SocketQuery { states: 1 << LISTEN, port };
-    let mut is_listening = |family: &u8| kernel.ask(&[*family], listeners).is_ok_and(|all| !all.is_empty());
+    let mut is_listening =
+        |family: &u8| kernel.ask(&[*family], listeners).is_ok_and(|all| !all.is_empty());
     let families: Vec<u8> = FAMILIES.into_iter().filter(|family| is_listening(family)).collect();
     if families.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, format!("nothing listens on port {port}")));
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("nothing listens on port {port}"),
+        ));
     }
     Ok(SocketSource::Diag(kernel, port, families))
 }
@@ -170,9 +175,12 @@ pub fn unix_place(address: &str) -> Endpoint {
 
 /// All TCP sockets, by the kernel's table.
 pub(crate) fn tcp_table() -> io::Result<Vec<KernelSocket>> {
-    let mut all: Vec<KernelSocket> = fs::read_to_string("/proc/net/tcp")?.lines().filter_map(tcp_line).collect();
+    let mut all: Vec<KernelSocket> =
+        fs::read_to_string("/proc/net/tcp")?.lines().filter_map(tcp_line).collect();
     // Absent where the kernel has no IPv6.
-    all.extend(fs::read_to_string("/proc/net/tcp6").unwrap_or_default().lines().filter_map(tcp_line));
+    all.extend(
+        fs::read_to_string("/proc/net/tcp6").unwrap_or_default().lines().filter_map(tcp_line),
+    );
     Ok(all)
 }
 
@@ -210,7 +218,10 @@ fn address(text: &str) -> Option<SocketAddr> {
 
 /// All Unix sockets that have an address. Any byte may be in a path.
 pub(crate) fn unix_table() -> io::Result<Vec<KernelSocket>> {
-    Ok(String::from_utf8_lossy(&fs::read("/proc/net/unix")?).lines().filter_map(unix_line).collect())
+    Ok(String::from_utf8_lossy(&fs::read("/proc/net/unix")?)
+        .lines()
+        .filter_map(unix_line)
+        .collect())
 }
 
 fn unix_line(line: &str) -> Option<KernelSocket> {
@@ -254,23 +265,44 @@ mod tests {
 
     #[test]
     fn the_kernels_table_is_understood() {
-        let all: Vec<KernelSocket> = include_str!("proc_net_tcp.txt").lines().filter_map(tcp_line).collect();
-        let seen: Vec<(bool, u64)> = all.iter().map(|socket| (socket.is_listener, socket.inode)).collect();
-        assert_eq!(seen, [(true, 1), (false, 0), (false, 0), (false, 0)], "the one in FIN_WAIT2 is closed");
-        let expected =
-            ServerSockets { listening: true, accept_queue: 3, open: 2, unread: Some(1), ..ServerSockets::default() };
+        let all: Vec<KernelSocket> =
+            include_str!("proc_net_tcp.txt").lines().filter_map(tcp_line).collect();
+        let seen: Vec<(bool, u64)> =
+            all.iter().map(|socket| (socket.is_listener, socket.inode)).collect();
+        assert_eq!(
+            seen,
+            [(true, 1), (false, 0), (false, 0), (false, 0)],
+            "the one in FIN_WAIT2 is closed"
+        );
+        let expected = ServerSockets {
+            listening: true,
+            accept_queue: 3,
+            open: 2,
+            unread: Some(1),
+            ..ServerSockets::default()
+        };
         assert_eq!(ServerSockets::of(&all[..3]), expected);
     }
 
     #[test]
     fn the_kernels_table_of_unix_sockets_is_understood() {
-        let table: Vec<KernelSocket> = include_str!("proc_net_unix.txt").lines().filter_map(unix_line).collect();
+        let table: Vec<KernelSocket> =
+            include_str!("proc_net_unix.txt").lines().filter_map(unix_line).collect();
         let of = |address| ServerSockets::of(&at_place(table.clone(), &unix_place(address)));
         assert_eq!(
             of("/run/a b.sock"),
-            ServerSockets { listening: true, accept_queue: 1, open: 3, accepted: 2, ..ServerSockets::default() }
+            ServerSockets {
+                listening: true,
+                accept_queue: 1,
+                open: 3,
+                accepted: 2,
+                ..ServerSockets::default()
+            }
         );
-        assert_eq!(of("@name"), ServerSockets { accept_queue: 1, open: 1, ..ServerSockets::default() });
+        assert_eq!(
+            of("@name"),
+            ServerSockets { accept_queue: 1, open: 1, ..ServerSockets::default() }
+        );
         assert_eq!((of("name").open, of("b.sock").listening, of("b.sock").open), (0, true, 0));
         let line = "0000000003027b53: 00000002 00000000 00010000 0001 01   812 /run/a 812 b.sock";
         assert_eq!(
@@ -283,7 +315,8 @@ mod tests {
     fn unix_connections_are_the_servers_until_it_closes_them() {
         let path = std::env::temp_dir().join(format!("probe of {}.sock", std::process::id()));
         let name = format!("probe of {}", std::process::id());
-        let by_path = (path.to_str().unwrap().to_owned(), UnixAddress::from_pathname(&path).unwrap());
+        let by_path =
+            (path.to_str().unwrap().to_owned(), UnixAddress::from_pathname(&path).unwrap());
         let by_name = (format!("@{name}"), UnixAddress::from_abstract_name(&name).unwrap());
         for (place, address) in [by_path, by_name] {
             let listener = UnixListener::bind_addr(&address).unwrap();
@@ -322,16 +355,23 @@ mod tests {
             let port = listener.local_addr().unwrap().port();
             let mut diag = ServerListener::of_port(port);
             let seen = diag.sample().unwrap();
-            assert!(seen.listening && seen.is_idle() && seen.limit.is_some_and(|limit| limit > 0), "{seen:?}");
-            let mut clients: Vec<_> =
-                (0..5).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
+            assert!(
+                seen.listening && seen.is_idle() && seen.limit.is_some_and(|limit| limit > 0),
+                "{seen:?}"
+            );
+            let mut clients: Vec<_> = (0..5)
+                .map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap())
+                .collect();
             let accepted: Vec<_> = (0..2).map(|_| listener.accept().unwrap()).collect();
             clients[4].write_all(b"x").unwrap();
             // What is sent over loopback may be on its way for a moment, on a machine that is busy.
             let expected = (3, 5, Some(1));
-            let is_there = |seen: &ServerSockets| (seen.accept_queue, seen.open, seen.unread) == expected;
+            let is_there =
+                |seen: &ServerSockets| (seen.accept_queue, seen.open, seen.unread) == expected;
             let mut samples = std::iter::repeat_with(|| diag.sample().unwrap()).take(1_000_000);
-            let seen = samples.find(is_there).unwrap_or_else(|| panic!("{:?}", ServerListener::of_port(port).sample()));
+            let seen = samples
+                .find(is_there)
+                .unwrap_or_else(|| panic!("{:?}", ServerListener::of_port(port).sample()));
             let queue = diag.queue().unwrap();
             assert_eq!((queue.accept_queue, queue.limit), (3, seen.limit));
             // The table is no snapshot: a read of it may miss a socket, or show it twice, where others come and go meanwhile.
@@ -346,7 +386,11 @@ mod tests {
             };
             let one_by_one = inodes(diag.all().unwrap());
             let table = || inodes(ServerListener(SocketSource::Table(port)).all().unwrap());
-            assert!((0..10_000).any(|_| one_by_one == table()), "{one_by_one:?}, and the table {:?}", table());
+            assert!(
+                (0..10_000).any(|_| one_by_one == table()),
+                "{one_by_one:?}, and the table {:?}",
+                table()
+            );
             assert_eq!(one_by_one.iter().filter(|inode| **inode == 0).count(), 3);
             drop((clients, accepted));
         }
@@ -357,8 +401,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let mut diag = ServerListener::of_port(address.port());
-        let pairs: Vec<_> =
-            (0..400).map(|_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap())).collect();
+        let pairs: Vec<_> = (0..400)
+            .map(|_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap()))
+            .collect();
         assert_eq!((diag.sample().unwrap().open, diag.sample().unwrap().accept_queue), (400, 0));
         drop(pairs);
     }

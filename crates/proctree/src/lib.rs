@@ -85,7 +85,9 @@ fn children(parent: u32) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for thread in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
         match fs::read_to_string(thread.path().join("children")) {
-            Ok(pids) => all.extend(pids.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok())),
+            Ok(pids) => {
+                all.extend(pids.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()))
+            }
             // The thread has ended, or this kernel has no such file.
             Err(_) if thread.path().exists() => return None,
             Err(_) => {}
@@ -98,7 +100,8 @@ fn below(ancestor: u32, mut others: Vec<ProcessStat>) -> Vec<ProcessStat> {
     let mut parents = vec![ancestor];
     let mut found = Vec::new();
     while let Some(parent) = parents.pop() {
-        let (children, rest) = others.into_iter().partition::<Vec<_>, _>(|process| process.parent == parent);
+        let (children, rest) =
+            others.into_iter().partition::<Vec<_>, _>(|process| process.parent == parent);
         others = rest;
         parents.extend(children.iter().map(|child| child.pid));
         found.extend(children);
@@ -114,13 +117,24 @@ mod tests {
     #[test]
     fn a_process_may_be_called_anything() {
         let line = |name: &str, state| {
-            format!("77 ({name}) {state} 5 77 77 0 -1 4194304 100 0 0 0 30 12 7 1 20 0 6 0 999 1 1\n")
+            format!(
+                "77 ({name}) {state} 5 77 77 0 -1 4194304 100 0 0 0 30 12 7 1 20 0 6 0 999 1 1\n"
+            )
         };
         for name in ["puma", "a) b (c)", "puma: x) R 9 (y", ""] {
-            let expected =
-                ProcessStat { pid: 77, name: name.to_owned(), parent: 5, is_dead: false, cpu_ticks: 42, started: 999 };
+            let expected = ProcessStat {
+                pid: 77,
+                name: name.to_owned(),
+                parent: 5,
+                is_dead: false,
+                cpu_ticks: 42,
+                started: 999,
+            };
             assert_eq!(ProcessStat::parse(&line(name, 'S')), Some(expected.clone()));
-            assert_eq!(ProcessStat::parse(&line(name, 'Z')), Some(ProcessStat { is_dead: true, ..expected }));
+            assert_eq!(
+                ProcessStat::parse(&line(name, 'Z')),
+                Some(ProcessStat { is_dead: true, ..expected })
+            );
         }
         for cut in ["", "nonsense", "77 (a) S 1", "77 (a"] {
             assert_eq!(ProcessStat::parse(cut), None, "{cut}");
@@ -138,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_child_is_in_the_tree_of_its_parent() {
-        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let both = tree(std::process::id());
         assert!(both.contains(&child.id()) && both.contains(&std::process::id()), "{both:?}");
         assert_eq!(tree(child.id()), [child.id()]);

@@ -29,12 +29,19 @@ pub fn forecast(connections: u32, slots: u32, service_time: Nanos) -> Option<For
 
 /// The same of a run whose CPUs allow `cpu_rate` requests per second at the most: where that is less than what the slots allow, the
 /// app computes, and first come, first served is connections / throughput (Little's law), for its slots share what they compute with.
-pub fn on_cpus(slots: Forecast, connections: u32, cpu_rate: Option<f64>, throughput: f64) -> Forecast {
+pub fn on_cpus(
+    slots: Forecast,
+    connections: u32,
+    cpu_rate: Option<f64>,
+    throughput: f64,
+) -> Forecast {
     match cpu_rate.filter(|rate| *rate < slots.maximum_rate && throughput > 0.0) {
         None => slots,
         Some(rate) => Forecast {
             maximum_rate: rate,
-            ideal_response_time: slots.service_time.max(Nanos::from_secs_f64(f64::from(connections) / throughput)),
+            ideal_response_time: slots
+                .service_time
+                .max(Nanos::from_secs_f64(f64::from(connections) / throughput)),
             ..slots
         },
     }
@@ -56,13 +63,20 @@ pub struct ResponseLevel {
 ///
 /// # Errors
 /// Without a connection, slot, or request in a turn.
-pub fn levels_in_step(connections: u32, slots: u32, turn: u32) -> Result<Vec<ResponseLevel>, QueueingError> {
+pub fn levels_in_step(
+    connections: u32,
+    slots: u32,
+    turn: u32,
+) -> Result<Vec<ResponseLevel>, QueueingError> {
     let (n, c, length) = checked(connections, slots, turn)?;
     if n <= c {
         return Ok(vec![ResponseLevel { turns: 1.0, share: 1.0 }]);
     }
     let later = (n % c) / c;
-    let first = |whole: f64, share: f64| ResponseLevel { turns: length * (whole - 1.0) + 1.0, share: share / length };
+    let first = |whole: f64, share: f64| ResponseLevel {
+        turns: length * (whole - 1.0) + 1.0,
+        share: share / length,
+    };
     let others = ResponseLevel { turns: 1.0, share: 1.0 - 1.0 / length };
     let all = [others, first((n / c).floor(), 1.0 - later), first((n / c).floor() + 1.0, later)];
     Ok(all.into_iter().filter(|level| level.share > 0.0).collect())
@@ -73,7 +87,11 @@ pub fn levels_in_step(connections: u32, slots: u32, turn: u32) -> Result<Vec<Res
 ///
 /// # Errors
 /// As [`levels_in_step`].
-pub fn levels_on_average(connections: u32, slots: u32, turn: u32) -> Result<Vec<ResponseLevel>, QueueingError> {
+pub fn levels_on_average(
+    connections: u32,
+    slots: u32,
+    turn: u32,
+) -> Result<Vec<ResponseLevel>, QueueingError> {
     let (n, c, length) = checked(connections, slots, turn)?;
     if n <= c {
         return Ok(vec![ResponseLevel { turns: 1.0, share: 1.0 }]);
@@ -85,7 +103,8 @@ pub fn levels_on_average(connections: u32, slots: u32, turn: u32) -> Result<Vec<
 
 fn checked(connections: u32, slots: u32, turn: u32) -> Result<(f64, f64, f64), QueueingError> {
     let [n, c, length] =
-        [some("connection", connections)?, some("slot", slots)?, some("request in a turn", turn)?].map(f64::from);
+        [some("connection", connections)?, some("slot", slots)?, some("request in a turn", turn)?]
+            .map(f64::from);
     Ok((n, c, length))
 }
 
@@ -108,7 +127,9 @@ pub fn quantile(levels: &[ResponseLevel], at: f64) -> Result<f64, QueueingError>
 
 /// `connections` dealt to `workers` as evenly as can be.
 pub fn dealt_evenly(connections: u32, workers: u32) -> Vec<u32> {
-    (0..workers).map(|worker| connections / workers + u32::from(worker < connections % workers)).collect()
+    (0..workers)
+        .map(|worker| connections / workers + u32::from(worker < connections % workers))
+        .collect()
 }
 
 /// The most connections that are dealt at random: the sums grow with their square.
@@ -130,7 +151,11 @@ pub struct RandomAssignment {
 ///
 /// # Errors
 /// Without a connection, worker or thread, with more than 2000 connections or 1000 workers.
-pub fn assigned_at_random(connections: u32, workers: u32, threads: u32) -> Result<RandomAssignment, QueueingError> {
+pub fn assigned_at_random(
+    connections: u32,
+    workers: u32,
+    threads: u32,
+) -> Result<RandomAssignment, QueueingError> {
     at_most("connections", some("connection", connections)?, MOST)?;
     at_most("workers", some("worker", workers)?, 1000)?;
     some("thread", threads)?;
@@ -196,7 +221,11 @@ pub struct ClosedLoopMeans {
 /// `connections` that think for `think` and then want one of the slots, which do `rate_with(n)` together where `n` are there:
 /// `p(n) ∝ Π (N - j + 1)/Z / rate(j)`, `X = Σ p(n)·rate(n)`, `R = L/X`. In logarithms, since the products leave the range of an f64
 /// long before their shares do. Without think time all are always there.
-fn birth_and_death(connections: u32, think: f64, rate_with: impl Fn(u32) -> f64) -> ClosedLoopMeans {
+fn birth_and_death(
+    connections: u32,
+    think: f64,
+    rate_with: impl Fn(u32) -> f64,
+) -> ClosedLoopMeans {
     if think == 0.0 {
         let rate = rate_with(connections);
         return ClosedLoopMeans { rate, response: f64::from(connections) / rate };
@@ -277,8 +306,9 @@ pub fn worker(
     at_most("connections", some("connection", connections)?, MOST_CONNECTIONS)?;
     some("thread", threads)?;
     not_negative("the think time", think)?;
-    let rates: Vec<f64> =
-        (1..=threads.min(connections)).map(|inside| saturated_rate(inside, demand)).collect::<Result<_, _>>()?;
+    let rates: Vec<f64> = (1..=threads.min(connections))
+        .map(|inside| saturated_rate(inside, demand))
+        .collect::<Result<_, _>>()?;
     Ok(birth_and_death(connections, think, |n| rates[(n.min(threads) - 1) as usize]))
 }
 
@@ -291,7 +321,10 @@ mod tests {
     fn assert_levels(levels: &[ResponseLevel], expected: &[(f64, f64)], what: &str) {
         assert_eq!(levels.len(), expected.len(), "{what}: {levels:?}");
         for (level, (turns, share)) in levels.iter().zip(expected) {
-            assert!((level.turns - turns).abs() + (level.share - share).abs() < 1e-12, "{what}: {levels:?}");
+            assert!(
+                (level.turns - turns).abs() + (level.share - share).abs() < 1e-12,
+                "{what}: {levels:?}"
+            );
         }
     }
 
@@ -300,7 +333,11 @@ mod tests {
         for (n, ms) in [(10, 200), (20, 200), (30, 300), (40, 400), (60, 600), (80, 800)] {
             let forecast = forecast(n, 20, Nanos::from_millis(200)).unwrap();
             assert_eq!(forecast.ideal_response_time, Nanos::from_millis(ms));
-            assert_eq!(forecast.maximum_rate.to_bits(), 100.0f64.to_bits(), "twenty slots of 200 ms");
+            assert_eq!(
+                forecast.maximum_rate.to_bits(),
+                100.0f64.to_bits(),
+                "twenty slots of 200 ms"
+            );
         }
         assert_eq!(forecast(1, 1, Nanos::ZERO), None, "an app that takes no time");
     }
@@ -310,8 +347,15 @@ mod tests {
         // 10 ms of Ruby under two workers of five threads, on two CPUs.
         let slots = |n| forecast(n, 10, Nanos::from_millis(10)).unwrap();
         let on = on_cpus(slots(40), 40, Some(194.0), 178.0);
-        assert!((on.maximum_rate - 194.0).abs() < 1e-9 && on.ideal_response_time.0 / 1_000_000 == 224, "{on:?}");
-        assert_eq!(on_cpus(slots(1), 1, Some(194.0), 110.0).ideal_response_time, Nanos::from_millis(10), "no less");
+        assert!(
+            (on.maximum_rate - 194.0).abs() < 1e-9 && on.ideal_response_time.0 / 1_000_000 == 224,
+            "{on:?}"
+        );
+        assert_eq!(
+            on_cpus(slots(1), 1, Some(194.0), 110.0).ideal_response_time,
+            Nanos::from_millis(10),
+            "no less"
+        );
         assert_eq!(on_cpus(slots(40), 40, Some(20_000.0), 990.0), slots(40), "one that waits");
         assert_eq!(on_cpus(slots(40), 40, None, 990.0), slots(40));
     }
@@ -331,11 +375,18 @@ mod tests {
             let levels = levels_in_step(connections, slots, 1).unwrap();
             assert_levels(&levels, &expected, &format!("{connections} on {slots}"));
             let average = [(f64::from(connections) / f64::from(slots)).max(1.0), 1.0];
-            assert_levels(&levels_on_average(connections, slots, 1).unwrap(), &[average.into()], "on average");
+            assert_levels(
+                &levels_on_average(connections, slots, 1).unwrap(),
+                &[average.into()],
+                "on average",
+            );
         }
         let levels = levels_in_step(30, 20, 1).unwrap();
         let at = |share| quantile(&levels, share).unwrap();
-        assert_eq!([at(0.0), at(0.5), at(0.500_001), at(0.99)].map(|turns| turns as u32), [1, 1, 2, 2]);
+        assert_eq!(
+            [at(0.0), at(0.5), at(0.500_001), at(0.99)].map(|turns| turns as u32),
+            [1, 1, 2, 2]
+        );
         assert!(quantile(&levels, 1.0).is_err() && quantile(&[], 0.5).is_err());
         for of in [levels_in_step, levels_on_average] {
             assert!(of(0, 1, 1).is_err() && of(1, 0, 1).is_err() && of(1, 1, 0).is_err());
@@ -344,11 +395,21 @@ mod tests {
 
     #[test]
     fn one_in_ten_waits_for_the_turns_of_all() {
-        for (connections, threads, first) in
-            [(8, 5, 7.0), (10, 5, 11.0), (20, 5, 31.0), (30, 5, 51.0), (32, 5, 55.0), (40, 5, 71.0), (12, 2, 51.0)]
-        {
+        for (connections, threads, first) in [
+            (8, 5, 7.0),
+            (10, 5, 11.0),
+            (20, 5, 31.0),
+            (30, 5, 51.0),
+            (32, 5, 55.0),
+            (40, 5, 71.0),
+            (12, 2, 51.0),
+        ] {
             let levels = levels_on_average(connections, threads, TURN).unwrap();
-            assert_levels(&levels, &[(1.0, 0.9), (first, 0.1)], &format!("{connections} on {threads}"));
+            assert_levels(
+                &levels,
+                &[(1.0, 0.9), (first, 0.1)],
+                &format!("{connections} on {threads}"),
+            );
         }
         // Puma 5.6.5, N = 12, c = 2, an app of 21.1 ms: p99 1081.7 ms.
         assert!((51.0 * 0.0211 / 1.0817 - 1.0f64).abs() < 0.01);
@@ -358,15 +419,22 @@ mod tests {
             (15, vec![(1.0, 0.9), (1.0, 0.05), (11.0, 0.05)]),
             (40, vec![(1.0, 0.9), (31.0, 0.1)]),
         ] {
-            assert_levels(&levels_in_step(connections, 10, TURN).unwrap(), &expected, &connections.to_string());
+            assert_levels(
+                &levels_in_step(connections, 10, TURN).unwrap(),
+                &expected,
+                &connections.to_string(),
+            );
         }
     }
 
     #[test]
     fn an_even_split_by_chance_is_rare() {
         // An even split of twenty is one chance in ninety-four: 20! / (5!)^4 / 4^20, by its factors.
-        let exact: f64 = (1..=20).map(|k| f64::from(k) / (f64::from((k - 1) % 5 + 1) * 4.0)).product();
-        assert!((none_above(20, 4, 5) / exact - 1.0).abs() < 1e-12 && (exact - 0.010_67).abs() < 1e-5);
+        let exact: f64 =
+            (1..=20).map(|k| f64::from(k) / (f64::from((k - 1) % 5 + 1) * 4.0)).product();
+        assert!(
+            (none_above(20, 4, 5) / exact - 1.0).abs() < 1e-12 && (exact - 0.010_67).abs() < 1e-5
+        );
         assert!(assigned_at_random(0, 1, 1).is_err() && assigned_at_random(1, 0, 1).is_err());
         assert!(assigned_at_random(1, 1, 0).is_err() && assigned_at_random(2001, 4, 5).is_err());
     }
@@ -398,15 +466,22 @@ mod tests {
     fn what_cannot_be_is_refused() {
         assert_eq!(machine_repair(0, 1, 1.0, 1.0), Err(QueueingError::None("connection")));
         assert_eq!(machine_repair(1, 0, 1.0, 1.0), Err(QueueingError::None("slot")));
-        assert!(machine_repair(1, 1, f64::NAN, 1.0).is_err() && machine_repair(1, 1, 1.0, -1.0).is_err());
+        assert!(
+            machine_repair(1, 1, f64::NAN, 1.0).is_err()
+                && machine_repair(1, 1, 1.0, -1.0).is_err()
+        );
         assert!(worker(0, 1, DEMAND, 0.0).is_err() && worker(1, 0, DEMAND, 0.0).is_err());
         assert!(worker(5001, 1, DEMAND, 0.0).is_err() && worker(1, 1, DEMAND, -1.0).is_err());
-        assert!(worker(1, 1, WorkerDemand { io: 0.0, cpu: 1.0 }, 0.0).is_err() && highest_rate(0, DEMAND).is_err());
+        assert!(
+            worker(1, 1, WorkerDemand { io: 0.0, cpu: 1.0 }, 0.0).is_err()
+                && highest_rate(0, DEMAND).is_err()
+        );
     }
 
     #[test]
     fn more_threads_help_until_the_lock_is_full() {
-        let rates: Vec<_> = (1..=40).map(|threads| saturated_rate(threads, DEMAND).unwrap()).collect();
+        let rates: Vec<_> =
+            (1..=40).map(|threads| saturated_rate(threads, DEMAND).unwrap()).collect();
         assert!(rates.windows(2).all(|pair| pair[0] < pair[1] + 1e-9));
         assert!((rates[0] - 1.0 / 0.12).abs() < 1e-12 && (rates[39] - 50.0).abs() < 1e-9);
         for (threads, rate) in (1..).zip(&rates) {

@@ -72,7 +72,10 @@ impl ClosedLoopServer {
         some("request in a turn", self.order.turn)?;
         positive("the service time", self.service())?;
         match &self.by_worker {
-            Some(held) if held.len() != self.workers as usize || held.iter().sum::<u32>() != connections => {
+            Some(held)
+                if held.len() != self.workers as usize
+                    || held.iter().sum::<u32>() != connections =>
+            {
                 Err(QueueingError::Undetermined("workers' connections that do not add up"))
             }
             _ => Ok(()),
@@ -104,7 +107,8 @@ impl MeasuredLoop {
     fn of_run(run: &Run) -> MeasuredLoop {
         let quantile = |share: f64| {
             let time = run.response_time(share).time()?;
-            let interval = run.statistics.as_ref().and_then(|statistics| statistics.interval(share));
+            let interval =
+                run.statistics.as_ref().and_then(|statistics| statistics.interval(share));
             let (low, high) = match interval.filter(|interval| interval.inflation.is_some()) {
                 Some(known) => (known.low.unwrap_or(time), known.high),
                 None => (time, Some(time)),
@@ -112,8 +116,15 @@ impl MeasuredLoop {
             let high = high.map_or(f64::INFINITY, Nanos::as_secs_f64);
             Some(MeasuredQuantile { share, low: low.as_secs_f64(), high })
         };
-        let quantiles = PERCENTILES.into_iter().filter(|share| (0.5..0.995).contains(share)).filter_map(quantile);
-        MeasuredLoop { connections: run.connections, rate: run.completed_rate(), quantiles: quantiles.collect() }
+        let quantiles = PERCENTILES
+            .into_iter()
+            .filter(|share| (0.5..0.995).contains(share))
+            .filter_map(quantile);
+        MeasuredLoop {
+            connections: run.connections,
+            rate: run.completed_rate(),
+            quantiles: quantiles.collect(),
+        }
     }
 }
 
@@ -151,8 +162,10 @@ fn not_judged(run: &Run, server: &ClosedLoopServer, measured: &MeasuredLoop) -> 
     let round = server.service() * (f64::from(run.connections) / f64::from(slots.max(1))).max(1.0);
     let turn = server.service() * f64::from(server.order.turn.min(MOST_OF_A_TURN));
     let is_short = run.connections > slots
-        && (run.measured.as_secs_f64() < TURNS * turn || run.elapsed.as_secs_f64() < ROUNDS * round);
-    let no_percentiles = measured.quantiles.iter().all(|quantile| quantile.share <= 0.5) || measured.rate <= 0.0;
+        && (run.measured.as_secs_f64() < TURNS * turn
+            || run.elapsed.as_secs_f64() < ROUNDS * round);
+    let no_percentiles =
+        measured.quantiles.iter().all(|quantile| quantile.share <= 0.5) || measured.rate <= 0.0;
     not_the_servers(run)
         .or(is_short.then_some(NotJudged::TooShort))
         .or(no_percentiles.then_some(NotJudged::NoPercentiles))
@@ -163,7 +176,11 @@ fn not_the_servers(run: &Run) -> Option<NotJudged> {
     let judgement = run.judgement.as_ref()?;
     match judgement.verdict {
         Verdict::GeneratorBound | Verdict::Invalid => Some(NotJudged::NotTheServers),
-        _ => judgement.limit.as_ref().filter(|limit| limit.is_computing()).map(|_| NotJudged::Computes),
+        _ => judgement
+            .limit
+            .as_ref()
+            .filter(|limit| limit.is_computing())
+            .map(|_| NotJudged::Computes),
     }
 }
 
@@ -176,7 +193,8 @@ fn beside(
 ) -> Result<Theory, QueueingError> {
     server.checked(measured.connections)?;
     // With one worker split queues are a shared one.
-    let all = Discipline::ALL.into_iter().filter(|it| *it != Discipline::Split || server.workers > 1);
+    let all =
+        Discipline::ALL.into_iter().filter(|it| *it != Discipline::Split || server.workers > 1);
     let forecasts = all.map(|discipline| {
         let predictions = predict::all(server, measured.connections, discipline)?;
         let said = forecast(discipline, measured.connections, &predictions);
@@ -195,7 +213,11 @@ fn beside(
 
 /// What a discipline predicts; it uses none of the measured figures. When chance deals the connections to workers, the rate is the
 /// median of the draws, and nine draws in ten have their quantile within its ends.
-fn forecast(discipline: Discipline, connections: u32, predictions: &[ResponsePrediction]) -> DisciplineForecast {
+fn forecast(
+    discipline: Discipline,
+    connections: u32,
+    predictions: &[ResponsePrediction],
+) -> DisciplineForecast {
     let at = |share: f64, of: &dyn Fn(&ResponsePrediction) -> f64| {
         let mut all: Vec<f64> = predictions.iter().map(of).collect();
         all.sort_by(f64::total_cmp);
@@ -232,7 +254,8 @@ fn judged(
     tolerance: f64,
 ) -> DisciplineForecast {
     // Each worker was seen to hold connections of its own while some of them had to wait: those did not wait in one line for all workers.
-    let holds_waiting = server.workers > 1 && server.by_worker.is_some() && measured.connections > server.slots();
+    let holds_waiting =
+        server.workers > 1 && server.by_worker.is_some() && measured.connections > server.slots();
     if said.discipline == Discipline::Shared && holds_waiting {
         return said;
     }

@@ -29,7 +29,11 @@ impl ConstantServiceQueue {
     pub fn new(load: OfferedLoad) -> Result<ConstantServiceQueue, QueueingError> {
         at_most("slots", load.slots(), MOST_SLOTS)?;
         let longest = ErlangQueue::new(load)?.mean_wait();
-        Ok(ConstantServiceQueue { load, sizes: SystemSizes::solve(load.slots() as usize, load.work())?, longest })
+        Ok(ConstantServiceQueue {
+            load,
+            sizes: SystemSizes::solve(load.slots() as usize, load.work())?,
+            longest,
+        })
     }
 }
 
@@ -78,7 +82,8 @@ impl SteadyQueue for ConstantServiceQueue {
 const RESIDUE: f64 = 1e-13;
 
 /// Why there may be no answer after all.
-const UNBALANCED: QueueingError = QueueingError::Undetermined("the balance equations, so near to a full load,");
+const UNBALANCED: QueueingError =
+    QueueingError::Undetermined("the balance equations, so near to a full load,");
 
 /// The most states before the tail.
 const MOST: usize = 1400;
@@ -114,7 +119,8 @@ impl SystemSizes {
         let ratio = 1.0 / tau;
         let mut more = 40.max((36.0 / tau.ln().max(0.6)) as usize);
         loop {
-            let states = SystemSizes::with_tail_at(slots, work, ratio, slots + more).ok_or(UNBALANCED)?;
+            let states =
+                SystemSizes::with_tail_at(slots, work, ratio, slots + more).ok_or(UNBALANCED)?;
             if states.residue(work) <= RESIDUE {
                 return Ok(states);
             }
@@ -163,8 +169,9 @@ impl SystemSizes {
         let few: f64 = self.probabilities[..=self.slots].iter().sum();
         (tail..=tail + 1)
             .map(|j| {
-                let more: f64 =
-                    (self.slots + 1..=self.slots + j).map(|k| self.probability(k) * arrivals[j + self.slots - k]).sum();
+                let more: f64 = (self.slots + 1..=self.slots + j)
+                    .map(|k| self.probability(k) * arrivals[j + self.slots - k])
+                    .sum();
                 (arrivals[j] * few + more - self.probability(j)).abs()
             })
             .fold(0.0, f64::max)

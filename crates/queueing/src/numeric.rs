@@ -50,7 +50,12 @@ pub enum QueueingError {
     Undetermined(&'static str),
 }
 
-fn within(holds: bool, what: &'static str, range: &'static str, value: f64) -> Result<f64, QueueingError> {
+fn within(
+    holds: bool,
+    what: &'static str,
+    range: &'static str,
+    value: f64,
+) -> Result<f64, QueueingError> {
     if holds { Ok(value) } else { Err(QueueingError::OutOfRange { what, range, value }) }
 }
 
@@ -116,7 +121,8 @@ pub(crate) fn first_where(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bo
 pub(crate) fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let n = right.len();
     for column in 0..n {
-        let pivot = (column..n).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
+        let pivot = (column..n)
+            .max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
         matrix.swap(column, pivot);
         right.swap(column, pivot);
         let (above, below) = matrix.split_at_mut(column + 1);

@@ -94,7 +94,10 @@ impl OfferedLoad {
 /// Where the rate is not above 0, or the slope or its error is below 0.
 pub fn capacity(rate: f64, slope: f64, error: f64) -> Result<Estimate, QueueingError> {
     let value = positive("the rate", rate)? / (1.0 + not_negative("the slope", slope)?);
-    Ok(Estimate { value, half_width: value * 1.96 * not_negative("the slope's error", error)? / (1.0 + slope) })
+    Ok(Estimate {
+        value,
+        half_width: value * 1.96 * not_negative("the slope's error", error)? / (1.0 + slope),
+    })
 }
 
 /// The steady state of a queue, exactly.
@@ -219,12 +222,15 @@ pub fn highest_utilisation(
 ) -> Result<f64, QueueingError> {
     positive("the limit", limit)?;
     positive("the width", width)?;
-    let at = |utilisation: f64| OfferedLoad::new(slots, utilisation * f64::from(slots) / service, service);
+    let at = |utilisation: f64| {
+        OfferedLoad::new(slots, utilisation * f64::from(slots) / service, service)
+    };
     let at_rest = figure(at(AT_REST)?)?;
     if at_rest > limit {
         return Err(QueueingError::OutOfReach { at_rest, limit });
     }
-    let kept = |utilisation: f64| at(utilisation).and_then(&figure).is_ok_and(|figure| figure <= limit);
+    let kept =
+        |utilisation: f64| at(utilisation).and_then(&figure).is_ok_and(|figure| figure <= limit);
     let (mut low, mut high) = (AT_REST, 1.0);
     while high - low > width {
         let next = f64::midpoint(low, high);
@@ -275,7 +281,10 @@ mod tests {
         let full = OfferedLoad::new(5, 5.0, 1.0).unwrap();
         assert_eq!(ErlangQueue::new(full), Err(QueueingError::NoSteadyState { utilisation: 1.0 }));
         assert!(OfferedLoad::new(5, 4.999, 1.0).unwrap().steady().is_ok());
-        assert!(erlang(5, 0.5).wait_quantile(1.0).is_err() && erlang(5, 0.5).wait_quantile(f64::NAN).is_err());
+        assert!(
+            erlang(5, 0.5).wait_quantile(1.0).is_err()
+                && erlang(5, 0.5).wait_quantile(f64::NAN).is_err()
+        );
         assert!(full.of_one_worker(3).is_err() && full.of_one_worker(0).is_err());
     }
 
@@ -288,7 +297,9 @@ mod tests {
         // Puma 5.6.5, five threads, 60/s: the response time grew by 0.2264 s a second; the app held a slot for 0.1022 s.
         let capacity = |slope, error| super::capacity(60.0, slope, error);
         let measured = capacity(0.2264, 0.001).unwrap();
-        assert!((measured.value - 48.92).abs() < 0.01 && (measured.value * 0.1022 - 5.0).abs() < 0.001);
+        assert!(
+            (measured.value - 48.92).abs() < 0.01 && (measured.value * 0.1022 - 5.0).abs() < 0.001
+        );
         assert!((measured.half_width - measured.value * 1.96 * 0.001 / 1.2264).abs() < 1e-9);
         assert!(capacity(-0.5, 0.0).is_err() && capacity(0.2, -1.0).is_err());
     }
@@ -309,16 +320,21 @@ mod tests {
         // By least squares over arrivals `gap` ms apart.
         let slots = |gap: f64| {
             let at: Vec<f64> = (0..30).map(|k| (f64::from(k) - 14.5) * gap).collect();
-            let (mean, spread) = (times.iter().sum::<f64>() / 30.0, at.iter().map(|t| t * t).sum::<f64>());
+            let (mean, spread) =
+                (times.iter().sum::<f64>() / 30.0, at.iter().map(|t| t * t).sum::<f64>());
             let slope = at.iter().zip(&times).map(|(t, r)| t * (r - mean)).sum::<f64>() / spread;
             let off: f64 = at.iter().zip(&times).map(|(t, r)| (r - mean - slope * t).powi(2)).sum();
-            let capacity = super::capacity(1000.0 / gap, slope, (off / 28.0 / spread).sqrt()).unwrap();
+            let capacity =
+                super::capacity(1000.0 / gap, slope, (off / 28.0 / spread).sqrt()).unwrap();
             (capacity.value, capacity.half_width)
         };
         // Its steps are 485.848 ms high, and a slot is held for at least the second that the app sleeps: so the gap was 102.83 ms, and the
         // rate not 10/s. With the pace that was asked for the server would have 5.14 slots.
         let (value, half_width) = slots((1000.0 - 485.848) / 5.0);
-        assert!((value - 5.0).abs() < 0.1 && (value - 5.0).abs() < half_width, "{value} ± {half_width}");
+        assert!(
+            (value - 5.0).abs() < 0.1 && (value - 5.0).abs() < half_width,
+            "{value} ± {half_width}"
+        );
         assert!(slots(100.0).0 > value);
     }
 

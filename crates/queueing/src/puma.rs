@@ -33,7 +33,11 @@ pub fn accept_delay(longest: f64, busy: u32, threads: u32) -> f64 {
 ///
 /// # Errors
 /// Without a thread, or where the service time or the longest delay is not above 0.
-pub fn held_at_rest(longest: f64, threads: u32, service_seconds: f64) -> Result<Option<f64>, QueueingError> {
+pub fn held_at_rest(
+    longest: f64,
+    threads: u32,
+    service_seconds: f64,
+) -> Result<Option<f64>, QueueingError> {
     let t = f64::from(some("thread", threads)?);
     let longest = positive("the longest delay", longest)?;
     let product = positive("the service time", service_seconds)? * FULL_AT / longest;
@@ -47,7 +51,9 @@ mod tests {
 
     #[test]
     fn the_delays_are_those_of_the_source() {
-        for (busy, ms) in [(0, 0.0), (1, 0.04), (5, 0.2), (10, 0.4), (25, 1.0), (125, 5.0), (500, 5.0)] {
+        for (busy, ms) in
+            [(0, 0.0), (1, 0.04), (5, 0.2), (10, 0.4), (25, 1.0), (125, 5.0), (500, 5.0)]
+        {
             assert!((accept_delay(LONGEST_DELAY_SECONDS, busy, 5) * 1e3 - ms).abs() < 1e-12);
         }
     }

@@ -57,7 +57,11 @@ impl SimulationEffort {
     /// The seed of a stream of a replication.
     fn stream(&self, replication: u32, stream: RandomStream) -> u64 {
         // The draws mix their seed: neighbours are strangers.
-        self.seed.wrapping_mul(1 << 10).wrapping_add(u64::from(replication)).wrapping_mul(4).wrapping_add(stream as u64)
+        self.seed
+            .wrapping_mul(1 << 10)
+            .wrapping_add(u64::from(replication))
+            .wrapping_mul(4)
+            .wrapping_add(stream as u64)
     }
 
     fn replicate(
@@ -103,8 +107,9 @@ pub struct Simulated {
 
 /// Student's t at 97.5 %, for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
 ];
 
 impl Simulated {
@@ -143,7 +148,8 @@ impl Simulated {
 
     /// All response times, ascending.
     pub fn responses(&self) -> Vec<f64> {
-        let mut all: Vec<f64> = self.replications.iter().flat_map(|run| run.responses.iter().copied()).collect();
+        let mut all: Vec<f64> =
+            self.replications.iter().flat_map(|run| run.responses.iter().copied()).collect();
         all.sort_by(f64::total_cmp);
         all
     }
@@ -152,9 +158,13 @@ impl Simulated {
         let figures: Vec<f64> = self.replications.iter().map(figure).collect();
         let value = mean(&figures);
         let beyond = figures.len() - 1;
-        let variance = figures.iter().map(|figure| (figure - value).powi(2)).sum::<f64>() / beyond as f64;
+        let variance =
+            figures.iter().map(|figure| (figure - value).powi(2)).sum::<f64>() / beyond as f64;
         let t = beyond.checked_sub(1).and_then(|at| STUDENT.get(at));
-        Estimate { value, half_width: t.map_or(f64::INFINITY, |t| t * (variance / figures.len() as f64).sqrt()) }
+        Estimate {
+            value,
+            half_width: t.map_or(f64::INFINITY, |t| t * (variance / figures.len() as f64).sqrt()),
+        }
     }
 }
 
@@ -179,8 +189,8 @@ pub fn open(
 ) -> Result<Simulated, QueueingError> {
     let load = load.steady()?;
     effort.replicate(|replication| {
-        let [arrivals, draws] =
-            [RandomStream::Arrival, RandomStream::Service].map(|which| effort.stream(replication, which));
+        let [arrivals, draws] = [RandomStream::Arrival, RandomStream::Service]
+            .map(|which| effort.stream(replication, which));
         // Times from 0 on are in the order of their bits.
         let mut free: BinaryHeap<Reverse<u64>> = (0..load.slots()).map(|_| Reverse(0)).collect();
         let mut run = Replication::default();

@@ -49,7 +49,12 @@ pub fn whole(study: &Study, saved: Option<&str>, width: Width) -> String {
 }
 
 /// The same, each piece as `paint` shows it. What it adds must take no columns.
-pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
+pub fn painted(
+    study: &Study,
+    saved: Option<&str>,
+    width: Width,
+    paint: &dyn Fn(Emphasis, &str) -> String,
+) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, paint);
     let text = layout.opening(study, false);
@@ -78,7 +83,10 @@ fn plain(_: Emphasis, text: &str) -> String {
 pub(crate) fn in_full(study: &Study, saved: Option<&str>, width: Width) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, &plain);
-    crate::text::joined([layout.opening(study, true).trim_end().to_owned() + "\n", layout.ending(usize::MAX, COMMANDS)])
+    crate::text::joined([
+        layout.opening(study, true).trim_end().to_owned() + "\n",
+        layout.ending(usize::MAX, COMMANDS),
+    ])
 }
 
 /// The conclusion and what follows it, for a layout that has a table of its own.
@@ -101,10 +109,17 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
     let shown = || summary.runs.iter().filter(|run| run.is_the_servers());
     let percentiles = shown_percentiles(summary.command);
     let is_marked = |run: &SummaryRun| {
-        let mut times = run.response_ms.percentiles().into_iter().filter(|(name, _)| percentiles.contains(name));
-        times.any(|(name, time)| time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name))))
+        let mut times = run
+            .response_ms
+            .percentiles()
+            .into_iter()
+            .filter(|(name, _)| percentiles.contains(name));
+        times.any(|(name, time)| {
+            time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)))
+        })
     };
-    let is_shared = |run: &SummaryRun| summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus;
+    let is_shared =
+        |run: &SummaryRun| summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus;
     let rough = shown().any(is_marked).then_some("? not known to ± 20 % (95 % interval)");
     let shared = shown().any(is_shared).then_some("~ on CPUs that others used, too");
     let marks: Vec<&str> = [rough, shared].into_iter().flatten().collect();
@@ -119,8 +134,16 @@ struct AnswerLayout<'a> {
 }
 
 impl<'a> AnswerLayout<'a> {
-    fn of(summary: &'a Summary, width: Width, paint: &'a dyn Fn(Emphasis, &str) -> String) -> AnswerLayout<'a> {
-        AnswerLayout { summary, width: Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS)), paint }
+    fn of(
+        summary: &'a Summary,
+        width: Width,
+        paint: &'a dyn Fn(Emphasis, &str) -> String,
+    ) -> AnswerLayout<'a> {
+        AnswerLayout {
+            summary,
+            width: Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS)),
+            paint,
+        }
     }
 
     /// What was measured, its figures, and the conclusion.
@@ -151,7 +174,9 @@ impl<'a> AnswerLayout<'a> {
         let indent = if self.summary.comparison.is_some() { 0 } else { INDENT };
         let text = crate::text::table(&table, indent, self.width);
         let is_bad = |line: &str| NO_FIGURE.iter().any(|(_, word)| line.ends_with(word));
-        let shown = |line: &str| if is_bad(line) { (self.paint)(Emphasis::Bad, line) } else { line.to_owned() };
+        let shown = |line: &str| {
+            if is_bad(line) { (self.paint)(Emphasis::Bad, line) } else { line.to_owned() }
+        };
         text.lines().map(|line| shown(line) + "\n").collect()
     }
 
@@ -181,14 +206,19 @@ impl<'a> AnswerLayout<'a> {
         for line in &self.summary.trust {
             doubtful += usize::from(line.mark != TrustMark::Passed);
             if doubtful <= doubts {
-                let is_hinted = line.mark == TrustMark::Failed || doubtful == 1 || doubts == usize::MAX;
+                let is_hinted =
+                    line.mark == TrustMark::Failed || doubtful == 1 || doubts == usize::MAX;
                 text += &self.trust(named(shown, "  Trust  "), line, is_hinted);
                 shown += 1;
             }
         }
         if doubtful > doubts {
             let more = doubtful - doubts;
-            _ = writeln!(text, "{}… {more} more: longtail report --full", named(shown, "  Trust  "));
+            _ = writeln!(
+                text,
+                "{}… {more} more: longtail report --full",
+                named(shown, "  Trust  ")
+            );
         }
         for (at, next) in self.summary.next.iter().take(commands).enumerate() {
             text += &continued(named(at, "  Next   "), next, self.width);
@@ -197,7 +227,8 @@ impl<'a> AnswerLayout<'a> {
     }
 
     fn trust(&self, before: &str, line: &TrustLine, is_hinted: bool) -> String {
-        let hint = line.hint.filter(|_| is_hinted).map(|hint| format!(" → {hint}")).unwrap_or_default();
+        let hint =
+            line.hint.filter(|_| is_hinted).map(|hint| format!(" → {hint}")).unwrap_or_default();
         let mut own = String::new();
         wrap(&mut own, self.width, "           ", &format!("{}{hint}", line.sentence));
         let emphasis = match line.mark {
@@ -267,8 +298,10 @@ pub(crate) fn table(summary: &Summary) -> DataTable {
 fn of_runs(runs: &[SummaryRun]) -> DataTable {
     type Cell = fn(&SummaryRun) -> String;
     let times = ColumnBand::new("response time, ms", "ms");
-    let (cpus, slow) = (ColumnBand::new("CPUs", "CPUs"), ColumnBand::new("slow requests", "of slow requests"));
-    let mut columns: Vec<TableColumn> = ["load", "connections", "req/s ", "failed"].map(TableColumn::new).into();
+    let (cpus, slow) =
+        (ColumnBand::new("CPUs", "CPUs"), ColumnBand::new("slow requests", "of slow requests"));
+    let mut columns: Vec<TableColumn> =
+        ["load", "connections", "req/s ", "failed"].map(TableColumn::new).into();
     let mut cells: Vec<Cell> = vec![
         |run| run.label.clone(),
         |run| run.connections.to_string(),
@@ -280,7 +313,9 @@ fn of_runs(runs: &[SummaryRun]) -> DataTable {
         |run| number::or_none(run.response_ms.max, number::of_millis),
         |run| number::or_none(run.in_order_ms, number::of_millis),
     ];
-    columns.extend(["p50 ", "p95 ", "p99 ", "max", "FIFO"].map(|name| TableColumn::new(name).under(&times)));
+    columns.extend(
+        ["p50 ", "p95 ", "p99 ", "max", "FIFO"].map(|name| TableColumn::new(name).under(&times)),
+    );
     if runs.iter().any(|run| run.cpus.is_some()) {
         columns.push(TableColumn::new("used").under(&cpus));
         cells.push(|run| number::or_none(run.cpus, |[used, _]| number::fixed(used, 1)));
@@ -293,9 +328,11 @@ fn of_runs(runs: &[SummaryRun]) -> DataTable {
         cells.push(|run| number::or_none(run.slow, |slow| number::of_millis(slow.mean_ms)));
     }
     let row = |run: &SummaryRun| {
-        let word = NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict).map(|(_, word)| *word);
+        let word =
+            NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict).map(|(_, word)| *word);
         let shown = if word.is_some() { COLUMNS_WITHOUT_TIMES } else { cells.len() };
-        TableRow::new(cells.iter().take(shown).map(|cell| cell(run))).noted(word.unwrap_or_default())
+        TableRow::new(cells.iter().take(shown).map(|cell| cell(run)))
+            .noted(word.unwrap_or_default())
     };
     DataTable { lead: 0, ..DataTable::of_columns(columns, runs.iter().map(row)) }
 }
@@ -312,11 +349,20 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     }
     if !table.rows.is_empty() {
         parts.push(crate::markdown::pipe_table(&table));
-        parts.extend(legend(&summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)));
+        parts.extend(
+            legend(&summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)),
+        );
     }
     let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
-    let trust = summary.trust.iter().take(1 + DOUBTS).map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
-    let expected = summary.expectations.iter().map(|it| line(&format!("- Expected: {}", without_expect(&it.sentence))));
+    let trust = summary
+        .trust
+        .iter()
+        .take(1 + DOUBTS)
+        .map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
+    let expected = summary
+        .expectations
+        .iter()
+        .map(|it| line(&format!("- Expected: {}", without_expect(&it.sentence))));
     parts.push(reasons.chain(trust).chain(expected).collect());
     parts.push(line(&summary.measured.join(" · ")));
     let report = crate::markdown::whole(&crate::details(study));
@@ -337,7 +383,8 @@ mod tests {
         let next = NextCommand { command: command.clone(), why: String::new() };
         for columns in 40..80 {
             let lines = continued("  Next   ", &next, Width::of(columns));
-            let words: Vec<&str> = lines.split_once("  # ").unwrap().0.split_whitespace().skip(1).collect();
+            let words: Vec<&str> =
+                lines.split_once("  # ").unwrap().0.split_whitespace().skip(1).collect();
             assert!(lines.contains("'--from=ssh box2'"), "{lines}");
             assert_eq!(words.join(" ").replace("\\ ", ""), command, "{lines}");
         }
@@ -346,10 +393,12 @@ mod tests {
     #[test]
     fn in_markdown_the_mean_of_slow_requests_has_its_unit() {
         let mut summary = Summary::of(&testkit::study::canonical().into(), None);
-        summary.runs[0].slow = Some(crate::summary::SlowGroup { share: 0.1, mean_ms: 1006.0, others_ms: 101.0 });
+        summary.runs[0].slow =
+            Some(crate::summary::SlowGroup { share: 0.1, mean_ms: 1006.0, others_ms: 101.0 });
         let table = crate::markdown::pipe_table(&table(&summary));
         assert!(
-            table.contains(" mean of slow requests, ms ") && table.contains(" share of slow requests |"),
+            table.contains(" mean of slow requests, ms ")
+                && table.contains(" share of slow requests |"),
             "{table}"
         );
     }

@@ -1,8 +1,8 @@
 //! The report of a comparison: its table, how it was measured, and whether it can be trusted; its sentences are in `words`.
 
 use model::comparison::{
-    ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion, ComparisonVerdict,
-    Difference, Metric, excludes_zero,
+    ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
+    ComparisonVerdict, Difference, Metric, excludes_zero,
 };
 use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, Nanos};
 
@@ -35,15 +35,19 @@ pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
 /// Said where a reader who divides the medians comes to another change.
 pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
     let is_other = |row: &ComparedMetric| {
-        row.differences.iter().any(|it| match (row.median(&it.base), row.median(&it.arm), it.estimate) {
-            (Some(base), Some(arm), Some(estimate)) if row.unit != "%" => {
-                (arm / base - 1.0 - estimate).abs() > summary.margin
+        row.differences.iter().any(|it| {
+            match (row.median(&it.base), row.median(&it.arm), it.estimate) {
+                (Some(base), Some(arm), Some(estimate)) if row.unit != "%" => {
+                    (arm / base - 1.0 - estimate).abs() > summary.margin
+                }
+                _ => false,
             }
-            _ => false,
         })
     };
     let differs = summary.metrics.iter().any(is_other);
-    differs.then_some("change is the typical ratio of two runs of one block, not the ratio of the medians of all")
+    differs.then_some(
+        "change is the typical ratio of two runs of one block, not the ratio of the medians of all",
+    )
 }
 
 /// A metric with its unit: `p99, ms`; one that decides has a star.
@@ -58,7 +62,8 @@ fn figure(row: &ComparedMetric, letter: &str) -> String {
 
 /// The change and its interval.
 fn change(difference: &Difference) -> [String; 2] {
-    [words::estimate_of(difference), words::interval_of(difference)].map(|cell| number::or_none(cell, |text| text))
+    [words::estimate_of(difference), words::interval_of(difference)]
+        .map(|cell| number::or_none(cell, |text| text))
 }
 
 fn by_metric(summary: &SummaryComparison) -> DataTable {
@@ -103,20 +108,27 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         _ => TableColumn::new(titled(row)),
     };
     let deciding = summary.deciding().next();
-    let base = summary.ranking.as_ref().map_or(summary.arms[0].letter.as_str(), |ranking| ranking.best.as_str());
-    let against = deciding.map_or_else(String::new, |row| format!("{} against {base}", words::name(row.metric)));
+    let base = summary
+        .ranking
+        .as_ref()
+        .map_or(summary.arms[0].letter.as_str(), |ranking| ranking.best.as_str());
+    let against = deciding
+        .map_or_else(String::new, |row| format!("{} against {base}", words::name(row.metric)));
     let against = ColumnBand::new(against, "");
     let columns = ["", ""].map(TableColumn::new).into_iter().chain(rows.iter().map(column));
-    let columns = columns.chain(["change", "interval, %"].map(|name| TableColumn::new(name).under(&against)));
+    let columns =
+        columns.chain(["change", "interval, %"].map(|name| TableColumn::new(name).under(&against)));
     let lines = summary.compared().map(|arm| {
         let figures = rows.iter().map(|row| figure(row, &arm.letter));
         let cells = [arm.letter.clone(), shortened(&arm.name)].into_iter().chain(figures);
-        let is_best = summary.ranking.as_ref().is_some_and(|it| it.is_decided() && it.best == arm.letter);
+        let is_best =
+            summary.ranking.as_ref().is_some_and(|it| it.is_decided() && it.best == arm.letter);
         match deciding.and_then(|row| row.seen_from(base, &arm.letter)) {
-            Some(difference) => {
-                TableRow::new(cells.chain(change(&difference))).noted(words::verdict(difference.verdict))
+            Some(difference) => TableRow::new(cells.chain(change(&difference)))
+                .noted(words::verdict(difference.verdict)),
+            None if is_best => {
+                TableRow::new(cells.chain(["", ""].map(str::to_owned))).noted("best")
             }
-            None if is_best => TableRow::new(cells.chain(["", ""].map(str::to_owned))).noted("best"),
             None => TableRow::new(cells),
         }
     });
@@ -153,17 +165,22 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
         };
         format!("{}  {}", plan.letter(at), labels::joined([Some(name), Some(labels::joined(own))]))
     };
-    let mut lines: Vec<String> = Some(common).into_iter().filter(|common| !common.is_empty()).collect();
+    let mut lines: Vec<String> =
+        Some(common).into_iter().filter(|common| !common.is_empty()).collect();
     // The rows of a ranking name its arms.
-    let named = if plan.question == ComparisonQuestion::Change { plan.arms.len().min(ARMS) } else { 0 };
+    let named =
+        if plan.question == ComparisonQuestion::Change { plan.arms.len().min(ARMS) } else { 0 };
     lines.extend((0..named).map(arm));
     let stream = &plan.arms[0].stream;
     let length = labels::length(stream.stop);
     let warm_up = Some(stream.warm_up).filter(|warm_up| *warm_up > Nanos::ZERO);
-    let warm_up = warm_up.map(|span| format!(" after {} of warm-up", number::span(span))).unwrap_or_default();
+    let warm_up =
+        warm_up.map(|span| format!(" after {} of warm-up", number::span(span))).unwrap_or_default();
     let most = study.runs.iter().map(|run| run.run.connections).max();
     let detail = match plan.load {
-        ComparisonLoad::Closed { .. } => most.map_or("no run".to_owned(), |n| count_of(n, "connection")),
+        ComparisonLoad::Closed { .. } => {
+            most.map_or("no run".to_owned(), |n| count_of(n, "connection"))
+        }
         ComparisonLoad::Share { of_maximum } if study.rate_per_s().is_some() => {
             format!("{} % of what the slower arm can do", number::fixed(of_maximum * 100.0, 0))
         }
@@ -196,7 +213,9 @@ fn pace(study: &ComparisonStudy) -> String {
 pub(crate) fn sound_runs(study: &ComparisonStudy) -> Vec<NamedRun<'_>> {
     let mut runs: Vec<_> = study.runs.iter().filter(|run| run.is_sound()).collect();
     runs.sort_by_key(|run| run.arm);
-    runs.into_iter().map(|row| NamedRun { name: study.plan.letter(row.arm), run: &row.run }).collect()
+    runs.into_iter()
+        .map(|row| NamedRun { name: study.plan.letter(row.arm), run: &row.run })
+        .collect()
 }
 
 /// What speaks for the figures and against them, beside what is asked of every run.
@@ -204,9 +223,13 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     let mut lines = Vec::new();
     let unsound = study.runs.iter().filter(|run| !run.is_sound()).count();
     if unsound > 0 {
-        let (all, are) = (count_of(study.runs.len() as u64, "run"), if unsound == 1 { "is" } else { "are" });
+        let (all, are) =
+            (count_of(study.runs.len() as u64, "run"), if unsound == 1 { "is" } else { "are" });
         let sentence = format!("{unsound} of {all} failed the checks, and {are} not counted.");
-        lines.push(TrustLine::new(TrustMark::Doubtful, sentence).hint("longtail report --full says which, and why"));
+        lines.push(
+            TrustLine::new(TrustMark::Doubtful, sentence)
+                .hint("longtail report --full says which, and why"),
+        );
     }
     lines.push(match widest_control(summary) {
         _ if !study.plan.control => TrustLine::new(
@@ -248,8 +271,11 @@ fn is_shown(difference: &Difference) -> bool {
 fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Difference)> {
     let controls = summary.metrics.iter().filter_map(|row| Some((row, row.control.as_ref()?)));
     let known = controls.filter(|(_, control)| control.interval.is_some());
-    let weight = |control: &Difference| (is_shown(control), control.estimate.unwrap_or_default().abs());
-    known.max_by(|(_, a), (_, b)| weight(a).partial_cmp(&weight(b)).unwrap_or(std::cmp::Ordering::Equal))
+    let weight =
+        |control: &Difference| (is_shown(control), control.estimate.unwrap_or_default().abs());
+    known.max_by(|(_, a), (_, b)| {
+        weight(a).partial_cmp(&weight(b)).unwrap_or(std::cmp::Ordering::Equal)
+    })
 }
 
 /// What else must be known to read the figures.
@@ -259,7 +285,9 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
     let several = (1..plan.arms.len()).map(|arm| (arm, differing_settings(study, arm)));
     let several = several.filter(|(_, differing)| differing.len() > 1);
     let several: Vec<String> = several
-        .map(|(arm, differing)| format!("{} in {} ({})", plan.letter(arm), differing.len(), differing.join(", ")))
+        .map(|(arm, differing)| {
+            format!("{} in {} ({})", plan.letter(arm), differing.len(), differing.join(", "))
+        })
         .collect();
     if !several.is_empty() && plan.question == ComparisonQuestion::Change {
         let several = several.join("; ");
@@ -272,9 +300,21 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
             0 => String::new(),
             more => format!(" ({more} more runs came to nothing)"),
         };
-        format!("{}, block {}: {}{more}.", plan.letter(lost.arm), lost.block, lost.reason.trim_end_matches('.'))
+        format!(
+            "{}, block {}: {}{more}.",
+            plan.letter(lost.arm),
+            lost.block,
+            lost.reason.trim_end_matches('.')
+        )
     });
-    let others = [turns(study), slots(study), edge(study, summary), extra_cpu(summary), first_run(summary), lost];
+    let others = [
+        turns(study),
+        slots(study),
+        edge(study, summary),
+        extra_cpu(summary),
+        first_run(summary),
+        lost,
+    ];
     reasons.extend(others.into_iter().flatten());
     reasons
 }
@@ -286,18 +326,27 @@ fn differing_settings(study: &ComparisonStudy, arm: usize) -> Vec<String> {
         of.iter().filter(|setting| !other.contains(setting)).cloned().collect()
     };
     let (added, left) = (only(arm, base), only(base, arm));
-    if added.len() >= left.len() { added } else { left.iter().map(|setting| format!("without {setting}")).collect() }
+    if added.len() >= left.len() {
+        added
+    } else {
+        left.iter().map(|setting| format!("without {setting}")).collect()
+    }
 }
 
 /// Puma before 7 serves a keep-alive connection several times in a row, in some arms and not in others.
 fn turns(study: &ComparisonStudy) -> Option<String> {
     let has_turns = |arm: usize| {
         let runs = || study.runs.iter().filter(|run| run.arm == arm && run.is_sound());
-        let in_turns = runs()
-            .filter(|run| run.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. })));
+        let in_turns = runs().filter(|run| {
+            run.run
+                .warnings
+                .iter()
+                .any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }))
+        });
         2 * in_turns.count() > runs().count()
     };
-    let (with, without): (Vec<usize>, Vec<usize>) = (0..study.plan.arms.len()).partition(|arm| has_turns(*arm));
+    let (with, without): (Vec<usize>, Vec<usize>) =
+        (0..study.plan.arms.len()).partition(|arm| has_turns(*arm));
     let [serve, others] = [&with, &without].map(|arms| {
         let letters: Vec<String> = arms.iter().map(|arm| study.plan.letter(*arm)).collect();
         listed(&letters)
@@ -314,13 +363,20 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
 /// Arms that can process another number of requests at a time.
 fn slots(study: &ComparisonStudy) -> Option<String> {
     let of = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
-    let known: Vec<(usize, u32)> = (0..study.plan.arms.len()).filter_map(|arm| Some((arm, of(arm)?))).collect();
+    let known: Vec<(usize, u32)> =
+        (0..study.plan.arms.len()).filter_map(|arm| Some((arm, of(arm)?))).collect();
     let (_, first) = known.first()?;
-    if study.plan.question == ComparisonQuestion::Best || known.iter().all(|(_, slots)| slots == first) {
+    if study.plan.question == ComparisonQuestion::Best
+        || known.iter().all(|(_, slots)| slots == first)
+    {
         return None;
     }
-    let each: Vec<String> = known.iter().map(|(arm, slots)| format!("{} {slots}", study.plan.letter(*arm))).collect();
-    Some(format!("The arms process different numbers of requests at a time ({}) under the same load.", each.join(", ")))
+    let each: Vec<String> =
+        known.iter().map(|(arm, slots)| format!("{} {slots}", study.plan.letter(*arm))).collect();
+    Some(format!(
+        "The arms process different numbers of requests at a time ({}) under the same load.",
+        each.join(", ")
+    ))
 }
 
 /// What the best of several sizes says of larger ones: that CPUs are used up, or that none was tried.
@@ -331,16 +387,21 @@ fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> 
         study.runs.iter().filter(|run| run.arm == best && run.is_sound()).map(used_up).collect();
     let used: Vec<CpuUsage> = sound.iter().copied().flatten().collect();
     if let Some(cpu) = used.first().filter(|_| 2 * used.len() > sound.len()) {
-        let cpus = if cpu.of > 1.0 { format!("the {} CPUs are", cpu.of) } else { "its CPU is".to_owned() };
+        let cpus =
+            if cpu.of > 1.0 { format!("the {} CPUs are", cpu.of) } else { "its CPU is".to_owned() };
         let at = &ranking.best;
-        return Some(format!("At {at} {cpus} used up: more workers or threads would hardly do more."));
+        return Some(format!(
+            "At {at} {cpus} used up: more workers or threads would hardly do more."
+        ));
     }
     let slots = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
     let is_behind = |arm: usize| ranking.ahead_of.contains(&study.plan.letter(arm));
-    let is_smaller = |arm: usize| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm);
+    let is_smaller =
+        |arm: usize| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm);
     let is_largest = (0..study.plan.arms.len()).all(|arm| arm == best || is_smaller(arm));
     let is_larger = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
-    let sentence = || format!("{} is the largest size tried: a larger one may do better still.", ranking.best);
+    let sentence =
+        || format!("{} is the largest size tried: a larger one may do better still.", ranking.best);
     (is_largest && is_larger).then(sentence)
 }
 
@@ -373,8 +434,15 @@ fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
 
 /// Who runs first in a block.
 fn first_run(summary: &SummaryComparison) -> Option<String> {
-    let parts = summary.deciding().filter_map(|row| Some((words::name(row.metric), row.first_run?)));
+    let parts =
+        summary.deciding().filter_map(|row| Some((words::name(row.metric), row.first_run?)));
     let (name, part) = parts.into_iter().find(|(_, part)| part.abs() > summary.margin / 2.0)?;
-    let than = format!("{} {}", words::plain_percent(part.abs()), if part < 0.0 { "lower" } else { "higher" });
-    Some(format!("The first run of a block has a {name} that is {than} than the others'; that is taken out."))
+    let than = format!(
+        "{} {}",
+        words::plain_percent(part.abs()),
+        if part < 0.0 { "lower" } else { "higher" }
+    );
+    Some(format!(
+        "The first run of a block has a {name} that is {than} than the others'; that is taken out."
+    ))
 }

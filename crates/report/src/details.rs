@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use model::run::ShareSource;
 use model::{
-    BodiesStudy, Body, BodyRun, Diagnostic, FarGenerator, Grade, Nanos, Outcome, Run, Socket, Study, SweepStudy,
-    WorkerShare, counts,
+    BodiesStudy, Body, BodyRun, Diagnostic, FarGenerator, Grade, Nanos, Outcome, Run, Socket,
+    Study, SweepStudy, WorkerShare, counts,
 };
 
 use crate::labels::{NamedRun, diagnostics, is_hidden, named_runs};
@@ -15,7 +15,9 @@ use crate::measured::StudyHead;
 use crate::number::{self, NONE, count_of};
 use crate::run_columns::{MARKS, table};
 use crate::run_summary::interval_cells;
-use crate::tree::{ColumnBand, DataTable, ListItem, ReportSection, ReportTree, TableCell, TableColumn, TableRow};
+use crate::tree::{
+    ColumnBand, DataTable, ListItem, ReportSection, ReportTree, TableCell, TableColumn, TableRow,
+};
 use crate::{labels, load, measured, server_view, theory, time_parts};
 
 /// The tree of a study.
@@ -25,8 +27,11 @@ pub(crate) fn details(study: &Study) -> ReportTree {
     let (sockets, own, after) = match study {
         Study::Sweep(it) => {
             let no_trace = it.probed.as_ref().and_then(|probed| probed.why_no_bpf.as_ref());
-            let own =
-                vec![missing_runs(runs.len(), it.plan.runs(), it.interrupted), repeats(it), labels::claims(&runs)];
+            let own = vec![
+                missing_runs(runs.len(), it.plan.runs(), it.interrupted),
+                repeats(it),
+                labels::claims(&runs),
+            ];
             let after = vec![
                 intervals(&runs),
                 time_parts::section(&runs, it.plan.stream.anatomy),
@@ -41,10 +46,9 @@ pub(crate) fn details(study: &Study) -> ReportTree {
             (it.plan.sockets.clone(), vec![missing, pivot(it)], Vec::new())
         }
         Study::Compare(it) => {
-            let lost = it
-                .lost
-                .iter()
-                .map(|lost| format!("{}, block {}: {}", it.plan.letter(lost.arm), lost.block, lost.reason));
+            let lost = it.lost.iter().map(|lost| {
+                format!("{}, block {}: {}", it.plan.letter(lost.arm), lost.block, lost.reason)
+            });
             let lost = ReportSection::new("runs that came to nothing").lines(lost).filled();
             (it.plan.arms.iter().map(|arm| arm.server.socket).collect(), vec![lost], Vec::new())
         }
@@ -76,7 +80,8 @@ pub(crate) fn details(study: &Study) -> ReportTree {
 fn missing_runs(done: usize, planned: usize, is_interrupted: bool) -> Option<ReportSection> {
     let by = if is_interrupted { "interrupted by the user: " } else { "" };
     let planned_runs = count_of(planned as u64, "run");
-    (is_interrupted || done < planned).then(|| ReportSection::new(format!("{by}{done} of {planned_runs} to report")))
+    (is_interrupted || done < planned)
+        .then(|| ReportSection::new(format!("{by}{done} of {planned_runs} to report")))
 }
 
 /// How the requests ended, of each run where not all were answered alike: how many of each kind, and why responses were bad.
@@ -92,11 +97,15 @@ fn endings(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         let kinds: Vec<String> = counts.iter().map(kind).collect();
         // What is said of one kind has commas of its own.
         let comma = if kinds.iter().any(|kind| kind.contains(',')) { "; " } else { ", " };
-        let failed = format!("{} of {} failed", counts.failed(), count_of(counts.total(), "request"));
+        let failed =
+            format!("{} of {} failed", counts.failed(), count_of(counts.total(), "request"));
         let line = format!("{failed}: {}", kinds.join(comma));
-        (counts.failed() > 0 || kinds.len() > 1).then(|| ListItem { label: name.clone(), ..ListItem::new(line) })
+        (counts.failed() > 0 || kinds.len() > 1)
+            .then(|| ListItem { label: name.clone(), ..ListItem::new(line) })
     };
-    ReportSection::new("how requests ended, errors by kind").list(runs.iter().filter_map(item)).filled()
+    ReportSection::new("how requests ended, errors by kind")
+        .list(runs.iter().filter_map(item))
+        .filled()
 }
 
 /// What is said of one run, or in the same words of several.
@@ -110,13 +119,21 @@ struct Remark<'a> {
 /// Checks that were not passed, then warnings, then notes, of the study and of its runs: a hint once, and a sentence once, with the names of all
 /// runs of which it is true. A comparison shows a percentile that one run alone does not support, for its blocks do: that it is not printed
 /// is not said there.
-fn remarks(of_study: &[Diagnostic], runs: &[NamedRun<'_>], is_comparison: bool) -> Option<ReportSection> {
+fn remarks(
+    of_study: &[Diagnostic],
+    runs: &[NamedRun<'_>],
+    is_comparison: bool,
+) -> Option<ReportSection> {
     let of_runs = runs.iter().flat_map(|NamedRun { name, run }| {
         let has_all = is_comparison && run.tally.response_time_at(0.99).time().is_some();
-        let is_said = move |it: &Diagnostic| !has_all || !matches!(it, Diagnostic::TooFewRequests { .. });
-        diagnostics(run).filter(move |(it, _)| is_said(it)).map(|(it, grade)| (name.as_str(), it, grade))
+        let is_said =
+            move |it: &Diagnostic| !has_all || !matches!(it, Diagnostic::TooFewRequests { .. });
+        diagnostics(run)
+            .filter(move |(it, _)| is_said(it))
+            .map(|(it, grade)| (name.as_str(), it, grade))
     });
-    let mut all: Vec<_> = of_study.iter().map(|it| ("study", it, it.grade())).chain(of_runs).collect();
+    let mut all: Vec<_> =
+        of_study.iter().map(|it| ("study", it, it.grade())).chain(of_runs).collect();
     all.sort_by_key(|(.., grade)| Reverse(*grade));
     let mut remarks: Vec<Remark<'_>> = Vec::new();
     for (label, diagnostic, grade) in all {
@@ -126,7 +143,10 @@ fn remarks(of_study: &[Diagnostic], runs: &[NamedRun<'_>], is_comparison: bool) 
             Some(known) => known.labels.push(label),
             // Beside those that have its hint.
             None => {
-                let at = remarks.iter().rposition(|remark| remark.hint == hint).map_or(remarks.len(), |at| at + 1);
+                let at = remarks
+                    .iter()
+                    .rposition(|remark| remark.hint == hint)
+                    .map_or(remarks.len(), |at| at + 1);
                 let mark = if grade == Grade::Failed { "FAILS " } else { "" };
                 remarks.insert(at, Remark { labels: vec![label], mark, text, hint });
             }
@@ -138,9 +158,12 @@ fn remarks(of_study: &[Diagnostic], runs: &[NamedRun<'_>], is_comparison: bool) 
         labels => format!("{labels}: {mark}{text}"),
     };
     let item = |alike: &[Remark<'_>]| {
-        ListItem { lines: alike.iter().map(line).collect(), ..ListItem::default() }.hint(alike[0].hint)
+        ListItem { lines: alike.iter().map(line).collect(), ..ListItem::default() }
+            .hint(alike[0].hint)
     };
-    ReportSection::new("warnings").list(remarks.chunk_by(|a, b| a.hint == b.hint).map(item)).filled()
+    ReportSection::new("warnings")
+        .list(remarks.chunk_by(|a, b| a.hint == b.hint).map(item))
+        .filled()
 }
 
 /// Each multiple over its repeats, in the order of the first pass: median, lowest and highest; nothing where there is one pass.
@@ -159,7 +182,8 @@ fn repeats(study: &SweepStudy) -> Option<ReportSection> {
     }
     let mut loads: BTreeMap<usize, Vec<&Run>> = BTreeMap::new();
     for run in &study.runs {
-        let first = study.runs.iter().position(|other| other.multiple == run.multiple).unwrap_or_default();
+        let first =
+            study.runs.iter().position(|other| other.multiple == run.multiple).unwrap_or_default();
         loads.entry(first).or_default().push(run);
     }
     let rows = loads.values().map(|runs| {
@@ -170,7 +194,9 @@ fn repeats(study: &SweepStudy) -> Option<ReportSection> {
         ];
         let figures = FIGURES.iter().flat_map(|figure| {
             let known = spread(runs.iter().map(|run| (figure.of)(run).filter(|_| !is_hidden(run))));
-            (0..3).map(move |place| TableCell::number(known.map(|figures| figures[place]), figure.shown))
+            (0..3).map(move |place| {
+                TableCell::number(known.map(|figures| figures[place]), figure.shown)
+            })
         });
         TableRow::new(named.into_iter().chain(figures))
     });
@@ -204,11 +230,14 @@ fn workers(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
             requests: count.measured,
             source: ShareSource::Header,
         });
-        let mut shares = if run.workers.is_empty() { of_header.collect() } else { run.workers.clone() };
-        shares.sort_unstable_by(|a, b| (a.worker.len(), &a.worker).cmp(&(b.worker.len(), &b.worker)));
+        let mut shares =
+            if run.workers.is_empty() { of_header.collect() } else { run.workers.clone() };
+        shares
+            .sort_unstable_by(|a, b| (a.worker.len(), &a.worker).cmp(&(b.worker.len(), &b.worker)));
         Some((shares.first()?.source, worker_rows(name, &shares)))
     });
-    let mut section = ReportSection::detail("requests by worker, % of all, deviation from an even share in %");
+    let mut section =
+        ReportSection::detail("requests by worker, % of all, deviation from an even share in %");
     for same in counted.collect::<Vec<_>>().chunk_by(|(a, _), (b, _)| a == b) {
         let rows = same.iter().flat_map(|(_, rows)| rows.iter().cloned());
         let mut table = DataTable::new(["", "worker", "requests", "%", "±%"], rows);
@@ -216,7 +245,9 @@ fn workers(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         table.columns[0].is_constant = runs.iter().all(|run| run.name.is_empty());
         let source = match same[0].0 {
             ShareSource::Header => "answers, as the response header names the worker",
-            ShareSource::Stats => "requests started, warm-up included, as the server's statistics count them",
+            ShareSource::Stats => {
+                "requests started, warm-up included, as the server's statistics count them"
+            }
         };
         section = section.paragraphs([source]).table(DataTable { lead: 2, ..table });
     }
@@ -259,7 +290,8 @@ impl RunFigure<BodyRun> {
     /// The figure of a body over a kind of socket: over several passes that of the run in the middle, the lower of two. `None`
     /// where any of its runs is missing it, is invalid, or was not done.
     pub(crate) fn of_body(&self, study: &BodiesStudy, place: PivotPlace) -> Option<f64> {
-        let runs = study.runs.iter().filter(|run| run.socket == place.socket && run.body == place.body);
+        let runs =
+            study.runs.iter().filter(|run| run.socket == place.socket && run.body == place.body);
         let figures = runs.map(|run| (self.of)(run).filter(|_| !is_hidden(&run.run)));
         spread(figures).map(|[median, _, _]| median)
     }
@@ -278,16 +310,25 @@ fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
     let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
     let all = bodies.all().into_iter();
     let (title, lead, across): (String, &[&str], Vec<&str>) = match sockets[..] {
-        [socket] => (format!("over {socket}, by type"), &["KB"], bodies.kinds.iter().map(|kind| kind.name()).collect()),
-        _ => ("by kind of socket".to_owned(), &["KB", "type"], sockets.iter().map(|socket| socket.name()).collect()),
+        [socket] => (
+            format!("over {socket}, by type"),
+            &["KB"],
+            bodies.kinds.iter().map(|kind| kind.name()).collect(),
+        ),
+        _ => (
+            "by kind of socket".to_owned(),
+            &["KB", "type"],
+            sockets.iter().map(|socket| socket.name()).collect(),
+        ),
     };
-    let places = all.flat_map(|body| sockets.iter().map(move |socket| PivotPlace { socket: *socket, body }));
+    let places =
+        all.flat_map(|body| sockets.iter().map(move |socket| PivotPlace { socket: *socket, body }));
     // A row is a size of all types, or a body over all sockets.
     let places: Vec<PivotPlace> = places.collect();
     let rows = places.chunks(across.len().max(1)).map(|row| {
-        let figures = PIVOTED
-            .iter()
-            .flat_map(|figure| row.iter().map(|place| TableCell::number(figure.of_body(study, *place), figure.shown)));
+        let figures = PIVOTED.iter().flat_map(|figure| {
+            row.iter().map(|place| TableCell::number(figure.of_body(study, *place), figure.shown))
+        });
         let Body { kilobytes, kind } = row[0].body;
         let named = [TableCell::count(kilobytes), kind.name().into()];
         TableRow::new(named.into_iter().take(lead.len()).chain(figures))
@@ -310,9 +351,16 @@ fn intervals(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let row = |NamedRun { name, run }: &NamedRun<'_>| {
         let statistics = run.statistics.as_ref()?;
         let known = SHOWN.map(|q| interval_cells(Some(statistics), q, run.response_time(q)));
-        let part = known.iter().rev().map(|[_, part]| part.as_str()).find(|part| *part != NONE).unwrap_or(NONE);
+        let part = known
+            .iter()
+            .rev()
+            .map(|[_, part]| part.as_str())
+            .find(|part| *part != NONE)
+            .unwrap_or(NONE);
         Some(TableRow::new(
-            std::iter::once(name.as_str()).chain(known.iter().map(|[known, _]| known.as_str())).chain([part]),
+            std::iter::once(name.as_str())
+                .chain(known.iter().map(|[known, _]| known.as_str()))
+                .chain([part]),
         ))
     };
     let shown = runs.iter().filter(|named| !is_hidden(named.run));
@@ -323,18 +371,25 @@ fn intervals(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
 
 /// Generators on other machines, what each saw beside what all saw together: a line for each generator of each run, and below one for all of them.
 fn far_generators(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
-    let rows = runs.iter().filter(|named| !named.run.generator.far.is_empty()).flat_map(|NamedRun { name, run }| {
-        let all = FarGenerator::recorded("all of them".to_owned(), &run.tally);
-        let each: Vec<TableRow> = run.generator.far.iter().map(|one| far_generator(name, one, true)).collect();
-        each.into_iter().chain([far_generator(name, &all, false)])
-    });
+    let rows = runs.iter().filter(|named| !named.run.generator.far.is_empty()).flat_map(
+        |NamedRun { name, run }| {
+            let all = FarGenerator::recorded("all of them".to_owned(), &run.tally);
+            let each: Vec<TableRow> =
+                run.generator.far.iter().map(|one| far_generator(name, one, true)).collect();
+            each.into_iter().chain([far_generator(name, &all, false)])
+        },
+    );
     let names = ["run", "generator", "requests", "p50", "p99", "clock known to", "started late"];
-    ReportSection::detail("generators on other machines, times in ms").table(DataTable::new(names, rows)).filled()
+    ReportSection::detail("generators on other machines, times in ms")
+        .table(DataTable::new(names, rows))
+        .filled()
 }
 
 fn far_generator(label: &str, one: &FarGenerator, is_one: bool) -> TableRow {
     let late = Some(one.started_late).filter(|_| is_one && one.lost.is_none());
-    let millis = |time: Option<Nanos>| TableCell::number(time.map(Nanos::as_millis_f64), |ms| format!("{ms:.3}"));
+    let millis = |time: Option<Nanos>| {
+        TableCell::number(time.map(Nanos::as_millis_f64), |ms| format!("{ms:.3}"))
+    };
     let cells = [
         TableCell::from(label),
         TableCell::from(one.name.as_str()),
@@ -344,7 +399,8 @@ fn far_generator(label: &str, one: &FarGenerator, is_one: bool) -> TableRow {
         millis(one.clock_error),
         millis(late),
     ];
-    TableRow::new(cells).noted(one.lost.as_ref().map(|why| format!("lost: {why}")).unwrap_or_default())
+    TableRow::new(cells)
+        .noted(one.lost.as_ref().map(|why| format!("lost: {why}")).unwrap_or_default())
 }
 
 #[cfg(test)]

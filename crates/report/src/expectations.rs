@@ -61,14 +61,17 @@ impl NamedResult<'_> {
 }
 
 fn result(threshold: &Threshold, runs: &[NamedRun<'_>]) -> ExpectationResult {
-    let held =
-        runs.iter().filter_map(|run| Some(NamedResult { label: &run.name, result: run.run.held_against(threshold)? }));
+    let held = runs.iter().filter_map(|run| {
+        Some(NamedResult { label: &run.name, result: run.run.held_against(threshold)? })
+    });
     let results: Vec<NamedResult<'_>> = held.collect();
-    let [missed, doubtful] =
-        ["missed", "cannot_tell"].map(|word| results.iter().filter(|it| it.word() == word).collect::<Vec<_>>());
+    let [missed, doubtful] = ["missed", "cannot_tell"]
+        .map(|word| results.iter().filter(|it| it.word() == word).collect::<Vec<_>>());
     let condition = &threshold.condition;
     let (result, word, shown) = match (missed.as_slice(), doubtful.as_slice()) {
-        ([], []) if results.is_empty() => ("cannot_tell", "CANNOT TELL", "nothing was measured".to_owned()),
+        ([], []) if results.is_empty() => {
+            ("cannot_tell", "CANNOT TELL", "nothing was measured".to_owned())
+        }
         ([], []) => ("met", "PASS", passed(condition, &results)),
         ([], doubtful) => ("cannot_tell", "CANNOT TELL", listed(condition, doubtful)),
         (missed, _) => ("missed", "FAIL", listed(condition, missed)),
@@ -91,7 +94,8 @@ fn passed(condition: &Objective, results: &[NamedResult<'_>]) -> String {
         Compare::Below => ("highest", results.iter().max_by(by_value)),
         Compare::Above => ("lowest", results.iter().min_by(by_value)),
     };
-    let nearest = nearest.map(|it| format!("; {most} {} at {}", figure(condition, &it.result), it.label));
+    let nearest =
+        nearest.map(|it| format!("; {most} {} at {}", figure(condition, &it.result), it.label));
     format!("in all {} runs{}", results.len(), nearest.unwrap_or_default())
 }
 
@@ -111,7 +115,11 @@ fn figure(condition: &Objective, result: &ThresholdResult) -> String {
     let ends = result.interval.filter(|_| value.is_finite());
     let range = match ends.map(|ends| (ends.low, ends.high)) {
         Some((Some(low), Some(high))) => {
-            format!(" ({}–{})", in_unit(condition, low).trim_end_matches(" ms"), in_unit(condition, high))
+            format!(
+                " ({}–{})",
+                in_unit(condition, low).trim_end_matches(" ms"),
+                in_unit(condition, high)
+            )
         }
         Some((Some(low), None)) => format!(" (above {})", in_unit(condition, low)),
         _ => String::new(),
@@ -122,7 +130,9 @@ fn figure(condition: &Objective, result: &ThresholdResult) -> String {
 fn in_unit(condition: &Objective, value: f64) -> String {
     match condition.figure {
         _ if value.is_infinite() => condition.shown(value),
-        ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => format!("{} %", number::percent_tenths(value)),
+        ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => {
+            format!("{} %", number::percent_tenths(value))
+        }
         ObjectiveFigure::Errors => (value as u64).to_string(),
         ObjectiveFigure::Completed => format!("{}/s", number::rate_in_words(value)),
         _ => number::time(Nanos(value as u64)),
@@ -134,9 +144,15 @@ fn doubt(result: &ThresholdResult) -> String {
     let why = match result.doubt {
         None => return String::new(),
         Some(ThresholdDoubt::Invalid) => return ", but the run is INVALID".to_owned(),
-        Some(ThresholdDoubt::GeneratorBound) => return ", but longtail was the limit and not the server".to_owned(),
-        Some(ThresholdDoubt::NotPrinted) => return ", for the generator did not print it".to_owned(),
-        Some(ThresholdDoubt::ImpossibleClaim) => return ", and what the generator claims cannot be".to_owned(),
+        Some(ThresholdDoubt::GeneratorBound) => {
+            return ", but longtail was the limit and not the server".to_owned();
+        }
+        Some(ThresholdDoubt::NotPrinted) => {
+            return ", for the generator did not print it".to_owned();
+        }
+        Some(ThresholdDoubt::ImpossibleClaim) => {
+            return ", and what the generator claims cannot be".to_owned();
+        }
         Some(ThresholdDoubt::TooFewAnswers) => "too few answers bound it there: run longer (--for)",
         Some(ThresholdDoubt::InsideInterval) => "the limit is inside the 95 % interval",
     };
@@ -154,6 +170,9 @@ fn in_short(condition: &Objective, it: &NamedResult<'_>) -> ExpectedRun {
         result: it.word(),
         why: it.result.doubt,
         value: it.result.value.and_then(scaled),
-        interval: it.result.interval.map(|ends| [ends.low, ends.high].map(|end| end.and_then(scaled))),
+        interval: it
+            .result
+            .interval
+            .map(|ends| [ends.low, ends.high].map(|end| end.and_then(scaled))),
     }
 }

@@ -29,7 +29,9 @@ pub fn whole(study: &LoadStudy) -> String {
     let (run, tally) = (&study.run, &study.run.tally);
     let times = &tally.response_time;
     let mut text = format!("\nSummary:\n  Total:\t{} secs\n", number::seconds(run.measured));
-    for (name, time) in [("Slowest", times.max()), ("Fastest", times.min()), ("Average", times.mean())] {
+    for (name, time) in
+        [("Slowest", times.max()), ("Fastest", times.min()), ("Average", times.mean())]
+    {
         if let Some(time) = time {
             _ = writeln!(text, "  {name}:\t{} secs", number::seconds(time));
         }
@@ -61,8 +63,13 @@ pub fn whole(study: &LoadStudy) -> String {
 fn histogram(times: &Histogram) -> String {
     let (Some(fastest), Some(slowest)) = (times.min(), times.max()) else { return String::new() };
     let width = (slowest - fastest).as_secs_f64() / BINS as f64;
-    let mark =
-        |bin: u64| if bin == BINS { slowest } else { Nanos::from_secs_f64(fastest.as_secs_f64() + width * bin as f64) };
+    let mark = |bin: u64| {
+        if bin == BINS {
+            slowest
+        } else {
+            Nanos::from_secs_f64(fastest.as_secs_f64() + width * bin as f64)
+        }
+    };
     let marks: Vec<Nanos> = (0..=BINS).map(mark).collect();
     let mut counts = vec![0; marks.len()];
     for (at, (time, count)) in times.buckets().enumerate() {
@@ -120,10 +127,15 @@ fn errors(study: &LoadStudy) -> String {
     let tally = &study.run.tally;
     let mut text = String::new();
     let mut line = |n: u64, what: &str| _ = writeln!(text, "  [{n}]\t{what}");
-    for (outcome, n) in tally.counts.iter().filter(|(outcome, _)| !matches!(outcome, Outcome::Answered(_))) {
+    for (outcome, n) in
+        tally.counts.iter().filter(|(outcome, _)| !matches!(outcome, Outcome::Answered(_)))
+    {
         let kind = counts::name(outcome).replace('_', " ");
         if outcome == Outcome::BadResponse {
-            tally.bad_responses.iter().for_each(|(reason, n)| line(n, &format!("{kind}: {reason}")));
+            tally
+                .bad_responses
+                .iter()
+                .for_each(|(reason, n)| line(n, &format!("{kind}: {reason}")));
         } else {
             line(n, &kind);
         }

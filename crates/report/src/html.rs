@@ -74,7 +74,9 @@ fn drawn(study: &Study, summary: &Summary) -> String {
     for TitledFigure { title, drawn: figure } in figures {
         match figure {
             Ok(figure) => drawn += &figure.html(title),
-            Err(reason) => _ = write!(left_out, "<li>{}: {}</li>", escaped(title), escaped(&reason)),
+            Err(reason) => {
+                _ = write!(left_out, "<li>{}: {}</li>", escaped(title), escaped(&reason))
+            }
         }
     }
     if drawn.is_empty() && left_out.is_empty() {
@@ -138,8 +140,8 @@ fn list(class: &str, items: impl Iterator<Item = String>) -> String {
 /// The table of the answer.
 fn table_of_answer(summary: &Summary) -> String {
     let answer = answer::table(summary);
-    let rates =
-        (summary.command == "load").then(|| format!("<p>{}</p>", escaped(&load_answer::rates(&summary.runs[0]))));
+    let rates = (summary.command == "load")
+        .then(|| format!("<p>{}</p>", escaped(&load_answer::rates(&summary.runs[0]))));
     let legend = answer::legend(summary).filter(|_| summary.comparison.is_none());
     let legend = legend.map(|legend| format!("<small>{}</small>", escaped(&legend)));
     let shown = if answer.rows.is_empty() { String::new() } else { table(&answer) };
@@ -154,11 +156,19 @@ fn trust(summary: &Summary) -> String {
             TrustMark::Uncertain | TrustMark::Doubtful => "doubt",
             TrustMark::Failed => "bad",
         };
-        let hint = line.hint.map(|hint| format!("<br><small>→ {}</small>", escaped(hint))).unwrap_or_default();
-        format!("<li><span class=\"{class}\">{}</span> {}{hint}</li>", line.mark.sign(), escaped(&line.sentence))
+        let hint = line
+            .hint
+            .map(|hint| format!("<br><small>→ {}</small>", escaped(hint)))
+            .unwrap_or_default();
+        format!(
+            "<li><span class=\"{class}\">{}</span> {}{hint}</li>",
+            line.mark.sign(),
+            escaped(&line.sentence)
+        )
     };
-    let command =
-        |it: &NextCommand| format!("<li><small>{}</small><pre>{}</pre></li>", escaped(&it.why), escaped(&it.command));
+    let command = |it: &NextCommand| {
+        format!("<li><small>{}</small><pre>{}</pre></li>", escaped(&it.why), escaped(&it.command))
+    };
     let trust = list("ticks", summary.trust.iter().map(line));
     let next = list("next", summary.next.iter().map(command));
     titled("Can it be trusted?", &trust, "") + &titled("What to ask next", &next, "")
@@ -187,7 +197,11 @@ fn block(block: &SectionBlock) -> String {
 }
 
 fn item(item: &ListItem) -> String {
-    let label = if item.label.is_empty() { String::new() } else { format!("<b>{}</b> ", escaped(&item.label)) };
+    let label = if item.label.is_empty() {
+        String::new()
+    } else {
+        format!("<b>{}</b> ", escaped(&item.label))
+    };
     let lines: Vec<String> = item.lines.iter().map(|line| escaped(line)).collect();
     let hints = joined(&item.hints, |hint| format!("<br><small>→ {}</small>", escaped(hint)));
     format!("<li>{label}{}{hints}</li>", lines.join("<br>"))
@@ -222,7 +236,11 @@ fn table(table: &DataTable) -> String {
     for (at, column) in &columns {
         let meaning = column.band.as_ref().map_or("", |band| band.meaning);
         let meaning = if column.meaning.is_empty() { meaning } else { column.meaning };
-        let hover = if meaning.is_empty() { String::new() } else { format!(" title=\"{}\"", escaped(meaning)) };
+        let hover = if meaning.is_empty() {
+            String::new()
+        } else {
+            format!(" title=\"{}\"", escaped(meaning))
+        };
         let _ = write!(html, "<th{}{hover}>{}</th>", side(*at), escaped(column.name.trim()));
     }
     html += "</tr></thead><tbody>";

@@ -64,7 +64,10 @@ pub(crate) fn indented(value: &impl Serialize, levels: usize) -> String {
         if !is_string && matches!(c, '[' | '{') {
             let is_deep = open.len() > levels;
             let is_list_in_list = c == '[' && open.last().is_some_and(|outer| outer.is_list);
-            open.push(OpenValue { is_list: c == '[', is_flat: is_flat || is_deep || is_list_in_list });
+            open.push(OpenValue {
+                is_list: c == '[',
+                is_flat: is_flat || is_deep || is_list_in_list,
+            });
         } else if !is_string && c == ':' {
             text.push(' ');
         }
@@ -93,7 +96,10 @@ pub fn read(text: &str) -> Result<Study, ReadError> {
     let mut value: Value = serde_json::from_str(text).map_err(not_a_study)?;
     let schema = value.get("schema").and_then(Value::as_u64);
     match schema {
-        None if value["schema"].as_str().is_some_and(|schema| schema.starts_with("longtail.summary/")) => {
+        None if value["schema"]
+            .as_str()
+            .is_some_and(|schema| schema.starts_with("longtail.summary/")) =>
+        {
             Err(ReadError::Summary { study: value["study"].as_str().map(str::to_owned) })
         }
         None => Err(ReadError::NotAStudy("it names no schema".to_owned())),
@@ -102,7 +108,11 @@ pub fn read(text: &str) -> Result<Study, ReadError> {
         Some(_) => {
             let study = serde_json::from_str(text).map_err(not_a_study)?;
             let is_broken = show_line_breaks(&mut value);
-            if is_broken { serde_json::from_str(&value.to_string()).map_err(not_a_study) } else { Ok(study) }
+            if is_broken {
+                serde_json::from_str(&value.to_string()).map_err(not_a_study)
+            } else {
+                Ok(study)
+            }
         }
     }
 }
@@ -117,7 +127,9 @@ fn show_line_breaks(value: &mut Value) -> bool {
             *text = text.replace('\n', "\\n").replace('\r', "\\r");
             true
         }
-        Value::Array(values) => values.iter_mut().fold(false, |found, value| found | show_line_breaks(value)),
+        Value::Array(values) => {
+            values.iter_mut().fold(false, |found, value| found | show_line_breaks(value))
+        }
         Value::Object(fields) => {
             let shown = fields.iter_mut().filter(|(name, _)| *name != OUTPUT);
             shown.fold(false, |found, (_, value)| found | show_line_breaks(value))

@@ -2,8 +2,8 @@
 
 use model::comparison::ComparisonRun;
 use model::{
-    Arrivals, Believable, BodyRun, Diagnostic, Environment, GeneratorClaim, Grade, LoadPlan, Nanos, Pace, Profile, Run,
-    ServerFacts, Stop, Study, SweepStudy, Verdict,
+    Arrivals, Believable, BodyRun, Diagnostic, Environment, GeneratorClaim, Grade, LoadPlan, Nanos,
+    Pace, Profile, Run, ServerFacts, Stop, Study, SweepStudy, Verdict,
 };
 
 use crate::number::{self, count_of};
@@ -32,13 +32,18 @@ pub(crate) fn server(server: &ServerFacts) -> String {
         // `ruby 3.1.7p261`: nobody asks for the patch level.
         match runtime.strip_prefix("ruby ") {
             Some(ruby) => {
-                let end = ruby.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(ruby.len());
+                let end =
+                    ruby.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(ruby.len());
                 format!("Ruby {}", &ruby[..end])
             }
             None => runtime.to_owned(),
         }
     });
-    listed([Some(format!("{}{version}", server.name)), runtime, server.git.clone()].into_iter().flatten())
+    listed(
+        [Some(format!("{}{version}", server.name)), runtime, server.git.clone()]
+            .into_iter()
+            .flatten(),
+    )
 }
 
 /// `2 workers x 5 threads = 10 slots`.
@@ -68,8 +73,18 @@ pub(crate) fn connections(keep_alive: bool) -> &'static str {
 /// Processor, memory and system, as far as they are known.
 pub fn hardware(machine: &Environment) -> String {
     let cores = if machine.cores > 0 { count_of(machine.cores, "core") } else { String::new() };
-    let memory = if machine.memory_bytes > 0 { number::bytes(machine.memory_bytes as f64) } else { String::new() };
-    listed([machine.cpu.clone(), cores, memory, machine.os.clone(), named("kernel", &machine.kernel)])
+    let memory = if machine.memory_bytes > 0 {
+        number::bytes(machine.memory_bytes as f64)
+    } else {
+        String::new()
+    };
+    listed([
+        machine.cpu.clone(),
+        cores,
+        memory,
+        machine.os.clone(),
+        named("kernel", &machine.kernel),
+    ])
 }
 
 /// `open loop, Poisson, 500 req/s for 30 s, seed 1, at most 64 connections`.
@@ -82,7 +97,11 @@ pub fn load(plan: &LoadPlan) -> String {
             "closed loop".to_owned(),
             at_most,
             connections(plan.keep_alive).to_owned(),
-            if plan.think == Nanos::ZERO { String::new() } else { format!("think time {}", number::span(plan.think)) },
+            if plan.think == Nanos::ZERO {
+                String::new()
+            } else {
+                format!("think time {}", number::span(plan.think))
+            },
             length.map(|length| format!("for {length}")).unwrap_or_default(),
             total,
         ]),
@@ -93,15 +112,23 @@ pub fn load(plan: &LoadPlan) -> String {
                 Arrivals::Uniform => "uniform gaps",
             };
             let ends_by_itself = profile.length().is_some() && profile.length() == plan.length;
-            let length = length.filter(|_| !ends_by_itself).map(|length| format!(" for {length}")).unwrap_or_default();
-            let gap = if matches!(profile, Profile::Flat { .. }) || length.is_empty() { "" } else { "," };
+            let length = length
+                .filter(|_| !ends_by_itself)
+                .map(|length| format!(" for {length}"))
+                .unwrap_or_default();
+            let gap =
+                if matches!(profile, Profile::Flat { .. }) || length.is_empty() { "" } else { "," };
             listed([
                 "open loop".to_owned(),
                 law.to_owned(),
                 format!("{}{gap}{length}", rate(profile)),
                 total,
                 if *burst > 1 { format!("in bursts of {burst}") } else { String::new() },
-                if *arrivals == Arrivals::Constant { String::new() } else { format!("seed {seed}") },
+                if *arrivals == Arrivals::Constant {
+                    String::new()
+                } else {
+                    format!("seed {seed}")
+                },
                 format!("at most {at_most}"),
             ])
         }
@@ -132,28 +159,37 @@ pub(crate) struct NamedRun<'a> {
 
 /// Whether the run's figures must not be shown.
 pub(crate) fn is_hidden(run: &Run) -> bool {
-    run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
+    run.judgement
+        .as_ref()
+        .is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
 /// Checks of a run that were not passed, the worst first, and its warnings, each with how it came out.
 pub(crate) fn diagnostics(run: &Run) -> impl Iterator<Item = (&Diagnostic, Grade)> {
     let judgement = run.judgement.iter();
-    let checks = judgement.flat_map(|it| it.troubles().into_iter().map(|check| (check, it.grade(check))));
+    let checks =
+        judgement.flat_map(|it| it.troubles().into_iter().map(|check| (check, it.grade(check))));
     checks.chain(run.warnings.iter().map(|warning| (warning, warning.grade())))
 }
 
 /// The runs of a study, in the order in which they are printed.
 pub(crate) fn named_runs(study: &Study) -> Vec<NamedRun<'_>> {
     match study {
-        Study::Sweep(it) => it.runs.iter().map(|run| NamedRun { name: name_in_sweep(it, run), run }).collect(),
+        Study::Sweep(it) => {
+            it.runs.iter().map(|run| NamedRun { name: name_in_sweep(it, run), run }).collect()
+        }
         Study::Load(it) => vec![NamedRun { name: String::new(), run: &it.run }],
         Study::Bodies(it) => {
-            let name = |row: &BodyRun| format!("{} {}{}", row.socket, row.body, pass(&row.run, it.plan.repeat));
+            let name = |row: &BodyRun| {
+                format!("{} {}{}", row.socket, row.body, pass(&row.run, it.plan.repeat))
+            };
             it.sorted().into_iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
         }
         Study::Compare(it) => {
             let again = |run: &ComparisonRun| if run.attempt > 1 { ", again" } else { "" };
-            let name = |run: &ComparisonRun| format!("{}, block {}{}", it.plan.letter(run.arm), run.block, again(run));
+            let name = |run: &ComparisonRun| {
+                format!("{}, block {}{}", it.plan.letter(run.arm), run.block, again(run))
+            };
             it.runs.iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
         }
     }
@@ -179,7 +215,10 @@ pub(crate) fn audit_word(audit: Believable) -> &'static str {
 
 /// How much of the machine it took in so long, and the command that made the run.
 pub(crate) fn made_by(claim: &GeneratorClaim, elapsed: Nanos) -> String {
-    let used = claim.cpu.filter(|_| elapsed > Nanos::ZERO).map(|cpu| cpu.as_secs_f64() / elapsed.as_secs_f64());
+    let used = claim
+        .cpu
+        .filter(|_| elapsed > Nanos::ZERO)
+        .map(|cpu| cpu.as_secs_f64() / elapsed.as_secs_f64());
     let used = used.map(|used| format!(", {} processors used", number::fixed(used, 2)));
     format!("by {}{}: {}", claim.name(), used.unwrap_or_default(), claim.command_line)
 }
@@ -195,7 +234,8 @@ pub(crate) fn claims(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
             None => "the server's count is not known".to_owned(),
         };
         let (word, by) = (audit_word(claim.audit), claim.name());
-        let first = format!("{word}: {by} reports {reported}{}, {server}", warm_up.unwrap_or_default());
+        let first =
+            format!("{word}: {by} reports {reported}{}, {server}", warm_up.unwrap_or_default());
         let lines = vec![first, made_by(claim, run.elapsed)];
         Some(ListItem { label: name.clone(), lines, hints: Vec::new() })
     };

@@ -44,7 +44,8 @@ pub use two_studies::{StudyFile, side_by_side};
 /// Everything that is known of a study: the command line that repeats it, the answer with all its doubts, and the details.
 pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
     let tree = details(study);
-    let table = if tree.table.rows.is_empty() { String::new() } else { text::table(&tree.table, 0, width) };
+    let table =
+        if tree.table.rows.is_empty() { String::new() } else { text::table(&tree.table, 0, width) };
     let total = format!("total time {}\n", number::elapsed(tree.total_time));
     text::joined([
         text::command(&tree.command_line, width),
@@ -70,7 +71,12 @@ pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
             puma::table(sweep),
             ending,
             sections,
-            text::words(puma::words(sweep).into_iter().map(|(word, meaning)| NamedFact::word(word, meaning)), width),
+            text::words(
+                puma::words(sweep)
+                    .into_iter()
+                    .map(|(word, meaning)| NamedFact::word(word, meaning)),
+                width,
+            ),
             format!("{:>5} Total Time\n", number::minutes(tree.total_time)),
         ]),
         // Their scripts had no such table.

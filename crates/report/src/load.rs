@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use model::histogram::rank;
 use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::warnings::LOAD_PERCENTILES;
-use model::{Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile, Tally};
+use model::{
+    Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile,
+    Tally,
+};
 
 use crate::labels::{self, is_hidden};
 use crate::number::{self, NONE, count_of, or_none};
@@ -40,11 +43,15 @@ fn rates(study: &LoadStudy) -> ReportSection {
     let counts = &run.tally.counts;
     let (planned, sent, good) = (counts.total(), run.tally.send_lag.count(), counts.good());
     let in_words = |rate: Option<f64>| {
-        or_none(rate.filter(|_| run.measured.0 > 0), |rate| format!("{}/s", number::rate_in_words(rate)))
+        or_none(rate.filter(|_| run.measured.0 > 0), |rate| {
+            format!("{}/s", number::rate_in_words(rate))
+        })
     };
     let requested = match &plan.pace {
         // What was asked, where that is one number; a random law offers a little more or less.
-        Pace::Open { profile: Profile::Flat { rate }, .. } => format!("{}/s", number::rate_in_words(rate.per_second())),
+        Pace::Open { profile: Profile::Flat { rate }, .. } => {
+            format!("{}/s", number::rate_in_words(rate.per_second()))
+        }
         Pace::Open { .. } => in_words(run.offered_rate(&plan.pace)),
         Pace::Closed => "as fast as answers come".to_owned(),
     };
@@ -54,8 +61,12 @@ fn rates(study: &LoadStudy) -> ReportSection {
         "requested: {requested} - achieved: {achieved}, submit failures: {unsent}, wait failures: {unanswered}"
     );
     let ended = study.interrupted.then(|| {
-        let planned = plan.length.map(|length| format!(" of {} planned", number::span(length))).unwrap_or_default();
-        let asked = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::StoppedEarly { .. }));
+        let planned = plan
+            .length
+            .map(|length| format!(" of {} planned", number::span(length)))
+            .unwrap_or_default();
+        let asked =
+            run.warnings.iter().any(|warning| matches!(warning, Diagnostic::StoppedEarly { .. }));
         // A server that is gone ends no load.
         let who = if asked { "--stop-if" } else { "the user" };
         format!("ended early, by {who}: {}{planned}", number::length(run.measured))
@@ -69,18 +80,30 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
     /// From this percentile on it matters how many answers stand above.
     const HIGH: f64 = 0.95;
     let tally = &study.run.tally;
-    let (good, failed, endless) = (tally.counts.good(), tally.counts.failed(), tally.counts.censored());
+    let (good, failed, endless) =
+        (tally.counts.good(), tally.counts.failed(), tally.counts.censored());
     if good == 0 {
         return None;
     }
-    let row = |name: &str, times: [Option<Nanos>; 2], [interval, part]: [String; 2], note: String| {
-        let [response, service] = times.map(TableCell::time);
-        TableRow::new([name.into(), response, interval.into(), part.into(), service]).noted(note)
-    };
+    let row =
+        |name: &str, times: [Option<Nanos>; 2], [interval, part]: [String; 2], note: String| {
+            let [response, service] = times.map(TableCell::time);
+            TableRow::new([name.into(), response, interval.into(), part.into(), service])
+                .noted(note)
+        };
     let plain = |name: &str, figure: &dyn Fn(&Histogram) -> Option<Nanos>, note: String| {
-        row(name, [figure(&tally.response_time), figure(&tally.service_time)], Default::default(), note)
+        row(
+            name,
+            [figure(&tally.response_time), figure(&tally.service_time)],
+            Default::default(),
+            note,
+        )
     };
-    let left_out = if failed == 0 { String::new() } else { format!("{} left out", count_of(failed, "request")) };
+    let left_out = if failed == 0 {
+        String::new()
+    } else {
+        format!("{} left out", count_of(failed, "request"))
+    };
     let mut rows = vec![
         plain("mean", &Histogram::mean, left_out),
         plain("std deviation", &Histogram::standard_deviation, String::new()),
@@ -107,10 +130,12 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
         rows.push(row(&number::percentile(q), times.map(Quantile::time), known, shown));
         last_note = note;
     }
-    let note = if endless > 0 { format!("{endless} timed out or in flight") } else { String::new() };
+    let note =
+        if endless > 0 { format!("{endless} timed out or in flight") } else { String::new() };
     // The longest is not known where some never ended.
     rows.push(plain("max", &|times| times.max().filter(|_| endless == 0), note));
-    let table = DataTable::new(["", "response time", "95 % interval", "of it ours", "service time"], rows);
+    let table =
+        DataTable::new(["", "response time", "95 % interval", "of it ours", "service time"], rows);
     Some(ReportSection::new(format!("times of {}, ms", count_of(good, "good answer"))).table(table))
 }
 
@@ -141,16 +166,27 @@ fn overload(overload: &Overload) -> ReportSection {
 fn inferred(overload: &Overload, answered: &str) -> String {
     // `5.00 ± 0.02`
     let with_error = |inferred: Estimate, decimals: usize| {
-        format!("{} ± {}", number::fixed(inferred.value, decimals), number::fixed(inferred.half_width, decimals))
+        format!(
+            "{} ± {}",
+            number::fixed(inferred.value, decimals),
+            number::fixed(inferred.half_width, decimals)
+        )
     };
     let by = if overload.growth.is_some() { "" } else { " of the backlog" };
     let capacity = with_error(overload.capacity, 1);
-    let capacity = format!("capacity {capacity} req/s by the growth{by}, {answered} by the answers counted");
+    let capacity =
+        format!("capacity {capacity} req/s by the growth{by}, {answered} by the answers counted");
     match (overload.slots, overload.service_time) {
         (Some(slots), Some(time)) => {
-            format!("inferred: {} slots of {}; {capacity}", with_error(slots, 2), number::time(time))
+            format!(
+                "inferred: {} slots of {}; {capacity}",
+                with_error(slots, 2),
+                number::time(time)
+            )
         }
-        _ => format!("inferred: {capacity}; --service TIME, for how long a request holds a slot, tells the slots too"),
+        _ => format!(
+            "inferred: {capacity}; --service TIME, for how long a request holds a slot, tells the slots too"
+        ),
     }
 }
 
@@ -177,7 +213,10 @@ fn generator(study: &LoadStudy) -> Option<ReportSection> {
     let includes = if queued.count > 0 { "includes the wait for a connection" } else { "" };
     let mut rows = vec![distribution("send lag", lag).noted(includes)];
     if tally.read_lag.count() > 0 {
-        rows.push(distribution("read lag", &tally.read_lag).noted("by the kernel's stamps; in none of the times"));
+        rows.push(
+            distribution("read lag", &tally.read_lag)
+                .noted("by the kernel's stamps; in none of the times"),
+        );
     }
     if queued.count > 0 {
         let [mean, max] = [queued.mean(), Some(queued.max)].map(TableCell::time);
@@ -185,7 +224,8 @@ fn generator(study: &LoadStudy) -> Option<ReportSection> {
         let cells = [name, TableCell::count(queued.count), mean, NONE.into(), NONE.into(), max];
         rows.push(TableRow::new(cells).noted("due while every connection was busy"));
     }
-    let title = format!("the generator's own part, ms, of {} sent", count_of(lag.count(), "request"));
+    let title =
+        format!("the generator's own part, ms, of {} sent", count_of(lag.count(), "request"));
     Some(ReportSection::new(title).table(DataTable::new(DISTRIBUTION, rows)))
 }
 
@@ -199,7 +239,11 @@ fn phases(study: &LoadStudy) -> Option<ReportSection> {
     study.name_resolution.iter().for_each(|time| resolved.record(*time));
     let is_open = phases.connect.count == 0 && run.tally.connections_opened > 0;
     let rows = [
-        ("name resolution", &resolved, if resolved.count > 0 { "once, before the start" } else { "" }),
+        (
+            "name resolution",
+            &resolved,
+            if resolved.count > 0 { "once, before the start" } else { "" },
+        ),
         ("connect", &phases.connect, if is_open { "all before the measured requests" } else { "" }),
         ("TLS handshake", &phases.handshake, ""),
         ("request write", &phases.write, ""),
@@ -208,7 +252,8 @@ fn phases(study: &LoadStudy) -> Option<ReportSection> {
     ];
     let rows = rows.map(|(name, phase, note)| {
         let occurred = phase.count > 0;
-        let times = [phase.mean(), occurred.then_some(phase.min), occurred.then_some(phase.max)].map(TableCell::time);
+        let times = [phase.mean(), occurred.then_some(phase.min), occurred.then_some(phase.max)]
+            .map(TableCell::time);
         let count = TableCell::counted(occurred.then_some(phase.count));
         TableRow::new([name.into(), count].into_iter().chain(times)).noted(note)
     });
@@ -221,14 +266,27 @@ fn network(tally: &Tally) -> Option<ReportSection> {
     let NetworkPath { round_trip, retransmitted, slow, slow_with_retransmission } = tally.network;
     let mut lines = Vec::new();
     if let Some(mean) = round_trip.mean() {
-        let mut line = format!("round trip {} over {}", number::time(mean), count_of(round_trip.count, "connection"));
+        let mut line = format!(
+            "round trip {} over {}",
+            number::time(mean),
+            count_of(round_trip.count, "connection")
+        );
         if round_trip.max > round_trip.min * 2 {
-            _ = write!(line, " ({} to {})", number::time(round_trip.min), number::time(round_trip.max));
+            _ = write!(
+                line,
+                " ({} to {})",
+                number::time(round_trip.min),
+                number::time(round_trip.max)
+            );
         }
         if let Some(share) = tally.network.share_of_round_trip(&tally.service_time) {
             _ = write!(line, ": {} % of the mean service time", number::percent(share));
         }
-        let again = if retransmitted == 0 { "no segment was".to_owned() } else { count_of(retransmitted, "segment") };
+        let again = if retransmitted == 0 {
+            "no segment was".to_owned()
+        } else {
+            count_of(retransmitted, "segment")
+        };
         lines.extend([line, format!("{again} sent again from here")]);
     }
     if slow_with_retransmission.count > 0 {
@@ -254,7 +312,8 @@ fn failures(study: &LoadStudy) -> Option<ReportSection> {
 fn slowest(study: &LoadStudy) -> Option<ReportSection> {
     let rows = study.run.tally.slowest.requests.iter().map(|request| {
         let due = TableCell::number(Some(request.due.as_secs_f64()), |due| number::fixed(due, 3));
-        let [response, service] = [request.response_time, request.service_time].map(|time| TableCell::time(Some(time)));
+        let [response, service] =
+            [request.response_time, request.service_time].map(|time| TableCell::time(Some(time)));
         TableRow::new([due, response, service])
     });
     let table = DataTable::new(["due at, s", "response time", "service time"], rows);
@@ -271,11 +330,16 @@ fn traffic(study: &LoadStudy) -> ReportSection {
         format!("{name} {} ({bytes} bytes), {per_second}", number::bytes(bytes as f64))
     };
     let opened = count_of(tally.connections_opened, "connection");
-    let mut connections =
-        format!("{opened} opened, {} closed by the server between two requests", tally.closed_by_server);
+    let mut connections = format!(
+        "{opened} opened, {} closed by the server between two requests",
+        tally.closed_by_server
+    );
     if tally.closed_for_unasked > 0 {
         let unasked = tally.closed_for_unasked;
-        _ = write!(connections, ", {unasked} by us, because it sent then what nobody had asked for");
+        _ = write!(
+            connections,
+            ", {unasked} by us, because it sent then what nobody had asked for"
+        );
     }
     ReportSection::detail(format!("over the wire, in all {}", number::length(run.elapsed))).lines([
         connections,
@@ -286,8 +350,14 @@ fn traffic(study: &LoadStudy) -> ReportSection {
 
 /// What the words of the report mean.
 pub(crate) const WORDS: [(&str, &str); 7] = [
-    ("service time", "from its first byte sent to its last byte back: what server and network take"),
-    ("send lag", "from due to first byte sent: what the generator adds, the wait for a connection included"),
+    (
+        "service time",
+        "from its first byte sent to its last byte back: what server and network take",
+    ),
+    (
+        "send lag",
+        "from due to first byte sent: what the generator adds, the wait for a connection included",
+    ),
     ("submit failures", "never sent; wait failures: sent, and no good answer came"),
     (
         "95 % interval",
@@ -295,5 +365,8 @@ pub(crate) const WORDS: [(&str, &str); 7] = [
     ),
     ("of it ours", "what the generator's own lateness may have added to it, at most"),
     ("read lag", "from an answer's arrival in the kernel until the generator read it"),
-    ("above", "how many answers were slower; with few of them the percentile is a matter of chance"),
+    (
+        "above",
+        "how many answers were slower; with few of them the percentile is a matter of chance",
+    ),
 ];

@@ -36,8 +36,10 @@ pub(crate) fn pictures(study: &LoadStudy, run: &SummaryRun, width: Width, is_ful
         return String::new();
     }
     let is_open = run.rate.offered.is_some();
-    let spread = if is_full || !is_open { bars(&study.run.tally.response_time) } else { String::new() };
-    let over_time = if is_full || is_open { over_time(study, width, is_full) } else { String::new() };
+    let spread =
+        if is_full || !is_open { bars(&study.run.tally.response_time) } else { String::new() };
+    let over_time =
+        if is_full || is_open { over_time(study, width, is_full) } else { String::new() };
     let gap = |picture: &str| if picture.is_empty() { "" } else { "\n" };
     [gap(&spread), &spread, gap(&over_time), &over_time].concat()
 }
@@ -46,7 +48,8 @@ pub(crate) fn pictures(study: &LoadStudy, run: &SummaryRun, width: Width, is_ful
 pub(crate) fn rates(run: &SummaryRun) -> String {
     let counts = &run.requests;
     let requests = number::or_none(counts.planned, |n| number::count_of(n, "request"));
-    let requests = format!("{requests}, {} failed", number::or_none(counts.failed, |n| n.to_string()));
+    let requests =
+        format!("{requests}, {} failed", number::or_none(counts.failed, |n| n.to_string()));
     let completed = number::or_none(run.rate.completed, number::rate_in_words);
     match (run.rate.offered, run.rate.sent) {
         (Some(offered), Some(sent)) => format!(
@@ -65,14 +68,19 @@ pub(crate) fn percentiles(run: &SummaryRun) -> DataTable {
         return DataTable::default();
     }
     let all = times.percentiles();
-    let names = ["response time", "mean"].into_iter().chain(all.map(|(name, _)| name)).chain(["max"]);
+    let names =
+        ["response time", "mean"].into_iter().chain(all.map(|(name, _)| name)).chain(["max"]);
     let alone = |time: Option<f64>| or_none(time, number::of_millis);
     let marked = |(name, time): (&'static str, Option<f64>)| {
         let is_uncertain = time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)));
         format!("{}{}", alone(time), if is_uncertain { "?" } else { "" })
     };
-    let values = ["ms".to_owned(), alone(times.mean)].into_iter().chain(all.map(marked)).chain([alone(times.max)]);
-    let ranges = all.map(|(name, time)| run.interval_ms.get(name).filter(|_| time.is_some()).map(range));
+    let values = ["ms".to_owned(), alone(times.mean)]
+        .into_iter()
+        .chain(all.map(marked))
+        .chain([alone(times.max)]);
+    let ranges =
+        all.map(|(name, time)| run.interval_ms.get(name).filter(|_| time.is_some()).map(range));
     let intervals = ranges.iter().any(Option::is_some).then(|| {
         let named = ["95 % interval".to_owned(), String::new()];
         TableRow::new(named.into_iter().chain(ranges.map(Option::unwrap_or_default)))
@@ -82,12 +90,15 @@ pub(crate) fn percentiles(run: &SummaryRun) -> DataTable {
 
 /// How many requests took how long: bars between round times.
 fn bars(times: &Histogram) -> String {
-    let (Some(from), Some(to), Some(median)) = (times.quantile(0.01), times.max(), times.quantile(0.5)) else {
+    let (Some(from), Some(to), Some(median)) =
+        (times.quantile(0.01), times.max(), times.quantile(0.5))
+    else {
         return String::new();
     };
     // Round times, 1 2 5 10 …, from below the median on to above the longest.
     let round = (0..).map(|n| [1.0, 2.0, 5.0][n % 3] * 10f64.powf((n / 3) as f64) * 1e3);
-    let mut edges: Vec<u64> = round.map(|edge| edge as u64).take_while(|edge| *edge < to.0).collect();
+    let mut edges: Vec<u64> =
+        round.map(|edge| edge as u64).take_while(|edge| *edge < to.0).collect();
     edges.retain(|edge| *edge > from.0.min(median.0));
     if edges.is_empty() {
         return String::new();
@@ -106,7 +117,11 @@ fn bars(times: &Histogram) -> String {
         let high = unit(edges.get(at).copied().unwrap_or(to.0));
         let share = crate::sentences::percent(n as f64 / times.count().max(1) as f64);
         let bar = "█".repeat((n as f64 / most as f64 * BAR as f64).round() as usize);
-        _ = writeln!(text, "{}", format!("  {low:>7} to {high:>7} ms  {share:>6}  {bar}").trim_end());
+        _ = writeln!(
+            text,
+            "{}",
+            format!("  {low:>7} to {high:>7} ms  {share:>6}  {bar}").trim_end()
+        );
     }
     text
 }
@@ -118,7 +133,10 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     if seconds.len() < 2 {
         return String::new();
     }
-    let room = width.columns().map_or(PARTS, |columns| columns.saturating_sub(NAME + 2) / CELL).clamp(1, PARTS);
+    let room = width
+        .columns()
+        .map_or(PARTS, |columns| columns.saturating_sub(NAME + 2) / CELL)
+        .clamp(1, PARTS);
     let each = slice_length(study, seconds.len(), room);
     let slices: Vec<&[Second]> = seconds.chunks(each).collect();
     let line = |name: &str, cell: &dyn Fn(usize) -> String| {
@@ -127,7 +145,9 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     };
     let sum = |at: usize, of: fn(&Second) -> u64| slices[at].iter().map(of).sum::<u64>();
     let completed = |at: usize| sum(at, |second| second.completed);
-    let mean = |at: usize| sum(at, |second| second.response_time_sum_ns).checked_div(completed(at)).map(Nanos);
+    let mean = |at: usize| {
+        sum(at, |second| second.response_time_sum_ns).checked_div(completed(at)).map(Nanos)
+    };
     let longest = |at: usize| {
         let longest = slices[at].iter().map(|second| second.response_time_max_ns).max();
         longest.filter(|_| completed(at) > 0).map(Nanos)

@@ -22,14 +22,24 @@ pub fn csv_header() -> &'static str {
 
 /// Appends the line of request `number`. Instants are counted from `start`; before it (warm-up) they are negative. What there
 /// was not, as the sending of a request that was skipped, is an empty field; so is the `reason` of what is no bad response.
-pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, reason: Option<BadResponse>, start: Nanos) {
+pub fn write_csv(
+    out: &mut String,
+    number: u64,
+    exchange: &Exchange,
+    reason: Option<BadResponse>,
+    start: Nanos,
+) {
     let is_skipped = exchange.outcome == Outcome::Skipped;
     // A request that never reached the kernel has this; an answer has come to one that did.
-    let is_unsent = exchange.sent == exchange.ended && !matches!(exchange.outcome, Outcome::Answered(_));
+    let is_unsent =
+        exchange.sent == exchange.ended && !matches!(exchange.outcome, Outcome::Answered(_));
     // Writing to a String does not fail.
     _ = write!(out, "{number},");
-    for (instant, is_none) in [(exchange.due, false), (exchange.sent, is_unsent), (exchange.ended, is_skipped)] {
-        let (sign, span) = if instant < start { ("-", start - instant) } else { ("", instant - start) };
+    for (instant, is_none) in
+        [(exchange.due, false), (exchange.sent, is_unsent), (exchange.ended, is_skipped)]
+    {
+        let (sign, span) =
+            if instant < start { ("-", start - instant) } else { ("", instant - start) };
         _ = if is_none {
             out.write_str(",")
         } else {
@@ -42,7 +52,11 @@ pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, reason: Opt
         (exchange.send_lag(), is_unsent),
     ];
     for (span, is_none) in spans {
-        _ = if is_none { out.write_str(",") } else { write!(out, "{}.{:06},", span.0 / 1_000_000, span.0 % 1_000_000) };
+        _ = if is_none {
+            out.write_str(",")
+        } else {
+            write!(out, "{}.{:06},", span.0 / 1_000_000, span.0 % 1_000_000)
+        };
     }
     _ = match exchange.outcome {
         Outcome::Answered(status) => write!(out, "{status}"),
@@ -56,12 +70,21 @@ pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, reason: Opt
 ///
 /// The number is as Crystal prints an f64: the shortest digits that read back as it, one decimal at the least. It does
 /// so plainly from 0.0001 on; a shorter time, which no answer has, Rust prints plainly down to 0.00001.
-pub fn write_attack_line(out: &mut String, number: u64, exchange: &Exchange, reason: Option<BadResponse>) {
+pub fn write_attack_line(
+    out: &mut String,
+    number: u64,
+    exchange: &Exchange,
+    reason: Option<BadResponse>,
+) {
     let milliseconds = exchange.response_time().as_millis_f64();
     // Writing to a String does not fail.
     _ = match exchange.outcome {
-        Outcome::Answered(status) => write!(out, "request {number} status={status} latency={milliseconds:?}ms"),
-        other => write!(out, "request {number} error={} after={milliseconds:?}ms", counts::word(other)),
+        Outcome::Answered(status) => {
+            write!(out, "request {number} status={status} latency={milliseconds:?}ms")
+        }
+        other => {
+            write!(out, "request {number} error={} after={milliseconds:?}ms", counts::word(other))
+        }
     };
     _ = match reason {
         Some(reason) => writeln!(out, " reason={}", reason.name()),
@@ -84,20 +107,27 @@ pub fn hdr(study: &LoadStudy) -> String {
         .add_comment("[times of good answers in ns; Interval_Max in ms]")
         .with_max_value_divisor(1e6);
     if let Ok(started) = study.started_at.parse::<Timestamp>() {
-        builder.with_start_time(SystemTime::from(started)).with_base_time(SystemTime::from(started));
+        builder
+            .with_start_time(SystemTime::from(started))
+            .with_base_time(SystemTime::from(started));
     }
-    let mut writer = builder.begin_log_with(&mut log, &mut serializer).expect("memory can be written");
+    let mut writer =
+        builder.begin_log_with(&mut log, &mut serializer).expect("memory can be written");
     for (tag, times) in [("response", &tally.response_time), ("service", &tally.service_time)] {
         let tag = Tag::new(tag);
-        let (start, length) = (Duration::from(tally.window.from), Duration::from(study.run.measured));
-        writer.write_histogram(&buckets(times), start, length, tag).expect("the range can be written");
+        let (start, length) =
+            (Duration::from(tally.window.from), Duration::from(study.run.measured));
+        writer
+            .write_histogram(&buckets(times), start, length, tag)
+            .expect("the range can be written");
     }
     String::from_utf8(log).expect("the log is ASCII but for the command line, which is UTF-8")
 }
 
 /// The buckets of [`Histogram`], as the format's own type.
 fn buckets(times: &Histogram) -> Buckets<u64> {
-    let mut buckets = Buckets::new_with_bounds(1, 3_600_000_000_000, 3).expect("1 ns to 1 h is a valid range");
+    let mut buckets =
+        Buckets::new_with_bounds(1, 3_600_000_000_000, 3).expect("1 ns to 1 h is a valid range");
     for (time, count) in times.buckets() {
         buckets.saturating_record_n(time.0, count);
     }
@@ -119,8 +149,10 @@ mod tests {
     #[test]
     fn a_line_of_csv_is_exact_and_what_there_was_not_is_empty() {
         let [start, later] = [1, 2].map(Nanos::from_secs);
-        let refused = Exchange { sent: SLOW.ended, received_bytes: 0, outcome: Outcome::Refused, ..SLOW };
-        let skipped = Exchange { sent: SLOW.due, ended: SLOW.due, outcome: Outcome::Skipped, ..refused };
+        let refused =
+            Exchange { sent: SLOW.ended, received_bytes: 0, outcome: Outcome::Refused, ..SLOW };
+        let skipped =
+            Exchange { sent: SLOW.due, ended: SLOW.due, outcome: Outcome::Skipped, ..refused };
         let late = Exchange { outcome: Outcome::TimedOut, ..SLOW };
         let bad = Exchange { outcome: Outcome::BadResponse, ..SLOW };
         let mut out = csv_header().to_owned();
@@ -149,10 +181,17 @@ mod tests {
             (1, 1_000_000_000, ok, None, "status=200 latency=1000.0ms"),
             (3, 1_500_000, Outcome::Answered(503), None, "status=503 latency=1.5ms"),
             (7, 20_000_000_000, Outcome::TimedOut, None, "error=timed_out after=20000.0ms"),
-            (8, 1_500_000, Outcome::BadResponse, bad, "error=bad_response after=1.5ms reason=trailing_bytes"),
+            (
+                8,
+                1_500_000,
+                Outcome::BadResponse,
+                bad,
+                "error=bad_response after=1.5ms reason=trailing_bytes",
+            ),
         ] {
             let due = Nanos(5);
-            let exchange = Exchange { due, sent: due, ended: due + Nanos(nanos), received_bytes: 1, outcome };
+            let exchange =
+                Exchange { due, sent: due, ended: due + Nanos(nanos), received_bytes: 1, outcome };
             let mut out = String::new();
             write_attack_line(&mut out, number, &exchange, reason);
             assert_eq!(out, format!("request {number} {line}\n"));

@@ -22,7 +22,11 @@ fn section(section: &ReportSection) -> String {
     let blocks: Vec<String> = section.blocks.iter().map(block).collect();
     let inside = blocks.join("\n");
     let title = escaped(&section.title);
-    if inside.is_empty() { format!("{title}\n") } else { format!("**{}**\n\n{inside}", capitalised(&title)) }
+    if inside.is_empty() {
+        format!("{title}\n")
+    } else {
+        format!("**{}**\n\n{inside}", capitalised(&title))
+    }
 }
 
 fn block(block: &SectionBlock) -> String {
@@ -44,17 +48,22 @@ fn item(item: &ListItem) -> String {
 /// A table that can be read as it is too: numbers aligned right, what a row is of left. The column of marks goes where none is
 /// set; notes are a last column, where there are any.
 pub(crate) fn pipe_table(table: &DataTable) -> String {
-    let is_empty = |at: usize| table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()));
-    let is_shown =
-        |at: &usize| !(table.columns[*at].is_constant || table.columns[*at].name.is_empty() && is_empty(*at));
+    let is_empty = |at: usize| {
+        table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()))
+    };
+    let is_shown = |at: &usize| {
+        !(table.columns[*at].is_constant || table.columns[*at].name.is_empty() && is_empty(*at))
+    };
     let shown: Vec<usize> = (0..table.columns.len()).filter(is_shown).collect();
     let has_notes = table.rows.iter().any(|row| !row.note.is_empty());
     let notes = |note: String| has_notes.then_some(note);
     let name = |at: &usize| escaped(&table.columns[*at].full_name());
-    let mut lines: Vec<Vec<String>> = vec![shown.iter().map(name).chain(notes(String::new())).collect()];
+    let mut lines: Vec<Vec<String>> =
+        vec![shown.iter().map(name).chain(notes(String::new())).collect()];
     for row in &table.rows {
-        let cells =
-            shown.iter().map(|at| row.cells.get(*at).map_or_else(String::new, |cell| escaped(cell.text.trim())));
+        let cells = shown.iter().map(|at| {
+            row.cells.get(*at).map_or_else(String::new, |cell| escaped(cell.text.trim()))
+        });
         lines.push(cells.chain(notes(escaped(&row.note))).collect());
     }
     let widths: Vec<usize> = (0..lines[0].len())
@@ -64,14 +73,19 @@ pub(crate) fn pipe_table(table: &DataTable) -> String {
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
         for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
-            let cell = if is_left(column) { format!("{cell:<width$}") } else { right(cell, *width) };
+            let cell =
+                if is_left(column) { format!("{cell:<width$}") } else { right(cell, *width) };
             _ = write!(text, "| {cell} ");
         }
         text.push_str("|\n");
         if at == 0 {
             for (column, width) in widths.iter().enumerate() {
                 let rule = "-".repeat(width + 1);
-                _ = if is_left(column) { write!(text, "|:{rule}") } else { write!(text, "|{rule}:") };
+                _ = if is_left(column) {
+                    write!(text, "|:{rule}")
+                } else {
+                    write!(text, "|{rule}:")
+                };
             }
             text.push_str("|\n");
         }

@@ -2,11 +2,13 @@
 
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
-    App, BodiesStudy, Diagnostic, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan, LoadStudy, Nanos,
-    Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
+    App, BodiesStudy, Diagnostic, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan,
+    LoadStudy, Nanos, Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
 };
 
-use crate::labels::{connections, hardware, joined, length, listed, load, made_by, named, server, slots};
+use crate::labels::{
+    connections, hardware, joined, length, listed, load, made_by, named, server, slots,
+};
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
 use crate::{comparison, theory};
@@ -24,11 +26,25 @@ pub(crate) struct StudyHead<'a> {
 
 impl StudyHead<'_> {
     pub(crate) fn of(study: &Study) -> StudyHead<'_> {
-        let (command_line, started_at, environment, warnings, total_time): (_, _, _, &[Diagnostic], _) = match study {
-            Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time),
-            Study::Load(it) => (&it.command_line, &it.started_at, &it.environment, &[], it.run.elapsed),
-            Study::Compare(it) => (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time),
-            Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time),
+        let (command_line, started_at, environment, warnings, total_time): (
+            _,
+            _,
+            _,
+            &[Diagnostic],
+            _,
+        ) = match study {
+            Study::Sweep(it) => {
+                (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time)
+            }
+            Study::Load(it) => {
+                (&it.command_line, &it.started_at, &it.environment, &[], it.run.elapsed)
+            }
+            Study::Compare(it) => {
+                (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time)
+            }
+            Study::Bodies(it) => {
+                (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time)
+            }
         };
         StudyHead { command_line, started_at, environment, warnings, total_time }
     }
@@ -51,12 +67,21 @@ pub(crate) fn lines(study: &Study) -> Vec<String> {
     match study {
         Study::Sweep(study) => {
             let (plan, facts) = (&study.plan, &study.server);
-            let closed_loop = closed_loop(&plan.stream, plan.runs(), &study.environment, facts.placement.as_ref());
+            let closed_loop = closed_loop(
+                &plan.stream,
+                plan.runs(),
+                &study.environment,
+                facts.placement.as_ref(),
+            );
             // Later runs find a warm server.
             let is_at_most = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
             vec![
                 joined([Some(server(facts)), Some(slots(facts)), Some(app(study))]),
-                if is_at_most { closed_loop.replacen(", after ", ", after up to ", 1) } else { closed_loop },
+                if is_at_most {
+                    closed_loop.replacen(", after ", ", after up to ", 1)
+                } else {
+                    closed_loop
+                },
             ]
         }
         Study::Bodies(study) => {
@@ -92,7 +117,10 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
         }
         Study::Bodies(study) => {
             let started = study.servers.iter().flat_map(|started| {
-                [format!("{}: {}", started.socket, started.server.url), format!("  {}", started.server.command_line)]
+                [
+                    format!("{}: {}", started.socket, started.server.url),
+                    format!("  {}", started.server.command_line),
+                ]
             });
             let runtime = study.server().and_then(|server| server.runtime.clone());
             vec![
@@ -105,7 +133,10 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
         Study::Load(study) => {
             let plan = &study.plan;
             let made = study.run.claim.as_ref().map(|claim| {
-                let placed = study.placement.as_ref().map(|placed| beside_the_server(claim.name(), Some(placed)));
+                let placed = study
+                    .placement
+                    .as_ref()
+                    .map(|placed| beside_the_server(claim.name(), Some(placed)));
                 listed([made_by(claim, study.run.elapsed), placed.unwrap_or_default()])
             });
             let generator = if made.is_some() { String::new() } else { generator_of_load(study) };
@@ -125,7 +156,11 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
         }
         Study::Compare(study) => {
             let plan = &study.plan;
-            let command = |at| study.server(at).map(|server| format!("{}: {}", plan.letter(at), server.command_line));
+            let command = |at| {
+                study
+                    .server(at)
+                    .map(|server| format!("{}: {}", plan.letter(at), server.command_line))
+            };
             let placement = study.server(0).and_then(|server| server.placement.as_ref());
             let order = format!("in blocks of all arms in a balanced order (seed {})", plan.seed);
             vec![
@@ -138,7 +173,12 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
 }
 
 /// `closed loop, keep-alive · 5 runs of 10 s, after 1 s of warm-up · 2 CPUs shared with longtail`.
-fn closed_loop(stream: &StreamPlan, runs: usize, machine: &Environment, placement: Option<&Placement>) -> String {
+fn closed_loop(
+    stream: &StreamPlan,
+    runs: usize,
+    machine: &Environment,
+    placement: Option<&Placement>,
+) -> String {
     let runs = format!("{} of {}", count_of(runs as u64, "run"), length(stream.stop));
     joined([
         Some(format!("closed loop, {}", connections(stream.keep_alive))),
@@ -161,10 +201,12 @@ fn app(study: &SweepStudy) -> String {
         return format!("the app sleeps {}", number::span(delay));
     }
     let path = plan.stream.target_path();
-    let alone =
-        study.service_time.filter(|known| known.source == ServiceTimeSource::Measured && known.time > Nanos::ZERO);
+    let alone = study
+        .service_time
+        .filter(|known| known.source == ServiceTimeSource::Measured && known.time > Nanos::ZERO);
     let takes = alone.map(|known| {
-        let cpu = known.cpu.map(|cpu| format!(", {} of it CPU", number::time(cpu))).unwrap_or_default();
+        let cpu =
+            known.cpu.map(|cpu| format!(", {} of it CPU", number::time(cpu))).unwrap_or_default();
         format!(" takes {} when alone{cpu}", number::time(known.time))
     });
     format!("GET {path}{}", takes.unwrap_or_default())
@@ -176,7 +218,9 @@ fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> 
         Some(Placement { server, .. }) if placement.is_some_and(Placement::is_shared) => {
             Some(format!("{} shared with longtail", count_of(server.len() as u64, "CPU")))
         }
-        Some(Placement { server, lanes }) if lanes.is_empty() => Some(format!("server on {}", server.in_words())),
+        Some(Placement { server, lanes }) if lanes.is_empty() => {
+            Some(format!("server on {}", server.in_words()))
+        }
         Some(Placement { server, lanes }) => {
             Some(format!("server on {}, longtail on {}", server.in_words(), lanes.in_words()))
         }
@@ -196,7 +240,8 @@ fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&s
 /// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
 /// processor with the server.
 fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
-    let why = by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
+    let why =
+        by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
     beside_the_server(count_of(lanes, "generator thread") + &why.unwrap_or_default(), placement)
 }
 
@@ -216,7 +261,8 @@ fn beside_the_server(who: String, placement: Option<&Placement>) -> String {
 ///
 /// Before the first run there is no forecast yet; a delay that was given says the same.
 pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
-    let ServiceTime { time, source, .. } = study.service_time.filter(|known| known.time > Nanos::ZERO)?;
+    let ServiceTime { time, source, .. } =
+        study.service_time.filter(|known| known.time > Nanos::ZERO)?;
     let source = match source {
         ServiceTimeSource::Given => "given",
         ServiceTimeSource::Measured => "measured over one connection",
@@ -243,7 +289,9 @@ fn most_possible(study: &SweepStudy) -> String {
     let Some((time, source, maximum)) = service_time(study) else {
         return "service time unknown, so no theoretical maximum".to_owned();
     };
-    let on_cpu = computing(study).map(|(cpu, _)| format!(", {} of it on a CPU", number::time(cpu))).unwrap_or_default();
+    let on_cpu = computing(study)
+        .map(|(cpu, _)| format!(", {} of it on a CPU", number::time(cpu)))
+        .unwrap_or_default();
     let (time, maximum) = (number::time(time), number::rate_in_words(maximum));
     format!("service time {time} ({source}){on_cpu}, so {maximum} req/s at most")
 }
@@ -256,7 +304,10 @@ fn load_of_bodies(study: &BodiesStudy) -> Vec<String> {
         let all = count_of(plan.connections_on(server.slots()), "connection");
         format!("{all} = {streams} x {}", plan.connections_per_stream)
     });
-    let delay = plan.stream.delay.map(|delay| format!("each answer is delayed by {} in the app", number::span(delay)));
+    let delay = plan
+        .stream
+        .delay
+        .map(|delay| format!("each answer is delayed by {} in the app", number::span(delay)));
     let passes = if plan.repeat > 1 { format!(", {} passes", plan.repeat) } else { String::new() };
     let order = format!("bodies in an order of chance (seed {}){passes}", plan.seed);
     let generator = generator(&plan.stream, placement, None);
@@ -272,7 +323,8 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
         ServerLocation::Forwarded { by: None } => Some("forwarded (NAT)".to_owned()),
     };
     let how = load(plan).replacen("loop, ", "loop: ", 1);
-    let warm_up = (plan.warm_up > Nanos::ZERO).then(|| format!("after {} of warm-up", number::span(plan.warm_up)));
+    let warm_up = (plan.warm_up > Nanos::ZERO)
+        .then(|| format!("after {} of warm-up", number::span(plan.warm_up)));
     vec![
         joined([Some(format!("{} {}", plan.requests, plan.url)), place, from(&plan.from)]),
         joined([Some(how), warm_up, Some(format!("timeout {}", number::span(plan.timeout)))]),
@@ -291,8 +343,14 @@ fn requests(plan: &LoadPlan) -> String {
     };
     listed([
         if is_open { connections(plan.keep_alive).to_owned() } else { String::new() },
-        plan.requests_per_connection.map(|n| format!("{} a connection", count_of(n, "request"))).unwrap_or_default(),
-        if plan.pipeline > 1 { format!("{} at once on each", plan.pipeline) } else { String::new() },
+        plan.requests_per_connection
+            .map(|n| format!("{} a connection", count_of(n, "request")))
+            .unwrap_or_default(),
+        if plan.pipeline > 1 {
+            format!("{} at once on each", plan.pipeline)
+        } else {
+            String::new()
+        },
         late.to_owned(),
     ])
 }
@@ -307,8 +365,18 @@ fn generator_of_load(study: &LoadStudy) -> String {
         Timing::Spin => "timing spin",
     };
     // How much of the time the lanes polled for answers that were to come soon, where that is worth a word.
-    let sum = |part: fn(&LaneFacts) -> Nanos| study.run.generator.lanes.iter().map(part).sum::<Nanos>().0 as f64;
+    let sum = |part: fn(&LaneFacts) -> Nanos| {
+        study.run.generator.lanes.iter().map(part).sum::<Nanos>().0 as f64
+    };
     let share = sum(|lane| lane.spun) / sum(|lane| lane.elapsed).max(1.0);
-    let polled = if share < 0.01 { String::new() } else { format!("busy polling {:.0} % of the time", 100.0 * share) };
-    listed([lanes(plan.lanes, Some(study.lanes_by), study.placement.as_ref()), timing.to_owned(), polled])
+    let polled = if share < 0.01 {
+        String::new()
+    } else {
+        format!("busy polling {:.0} % of the time", 100.0 * share)
+    };
+    listed([
+        lanes(plan.lanes, Some(study.lanes_by), study.placement.as_ref()),
+        timing.to_owned(),
+        polled,
+    ])
 }

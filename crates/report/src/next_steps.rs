@@ -3,8 +3,8 @@
 use model::comparison::{ComparisonDoubt, ComparisonFindings, Metric, MissingFigure};
 use model::plan::quoted;
 use model::{
-    ComparisonStudy, Finding, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu, ServerKind, Statistics,
-    Stop, Study, SweepStudy, Verdict,
+    ComparisonStudy, Finding, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu,
+    ServerKind, Statistics, Stop, Study, SweepStudy, Verdict,
 };
 
 use serde::Serialize;
@@ -53,19 +53,30 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let deciding = || found.metrics.iter().filter(|row| row.decides);
-    let with = |flag: String, name: &str, why: &str| command(edited(&study.command_line, &flag, &[name]), why);
-    let is_thin = |doubt| matches!(doubt, ComparisonDoubt::Missing { figure: MissingFigure::TooFewAnswers, .. });
-    let thin = deciding().find(|row| row.differences.iter().any(|it| it.doubt.is_some_and(is_thin)));
+    let with = |flag: String, name: &str, why: &str| {
+        command(edited(&study.command_line, &flag, &[name]), why)
+    };
+    let is_thin = |doubt| {
+        matches!(doubt, ComparisonDoubt::Missing { figure: MissingFigure::TooFewAnswers, .. })
+    };
+    let thin =
+        deciding().find(|row| row.differences.iter().any(|it| it.doubt.is_some_and(is_thin)));
     let next = if let Some(row) = thin {
         let why = format!("{} needs more answers a run", row.metric);
         longer(study, row.metric).map(|length| with(format!("--for {length}"), "--for", &why))
     } else {
-        let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| match difference.doubt? {
-            ComparisonDoubt::FewBlocks { least } => Some(least.max(study.plan.blocks.looks().first()?.after)),
-            _ => difference.blocks_needed,
+        let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| {
+            match difference.doubt? {
+                ComparisonDoubt::FewBlocks { least } => {
+                    Some(least.max(study.plan.blocks.looks().first()?.after))
+                }
+                _ => difference.blocks_needed,
+            }
         });
         let blocks = needed.max().filter(|blocks| *blocks <= MOST_BLOCKS);
-        blocks.map(|blocks| with(format!("--blocks {blocks}"), "--blocks", "so many blocks would tell"))
+        blocks.map(|blocks| {
+            with(format!("--blocks {blocks}"), "--blocks", "so many blocks would tell")
+        })
     };
     next.into_iter().collect()
 }
@@ -74,15 +85,19 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
 fn longer(study: &ComparisonStudy, metric: Metric) -> Option<Nanos> {
     let quantile = metric.quantile()?;
     let Stop::After(length) = study.plan.arms[0].stream.stop else { return None };
-    let fewest = study.runs.iter().map(|run| run.run.tally.counts.good()).filter(|good| *good > 0).min()?;
+    let fewest =
+        study.runs.iter().map(|run| run.run.tally.counts.good()).filter(|good| *good > 0).min()?;
     let times = 3.0 / (1.0 - quantile) / fewest as f64;
-    (times > 1.0 && times < LONGEST).then(|| Nanos::from_secs((length.as_secs_f64() * times).ceil() as u64))
+    (times > 1.0 && times < LONGEST)
+        .then(|| Nanos::from_secs((length.as_secs_f64() * times).ceil() as u64))
 }
 
 fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
     const LOADS: [&str; 3] = ["--multiples", "--connections", "-c"];
     let plan = &study.plan;
-    let with = |flags: String, dropped: &[&str], why: &str| command(edited(&study.command_line, &flags, dropped), why);
+    let with = |flags: String, dropped: &[&str], why: &str| {
+        command(edited(&study.command_line, &flags, dropped), why)
+    };
     let is_puma = matches!(plan.server.kind, ServerKind::Puma { .. });
     let mut next: Vec<NextCommand> = Vec::new();
     for finding in findings {
@@ -92,18 +107,28 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
             }
             Finding::StillRising { .. } => {
                 let most = plan.multiples.iter().copied().fold(1.0, f64::max);
-                with(format!("--multiples={},{},{}", most, 2.0 * most, 4.0 * most), &LOADS, "more connections")
+                with(
+                    format!("--multiples={},{},{}", most, 2.0 * most, 4.0 * most),
+                    &LOADS,
+                    "more connections",
+                )
             }
             Finding::OneLoad { connections, .. } => {
                 let [half, same, twice] = [1, 2, 4].map(|n| (n * connections / 2).max(1));
-                with(format!("--connections={half},{same},{twice}"), &LOADS, "half of it, and twice as many")
+                with(
+                    format!("--connections={half},{same},{twice}"),
+                    &LOADS,
+                    "half of it, and twice as many",
+                )
             }
             Finding::Undecided { .. } => {
                 with("--multiples=0.5,1,4".to_owned(), &LOADS, "the app alone, and under load")
             }
-            Finding::Limited { limit: Limit::RubyLock { .. }, .. } if is_puma => {
-                with(format!("-w{}", study.server.workers.max(1) * 2), &["-w", "--workers"], "twice as many workers")
-            }
+            Finding::Limited { limit: Limit::RubyLock { .. }, .. } if is_puma => with(
+                format!("-w{}", study.server.workers.max(1) * 2),
+                &["-w", "--workers"],
+                "twice as many workers",
+            ),
             Finding::NotMeasured { verdict: Verdict::Invalid, .. } => all_checks(),
             _ => continue,
         };
@@ -112,14 +137,21 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
         }
     }
     next.truncate(MOST_OF_FINDINGS);
-    if study.runs.is_empty() || !study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none()) {
+    if study.runs.is_empty()
+        || !study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none())
+    {
         return next;
     }
     let needs = study.runs.iter().filter_map(|run| {
-        let more = more_answers(run.response_time(0.99), run.statistics.as_ref(), run.tally.counts.good())?;
+        let more = more_answers(
+            run.response_time(0.99),
+            run.statistics.as_ref(),
+            run.tally.counts.good(),
+        )?;
         Some((more, name_in_sweep(study, run)))
     });
-    if let Some(((times, answers), label)) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b)) {
+    if let Some(((times, answers), label)) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b))
+    {
         let longer = match plan.stream.stop {
             Stop::After(time) => format!("--for={}", time * times.ceil() as u64),
             Stop::RequestsPerConnection(n) => format!("-R{}", n * times.ceil() as u64),
@@ -133,11 +165,19 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
 
 /// How many times as long a run must be until p99 is known to a fifth of it, and how many answers that are, about; `None` where it is
 /// known, where no longer run would tell, or none that anybody would wait for.
-fn more_answers(p99: Quantile, statistics: Option<&Statistics>, answers: u64) -> Option<(f64, String)> {
+fn more_answers(
+    p99: Quantile,
+    statistics: Option<&Statistics>,
+    answers: u64,
+) -> Option<(f64, String)> {
     if !matches!(p99, Quantile::Time(_) | Quantile::TooFew) || answers == 0 {
         return None;
     }
-    let needed = statistics?.interval(0.99)?.answers_needed(answers, p99.time(), crate::run_summary::UNCERTAIN)?;
+    let needed = statistics?.interval(0.99)?.answers_needed(
+        answers,
+        p99.time(),
+        crate::run_summary::UNCERTAIN,
+    )?;
     let times = needed as f64 / answers as f64;
     (times <= LONGEST).then(|| (times, two_digits_up(needed).to_string()))
 }
@@ -181,7 +221,10 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let with = |flags: &str, dropped: &[&str]| edited(&study.command_line, flags, dropped);
     let mut next = Vec::new();
     let most_of = |rate: f64, why: &str| {
-        command(with(&format!("--rate {} --for 30s", round_rate(0.7 * rate)), &[AMOUNT, RAMP].concat()), why)
+        command(
+            with(&format!("--rate {} --for 30s", round_rate(0.7 * rate)), &[AMOUNT, RAMP].concat()),
+            why,
+        )
     };
     for finding in findings {
         next.push(match finding {
@@ -191,7 +234,10 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
             Finding::KeepsUp { offered_per_s: Some(offered), .. } => {
                 let [from, to] = [*offered, 10.0 * offered].map(round_rate);
                 let dropped = [AMOUNT.as_slice(), &JUDGED].concat();
-                command(with(&format!("--ramp {from}..{to} --for 60s"), &dropped), "where is it saturated?")
+                command(
+                    with(&format!("--ramp {from}..{to} --for 60s"), &dropped),
+                    "where is it saturated?",
+                )
             }
             Finding::Overloaded { completed_per_s, .. } | Finding::Peaked { completed_per_s } => {
                 most_of(*completed_per_s, "70 % of what it can do")
@@ -208,12 +254,17 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     next.truncate(MOST_OF_FINDINGS);
     let (run, answers) = (&study.run, study.run.tally.counts.good());
     let is_evidence = run.is_evidence() && run.claim.is_none();
-    let needed = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers).filter(|_| is_evidence);
-    let is_steady = matches!(plan.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
+    let needed = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers)
+        .filter(|_| is_evidence);
+    let is_steady =
+        matches!(plan.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
     if let Some((times, needed)) = needed.filter(|_| is_steady) {
         let line = match plan.length {
             Some(length) => with(&format!("--for {}", length * times.ceil() as u64), &["--for"]),
-            None => with(&format!("-n {}", two_digits_up((answers as f64 * times) as u64)), &["-n", "--requests"]),
+            None => with(
+                &format!("-n {}", two_digits_up((answers as f64 * times) as u64)),
+                &["-n", "--requests"],
+            ),
         };
         next.push(command(line, &format!("p99 needs about {needed} answers")));
     }
@@ -233,7 +284,9 @@ pub(crate) fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
     while let Some(word) = typed.next() {
         let is_dropped = |flag: &&&str| {
             let rest = word.strip_prefix(**flag);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || !flag.starts_with("--"))
+            rest.is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with('=') || !flag.starts_with("--")
+            })
         };
         match dropped.iter().chain(&WHERE_TO).find(is_dropped) {
             _ if word == "--" => server = std::iter::once(word).chain(typed.by_ref()).collect(),
@@ -242,7 +295,8 @@ pub(crate) fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
             None => words.push(word),
         }
     }
-    let quoted = |words: Vec<String>| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let quoted =
+        |words: Vec<String>| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     format!("{} {flags} {}", quoted(words), quoted(server)).trim_end().to_owned()
 }
 
@@ -257,7 +311,8 @@ mod tests {
     fn flags_are_replaced_however_they_were_typed_with_their_values_and_none_of_the_servers() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/edited_commands.txt");
         testkit::golden::expect_rows(file, |given| {
-            let [line, flags, dropped]: [&str; 3] = given.split(" | ").collect::<Vec<_>>().try_into().expect(given);
+            let [line, flags, dropped]: [&str; 3] =
+                given.split(" | ").collect::<Vec<_>>().try_into().expect(given);
             edited(line, flags, &dropped.split(' ').collect::<Vec<_>>())
         });
     }
@@ -265,6 +320,9 @@ mod tests {
     #[test]
     fn a_number_of_answers_has_two_digits_and_is_enough_and_a_rate_has_two_digits() {
         assert_eq!([7, 42, 369, 3687, 40_001].map(two_digits_up), [7, 42, 370, 3700, 41_000]);
-        assert_eq!([6861.4, 70.4, 0.71, 8.04, 350.0].map(round_rate), ["6900", "70", "0.71", "8", "350"]);
+        assert_eq!(
+            [6861.4, 70.4, 0.71, 8.04, 350.0].map(round_rate),
+            ["6900", "70", "0.71", "8", "350"]
+        );
     }
 }

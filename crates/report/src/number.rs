@@ -29,7 +29,10 @@ pub fn significant(value: f64) -> String {
 pub fn anything(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 || (0.001..1e9).contains(&size) {
-        or_zero(value, |value| if value.fract() == 0.0 { fixed(value, 0) } else { significant(value) })
+        or_zero(
+            value,
+            |value| if value.fract() == 0.0 { fixed(value, 0) } else { significant(value) },
+        )
     } else {
         format!("{value:.2e}")
     }
@@ -38,7 +41,11 @@ pub fn anything(value: f64) -> String {
 /// With exactly `decimals` decimals; a value that rounds to zero has no sign.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
-    if text.starts_with('-') && text.bytes().all(|b| b"-0.".contains(&b)) { text[1..].to_owned() } else { text }
+    if text.starts_with('-') && text.bytes().all(|b| b"-0.".contains(&b)) {
+        text[1..].to_owned()
+    } else {
+        text
+    }
 }
 
 /// A time in a column whose head says ms: `0.043` to `99999`; from 100 s on in seconds, and then says so: `120s`.
@@ -71,7 +78,11 @@ pub fn time(time: Nanos) -> String {
 
 /// How long something took, in a sentence: `785 ms`, `3.00 s`, `30.0 s`.
 pub fn length(span: Nanos) -> String {
-    if span >= Nanos(999_500_000) { format!("{} s", significant(span.as_secs_f64())) } else { time(span) }
+    if span >= Nanos(999_500_000) {
+        format!("{} s", significant(span.as_secs_f64()))
+    } else {
+        time(span)
+    }
 }
 
 /// Nothing at all is `0`, without the decimals that only something needs.
@@ -94,7 +105,11 @@ pub fn percentile(quantile: f64) -> String {
 
 /// Requests per second: `0.500`, `97.0`, `9712`, `1.23M`.
 pub fn rate(per_second: f64) -> String {
-    if per_second >= 999_999.5 { format!("{}M", significant(per_second / 1e6)) } else { significant(per_second) }
+    if per_second >= 999_999.5 {
+        format!("{}M", significant(per_second / 1e6))
+    } else {
+        significant(per_second)
+    }
 }
 
 /// A rate in a sentence, without the zeros that only a column needs: `97.4`, `100`, `0.5`.
@@ -173,7 +188,11 @@ pub fn bytes(bytes: f64) -> String {
             (size, unit) = (size / 1024.0, larger);
         }
     }
-    if unit == "B" { format!("{} B", fixed(size, 0)) } else { format!("{} {unit}", significant(size)) }
+    if unit == "B" {
+        format!("{} B", fixed(size, 0))
+    } else {
+        format!("{} {unit}", significant(size))
+    }
 }
 
 #[cfg(test)]
@@ -214,8 +233,14 @@ mod tests {
                 assert_eq!(shown(value.parse().unwrap()), text, "{value}");
             }
         }
-        assert_eq!([30e9, 1.5e9, 200e6, 0.0].map(nanos).map(span), ["30 s", "1.5 s", "200 ms", "0 s"]);
+        assert_eq!(
+            [30e9, 1.5e9, 200e6, 0.0].map(nanos).map(span),
+            ["30 s", "1.5 s", "200 ms", "0 s"]
+        );
         assert_eq!([785e6, 3e9].map(nanos).map(length), ["785 ms", "3.00 s"]);
-        assert_eq!([0.0, 1023.0, 1024.0, 39_981_000.0].map(bytes), ["0 B", "1023 B", "1.00 KiB", "38.1 MiB"]);
+        assert_eq!(
+            [0.0, 1023.0, 1024.0, 39_981_000.0].map(bytes),
+            ["0 B", "1023 B", "1.00 KiB", "38.1 MiB"]
+        );
     }
 }

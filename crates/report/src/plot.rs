@@ -86,7 +86,11 @@ pub(crate) enum PlotShape {
 }
 
 impl PlotMark {
-    pub(crate) fn new(class: impl Into<String>, shape: PlotShape, title: impl Into<String>) -> PlotMark {
+    pub(crate) fn new(
+        class: impl Into<String>,
+        shape: PlotShape,
+        title: impl Into<String>,
+    ) -> PlotMark {
         PlotMark { class: class.into(), shape, title: title.into() }
     }
 
@@ -99,8 +103,12 @@ impl PlotMark {
     fn heights(&self) -> Vec<f64> {
         match &self.shape {
             PlotShape::Line(points) => points.iter().map(|point| point.y).collect(),
-            PlotShape::Band(ranges) => ranges.iter().flat_map(|range| [range.low, range.high]).collect(),
-            PlotShape::Cells(cells) => cells.iter().flat_map(|cell| [cell.from.y, cell.to.y]).collect(),
+            PlotShape::Band(ranges) => {
+                ranges.iter().flat_map(|range| [range.low, range.high]).collect()
+            }
+            PlotShape::Cells(cells) => {
+                cells.iter().flat_map(|cell| [cell.from.y, cell.to.y]).collect()
+            }
             PlotShape::Dot(at) => vec![at.y],
             PlotShape::Level(y) => vec![*y],
             PlotShape::Word(_) | PlotShape::Upright(_) => Vec::new(),
@@ -137,8 +145,10 @@ impl Plot {
     pub(crate) fn svg(&self, figure: &str) -> String {
         let label = [figure, &self.label].map(escaped).join(" ");
         let height = short(self.height);
-        let mut svg =
-            format!("<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">", label.trim_end());
+        let mut svg = format!(
+            "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
+            label.trim_end()
+        );
         self.draw_axes(&mut svg);
         for mark in &self.marks {
             self.draw(&mut svg, mark);
@@ -181,9 +191,20 @@ impl Plot {
             text(svg, "end", PlotPoint { x: self.left - 6.0, y: y + 4.0 }, &tick.label);
         }
         let _ = write!(svg, "<path class=\"grid\" d=\"{grid}\"/>");
-        let _ = write!(svg, "<path class=\"axis\" d=\"M{} {}H{}\"/>", short(self.left), short(bottom), short(right));
+        let _ = write!(
+            svg,
+            "<path class=\"axis\" d=\"M{} {}H{}\"/>",
+            short(self.left),
+            short(bottom),
+            short(right)
+        );
         for tick in self.ticks_that_fit() {
-            text(svg, "middle", PlotPoint { x: self.x(tick.at), y: bottom + LINE + 1.0 }, &tick.label);
+            text(
+                svg,
+                "middle",
+                PlotPoint { x: self.x(tick.at), y: bottom + LINE + 1.0 },
+                &tick.label,
+            );
         }
         text(svg, "title", PlotPoint { x: 2.0, y: 12.0 }, &self.y.title);
         if !self.x.title.is_empty() {
@@ -194,12 +215,15 @@ impl Plot {
     /// The ticks of the x axis, without those whose labels would touch one before; the first and the last stay.
     fn ticks_that_fit(&self) -> Vec<&AxisTick> {
         let half = |tick: &AxisTick| tick.label.chars().count() as f64 * CHARACTER / 2.0 + 3.0;
-        let apart = |a: &AxisTick, b: &AxisTick| (self.x(a.at) - self.x(b.at)).abs() >= half(a) + half(b);
+        let apart =
+            |a: &AxisTick, b: &AxisTick| (self.x(a.at) - self.x(b.at)).abs() >= half(a) + half(b);
         let Some((last, others)) = self.x.ticks.split_last() else { return Vec::new() };
         let mut fitting: Vec<&AxisTick> = Vec::new();
         for tick in others {
             let is_first = fitting.is_empty();
-            if (is_first || fitting.last().is_some_and(|before| apart(before, tick))) && apart(tick, last) {
+            if (is_first || fitting.last().is_some_and(|before| apart(before, tick)))
+                && apart(tick, last)
+            {
                 fitting.push(tick);
             }
         }
@@ -213,14 +237,27 @@ impl Plot {
             PlotShape::Dot(at) => return self.dot(svg, class, *at, title),
             PlotShape::Line(points) => match points.as_slice() {
                 [at] => return self.dot(svg, class, *at, title),
-                points => ("line", format!("M{}", joined(points, |at| format!("L{}", place(at.x, at.y))).split_off(1))),
+                points => (
+                    "line",
+                    format!(
+                        "M{}",
+                        joined(points, |at| format!("L{}", place(at.x, at.y))).split_off(1)
+                    ),
+                ),
             },
             PlotShape::Band(ranges) => {
                 // A single range is as wide as a bar.
                 let half = if ranges.len() == 1 { 2.0 } else { 0.0 };
-                let corner = |x: f64, off: f64, y: f64| format!("{} {}", short(self.x(x) + off), short(self.y(y)));
-                let there = ranges.iter().flat_map(|it| [-half, half].map(|off| corner(it.x, off, it.high)));
-                let back = ranges.iter().rev().flat_map(|it| [half, -half].map(|off| corner(it.x, off, it.low)));
+                let corner = |x: f64, off: f64, y: f64| {
+                    format!("{} {}", short(self.x(x) + off), short(self.y(y)))
+                };
+                let there = ranges
+                    .iter()
+                    .flat_map(|it| [-half, half].map(|off| corner(it.x, off, it.high)));
+                let back = ranges
+                    .iter()
+                    .rev()
+                    .flat_map(|it| [half, -half].map(|off| corner(it.x, off, it.low)));
                 let mut path: Vec<String> = there.chain(back).collect();
                 path.dedup();
                 ("band", format!("M{}Z", path.join("L")))
@@ -233,12 +270,20 @@ impl Plot {
                 ("bar", joined(cells, rectangle))
             }
             PlotShape::Word(at) => {
-                return text(svg, "word", PlotPoint { x: self.x(at.x) + 5.0, y: self.y(at.y) + 4.0 }, title);
+                return text(
+                    svg,
+                    "word",
+                    PlotPoint { x: self.x(at.x) + 5.0, y: self.y(at.y) + 4.0 },
+                    title,
+                );
             }
-            PlotShape::Upright(x) => ("line", format!("M{} {TOP}V{}", short(self.x(*x)), short(self.bottom()))),
-            PlotShape::Level(y) => {
-                ("line", format!("M{} {}H{}", short(self.left), short(self.y(*y)), short(self.right())))
+            PlotShape::Upright(x) => {
+                ("line", format!("M{} {TOP}V{}", short(self.x(*x)), short(self.bottom())))
             }
+            PlotShape::Level(y) => (
+                "line",
+                format!("M{} {}H{}", short(self.left), short(self.y(*y)), short(self.right())),
+            ),
         };
         // A line's name stands at its end.
         let title = if kind == "bar" { hover(title) } else { String::new() };
@@ -247,12 +292,18 @@ impl Plot {
 
     fn dot(&self, svg: &mut String, class: &str, at: PlotPoint, title: &str) {
         let (x, y) = (short(self.x(at.x)), short(self.y(at.y)));
-        let _ = write!(svg, "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\">{}</circle>", hover(title));
+        let _ = write!(
+            svg,
+            "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\">{}</circle>",
+            hover(title)
+        );
     }
 
     /// The names of the lines at their ends, moved apart where they would touch.
     fn draw_names(&self, svg: &mut String) {
-        let named = self.named().map(|(mark, last)| (self.y(last.y), mark.class.as_str(), mark.title.as_str()));
+        let named = self
+            .named()
+            .map(|(mark, last)| (self.y(last.y), mark.class.as_str(), mark.title.as_str()));
         let mut names: Vec<(f64, &str, &str)> = named.collect();
         names.sort_by(|a, b| b.0.total_cmp(&a.0));
         // From the lowest upwards each at least a line above the one before; then down again where the top is passed.
@@ -267,7 +318,12 @@ impl Plot {
             limit = *y + LINE;
         }
         for (y, class, name) in names {
-            text(svg, &format!("name {class}"), PlotPoint { x: self.right() + 6.0, y: y + 4.0 }, name);
+            text(
+                svg,
+                &format!("name {class}"),
+                PlotPoint { x: self.right() + 6.0, y: y + 4.0 },
+                name,
+            );
         }
     }
 }
@@ -339,7 +395,8 @@ impl AxisScale {
             _ => &[1.0],
         };
         let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
-        let all = exponents.flat_map(|exponent| digits.iter().map(move |digit| digit * 10f64.powi(exponent)));
+        let all = exponents
+            .flat_map(|exponent| digits.iter().map(move |digit| digit * 10f64.powi(exponent)));
         all.filter(|value| (low..=high).contains(value)).collect()
     }
 }
@@ -348,7 +405,10 @@ impl AxisScale {
 fn steps(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let rough = (high - low) / wanted.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|digit| digit * power).find(|step| *step >= rough * 0.999);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|digit| digit * power)
+        .find(|step| *step >= rough * 0.999);
     let step = step.unwrap_or(rough);
     let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
     (first..=last).map(|n| n as f64 * step).collect()
@@ -374,14 +434,16 @@ impl PlotAxis {
     pub(crate) fn rounded(title: impl Into<String>, scale: AxisScale, wanted: usize) -> PlotAxis {
         let values = scale.round_values(wanted);
         // So many decimals that each label is exact.
-        let is_exact = |value: f64, scale: f64| (value * scale - (value * scale).round()).abs() < 1e-6;
+        let is_exact =
+            |value: f64, scale: f64| (value * scale - (value * scale).round()).abs() < 1e-6;
         let exact = |scale: f64| values.iter().all(|value| is_exact(*value, scale));
         let decimals = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5].into_iter().position(exact);
         let label = |value: f64| match scale {
             AxisScale::Logarithmic { .. } => number::shortest((value * 1e9).round() / 1e9),
             AxisScale::Linear { .. } => number::fixed(value, decimals.unwrap_or(6)),
         };
-        let ticks = values.iter().map(|value| AxisTick { at: *value, label: label(*value) }).collect();
+        let ticks =
+            values.iter().map(|value| AxisTick { at: *value, label: label(*value) }).collect();
         PlotAxis { title: title.into(), scale, ticks }
     }
 
@@ -414,7 +476,10 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// All of them, one after the other.
-pub(crate) fn joined<T>(items: impl IntoIterator<Item = T>, html: impl FnMut(T) -> String) -> String {
+pub(crate) fn joined<T>(
+    items: impl IntoIterator<Item = T>,
+    html: impl FnMut(T) -> String,
+) -> String {
     items.into_iter().map(html).collect::<Vec<_>>().concat()
 }
 
@@ -450,6 +515,9 @@ mod tests {
 
     #[test]
     fn nothing_of_a_text_is_an_element_or_ends_an_attribute() {
-        assert_eq!(escaped("a<b> & \"c\" 'd'\n\u{1b}"), "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;\n\u{fffd}");
+        assert_eq!(
+            escaped("a<b> & \"c\" 'd'\n\u{1b}"),
+            "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;\n\u{fffd}"
+        );
     }
 }

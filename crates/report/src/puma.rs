@@ -11,7 +11,9 @@
 
 use std::fmt::Write as _;
 
-use model::{BodiesStudy, Body, BodyRun, Nanos, Quantile, Run, ServerKind, Socket, Stop, SweepStudy, Threads};
+use model::{
+    BodiesStudy, Body, BodyRun, Nanos, Quantile, Run, ServerKind, Socket, Stop, SweepStudy, Threads,
+};
 
 use crate::details::{PivotPlace, RunFigure};
 use crate::labels::{self, is_hidden};
@@ -40,7 +42,9 @@ fn table_head(study: &SweepStudy) -> String {
     let mut title = title(study);
     let closes = if study.plan.stream.keep_alive { "" } else { "-disable-keepalive" };
     let mut bands = format!("{closes:<25}{}", band("Response time", 63));
-    let mut names = "Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%    100%".to_owned();
+    let mut names =
+        "Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%    100%"
+            .to_owned();
     if let Some(workers) = compared(study) {
         let bars = "─".repeat((5 * workers - 6).div_ceil(2));
         title = format!("{title:<WORKERS_FROM$}{bars} Worker Request Info {bars}");
@@ -80,11 +84,17 @@ fn row(study: &SweepStudy, run: &Run) -> String {
     let rate = right(&or_none(run.rate().filter(|_| !hidden), |rate| number::fixed(rate, 4)), 12);
     let mut row = format!("{} {connections} {rate}  ", or_none(run.multiple, number::multiple));
     let percentiles = PERCENTILES.iter().map(|q| run.response_time(*q));
-    for time in percentiles.chain([run.max_response_time()]).map(|time| time.time().filter(|_| !hidden)) {
+    for time in
+        percentiles.chain([run.max_response_time()]).map(|time| time.time().filter(|_| !hidden))
+    {
         row.push_str(&right(&or_none(time, number::seconds), 8));
     }
     if let Some(workers) = compared(study) {
-        row.push_str(&worker_cells(&run.worker_deviations(), &or_none(run.good(), |n| n.to_string()), workers));
+        row.push_str(&worker_cells(
+            &run.worker_deviations(),
+            &or_none(run.good(), |n| n.to_string()),
+            workers,
+        ));
     }
     row
 }
@@ -92,11 +102,16 @@ fn row(study: &SweepStudy, run: &Run) -> String {
 fn worker_cells(deviations: &[f64], good: &str, workers: usize) -> String {
     // A worker that is missing, or a new one, leaves nothing to compare with an even share of `workers`.
     let known = Some(deviations).filter(|deviations| deviations.len() == workers);
-    let spread = or_none(known, |deviations| number::fixed(standard_deviation(deviations) * 100.0 / workers as f64, 3));
+    let spread = or_none(known, |deviations| {
+        number::fixed(standard_deviation(deviations) * 100.0 / workers as f64, 3)
+    });
     let mut cells = format!("  {}  ", right(&spread, 7));
-    for deviation in known.map_or(vec![None; workers], |known| known.iter().copied().map(Some).collect()) {
+    for deviation in
+        known.map_or(vec![None; workers], |known| known.iter().copied().map(Some).collect())
+    {
         let percent = deviation.map(|deviation: f64| deviation * 100.0);
-        let shown = or_none(percent, |percent| number::fixed(percent, usize::from(percent.abs() < 9.95)));
+        let shown =
+            or_none(percent, |percent| number::fixed(percent, usize::from(percent.abs() < 9.95)));
         _ = write!(cells, " {}", right(&shown, 4));
     }
     _ = write!(cells, "   {}", right(good, 5));
@@ -131,15 +146,21 @@ pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
             ("Total Reqs", "good answers"),
         ]);
     }
-    words.push(("-", "not known, or too few answers to tell, or unanswered requests could change it"));
+    words.push((
+        "-",
+        "not known, or too few answers to tell, or unanswered requests could change it",
+    ));
     words
 }
 
 /// Bars over the rows of a size.
 const RULE: usize = 65;
 
-const RATE: RunFigure<BodyRun> =
-    RunFigure { title: "req/sec", of: |run| Some(run.run.completed_rate()), shown: |rate| number::fixed(rate, 0) };
+const RATE: RunFigure<BodyRun> = RunFigure {
+    title: "req/sec",
+    of: |run| Some(run.run.completed_rate()),
+    shown: |rate| number::fixed(rate, 0),
+};
 
 const MEDIAN: RunFigure<BodyRun> = RunFigure {
     title: "req 50% times",
@@ -193,7 +214,9 @@ fn by_size(study: &BodiesStudy, socket: Socket) -> String {
         _ = writeln!(text, "{}{}", "─".repeat(RULE), right(&format!("{kilobytes}kB"), 7));
         for kind in &study.plan.bodies.kinds {
             let body = Body { kilobytes: *kilobytes, kind: *kind };
-            let cells = FIGURES.iter().map(|(figure, width)| right(&cell(study, socket, body, figure), *width));
+            let cells = FIGURES
+                .iter()
+                .map(|(figure, width)| right(&cell(study, socket, body, figure), *width));
             _ = writeln!(text, "{:<6}{}", kind.name(), cells.collect::<String>());
         }
     }
@@ -230,9 +253,16 @@ fn footer(study: &BodiesStudy) -> String {
     };
     let (streams, each) = (plan.streams_on(server.slots()), plan.connections_per_stream);
     let connections = number::count_of(plan.connections_on(server.slots()), "connection");
-    let mode = if server.cluster { format!("cluster mode -w{}", server.workers) } else { "single mode".to_owned() };
+    let mode = if server.cluster {
+        format!("cluster mode -w{}", server.workers)
+    } else {
+        "single mode".to_owned()
+    };
     let threads = server.threads;
-    let size = plan.server.threads.map_or_else(|| format!("{threads}:{threads}"), |threads| threads.to_string());
+    let size = plan
+        .server
+        .threads
+        .map_or_else(|| format!("{threads}:{threads}"), |threads| threads.to_string());
     let binds: Vec<String> = plan.sockets.iter().map(Socket::to_string).collect();
     let mut lines = vec![
         format!("longtail -T{streams} -c{each}{length}: {connections}"),

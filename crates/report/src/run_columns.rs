@@ -3,7 +3,8 @@
 use model::comparison::{ComparisonRun, Metric};
 use model::run::PERCENTILES;
 use model::{
-    BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Grade, Limit, LoadStudy, Nanos, Run, Study, SweepStudy, Verdict,
+    BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Grade, Limit, LoadStudy, Nanos, Run, Study,
+    SweepStudy, Verdict,
 };
 
 use crate::labels::{audit_word, is_hidden};
@@ -21,9 +22,9 @@ const CONNECTIONS: &str = "connections in total";
 const COMPLETED: &str = "good answers (2xx, 3xx) per second of the measured window";
 const PLANNED: &str = "planned in the measured window";
 const NOT_GOOD: &str = "requests of the measured window without a good answer";
-const WITHOUT_ITS_LENGTH: &str = "requests of the measured window without a good answer of the right length";
-const SERVER_CPU: &str =
-    "time of all processes of the server on a CPU, an answer (the warm-up in both); from ticks of 10 ms";
+const WITHOUT_ITS_LENGTH: &str =
+    "requests of the measured window without a good answer of the right length";
+const SERVER_CPU: &str = "time of all processes of the server on a CPU, an answer (the warm-up in both); from ticks of 10 ms";
 const SERVER_MEMORY: &str =
     "memory of the server after the run, in million bytes, what its processes share counted once";
 
@@ -49,7 +50,9 @@ impl<'a, R> RunTable<'a, R> {
     fn of(rows: Vec<&'a R>, run: fn(&R) -> &Run) -> RunTable<'a, R> {
         let table = DataTable::of_columns([], rows.iter().map(|_| TableRow::default()));
         let mut table = RunTable { rows, run, table };
-        table.asked(column("", "doubt", ""), |of| if is_doubtful(run(of)) { "!" } else { "" }.into());
+        table.asked(column("", "doubt", ""), |of| {
+            if is_doubtful(run(of)) { "!" } else { "" }.into()
+        });
         table
     }
 
@@ -68,7 +71,12 @@ impl<'a, R> RunTable<'a, R> {
     }
 
     /// The same of a number, and how it is shown.
-    fn number(&mut self, column: TableColumn, of: impl Fn(&R) -> Option<f64>, shown: fn(f64) -> String) {
+    fn number(
+        &mut self,
+        column: TableColumn,
+        of: impl Fn(&R) -> Option<f64>,
+        shown: fn(f64) -> String,
+    ) {
         self.figure(column, |row| TableCell::number(of(row), shown));
     }
 
@@ -101,9 +109,13 @@ impl<'a, R> RunTable<'a, R> {
         let run = self.run;
         let band = ColumnBand::new("generator", "");
         let is_unjudged = self.rows.iter().all(|of| run(of).judgement.is_none());
-        let own = |name, key, meaning| column(name, key, meaning).under(&band).constant(is_unjudged);
+        let own =
+            |name, key, meaning| column(name, key, meaning).under(&band).constant(is_unjudged);
         let found = |of: &R, figure: fn(&Diagnostic) -> Option<f64>| {
-            run(of).judgement.as_ref().and_then(|judgement| judgement.checks.iter().find_map(figure))
+            run(of)
+                .judgement
+                .as_ref()
+                .and_then(|judgement| judgement.checks.iter().find_map(figure))
         };
         let ceiling = |check: &Diagnostic| match check {
             Diagnostic::Headroom { ceiling_per_s, .. } => Some(*ceiling_per_s),
@@ -114,12 +126,17 @@ impl<'a, R> RunTable<'a, R> {
             _ => None,
         };
         self.asked(
-            own("ceiling", "ceiling_per_s", "the generator's own limit without a server to wait for, req/s"),
+            own(
+                "ceiling",
+                "ceiling_per_s",
+                "the generator's own limit without a server to wait for, req/s",
+            ),
             |of| TableCell::number(found(of, ceiling), |rate| number::fixed(rate, 0)),
         );
-        self.asked(own("own lag", "generator_lag_p99_ms", "99 % of its requests left within so many ms"), |of| {
-            TableCell::number(found(of, lag), |ms| number::fixed(ms, 3))
-        });
+        self.asked(
+            own("own lag", "generator_lag_p99_ms", "99 % of its requests left within so many ms"),
+            |of| TableCell::number(found(of, lag), |ms| number::fixed(ms, 3)),
+        );
         self.asked(own("checks", "checks", "passed, of those asked"), |of| {
             let passed = |all: usize, troubles: usize| format!("{} of {all}", all - troubles);
             let judgement = run(of).judgement.as_ref();
@@ -172,7 +189,8 @@ fn limit(run: &Run) -> &'static str {
 /// Of a sweep's runs. Where another generator made them, all but the workers is as it says.
 fn of_sweep(study: &SweepStudy) -> DataTable {
     let is_claimed = study.plan.with.is_some();
-    let either = |ours: &'static str, claimed: &'static str| if is_claimed { claimed } else { ours };
+    let either =
+        |ours: &'static str, claimed: &'static str| if is_claimed { claimed } else { ours };
     let times = if is_claimed {
         let meaning = "as it prints them; - where it does not print that percentile";
         ColumnBand { meaning, ..ColumnBand::new("times by the other generator, ms", "its ms") }
@@ -190,7 +208,9 @@ fn of_sweep(study: &SweepStudy) -> DataTable {
     table.asked(column("mult", "multiple", "connections / slots"), |run| {
         TableCell::number(run.multiple, number::multiple)
     });
-    table.asked(column("conns", "connections", CONNECTIONS), |run| TableCell::count(run.connections));
+    table.asked(column("conns", "connections", CONNECTIONS), |run| {
+        TableCell::count(run.connections)
+    });
     let rate = either(COMPLETED, "requests per second, as it prints them");
     table.number(column("req/s", "rate_per_s", rate), Run::rate, number::rate);
     let maximum = "req/s in % of the theoretical maximum, slots / service time";
@@ -201,7 +221,11 @@ fn of_sweep(study: &SweepStudy) -> DataTable {
     table.times(&PERCENTILES, &times);
     table.number(column("tail", "", "max / p10"), Run::long_tail, number::times);
     for (name, key, quantile) in [("p50", "p50_of_ideal", 0.5), ("p99", "p99_of_ideal", 0.99)] {
-        table.number(column(name, key, "").under(&ideal), |run| run.of_ideal(quantile), number::times);
+        table.number(
+            column(name, key, "").under(&ideal),
+            |run| run.of_ideal(quantile),
+            number::times,
+        );
     }
     let jain = "fairness among connections: 1 when all get the same, 1/n when one of n gets all";
     let jain = column("Jain", "jain", jain).constant(is_claimed).under(&fairness);
@@ -209,7 +233,8 @@ fn of_sweep(study: &SweepStudy) -> DataTable {
     let furthest = "the worker furthest from an even share, in % of that share";
     let furthest = column("worker ±%", "worker_deviation", furthest).under(&fairness);
     table.number(furthest, |run| widest(&run.worker_deviations()), number::percent_tenths);
-    let claim = "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims";
+    let claim =
+        "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims";
     table.endings(
         column(either("limit", "claim"), "", either(LIMIT, claim)),
         either(PLANNED, "those that it says ended"),
@@ -217,14 +242,17 @@ fn of_sweep(study: &SweepStudy) -> DataTable {
     );
     if is_claimed {
         let made = "who made the load and says all that stands in this row: nothing of it was measured by longtail";
-        table.figure(column("by", "", made), |run| number::or_none(run.claim.as_ref(), |it| it.name()).into());
+        table.figure(column("by", "", made), |run| {
+            number::or_none(run.claim.as_ref(), |it| it.name()).into()
+        });
     }
     table.finished(4)
 }
 
 /// The widest relative deviation of a worker from an even share; a single worker has none.
 fn widest(deviations: &[f64]) -> Option<f64> {
-    (deviations.len() > 1).then(|| deviations.iter().fold(0.0, |widest: f64, d| widest.max(d.abs())))
+    (deviations.len() > 1)
+        .then(|| deviations.iter().fold(0.0, |widest: f64, d| widest.max(d.abs())))
 }
 
 /// Of the runs of a study of bodies.
@@ -240,19 +268,28 @@ fn of_bodies(study: &BodiesStudy) -> DataTable {
     table.asked(column("KB", "kb", size), |run| TableCell::count(run.body.kilobytes));
     let kinds = "array: strings of 1 KB; chunk: an enumerator of them, without a length; string: one; io: a file";
     table.asked(column("type", "", kinds), |run| run.body.kind.name().into());
-    table.asked(column("conns", "connections", CONNECTIONS), |run| TableCell::count(run.run.connections));
+    table.asked(column("conns", "connections", CONNECTIONS), |run| {
+        TableCell::count(run.run.connections)
+    });
     let rate = "good answers (2xx, 3xx, of the right length) per second of the measured window";
     table.number(column("req/s", "rate_per_s", rate), |run| run.run.rate(), number::rate);
-    let content = column("MB/s", "content_bytes_per_s", "their content, in million bytes per second");
+    let content =
+        column("MB/s", "content_bytes_per_s", "their content, in million bytes per second");
     table.number(content, |run| Some(run.content_rate()), number::megabytes);
     table.times(&[0.50, 0.75, 0.90, 0.99], &response_times());
-    let content = column("content", "content_bytes", "bytes of content, counted, over whole answers");
+    let content =
+        column("content", "content_bytes", "bytes of content, counted, over whole answers");
     table.number(content.under(&answer), BodyRun::content_bytes, number::exact);
-    let whole = column("whole", "whole_bytes", "the same with heads and what chunks are wrapped in");
+    let whole =
+        column("whole", "whole_bytes", "the same with heads and what chunks are wrapped in");
     table.number(whole.under(&answer), BodyRun::whole_bytes, number::exact);
     table.time(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), BodyRun::server_cpu);
     let memory = column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server);
-    table.number(memory, |run| run.server.memory_bytes.map(|bytes| bytes as f64), number::megabytes);
+    table.number(
+        memory,
+        |run| run.server.memory_bytes.map(|bytes| bytes as f64),
+        number::megabytes,
+    );
     table.endings(column("limit", "", LIMIT), PLANNED, WITHOUT_ITS_LENGTH);
     table.finished(5)
 }
@@ -261,19 +298,28 @@ fn of_bodies(study: &BodiesStudy) -> DataTable {
 fn of_comparison(study: &ComparisonStudy) -> DataTable {
     let (times, server) = (response_times(), ColumnBand::new("server", ""));
     let time = |run: &ComparisonRun, metric: Metric| metric.of(run).ok().map(Nanos::from_secs_f64);
-    let mut table: RunTable<'_, ComparisonRun> = RunTable::of(study.runs.iter().collect(), |run| &run.run);
+    let mut table: RunTable<'_, ComparisonRun> =
+        RunTable::of(study.runs.iter().collect(), |run| &run.run);
     table.asked(column("block", "", "each has every arm once"), |run| TableCell::count(run.block));
-    table.asked(column("arm", "", "A' is the control: A once more"), |run| study.plan.letter(run.arm).into());
+    table.asked(column("arm", "", "A' is the control: A once more"), |run| {
+        study.plan.letter(run.arm).into()
+    });
     let again = column("attempt", "", "2: the first run failed its checks, and is not counted");
     let is_once = study.runs.iter().all(|run| run.attempt == 1);
     table.asked(again.constant(is_once), |run| TableCell::count(run.attempt));
     table.asked(column("conns", "connections", ""), |run| TableCell::count(run.run.connections));
-    table.number(column("req/s", "rate_per_s", ""), |run| Metric::Throughput.of(run).ok(), number::rate);
+    table.number(
+        column("req/s", "rate_per_s", ""),
+        |run| Metric::Throughput.of(run).ok(),
+        number::rate,
+    );
     for metric in [Metric::Mean, Metric::P50, Metric::P95, Metric::P99] {
         let name = metric.to_string();
         table.time(column(&name, &format!("{name}_ms"), "").under(&times), |run| time(run, metric));
     }
-    table.time(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), |run| time(run, Metric::Cpu));
+    table.time(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), |run| {
+        time(run, Metric::Cpu)
+    });
     let memory = column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server);
     table.number(memory, |run| Metric::Memory.of(run).ok(), number::megabytes);
     table.endings(column("limit", "", LIMIT), PLANNED, WITHOUT_ITS_LENGTH);
@@ -289,9 +335,14 @@ fn of_load(study: &LoadStudy) -> DataTable {
     table.asked(column("conns", "connections", CONNECTIONS), |_| TableCell::count(connections));
     let seconds = column("seconds", "", "").constant(true);
     table.number(seconds, |run| Some(run.measured.as_secs_f64()), number::shortest);
-    let offered = column("offered/s", "offered_per_s", "requests that were due").constant(is_closed);
+    let offered =
+        column("offered/s", "offered_per_s", "requests that were due").constant(is_closed);
     table.number(offered, |_| rate.offered, number::rate);
-    table.number(column("sent/s", "sent_per_s", "").constant(is_closed), |_| rate.sent, number::rate);
+    table.number(
+        column("sent/s", "sent_per_s", "").constant(is_closed),
+        |_| rate.sent,
+        number::rate,
+    );
     table.number(column("req/s", "rate_per_s", COMPLETED), |_| rate.completed, number::rate);
     table.time(column("mean", "mean_ms", "").under(&times), Run::mean_response_time);
     table.times(&[0.5, 0.9, 0.95, 0.99, 0.999], &times);
@@ -302,19 +353,25 @@ fn of_load(study: &LoadStudy) -> DataTable {
 /// The names of the columns and all rows.
 pub fn csv(study: &Study) -> String {
     let table = table(study);
-    let name =
-        |column: &TableColumn| if column.key.is_empty() { quoted(&column.full_name()) } else { column.key.clone() };
+    let name = |column: &TableColumn| {
+        if column.key.is_empty() { quoted(&column.full_name()) } else { column.key.clone() }
+    };
     let cell = |cell: &TableCell| match cell.value {
         Some(value) => value.to_string(),
         None if cell.text == NONE => String::new(),
         None => quoted(&cell.text.to_lowercase()),
     };
     let head = table.columns.iter().map(name).collect::<Vec<_>>().join(",");
-    let lines = table.rows.iter().map(|row| row.cells.iter().map(cell).collect::<Vec<_>>().join(","));
+    let lines =
+        table.rows.iter().map(|row| row.cells.iter().map(cell).collect::<Vec<_>>().join(","));
     std::iter::once(head).chain(lines).map(|line| line + "\n").collect()
 }
 
 /// As RFC 4180 has it.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }

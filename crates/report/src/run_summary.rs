@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuUsage, FarGenerator, Limit, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics, Verdict, counts};
+use model::{
+    CpuUsage, FarGenerator, Limit, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics, Verdict,
+    counts,
+};
 use serde::Serialize;
 
 use crate::labels::{NamedRun, is_hidden};
@@ -190,13 +193,17 @@ pub(crate) const UNCERTAIN: f64 = 0.2;
 
 /// Whether the figure is uncertain: its mark stands behind it.
 pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bool {
-    interval.is_some_and(|[low, high]| low.zip(*high).is_none_or(|(low, high)| (high - low) / 2.0 > UNCERTAIN * time))
+    interval.is_some_and(|[low, high]| {
+        low.zip(*high).is_none_or(|(low, high)| (high - low) / 2.0 > UNCERTAIN * time)
+    })
 }
 
 /// `21.3–27.3`, `>29.1`.
 pub(crate) fn range(ends: &[Option<f64>; 2]) -> String {
     match ends {
-        [Some(low), Some(high)] => format!("{}–{}", number::of_millis(*low), number::of_millis(*high)),
+        [Some(low), Some(high)] => {
+            format!("{}–{}", number::of_millis(*low), number::of_millis(*high))
+        }
         [Some(low), None] => format!(">{}", number::of_millis(*low)),
         [None, Some(high)] => format!("<{}", number::of_millis(*high)),
         [None, None] => String::new(),
@@ -222,14 +229,17 @@ pub(crate) fn load_run(study: &LoadStudy) -> SummaryRun {
     let (run, plan) = (&study.run, &study.plan);
     let is_open = plan.pace.is_open();
     let never_pauses = !is_open && plan.think == Nanos::ZERO;
-    let completed = if is_open && run.claim.is_none() { Some(run.completed_under_load()) } else { run.rate() };
+    let completed =
+        if is_open && run.claim.is_none() { Some(run.completed_under_load()) } else { run.rate() };
     let rate = SummaryRate {
         offered: run.offered_rate(&plan.pace).map(rounded),
         sent: is_open.then(|| rounded(run.sent_rate())),
         completed: completed.map(rounded),
     };
-    let summary = summary_run(run, rate, never_pauses.then_some(plan.connections * plan.pipeline.max(1)));
-    let is_overload = run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
+    let summary =
+        summary_run(run, rate, never_pauses.then_some(plan.connections * plan.pipeline.max(1)));
+    let is_overload =
+        run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
     let verdict = match summary.verdict {
         SummaryVerdict::Unloaded if is_open => SummaryVerdict::KeepsUp,
         verdict if run.claim.is_none() && is_overload => verdict.max(SummaryVerdict::Overloaded),
@@ -264,9 +274,13 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
         let why = match run.response_time(q) {
             _ if is_hidden => "invalid",
             Quantile::Time(time) => {
-                let interval = run.statistics.as_ref().and_then(|statistics| statistics.interval(q));
-                let ends = interval.map(|interval| [interval.low, interval.high].map(|end| end.map(millis)));
-                interval_ms.extend(ends.filter(|ends| ends.iter().any(Option::is_some)).map(|ends| (name, ends)));
+                let interval =
+                    run.statistics.as_ref().and_then(|statistics| statistics.interval(q));
+                let ends = interval
+                    .map(|interval| [interval.low, interval.high].map(|end| end.map(millis)));
+                interval_ms.extend(
+                    ends.filter(|ends| ends.iter().any(Option::is_some)).map(|ends| (name, ends)),
+                );
                 return Some(millis(time));
             }
             Quantile::TooFew => "too_few_answers",
@@ -314,18 +328,32 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
             mean_ms: millis(groups.slow_mean),
             others_ms: millis(groups.fast_mean),
         }),
-        cpu_ms_per_request: run.generator.server.as_ref().and_then(ServerCpu::per_request).map(millis),
+        cpu_ms_per_request: run
+            .generator
+            .server
+            .as_ref()
+            .and_then(ServerCpu::per_request)
+            .map(millis),
         cpus: CpuUsage::of(&run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
-        worker_deviation: run.worker_deviations().into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).map(rounded),
+        worker_deviation: run
+            .worker_deviations()
+            .into_iter()
+            .max_by(|a, b| a.abs().total_cmp(&b.abs()))
+            .map(rounded),
         generators: run.generator.far.iter().map(SummaryGenerator::of).collect(),
     }
 }
 
 /// Interval and part of a percentile that is `time`, each as a cell: `22.6–24.3`, `>22.6`; `≤ 0.71`.
-pub(crate) fn interval_cells(statistics: Option<&Statistics>, quantile: f64, time: Quantile) -> [String; 2] {
+pub(crate) fn interval_cells(
+    statistics: Option<&Statistics>,
+    quantile: f64,
+    time: Quantile,
+) -> [String; 2] {
     let known = time.time().zip(statistics.and_then(|statistics| statistics.interval(quantile)));
     let Some((time, known)) = known else { return [number::NONE; 2].map(str::to_owned) };
-    let interval = Some(range(&[known.low, known.high].map(|end| end.map(millis)))).filter(|text| !text.is_empty());
+    let interval = Some(range(&[known.low, known.high].map(|end| end.map(millis))))
+        .filter(|text| !text.is_empty());
     // At most so much of the time is the generator's.
     let part = |least| format!("≤ {}", number::milliseconds(time.saturating_sub(least)));
     [number::or_none(interval, |text| text), number::or_none(known.without_generator, part)]

@@ -9,17 +9,25 @@ use crate::number::{self, count_of, rate_in_words};
 #[expect(clippy::too_many_lines, reason = "a sentence for each finding")]
 pub(crate) fn of(finding: &Finding) -> String {
     match finding {
-        Finding::NotMeasured { runs, verdict, check } => not_measured(runs, *verdict, check.as_ref()),
+        Finding::NotMeasured { runs, verdict, check } => {
+            not_measured(runs, *verdict, check.as_ref())
+        }
         Finding::Saturated { connections, is_lowest, is_only, rate_per_s, on_shared_cpus } => {
-            let shared =
-                if *on_shared_cpus { ", on CPUs that it shares; on CPUs of its own it would do more" } else { "" };
+            let shared = if *on_shared_cpus {
+                ", on CPUs that it shares; on CPUs of its own it would do more"
+            } else {
+                ""
+            };
             let n = count_of(*connections, "connection");
             let from = match (is_only, is_lowest) {
                 (true, _) => format!("At {n}"),
                 (_, true) => format!("From {n} on, the lowest load tried,"),
                 _ => format!("From {n} on"),
             };
-            format!("{from} the server is saturated at {} requests/s{shared}.", rate_in_words(*rate_per_s))
+            format!(
+                "{from} the server is saturated at {} requests/s{shared}.",
+                rate_in_words(*rate_per_s)
+            )
         }
         Finding::StillRising { connections, rate_per_s } => {
             let (n, rate) = (count_of(*connections, "connection"), rate_in_words(*rate_per_s));
@@ -29,12 +37,22 @@ pub(crate) fn of(finding: &Finding) -> String {
         }
         Finding::OneLoad { connections, rate_per_s } => {
             let (n, rate) = (count_of(*connections, "connection"), rate_in_words(*rate_per_s));
-            format!("{rate} requests/s at {n}; whether the server is saturated there, one load does not tell.")
+            format!(
+                "{rate} requests/s at {n}; whether the server is saturated there, one load does not tell."
+            )
         }
-        Finding::Collapsing { best_connections, best_per_s, connections, rate_per_s, more_cpus_of_others } => {
+        Finding::Collapsing {
+            best_connections,
+            best_per_s,
+            connections,
+            rate_per_s,
+            more_cpus_of_others,
+        } => {
             let [best, rate] = [*best_per_s, *rate_per_s].map(rate_in_words);
-            let rates =
-                format!("{best} requests/s at {}, {rate} at {connections}", count_of(*best_connections, "connection"));
+            let rates = format!(
+                "{best} requests/s at {}, {rate} at {connections}",
+                count_of(*best_connections, "connection")
+            );
             match more_cpus_of_others.map(tenths) {
                 None => format!("Throughput falls under load: {rates}."),
                 Some(more) => format!(
@@ -44,7 +62,9 @@ pub(crate) fn of(finding: &Finding) -> String {
         }
         Finding::Unfair { multiple, groups, in_order, .. } => {
             let (at, groups, each) = (load(*multiple), two_groups(groups), brief(*in_order));
-            format!("It is unfair: at {at}, {groups}. Served first come, first served, each would take about {each}.")
+            format!(
+                "It is unfair: at {at}, {groups}. Served first come, first served, each would take about {each}."
+            )
         }
         Finding::InOrder { multiple, p50, p95, in_order, .. } => format!(
             "It is fair: at {} half of the requests take {} or less and 95 % at most {}; first come, first served, each would take {}.",
@@ -68,26 +88,40 @@ pub(crate) fn of(finding: &Finding) -> String {
         ),
         Finding::AppVaries { connections, groups } => {
             let (n, groups) = (count_of(*connections, "connection"), two_groups(groups));
-            format!("The app itself varies: also at {n}, where no request waits for another, {groups}.")
+            format!(
+                "The app itself varies: also at {n}, where no request waits for another, {groups}."
+            )
         }
         Finding::ClosedLoop { connections, rate_per_s, highest, pauses } => {
             let never = if *pauses { "that pause between requests" } else { "that never pause" };
             let n = count_of(*connections, "connection");
-            format!("{} requests/s over {n} {never}{}.", rate_in_words(*rate_per_s), within(*highest))
+            format!(
+                "{} requests/s over {n} {never}{}.",
+                rate_in_words(*rate_per_s),
+                within(*highest)
+            )
         }
         Finding::KeepsUp { offered_per_s, highest } => {
             let offered = offered_per_s.map(|rate| format!("{} requests/s", rate_in_words(rate)));
             let offered = offered.as_deref().unwrap_or("what is offered");
             format!("The server keeps up with {offered}{}.", within(*highest))
         }
-        Finding::Overloaded { offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups } => {
+        Finding::Overloaded {
+            offered_per_s,
+            completed_per_s,
+            backlog_growth_per_s,
+            growth,
+            groups,
+        } => {
             let [offered, completed, backlog] =
                 [*offered_per_s, *completed_per_s, *backlog_growth_per_s].map(two_digits);
             let overload = format!(
                 "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests a second"
             );
             match (growth, groups) {
-                (_, Some(groups)) => format!("{overload}; {}, and these ever longer.", two_groups(groups)),
+                (_, Some(groups)) => {
+                    format!("{overload}; {}, and these ever longer.", two_groups(groups))
+                }
                 (Some(growth), None) => format!(
                     "{overload}; each second of it adds {} of waiting. A percentile would only say how long the test was.",
                     brief(Nanos::from_secs_f64(*growth))
@@ -123,7 +157,10 @@ pub(crate) fn of(finding: &Finding) -> String {
             let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
             let share = percent(*failed as f64 / (*planned).max(1) as f64);
             let kinds = kinds.iter().map(|kind| failure(kind, *timeout)).collect::<Vec<_>>();
-            format!("{share} of the requests failed{at} ({failed} of {planned}): {}.", listed(&kinds))
+            format!(
+                "{share} of the requests failed{at} ({failed} of {planned}): {}.",
+                listed(&kinds)
+            )
         }
         Finding::Limited { limit, slots, .. } => limited(limit, *slots),
         Finding::ServedInTurns { least, most, waiting, is_old_puma } => {
@@ -137,12 +174,16 @@ pub(crate) fn of(finding: &Finding) -> String {
         }
         Finding::WaitInAcceptQueue { multiple, wait, mean } => {
             let (at, [wait, mean]) = (load(*multiple), [*wait, *mean].map(brief));
-            format!("At {at} a request waits {wait} of {mean} in the kernel's accept queue, on average.")
+            format!(
+                "At {at} a request waits {wait} of {mean} in the kernel's accept queue, on average."
+            )
         }
         Finding::UnevenWorkers { multiple, deviation } => {
             let (at, percent) = (load(*multiple), number::fixed(deviation.abs() * 100.0, 0));
             let more = if *deviation > 0.0 { "more" } else { "less" };
-            format!("The workers' parts are uneven: at {at} one has {percent} % {more} than an even share.")
+            format!(
+                "The workers' parts are uneven: at {at} one has {percent} % {more} than an even share."
+            )
         }
     }
 }
@@ -159,10 +200,16 @@ pub(crate) fn brief(time: Nanos) -> String {
 
 fn two_groups(groups: &TwoGroups) -> String {
     // Both shares in whole percents, or both finer: they are read as a sum.
-    let slow = if groups.slow_share >= 0.05 { (groups.slow_share * 100.0).round() / 100.0 } else { groups.slow_share };
+    let slow = if groups.slow_share >= 0.05 {
+        (groups.slow_share * 100.0).round() / 100.0
+    } else {
+        groups.slow_share
+    };
     let [fast_part, slow_part] = [1.0 - slow, slow].map(percent);
     let [fast_mean, slow_mean] = [groups.fast_mean, groups.slow_mean].map(brief);
-    format!("{fast_part} of the requests take {fast_mean} and {slow_part} take {slow_mean}, on average")
+    format!(
+        "{fast_part} of the requests take {fast_mean} and {slow_part} take {slow_mean}, on average"
+    )
 }
 
 /// A share in words: `10 %`, `2.3 %`, `0.04 %`.
@@ -174,7 +221,8 @@ pub(crate) fn percent(share: f64) -> String {
         _ => 2,
     };
     let text = number::fixed(percent, decimals);
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text} %")
 }
 
@@ -201,7 +249,9 @@ fn not_measured(runs: &[String], verdict: Verdict, check: Option<&Diagnostic>) -
     let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
     let check = check.map(ToString::to_string).unwrap_or_default();
     if verdict == Verdict::GeneratorBound {
-        format!("GENERATOR-BOUND{at}: longtail was the limit, so this is no figure of the server; {check}.")
+        format!(
+            "GENERATOR-BOUND{at}: longtail was the limit, so this is no figure of the server; {check}."
+        )
     } else {
         format!("INVALID{at}: {check}. Nothing is concluded from it.")
     }
@@ -218,7 +268,9 @@ fn failure(kind: &FailureCount, timeout: Nanos) -> String {
         "closed_early" => format!("{n} connection{plural} closed early"),
         "bad_response" => format!("{n} bad response{plural}"),
         "in_flight" => format!("{n} still out at the end"),
-        status if status.bytes().all(|b| b.is_ascii_digit()) => format!("{n} answered with status {status}"),
+        status if status.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{n} answered with status {status}")
+        }
         other => format!("{n} {}", other.replace('_', " ")),
     }
 }
@@ -229,7 +281,11 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
             "The threads are the limit: all {slots} are busy, and they do {} of what {slots} can.",
             percent(of_maximum.min(1.0))
         ),
-        Limit::Cpu(cpu) => format!("The server uses {} of {} CPUs: they are the limit.", tenths(cpu.server), cpu.of),
+        Limit::Cpu(cpu) => format!(
+            "The server uses {} of {} CPUs: they are the limit.",
+            tenths(cpu.server),
+            cpu.of
+        ),
         Limit::RubyLock { processes, cpu, .. } => {
             let processes = count_of(*processes, "process").replace("processs", "processes");
             let more = slots.map_or("More threads", |_| "More threads a worker");
@@ -255,14 +311,23 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
             users.sort_by(|(_, a), (_, b)| b.total_cmp(a));
             let used = |(who, cpus): &(&str, f64)| format!("{} by {who}", tenths(*cpus));
             let users = listed(&users.iter().map(used).collect::<Vec<_>>());
-            format!("The {} CPUs are used up, {users}: they are the limit, and they are shared.", cpu.of)
+            format!(
+                "The {} CPUs are used up, {users}: they are the limit, and they are shared.",
+                cpu.of
+            )
         }
         Limit::NotKnown { cpu: Some(cpu) } => {
-            let threads = if slots.is_some() { ", and its threads do less than they could" } else { "" };
-            format!("What limits the server is not known: it uses {} of {} CPUs{threads}.", tenths(cpu.server), cpu.of)
+            let threads =
+                if slots.is_some() { ", and its threads do less than they could" } else { "" };
+            format!(
+                "What limits the server is not known: it uses {} of {} CPUs{threads}.",
+                tenths(cpu.server),
+                cpu.of
+            )
         }
         Limit::NotKnown { cpu: None } => {
-            "What limits the server is not known: nothing could be read of its processes.".to_owned()
+            "What limits the server is not known: nothing could be read of its processes."
+                .to_owned()
         }
     }
 }

@@ -2,12 +2,16 @@
 
 use model::kernel::{KernelView, ProcessWaits};
 use model::samples::{WatchCurve, WatchTrack};
-use model::{MetricKind, Nanos, Run, Socket, StatsdFigures, StatsdMetric, StatsdReport, Waits, Watch};
+use model::{
+    MetricKind, Nanos, Run, Socket, StatsdFigures, StatsdMetric, StatsdReport, Waits, Watch,
+};
 
 use crate::labels::NamedRun;
 use crate::number::{self, NONE};
 use crate::plot::PlotPoint;
-use crate::tree::{ColumnBand, DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow};
+use crate::tree::{
+    ColumnBand, DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow,
+};
 
 /// A row for each run that was watched; the first columns are of the accept queue.
 pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
@@ -22,7 +26,10 @@ pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let is_watched = !table.rows.is_empty();
     let missing = runs.iter().flat_map(|NamedRun { name, run }| {
         let watch = run.watch.iter().flat_map(|watch| &watch.missing);
-        watch.map(move |what| ListItem { label: name.clone(), ..ListItem::new(format!("not read: {what}")) })
+        watch.map(move |what| ListItem {
+            label: name.clone(),
+            ..ListItem::new(format!("not read: {what}"))
+        })
     });
     let section = ReportSection::detail("the server meanwhile, means over the window");
     is_watched.then(|| section.paragraphs(words(runs)).table(table).list(missing))
@@ -36,7 +43,9 @@ fn row(label: &str, run: &Run, watch: &Watch) -> TableRow {
     let most = |name: &str| watch.curve(name).and_then(|(_, curve)| curve.most());
     let samples = watch.tracks.first().map_or(0, |track| track.at.len() as u64);
     let taken = watch.cpu.as_secs_f64() / run.elapsed.as_secs_f64().max(1e-9);
-    let brief = |value: Option<f64>| TableCell::number(value, |value| number::or_zero(value, number::significant));
+    let brief = |value: Option<f64>| {
+        TableCell::number(value, |value| number::or_zero(value, number::significant))
+    };
     TableRow::new([
         label.into(),
         brief(mean("accept_queue")),
@@ -55,7 +64,8 @@ fn row(label: &str, run: &Run, watch: &Watch) -> TableRow {
 
 /// Sum over the workers of the mean of what each reported in the window; `None` where one reported nothing.
 fn polled(watch: &Watch, name: &str) -> Option<f64> {
-    let means: Option<Vec<f64>> = watch.curves(name).map(|(track, curve)| mean_of_reports(track, curve)).collect();
+    let means: Option<Vec<f64>> =
+        watch.curves(name).map(|(track, curve)| mean_of_reports(track, curve)).collect();
     means.filter(|means| !means.is_empty()).map(|means| means.iter().sum())
 }
 
@@ -66,7 +76,8 @@ const SAME_REPORT: Nanos = Nanos::from_millis(500);
 fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
     let (mut sum, mut reports, mut last) = (0.0, 0.0, None::<Nanos>);
     for (place, (at, value)) in track.at.iter().zip(&curve.values).enumerate() {
-        let age = if curve.staleness.is_empty() { Some(Nanos::ZERO) } else { curve.staleness[place] };
+        let age =
+            if curve.staleness.is_empty() { Some(Nanos::ZERO) } else { curve.staleness[place] };
         let (Some(value), Some(age)) = (value, age.filter(|age| age <= at)) else { continue };
         let reported = *at - age;
         if last.is_none_or(|last| reported >= last + SAME_REPORT) {
@@ -81,7 +92,9 @@ fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
 /// Of a counter of ns: by how much all processes together raised it in a second of the time that they were looked at. One that
 /// was born or died in that time has its part of it.
 fn share(watch: &Watch, name: &str) -> Option<f64> {
-    let counted = |curve: &WatchCurve| if curve.values.first() == Some(&None) { curve.most() } else { curve.counted() };
+    let counted = |curve: &WatchCurve| {
+        if curve.values.first() == Some(&None) { curve.most() } else { curve.counted() }
+    };
     let sum: Option<u64> = watch.curves(name).map(|(_, curve)| counted(curve)).sum();
     let longest = watch.curves(name).filter_map(|(track, curve)| seen_for(track, curve)).max()?;
     Some(sum? as f64 / longest.0 as f64)
@@ -89,15 +102,16 @@ fn share(watch: &Watch, name: &str) -> Option<f64> {
 
 /// From the first sample that had a value to the last.
 fn seen_for(track: &WatchTrack, curve: &WatchCurve) -> Option<Nanos> {
-    let known = || track.at.iter().zip(&curve.values).filter(|(_, value)| value.is_some()).map(|(at, _)| *at);
+    let known = || {
+        track.at.iter().zip(&curve.values).filter(|(_, value)| value.is_some()).map(|(at, _)| *at)
+    };
     let span = known().next_back()?.saturating_sub(known().next()?);
     (span > Nanos::ZERO).then_some(span)
 }
 
 /// What the columns mean: whose figures they are, and how old.
 fn words(runs: &[NamedRun<'_>]) -> Vec<String> {
-    const CPUS: &str =
-        "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; took: our sampling, of one CPU";
+    const CPUS: &str = "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; took: our sampling, of one CPU";
     let watches = || runs.iter().filter_map(|named| named.run.watch.as_ref());
     let source = |name: &str| watches().find_map(|watch| Some(watch.curve(name)?.0.source.clone()));
     let queue = source("accept_queue").into_iter().flat_map(|source| {
@@ -109,8 +123,13 @@ fn words(runs: &[NamedRun<'_>]) -> Vec<String> {
     let inside = source("backlog").or_else(|| source("busy_threads")).map(|source| {
         let curves = watches().flat_map(|watch| &watch.tracks).flat_map(|track| &track.curves);
         let oldest = curves.flat_map(|curve| curve.staleness.iter().flatten()).max();
-        let age = oldest.map_or_else(|| "read live".to_owned(), |age| format!("up to {} old", number::length(*age)));
-        format!("busy: threads taken; backlog: requests that wait inside the workers ({source}, {age})")
+        let age = oldest.map_or_else(
+            || "read live".to_owned(),
+            |age| format!("up to {} old", number::length(*age)),
+        );
+        format!(
+            "busy: threads taken; backlog: requests that wait inside the workers ({source}, {age})"
+        )
     });
     queue.chain(inside).chain(source("cpu").map(|_| CPUS.to_owned())).collect()
 }
@@ -128,7 +147,8 @@ pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<PlotPoint> {
             }
         }
     }
-    let point = |(at, sum): (Nanos, Option<u64>)| Some(PlotPoint { x: at.as_secs_f64(), y: sum? as f64 });
+    let point =
+        |(at, sum): (Nanos, Option<u64>)| Some(PlotPoint { x: at.as_secs_f64(), y: sum? as f64 });
     sums.into_iter().filter_map(point).collect()
 }
 
@@ -146,16 +166,26 @@ pub(crate) fn statsd(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         let Some(statsd) = &run.statsd else { continue };
         let before = if name.is_empty() { String::new() } else { format!("{name} ") };
         rows.extend(statsd.series.iter().take(MOST_METRICS).map(|series| metric(&before, series)));
-        missing.extend(beside(statsd, run.elapsed).map(|line| ListItem { label: name.clone(), ..ListItem::new(line) }));
+        missing.extend(
+            beside(statsd, run.elapsed)
+                .map(|line| ListItem { label: name.clone(), ..ListItem::new(line) }),
+        );
     }
     let table = DataTable::new(["", "type", "values", "total", "mean", "last", "min", "max"], rows);
-    let title = "received over statsd in the window; total: what a counter counted, by its sample rate";
+    let title =
+        "received over statsd in the window; total: what a counter counted, by its sample rate";
     ReportSection::detail(title).table(table).list(missing).filled()
 }
 
 fn metric(before: &str, series: &StatsdMetric) -> TableRow {
-    let figure = |of: fn(&StatsdFigures) -> f64| TableCell::number(series.figures.as_ref().map(of), number::anything);
-    let total = if series.kind == MetricKind::Counter { figure(|figures| figures.sum) } else { NONE.into() };
+    let figure = |of: fn(&StatsdFigures) -> f64| {
+        TableCell::number(series.figures.as_ref().map(of), number::anything)
+    };
+    let total = if series.kind == MetricKind::Counter {
+        figure(|figures| figures.sum)
+    } else {
+        NONE.into()
+    };
     TableRow::new([
         format!("{before}{}", shown(series)).into(),
         series.kind.name().into(),
@@ -170,9 +200,14 @@ fn metric(before: &str, series: &StatsdMetric) -> TableRow {
 
 /// Metric and tags, cut where they are too long.
 fn shown(series: &StatsdMetric) -> String {
-    let tags = if series.tags.is_empty() { String::new() } else { format!(" {}", series.tags.join(",")) };
+    let tags =
+        if series.tags.is_empty() { String::new() } else { format!(" {}", series.tags.join(",")) };
     let text = format!("{}{tags}", series.metric);
-    if text.chars().count() <= WIDEST { text } else { text.chars().take(WIDEST - 1).chain(['…']).collect() }
+    if text.chars().count() <= WIDEST {
+        text
+    } else {
+        text.chars().take(WIDEST - 1).chain(['…']).collect()
+    }
 }
 
 /// What of it is not in the table, and what it cost where that is much; of a run of that length.
@@ -186,10 +221,16 @@ fn beside(statsd: &StatsdReport, elapsed: Nanos) -> Option<String> {
     }
     let counted = |n: u64, what: &str| (n > 0).then(|| format!("{n} {what}"));
     let first = statsd.first_malformed.as_deref().unwrap_or_default();
-    let malformed = format!("{} without statsd, the first '{first}'", number::count_of(statsd.malformed, "line"));
+    let malformed = format!(
+        "{} without statsd, the first '{first}'",
+        number::count_of(statsd.malformed, "line")
+    );
     let share = statsd.cpu.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     let parts = [
-        counted(statsd.series.len().saturating_sub(MOST_METRICS) as u64, "further metrics, in the saved study"),
+        counted(
+            statsd.series.len().saturating_sub(MOST_METRICS) as u64,
+            "further metrics, in the saved study",
+        ),
         counted(statsd.left_out, "lines of still further metrics were left out"),
         match statsd.dropped_by_kernel {
             Some(dropped) => counted(dropped, "packets were dropped by the kernel"),
@@ -222,9 +263,15 @@ pub(crate) fn traced(runs: &[NamedRun<'_>], sockets: &[Socket]) -> Option<Report
     let words = [
         "accept queue: of a connection, until it is accepted; receive queue: of a request, from then or its arrival until it is read",
         "in server: from there to its answer; CPU wait: of a thread, from being ready to running; answers: of the whole run",
-        if has_tls { "over TLS connections and threads alone are seen, and no requests" } else { "" },
+        if has_tls {
+            "over TLS connections and threads alone are seen, and no requests"
+        } else {
+            ""
+        },
     ];
-    let section = ReportSection::detail("waits by the kernel's tracepoints (BPF), means and percentiles in ms");
+    let section = ReportSection::detail(
+        "waits by the kernel's tracepoints (BPF), means and percentiles in ms",
+    );
     (!table.rows.is_empty()).then(|| section.paragraphs(words).table(table))
 }
 
@@ -233,7 +280,8 @@ fn rows_of_processes(label: &str, view: &KernelView) -> Vec<TableRow> {
     let row = |(place, process): (usize, &ProcessWaits)| {
         let mean = |waits: &Waits| TableCell::time(waits.mean());
         let at = |waits: &Waits, quantile| TableCell::time(waits.quantile(quantile));
-        let (accept, receive, server) = (&process.accept_queue, &process.receive_queue, &process.in_server);
+        let (accept, receive, server) =
+            (&process.accept_queue, &process.receive_queue, &process.in_server);
         TableRow::new([
             if place == 0 { label.into() } else { TableCell::default() },
             process.pid.to_string().into(),
@@ -265,7 +313,8 @@ mod tests {
             staleness: ages.to_vec(),
             ..WatchCurve::default()
         };
-        let track = WatchTrack { at: (1..=4).map(Nanos::from_secs).collect(), ..WatchTrack::default() };
+        let track =
+            WatchTrack { at: (1..=4).map(Nanos::from_secs).collect(), ..WatchTrack::default() };
         assert_eq!(mean_of_reports(&track, &curve), Some(3.5));
         let unknown = WatchCurve { staleness: vec![None; 4], ..curve.clone() };
         assert_eq!(mean_of_reports(&track, &unknown), None, "of unknown age");

@@ -10,7 +10,8 @@ use crate::labels::named_runs;
 use crate::measured::{self, StudyHead};
 use crate::next_steps::{NextCommand, next_commands};
 pub use crate::run_summary::{
-    SlowGroup, SummaryCounts, SummaryGenerator, SummaryRate, SummaryRun, SummaryTimes, SummaryVerdict,
+    SlowGroup, SummaryCounts, SummaryGenerator, SummaryRate, SummaryRun, SummaryTimes,
+    SummaryVerdict,
 };
 use crate::run_summary::{load_run, run_of};
 use crate::sentences;
@@ -79,8 +80,11 @@ impl Summary {
         };
         let findings = findings(study);
         let next = next_commands(study, &findings);
-        let in_words =
-            |finding: Finding| SummaryFinding { role: finding.role(), sentence: sentences::of(&finding), finding };
+        let in_words = |finding: Finding| SummaryFinding {
+            role: finding.role(),
+            sentence: sentences::of(&finding),
+            finding,
+        };
         let findings: Vec<SummaryFinding> = findings.into_iter().map(in_words).collect();
         let comparison = match study {
             Study::Compare(study) => Some(comparison::summary(study)),
@@ -94,9 +98,12 @@ impl Summary {
         let is_trusted = verdict.is_some() && counted().all(SummaryRun::is_the_servers);
         let sentence = match &comparison {
             Some(comparison) => comparison::sentence(comparison),
-            None => conclusions.map(|finding| finding.sentence.as_str()).collect::<Vec<_>>().join(" "),
+            None => {
+                conclusions.map(|finding| finding.sentence.as_str()).collect::<Vec<_>>().join(" ")
+            }
         };
-        let none = if runs.is_empty() { SummaryVerdict::NotJudged } else { SummaryVerdict::Invalid };
+        let none =
+            if runs.is_empty() { SummaryVerdict::NotJudged } else { SummaryVerdict::Invalid };
         let trust = match (study, &comparison) {
             (Study::Compare(compared), Some(comparison)) => {
                 let sound = trust(study, &comparison::sound_runs(compared), &[]);

@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, ReportTree, SectionBlock, TableCell, TableColumn};
+use crate::tree::{
+    DataTable, ListItem, NamedFact, ReportSection, ReportTree, SectionBlock, TableCell, TableColumn,
+};
 
 /// Under a title.
 const INDENT: usize = 2;
@@ -28,7 +30,12 @@ pub fn facts(facts: &[NamedFact], width: Width) -> String {
     let mut text = String::new();
     for fact in facts {
         for (at, line) in fact.lines.iter().enumerate() {
-            wrap(&mut text, width, &format!("{:<widest$}  ", if at == 0 { &fact.name } else { "" }), line);
+            wrap(
+                &mut text,
+                width,
+                &format!("{:<widest$}  ", if at == 0 { &fact.name } else { "" }),
+                line,
+            );
         }
     }
     text
@@ -41,7 +48,11 @@ pub(crate) fn glossary(report: &ReportTree, width: Width) -> String {
         let of_band = column.band.as_ref().map(|band| NamedFact::word(&band.title, band.meaning));
         of_band.into_iter().chain([NamedFact::word(&column.name, column.meaning)])
     });
-    words(of_columns.chain(report.glossary.iter().map(|(word, meaning)| NamedFact::word(word, meaning))), width)
+    words(
+        of_columns
+            .chain(report.glossary.iter().map(|(word, meaning)| NamedFact::word(word, meaning))),
+        width,
+    )
 }
 
 /// Words with what they mean, each once; one without a meaning is plain.
@@ -56,14 +67,19 @@ pub(crate) fn words(words: impl IntoIterator<Item = NamedFact>, width: Width) ->
 }
 
 fn section(section: &ReportSection, width: Width) -> String {
-    let mut text = if section.title.is_empty() { String::new() } else { broken(&section.title, width) };
+    let mut text =
+        if section.title.is_empty() { String::new() } else { broken(&section.title, width) };
     let indent = " ".repeat(if section.title.is_empty() { 0 } else { INDENT });
     for block in &section.blocks {
         match block {
-            SectionBlock::Paragraph(line) => flow(&mut text, width, &indent, indent.len() + 2, line),
+            SectionBlock::Paragraph(line) => {
+                flow(&mut text, width, &indent, indent.len() + 2, line)
+            }
             SectionBlock::List(items) => list(&mut text, items, &indent, width),
             SectionBlock::Table(table) => text.push_str(&self::table(table, indent.len(), width)),
-            SectionBlock::Verbatim(lines) => lines.lines().for_each(|line| _ = writeln!(text, "{indent}{line}")),
+            SectionBlock::Verbatim(lines) => {
+                lines.lines().for_each(|line| _ = writeln!(text, "{indent}{line}"))
+            }
         }
     }
     text
@@ -75,7 +91,8 @@ fn list(text: &mut String, items: &[ListItem], indent: &str, width: Width) {
     for item in items {
         for (at, line) in item.lines.iter().enumerate() {
             let label = if at == 0 { item.label.as_str() } else { "" };
-            let before = if widest > 0 { format!("{indent}{label:<widest$}  ") } else { indent.to_owned() };
+            let before =
+                if widest > 0 { format!("{indent}{label:<widest$}  ") } else { indent.to_owned() };
             flow(text, width, &before, columns_of(&before) + 2, line);
         }
         for hint in &item.hints {
@@ -99,13 +116,22 @@ pub(crate) fn band(title: &str, width: usize) -> String {
 
 /// A table in columns as wide as their cells; in parts one below the other where it is too wide.
 pub(crate) fn table(table: &DataTable, indent: usize, width: Width) -> String {
-    let shown: Vec<usize> = (0..table.columns.len()).filter(|at| !table.columns[*at].is_constant).collect();
+    let shown: Vec<usize> =
+        (0..table.columns.len()).filter(|at| !table.columns[*at].is_constant).collect();
     let widest = |(at, column): (usize, &TableColumn)| {
-        let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| columns_of(&cell.text));
+        let cells = table
+            .rows
+            .iter()
+            .filter_map(|row| row.cells.get(at))
+            .map(|cell| columns_of(&cell.text));
         cells.fold(columns_of(&column.name), usize::max)
     };
-    let mut layout =
-        TableLayout { table, indent, width, widths: table.columns.iter().enumerate().map(widest).collect() };
+    let mut layout = TableLayout {
+        table,
+        indent,
+        width,
+        widths: table.columns.iter().enumerate().map(widest).collect(),
+    };
     // A band that is wider than its columns widens the last of them.
     for under in shown.chunk_by(|a, b| table.columns[*a].band == table.columns[*b].band) {
         let last = under[under.len() - 1];
@@ -117,8 +143,9 @@ pub(crate) fn table(table: &DataTable, indent: usize, width: Width) -> String {
     if layout.fits(&shown) {
         return layout.part(&shown, true);
     }
-    let is_one =
-        |a: &usize, b: &usize| table.columns[*a].band.is_some() && table.columns[*a].band == table.columns[*b].band;
+    let is_one = |a: &usize, b: &usize| {
+        table.columns[*a].band.is_some() && table.columns[*a].band == table.columns[*b].band
+    };
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for unit in rest.chunk_by(is_one) {
         match parts.last_mut() {
@@ -170,9 +197,11 @@ impl TableLayout<'_> {
             Some(title) => band(&title.title, self.span(under)),
             None => " ".repeat(self.span(under)),
         };
-        let bands: Vec<String> = shown.chunk_by(|a, b| columns[*a].band == columns[*b].band).map(over).collect();
+        let bands: Vec<String> =
+            shown.chunk_by(|a, b| columns[*a].band == columns[*b].band).map(over).collect();
         let bands = " ".repeat(self.indent) + &bands.join(&" ".repeat(GAP));
-        let names: Vec<TableCell> = columns.iter().map(|column| TableCell::from(column.name.as_str())).collect();
+        let names: Vec<TableCell> =
+            columns.iter().map(|column| TableCell::from(column.name.as_str())).collect();
         let lines = [bands, self.line(shown, &names)];
         let shown = lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
         shown.flat_map(|line| [line, "\n"]).collect()
@@ -239,7 +268,9 @@ pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
 /// `line` after `before`: as it is where it fits, on this line or on the next, else broken at spaces; what follows is indented by `hang`.
 pub(crate) fn flow(text: &mut String, width: Width, before: &str, hang: usize, line: &str) {
     let gap = |before: &str| if before.is_empty() || before.ends_with(' ') { "" } else { " " };
-    let fits = |before: &str, part: &str| width.fits(columns_of(before) + gap(before).len() + columns_of(part));
+    let fits = |before: &str, part: &str| {
+        width.fits(columns_of(before) + gap(before).len() + columns_of(part))
+    };
     let is_whole = width.fits(hang + columns_of(line)) || fits(before, line);
     let parts = if is_whole { vec![line] } else { unbroken(line).collect() };
     let mut current = before.to_owned();
@@ -279,7 +310,9 @@ pub(crate) fn command(line: &str, width: Width) -> String {
     for word in shell_words(line) {
         match lines.last_mut() {
             // Each line but the last ends in ` \`.
-            Some(line) if width.fits(columns_of(line) + 1 + columns_of(word) + 2) => line.extend([" ", word]),
+            Some(line) if width.fits(columns_of(line) + 1 + columns_of(word) + 2) => {
+                line.extend([" ", word])
+            }
             Some(_) => lines.push(format!("    {word}")),
             None => lines.push(word.to_owned()),
         }
@@ -317,7 +350,12 @@ mod tests {
                 TEXT.to_owned(),
                 "load     0123456789 0123456789\n         0123456789 0123456789\n".to_owned(),
             ),
-            (narrow, "", format!("  {TEXT}"), "  0123456789 0123456789 0123456789\n    0123456789\n".to_owned()),
+            (
+                narrow,
+                "",
+                format!("  {TEXT}"),
+                "  0123456789 0123456789 0123456789\n    0123456789\n".to_owned(),
+            ),
             // What fits is as it was.
             (narrow, "a  ", "b  c".to_owned(), "a  b  c\n".to_owned()),
             (Width::ANY, "  ", format!("{TEXT}  {TEXT}"), format!("  {TEXT}  {TEXT}\n")),
@@ -329,7 +367,11 @@ mod tests {
             wrap(&mut text, width, before, &line);
             assert_eq!(text, expected);
         }
-        assert_eq!(Width::of(1).columns(), Some(Width::LEAST), "fewer columns than the least are the least");
+        assert_eq!(
+            Width::of(1).columns(),
+            Some(Width::LEAST),
+            "fewer columns than the least are the least"
+        );
     }
 
     #[test]
@@ -344,7 +386,11 @@ mod tests {
         let text = command(line, Width::of(40));
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert_eq!(text.replace(" \\\n    ", " "), format!("{line}\n"));
-        assert!(text.contains("'a  very long name.rb'") && text.contains(r"'it'\''s one word of a shell'"), "{text}");
+        assert!(
+            text.contains("'a  very long name.rb'")
+                && text.contains(r"'it'\''s one word of a shell'"),
+            "{text}"
+        );
         assert_eq!(command(line, Width::ANY), format!("{line}\n"));
     }
 }

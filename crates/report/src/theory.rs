@@ -2,7 +2,8 @@
 //! looks like, and what all of them say together.
 
 use model::theory::{
-    DisciplineFit, DisciplineProbe, InferredDiscipline, NotJudged, PercentileRange, Resemblance, ServiceTime,
+    DisciplineFit, DisciplineProbe, InferredDiscipline, NotJudged, PercentileRange, Resemblance,
+    ServiceTime,
 };
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
@@ -20,7 +21,8 @@ fn shown(study: &SweepStudy) -> impl Iterator<Item = (&Run, &Theory)> {
 fn setting(study: &SweepStudy) -> String {
     let server = &study.server;
     let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    let keep_alive = if study.plan.stream.keep_alive { "keep-alive" } else { "a connection for each request" };
+    let keep_alive =
+        if study.plan.stream.keep_alive { "keep-alive" } else { "a connection for each request" };
     format!("{}{version} with {keep_alive}", server.name)
 }
 
@@ -32,18 +34,26 @@ pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
         Some(expected) => format!("{what} ({}: {expected})", setting(study)),
         None => format!("{what} (the order of service of this server is not known)"),
     };
-    let bands = ["req/s", "mean", "p50", "p95", "p99"].map(|figure| ColumnBand::new(figure, figure));
-    let figures = bands.iter().flat_map(|band| ["forecast", "±%"].map(|name| TableColumn::new(name).under(band)));
+    let bands =
+        ["req/s", "mean", "p50", "p95", "p99"].map(|figure| ColumnBand::new(figure, figure));
+    let figures = bands
+        .iter()
+        .flat_map(|band| ["forecast", "±%"].map(|name| TableColumn::new(name).under(band)));
     let columns = ["", "by"].map(TableColumn::new).into_iter().chain(figures);
-    let table = DataTable::of_columns(columns, shown(study).filter_map(|(run, theory)| row(study, run, theory)));
+    let table = DataTable::of_columns(
+        columns,
+        shown(study).filter_map(|(run, theory)| row(study, run, theory)),
+    );
     let remarks = remarks(study);
     // Of runs that are held against no model there may be no forecast either.
-    (!remarks.is_empty()).then(|| ReportSection::detail(title).table(DataTable { lead: 2, ..table }).lines(remarks))
+    (!remarks.is_empty())
+        .then(|| ReportSection::detail(title).table(DataTable { lead: 2, ..table }).lines(remarks))
 }
 
 fn row(study: &SweepStudy, run: &Run, theory: &Theory) -> Option<TableRow> {
     // Of an app that computes no order of service says how many it does.
-    let says = Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?.shown()?;
+    let says =
+        Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?.shown()?;
     let all_good = run.tally.counts.failed() == 0;
     let mean = run.tally.response_time.mean().filter(|_| all_good);
     let off = |mean: Nanos| mean.as_secs_f64() / says.mean.as_secs_f64() - 1.0;
@@ -55,14 +65,19 @@ fn row(study: &SweepStudy, run: &Run, theory: &Theory) -> Option<TableRow> {
         number::milliseconds(says.mean),
         or_none(mean.map(off), number::deviation),
     ];
-    Some(TableRow::new(cells.into_iter().chain(says.percentiles.iter().flat_map(|allowed| percentile(run, allowed)))))
+    Some(TableRow::new(
+        cells
+            .into_iter()
+            .chain(says.percentiles.iter().flat_map(|allowed| percentile(run, allowed))),
+    ))
 }
 
 /// What a percentile may be, and how far off it is.
 fn percentile(run: &Run, allowed: &PercentileRange) -> [String; 2] {
     let is_range = allowed.high > allowed.low + allowed.low / 100;
     let low = number::milliseconds(allowed.low);
-    let says = if is_range { format!("{low} to {}", number::milliseconds(allowed.high)) } else { low };
+    let says =
+        if is_range { format!("{low} to {}", number::milliseconds(allowed.high)) } else { low };
     let off = |time: Nanos| match allowed.residual(time) {
         residual if is_range && residual.abs() < 1e-12 => "in".to_owned(),
         residual => number::deviation(residual),
@@ -73,9 +88,13 @@ fn percentile(run: &Run, allowed: &PercentileRange) -> [String; 2] {
 /// What each run looks like, with the evidence, and what all say together.
 fn remarks(study: &SweepStudy) -> Vec<String> {
     let service_time = study.service_time;
-    let of_run =
-        |(run, theory): (&Run, &Theory)| format!("{} {}", name_in_sweep(study, run), resemblance(theory, service_time));
-    let all = study.inferred_discipline().zip(shown(study).next()).map(|(all, (_, first))| together(&all, first));
+    let of_run = |(run, theory): (&Run, &Theory)| {
+        format!("{} {}", name_in_sweep(study, run), resemblance(theory, service_time))
+    };
+    let all = study
+        .inferred_discipline()
+        .zip(shown(study).next())
+        .map(|(all, (_, first))| together(&all, first));
     shown(study).map(of_run).chain(all).collect()
 }
 
@@ -86,9 +105,17 @@ fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
             "looks alike in every order of service".to_owned()
         }
         Resemblance::These(these) => {
-            let others = theory.forecasts.iter().filter(|forecast| !these.contains(&forecast.discipline));
-            let others = others.map(|forecast| format!("{} {}", name(theory, forecast.discipline), off(forecast.fit)));
-            format!("looks like {}{}; not {}", names_and_expected(theory, &these), held(theory), listed(others))
+            let others =
+                theory.forecasts.iter().filter(|forecast| !these.contains(&forecast.discipline));
+            let others = others.map(|forecast| {
+                format!("{} {}", name(theory, forecast.discipline), off(forecast.fit))
+            });
+            format!(
+                "looks like {}{}; not {}",
+                names_and_expected(theory, &these),
+                held(theory),
+                listed(others)
+            )
         }
         Resemblance::ShapeOf(these) => {
             let shape = these.first().and_then(|first| theory.forecast(*first)?.shape);
@@ -120,7 +147,9 @@ fn names(theory: &Theory, these: &[Discipline]) -> String {
 
 /// ` (the workers held 8 + 7 connections)`, where that was seen.
 fn held(theory: &Theory) -> String {
-    let Some(by_worker) = theory.by_worker.as_ref().filter(|held| held.len() > 1) else { return String::new() };
+    let Some(by_worker) = theory.by_worker.as_ref().filter(|held| held.len() > 1) else {
+        return String::new();
+    };
     let each: Vec<String> = by_worker.iter().take(MOST_NAMED).map(u32::to_string).collect();
     let more = if by_worker.len() > MOST_NAMED { " + …" } else { "" };
     format!(" (the workers held {}{more} connections)", each.join(" + "))
@@ -144,11 +173,14 @@ fn off(fit: Option<DisciplineFit>) -> String {
 }
 
 fn nearest(theory: &Theory) -> String {
-    let fits = theory.forecasts.iter().filter_map(|forecast| Some((forecast.discipline, forecast.fit?)));
+    let fits =
+        theory.forecasts.iter().filter_map(|forecast| Some((forecast.discipline, forecast.fit?)));
     let nearest = fits.min_by(|(_, a), (_, b)| a.worst.total_cmp(&b.worst));
     nearest.map_or_else(
         || "none is possible".to_owned(),
-        |(discipline, fit)| format!("the nearest is {} {}", name(theory, discipline), off(Some(fit))),
+        |(discipline, fit)| {
+            format!("the nearest is {} {}", name(theory, discipline), off(Some(fit)))
+        },
     )
 }
 
@@ -159,7 +191,9 @@ fn together(inferred: &InferredDiscipline, theory: &Theory) -> String {
     match inferred.disciplines.len() {
         0 => format!("inferred discipline: no model fits all of {runs} beyond the slots"),
         1 => format!("inferred discipline: {names}, by {runs} beyond the slots{by_shape}"),
-        _ => format!("inferred discipline: {names}, not distinguished by {runs} beyond the slots{by_shape}"),
+        _ => format!(
+            "inferred discipline: {names}, not distinguished by {runs} beyond the slots{by_shape}"
+        ),
     }
 }
 
@@ -173,7 +207,9 @@ pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
                 "every order of service alike".to_owned()
             }
             Some((theory, Resemblance::These(these))) => names(theory, &these),
-            Some((theory, Resemblance::ShapeOf(these))) => format!("{} by the shape", names(theory, &these)),
+            Some((theory, Resemblance::ShapeOf(these))) => {
+                format!("{} by the shape", names(theory, &these))
+            }
             Some((_, Resemblance::Nothing)) => "no model fits".to_owned(),
             Some((_, Resemblance::Unknown(why))) => format!("not known: {why}"),
         };
@@ -181,6 +217,10 @@ pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
     };
     let first = study.probes.first()?;
     let found: Vec<String> = study.probes.iter().map(of).collect();
-    let how = format!("{}, {} each", count_of(first.connections, "connection"), number::length(first.measured));
+    let how = format!(
+        "{}, {} each",
+        count_of(first.connections, "connection"),
+        number::length(first.measured)
+    );
     Some(format!("{}: {how}", found.join("; ")))
 }

@@ -46,7 +46,11 @@ impl DividedTime {
 
     /// `response 690 = send lag 0.02 + accept queue 365 + receive queue 0.14 + server queue 118 + app 201 + rest 6.00`.
     fn equation(&self) -> String {
-        let name = if self.is_slowest { format!("slowest {}", self.requests) } else { "response".to_owned() };
+        let name = if self.is_slowest {
+            format!("slowest {}", self.requests)
+        } else {
+            "response".to_owned()
+        };
         let part = |part: &TimePart| format!("{} {}", part.name, number::milliseconds(part.time));
         let parts: Vec<String> = self.parts.iter().map(part).collect();
         format!("{name} {} = {}", number::milliseconds(self.whole), parts.join(" + "))
@@ -55,8 +59,7 @@ impl DividedTime {
 
 /// An equation for each run that something is known of. Nothing of runs whose figures are not to be shown.
 pub(crate) fn section(runs: &[NamedRun<'_>], is_asked: bool) -> Option<ReportSection> {
-    const SILENT: &str =
-        "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
+    const SILENT: &str = "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
     let item = |NamedRun { name, run }: &NamedRun<'_>| {
         let divided = DividedTime::of(run);
         let is_silent = match traced(run) {
@@ -97,9 +100,16 @@ fn of_path(sums: &PathSums, source: Option<AppSource>) -> DividedTime {
             part("app (Server-Timing)", "app", app),
             part("rest", "rest", outside),
         ]),
-        (_, None) => parts.extend([part("server and app", "app", left), part("rest", "rest", outside)]),
+        (_, None) => {
+            parts.extend([part("server and app", "app", left), part("rest", "rest", outside)])
+        }
     }
-    DividedTime { requests: sums.requests, is_slowest: false, whole: mean(sums.response_time), parts }
+    DividedTime {
+        requests: sums.requests,
+        is_slowest: false,
+        whole: mean(sums.response_time),
+        parts,
+    }
 }
 
 fn of_anatomy(sums: &AnatomySums, source: AppSource, in_line: Option<Nanos>) -> DividedTime {
@@ -118,8 +128,17 @@ fn of_anatomy(sums: &AnatomySums, source: AppSource, in_line: Option<Nanos>) -> 
     let app = if source == AppSource::ServerTiming { "app (Server-Timing)" } else { "app" };
     parts.push(part(app, "app", mean(sums.app)));
     let is_rest = before.is_some();
-    parts.push(if is_rest { part("rest", "rest", rest) } else { part("before and after it", "waiting", left) });
-    DividedTime { requests: sums.requests, is_slowest: false, whole: mean(sums.response_time), parts }
+    parts.push(if is_rest {
+        part("rest", "rest", rest)
+    } else {
+        part("before and after it", "waiting", left)
+    });
+    DividedTime {
+        requests: sums.requests,
+        is_slowest: false,
+        whole: mean(sums.response_time),
+        parts,
+    }
 }
 
 fn queue_alone(run: &Run, in_line: Option<Nanos>) -> Option<DividedTime> {
@@ -154,8 +173,16 @@ mod tests {
     fn what_is_not_known_is_one_part_with_what_it_is_in() {
         let timing = PathSums { server_queue: None, ..PARTS };
         for (sums, source, end) in [
-            (PARTS, Some(AppSource::Stamps), "+ receive queue 3.00 + server queue 118 + app 200 + rest 8.00"),
-            (timing, Some(AppSource::ServerTiming), "+ server 120 + app (Server-Timing) 200 + rest 6.00"),
+            (
+                PARTS,
+                Some(AppSource::Stamps),
+                "+ receive queue 3.00 + server queue 118 + app 200 + rest 8.00",
+            ),
+            (
+                timing,
+                Some(AppSource::ServerTiming),
+                "+ server 120 + app (Server-Timing) 200 + rest 6.00",
+            ),
             (PathSums { app: None, ..timing }, None, "+ server and app 320 + rest 6.00"),
         ] {
             let divided = of_path(&sums, source);

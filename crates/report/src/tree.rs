@@ -115,7 +115,10 @@ impl TableCell {
 
     /// A time, in a column of milliseconds.
     pub fn time(time: Option<Nanos>) -> TableCell {
-        TableCell { text: number::or_none(time, number::milliseconds), value: time.map(Nanos::as_millis_f64) }
+        TableCell {
+            text: number::or_none(time, number::milliseconds),
+            value: time.map(Nanos::as_millis_f64),
+        }
     }
 
     /// How many.
@@ -125,7 +128,10 @@ impl TableCell {
 
     /// How many; a dash where that is not known.
     pub(crate) fn counted(count: Option<u64>) -> TableCell {
-        TableCell { text: number::or_none(count, |n| n.to_string()), value: count.map(|n| n as f64) }
+        TableCell {
+            text: number::or_none(count, |n| n.to_string()),
+            value: count.map(|n| n as f64),
+        }
     }
 }
 
@@ -183,7 +189,10 @@ impl ColumnBand {
 
 impl DataTable {
     /// Under these names, of which the first says what a row is of.
-    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, rows: impl IntoIterator<Item = TableRow>) -> DataTable {
+    pub fn new<'a>(
+        names: impl IntoIterator<Item = &'a str>,
+        rows: impl IntoIterator<Item = TableRow>,
+    ) -> DataTable {
         DataTable::of_columns(names.into_iter().map(TableColumn::new), rows)
     }
 
@@ -192,7 +201,11 @@ impl DataTable {
         columns: impl IntoIterator<Item = TableColumn>,
         rows: impl IntoIterator<Item = TableRow>,
     ) -> DataTable {
-        DataTable { columns: columns.into_iter().collect(), rows: rows.into_iter().collect(), lead: 1 }
+        DataTable {
+            columns: columns.into_iter().collect(),
+            rows: rows.into_iter().collect(),
+            lead: 1,
+        }
     }
 
     /// Whether a column is words that say what a row is of, and so aligned left.
@@ -204,8 +217,14 @@ impl DataTable {
 
 impl NamedFact {
     /// Lines under a name; empty ones are left out.
-    pub fn new(name: impl Into<Cow<'static, str>>, lines: impl IntoIterator<Item = String>) -> NamedFact {
-        NamedFact { name: name.into(), lines: lines.into_iter().filter(|line| !line.is_empty()).collect() }
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        lines: impl IntoIterator<Item = String>,
+    ) -> NamedFact {
+        NamedFact {
+            name: name.into(),
+            lines: lines.into_iter().filter(|line| !line.is_empty()).collect(),
+        }
     }
 
     /// A word and what it means.
@@ -253,7 +272,10 @@ impl ReportSection {
 
     /// The same with a paragraph for each of these; an empty one is left out.
     #[must_use]
-    pub fn paragraphs(mut self, texts: impl IntoIterator<Item = impl Into<String>>) -> ReportSection {
+    pub fn paragraphs(
+        mut self,
+        texts: impl IntoIterator<Item = impl Into<String>>,
+    ) -> ReportSection {
         let texts = texts.into_iter().map(Into::into).filter(|text: &String| !text.is_empty());
         self.blocks.extend(texts.map(SectionBlock::Paragraph));
         self

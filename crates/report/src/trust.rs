@@ -70,7 +70,11 @@ pub(crate) fn shown_percentiles(command: &str) -> &'static [&'static str] {
 }
 
 /// What speaks for a study's figures and against them; `summaries` are those runs whose percentiles are shown.
-pub(crate) fn trust(study: &Study, runs: &[NamedRun<'_>], summaries: &[SummaryRun]) -> Vec<TrustLine> {
+pub(crate) fn trust(
+    study: &Study,
+    runs: &[NamedRun<'_>],
+    summaries: &[SummaryRun],
+) -> Vec<TrustLine> {
     let shown = shown_percentiles(if matches!(study, Study::Load(_)) { "load" } else { "sweep" });
     let uncertain = uncertain(summaries, shown).into_iter().chain(missing(summaries, shown, study));
     passed(runs).into_iter().chain(doubts(runs)).chain(uncertain).collect()
@@ -91,14 +95,24 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     }
     let what = match (good.first()?.verdict, good.len(), judged) {
         (Verdict::Unloaded, 1, 1) => "The server was measured, and not longtail".to_owned(),
-        (Verdict::SharedCpus, 1, 1) => "The CPUs were the limit, and longtail had its part of them".to_owned(),
+        (Verdict::SharedCpus, 1, 1) => {
+            "The CPUs were the limit, and longtail had its part of them".to_owned()
+        }
         (Verdict::NetworkBound, 1, 1) => "The network was the limit, and not longtail".to_owned(),
         (_, 1, 1) => "The server was the limit, and not longtail".to_owned(),
-        (_, good, all) if good == all => format!("All {all} runs measured the server, and not longtail"),
+        (_, good, all) if good == all => {
+            format!("All {all} runs measured the server, and not longtail")
+        }
         (_, good, all) => format!("{good} of {all} runs measured the server, and not longtail"),
     };
-    let delay = lags.into_iter().max().map(|lag| format!("99 % of its requests left within {}", brief(lag)));
-    let room = rooms.into_iter().reduce(f64::min).map(|times| number::fixed(times, usize::from(times < 9.95)));
+    let delay = lags
+        .into_iter()
+        .max()
+        .map(|lag| format!("99 % of its requests left within {}", brief(lag)));
+    let room = rooms
+        .into_iter()
+        .reduce(f64::min)
+        .map(|times| number::fixed(times, usize::from(times < 9.95)));
     let room = room.map(|times| format!("it could send {times} times more"));
     let evidence = crate::labels::listed([delay, room].into_iter().flatten());
     let colon = if evidence.is_empty() { "" } else { ": " };
@@ -132,15 +146,20 @@ struct Doubt<'a> {
 fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
     let mut doubts: Vec<Doubt<'_>> = Vec::new();
     for NamedRun { name, run } in runs {
-        let has_turns = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
+        let has_turns =
+            run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
         let void = run.judgement.as_ref().filter(|_| !run.is_evidence());
         let decider = void.and_then(|judgement| judgement.troubles().first().copied());
         for (diagnostic, grade) in diagnostics(run) {
             if grade < Grade::Doubtful || is_said_elsewhere(diagnostic, has_turns) {
                 continue;
             }
-            let decides = decider.is_some_and(|decider| discriminant(decider) == discriminant(diagnostic));
-            match doubts.iter_mut().find(|doubt| discriminant(doubt.diagnostic) == discriminant(diagnostic)) {
+            let decides =
+                decider.is_some_and(|decider| discriminant(decider) == discriminant(diagnostic));
+            match doubts
+                .iter_mut()
+                .find(|doubt| discriminant(doubt.diagnostic) == discriminant(diagnostic))
+            {
                 Some(doubt) => {
                     doubt.grade = doubt.grade.max(grade);
                     doubt.decides |= decides;
@@ -148,7 +167,9 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
                         doubt.labels.push(name.clone());
                     }
                 }
-                None => doubts.push(Doubt { diagnostic, grade, labels: vec![name.clone()], decides }),
+                None => {
+                    doubts.push(Doubt { diagnostic, grade, labels: vec![name.clone()], decides })
+                }
             }
         }
     }
@@ -159,21 +180,29 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
             labels if labels.len() == runs.len() => " (in all runs)".to_owned(),
             labels => format!(" (at {})", listed(labels)),
         };
-        let mark = if doubt.grade == Grade::Failed { TrustMark::Failed } else { TrustMark::Doubtful };
+        let mark =
+            if doubt.grade == Grade::Failed { TrustMark::Failed } else { TrustMark::Doubtful };
         let hint = doubt.diagnostic.hint();
         // What decided stands in the conclusion: here is what to do about it.
         if doubt.decides && !hint.is_empty() {
             return TrustLine::new(mark, format!("{}{at}.", capitalized(hint)));
         }
-        let sentence = format!("{}{at}.", capitalized(doubt.diagnostic.to_string().trim_end_matches('.')));
-        TrustLine { hint: Some(hint).filter(|hint| !hint.is_empty()), ..TrustLine::new(mark, sentence) }
+        let sentence =
+            format!("{}{at}.", capitalized(doubt.diagnostic.to_string().trim_end_matches('.')));
+        TrustLine {
+            hint: Some(hint).filter(|hint| !hint.is_empty()),
+            ..TrustLine::new(mark, sentence)
+        }
     };
     doubts.into_iter().map(line).collect()
 }
 
 fn capitalized(text: &str) -> String {
     // The name of a program is as its users write it.
-    if ["hey ", "wrk ", "wrk2 ", "oha ", "ab ", "wrk's", "hey's"].iter().any(|name| text.starts_with(name)) {
+    if ["hey ", "wrk ", "wrk2 ", "oha ", "ab ", "wrk's", "hey's"]
+        .iter()
+        .any(|name| text.starts_with(name))
+    {
         return text.to_owned();
     }
     crate::markdown::capitalised(text)
@@ -186,9 +215,12 @@ fn uncertain(runs: &[SummaryRun], shown: &[&str]) -> Option<TrustLine> {
     for run in runs {
         for (name, time) in run.response_ms.percentiles() {
             let known = run.interval_ms.get(name).filter(|_| shown.contains(&name));
-            let (Some(time), Some(ends @ [Some(low), Some(high)])) = (time, known) else { continue };
+            let (Some(time), Some(ends @ [Some(low), Some(high)])) = (time, known) else {
+                continue;
+            };
             if is_uncertain(time, Some(ends)) {
-                let at = if run.label.is_empty() { String::new() } else { format!(" at {}", run.label) };
+                let at =
+                    if run.label.is_empty() { String::new() } else { format!(" at {}", run.label) };
                 wide.push(((high - low) / time, format!("{name}{at} {} ms", range(ends))));
             }
         }
@@ -198,7 +230,8 @@ fn uncertain(runs: &[SummaryRun], shown: &[&str]) -> Option<TrustLine> {
     let mut shown: Vec<String> = wide.into_iter().take(MOST).map(|(_, text)| text).collect();
     shown.extend((more > 0).then(|| format!("{more} more")));
     let sentence = format!("Known only roughly (95 % interval): {}.", listed(&shown));
-    (!shown.is_empty()).then(|| TrustLine::new(TrustMark::Uncertain, sentence).hint("run longer (--for)"))
+    (!shown.is_empty())
+        .then(|| TrustLine::new(TrustMark::Uncertain, sentence).hint("run longer (--for)"))
 }
 
 /// The percentiles that are not printed, and why.
@@ -210,7 +243,11 @@ fn missing(runs: &[SummaryRun], shown: &[&str], study: &Study) -> Vec<TrustLine>
             let lacking: Vec<&SummaryRun> = runs.iter().filter(is_lacking).collect();
             (!lacking.is_empty()).then(|| {
                 let labels: Vec<String> = lacking.iter().map(|run| run.label.clone()).collect();
-                let at = if labels.len() == runs.len() { String::new() } else { format!(" at {}", listed(&labels)) };
+                let at = if labels.len() == runs.len() {
+                    String::new()
+                } else {
+                    format!(" at {}", listed(&labels))
+                };
                 (format!("{name}{at}"), lacking)
             })
         })
@@ -225,7 +262,8 @@ fn missing(runs: &[SummaryRun], shown: &[&str], study: &Study) -> Vec<TrustLine>
     let too_few = lowest("too_few_answers").map(|(what, _)| {
         let longer = matches!(study, Study::Load(study) if study.plan.length.is_none());
         let hint = if longer { "send more requests (-n)" } else { "run longer (--for)" };
-        TrustLine::new(TrustMark::Uncertain, format!("{what} has too few answers above it.")).hint(hint)
+        TrustLine::new(TrustMark::Uncertain, format!("{what} has too few answers above it."))
+            .hint(hint)
     });
     failures.into_iter().chain(too_few).collect()
 }

@@ -31,7 +31,11 @@ const LEVEL: f64 = 0.05;
 ///
 /// # Errors
 /// One line, where they cannot be compared: which one, why, and what can.
-pub fn side_by_side<'a>(base: StudyFile<'a>, other: StudyFile<'a>, width: Width) -> Result<String, String> {
+pub fn side_by_side<'a>(
+    base: StudyFile<'a>,
+    other: StudyFile<'a>,
+    width: Width,
+) -> Result<String, String> {
     let (runs_a, runs_b) = (comparable(base)?, comparable(other)?);
     let mut loads: Vec<&str> = Vec::new();
     for NamedRun { name, .. } in &runs_a {
@@ -40,7 +44,8 @@ pub fn side_by_side<'a>(base: StudyFile<'a>, other: StudyFile<'a>, width: Width)
         }
     }
     if loads.is_empty() {
-        let [a, b] = [&runs_a, &runs_b].map(|runs| runs.first().map_or("no sound run", |run| run.name.as_str()));
+        let [a, b] = [&runs_a, &runs_b]
+            .map(|runs| runs.first().map_or("no sound run", |run| run.name.as_str()));
         let (base, other) = (base.name, other.name);
         return Err(format!(
             "{base} and {other} have no load in common ({a} against {b}): measure both under the same one"
@@ -49,13 +54,20 @@ pub fn side_by_side<'a>(base: StudyFile<'a>, other: StudyFile<'a>, width: Width)
     let level = LEVEL / (loads.len() * METRICS.len()) as f64;
     let mut rows: Vec<SideRow<'_>> = Vec::new();
     for load in loads {
-        let of_load = |runs: &[NamedRun<'a>]| runs.iter().filter(|it| it.name == load).map(|it| it.run).collect();
+        let of_load = |runs: &[NamedRun<'a>]| {
+            runs.iter().filter(|it| it.name == load).map(|it| it.run).collect()
+        };
         let runs: [Vec<&Run>; 2] = [of_load(&runs_a), of_load(&runs_b)];
         rows.extend(METRICS.map(|metric| SideRow::of(load, metric, &runs, level)));
     }
     let mut text = String::new();
     for (letter, file) in [("A", base), ("B", other)] {
-        wrap(&mut text, width, "", &format!("{letter}  {}: {}", file.name, measured::lines(file.study)[0]));
+        wrap(
+            &mut text,
+            width,
+            "",
+            &format!("{letter}  {}: {}", file.name, measured::lines(file.study)[0]),
+        );
     }
     text.push('\n');
     text.push_str(&crate::text::table(&table(&rows), 0, width));
@@ -65,7 +77,12 @@ pub fn side_by_side<'a>(base: StudyFile<'a>, other: StudyFile<'a>, width: Width)
     for (at, limit) in limits(base.study, other.study).iter().enumerate() {
         wrap(&mut text, width, if at == 0 { "  Limits " } else { "         " }, limit);
     }
-    wrap(&mut text, width, "  Next   ", "longtail compare … --arm … --arm …   # measures both in turn, on one machine");
+    wrap(
+        &mut text,
+        width,
+        "  Next   ",
+        "longtail compare … --arm … --arm …   # measures both in turn, on one machine",
+    );
     Ok(text)
 }
 
@@ -84,16 +101,29 @@ struct SideRow<'a> {
 impl<'a> SideRow<'a> {
     fn of(load: &'a str, metric: Metric, runs: &[Vec<&Run>; 2], level: f64) -> SideRow<'a> {
         let [a, b] = runs.each_ref().map(|runs| -> Vec<f64> {
-            runs.iter().filter_map(|run| value(run, metric)).filter(|value| *value > 0.0).map(f64::ln).collect()
+            runs.iter()
+                .filter_map(|run| value(run, metric))
+                .filter(|value| *value > 0.0)
+                .map(f64::ln)
+                .collect()
         });
         let ranks = RankSum::of(&a, &b);
         let interval = ranks.interval(level).map(|ends| ends.map(f64::exp_m1));
         let change = ranks.estimate().map(f64::exp_m1);
-        let verdict = interval.zip(change).map_or(ComparisonVerdict::CannotTell, |(interval, change)| {
-            ComparisonVerdict::of(metric, interval, change, MARGIN)
-        });
+        let verdict =
+            interval.zip(change).map_or(ComparisonVerdict::CannotTell, |(interval, change)| {
+                ComparisonVerdict::of(metric, interval, change, MARGIN)
+            });
         let figures = runs.each_ref().map(|runs| shown(metric, runs));
-        SideRow { load, metric, figures, runs: runs[0].len().min(runs[1].len()), change, interval, verdict }
+        SideRow {
+            load,
+            metric,
+            figures,
+            runs: runs[0].len().min(runs[1].len()),
+            change,
+            interval,
+            verdict,
+        }
     }
 }
 
@@ -114,7 +144,9 @@ fn shown(metric: Metric, runs: &[&Run]) -> String {
     let (Some(quantile), [run]) = (metric.quantile(), runs) else { return middle };
     let known = run.statistics.as_ref().and_then(|statistics| statistics.interval(quantile));
     match known.and_then(|known| known.low.zip(known.high)) {
-        Some((low, high)) => format!("{middle} [{}–{}]", number::milliseconds(low), number::milliseconds(high)),
+        Some((low, high)) => {
+            format!("{middle} [{}–{}]", number::milliseconds(low), number::milliseconds(high))
+        }
         None => middle,
     }
 }
@@ -122,7 +154,8 @@ fn shown(metric: Metric, runs: &[&Run]) -> String {
 fn table(rows: &[SideRow<'_>]) -> DataTable {
     let against = ColumnBand::new("B against A", "");
     let own = ["load", "", "A", "B"].map(TableColumn::new);
-    let columns = own.into_iter().chain(["", "interval"].map(|name| TableColumn::new(name).under(&against)));
+    let columns =
+        own.into_iter().chain(["", "interval"].map(|name| TableColumn::new(name).under(&against)));
     let line = |(at, row): (usize, &SideRow<'_>)| {
         let is_first = at == 0 || rows[at - 1].load != row.load;
         let unit = if row.metric == Metric::Throughput { "/s" } else { "ms" };
@@ -148,12 +181,15 @@ fn conclusion(rows: &[SideRow<'_>]) -> String {
         (ComparisonVerdict::Same, "The same within 5 %"),
     ] {
         let said = rows.iter().filter(|row| row.verdict == verdict);
-        let said: Vec<String> = said.map(|row| format!("{} at {}", words::name(row.metric), row.load)).collect();
+        let said: Vec<String> =
+            said.map(|row| format!("{} at {}", words::name(row.metric), row.load)).collect();
         parts.extend((!said.is_empty()).then(|| format!("{word}: {}.", said.join(", "))));
     }
     if parts.is_empty() {
         let runs = count_of(rows.iter().map(|row| row.runs).min().unwrap_or(0) as u64, "run");
-        parts.push(format!("Whether A and B differ cannot be told from {runs} of each load in a study."));
+        parts.push(format!(
+            "Whether A and B differ cannot be told from {runs} of each load in a study."
+        ));
     }
     parts.join(" ")
 }
@@ -167,7 +203,12 @@ fn limits(base: &Study, other: &Study) -> Vec<String> {
         b.when()
     )];
     let machine = |head: &StudyHead<'_>| {
-        format!("{}, {}, {}", head.environment.cpu, count_of(head.environment.cores, "CPU"), head.environment.kernel)
+        format!(
+            "{}, {}, {}",
+            head.environment.cpu,
+            count_of(head.environment.cores, "CPU"),
+            head.environment.kernel
+        )
     };
     if machine(&a) != machine(&b) {
         limits.push(format!("The machines differ: {} against {}.", machine(&a), machine(&b)));
@@ -183,7 +224,10 @@ fn limits(base: &Study, other: &Study) -> Vec<String> {
 /// The runs of a study that were measured by us and passed their checks, called by their load: those of one name are repeats.
 fn comparable(file: StudyFile<'_>) -> Result<Vec<NamedRun<'_>>, String> {
     if file.study.is_claimed() {
-        return Err(format!("{} has another generator's figures: longtail audit checks them", file.name));
+        return Err(format!(
+            "{} has another generator's figures: longtail audit checks them",
+            file.name
+        ));
     }
     let runs: Vec<NamedRun<'_>> = match file.study {
         Study::Sweep(study) => {
@@ -192,11 +236,18 @@ fn comparable(file: StudyFile<'_>) -> Result<Vec<NamedRun<'_>>, String> {
         }
         Study::Bodies(study) => {
             let of = |row: &BodyRun| format!("{} {}", row.socket, row.body);
-            study.sorted().into_iter().map(|row| NamedRun { name: of(row), run: &row.run }).collect()
+            study
+                .sorted()
+                .into_iter()
+                .map(|row| NamedRun { name: of(row), run: &row.run })
+                .collect()
         }
         Study::Load(study) => vec![NamedRun { name: labels::load(&study.plan), run: &study.run }],
         Study::Compare(_) => {
-            return Err(format!("{} is a comparison already: longtail report {} shows it", file.name, file.name));
+            return Err(format!(
+                "{} is a comparison already: longtail report {} shows it",
+                file.name, file.name
+            ));
         }
     };
     Ok(runs.into_iter().filter(|run| run.run.is_evidence()).collect())

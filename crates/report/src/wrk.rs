@@ -31,17 +31,25 @@ pub fn whole(study: &LoadStudy) -> String {
     text.push_str("  Latency Distribution\n");
     for percent in PERCENTILES {
         let time = run.response_time(f64::from(percent) / 100.0).time();
-        _ = writeln!(text, "{}", format!("{percent:>7}%{}", padded(&or_none(time, time_text), 10)).trim_end());
+        _ = writeln!(
+            text,
+            "{}",
+            format!("{percent:>7}%{}", padded(&or_none(time, time_text), 10)).trim_end()
+        );
     }
     let (answers, read) = (counts.answered(), binary(tally.received_bytes as f64));
     _ = writeln!(text, "  {answers} requests in {}, {read}B read", time_text(run.measured));
     let of = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| counts.of(*outcome)).sum::<u64>();
     let timeout = of(&[Outcome::TimedOut, Outcome::ConnectTimedOut]);
-    let connect: u64 = counts.iter().filter(|(outcome, _)| outcome.is_connect()).map(|(_, n)| n).sum();
+    let connect: u64 =
+        counts.iter().filter(|(outcome, _)| outcome.is_connect()).map(|(_, n)| n).sum();
     let connect = connect - of(&[Outcome::ConnectTimedOut]);
     let read = of(&[Outcome::Reset, Outcome::Closed, Outcome::BadResponse, Outcome::WrongLength]);
     if connect + read + timeout > 0 {
-        _ = writeln!(text, "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}");
+        _ = writeln!(
+            text,
+            "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}"
+        );
     }
     let bad = counts.answered() - counts.good();
     if bad > 0 {
@@ -73,14 +81,16 @@ fn latency(study: &LoadStudy) -> Stats {
 fn within_one_deviation(times: &Histogram) -> Option<f64> {
     let (mean, deviation) = (times.mean()?, times.standard_deviation()?);
     let (low, high) = (mean.saturating_sub(deviation), mean.saturating_add(deviation));
-    let inside: u64 = times.buckets().filter(|(time, _)| (low..=high).contains(time)).map(|(_, n)| n).sum();
+    let inside: u64 =
+        times.buckets().filter(|(time, _)| (low..=high).contains(time)).map(|(_, n)| n).sum();
     Some(inside as f64 * 100.0 / times.count() as f64)
 }
 
 /// Of the whole seconds of the measured window.
 fn per_second(study: &LoadStudy) -> Stats {
     let whole = (study.run.measured.0 / 1_000_000_000) as usize;
-    let mut rates: Vec<f64> = study.run.tally.series.seconds.iter().take(whole).map(|s| s.completed as f64).collect();
+    let mut rates: Vec<f64> =
+        study.run.tally.series.seconds.iter().take(whole).map(|s| s.completed as f64).collect();
     if rates.is_empty() {
         return [NONE; 4].map(str::to_owned);
     }
@@ -92,11 +102,21 @@ fn per_second(study: &LoadStudy) -> Stats {
     let deviation = if rates.len() < 2 { 0.0 } else { (squares / (n - 1.0)).sqrt() };
     let inside = rates.iter().filter(|rate| (*rate - mean).abs() <= deviation).count() as f64;
     let longest = rates.iter().copied().fold(0.0, f64::max);
-    [metric(mean), metric(deviation), metric(longest), format!("{}%", number::fixed(inside * 100.0 / n, 2))]
+    [
+        metric(mean),
+        metric(deviation),
+        metric(longest),
+        format!("{}%", number::fixed(inside * 100.0 / n, 2)),
+    ]
 }
 
 fn stats_line(name: &str, [mean, deviation, max, within]: &Stats) -> String {
-    format!("    {name:<10}{}{}{}{within:>9}\n", padded(mean, 8), padded(deviation, 10), padded(max, 9))
+    format!(
+        "    {name:<10}{}{}{}{within:>9}\n",
+        padded(mean, 8),
+        padded(deviation, 10),
+        padded(max, 9)
+    )
 }
 
 /// Right-aligned so that the digits of different units line up: two columns are kept for the unit's letters.
@@ -108,7 +128,11 @@ fn padded(text: &str, width: usize) -> String {
 
 fn time_text(time: Nanos) -> String {
     let micros = time.0 as f64 / 1e3;
-    if micros >= 1e6 { seconds(micros / 1e6, 2) } else { in_units(micros, 1000.0, &["us", "ms"], 2) }
+    if micros >= 1e6 {
+        seconds(micros / 1e6, 2)
+    } else {
+        in_units(micros, 1000.0, &["us", "ms"], 2)
+    }
 }
 
 fn seconds(seconds: f64, decimals: usize) -> String {
@@ -139,8 +163,8 @@ mod tests {
 
     #[test]
     fn published_units_come_out() {
-        let times =
-            [623_000, 6_640_000, 339_020_000, 30_070_000_000, 300_000_000_000].map(|nanos| time_text(Nanos(nanos)));
+        let times = [623_000, 6_640_000, 339_020_000, 30_070_000_000, 300_000_000_000]
+            .map(|nanos| time_text(Nanos(nanos)));
         assert_eq!(times, ["623.00us", "6.64ms", "339.02ms", "30.07s", "5.00m"]);
         assert_eq!([seconds(30.0, 0), seconds(300.0, 0)], ["30s", "5m"]);
         assert_eq!([binary(370_892.8), binary(68_744_642.0)], ["362.20K", "65.56M"]);

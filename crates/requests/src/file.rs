@@ -57,7 +57,9 @@ impl RequestsFormat {
 
     /// What a file that starts with these bytes is; `None` where it has no line but empty ones and comments.
     fn detect(bytes: &[u8]) -> Result<Option<RequestsFormat>, RequestError> {
-        let Some((number, line)) = lines(bytes).find(|(_, line)| !is_skipped(line)) else { return Ok(None) };
+        let Some((number, line)) = lines(bytes).find(|(_, line)| !is_skipped(line)) else {
+            return Ok(None);
+        };
         let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
         match line {
             [b'{', ..] => Ok(Some(RequestsFormat::Json)),
@@ -111,10 +113,16 @@ pub fn parse(
     given: &FileDefaults,
     body_of: impl FnMut(&Path) -> Result<Vec<u8>, RequestError>,
 ) -> Result<RenderedRequests, RequestError> {
-    let nothing = || RequestError::new("there is no request in it: write a URL a line, or give another file");
+    let nothing =
+        || RequestError::new("there is no request in it: write a URL a line, or give another file");
     let detect = || RequestsFormat::detect(bytes)?.ok_or_else(nothing);
     let format = given.format.map_or_else(detect, Ok)?;
-    let mut collected = CollectedRequests { given, target: given.target.clone(), requests: Vec::new(), rendered: 0 };
+    let mut collected = CollectedRequests {
+        given,
+        target: given.target.clone(),
+        requests: Vec::new(),
+        rendered: 0,
+    };
     match format {
         RequestsFormat::Json => collected.json(bytes),
         RequestsFormat::Plain => collected.plain(bytes, body_of),
@@ -133,8 +141,10 @@ pub fn parse(
 /// # Errors
 /// As [`parse`], and where a file cannot be read.
 pub fn read_file(path: &Path, given: &FileDefaults) -> Result<RenderedRequests, RequestError> {
-    let bytes = contents(path, LARGEST_FILE, "the requests file is larger than 1 GiB: use a part of it")?;
-    parse(&bytes, given, read_body).map_err(|why| RequestError::new(format!("'{}': {why}", path.display())))
+    let bytes =
+        contents(path, LARGEST_FILE, "the requests file is larger than 1 GiB: use a part of it")?;
+    parse(&bytes, given, read_body)
+        .map_err(|why| RequestError::new(format!("'{}': {why}", path.display())))
 }
 
 /// Reads a body from a file.
@@ -150,7 +160,9 @@ fn contents(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>, RequestE
     let name = excerpt(path.as_os_str().as_encoded_bytes());
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)) {
-        Ok(length) if length as u64 > most => Err(RequestError::new(format!("'{name}': {too_large}"))),
+        Ok(length) if length as u64 > most => {
+            Err(RequestError::new(format!("'{name}': {too_large}")))
+        }
         Ok(_) => Ok(bytes),
         Err(why) => Err(RequestError::new(format!(
             "'{name}' cannot be read ({why}): correct the path, or let this user read it"
@@ -161,7 +173,9 @@ fn contents(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>, RequestE
 /// Text of a file that is to be text.
 fn utf8(bytes: &[u8]) -> Result<&str, RequestError> {
     std::str::from_utf8(bytes).map_err(|_| {
-        RequestError::new("the line is not UTF-8: save the file as UTF-8, and write other bytes of a URL as %XX")
+        RequestError::new(
+            "the line is not UTF-8: save the file as UTF-8, and write other bytes of a URL as %XX",
+        )
     })
 }
 
@@ -223,9 +237,16 @@ impl CollectedRequests<'_> {
     }
 
     /// The request that stands at this line.
-    fn add_rendered(&mut self, line: usize, template: &RequestTemplate, url: &[u8]) -> Result<(), RequestError> {
+    fn add_rendered(
+        &mut self,
+        line: usize,
+        template: &RequestTemplate,
+        url: &[u8],
+    ) -> Result<(), RequestError> {
         let target = self.resolve(url);
-        target.and_then(|target| self.add(template.render(&target))).map_err(|error| error.at_line(line))
+        target
+            .and_then(|target| self.add(template.render(&target)))
+            .map_err(|error| error.at_line(line))
     }
 
     /// A URL or a path a line, `#` for a comment.
@@ -239,7 +260,8 @@ impl CollectedRequests<'_> {
     fn json(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
         for (number, line) in lines(bytes).filter(|(_, line)| !line.is_empty()) {
             let at = |error: RequestError| error.at_line(number);
-            let (template, url) = JsonRequest::parse(line).and_then(|line| line.template(self.given)).map_err(at)?;
+            let (template, url) =
+                JsonRequest::parse(line).and_then(|line| line.template(self.given)).map_err(at)?;
             self.add_rendered(number, &template, url.as_bytes())?;
         }
         Ok(())
@@ -279,7 +301,8 @@ impl CollectedRequests<'_> {
                 let request = begun.take().ok_or_else(orphan)?;
                 let path = utf8(path.trim_ascii()).map_err(at)?;
                 if path.is_empty() {
-                    let why = "@ without a path: write the body's file behind it, or leave the line out";
+                    let why =
+                        "@ without a path: write the body's file behind it, or leave the line out";
                     return Err(at(RequestError::new(why)));
                 }
                 self.end(Some(request), Some(body_of(Path::new(path)).map_err(at)?))?;
@@ -294,7 +317,11 @@ impl CollectedRequests<'_> {
         self.end(begun, None)
     }
 
-    fn end(&mut self, begun: Option<PlainRequest<'_>>, body: Option<Vec<u8>>) -> Result<(), RequestError> {
+    fn end(
+        &mut self,
+        begun: Option<PlainRequest<'_>>,
+        body: Option<Vec<u8>>,
+    ) -> Result<(), RequestError> {
         let Some(PlainRequest { line, method, url, headers }) = begun else { return Ok(()) };
         self.add_rendered(line, &self.given.template.with(method, headers, body), url)
     }
@@ -331,7 +358,9 @@ impl CollectedRequests<'_> {
         let mut request = httparse::Request::new(&mut fields);
         let head = match request.parse(window) {
             Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if window.len() < rest.len() => return refused(TOO_LARGE),
+            Ok(httparse::Status::Partial) if window.len() < rest.len() => {
+                return refused(TOO_LARGE);
+            }
             Ok(httparse::Status::Partial) => {
                 return refused(
                     "the head of the request that begins here has no end: put an empty line behind its last header",
@@ -343,13 +372,17 @@ impl CollectedRequests<'_> {
                 ));
             }
         };
-        if window[..head].split_inclusive(|byte| *byte == b'\n').any(|line| !line.ends_with(b"\r\n")) {
+        if window[..head]
+            .split_inclusive(|byte| *byte == b'\n')
+            .any(|line| !line.ends_with(b"\r\n"))
+        {
             return refused(
                 "a line of this request's head ends with LF alone: HTTP wants CR LF, and raw requests go out as they are",
             );
         }
         let values = |name: &'static str| {
-            let fields = request.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+            let fields =
+                request.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
             fields.map(|field| field.value)
         };
         if values("transfer-encoding").next().is_some() {
@@ -367,7 +400,9 @@ impl CollectedRequests<'_> {
         let said = match lengths[..] {
             [] => 0,
             [Some(length)] => length,
-            _ => return refused("the Content-Length of this request is not one number: correct it"),
+            _ => {
+                return refused("the Content-Length of this request is not one number: correct it");
+            }
         };
         let there = (rest.len() - head) as u64;
         if said > LARGEST_REQUEST {
@@ -422,11 +457,19 @@ impl JsonRequest {
     /// What is sent, and its URL.
     fn template(self, given: &FileDefaults) -> Result<(RequestTemplate, String), RequestError> {
         // Whether there is a body is up to vegeta's omitempty: an empty one is none.
-        let body = self.body.filter(|body| !body.is_empty()).map(|body| STANDARD.decode(body)).transpose();
-        let fields = self.header.iter().flatten().flat_map(|(name, all)| all.iter().map(move |value| (name, value)));
-        let headers = fields.map(|(name, value)| RequestHeader::new(name, value)).collect::<Result<_, _>>();
+        let body =
+            self.body.filter(|body| !body.is_empty()).map(|body| STANDARD.decode(body)).transpose();
+        let fields = self
+            .header
+            .iter()
+            .flatten()
+            .flat_map(|(name, all)| all.iter().map(move |value| (name, value)));
+        let headers =
+            fields.map(|(name, value)| RequestHeader::new(name, value)).collect::<Result<_, _>>();
         let body = body.map_err(|why| {
-            RequestError::new(format!("the body is not base64 ({why}): encode it, as jq's @base64 does"))
+            RequestError::new(format!(
+                "the body is not base64 ({why}): encode it, as jq's @base64 does"
+            ))
         })?;
         Ok((given.template.with(method(&self.method)?, headers?, body), self.url))
     }
@@ -442,8 +485,14 @@ struct PlainRequest<'a> {
 
 impl PlainRequest<'_> {
     fn begin(line: usize, text: &[u8]) -> Result<PlainRequest<'_>, RequestError> {
-        let (name, url) = text.split_at(text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len()));
-        Ok(PlainRequest { line, method: method(utf8(name)?)?, url: url.trim_ascii(), headers: Vec::new() })
+        let (name, url) =
+            text.split_at(text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len()));
+        Ok(PlainRequest {
+            line,
+            method: method(utf8(name)?)?,
+            url: url.trim_ascii(),
+            headers: Vec::new(),
+        })
     }
 }
 
@@ -466,7 +515,10 @@ fn line_ends(bytes: &[u8]) -> usize {
 /// Lines with their numbers, from 1, without the space around them. A byte order mark is none of the first line.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate().map(|(index, line)| (index + 1, line))
+    text.split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .enumerate()
+        .map(|(index, line)| (index + 1, line))
 }
 
 /// Empty lines and comments.
@@ -482,7 +534,8 @@ mod tests {
     fn many_references_to_one_large_body_do_not_fill_the_memory() {
         let given = FileDefaults::default();
         let rendered = LARGEST_RENDERED - OVERHEAD - 1;
-        let mut collected = CollectedRequests { given: &given, target: None, requests: Vec::new(), rendered };
+        let mut collected =
+            CollectedRequests { given: &given, target: None, requests: Vec::new(), rendered };
         let request = |length: usize| Request { bytes: vec![0; length].into(), is_head: false };
         assert!(collected.add(request(1)).is_ok());
         assert!(collected.add(request(1)).unwrap_err().to_string().contains("2 GiB"));

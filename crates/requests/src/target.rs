@@ -41,17 +41,30 @@ impl TargetUrl {
     /// Where it is no http or https URL that a request can be made of.
     pub fn parse(text: &str) -> Result<TargetUrl, RequestError> {
         let url = text.trim();
-        let no_url =
-            || RequestError::new(format!("'{}' is no URL: {URL_HINT}, and a space in it as %20", excerpt(url)));
-        let of_url = |part: &str, why: &str| RequestError::new(format!("the {part} of '{}' {why}", excerpt(url)));
-        let no_host =
-            || of_url("host", "is no name, IPv4 address or [IPv6 address]: correct it; write other scripts as xn--…");
+        let no_url = || {
+            RequestError::new(format!(
+                "'{}' is no URL: {URL_HINT}, and a space in it as %20",
+                excerpt(url)
+            ))
+        };
+        let of_url = |part: &str, why: &str| {
+            RequestError::new(format!("the {part} of '{}' {why}", excerpt(url)))
+        };
+        let no_host = || {
+            of_url(
+                "host",
+                "is no name, IPv4 address or [IPv6 address]: correct it; write other scripts as xn--…",
+            )
+        };
         if url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
             return Err(no_url());
         }
         let (tls, rest) = after_scheme(url)?;
-        let (authority, path) = rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
-        let (user, place) = authority.rsplit_once('@').map_or((None, authority), |(user, place)| (Some(user), place));
+        let (authority, path) =
+            rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
+        let (user, place) = authority
+            .rsplit_once('@')
+            .map_or((None, authority), |(user, place)| (Some(user), place));
         if place.is_empty() || place.starts_with(':') {
             return Err(RequestError::new(format!("'{}' names no host: {URL_HINT}", excerpt(url))));
         }
@@ -66,8 +79,9 @@ impl TargetUrl {
         let port = match place.get(host.len()..).unwrap_or_default() {
             "" | ":" => default_port,
             rest if !rest.starts_with(':') => return Err(no_host()),
-            port => port_of(port)
-                .ok_or_else(|| of_url("port", "is no number from 1 to 65535: correct it, or leave it out"))?,
+            port => port_of(port).ok_or_else(|| {
+                of_url("port", "is no number from 1 to 65535: correct it, or leave it out")
+            })?,
         };
         let (host, mut authority) = host_of(host).ok_or_else(no_host)?;
         if port != default_port {
@@ -91,7 +105,9 @@ impl TargetUrl {
     pub fn at(&self, path: &str) -> Result<TargetUrl, RequestError> {
         let wrong = || {
             let path = excerpt(path);
-            RequestError::new(format!("'{path}' is no path: start it with /, and write a space in it as %20"))
+            RequestError::new(format!(
+                "'{path}' is no path: start it with /, and write a space in it as %20"
+            ))
         };
         let kept = path.split('#').next().unwrap_or_default();
         if !kept.starts_with('/') || kept.bytes().any(|byte| byte.is_ascii_control()) {
@@ -127,7 +143,8 @@ impl fmt::Display for TargetUrl {
 
 /// Whether it is https, and what follows `://`.
 fn after_scheme(url: &str) -> Result<(bool, &str), RequestError> {
-    let scheme_length = url.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(url.len());
+    let scheme_length =
+        url.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(url.len());
     let (scheme, rest) = url.split_at(scheme_length);
     match rest.strip_prefix("://") {
         Some(rest) if scheme.eq_ignore_ascii_case("http") => Ok((false, rest)),
@@ -142,7 +159,8 @@ fn after_scheme(url: &str) -> Result<(bool, &str), RequestError> {
 
 /// `:8080` as a port.
 fn port_of(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let digits =
+        text.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     digits.parse().ok().filter(|port| *port != 0)
 }
 
@@ -159,6 +177,7 @@ fn host_of(text: &str) -> Option<(String, String)> {
     };
     let address: Ipv6Addr = address.parse().ok()?;
     let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
-    let is_zone = !zone.is_empty() && zone.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c));
+    let is_zone =
+        !zone.is_empty() && zone.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c));
     is_zone.then(|| (format!("{address}%{zone}"), format!("[{address}]")))
 }

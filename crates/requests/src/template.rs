@@ -35,7 +35,8 @@ impl RequestHeader {
                 "the value of the header '{shown}' has a line end or a control character in it: leave that out"
             )));
         }
-        let token = HeaderName::from_bytes(name).ok().and_then(|_| String::from_utf8(name.to_vec()).ok());
+        let token =
+            HeaderName::from_bytes(name).ok().and_then(|_| String::from_utf8(name.to_vec()).ok());
         let name = token.ok_or_else(|| {
             RequestError::new(format!(
                 "'{shown}' is no header's name: use letters, digits and - only, and no space before the colon"
@@ -52,7 +53,10 @@ impl RequestHeader {
         let line = line.as_ref().trim_ascii();
         if let Some(colon) = line.iter().position(|byte| *byte == b':') {
             let value = line[colon + 1..].trim_ascii_start();
-            return RequestHeader::checked(&line[..colon], Some(value).filter(|value| !value.is_empty()));
+            return RequestHeader::checked(
+                &line[..colon],
+                Some(value).filter(|value| !value.is_empty()),
+            );
         }
         let name = line.strip_suffix(b";").ok_or_else(|| {
             RequestError::new(format!(
@@ -115,7 +119,8 @@ impl RequestTemplate {
     /// The bytes for `target`: the request line, the default headers, the user's, the body.
     pub fn render(&self, target: &TargetUrl) -> Request {
         let method = self.method.as_str();
-        let mut bytes = Vec::with_capacity(256 + target.path.len() + self.body.as_ref().map_or(0, Vec::len));
+        let mut bytes =
+            Vec::with_capacity(256 + target.path.len() + self.body.as_ref().map_or(0, Vec::len));
         for part in [method, " ", &target.path, " HTTP/1.1\r\n"] {
             bytes.extend_from_slice(part.as_bytes());
         }
@@ -129,7 +134,8 @@ impl RequestTemplate {
                 fields.push(default);
             }
         }
-        let has_place = |header: &&RequestHeader| defaults.iter().any(|default| header.is(default.name()));
+        let has_place =
+            |header: &&RequestHeader| defaults.iter().any(|default| header.is(default.name()));
         fields.extend(self.headers.iter().filter(|header| !has_place(header)));
         for field in fields {
             let Some(value) = field.value() else { continue };
@@ -144,19 +150,30 @@ impl RequestTemplate {
 
     /// What is sent where the user does not say otherwise.
     fn defaults(&self, target: &TargetUrl) -> Vec<RequestHeader> {
-        let header = |name: &str, value: &str| RequestHeader { name: name.to_owned(), value: Some(value.into()) };
+        let header = |name: &str, value: &str| RequestHeader {
+            name: name.to_owned(),
+            value: Some(value.into()),
+        };
         let mut defaults = vec![
             header("host", &target.authority),
             header("user-agent", concat!("longtail/", env!("CARGO_PKG_VERSION"))),
             header("accept", "*/*"),
         ];
-        defaults.extend(target.credentials.as_ref().and_then(|user| RequestHeader::basic_auth(user).ok()));
+        defaults.extend(
+            target.credentials.as_ref().and_then(|user| RequestHeader::basic_auth(user).ok()),
+        );
         // Methods that usually have a body say so when they have none (RFC 9110 section 8.6). With a
         // Transfer-Encoding of the user's there must be no length (RFC 9112 section 6.2).
         let expects_body = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
-        let is_coded = self.headers.iter().any(|header| header.is("transfer-encoding") && header.value().is_some());
+        let is_coded = self
+            .headers
+            .iter()
+            .any(|header| header.is("transfer-encoding") && header.value().is_some());
         if (self.body.is_some() || expects_body) && !is_coded {
-            defaults.push(header("content-length", &self.body.as_ref().map_or(0, Vec::len).to_string()));
+            defaults.push(header(
+                "content-length",
+                &self.body.as_ref().map_or(0, Vec::len).to_string(),
+            ));
         }
         if !self.keep_alive {
             defaults.push(header("connection", "close"));
@@ -165,11 +182,21 @@ impl RequestTemplate {
     }
 
     /// This template for one request of a file: what the request says itself wins, header by header.
-    pub(crate) fn with(&self, method: Method, own: Vec<RequestHeader>, body: Option<Vec<u8>>) -> RequestTemplate {
+    pub(crate) fn with(
+        &self,
+        method: Method,
+        own: Vec<RequestHeader>,
+        body: Option<Vec<u8>>,
+    ) -> RequestTemplate {
         let mut headers = self.headers.clone();
         headers.retain(|header| !own.iter().any(|other| other.is(header.name())));
         headers.extend(own);
-        RequestTemplate { method, headers, body: body.or_else(|| self.body.clone()), keep_alive: self.keep_alive }
+        RequestTemplate {
+            method,
+            headers,
+            body: body.or_else(|| self.body.clone()),
+            keep_alive: self.keep_alive,
+        }
     }
 }
 
@@ -178,7 +205,8 @@ impl RequestTemplate {
 /// # Errors
 /// Where it is not a token, or CONNECT.
 pub fn method(name: &str) -> Result<Method, RequestError> {
-    const KNOWN: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
+    const KNOWN: [&str; 9] =
+        ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
     let known = KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name));
     match Method::from_bytes(known.unwrap_or(name).as_bytes()) {
         Ok(Method::CONNECT) => Err(RequestError::new(CONNECT)),
@@ -191,4 +219,5 @@ pub fn method(name: &str) -> Result<Method, RequestError> {
 }
 
 /// A tunnel's answer never ends.
-pub(crate) const CONNECT: &str = "CONNECT opens a tunnel and is no request to measure: use another method";
+pub(crate) const CONNECT: &str =
+    "CONNECT opens a tunnel and is no request to measure: use another method";

@@ -122,12 +122,18 @@ impl SinkConnection {
 
     /// The kernel has bytes, or the end of them.
     pub(crate) fn note_readable(&mut self, half_closed: bool) {
-        self.input = self.input.max(if half_closed { PendingInput::Ending } else { PendingInput::Readable });
+        self.input =
+            self.input.max(if half_closed { PendingInput::Ending } else { PendingInput::Readable });
     }
 
     /// What to do next. Reads from the kernel at most once, into `buffer`, and only if `may_receive`: one client that
     /// sends without end must not keep the others waiting.
-    pub(crate) fn step(&mut self, buffer: &mut [u8], memo: &mut HeadMemo, may_receive: &mut bool) -> ConnectionStep {
+    pub(crate) fn step(
+        &mut self,
+        buffer: &mut [u8],
+        memo: &mut HeadMemo,
+        may_receive: &mut bool,
+    ) -> ConnectionStep {
         let drops_input = self.phase == ConnectionPhase::Lingering;
         if !drops_input && (self.phase != ConnectionPhase::Reading || self.socket.has_unsent()) {
             return ConnectionStep::Wait;
@@ -153,7 +159,11 @@ impl SinkConnection {
         if let Some(progress) = progress {
             return ConnectionStep::Read(progress);
         }
-        if self.input == PendingInput::Drained { ConnectionStep::Wait } else { ConnectionStep::Again }
+        if self.input == PendingInput::Drained {
+            ConnectionStep::Wait
+        } else {
+            ConnectionStep::Again
+        }
     }
 
     /// What of the bytes that lie here was not taken yet makes of the request; `None` where it is unfinished.
@@ -192,7 +202,11 @@ impl SinkConnection {
     }
 
     /// Reads once: how many bytes; or what to do instead.
-    fn receive(&mut self, buffer: &mut [u8], may_receive: &mut bool) -> Result<usize, ConnectionStep> {
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        may_receive: &mut bool,
+    ) -> Result<usize, ConnectionStep> {
         if self.input == PendingInput::Drained {
             return Err(ConnectionStep::Wait);
         }
@@ -209,7 +223,9 @@ impl SinkConnection {
                     (1.., ..) => Ok(count),
                     (_, true, _) => Err(ConnectionStep::NeedRoom),
                     (_, false, PendingInput::Drained) => Err(ConnectionStep::Wait),
-                    (_, false, PendingInput::Readable | PendingInput::Ending) => Err(ConnectionStep::Again),
+                    (_, false, PendingInput::Readable | PendingInput::Ending) => {
+                        Err(ConnectionStep::Again)
+                    }
                 }
             }
             ReadOutcome::Nothing => {
@@ -275,7 +291,9 @@ impl ConnectionTable {
     /// All that are open.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ConnectionKey, &SinkConnection)> {
         let places = self.places.iter().enumerate();
-        places.filter_map(|(place, (taking, one))| Some((ConnectionKey::new(place, *taking), one.as_ref()?)))
+        places.filter_map(|(place, (taking, one))| {
+            Some((ConnectionKey::new(place, *taking), one.as_ref()?))
+        })
     }
 }
 
@@ -286,7 +304,9 @@ mod tests {
 
     #[test]
     fn an_old_key_finds_nobody() {
-        let connection = || SinkConnection::new(ClientSocket::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap(), None));
+        let connection = || {
+            SinkConnection::new(ClientSocket::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap(), None))
+        };
         let mut table = ConnectionTable::default();
         let (first, second) = (table.insert(connection()), table.insert(connection()));
         assert!(table.remove(first).is_some());

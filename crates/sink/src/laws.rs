@@ -53,11 +53,12 @@ impl FromStr for RequestShare {
     type Err = String;
 
     fn from_str(text: &str) -> Result<RequestShare, String> {
-        let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+        let (number, whole) =
+            text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
         let number: Option<f64> = number.parse().ok();
-        number
-            .and_then(|number| RequestShare::new(number / whole))
-            .ok_or_else(|| format!("'{text}' is not a share of all requests: write 2% or 0.02, from 0 to 100%"))
+        number.and_then(|number| RequestShare::new(number / whole)).ok_or_else(|| {
+            format!("'{text}' is not a share of all requests: write 2% or 0.02, from 0 to 100%")
+        })
     }
 }
 
@@ -120,7 +121,8 @@ impl DelayLaw {
             }
             DelayLaw::LogNormal { median, sigma } => {
                 // Box and Muller (1958): two draws make one normal deviate, z = √(-2 ln u) · cos 2πv.
-                let (radius, angle) = (u(number.wrapping_mul(2)), u(number.wrapping_mul(2).wrapping_add(1)));
+                let (radius, angle) =
+                    (u(number.wrapping_mul(2)), u(number.wrapping_mul(2).wrapping_add(1)));
                 scaled(median, (sigma * (-2.0 * radius.ln()).sqrt() * (TAU * angle).cos()).exp())
             }
         }
@@ -152,7 +154,9 @@ impl fmt::Display for DelayLaw {
             DelayLaw::Constant(delay) => write!(out, "{delay}"),
             DelayLaw::Exponential { mean } => write!(out, "exp:{mean}"),
             DelayLaw::Uniform { from, to } => write!(out, "uniform:{from}:{to}"),
-            DelayLaw::Bimodal { common, other, share } => write!(out, "bimodal:{common}:{other}:{share}"),
+            DelayLaw::Bimodal { common, other, share } => {
+                write!(out, "bimodal:{common}:{other}:{share}")
+            }
             DelayLaw::LogNormal { median, sigma } => write!(out, "lognormal:{median}:{sigma}"),
         }
     }
@@ -170,11 +174,14 @@ impl FromStr for DelayLaw {
                 let (from, to) = (time(from)?, time(to)?);
                 (from <= to).then_some(DelayLaw::Uniform { from, to })
             }
-            ["bimodal", common, other, share] => {
-                Some(DelayLaw::Bimodal { common: time(common)?, other: time(other)?, share: share.parse().ok()? })
-            }
+            ["bimodal", common, other, share] => Some(DelayLaw::Bimodal {
+                common: time(common)?,
+                other: time(other)?,
+                share: share.parse().ok()?,
+            }),
             ["lognormal", median, sigma] => {
-                let sigma = sigma.parse().ok().filter(|sigma: &f64| (0.0..=10.0).contains(sigma))?;
+                let sigma =
+                    sigma.parse().ok().filter(|sigma: &f64| (0.0..=10.0).contains(sigma))?;
                 Some(DelayLaw::LogNormal { median: time(median)?, sigma })
             }
             _ => None,
@@ -211,7 +218,9 @@ impl FromStr for StallLaw {
     type Err = String;
 
     fn from_str(text: &str) -> Result<StallLaw, String> {
-        let parts = text.split_once(':').and_then(|(every, length)| Some((every.parse().ok()?, length.parse().ok()?)));
+        let parts = text
+            .split_once(':')
+            .and_then(|(every, length)| Some((every.parse().ok()?, length.parse().ok()?)));
         parts.and_then(|(every, length)| StallLaw::new(every, length)).ok_or_else(|| {
             format!(
                 "'{text}' is not a stall: write 1s:100ms, a pause of 100ms every second (the pause must be the shorter)"
@@ -262,7 +271,9 @@ impl FromStr for FaultLaw {
     type Err = String;
 
     fn from_str(text: &str) -> Result<FaultLaw, String> {
-        let parts = text.split_once(':').and_then(|(code, share)| Some((code.parse().ok()?, share.parse().ok()?)));
+        let parts = text
+            .split_once(':')
+            .and_then(|(code, share)| Some((code.parse().ok()?, share.parse().ok()?)));
         let is_good = |code: &u16| (200..600).contains(code) && ![204, 205, 304].contains(code);
         let (code, share) = parts.filter(|(code, _)| is_good(code)).ok_or_else(|| {
             format!(
@@ -285,7 +296,8 @@ mod tests {
     }
 
     fn sample(delay: &DelayLaw, seed: u64) -> Vec<f64> {
-        let mut sample: Vec<_> = (0..COUNT).map(|number| delay.of(seed, number).as_secs_f64()).collect();
+        let mut sample: Vec<_> =
+            (0..COUNT).map(|number| delay.of(seed, number).as_secs_f64()).collect();
         sample.sort_by(f64::total_cmp);
         sample
     }
@@ -295,14 +307,17 @@ mod tests {
     fn anderson_darling(sample: &[f64], below: impl Fn(f64) -> f64) -> f64 {
         let n = sample.len() as f64;
         let below = |at: usize| below(sample[at]).clamp(1e-12, 1.0 - 1e-12);
-        let term = |i: usize| (2.0 * i as f64 + 1.0) * (below(i).ln() + (1.0 - below(sample.len() - 1 - i)).ln());
+        let term = |i: usize| {
+            (2.0 * i as f64 + 1.0) * (below(i).ln() + (1.0 - below(sample.len() - 1 - i)).ln())
+        };
         -n - (0..sample.len()).map(term).sum::<f64>() / n
     }
 
     /// The standard normal distribution function, within 1e-7 (Abramowitz and Stegun 26.2.17).
     fn normal_below(z: f64) -> f64 {
         let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
-        let polynomial = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+        let polynomial =
+            [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
         let sum: f64 = (1..).zip(polynomial).map(|(power, b)| b * t.powi(power)).sum();
         let above = (-z * z / 2.0).exp() / TAU.sqrt() * sum;
         if z < 0.0 { above } else { 1.0 - above }
@@ -327,7 +342,8 @@ mod tests {
     #[test]
     fn a_bimodal_law_is_two_times_in_its_shares() {
         for seed in 1..=5 {
-            let delays: Vec<_> = (0..100_000).map(|number| law("bimodal:1ms:50ms:2%").of(seed, number)).collect();
+            let delays: Vec<_> =
+                (0..100_000).map(|number| law("bimodal:1ms:50ms:2%").of(seed, number)).collect();
             let others = delays.iter().filter(|delay| **delay == Nanos::from_millis(50)).count();
             assert!(delays.iter().all(|delay| [1, 50].map(Nanos::from_millis).contains(delay)));
             // Binomial, 2000 ± 44: three and a half deviations.
@@ -337,7 +353,9 @@ mod tests {
 
     #[test]
     fn the_mean_is_the_samples_mean() {
-        for text in ["3ms", "exp:5ms", "uniform:1ms:9ms", "bimodal:1ms:50ms:0.02", "lognormal:5ms:0.5"] {
+        for text in
+            ["3ms", "exp:5ms", "uniform:1ms:9ms", "bimodal:1ms:50ms:0.02", "lognormal:5ms:0.5"]
+        {
             let delay = law(text);
             let count = 200_000;
             let sum: Nanos = (0..count).map(|number| delay.of(7, number)).sum();
@@ -357,7 +375,8 @@ mod tests {
                 other,
                 share: RequestShare::new(part).unwrap()
             }),
-            (time(), 0.0f64..=10.0).prop_map(|(median, sigma)| DelayLaw::LogNormal { median, sigma }),
+            (time(), 0.0f64..=10.0)
+                .prop_map(|(median, sigma)| DelayLaw::LogNormal { median, sigma }),
         ]
     }
 
@@ -408,10 +427,14 @@ mod tests {
         let faults = laws(&expected);
         let count = 200_000;
         for seed in 1..=5 {
-            let of = |wanted| (0..count).filter(|number| fault_of(&faults, seed, *number) == wanted).count() as f64;
+            let of = |wanted| {
+                (0..count).filter(|number| fault_of(&faults, seed, *number) == wanted).count()
+                    as f64
+            };
             let shares = expected.iter().map(|(fault, text)| (Some(*fault), share(text).part()));
             for (fault, part) in shares.chain([(None, 0.925)]) {
-                let deviations = (of(fault) - count as f64 * part) / (count as f64 * part * (1.0 - part)).sqrt();
+                let deviations =
+                    (of(fault) - count as f64 * part) / (count as f64 * part * (1.0 - part)).sqrt();
                 assert!(deviations.abs() < 3.5, "seed {seed}, {fault:?}: {deviations} deviations");
             }
         }

@@ -130,7 +130,9 @@ impl SinkLedger {
         self.failed_handshakes += other.failed_handshakes;
         self.faults.add(&other.faults);
         self.lateness.merge(&other.lateness);
-        for (mine, theirs) in [(&mut self.per_worker, &other.per_worker), (&mut self.arrivals, &other.arrivals)] {
+        for (mine, theirs) in
+            [(&mut self.per_worker, &other.per_worker), (&mut self.arrivals, &other.arrivals)]
+        {
             mine.resize(mine.len().max(theirs.len()), 0);
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
@@ -147,13 +149,25 @@ impl SinkLedger {
 
     /// A few lines: what is zero and what says nothing is left out.
     pub fn text(&self) -> String {
-        let SinkLedger { requests, answers, abandoned, waiting, busy, per_worker, arrivals, faults, lateness, .. } =
-            self;
+        let SinkLedger {
+            requests,
+            answers,
+            abandoned,
+            waiting,
+            busy,
+            per_worker,
+            arrivals,
+            faults,
+            lateness,
+            ..
+        } = self;
         let numbers = |all: &[u64]| all.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         let last = &arrivals[arrivals.len().saturating_sub(SECONDS)..];
         let shown = match last.len() {
             0 => String::new(),
-            n if n < arrivals.len() => format!("per second, the last {n} of {}: {}", arrivals.len(), numbers(last)),
+            n if n < arrivals.len() => {
+                format!("per second, the last {n} of {}: {}", arrivals.len(), numbers(last))
+            }
             _ => format!("per second: {}", numbers(last)),
         };
         let done = [
@@ -162,7 +176,8 @@ impl SinkLedger {
             counted(faults.unanswered, "left without an answer"),
             counted(faults.closed, "connections closed"),
         ];
-        let statuses = faults.by_status.iter().map(|(code, count)| format!("{count} answered {code}"));
+        let statuses =
+            faults.by_status.iter().map(|(code, count)| format!("{count} answered {code}"));
         let troubles = [
             counted(self.bad_requests, "bad requests"),
             counted(self.failed_handshakes, "failed handshakes"),
@@ -246,11 +261,21 @@ mod tests {
 
     #[test]
     fn a_ledger_says_what_there_is() {
-        let mut ledger =
-            SinkLedger { requests: 20, answers: 17, connections: 3, bad_requests: 1, ..SinkLedger::new(2) };
+        let mut ledger = SinkLedger {
+            requests: 20,
+            answers: 17,
+            connections: 3,
+            bad_requests: 1,
+            ..SinkLedger::new(2)
+        };
         ledger.per_worker = vec![11, 9, 0];
         ledger.arrivals = (0..12).collect();
-        ledger.faults = FaultCounts { reset: 2, truncated: 1, by_status: [(503, 4)].into(), ..FaultCounts::default() };
+        ledger.faults = FaultCounts {
+            reset: 2,
+            truncated: 1,
+            by_status: [(503, 4)].into(),
+            ..FaultCounts::default()
+        };
         ledger.lateness.record(Nanos::from_micros(12));
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ledger.txt");
         let both = format!("{}\n{}", SinkLedger::new(1).text(), ledger.text());

@@ -49,7 +49,10 @@ impl Sink {
     ///
     /// # Errors
     /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
-    pub fn start(settings: SinkSettings, clock: impl Clock + Clone + Send + 'static) -> Result<Sink, SinkError> {
+    pub fn start(
+        settings: SinkSettings,
+        clock: impl Clock + Clone + Send + 'static,
+    ) -> Result<Sink, SinkError> {
         Sink::start_until(settings, clock, Arc::default())
     }
 
@@ -57,7 +60,10 @@ impl Sink {
     ///
     /// # Errors
     /// As [`Sink::start`].
-    #[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "who starts a sink is done with its settings"
+    )]
     pub fn start_until(
         settings: SinkSettings,
         clock: impl Clock + Clone + Send + 'static,
@@ -66,12 +72,21 @@ impl Sink {
         settings.check()?;
         let started = clock.now();
         let speaks_tls = settings.listen.iter().any(|listen| listen.tls);
-        let tls = speaks_tls.then(|| tls_config(settings.pem.as_ref(), settings.names())).transpose()?;
+        let tls =
+            speaks_tls.then(|| tls_config(settings.pem.as_ref(), settings.names())).transpose()?;
         let requests = Arc::new(AtomicU64::new(0));
-        let ledgers: Arc<[LoopLedger]> =
-            (0..settings.loops).map(|_| LoopLedger::new(SinkLedger::new(settings.workers()))).collect();
+        let ledgers: Arc<[LoopLedger]> = (0..settings.loops)
+            .map(|_| LoopLedger::new(SinkLedger::new(settings.workers())))
+            .collect();
         let open = |number| {
-            ServingLoop::new(&settings, clock.clone(), started, number, Arc::clone(&requests), Arc::clone(&ledgers))
+            ServingLoop::new(
+                &settings,
+                clock.clone(),
+                started,
+                number,
+                Arc::clone(&requests),
+                Arc::clone(&ledgers),
+            )
         };
         let mut loops: Vec<_> = (0..settings.loops).map(open).collect::<Result<_, _>>()?;
         let mut places = Vec::new();
@@ -86,7 +101,9 @@ impl Sink {
         let mut sink = Sink { started, places, stop, ledgers, threads: Vec::new() };
         for serving in loops {
             let stop = Arc::clone(&sink.stop);
-            let thread = std::thread::Builder::new().name("sink".to_owned()).spawn(move || serving.run(&stop));
+            let thread = std::thread::Builder::new()
+                .name("sink".to_owned())
+                .spawn(move || serving.run(&stop));
             // Where it fails, dropping the sink stops those that were started.
             sink.threads.push(thread.map_err(|error| {
                 SinkError(format!(
@@ -112,7 +129,10 @@ impl Sink {
     /// # Panics
     /// If it listens at no TCP address: who asks for one has given one.
     pub fn address(&self) -> SocketAddr {
-        self.places.iter().find_map(|listen| listen.place.tcp()).expect("the sink listens at a TCP address")
+        self.places
+            .iter()
+            .find_map(|listen| listen.place.tcp())
+            .expect("the sink listens at a TCP address")
     }
 
     /// The counts now: they include every answer that any client has received before this is called.

@@ -21,8 +21,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen, socket_with,
-    sockopt,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen,
+    socket_with, sockopt,
 };
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -32,7 +32,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use crate::{Listen, PemPair, SinkError};
 
 /// Why nobody is accepted: none is there, no descriptor, no memory.
-const NO_ACCEPT: [Errno; 5] = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+const NO_ACCEPT: [Errno; 5] =
+    [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
 
 /// A listening socket.
 #[derive(Debug)]
@@ -52,7 +53,11 @@ pub(crate) struct ListeningSocket {
 
 impl ListeningSocket {
     /// Listens at `at`, for so many loops: a listener each.
-    pub(crate) fn open_all(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
+    pub(crate) fn open_all(
+        at: &Listen,
+        backlog: u32,
+        loops: u32,
+    ) -> Result<Vec<ListeningSocket>, SinkError> {
         let is_unix = at.place.tcp().is_none();
         let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
         if loops > 1 && at.place.port().is_some_and(|port| port != 0) {
@@ -68,11 +73,13 @@ impl ListeningSocket {
             };
             let mut at = at.clone();
             if !is_unix {
-                let address = SocketAddr::try_from(getsockname(&socket).map_err(&failed)?).map_err(&failed)?;
+                let address = SocketAddr::try_from(getsockname(&socket).map_err(&failed)?)
+                    .map_err(&failed)?;
                 at.place = Endpoint::Tcp(address);
             }
             let (shared, owns_file) = (is_unix && loops > 1, all.is_empty());
-            let one = ListeningSocket { socket, at, shared, may_accept: true, tls: None, owns_file };
+            let one =
+                ListeningSocket { socket, at, shared, may_accept: true, tls: None, owns_file };
             listen(&one, backlog).map_err(|errno| refused(&one.at, errno))?;
             all.push(one);
         }
@@ -135,15 +142,19 @@ fn bound(at: &Listen, reuse_port: bool) -> Result<OwnedFd, SinkError> {
             sockopt::set_tcp_nodelay(&socket, true).map_err(&failed)?;
             bind(&socket, address)
         }
-        Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path()).and_then(|address| match bind(&socket, &address) {
-            Err(Errno::ADDRINUSE) if is_left_over(path) => {
-                // Where it fails, so does the next try.
-                let _ = std::fs::remove_file(path);
-                bind(&socket, &address)
-            }
-            bound => bound,
-        }),
-        Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name).and_then(|address| bind(&socket, &address)),
+        Endpoint::Unix(path) => {
+            SocketAddrUnix::new(path.as_path()).and_then(|address| match bind(&socket, &address) {
+                Err(Errno::ADDRINUSE) if is_left_over(path) => {
+                    // Where it fails, so does the next try.
+                    let _ = std::fs::remove_file(path);
+                    bind(&socket, &address)
+                }
+                bound => bound,
+            })
+        }
+        Endpoint::Abstract(name) => {
+            SocketAddrUnix::new_abstract_name(name).and_then(|address| bind(&socket, &address))
+        }
     };
     bound.map_err(|errno| refused(at, errno))?;
     Ok(socket)
@@ -152,19 +163,27 @@ fn bound(at: &Listen, reuse_port: bool) -> Result<OwnedFd, SinkError> {
 /// Whether the path is a socket that nobody listens at: its server died.
 fn is_left_over(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    is_socket && UnixStream::connect(path).is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    is_socket
+        && UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
 }
 
 fn refused(at: &Listen, errno: Errno) -> SinkError {
     SinkError(match errno {
         Errno::ADDRINUSE => {
-            format!("{at} is in use: stop what listens there, or choose another port (port 0 takes a free one)")
+            format!(
+                "{at} is in use: stop what listens there, or choose another port (port 0 takes a free one)"
+            )
         }
         Errno::ADDRNOTAVAIL => {
-            format!("{at} is not an address of this machine: listen on 127.0.0.1, [::1] or one that `ip address` shows")
+            format!(
+                "{at} is not an address of this machine: listen on 127.0.0.1, [::1] or one that `ip address` shows"
+            )
         }
         Errno::ACCESS | Errno::PERM => {
-            format!("no permission to listen on {at}: choose a port of 1024 or more, or a folder that you may write to")
+            format!(
+                "no permission to listen on {at}: choose a port of 1024 or more, or a folder that you may write to"
+            )
         }
         Errno::NOENT | Errno::NOTDIR => {
             format!("{at} cannot be made: its folder is not there; make it, or choose another path")
@@ -174,7 +193,10 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
 }
 
 /// What every TLS connection uses. `names` are those for which a pair that is made here shall be good.
-pub(crate) fn tls_config(pair: Option<&PemPair>, names: Vec<String>) -> Result<Arc<ServerConfig>, SinkError> {
+pub(crate) fn tls_config(
+    pair: Option<&PemPair>,
+    names: Vec<String>,
+) -> Result<Arc<ServerConfig>, SinkError> {
     let (certificates, key) = if let Some(PemPair { certificate, key }) = pair {
         let found = CertificateDer::pem_file_iter(certificate)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -182,7 +204,11 @@ pub(crate) fn tls_config(pair: Option<&PemPair>, names: Vec<String>) -> Result<A
         if found.is_empty() {
             return Err(unreadable(certificate, "a certificate", "there is none in it"));
         }
-        (found, PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, "a private key", error))?)
+        (
+            found,
+            PrivateKeyDer::from_pem_file(key)
+                .map_err(|error| unreadable(key, "a private key", error))?,
+        )
     } else {
         let made = rcgen::generate_simple_self_signed(names).map_err(unservable)?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -243,7 +269,10 @@ mod tests {
             let in_use = refusal(open(address(&first[0]), second_loops));
             assert!(in_use.starts_with(&format!("{} is in use", first[0].at)), "{in_use}");
         }
-        assert!(refusal(open(([192, 0, 2, 1], 0).into(), 1)).contains("is not an address of this machine"));
+        assert!(
+            refusal(open(([192, 0, 2, 1], 0).into(), 1))
+                .contains("is not an address of this machine")
+        );
     }
 
     #[test]

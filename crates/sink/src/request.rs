@@ -230,11 +230,20 @@ impl RequestReader {
     /// Takes bytes from the front of `input`: how many, and what they make of the request; nothing where there is more to come.
     /// Bytes after a whole request, and those of a
     /// head without its end, are left for the next call; after a refusal the reader is of no more use.
-    pub(crate) fn feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> (usize, Option<ReadProgress>) {
-        self.try_feed(input, memo).unwrap_or_else(|refusal| (input.len(), Some(ReadProgress::Refused(refusal))))
+    pub(crate) fn feed(
+        &mut self,
+        input: &[u8],
+        memo: &mut HeadMemo,
+    ) -> (usize, Option<ReadProgress>) {
+        self.try_feed(input, memo)
+            .unwrap_or_else(|refusal| (input.len(), Some(ReadProgress::Refused(refusal))))
     }
 
-    fn try_feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, Option<ReadProgress>), Refusal> {
+    fn try_feed(
+        &mut self,
+        input: &[u8],
+        memo: &mut HeadMemo,
+    ) -> Result<(usize, Option<ReadProgress>), Refusal> {
         let mut taken = 0;
         if matches!(self.stage, ReadStage::Head) {
             // One that comes in pieces is parsed again with each, which its longest length keeps from costing much, so that what is no
@@ -247,7 +256,9 @@ impl RequestReader {
             match head.framing {
                 RequestFraming::Bodiless => return Ok((taken, Some(self.whole(head)))),
                 RequestFraming::Length(bytes) => self.stage = ReadStage::Length(head, bytes),
-                RequestFraming::Chunked => self.stage = ReadStage::Chunked(head, ChunkedDecoder::default()),
+                RequestFraming::Chunked => {
+                    self.stage = ReadStage::Chunked(head, ChunkedDecoder::default())
+                }
             }
             if taken == input.len() && head.expects_continue {
                 return Ok((taken, Some(ReadProgress::WantsContinue)));
@@ -286,7 +297,11 @@ mod tests {
     #[test]
     fn a_head_remembered_is_a_head_parsed() {
         let mut memo = HeadMemo::default();
-        let texts = ["GET /sleep1 HTTP/1.1\r\n\r\n", "GET /sleep1 HTTP/1.1\r\na: b\r\n\r\n", "HEAD / HTTP/1.0\r\n\r\n"];
+        let texts = [
+            "GET /sleep1 HTTP/1.1\r\n\r\n",
+            "GET /sleep1 HTTP/1.1\r\na: b\r\n\r\n",
+            "HEAD / HTTP/1.0\r\n\r\n",
+        ];
         for text in [0, 0, 1, 0, 1, 1, 2, 0].map(|i: usize| texts[i]) {
             let followed = format!("{text}GET /");
             assert_eq!(memo.parse(followed.as_bytes()), parse(text.as_bytes()));
@@ -294,7 +309,9 @@ mod tests {
     }
 
     /// The requests that `pieces` contain, the refusal that ends them if any, and whether one is unfinished.
-    fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(RequestHead, u64)>, Option<Refusal>) {
+    fn read<'a>(
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> (Vec<(RequestHead, u64)>, Option<Refusal>) {
         let mut memo = HeadMemo::default();
         let mut reader = RequestReader::new();
         let (mut requests, mut unread) = (Vec::new(), Vec::new());
@@ -321,7 +338,12 @@ mod tests {
             1 => Just("\r\nPOST /x HTTP/1.1\n"),
         ];
         let fields = prop::collection::vec(
-            prop_oneof![Just("Host: a\r\n"), Just("Connection: close\r\n"), Just("a:\tb \n"), Just("c:\r\n")],
+            prop_oneof![
+                Just("Host: a\r\n"),
+                Just("Connection: close\r\n"),
+                Just("a:\tb \n"),
+                Just("c:\r\n")
+            ],
             0..3,
         );
         let body = prop_oneof![
@@ -332,7 +354,8 @@ mod tests {
                 chunk.len()
             )),
         ];
-        (line, fields, body).prop_map(|(line, fields, body)| format!("{line}{}{body}", fields.concat()))
+        (line, fields, body)
+            .prop_map(|(line, fields, body)| format!("{line}{}{body}", fields.concat()))
     }
 
     fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -409,7 +432,10 @@ mod tests {
     fn a_client_that_sends_the_body_unasked_is_not_asked_for_it() {
         let head = "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
         let mut memo = HeadMemo::default();
-        assert_eq!(RequestReader::new().feed(head.as_bytes(), &mut memo).1, Some(ReadProgress::WantsContinue));
+        assert_eq!(
+            RequestReader::new().feed(head.as_bytes(), &mut memo).1,
+            Some(ReadProgress::WantsContinue)
+        );
         assert_eq!(RequestReader::new().feed(format!("{head}a").as_bytes(), &mut memo).1, None);
     }
 }

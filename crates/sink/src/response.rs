@@ -22,7 +22,8 @@ pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const COUNTER: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 
 /// What may become of a connection, in the order of the type's own variants.
-const ENDINGS: [ConnectionFate; 3] = [ConnectionFate::KeepAlive, ConnectionFate::KeepAliveSaid, ConnectionFate::Close];
+const ENDINGS: [ConnectionFate; 3] =
+    [ConnectionFate::KeepAlive, ConnectionFate::KeepAliveSaid, ConnectionFate::Close];
 
 /// One rendered answer.
 #[derive(Debug)]
@@ -71,21 +72,37 @@ impl AnswerTable {
             SinkBody::Ok => ("text/plain", b"ok\n".to_vec()),
             SinkBody::Bytes(bytes) => ("application/octet-stream", vec![b'x'; bytes as usize]),
         };
-        let (keeping, others): (Vec<&str>, Vec<&str>) =
-            settings.headers.iter().map(String::as_str).partition(|line| line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE));
-        let kept = if keeping.is_empty() { ConnectionFate::KeepAlive } else { ConnectionFate::KeepAliveSaid };
+        let (keeping, others): (Vec<&str>, Vec<&str>) = settings
+            .headers
+            .iter()
+            .map(String::as_str)
+            .partition(|line| line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE));
+        let kept = if keeping.is_empty() {
+            ConnectionFate::KeepAlive
+        } else {
+            ConnectionFate::KeepAliveSaid
+        };
         let mut all = Vec::new();
         for code in &statuses {
             for worker in workers.clone() {
-                let named = settings.worker_header.as_ref().map(|name| format!("{name}: {worker}\r\n"));
+                let named =
+                    settings.worker_header.as_ref().map(|name| format!("{name}: {worker}\r\n"));
                 let others = others.iter().flat_map(|line| [line, "\r\n"]).collect::<String>();
-                let fields = format!("content-type: {kind}\r\n{others}{}", named.unwrap_or_default());
+                let fields =
+                    format!("content-type: {kind}\r\n{others}{}", named.unwrap_or_default());
                 // The usual words; a client must not need them (RFC 9112 section 4).
-                let reason = StatusCode::from_u16(*code).ok().and_then(|status| status.canonical_reason());
+                let reason =
+                    StatusCode::from_u16(*code).ok().and_then(|status| status.canonical_reason());
                 let status = format!("{code} {}", reason.unwrap_or_default());
-                for ending in ENDINGS.map(|ending| if ending == ConnectionFate::KeepAlive { kept } else { ending }) {
+                for ending in ENDINGS
+                    .map(|ending| if ending == ConnectionFate::KeepAlive { kept } else { ending })
+                {
                     let bytes = response(&status, &fields, ending, &body);
-                    let counter = if settings.body == SinkBody::Counter { bytes.len() - 4 } else { bytes.len() };
+                    let counter = if settings.body == SinkBody::Counter {
+                        bytes.len() - 4
+                    } else {
+                        bytes.len()
+                    };
                     all.push(RenderedAnswer { body: bytes.len() - body.len(), bytes, counter });
                 }
             }
@@ -105,7 +122,8 @@ impl AnswerTable {
     ) -> &[u8] {
         let faulty = || self.statuses.iter().position(|other| *other == status).unwrap_or(0);
         let status = if status == OK { 0 } else { faulty() };
-        let place = (status * self.workers + worker as usize - self.first_worker) * ENDINGS.len() + ending as usize;
+        let place = (status * self.workers + worker as usize - self.first_worker) * ENDINGS.len()
+            + ending as usize;
         let RenderedAnswer { bytes, body, counter } = &mut self.all[place];
         // The counter is a u32, and starts again after 2^32 - 1.
         if let Some(hole) = bytes.get_mut(*counter..*counter + 4) {
@@ -114,7 +132,9 @@ impl AnswerTable {
         let length = match extent {
             AnswerExtent::Whole => bytes.len(),
             AnswerExtent::Head => *body,
-            AnswerExtent::Cut { bodiless: false } if *body < bytes.len() => usize::midpoint(*body, bytes.len()),
+            AnswerExtent::Cut { bodiless: false } if *body < bytes.len() => {
+                usize::midpoint(*body, bytes.len())
+            }
             AnswerExtent::Cut { .. } => *body / 2,
         };
         &bytes[..length]
@@ -123,7 +143,8 @@ impl AnswerTable {
 
 /// An answer that says when its slot was taken and given back. For who asks: it is made anew each time.
 pub(crate) fn stamped(answer: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 2);
+    let head =
+        answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 2);
     let field = format!("{STAMPS}: {} {}\r\n", started.0, ended.0);
     [&answer[..head], field.as_bytes(), &answer[head..]].concat()
 }
@@ -139,7 +160,9 @@ pub(crate) fn of_ledger(ledger: &SinkLedger, ending: ConnectionFate, bodiless: b
 pub(crate) fn of_refusal(refusal: Refusal) -> Box<[u8]> {
     let (status, body) = match refusal {
         Refusal::Malformed => ("400 Bad Request", "this is not a HTTP/1.1 request\n"),
-        Refusal::TooLarge => ("431 Request Header Fields Too Large", "the head may have 64 KiB and 128 fields\n"),
+        Refusal::TooLarge => {
+            ("431 Request Header Fields Too Large", "the head may have 64 KiB and 128 fields\n")
+        }
     };
     response(status, "content-type: text/plain\r\n", ConnectionFate::Close, body.as_bytes())
 }
@@ -169,8 +192,11 @@ mod tests {
         headers: &[&str],
         answer: impl FnOnce(&mut AnswerTable) -> &[u8],
     ) -> String {
-        let mut settings =
-            SinkSettings { body, worker_header: worker_header.map(str::to_owned), ..SinkSettings::default() };
+        let mut settings = SinkSettings {
+            body,
+            worker_header: worker_header.map(str::to_owned),
+            ..SinkSettings::default()
+        };
         settings.headers = headers.iter().map(|line| (*line).to_owned()).collect();
         settings.faults = vec!["503:1%".parse().unwrap()];
         String::from_utf8_lossy(answer(&mut AnswerTable::render(&settings, 3..5))).into_owned()
@@ -181,18 +207,25 @@ mod tests {
         let settings = SinkSettings { body: SinkBody::Counter, ..SinkSettings::default() };
         let mut counting = AnswerTable::render(&settings, 3..5);
         let counter = counting.of(OK, 4, KeepAlive, Whole, 0x99_0102_0304);
-        assert!(counter.ends_with(b"\x63arg\x44\x04\x03\x02\x01"), "in CBOR, and it starts again after 2^32 - 1");
+        assert!(
+            counter.ends_with(b"\x63arg\x44\x04\x03\x02\x01"),
+            "in CBOR, and it starts again after 2^32 - 1"
+        );
         assert_eq!(
-            sent(SinkBody::Ok, Some("w"), &["server: nginx", "x: "], |table| table.of(OK, 4, KeepAlive, Whole, 0)),
+            sent(SinkBody::Ok, Some("w"), &["server: nginx", "x: "], |table| table
+                .of(OK, 4, KeepAlive, Whole, 0)),
             "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nserver: nginx\r\nx: \r\nw: 4\r\ncontent-length: 3\r\n\r\nok\n"
         );
         let other = sent(SinkBody::Ok, Some("w"), &[], |table| table.of(503, 3, Close, Whole, 0));
         assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
         assert!(other.contains("w: 3\r\nconnection: close\r\n"), "{other}");
         for (fate, word) in [(KeepAlive, "keep-alive"), (Close, "close")] {
-            let said = sent(SinkBody::Ok, None, &["Connection: Keep-Alive"], |table| table.of(OK, 3, fate, Head, 0));
+            let said = sent(SinkBody::Ok, None, &["Connection: Keep-Alive"], |table| {
+                table.of(OK, 3, fate, Head, 0)
+            });
             assert!(
-                said.matches("onnection").count() == 1 && said.contains(&format!("connection: {word}\r\n")),
+                said.matches("onnection").count() == 1
+                    && said.contains(&format!("connection: {word}\r\n")),
                 "{said}"
             );
         }
@@ -200,29 +233,45 @@ mod tests {
 
     #[test]
     fn stamps_are_the_heads_last_field_and_the_body_stays() {
-        let mut answers = AnswerTable::render(&SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() }, 3..5);
+        let mut answers = AnswerTable::render(
+            &SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() },
+            3..5,
+        );
         let mut text = |extent| {
             let answer = answers.of(OK, 3, KeepAlive, extent, 0);
             String::from_utf8(stamped(answer, [Nanos(5), Nanos(70)])).unwrap()
         };
         let (whole, head) = (text(Whole), text(Head));
-        assert!(whole.ends_with("\r\ncontent-length: 3\r\nx-app-stamps: 5 70\r\n\r\nok\n"), "{whole}");
+        assert!(
+            whole.ends_with("\r\ncontent-length: 3\r\nx-app-stamps: 5 70\r\n\r\nok\n"),
+            "{whole}"
+        );
         assert_eq!(head + "ok\n", whole);
     }
 
     #[test]
     fn an_answer_without_body_says_how_long_it_would_be() {
-        for (body, length) in
-            [(SinkBody::Bytes(0), 0), (SinkBody::Ok, 3), (SinkBody::Counter, 32), (SinkBody::Bytes(70_000), 70_000)]
-        {
-            let mut answers = AnswerTable::render(&SinkSettings { body, ..SinkSettings::default() }, 3..5);
+        for (body, length) in [
+            (SinkBody::Bytes(0), 0),
+            (SinkBody::Ok, 3),
+            (SinkBody::Counter, 32),
+            (SinkBody::Bytes(70_000), 70_000),
+        ] {
+            let mut answers =
+                AnswerTable::render(&SinkSettings { body, ..SinkSettings::default() }, 3..5);
             let mut of = |extent| answers.of(OK, 3, Close, extent, 7).to_vec();
             let (head, whole) = (of(Head), of(Whole));
             let says = format!("connection: close\r\ncontent-length: {length}\r\n\r\n");
-            assert!(head.ends_with(says.as_bytes()) && whole.len() - head.len() == length, "{says}");
+            assert!(
+                head.ends_with(says.as_bytes()) && whole.len() - head.len() == length,
+                "{says}"
+            );
             for bodiless in [false, true] {
                 let cut = of(Cut { bodiless }).len();
-                assert!(0 < cut && cut < whole.len() && (cut < head.len()) == (bodiless || length == 0), "{says}");
+                assert!(
+                    0 < cut && cut < whole.len() && (cut < head.len()) == (bodiless || length == 0),
+                    "{says}"
+                );
             }
         }
     }

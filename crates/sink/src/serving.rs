@@ -21,7 +21,9 @@ use rustix::io::Errno;
 use rustix::thread::set_current_timer_slack;
 use rustls::{ServerConfig, ServerConnection};
 
-use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection};
+use crate::connection::{
+    Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection,
+};
 use crate::ledger::LoopLedger;
 use crate::listener::ListeningSocket;
 use crate::request::{HeadMemo, RequestHead};
@@ -227,13 +229,17 @@ impl<C: Clock + Clone> ServingLoop<C> {
     /// How long this turn may wait.
     fn wait_for(&self, end: Nanos) -> Nanos {
         let may_accept = self.may_accept();
-        if !self.again.is_empty() || !self.inquiries.is_empty() || (may_accept && self.accept_gap == Nanos::ZERO) {
+        if !self.again.is_empty()
+            || !self.inquiries.is_empty()
+            || (may_accept && self.accept_gap == Nanos::ZERO)
+        {
             return Nanos::ZERO;
         }
         let spins_from = self.pool.next_due().map(|due| due.saturating_sub(self.settings.spin));
         let leaves = self.leaving.front().map(|(at, _)| *at);
         let accepts = may_accept.then_some(self.next_accept);
-        let next = [spins_from, leaves, accepts, Some(end)].into_iter().flatten().min().unwrap_or(end);
+        let next =
+            [spins_from, leaves, accepts, Some(end)].into_iter().flatten().min().unwrap_or(end);
         let wait = if next == Nanos::MAX { LONGEST_WAIT } else { next.saturating_sub(self.time()) };
         wait.min(LONGEST_WAIT)
     }
@@ -277,7 +283,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let idle = |connection: &SinkConnection| {
             matches!(connection.phase, ConnectionPhase::Reading | ConnectionPhase::Lingering)
         };
-        let keys: Vec<_> = self.connections.iter().filter(|(_, c)| idle(c)).map(|(key, _)| key).collect();
+        let keys: Vec<_> =
+            self.connections.iter().filter(|(_, c)| idle(c)).map(|(key, _)| key).collect();
         for key in keys {
             self.close(key);
         }
@@ -285,7 +292,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
 
     /// Whether a request in the pool is due by `end`, or a response is not wholly sent.
     fn owes_answers(&self, end: Nanos) -> bool {
-        let writes = |connection: &SinkConnection| matches!(connection.phase, ConnectionPhase::Writing(..));
+        let writes =
+            |connection: &SinkConnection| matches!(connection.phase, ConnectionPhase::Writing(..));
         let due = self.pool.busy() > 0 && self.pool.next_due().is_some_and(|due| due <= end);
         due || self.connections.iter().any(|(_, connection)| writes(connection))
     }
@@ -298,14 +306,18 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
         let place = self.listeners.len() as u64;
         assert!(place < MOST_LISTENERS, "as many listeners as descriptors, and those are fewer");
-        self.poller.add(&listener, FIRST_LISTENER - place, flags).map_err(SinkError::of("wait for connections"))?;
+        self.poller
+            .add(&listener, FIRST_LISTENER - place, flags)
+            .map_err(SinkError::of("wait for connections"))?;
         self.listeners.push(listener);
         Ok(())
     }
 
     /// Whether a listener may have a connection that the loop would take, now or by the rate.
     fn may_accept(&self) -> bool {
-        !self.cannot_accept && self.listeners.iter().any(|listening| listening.may_accept) && self.pool.has_room()
+        !self.cannot_accept
+            && self.listeners.iter().any(|listening| listening.may_accept)
+            && self.pool.has_room()
     }
 
     /// Accepts what is there, up to a limit.
@@ -318,7 +330,10 @@ impl<C: Clock + Clone> ServingLoop<C> {
             // One of each in its turn, so that none waits behind a busy one.
             let places = self.listeners.len();
             let turn = (0..places).map(|step| (self.next_listener + step) % places);
-            let Some(place) = turn.into_iter().find(|place| self.listeners[*place].may_accept) else { return };
+            let Some(place) = turn.into_iter().find(|place| self.listeners[*place].may_accept)
+            else {
+                return;
+            };
             self.next_listener = (place + 1) % places;
             let listening = &mut self.listeners[place];
             match listening.accept() {

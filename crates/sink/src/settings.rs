@@ -42,8 +42,12 @@ impl fmt::Display for Listen {
         match &self.place {
             Endpoint::Tcp(address) if tls => write!(out, "tls://{address}"),
             Endpoint::Tcp(address) => write!(out, "{address}"),
-            Endpoint::Unix(path) => write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display()),
-            Endpoint::Abstract(name) => write!(out, "{}unix://@{}", if tls { "tls+" } else { "" }, name.escape_ascii()),
+            Endpoint::Unix(path) => {
+                write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display())
+            }
+            Endpoint::Abstract(name) => {
+                write!(out, "{}unix://@{}", if tls { "tls+" } else { "" }, name.escape_ascii())
+            }
         }
     }
 }
@@ -56,7 +60,9 @@ impl FromStr for Listen {
         let (scheme, rest) = text.split_once("://").unwrap_or(("tcp", text));
         let place = match scheme {
             "tcp" | "tls" | "ssl" => rest.parse().ok().map(Endpoint::Tcp),
-            "unix" | "tls+unix" => Endpoint::unix(rest.as_ref()).ok().filter(|_| !rest.contains('\0')),
+            "unix" | "tls+unix" => {
+                Endpoint::unix(rest.as_ref()).ok().filter(|_| !rest.contains('\0'))
+            }
             _ => None,
         };
         let place = place.ok_or_else(|| {
@@ -223,7 +229,9 @@ impl SinkSettings {
         } else if !(1..=MOST_LOOPS).contains(loops) {
             format!("{loops} threads cannot be: give 1 to {MOST_LOOPS}")
         } else if *queue != SlotQueue::Unlimited && *loops > 1 {
-            format!("{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue")
+            format!(
+                "{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue"
+            )
         } else if *threads == 0 || !(1..=MOST_WORKERS).contains(workers) {
             format!(
                 "{workers} workers x {threads} threads cannot be: give 1 to {MOST_WORKERS} workers and 1 thread or more"
@@ -249,7 +257,8 @@ impl SinkSettings {
                 faults * 100.0
             )
         } else if self.close_after == Some(0) {
-            "a connection cannot be closed after 0 answers: give 1 or more, or --reset 100%".to_owned()
+            "a connection cannot be closed after 0 answers: give 1 or more, or --reset 100%"
+                .to_owned()
         } else {
             return Ok(());
         };
@@ -266,8 +275,11 @@ impl SinkSettings {
             (_, _, 1) => format!("{workers} workers of 1 slot"),
             _ => format!("{workers} workers of {threads} slots"),
         };
-        let delay =
-            if self.delay == Nanos::ZERO.into() { "no delay".to_owned() } else { format!("delay {}", self.delay) };
+        let delay = if self.delay == Nanos::ZERO.into() {
+            "no delay".to_owned()
+        } else {
+            format!("delay {}", self.delay)
+        };
         format!("{slots}, queue {queue}, {delay}")
     }
 
@@ -279,7 +291,8 @@ impl SinkSettings {
     /// For whom a certificate that is made at the start is good.
     pub(crate) fn names(&self) -> Vec<String> {
         let ip = |listen: &Listen| Some(listen.place.tcp()?.ip().to_string());
-        let names: BTreeSet<String> = self.listen.iter().filter_map(ip).chain(["localhost".to_owned()]).collect();
+        let names: BTreeSet<String> =
+            self.listen.iter().filter_map(ip).chain(["localhost".to_owned()]).collect();
         names.into_iter().collect()
     }
 }
@@ -297,7 +310,9 @@ pub(crate) const SAYS_KEEP_ALIVE: &str = "connection: keep-alive";
 fn is_field_line(line: &str) -> bool {
     let field = line.split_once(':');
     line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE)
-        || field.is_some_and(|(name, value)| can_name_a_field(name) && HeaderValue::from_str(value).is_ok())
+        || field.is_some_and(|(name, value)| {
+            can_name_a_field(name) && HeaderValue::from_str(value).is_ok()
+        })
 }
 
 /// Why the sink could not start, in a line that says how to fix it. Once it runs it has no errors: what clients do wrong is
@@ -312,12 +327,16 @@ impl SinkError {
         move |errno| {
             SinkError(match errno {
                 Errno::MFILE | Errno::NFILE => {
-                    format!("no file descriptor left to {what}: raise the limit of open files (ulimit -n)")
+                    format!(
+                        "no file descriptor left to {what}: raise the limit of open files (ulimit -n)"
+                    )
                 }
                 Errno::NOSYS | Errno::PERM => format!(
                     "cannot {what}: {errno}; a sandbox (seccomp, a container's profile) may forbid the system call: allow it"
                 ),
-                _ => format!("cannot {what}: {errno}; is the machine out of memory, threads or network?"),
+                _ => format!(
+                    "cannot {what}: {errno}; is the machine out of memory, threads or network?"
+                ),
             })
         }
     }
@@ -330,8 +349,14 @@ mod tests {
     #[test]
     fn what_cannot_be_served_is_refused_in_one_line() {
         let load = SinkSettings::default;
-        let slots = |workers, threads| SinkSettings { queue: SlotQueue::Shared, workers, threads, ..load() };
-        let named = |header: &str| SinkSettings { worker_header: Some(header.to_owned()), ..load() };
+        let slots = |workers, threads| SinkSettings {
+            queue: SlotQueue::Shared,
+            workers,
+            threads,
+            ..load()
+        };
+        let named =
+            |header: &str| SinkSettings { worker_header: Some(header.to_owned()), ..load() };
         let with = |line: &str| SinkSettings { headers: vec![line.to_owned()], ..load() };
         let most: FaultLaw = "503:60%".parse().unwrap();
         let bad = [
@@ -359,7 +384,9 @@ mod tests {
             assert_eq!(line.lines().count(), 1, "{line}");
         }
         let lines = ["server: nginx/1.22.1", "x:", "Connection: keep-alive"].map(with);
-        for good in lines.into_iter().chain([named("X-Worker"), SinkSettings { loops: 4, ..load() }]) {
+        for good in
+            lines.into_iter().chain([named("X-Worker"), SinkSettings { loops: 4, ..load() }])
+        {
             assert!(good.check().is_ok(), "{good:?}");
         }
     }
@@ -371,8 +398,11 @@ mod tests {
         }
         let sockets = ["unix:///run/sink.sock", "unix://tmp/x", "unix://@sink", "tls+unix://@sink"];
         let tcp = ["127.0.0.1:8080", "[::1]:0", "tls://127.0.0.1:8443"].map(|text| (text, text));
-        let aliases = [("tcp://127.0.0.1:1", "127.0.0.1:1"), ("ssl://127.0.0.1:1", "tls://127.0.0.1:1")];
-        for (text, printed) in sockets.map(|text| (text, text)).into_iter().chain(tcp).chain(aliases) {
+        let aliases =
+            [("tcp://127.0.0.1:1", "127.0.0.1:1"), ("ssl://127.0.0.1:1", "tls://127.0.0.1:1")];
+        for (text, printed) in
+            sockets.map(|text| (text, text)).into_iter().chain(tcp).chain(aliases)
+        {
             assert_eq!(text.parse::<Listen>().unwrap().to_string(), printed);
         }
     }

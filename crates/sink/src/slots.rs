@@ -180,7 +180,13 @@ impl SlotPool {
             let worker = self.freest();
             if request.service == Nanos::ZERO && self.released(now) == now {
                 let worker = self.first_worker + worker as u32;
-                return Some(FinishedRequest { request, worker, started: now, due: now, crowded: false });
+                return Some(FinishedRequest {
+                    request,
+                    worker,
+                    started: now,
+                    due: now,
+                    crowded: false,
+                });
             }
             self.take(worker);
             self.start(now, worker, request);
@@ -200,10 +206,14 @@ impl SlotPool {
         while self.next_due()? <= now {
             let Reverse(SlotEnd { due, order, worker, used }) = self.ends.pop()?;
             match used {
-                SlotUse::Request(request, started) => return Some(self.end(due, worker, request, started)),
+                SlotUse::Request(request, started) => {
+                    return Some(self.end(due, worker, request, started));
+                }
                 SlotUse::Hold(connection) => {
                     // Nothing came in its time.
-                    if let Some(seat) = self.seats.get_mut(&connection).filter(|seat| seat.held == Some(order)) {
+                    if let Some(seat) =
+                        self.seats.get_mut(&connection).filter(|seat| seat.held == Some(order))
+                    {
                         seat.held = None;
                         self.release(due, worker);
                     }
@@ -262,21 +272,34 @@ impl SlotPool {
     }
 
     /// A request is over: its slot is held for its connection, or free.
-    fn end(&mut self, due: Nanos, worker: usize, request: SlotRequest, started: Nanos) -> FinishedRequest {
+    fn end(
+        &mut self,
+        due: Nanos,
+        worker: usize,
+        request: SlotRequest,
+        started: Nanos,
+    ) -> FinishedRequest {
         self.busy -= 1;
         let holds = self.queue == SlotQueue::Inline10;
         let seat = if holds { self.seats.get(&request.connection) } else { None };
         let has_had_its_ten = seat.is_some_and(|seat| seat.in_a_row >= IN_A_ROW);
         let crowded = has_had_its_ten && self.free[worker] == 0;
         if seat.is_some() && !request.last && (!has_had_its_ten || self.queues[worker].is_empty()) {
-            let hold = self.push_end(due.saturating_add(HOLD), worker, SlotUse::Hold(request.connection));
+            let hold =
+                self.push_end(due.saturating_add(HOLD), worker, SlotUse::Hold(request.connection));
             if let Some(seat) = self.seats.get_mut(&request.connection) {
                 seat.held = Some(hold);
             }
         } else {
             self.release(due, worker);
         }
-        FinishedRequest { request, worker: self.first_worker + worker as u32, started, due, crowded }
+        FinishedRequest {
+            request,
+            worker: self.first_worker + worker as u32,
+            started,
+            due,
+            crowded,
+        }
     }
 
     /// A slot is free at `at`: for the first that waits, or for nobody.

@@ -83,7 +83,9 @@ fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> V
         settle(&mut pool, &mut ways, at);
         pool.open(key(connection));
         ways.push(Way { connection, worker: 0, sent: at.0, ended: 0 });
-        if let Some(finished) = pool.arrive(at, request(connection, u64::from(connection), service, true)) {
+        if let Some(finished) =
+            pool.arrive(at, request(connection, u64::from(connection), service, true))
+        {
             let way = &mut ways[connection as usize];
             (way.ended, way.worker) = (finished.due.0, finished.worker);
         }
@@ -115,7 +117,10 @@ fn random_assignment_deals_as_dice() {
         counts[finished.worker as usize] += 1;
     }
     // Binomial, 5000 ± 61: three and a half deviations; and not as even as in turn.
-    assert!(counts.iter().all(|count| count.abs_diff(5000) < 215) && counts != [5000; 4], "{counts:?}");
+    assert!(
+        counts.iter().all(|count| count.abs_diff(5000) < 215) && counts != [5000; 4],
+        "{counts:?}"
+    );
 }
 
 #[test]
@@ -124,19 +129,27 @@ fn inline_ten_makes_one_request_in_ten_wait_for_tens_of_others() {
     let whole = [(8, 4, 11), (16, 4, 31), (24, 4, 51), (32, 4, 71), (40, 5, 71), (12, 2, 51)];
     for (connections, threads, upper) in whole.into_iter().chain([(8, 5, 7), (32, 5, 55)]) {
         let service = Nanos::from_millis(20);
-        let ways = closed(pool(SlotQueue::Inline10, 1, threads), connections, service.into(), 160_000);
+        let ways =
+            closed(pool(SlotQueue::Inline10, 1, threads), connections, service.into(), 160_000);
         let mut turns = vec![0u64; connections as usize];
         let mut is_first = |way: &&Way| {
             turns[way.connection as usize] += 1;
             turns[way.connection as usize] % 10 == 1
         };
-        let firsts = ways.iter().filter(|way| is_first(way)).skip(ways.len() / 20).map(|way| way.response());
+        let firsts =
+            ways.iter().filter(|way| is_first(way)).skip(ways.len() / 20).map(|way| way.response());
         let waited = mean(firsts) / service.0 as f64;
-        assert!((waited / upper as f64 - 1.0).abs() < 0.01, "{connections} on {threads}: {waited}·s");
+        assert!(
+            (waited / upper as f64 - 1.0).abs() < 0.01,
+            "{connections} on {threads}: {waited}·s"
+        );
         let ways = &ways[60_000..];
         let (low, high) = (share_at(ways, service.0), share_at(ways, service.0 * upper));
         let is_whole = (low - 0.9).abs() < 0.001 && (high - 0.1).abs() < 0.001;
-        assert!(is_whole || connections % threads > 0, "{connections} on {threads}: {low} at s, {high} at {upper}·s");
+        assert!(
+            is_whole || connections % threads > 0,
+            "{connections} on {threads}: {low} at s, {high} at {upper}·s"
+        );
         let expected = service.0 as f64 * f64::from(connections) / f64::from(threads);
         assert!((mean(ways.iter().map(|way| way.response())) / expected - 1.0).abs() < 0.001);
     }
@@ -167,7 +180,10 @@ fn a_slot_is_held_for_a_fifth_of_a_second() {
     assert_eq!((pool.finish(ms(309)), pool.next_due()), (None, Some(ms(310))));
     let other = pool.finish(ms(400)).unwrap();
     assert_eq!((other.request.number, other.due), (1, ms(320)));
-    assert!(pool.has_room() && pool.next_due().is_none(), "it was its connection's last, and nothing is held for it");
+    assert!(
+        pool.has_room() && pool.next_due().is_none(),
+        "it was its connection's last, and nothing is held for it"
+    );
 }
 
 #[test]
@@ -201,7 +217,10 @@ fn after_ten_in_a_row_a_full_worker_is_crowded() {
             pool.finish(now + Nanos::from_millis(10)).unwrap().crowded
         })
         .collect();
-    assert_eq!(crowded, [false, false, false, false, false, false, false, false, false, true, true, true]);
+    assert_eq!(
+        crowded,
+        [false, false, false, false, false, false, false, false, false, true, true, true]
+    );
 }
 
 #[test]
@@ -252,7 +271,9 @@ fn a_stall_holds_what_would_go_out_in_it() {
     let stalls: StallLaw = "1s:100ms".parse().unwrap();
     let settings = SinkSettings { stalls: Some(stalls), ..SinkSettings::default() };
     let arrivals = (0..500).map(|k| Nanos::from_millis(k * 10));
-    for (queue, service) in [(SlotQueue::Unlimited, 0), (SlotQueue::Unlimited, 25), (SlotQueue::Shared, 5)] {
+    for (queue, service) in
+        [(SlotQueue::Unlimited, 0), (SlotQueue::Unlimited, 25), (SlotQueue::Shared, 5)]
+    {
         let settings = SinkSettings { queue, threads: 100, ..settings.clone() };
         let service = Nanos::from_millis(service);
         for way in open(SlotPool::new(&settings, 0), arrivals.clone().map(|at| (at, service))) {
@@ -325,7 +346,10 @@ proptest! {
 #[test]
 fn requests_spread_over_the_workers_and_the_one_with_most_free_is_taken() {
     let workers = |requests: &[(u64, u64)]| {
-        ends(pool(SlotQueue::Shared, 3, 2), requests).into_iter().map(|(_, worker)| worker).collect::<Vec<_>>()
+        ends(pool(SlotQueue::Shared, 3, 2), requests)
+            .into_iter()
+            .map(|(_, worker)| worker)
+            .collect::<Vec<_>>()
     };
     assert_eq!(workers(&[(0, 9); 6]), [0, 1, 2, 0, 1, 2]);
     // Worker 1 is the first to have both its slots free again, though it is not its turn.

@@ -160,7 +160,11 @@ fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<usize, ReadOutcome> {
 }
 
 /// Opens what came into `plain`: how many bytes there are, and whether the client announced its end.
-fn open(tls: &mut ServerConnection, mut sealed: &[u8], plain: &mut [u8]) -> io::Result<(usize, bool)> {
+fn open(
+    tls: &mut ServerConnection,
+    mut sealed: &[u8],
+    plain: &mut [u8],
+) -> io::Result<(usize, bool)> {
     let mut filled = 0;
     while !sealed.is_empty() {
         tls.read_tls(&mut sealed)?;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use engine::{FetchedResponse, LoadSpec, fetch};
 use model::study::SCHEMA;
 use model::{
-    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, RequestOrder, ServerPlan,
-    Socket, SocketServer, StreamPlan,
+    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos,
+    RequestOrder, ServerPlan, Socket, SocketServer, StreamPlan,
 };
 use probe::host;
 
@@ -53,7 +53,9 @@ pub fn conduct_bodies(
         let stream = StreamPlan { body: bodies.first().copied(), ..plan.stream.clone() };
         Block::closed(ServerPlan { socket, ..plan.server.clone() }, stream, plan.cool_down, repeat)
     };
-    let pass = |repeat| plan.pass(repeat).into_iter().map(move |(socket, bodies)| block(repeat, socket, &bodies));
+    let pass = |repeat| {
+        plan.pass(repeat).into_iter().map(move |(socket, bodies)| block(repeat, socket, &bodies))
+    };
     let blocks: Vec<Block> = (1..=plan.repeat).flat_map(pass).collect();
     let (blocks, ceilings) = (blocks.into_iter(), BTreeMap::new());
     let mut bodies = BodiesExperiment { plan, study, blocks, ceilings, begun: context.clock.now() };
@@ -87,7 +89,11 @@ impl Experiment for BodiesExperiment<'_> {
         let place = |socket: Socket| plan.sockets.iter().position(|other| *other == socket);
         self.study.servers.sort_by_key(|server| place(server.socket));
         let pass = plan.pass(block.repeat);
-        let bodies = pass.into_iter().find(|(other, _)| *other == socket).map(|(_, bodies)| bodies).unwrap_or_default();
+        let bodies = pass
+            .into_iter()
+            .find(|(other, _)| *other == socket)
+            .map(|(_, bodies)| bodies)
+            .unwrap_or_default();
 
         session.observer.phase(&Phase::WarmingUp);
         let answer_bytes = ask_for_each(&bodies, session)?;
@@ -125,7 +131,9 @@ impl Experiment for BodiesExperiment<'_> {
         }
         // No percentile above p99 is printed, so that there is nothing to say of one.
         run.warnings.retain(|warning| match warning {
-            Diagnostic::TooFewRequests { from, .. } | Diagnostic::QuantilesHidden { from, .. } => *from <= 0.99,
+            Diagnostic::TooFewRequests { from, .. } | Diagnostic::QuantilesHidden { from, .. } => {
+                *from <= 0.99
+            }
             _ => true,
         });
         let body = job.stream.body.expect("each job has a body");
@@ -144,7 +152,9 @@ impl Experiment for BodiesExperiment<'_> {
             session.observer.phase(&Phase::Reconciling);
             self.study.warnings.extend(compare_bytes(session));
         }
-        let is_of_this = |run: &&mut BodyRun| run.socket == block.server.socket && run.run.repeat == block.repeat;
+        let is_of_this = |run: &&mut BodyRun| {
+            run.socket == block.server.socket && run.run.repeat == block.repeat
+        };
         let of_this_server = self.study.runs.iter_mut().filter(is_of_this).map(|run| &mut run.run);
         self.study.warnings.extend(session.judge(of_this_server, is_whole));
         session.observer.judged(&self.study.clone().into());
@@ -157,7 +167,10 @@ fn of_body(stream: &StreamPlan, body: Body) -> StreamPlan {
 
 /// Asks for every body once, before any load, and finds each to be of its length. Gives the bytes of a whole answer
 /// by size, heads included.
-fn ask_for_each(bodies: &[Body], session: &mut Session<'_>) -> Result<BTreeMap<u32, u64>, SweepError> {
+fn ask_for_each(
+    bodies: &[Body],
+    session: &mut Session<'_>,
+) -> Result<BTreeMap<u32, u64>, SweepError> {
     let mut bytes = BTreeMap::new();
     for body in bodies {
         let stream = of_body(&session.block.stream, *body);
@@ -178,9 +191,20 @@ fn ask_for_each(bodies: &[Body], session: &mut Session<'_>) -> Result<BTreeMap<u
     Ok(bytes)
 }
 
-fn ask(session: &Session<'_>, request: &model::Request, header: &str) -> Result<FetchedResponse, String> {
+fn ask(
+    session: &Session<'_>,
+    request: &model::Request,
+    header: &str,
+) -> Result<FetchedResponse, String> {
     let patience = LONGEST_WAIT + session.block.stream.delay.unwrap_or(Nanos::ZERO);
-    fetch(&session.server.transport, request, header, patience, &session.context.clock, session.context.interrupt)
+    fetch(
+        &session.server.transport,
+        request,
+        header,
+        patience,
+        &session.context.clock,
+        session.context.interrupt,
+    )
 }
 
 /// Loads the server with each kind of body, all sizes in turn, as long as a warm-up takes.
@@ -189,10 +213,18 @@ fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Resu
         return Ok(());
     }
     for kind in BodyKind::ALL.iter().copied() {
-        let streams: Vec<StreamPlan> =
-            bodies.iter().filter(|body| body.kind == kind).map(|body| of_body(&session.block.stream, *body)).collect();
-        let Some(first) = streams.first().filter(|_| !session.context.is_interrupted()) else { continue };
-        let requests = streams.iter().map(|stream| session.server.request(stream, stream.keep_alive)).collect();
+        let streams: Vec<StreamPlan> = bodies
+            .iter()
+            .filter(|body| body.kind == kind)
+            .map(|body| of_body(&session.block.stream, *body))
+            .collect();
+        let Some(first) = streams.first().filter(|_| !session.context.is_interrupted()) else {
+            continue;
+        };
+        let requests = streams
+            .iter()
+            .map(|stream| session.server.request(stream, stream.keep_alive))
+            .collect();
         let shape = LoadSpec {
             requests,
             order: RequestOrder::Sequential,
@@ -211,7 +243,10 @@ fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Resu
 
 /// The bytes of content that our app says it has answered beside those that we had, over this server's whole life.
 fn compare_bytes(session: &mut Session<'_>) -> Option<Diagnostic> {
-    if session.block.server.rackup.is_some() || session.block.server.app != App::Bodies || session.unanswered {
+    if session.block.server.rackup.is_some()
+        || session.block.server.app != App::Bodies
+        || session.unanswered
+    {
         // What is not known for want of answers is said where requests are counted.
         return None;
     }

@@ -76,8 +76,10 @@ fn kind(shape: &LoadSpec) -> Option<Socket> {
 
 /// What the ceiling depends on, but for the machine.
 fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) -> Option<String> {
-    let bytes: usize = shape.requests.iter().map(|request| request.bytes.len()).sum::<usize>() / shape.requests.len();
-    let apart = placement.map(|Placement { server, lanes }| format!(" cpus={lanes} server_cpus={server}"));
+    let bytes: usize = shape.requests.iter().map(|request| request.bytes.len()).sum::<usize>()
+        / shape.requests.len();
+    let apart =
+        placement.map(|Placement { server, lanes }| format!(" cpus={lanes} server_cpus={server}"));
     Some(format!(
         "{} {:?} tls={} lanes={} connections={} pipeline={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={} timestamps={} app_times={} awake={}{}",
         env!("CARGO_PKG_VERSION"),
@@ -108,7 +110,8 @@ fn start_sink_for(
 ) -> Result<(Server, Transport), SweepError> {
     let (endpoint, place) = match kind(shape) {
         Some(Socket::Unix) => {
-            let name = format!("longtail-calibration-{}-{}", std::process::id(), context.clock.now().0);
+            let name =
+                format!("longtail-calibration-{}-{}", std::process::id(), context.clock.now().0);
             (Endpoint::Abstract(name.clone().into_bytes()), format!("unix://@{name}"))
         }
         kind => {
@@ -123,9 +126,19 @@ fn start_sink_for(
     let spec = LaunchSpec { cpus, ..LaunchSpec::command(argv, &context.dir) };
     // The sink's certificate is made for this one run and by ourselves.
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
-    let tls = shape.transport.tls.is_some().then(|| TlsSettings::new(&options)).transpose().ok().flatten();
+    let tls = shape
+        .transport
+        .tls
+        .is_some()
+        .then(|| TlsSettings::new(&options))
+        .transpose()
+        .ok()
+        .flatten();
     let transport = Transport { tls, ..Transport::plain(vec![endpoint]) };
-    let answers = || fetch(&transport, &shape.requests[0], "", LONGEST_WAIT, &context.clock, context.interrupt).is_ok();
+    let answers = || {
+        fetch(&transport, &shape.requests[0], "", LONGEST_WAIT, &context.clock, context.interrupt)
+            .is_ok()
+    };
     let server = start_sink(&spec, &context.guard, &context.clock, answers)?;
     Ok((server, transport))
 }
@@ -144,7 +157,9 @@ pub fn start_sink(
     let begun = clock.now();
     while !answers() {
         if server.exited().is_some() || clock.now() - begun > LONGEST_WAIT {
-            let how = server.exited().map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
+            let how = server
+                .exited()
+                .map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
             return Err(SweepError::Unusable(format!(
                 "the built-in server that the generator is calibrated with did not start ({how}): --no-calibrate goes without"
             )));
@@ -164,7 +179,11 @@ fn without_delay(request: &Request) -> Request {
     Request { bytes: bytes.into(), is_head: request.is_head }
 }
 
-fn measure(shape: &LoadSpec, transport: &Transport, context: &Context<'_>) -> Result<Option<Ceiling>, SweepError> {
+fn measure(
+    shape: &LoadSpec,
+    transport: &Transport,
+    context: &Context<'_>,
+) -> Result<Option<Ceiling>, SweepError> {
     let alone = LoadSpec {
         transport: transport.clone(),
         requests: shape.requests.iter().map(without_delay).collect(),
@@ -179,7 +198,8 @@ fn measure(shape: &LoadSpec, transport: &Transport, context: &Context<'_>) -> Re
         body_bytes: None,
         ..shape.clone()
     };
-    let done = drive(&alone, &context.clock, context.interrupt, &RunProgress::new(alone.lanes), None)?;
+    let done =
+        drive(&alone, &context.clock, context.interrupt, &RunProgress::new(alone.lanes), None)?;
     let tally = &done.outcome.tally;
     if done.outcome.interrupted_at.is_some() || tally.completed_in_window == 0 {
         return Ok(None);

@@ -11,7 +11,8 @@ use model::comparison::{ComparisonLoad, Decision, LostRun, decision};
 use model::study::SCHEMA;
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
-    Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Rate, Stop, StreamPlan,
+    Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Rate, Stop,
+    StreamPlan,
 };
 use probe::host;
 
@@ -124,7 +125,9 @@ impl Comparison<'_> {
         let slots = self.study.server(0).map_or(1, model::ServerFacts::slots);
         match self.plan.load {
             ComparisonLoad::Closed { connections } => connections.unwrap_or(2 * slots),
-            _ if self.is_trial() => 2 * self.study.server(self.turn.arm).map_or(slots, model::ServerFacts::slots),
+            _ if self.is_trial() => {
+                2 * self.study.server(self.turn.arm).map_or(slots, model::ServerFacts::slots)
+            }
             ComparisonLoad::Rate { .. } | ComparisonLoad::Share { .. } => MOST_CONNECTIONS,
         }
     }
@@ -171,10 +174,17 @@ impl Experiment for Comparison<'_> {
         }
         if self.turns.is_empty() {
             let block = self.turn.block + 1;
-            if self.turn.block != TRIAL_BLOCK && decision(self.plan, &self.study.runs) != Decision::GoOn {
+            if self.turn.block != TRIAL_BLOCK
+                && decision(self.plan, &self.study.runs) != Decision::GoOn
+            {
                 return None;
             }
-            self.turns = self.plan.order(block).into_iter().map(|arm| Turn { block, arm, attempt: 1 }).collect();
+            self.turns = self
+                .plan
+                .order(block)
+                .into_iter()
+                .map(|arm| Turn { block, arm, attempt: 1 })
+                .collect();
         }
         self.turn = self.turns.pop_front()?;
         let arm = self.plan.arm(self.turn.arm);
@@ -199,16 +209,22 @@ impl Experiment for Comparison<'_> {
             self.blocks_begun.get_or_insert_with(|| session.context.clock.now());
             let service_time = given_service_time(&arm.stream);
             let is_tcp = session.server.reached.bind.place.tcp().is_some();
-            let probe = kernel::choose(arm.probe, is_tcp, slots, service_time).map_or(Probe::None, |used| used.probe);
+            let probe = kernel::choose(arm.probe, is_tcp, slots, service_time)
+                .map_or(Probe::None, |used| used.probe);
             return Ok(vec![self.job(arm.stream.clone(), slots, probe)]);
         }
         if self.plan.calibrate {
             session.observer.phase(&Phase::Calibrating);
             let shape: LoadSpec = session.shape(&arm.stream, self.connections());
-            self.ceilings[planned] = session.ceilings(&[shape], session.server.first_answer.bytes)?[0];
+            self.ceilings[planned] =
+                session.ceilings(&[shape], session.server.first_answer.bytes)?[0];
         }
         let stream = StreamPlan { stop: Stop::After(TRIAL), ..arm.stream.clone() };
-        Ok(if self.tries_maximum() { vec![self.job(stream, slots, Probe::None)] } else { Vec::new() })
+        Ok(if self.tries_maximum() {
+            vec![self.job(stream, slots, Probe::None)]
+        } else {
+            Vec::new()
+        })
     }
 
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {
@@ -247,7 +263,8 @@ impl Experiment for Comparison<'_> {
         }
         (self.study.total_time, self.study.interrupted) = session.context.time_taken(self.begun);
         let Turn { block, arm, attempt } = self.turn;
-        let is_this = |run: &&mut ComparisonRun| (run.block, run.arm, run.attempt) == (block, arm, attempt);
+        let is_this =
+            |run: &&mut ComparisonRun| (run.block, run.arm, run.attempt) == (block, arm, attempt);
         let Some(run) = self.study.runs.last_mut().filter(is_this) else { return };
         // A server's own count may be seconds old, and is waited for: once for each arm.
         let is_counted = is_whole && block == 1;

@@ -43,7 +43,8 @@ pub(crate) fn conduct(
         if context.is_interrupted() {
             break;
         }
-        conduct_block(&block, experiment, context, observer).or_else(|error| experiment.failed(error, observer))?;
+        conduct_block(&block, experiment, context, observer)
+            .or_else(|error| experiment.failed(error, observer))?;
     }
     Ok(())
 }
@@ -66,7 +67,10 @@ fn conduct_block(
     Ok(())
 }
 
-fn conduct_jobs(experiment: &mut impl Experiment, session: &mut Session<'_>) -> Result<(), SweepError> {
+fn conduct_jobs(
+    experiment: &mut impl Experiment,
+    session: &mut Session<'_>,
+) -> Result<(), SweepError> {
     for job in experiment.jobs(session)? {
         if session.context.is_interrupted() || !experiment.run(&job, session)? {
             break;
@@ -82,7 +86,10 @@ fn conduct_jobs(experiment: &mut impl Experiment, session: &mut Session<'_>) -> 
 ///
 /// # Errors
 /// Where there are too few.
-pub(crate) fn ensure_connections(server: &ServerPlan, on_slots: impl Fn(u32) -> u32) -> Result<(), SweepError> {
+pub(crate) fn ensure_connections(
+    server: &ServerPlan,
+    on_slots: impl Fn(u32) -> u32,
+) -> Result<(), SweepError> {
     let slots = match &server.kind {
         ServerKind::Command { slots, .. } => Some(*slots),
         _ => server.threads.map(|threads| threads.max * server.workers.unwrap_or(0).max(1)),

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use engine::{EngineError, LoadSpec, Resolver, RunProgress};
 use launch::{Addresses, GuardCommand, LaunchError};
 use model::{
-    Ceiling, Clock, Diagnostic, GeneratorClaim, Nanos, ServerFacts, ServerPlan, StreamPlan, Study, SystemClock,
+    Ceiling, Clock, Diagnostic, GeneratorClaim, Nanos, ServerFacts, ServerPlan, StreamPlan, Study,
+    SystemClock,
 };
 use thiserror::Error;
 
@@ -190,7 +191,9 @@ pub enum SweepError {
         last_lines: Vec<String>,
     },
     /// The server ended while it was measured.
-    #[error("the server ended during the run with {connections} connections ({how}); its last lines are above")]
+    #[error(
+        "the server ended during the run with {connections} connections ({how}); its last lines are above"
+    )]
     Died {
         /// Connections of that run.
         connections: u32,
@@ -221,7 +224,9 @@ impl SweepError {
     /// The server's last lines, where they tell more than we can.
     pub fn last_lines(&self) -> &[String] {
         match self {
-            SweepError::NotServing { last_lines, .. } | SweepError::Died { last_lines, .. } => last_lines,
+            SweepError::NotServing { last_lines, .. } | SweepError::Died { last_lines, .. } => {
+                last_lines
+            }
             SweepError::Arm { why, .. } => why.last_lines(),
             _ => &[],
         }

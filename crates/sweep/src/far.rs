@@ -102,7 +102,10 @@ pub(super) struct PartDone {
 impl PartDone {
     /// What is known of the generator that did it.
     pub(super) fn facts(&self, name: String) -> FarGenerator {
-        let recorded = self.outcome.as_ref().map(|outcome| FarGenerator::recorded(name.clone(), &outcome.tally));
+        let recorded = self
+            .outcome
+            .as_ref()
+            .map(|outcome| FarGenerator::recorded(name.clone(), &outcome.tally));
         FarGenerator {
             started_late: self.late,
             steal: self.steal,

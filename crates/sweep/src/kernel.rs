@@ -12,7 +12,9 @@ use std::sync::mpsc::Receiver;
 use engine::{LoadSpec, RecordBatch, RequestRecord, RequestTrace, RunProgress};
 use model::kernel::{KernelStamps, RequestPaths, Wayfinding};
 use model::theory::ServiceTime;
-use model::{Clock, Exchange, KernelView, Nanos, Probe, ProbeUsed, SystemClock, Tally, Watch, Window};
+use model::{
+    Clock, Exchange, KernelView, Nanos, Probe, ProbeUsed, SystemClock, Tally, Watch, Window,
+};
 use probe::bpf::{self, MissingRight, TracedAnswer, TracedPath, TracingPlan};
 use probe::processes;
 
@@ -22,7 +24,12 @@ const PERIOD: Nanos = Nanos::from_millis(10);
 const CHEAP: f64 = 5000.0;
 
 /// What is read in the end where `asked` says so, of a server of so many slots.
-pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Option<ServiceTime>) -> Option<ProbeUsed> {
+pub(crate) fn choose(
+    asked: Probe,
+    is_tcp: bool,
+    slots: u32,
+    service_time: Option<ServiceTime>,
+) -> Option<ProbeUsed> {
     let proc_because = |why: String| Some(ProbeUsed { probe: Probe::Proc, why_no_bpf: Some(why) });
     match asked {
         Probe::None => None,
@@ -37,7 +44,9 @@ pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Optio
                 return Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
             }
             let known = most.filter(|rate| rate.is_finite());
-            let rate = known.map_or("as many requests as come".to_owned(), |rate| format!("{rate:.0} requests/s"));
+            let rate = known.map_or("as many requests as come".to_owned(), |rate| {
+                format!("{rate:.0} requests/s")
+            });
             proc_because(format!(
                 "what it costs a request would show at {rate} (--inspect kernel does it all the same)"
             ))
@@ -53,7 +62,12 @@ pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Optio
 pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<TracedPath, MissingRight> {
     let family = processes::tree(root);
     let requests = shape.transport.tls.is_none();
-    let mut path = TracedPath::follow(&TracingPlan { port, processes: &family, requests, events: shape.traces })?;
+    let mut path = TracedPath::follow(&TracingPlan {
+        port,
+        processes: &family,
+        requests,
+        events: shape.traces,
+    })?;
     if shape.warm_up == Nanos::ZERO {
         path.count_from(Nanos::ZERO)?;
     }
@@ -87,7 +101,8 @@ pub(crate) fn listen(
         }
         if let Some(join) = &mut join {
             // First what the client says: see above.
-            let batches: Vec<RecordBatch> = journal.iter().flat_map(|journal| journal.try_iter()).collect();
+            let batches: Vec<RecordBatch> =
+                journal.iter().flat_map(|journal| journal.try_iter()).collect();
             while let Some(event) = path.next_event() {
                 join.record_answer(&event);
             }
@@ -188,7 +203,12 @@ impl StampJoin {
 
     fn shared(&self, exchange: &Exchange) -> Exchange {
         let there = |time: Nanos| time + self.lead;
-        Exchange { due: there(exchange.due), sent: there(exchange.sent), ended: there(exchange.ended), ..*exchange }
+        Exchange {
+            due: there(exchange.due),
+            sent: there(exchange.sent),
+            ended: there(exchange.ended),
+            ..*exchange
+        }
     }
 
     /// All that was joined, of so many measured good answers in all.
@@ -206,7 +226,8 @@ mod tests {
     use super::*;
 
     fn why(asked: Probe, is_tcp: bool, time: Option<Nanos>) -> Option<(Probe, Option<String>)> {
-        let service_time = time.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None });
+        let service_time =
+            time.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None });
         choose(asked, is_tcp, 10, service_time).map(|used| (used.probe, used.why_no_bpf))
     }
 
@@ -221,7 +242,9 @@ mod tests {
         if bpf::possible().is_ok() {
             assert_eq!(why(Probe::Auto, true, slow), Some((Probe::Bpf, None)), "5000 requests/s");
             let fast = Some(Nanos::from_millis(1));
-            for (time, rate) in [(fast, "10000 requests/s"), (Some(Nanos::ZERO), "as many"), (None, "as many")] {
+            for (time, rate) in
+                [(fast, "10000 requests/s"), (Some(Nanos::ZERO), "as many"), (None, "as many")]
+            {
                 let (probe, why) = why(Probe::Auto, true, time).unwrap();
                 assert!(probe == Probe::Proc && why.as_ref().unwrap().contains(rate), "{why:?}");
             }
@@ -231,7 +254,10 @@ mod tests {
     const LEAD: Nanos = Nanos::from_secs(1000);
 
     fn join() -> StampJoin {
-        StampJoin::new(LEAD, Window { from: Nanos::from_millis(10), until: Nanos::from_millis(500) })
+        StampJoin::new(
+            LEAD,
+            Window { from: Nanos::from_millis(10), until: Nanos::from_millis(500) },
+        )
     }
 
     /// All of it in ms of the client's clock.
@@ -277,7 +303,10 @@ mod tests {
         let ways = join.ways(5);
         assert_eq!((ways.all.requests, ways.unmatched, ways.impossible), (3, 2, 0));
         assert_eq!(ways.all.response_time, Nanos::from_millis(12 + 10 + 11));
-        assert_eq!((ways.all.in_server, ways.all.reading), (Nanos::from_millis(6), Nanos::from_millis(3)));
+        assert_eq!(
+            (ways.all.in_server, ways.all.reading),
+            (Nanos::from_millis(6), Nanos::from_millis(3))
+        );
     }
 
     #[test]

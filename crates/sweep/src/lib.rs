@@ -24,7 +24,9 @@ mod theory;
 pub use bodies::conduct_bodies;
 pub use ceiling::start_sink;
 pub use compare::conduct_comparison;
-pub use context::{Ceilings, ClaimedRun, Context, Observer, OtherGenerator, Phase, SweepError, Task};
+pub use context::{
+    Ceilings, ClaimedRun, Context, Observer, OtherGenerator, Phase, SweepError, Task,
+};
 pub use far::{FarGenerators, FarHost, LoadPart, NamedPart, drive_load_part, merge_parts, serve};
 pub use load::{LoadCompany, PreparedLoad, RequestJournal, conduct_load, spec_of};
 pub use other_generator::observe_claimed;

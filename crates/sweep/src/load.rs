@@ -14,8 +14,9 @@ use model::study::SCHEMA;
 use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::warnings::RunSetting;
 use model::{
-    Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Pace, Placement,
-    Profile, Request, Run, ServerLocation, SystemClock, Timing, verdict, warnings,
+    Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos,
+    Objective, Pace, Placement, Profile, Request, Run, ServerLocation, SystemClock, Timing,
+    verdict, warnings,
 };
 use probe::host;
 
@@ -170,7 +171,8 @@ pub fn conduct_load(
         };
         drive_observed(shape, &context.clock, context.far, progress, observers)
     });
-    let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } = observed?;
+    let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } =
+        observed?;
     let (answers, received_bytes) = (run.tally.all_answers(), run.tally.received_bytes);
     // This machine's counter is not another's.
     run.generator.listen_overflows = run.generator.listen_overflows.filter(|_| server.is_here());
@@ -178,10 +180,12 @@ pub fn conduct_load(
     if !interrupted && answers > 0 && calibrates {
         phase(&Phase::Calibrating);
         let placement = kept.as_ref().and(placement.as_ref());
-        run.generator.ceiling = ceilings(std::slice::from_ref(shape), received_bytes / answers, placement, context)?[0];
+        run.generator.ceiling =
+            ceilings(std::slice::from_ref(shape), received_bytes / answers, placement, context)?[0];
     }
     judge(&mut run, plan, placement.as_ref(), interrupted, ended_by.flatten());
-    run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
+    run.warnings
+        .extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
     Ok(LoadStudy {
         checks: journal.map_or_else(Vec::new, |journal| journal.checks()),
         log_dropped,
@@ -246,13 +250,20 @@ pub(crate) fn overload(run: &Run, plan: &LoadPlan) -> Option<Overload> {
     if !matches!(plan.pace, Pace::Open { profile: Profile::Flat { .. }, .. }) {
         return None;
     }
-    let statistics = run.statistics.as_ref().filter(|statistics| statistics.is_overload(&run.tally))?;
+    let statistics =
+        run.statistics.as_ref().filter(|statistics| statistics.is_overload(&run.tally))?;
     let (backlog, offered) = (statistics.backlog?, run.offered_rate(&plan.pace)?);
     // Times that do not grow alike for all say nothing of the capacity: the backlog does.
-    let agrees = |growth: &f64| (offered / (1.0 + growth) / (offered - backlog.growth) - 1.0).abs() <= AGREE;
+    let agrees =
+        |growth: &f64| (offered / (1.0 + growth) / (offered - backlog.growth) - 1.0).abs() <= AGREE;
     let growth = statistics.growth().filter(agrees);
     let capacity = if let Some((growth, steadiness)) = growth.zip(statistics.steadiness) {
-        queueing::open_loop::capacity(offered, growth, steadiness.growth / steadiness.growth_in_errors).ok()?
+        queueing::open_loop::capacity(
+            offered,
+            growth,
+            steadiness.growth / steadiness.growth_in_errors,
+        )
+        .ok()?
     } else {
         Estimate { value: offered - backlog.growth, half_width: IN_95_PERCENT * backlog.error }
     };
@@ -302,7 +313,11 @@ mod tests {
     /// So many requests a second, each of which holds a slot for so many ms.
     fn plan(rate: f64, service_ms: Option<u64>) -> LoadPlan {
         let pace = Pace::constant(model::Rate::new(rate).unwrap());
-        LoadPlan { pace, service_time: service_ms.map(Nanos::from_millis), ..testkit::load::closed().plan }
+        LoadPlan {
+            pace,
+            service_time: service_ms.map(Nanos::from_millis),
+            ..testkit::load::closed().plan
+        }
     }
 
     fn recorded(rate: u64, seconds: u64, play: impl FnMut(u64, Nanos) -> (Nanos, Outcome)) -> Run {
@@ -326,17 +341,24 @@ mod tests {
     }
 
     #[test]
-    fn five_slots_are_told_by_the_slope_alone_and_what_a_request_costs_beside_its_time_widens_them() {
+    fn five_slots_are_told_by_the_slope_alone_and_what_a_request_costs_beside_its_time_widens_them()
+    {
         let run = run(60, 5, 20, false);
         let seen = overload(&run, &plan(60.0, Some(100))).unwrap();
         assert!((seen.growth.unwrap() - 0.2).abs() < 0.01 && seen.doubt.is_none(), "{seen:?}");
-        assert!((seen.capacity.value - 50.0).abs() < 0.5 && (seen.answered - 50.0).abs() < 1.0, "{seen:?}");
+        assert!(
+            (seen.capacity.value - 50.0).abs() < 0.5 && (seen.answered - 50.0).abs() < 1.0,
+            "{seen:?}"
+        );
         let slots = seen.slots.unwrap();
         assert!((slots.value - 5.0).abs() < 0.05 && slots.half_width < 0.1, "{seen:?}");
         assert_eq!(overload(&run, &plan(60.0, None)).unwrap().slots, None);
         // The requests hold a slot for 100 ms, and 99 were said: 4.95 slots, and five are not ruled out.
         let wider = overload(&run, &plan(60.0, Some(99))).unwrap().slots.unwrap();
-        assert!((wider.value - 4.95).abs() < 0.05 && wider.value + wider.half_width >= 5.0 - 1e-3, "{wider:?}");
+        assert!(
+            (wider.value - 4.95).abs() < 0.05 && wider.value + wider.half_width >= 5.0 - 1e-3,
+            "{wider:?}"
+        );
         assert!(slots.half_width < wider.half_width, "{wider:?}");
     }
 
@@ -357,13 +379,16 @@ mod tests {
     #[test]
     fn requests_that_take_longer_than_the_run_are_no_overload_that_is_known() {
         let (ms, plan) = (Nanos::from_millis, plan(60.0, None));
-        for (what, slow, is_named) in [("longer than the run", 20_000, true), ("a second", 1_000, false)] {
+        for (what, slow, is_named) in
+            [("longer than the run", 20_000, true), ("a second", 1_000, false)]
+        {
             let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
             assert_eq!(overload(&run, &plan), None, "{what}");
             let setting = RunSetting { keep_alive: true, placement: None, ended_by: None };
             let warnings = warnings::of_load(&run, &plan.pace, setting);
-            let is_unexplained =
-                |warning: &model::Diagnostic| matches!(warning, model::Diagnostic::BacklogUnexplained { .. });
+            let is_unexplained = |warning: &model::Diagnostic| {
+                matches!(warning, model::Diagnostic::BacklogUnexplained { .. })
+            };
             assert_eq!(warnings.iter().any(is_unexplained), is_named, "{what}: {warnings:?}");
             assert!(run.response_time(0.5).time().is_some(), "{what}");
         }
@@ -372,10 +397,12 @@ mod tests {
     #[test]
     fn what_is_no_overload_at_one_rate_tells_nothing() {
         let rate = |per_second| model::Rate::new(per_second).unwrap();
-        let profile = Profile::Ramp { from: rate(50.0), to: rate(70.0), over: Nanos::from_secs(20) };
+        let profile =
+            Profile::Ramp { from: rate(50.0), to: rate(70.0), over: Nanos::from_secs(20) };
         let steady = plan(60.0, None);
         let Pace::Open { arrivals, seed, burst, .. } = steady.pace else { panic!("an open loop") };
-        let ramp = LoadPlan { pace: Pace::Open { profile, arrivals, seed, burst }, ..plan(60.0, None) };
+        let ramp =
+            LoadPlan { pace: Pace::Open { profile, arrivals, seed, burst }, ..plan(60.0, None) };
         assert_eq!(overload(&run(40, 5, 20, false), &plan(40.0, None)), None, "below the capacity");
         assert_eq!(overload(&run(60, 5, 20, false), &ramp), None);
         assert_eq!(overload(&run(60, 5, 20, false), &testkit::load::closed().plan), None);
@@ -384,7 +411,10 @@ mod tests {
     #[test]
     fn what_speaks_against_it_is_said() {
         let plan = plan(60.0, None);
-        assert_eq!(overload(&run(60, 5, 20, true), &plan).unwrap().doubt, Some(OverloadDoubt::Failures));
+        assert_eq!(
+            overload(&run(60, 5, 20, true), &plan).unwrap().doubt,
+            Some(OverloadDoubt::Failures)
+        );
         let mut other = run(60, 5, 20, false);
         other.tally.completed_in_window = other.tally.completed_in_window * 8 / 10;
         assert_eq!(overload(&other, &plan).unwrap().doubt, Some(OverloadDoubt::Disagreement));

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{
-    DriveResult, EngineError, LaneOutcome, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped,
+    DriveResult, EngineError, LaneOutcome, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive,
+    spawn_scoped,
 };
 use model::{Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics, SystemClock};
 use probe::host::HostCounters;
@@ -70,7 +71,12 @@ pub(crate) struct ObservedRun<E> {
 }
 
 /// A run that is not judged, with its statistics: what lanes recorded, and what is known of the `generator` beside.
-pub(crate) fn recorded(done: DriveResult, shape: &LoadSpec, percentiles: &[f64], generator: GeneratorFacts) -> Run {
+pub(crate) fn recorded(
+    done: DriveResult,
+    shape: &LoadSpec,
+    percentiles: &[f64],
+    generator: GeneratorFacts,
+) -> Run {
     let DriveResult { outcome, far, measured, elapsed, .. } = done;
     let LaneOutcome { tally, batches, dissection, backlog, lanes, clock_steps, .. } = outcome;
     let length = shape.requests_total.is_none().then_some(measured);
@@ -97,11 +103,13 @@ pub(crate) fn drive_observed<E: Send>(
     progress: &RunProgress,
     observation: RunObservers<'_, E>,
 ) -> Result<ObservedRun<E>, EngineError> {
-    let RunObservers { ends, serving, placement, statsd, mut journal, sampling, percentiles } = observation;
+    let RunObservers { ends, serving, placement, statsd, mut journal, sampling, percentiles } =
+        observation;
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
     // Of a generator elsewhere ports and the app's stamps are not known.
-    let traces = traced.is_some() && far.is_none() && shape.reads_app_times && shape.transport.tls.is_none();
+    let traces =
+        traced.is_some() && far.is_none() && shape.reads_app_times && shape.transport.tls.is_none();
     let shape = &LoadSpec { traces, ..shape.clone() };
     // To attach tracepoints costs once, and not for each request.
     let tracing = traced.map(|(port, root)| kernel::attach(port, root, shape));
@@ -135,10 +143,14 @@ pub(crate) fn drive_observed<E: Send>(
         let (sampling, polling) = match sampling {
             None => (None, None),
             Some(Sampling { sampler, control, live, .. }) => (
-                Some(spawn_scoped(scope, "sampler", move || samples::sample(sampler, clock, over, live))?),
+                Some(spawn_scoped(scope, "sampler", move || {
+                    samples::sample(sampler, clock, over, live)
+                })?),
                 control
                     .map(|control| {
-                        spawn_scoped(scope, "statistics", move || samples::poll(control, clock, over, live, single))
+                        spawn_scoped(scope, "statistics", move || {
+                            samples::poll(control, clock, over, live, single)
+                        })
                     })
                     .transpose()?,
             ),
@@ -147,9 +159,14 @@ pub(crate) fn drive_observed<E: Send>(
             let mut statsd = statsd.lock().unwrap_or_else(PoisonError::into_inner);
             statsd.listen_until(clock, progress, shape.warm_up, over)
         };
-        let listening = statsd.map(|statsd| spawn_scoped(scope, "statsd", move || listen(statsd))).transpose()?;
-        let trace = move |path| kernel::listen(path, shape, clock, progress, over, records.as_ref());
-        let tracing = tracing.map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace))).transpose()?;
+        let listening = statsd
+            .map(|statsd| spawn_scoped(scope, "statsd", move || listen(statsd)))
+            .transpose()?;
+        let trace =
+            move |path| kernel::listen(path, shape, clock, progress, over, records.as_ref());
+        let tracing = tracing
+            .map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace)))
+            .transpose()?;
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
         let done = match far {
             None => drive(shape, clock, stop, progress, journal.as_ref()),
@@ -170,8 +187,10 @@ pub(crate) fn drive_observed<E: Send>(
     let after = HostCounters::now();
     let listening = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
     let own_cpu = this_process_cpu().saturating_sub(own_cpu + listening);
-    let mut watch = seen.map(|(seen, polled)| watch(&seen, polled.as_ref(), done.start + shape.warm_up, single));
-    let kernel = traced.and_then(|traced| kernel::view(traced, &done.outcome.tally, watch.as_mut()));
+    let mut watch = seen
+        .map(|(seen, polled)| watch(&seen, polled.as_ref(), done.start + shape.warm_up, single));
+    let kernel =
+        traced.and_then(|traced| kernel::view(traced, &done.outcome.tally, watch.as_mut()));
     let generator = GeneratorFacts {
         steal: after.steal_since(&host),
         listen_overflows: after.listen_overflows_since(&host),
@@ -179,7 +198,8 @@ pub(crate) fn drive_observed<E: Send>(
         server,
         ..GeneratorFacts::default()
     };
-    let (interrupted, dropped_records) = (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
+    let (interrupted, dropped_records) =
+        (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
     let run = Run { watch, statsd, kernel, ..recorded(done, shape, percentiles, generator) };
     Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
 }

@@ -31,7 +31,8 @@ pub fn observe_claimed(
         steal.map(|share| Diagnostic::Steal { share }),
         listen_overflows.map(|dropped| Diagnostic::ListenOverflows { dropped }),
     ];
-    done.found.extend(troubles.into_iter().flatten().filter(|trouble| trouble.grade() > Grade::Passed));
+    done.found
+        .extend(troubles.into_iter().flatten().filter(|trouble| trouble.grade() > Grade::Passed));
     Ok(Some((done, GeneratorFacts { steal, listen_overflows, ..GeneratorFacts::default() })))
 }
 
@@ -59,9 +60,14 @@ impl Session<'_> {
         if let Some(error) = self.server.death(connections) {
             return Err(error);
         }
-        let failed =
-            |why| SweepError::Unusable(format!("{} failed with {connections} connections: {why}", other.name()));
-        let Some((ClaimedRun { mut claim, elapsed, found }, generator)) = done.map_err(failed)? else {
+        let failed = |why| {
+            SweepError::Unusable(format!(
+                "{} failed with {connections} connections: {why}",
+                other.name()
+            ))
+        };
+        let Some((ClaimedRun { mut claim, elapsed, found }, generator)) = done.map_err(failed)?
+        else {
             return Ok(None);
         };
         let mut warnings = found;
@@ -70,8 +76,9 @@ impl Session<'_> {
         self.observer.phase(&Phase::Reconciling);
         self.stats = self.counted();
         let counts = before.as_ref().zip(self.stats.as_ref());
-        let server_requests =
-            counts.and_then(|(before, after)| after.requests_count()?.checked_sub(before.requests_count()?));
+        let server_requests = counts.and_then(|(before, after)| {
+            after.requests_count()?.checked_sub(before.requests_count()?)
+        });
         let single = self.server.workers.first().map_or("", String::as_str);
         let workers = match counts {
             Some((before, after)) if !self.is_builtin() => shares_between(before, after, single),
@@ -80,8 +87,11 @@ impl Session<'_> {
         self.welcome(&workers);
         let new = replaced(&workers, &family, &tree(self.server.pid()));
         warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
-        let why =
-            if new > 0 { "a worker has gone, and its count with it" } else { "it has no count that longtail can read" };
+        let why = if new > 0 {
+            "a worker has gone, and its count with it"
+        } else {
+            "it has no count that longtail can read"
+        };
         let server_requests = server_requests.filter(|_| new == 0);
         claim.server_requests = server_requests;
         let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
@@ -90,15 +100,25 @@ impl Session<'_> {
             Some(_) => claim.ledger_doubt(connections, runs),
             None => (!self.context.is_interrupted()).then(unknown),
         });
-        let forecast = service_time.and_then(|known| queueing::closed_loop::forecast(connections, slots, known.time));
-        let claimed = Run { multiple: Some(job.multiple), ..Run::claimed(connections, claim, elapsed) };
-        Ok(Some(Run { repeat: self.block.repeat, workers, forecast, generator, warnings, ..claimed }))
+        let forecast = service_time
+            .and_then(|known| queueing::closed_loop::forecast(connections, slots, known.time));
+        let claimed =
+            Run { multiple: Some(job.multiple), ..Run::claimed(connections, claim, elapsed) };
+        Ok(Some(Run {
+            repeat: self.block.repeat,
+            workers,
+            forecast,
+            generator,
+            warnings,
+            ..claimed
+        }))
     }
 
     /// What the server has counted up to now; `None` where it does not say.
     fn counted(&self) -> Option<PumaStats> {
         if self.is_builtin() {
-            let requests_count = Some(control::sink_requests(self.server.reached.bind.place.tcp()?).ok()?);
+            let requests_count =
+                Some(control::sink_requests(self.server.reached.bind.place.tcp()?).ok()?);
             let workers = vec![WorkerStats { requests_count, ..WorkerStats::default() }];
             return Some(PumaStats { workers, ..PumaStats::default() });
         }

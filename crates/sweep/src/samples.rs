@@ -67,7 +67,12 @@ struct StatisticsPoll {
 }
 
 /// Looks until `over`.
-pub(crate) fn sample(sampler: Sampler, clock: &SystemClock, over: &AtomicBool, live: &LiveReadings) -> SampledServer {
+pub(crate) fn sample(
+    sampler: Sampler,
+    clock: &SystemClock,
+    over: &AtomicBool,
+    live: &LiveReadings,
+) -> SampledServer {
     let mut seen = SampledServer { source: sampler.source(), ..SampledServer::default() };
     sampler.run(clock, over, |observation| {
         match observation {
@@ -76,7 +81,11 @@ pub(crate) fn sample(sampler: Sampler, clock: &SystemClock, over: &AtomicBool, l
                 seen.queue.push((at, queue));
             }
             Observation::Server(mut sample) => {
-                live.show("open_connections", "", sample.sockets.map(|sockets| u64::from(sockets.open)));
+                live.show(
+                    "open_connections",
+                    "",
+                    sample.sockets.map(|sockets| u64::from(sockets.open)),
+                );
                 seen.cpu = sample.cpu;
                 seen.missing.extend(std::mem::take(&mut sample.missing));
                 seen.samples.push(*sample);
@@ -142,15 +151,32 @@ fn name_of(worker: &WorkerStats, single: &str) -> String {
 }
 
 /// All that was seen, from the instant `from` on.
-pub(crate) fn watch(seen: &SampledServer, polled: Option<&PolledStatistics>, from: Nanos, single: &str) -> Watch {
+pub(crate) fn watch(
+    seen: &SampledServer,
+    polled: Option<&PolledStatistics>,
+    from: Nanos,
+    single: &str,
+) -> Watch {
     let queue: Vec<_> = seen.queue.items().iter().filter(|(at, _)| *at >= from).collect();
-    let samples: Vec<&ServerSample> = seen.samples.items().iter().filter(|sample| sample.at >= from).collect();
-    let pids: BTreeSet<u32> = samples.iter().flat_map(|sample| &sample.processes).map(|process| process.pid).collect();
+    let samples: Vec<&ServerSample> =
+        seen.samples.items().iter().filter(|sample| sample.at >= from).collect();
+    let pids: BTreeSet<u32> =
+        samples.iter().flat_map(|sample| &sample.processes).map(|process| process.pid).collect();
     let at: Vec<Nanos> = samples.iter().map(|sample| sample.at - from).collect();
-    let queues = QUEUE_FIGURES.map(|figure| curve("", figure, queue.iter().map(|(_, queue)| queue.as_ref())));
-    let sockets = SOCKET_FIGURES.map(|figure| curve("", figure, samples.iter().map(|sample| sample.sockets.as_ref())));
-    let mut watch = Watch { tracks: Vec::new(), cpu: seen.cpu, missing: seen.missing.iter().cloned().collect() };
-    watch.tracks.push(track(seen.source, queue.iter().map(|(at, _)| *at - from).collect(), queues.into()));
+    let queues = QUEUE_FIGURES
+        .map(|figure| curve("", figure, queue.iter().map(|(_, queue)| queue.as_ref())));
+    let sockets = SOCKET_FIGURES
+        .map(|figure| curve("", figure, samples.iter().map(|sample| sample.sockets.as_ref())));
+    let mut watch = Watch {
+        tracks: Vec::new(),
+        cpu: seen.cpu,
+        missing: seen.missing.iter().cloned().collect(),
+    };
+    watch.tracks.push(track(
+        seen.source,
+        queue.iter().map(|(at, _)| *at - from).collect(),
+        queues.into(),
+    ));
     watch.tracks.push(track(seen.source, at.clone(), sockets.into()));
     let of_processes = pids.iter().flat_map(|pid| process_curves(*pid, &samples)).collect();
     watch.tracks.push(track("/proc/PID/task/TID/schedstat", at, of_processes));
@@ -160,7 +186,10 @@ pub(crate) fn watch(seen: &SampledServer, polled: Option<&PolledStatistics>, fro
         watch.cpu += *cpu;
         let failed = polls.iter().filter(|poll| poll.stats.is_none()).count();
         if failed > 0 {
-            watch.missing.push(format!("the server's statistics: {failed} of {} polls had no answer", polls.len()));
+            watch.missing.push(format!(
+                "the server's statistics: {failed} of {} polls had no answer",
+                polls.len()
+            ));
         }
         let polls: Vec<&StatisticsPoll> = polls.iter().filter(|poll| poll.at >= from).collect();
         watch.tracks.push(statistics_track(&polls, from, single));
@@ -169,9 +198,19 @@ pub(crate) fn watch(seen: &SampledServer, polled: Option<&PolledStatistics>, fro
     watch
 }
 
-fn curve<'a, T: 'a>(of: &str, (name, unit, value): Figure<T>, seen: impl Iterator<Item = Option<&'a T>>) -> WatchCurve {
+fn curve<'a, T: 'a>(
+    of: &str,
+    (name, unit, value): Figure<T>,
+    seen: impl Iterator<Item = Option<&'a T>>,
+) -> WatchCurve {
     let values = seen.map(|seen| seen.and_then(value)).collect();
-    WatchCurve { of: of.to_owned(), name: name.to_owned(), unit: unit.to_owned(), values, staleness: Vec::new() }
+    WatchCurve {
+        of: of.to_owned(),
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        values,
+        staleness: Vec::new(),
+    }
 }
 
 /// Curves that have at least one value.
@@ -181,13 +220,19 @@ fn track(source: &str, at: Vec<Nanos>, mut curves: Vec<WatchCurve>) -> WatchTrac
 }
 
 /// The process at each sample.
-fn seen_of<'a>(pid: u32, samples: &'a [&ServerSample]) -> impl Iterator<Item = Option<&'a ProcessSample>> {
+fn seen_of<'a>(
+    pid: u32,
+    samples: &'a [&ServerSample],
+) -> impl Iterator<Item = Option<&'a ProcessSample>> {
     samples.iter().map(move |sample| sample.processes.iter().find(|process| process.pid == pid))
 }
 
 fn process_curves(pid: u32, samples: &[&ServerSample]) -> Vec<WatchCurve> {
-    let was_there = samples.first().is_some_and(|sample| sample.processes.iter().any(|process| process.pid == pid));
-    let mut curves = PROCESS_FIGURES.map(|figure| curve(&pid.to_string(), figure, seen_of(pid, samples)));
+    let was_there = samples
+        .first()
+        .is_some_and(|sample| sample.processes.iter().any(|process| process.pid == pid));
+    let mut curves =
+        PROCESS_FIGURES.map(|figure| curve(&pid.to_string(), figure, seen_of(pid, samples)));
     for counter in &mut curves[..COUNTERS] {
         // It begins with the window, and that of a process that was born in it with its birth.
         let before = if was_there { counter.values.first().copied().flatten() } else { Some(0) };
@@ -200,17 +245,25 @@ fn process_curves(pid: u32, samples: &[&ServerSample]) -> Vec<WatchCurve> {
 
 /// Who holds how many connections is looked at more rarely than the rest.
 fn held_track(pids: &BTreeSet<u32>, samples: &[&ServerSample], from: Nanos) -> WatchTrack {
-    let is_sample = |sample: &&&ServerSample| sample.processes.iter().any(|process| process.connections.is_some());
+    let is_sample = |sample: &&&ServerSample| {
+        sample.processes.iter().any(|process| process.connections.is_some())
+    };
     let samples: Vec<&ServerSample> = samples.iter().filter(is_sample).copied().collect();
-    let held: Figure<ProcessSample> = (HELD_CONNECTIONS, "connections", |seen| seen.connections.map(u64::from));
-    let curves = pids.iter().map(|pid| curve(&pid.to_string(), held, seen_of(*pid, &samples))).collect();
+    let held: Figure<ProcessSample> =
+        (HELD_CONNECTIONS, "connections", |seen| seen.connections.map(u64::from));
+    let curves =
+        pids.iter().map(|pid| curve(&pid.to_string(), held, seen_of(*pid, &samples))).collect();
     track("/proc/PID/fd", samples.iter().map(|sample| sample.at - from).collect(), curves)
 }
 
 fn statistics_track(polls: &[&StatisticsPoll], from: Nanos, single: &str) -> WatchTrack {
-    let workers = |poll: &StatisticsPoll| poll.stats.clone().map_or_else(Vec::new, |stats| stats.workers);
-    let names: BTreeSet<String> =
-        polls.iter().flat_map(|poll| workers(poll)).map(|worker| name_of(&worker, single)).collect();
+    let workers =
+        |poll: &StatisticsPoll| poll.stats.clone().map_or_else(Vec::new, |stats| stats.workers);
+    let names: BTreeSet<String> = polls
+        .iter()
+        .flat_map(|poll| workers(poll))
+        .map(|worker| name_of(&worker, single))
+        .collect();
     let mut curves = Vec::new();
     for name in &names {
         let said: Vec<Option<WorkerStats>> = polls
@@ -222,10 +275,16 @@ fn statistics_track(polls: &[&StatisticsPoll], from: Nanos, single: &str) -> Wat
             .zip(polls)
             .map(|(worker, poll)| worker.as_ref().and_then(|worker| worker.age(poll.wall)))
             .collect();
-        let is_live = said.iter().zip(&ages).all(|(worker, age)| worker.is_none() || *age == Some(Nanos::ZERO));
+        let is_live = said
+            .iter()
+            .zip(&ages)
+            .all(|(worker, age)| worker.is_none() || *age == Some(Nanos::ZERO));
         for figure in WORKER_FIGURES {
             let staleness = if is_live { Vec::new() } else { ages.clone() };
-            curves.push(WatchCurve { staleness, ..curve(name, figure, said.iter().map(Option::as_ref)) });
+            curves.push(WatchCurve {
+                staleness,
+                ..curve(name, figure, said.iter().map(Option::as_ref))
+            });
         }
     }
     track("puma stats", polls.iter().map(|poll| poll.at - from).collect(), curves)
@@ -251,18 +310,31 @@ mod tests {
     /// Looks at 2.95, 3, 3.01 and 3.25 s; of the process 12 nothing is seen, and 13 is born before the last.
     fn seen() -> SampledServer {
         let ms = Nanos::from_millis;
-        let mut seen = SampledServer { source: "sock_diag", cpu: ms(1), ..SampledServer::default() };
+        let mut seen =
+            SampledServer { source: "sock_diag", cpu: ms(1), ..SampledServer::default() };
         for (at, length) in [(2900, Some(9)), (3000, Some(1)), (3050, None), (3100, Some(4))] {
             seen.queue.push((
                 ms(at),
-                length.map(|accept_queue| ServerSockets { accept_queue, limit: Some(128), ..ServerSockets::default() }),
+                length.map(|accept_queue| ServerSockets {
+                    accept_queue,
+                    limit: Some(128),
+                    ..ServerSockets::default()
+                }),
             ));
         }
-        for (at, cpu, held) in [(2950, 100, Some(9)), (3000, 150, None), (3010, 200, Some(3)), (3250, 400, None)] {
-            let sockets = Some(ServerSockets { listening: true, open: 6, ..ServerSockets::default() });
+        for (at, cpu, held) in
+            [(2950, 100, Some(9)), (3000, 150, None), (3010, 200, Some(3)), (3250, 400, None)]
+        {
+            let sockets =
+                Some(ServerSockets { listening: true, open: 6, ..ServerSockets::default() });
             let mut processes = vec![process(11, cpu, held), process(12, 0, None)];
             processes.extend((at == 3250).then(|| process(13, 70, None)));
-            seen.samples.push(ServerSample { at: ms(at), sockets, processes, ..ServerSample::default() });
+            seen.samples.push(ServerSample {
+                at: ms(at),
+                sockets,
+                processes,
+                ..ServerSample::default()
+            });
         }
         seen
     }
@@ -280,13 +352,21 @@ mod tests {
         let expected: Vec<(&str, &str)> =
             ["11", "13"].into_iter().flat_map(|of| figures.map(|name| (of, name))).collect();
         assert_eq!(names(&watch.tracks[2]), expected);
-        let values: Vec<&[Option<u64>]> = watch.tracks[2].curves.iter().map(|curve| curve.values.as_slice()).collect();
+        let values: Vec<&[Option<u64>]> =
+            watch.tracks[2].curves.iter().map(|curve| curve.values.as_slice()).collect();
         assert_eq!(values[0], [Some(0), Some(50), Some(250)], "a counter begins with the window");
         assert_eq!(values[2], [Some(3); 3]);
-        assert_eq!(values[3], [None, None, Some(70)], "who was born meanwhile is counted from birth");
+        assert_eq!(
+            values[3],
+            [None, None, Some(70)],
+            "who was born meanwhile is counted from birth"
+        );
         assert_eq!(names(&watch.tracks[3]), [("11", "held_connections")]);
         assert_eq!(watch.tracks[3].at, [Nanos::from_millis(10)]);
-        assert_eq!((watch.tracks[3].curves[0].values.as_slice(), watch.tracks.len()), (&[Some(3)][..], 4));
+        assert_eq!(
+            (watch.tracks[3].curves[0].values.as_slice(), watch.tracks.len()),
+            (&[Some(3)][..], 4)
+        );
     }
 
     #[test]
@@ -301,7 +381,10 @@ mod tests {
         }
         let watch = watch(&seen(), Some(&polled), FROM, "");
         let track = &watch.tracks[4];
-        assert_eq!(names(track), [("11", "backlog"), ("11", "busy_threads"), ("11", "pool_capacity")]);
+        assert_eq!(
+            names(track),
+            [("11", "backlog"), ("11", "busy_threads"), ("11", "pool_capacity")]
+        );
         assert_eq!(track.curves[1].values, [Some(4), None]);
         assert_eq!(track.curves[1].staleness, [Some(Nanos::from_secs(2)), None]);
         assert_eq!(watch.missing, ["the server's statistics: 1 of 3 polls had no answer"]);

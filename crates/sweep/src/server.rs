@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render};
 use launch::puma::{self, BootLines};
 use launch::{LaunchSpec, Server, ServerBind, TlsPair, affinity};
-use model::{Clock, ControlServer, Nanos, Pace, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan, SystemClock};
+use model::{
+    Clock, ControlServer, Nanos, Pace, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan,
+    SystemClock,
+};
 use probe::puma_stats::{self, PumaStats};
 use probe::sockets::ServerListener;
 
@@ -37,8 +40,21 @@ pub(crate) struct Block {
 
 impl Block {
     /// A closed loop on a server as it is found.
-    pub(crate) fn closed(server: ServerPlan, stream: StreamPlan, cool_down: bool, repeat: u32) -> Block {
-        Block { server, stream, pace: Pace::Closed, env: BTreeMap::new(), dir: None, cool_down, repeat }
+    pub(crate) fn closed(
+        server: ServerPlan,
+        stream: StreamPlan,
+        cool_down: bool,
+        repeat: u32,
+    ) -> Block {
+        Block {
+            server,
+            stream,
+            pace: Pace::Closed,
+            env: BTreeMap::new(),
+            dir: None,
+            cool_down,
+            repeat,
+        }
     }
 }
 
@@ -85,36 +101,62 @@ impl ServerUnderTest {
     ///
     /// # Errors
     /// Where it cannot be started, does not become ready, or does not serve what will be requested.
-    pub(crate) fn start(block: &Block, context: &Context<'_>) -> Result<Option<ServerUnderTest>, SweepError> {
+    pub(crate) fn start(
+        block: &Block,
+        context: &Context<'_>,
+    ) -> Result<Option<ServerUnderTest>, SweepError> {
         let plan = &block.server;
         let mut prepared = prepare(block, context)?;
         // What its kind needs stands last, and so counts.
         let own = std::mem::take(&mut prepared.spec.env);
-        prepared.spec.env = context.server_env.clone().into_iter().chain(block.env.clone()).chain(own).collect();
+        prepared.spec.env =
+            context.server_env.clone().into_iter().chain(block.env.clone()).chain(own).collect();
         let settings = match plan.kind {
             ServerKind::Puma { .. } => {
                 let is_interrupted = || context.is_interrupted();
-                puma::settings(plan.config.as_deref(), &prepared.spec, &context.guard, &context.clock, is_interrupted)?
+                puma::settings(
+                    plan.config.as_deref(),
+                    &prepared.spec,
+                    &context.guard,
+                    &context.clock,
+                    is_interrupted,
+                )?
             }
             _ => None,
         };
         let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
         let transport = transport(&prepared.reached.bind)?;
-        let Some(first_answer) = wait_until_ready(&server, &prepared.reached, &transport, block, context)? else {
+        let Some(first_answer) =
+            wait_until_ready(&server, &prepared.reached, &transport, block, context)?
+        else {
             server.stop(GRACE, &context.clock);
             return Ok(None);
         };
-        let first_stats = prepared.reached.control.as_ref().and_then(|control| puma_stats::read(control).ok());
-        let facts = ServerFacts { settings, ..describe(block, &prepared, &server, first_stats.as_ref()) };
+        let first_stats =
+            prepared.reached.control.as_ref().and_then(|control| puma_stats::read(control).ok());
+        let facts =
+            ServerFacts { settings, ..describe(block, &prepared, &server, first_stats.as_ref()) };
         let workers = match (&plan.kind, &first_stats) {
-            (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => {
-                stats.workers.iter().filter_map(|worker| worker.pid).map(|pid| pid.to_string()).collect()
-            }
+            (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => stats
+                .workers
+                .iter()
+                .filter_map(|worker| worker.pid)
+                .map(|pid| pid.to_string())
+                .collect(),
             (ServerKind::Puma { .. }, Some(_)) => vec![server.pid().to_string()],
-            (ServerKind::Builtin, _) => (0..facts.workers).map(|worker| worker.to_string()).collect(),
+            (ServerKind::Builtin, _) => {
+                (0..facts.workers).map(|worker| worker.to_string()).collect()
+            }
             _ => Vec::new(),
         };
-        Ok(Some(ServerUnderTest { server, reached: prepared.reached, transport, facts, workers, first_answer }))
+        Ok(Some(ServerUnderTest {
+            server,
+            reached: prepared.reached,
+            transport,
+            facts,
+            workers,
+            first_answer,
+        }))
     }
 
     /// What is requested, as a URL; of a Unix socket none that anybody else could use.
@@ -195,8 +237,7 @@ fn wait_until_ready(
             return Err(error.into());
         }
         if let Some(last_lines) = puma::failed_workers(plan, &server.output()) {
-            let what =
-                "Puma cannot start its workers: what they said is above, and with -w0 it says more; no load was sent";
+            let what = "Puma cannot start its workers: what they said is above, and with -w0 it says more; no load was sent";
             return Err(SweepError::NotServing { what: what.to_owned(), last_lines });
         }
         if let Some(exit) = exit {
@@ -213,7 +254,14 @@ fn wait_until_ready(
         if reported {
             // A server with statistics answers; of any other, a listening socket may be all that there is yet.
             let patience = left().max(STEP);
-            match fetch(transport, &request, &stream.worker_header, patience, clock, context.interrupt) {
+            match fetch(
+                transport,
+                &request,
+                &stream.worker_header,
+                patience,
+                clock,
+                context.interrupt,
+            ) {
                 Ok(answer) => return check(server, path, stream, &answer).map(|()| Some(answer)),
                 // What is wrong with an answer says more than that a later try had no time for one.
                 Err(error) if error == "timed out" && what.contains(": bad response: ") => {}
@@ -249,11 +297,15 @@ pub(crate) fn check(
     if status >= 400 {
         // Is the request wrong, or the app?
         let (hint, last_lines) = if status >= 500 {
-            ("does the app work? (--path, -r) The server's last lines are above", last_lines(server))
+            (
+                "does the app work? (--path, -r) The server's last lines are above",
+                last_lines(server),
+            )
         } else {
             ("is the path right? (--path, -r)", Vec::new())
         };
-        let what = format!("GET {path} is answered {status}, so there is nothing to measure: {hint}");
+        let what =
+            format!("GET {path} is answered {status}, so there is nothing to measure: {hint}");
         return Err(SweepError::NotServing { what, last_lines });
     }
     let bytes = answer.body_bytes;
@@ -271,7 +323,11 @@ fn transport(bind: &ServerBind) -> Result<Transport, EngineError> {
     let server_name = bind.place.tcp().map_or_else(String::new, |address| address.ip().to_string());
     let trusting = |pair: &TlsPair| {
         let ca_file = Some(pair.certificate.as_path());
-        TlsSettings::new(&TlsOptions { ca_file, server_name: &server_name, ..TlsOptions::default() })
+        TlsSettings::new(&TlsOptions {
+            ca_file,
+            server_name: &server_name,
+            ..TlsOptions::default()
+        })
     };
     let tls = bind.tls.as_ref().map(trusting).transpose()?;
     Ok(Transport { tls, ..Transport::plain(vec![bind.place.clone()]) })
@@ -285,7 +341,8 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
             let around = puma::Surroundings::here()?.of(block.dir.as_deref(), &block.env);
             let puma = puma::prepare(plan, &context.addresses, &around)?;
             let (authority, url) = (puma.bind.host(), puma.bind.to_string());
-            let reached = ServerAddress { bind: puma.bind, authority, path, control: Some(puma.control) };
+            let reached =
+                ServerAddress { bind: puma.bind, authority, path, control: Some(puma.control) };
             Ok(Preparation { spec: puma.spec, name: "Puma".to_owned(), url, reached })
         }
         ServerKind::Builtin => {
@@ -317,22 +374,33 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
             })
         }
         ServerKind::Command { argv, url, .. } => {
-            let bad = |why: &str| SweepError::Unusable(format!("'{url}' cannot be used as --url: {why}"));
-            let rest = url.strip_prefix("http://").ok_or_else(|| bad("write http://HOST:PORT/PATH"))?;
+            let bad =
+                |why: &str| SweepError::Unusable(format!("'{url}' cannot be used as --url: {why}"));
+            let rest =
+                url.strip_prefix("http://").ok_or_else(|| bad("write http://HOST:PORT/PATH"))?;
             let (authority, own_path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-            let (host, port) =
-                if has_port(authority) { authority.rsplit_once(':') } else { None }.unwrap_or((authority, "80"));
+            let (host, port) = if has_port(authority) { authority.rsplit_once(':') } else { None }
+                .unwrap_or((authority, "80"));
             let port = port.parse().map_err(|_| bad("its port is no number from 1 to 65535"))?;
-            let address = context.resolver.resolve(host, port).map_err(|error| bad(&error.to_string()))?[0];
+            let address =
+                context.resolver.resolve(host, port).map_err(|error| bad(&error.to_string()))?[0];
             if !address.ip().is_loopback() {
-                return Err(bad("a server that is started here must answer on this machine's loopback"));
+                return Err(bad(
+                    "a server that is started here must answer on this machine's loopback",
+                ));
             }
-            if ServerListener::of_port(address.port()).sample().is_ok_and(|sockets| sockets.listening) {
-                return Err(bad("something listens on that port already, and would be measured in its place"));
+            if ServerListener::of_port(address.port())
+                .sample()
+                .is_ok_and(|sockets| sockets.listening)
+            {
+                return Err(bad(
+                    "something listens on that port already, and would be measured in its place",
+                ));
             }
             let asked = stream.path.clone().or_else(|| (own_path == "/").then_some(path));
             let path = asked.unwrap_or_else(|| own_path.to_owned());
-            let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
+            let program =
+                Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
             Ok(Preparation {
                 spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, dir) },
                 name: program.unwrap_or_else(|| argv[0].clone()),
@@ -350,23 +418,33 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
 
 /// Whether an authority (`host`, `host:port`, `[::1]`, `[::1]:port`) names a port.
 fn has_port(authority: &str) -> bool {
-    authority.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
+    authority
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn describe(block: &Block, prepared: &Preparation, server: &Server, stats: Option<&PumaStats>) -> ServerFacts {
+fn describe(
+    block: &Block,
+    prepared: &Preparation,
+    server: &Server,
+    stats: Option<&PumaStats>,
+) -> ServerFacts {
     let (plan, dir) = (&block.server, &prepared.spec.dir);
     let output = server.output();
     let boot = BootLines::read(output.lines());
     let (planned_workers, planned_threads) = match &plan.kind {
         ServerKind::Command { slots, .. } => match (plan.workers, plan.threads) {
             (None, None) => (1, *slots),
-            (workers, threads) => (workers.unwrap_or(1).max(1), threads.map_or(1, |threads| threads.max)),
+            (workers, threads) => {
+                (workers.unwrap_or(1).max(1), threads.map_or(1, |threads| threads.max))
+            }
         },
         _ => (plan.workers.unwrap_or(0), plan.threads.map_or(5, |threads| threads.max)),
     };
     let cluster = stats.map_or(planned_workers > 0, |stats| stats.cluster);
     let workers = stats.map_or(planned_workers, |stats| stats.workers.len() as u32).max(1);
-    let stated_threads = stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
+    let stated_threads =
+        stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
     // Our own app on an installed Puma has nothing to do with the folder that we happen to be in.
     let is_puma = |folder: &Path| folder.join("puma.gemspec").is_file();
     let checkout = match &plan.kind {
@@ -377,7 +455,9 @@ fn describe(block: &Block, prepared: &Preparation, server: &Server, stats: Optio
         ServerKind::Puma { command: Some(command) } if is_puma(Path::new(command)) => {
             Some(Path::new(command)).filter(|folder| folder.join(".git").exists())
         }
-        ServerKind::Puma { .. } => (plan.rackup.is_some() || dir.ancestors().any(is_puma)).then_some(dir.as_path()),
+        ServerKind::Puma { .. } => {
+            (plan.rackup.is_some() || dir.ancestors().any(is_puma)).then_some(dir.as_path())
+        }
     };
     ServerFacts {
         name: prepared.name.clone(),
@@ -389,7 +469,8 @@ fn describe(block: &Block, prepared: &Preparation, server: &Server, stats: Optio
         workers,
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,
-        placement: affinity::beside(&[server.pid()]).map(|placement| placement.beside_far(&block.stream.from)),
+        placement: affinity::beside(&[server.pid()])
+            .map(|placement| placement.beside_far(&block.stream.from)),
         settings: None,
     }
 }

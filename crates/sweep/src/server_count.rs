@@ -50,14 +50,20 @@ impl Ledger {
     ///
     /// # Errors
     /// Why this Puma's is not known.
-    pub(crate) fn beside_puma(&self, stats: &PumaStats, first: &[String]) -> Result<Diagnostic, String> {
+    pub(crate) fn beside_puma(
+        &self,
+        stats: &PumaStats,
+        first: &[String],
+    ) -> Result<Diagnostic, String> {
         let is_there = |pid| stats.workers.iter().any(|worker| worker.pid == Some(pid));
-        let is_gone = |name: &&String| stats.cluster && name.parse().is_ok_and(|pid| !is_there(pid));
+        let is_gone =
+            |name: &&String| stats.cluster && name.parse().is_ok_and(|pid| !is_there(pid));
         if let Some(worker) = first.iter().find(is_gone) {
             return Err(format!("worker {worker} has gone, and its count with it"));
         }
-        let server =
-            stats.requests_count().ok_or_else(|| "this Puma does not count requests (before 5.0)".to_owned())?;
+        let server = stats
+            .requests_count()
+            .ok_or_else(|| "this Puma does not count requests (before 5.0)".to_owned())?;
         let all = self.beside(server);
         if self.answers != server || !self.is_complete() {
             return Ok(all);
@@ -65,14 +71,22 @@ impl Ledger {
         let otherwise = stats.workers.iter().find_map(|worker| {
             let (pid, server) = (worker.pid?, worker.requests_count?);
             let client = self.by_worker.get(&pid.to_string()).copied().unwrap_or(0);
-            (client != server).then_some(Diagnostic::Conservation { worker: Some(pid), client, server })
+            (client != server).then_some(Diagnostic::Conservation {
+                worker: Some(pid),
+                client,
+                server,
+            })
         });
         Ok(otherwise.unwrap_or(all))
     }
 }
 
 /// Puma's statistics, none of them older than this call. `None` where it does not answer, or `stop` says so.
-pub(crate) fn fresh_stats(control: &ControlServer, clock: &SystemClock, stop: impl Fn() -> bool) -> Option<PumaStats> {
+pub(crate) fn fresh_stats(
+    control: &ControlServer,
+    clock: &SystemClock,
+    stop: impl Fn() -> bool,
+) -> Option<PumaStats> {
     let begun = clock.now();
     let before = puma_stats::read(control).ok()?;
     let mut now = before.clone();
@@ -88,9 +102,17 @@ pub(crate) fn fresh_stats(control: &ControlServer, clock: &SystemClock, stop: im
 
 /// Each worker's part by what it counted between two readings. `single` is the name of the one worker of single mode,
 /// whose statistics name none.
-pub(crate) fn shares_between(before: &PumaStats, after: &PumaStats, single: &str) -> Vec<WorkerShare> {
+pub(crate) fn shares_between(
+    before: &PumaStats,
+    after: &PumaStats,
+    single: &str,
+) -> Vec<WorkerShare> {
     let count = |stats: &PumaStats, pid| {
-        stats.workers.iter().find(|worker| worker.pid == pid).and_then(|worker| worker.requests_count)
+        stats
+            .workers
+            .iter()
+            .find(|worker| worker.pid == pid)
+            .and_then(|worker| worker.requests_count)
     };
     after
         .workers
@@ -116,13 +138,18 @@ pub(crate) fn replaced(shares: &[WorkerShare], before: &[u32], after: &[u32]) ->
 
 /// Each worker's part by the header of its answers; workers that are known and got nothing are there with 0.
 pub(crate) fn shares_by_header(tally: &Tally, known: &[String]) -> Vec<WorkerShare> {
-    let mut requests: BTreeMap<&str, u64> = known.iter().map(|worker| (worker.as_str(), 0)).collect();
+    let mut requests: BTreeMap<&str, u64> =
+        known.iter().map(|worker| (worker.as_str(), 0)).collect();
     for (worker, count) in &tally.per_worker {
         *requests.entry(worker).or_default() += count.measured;
     }
     requests
         .into_iter()
-        .map(|(worker, requests)| WorkerShare { worker: worker.to_owned(), requests, source: ShareSource::Header })
+        .map(|(worker, requests)| WorkerShare {
+            worker: worker.to_owned(),
+            requests,
+            source: ShareSource::Header,
+        })
         .collect()
 }
 
@@ -168,13 +195,19 @@ mod tests {
         assert_eq!(compared(&agreeing, &agreeing), (Grade::Passed, of(None, 3, 3)));
         let in_another_worker = compared(&[(11, 3), (12, 1)], &[(11, 2), (12, 2)]);
         assert_eq!(in_another_worker, (Grade::Failed, of(Some(11), 3, 2)));
-        assert_eq!(compared(&[(11, 3)], &[(11, 4)]), (Grade::Failed, of(None, 3, 4)), "somebody else sent one");
+        assert_eq!(
+            compared(&[(11, 3)], &[(11, 4)]),
+            (Grade::Failed, of(None, 3, 4)),
+            "somebody else sent one"
+        );
     }
 
     #[test]
     fn a_worker_that_has_gone_took_its_count_with_it() {
         let first = ["11", "12"].map(str::to_owned);
-        let error = ledger(&[(11, 3), (12, 1), (13, 1)]).beside_puma(&stats(&[(12, 1), (13, 1)]), &first).unwrap_err();
+        let error = ledger(&[(11, 3), (12, 1), (13, 1)])
+            .beside_puma(&stats(&[(12, 1), (13, 1)]), &first)
+            .unwrap_err();
         assert_eq!(error, "worker 11 has gone, and its count with it");
         // The one worker of single mode has no pid there.
         let single = PumaStats { cluster: false, ..stats(&[(0, 3)]) };
@@ -183,7 +216,11 @@ mod tests {
 
     #[test]
     fn a_worker_is_replaced_by_one_that_was_born_in_the_run() {
-        let share = |worker: &str| WorkerShare { worker: worker.to_owned(), requests: 1, source: ShareSource::Header };
+        let share = |worker: &str| WorkerShare {
+            worker: worker.to_owned(),
+            requests: 1,
+            source: ShareSource::Header,
+        };
         let of = |names: &[&str], before: &[u32], after: &[u32]| {
             replaced(&names.iter().map(|name| share(name)).collect::<Vec<_>>(), before, after)
         };
@@ -196,7 +233,8 @@ mod tests {
     #[test]
     fn shares_are_what_came_between() {
         let shares = shares_between(&stats(&[(11, 3), (12, 5)]), &stats(&[(11, 10), (13, 2)]), "");
-        let requests: Vec<(&str, u64)> = shares.iter().map(|s| (s.worker.as_str(), s.requests)).collect();
+        let requests: Vec<(&str, u64)> =
+            shares.iter().map(|s| (s.worker.as_str(), s.requests)).collect();
         assert_eq!(requests, [("11", 7), ("13", 2)], "a new worker begins at 0");
     }
 }

@@ -8,8 +8,8 @@ use model::run::PERCENTILES;
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::warnings::RunSetting;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind, ServerUse, Stop,
-    StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind,
+    ServerUse, Stop, StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
 };
 use probe::control;
 use probe::processes::{memory_of_tree, tree};
@@ -60,7 +60,12 @@ impl Job {
     }
 
     /// The run begins `now`.
-    pub(crate) fn phase(&self, now: Nanos, progress: Option<Arc<RunProgress>>, live: &Arc<LiveReadings>) -> Phase {
+    pub(crate) fn phase(
+        &self,
+        now: Nanos,
+        progress: Option<Arc<RunProgress>>,
+        live: &Arc<LiveReadings>,
+    ) -> Phase {
         Phase::Running {
             number: self.number,
             of: self.of,
@@ -184,7 +189,13 @@ impl<'a> Session<'a> {
     ) -> Result<ObservedRun<EndedBy>, SweepError> {
         let Session { context, server, .. } = &*self;
         let probe = watching.probe;
-        let port = server.reached.bind.place.tcp().map(|address| address.port()).filter(|_| probe == Probe::Bpf);
+        let port = server
+            .reached
+            .bind
+            .place
+            .tcp()
+            .map(|address| address.port())
+            .filter(|_| probe == Probe::Bpf);
         let sampling = (probe != Probe::None).then(|| Sampling {
             sampler: Sampler::new(server.listener(), &[server.pid()], None, SAMPLING),
             control: server.reached.control.as_ref(),
@@ -216,15 +227,21 @@ impl<'a> Session<'a> {
     }
 
     /// Does one run, and listens to statsd meanwhile where the context does.
-    pub(crate) fn run(&mut self, job: &Job, service_time: Option<ServiceTime>) -> Result<FinishedRun, SweepError> {
+    pub(crate) fn run(
+        &mut self,
+        job: &Job,
+        service_time: Option<ServiceTime>,
+    ) -> Result<FinishedRun, SweepError> {
         let slots = self.server.facts.slots();
         let shape = self.shape(&job.stream, job.connections);
         let progress = Arc::new(self.context.progress(&shape));
-        let watching = Watching { probe: job.probe, live: Arc::default(), statsd: self.context.statsd };
+        let watching =
+            Watching { probe: job.probe, live: Arc::default(), statsd: self.context.statsd };
         let now = self.context.clock.now();
         self.observer.phase(&job.phase(now, Some(Arc::clone(&progress)), &watching.live));
         let family = tree(self.server.pid());
-        let ObservedRun { run, ended_by, interrupted, own_cpu, .. } = self.drive(&shape, &progress, &watching)?;
+        let ObservedRun { run, ended_by, interrupted, own_cpu, .. } =
+            self.drive(&shape, &progress, &watching)?;
         let memory_bytes = memory_of_tree(self.server.pid());
         self.observer.phase(&Phase::CoolingDown);
         let busy = if self.block.cool_down && !interrupted { self.cool_down() } else { None };
@@ -232,8 +249,9 @@ impl<'a> Session<'a> {
         let new_workers = replaced(&workers, &family, &tree(self.server.pid()));
         // Not known where one of its processes has gone with what it had.
         let server_cpu = run.generator.server.as_ref();
-        let whole =
-            server_cpu.filter(|cpu| family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid)));
+        let whole = server_cpu.filter(|cpu| {
+            family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid))
+        });
         let cpu = whole.map(|cpu| cpu.processes.iter().map(|process| process.cpu).sum());
         let mut run = Run {
             repeat: self.block.repeat,
@@ -252,16 +270,25 @@ impl<'a> Session<'a> {
             run.warnings.extend(served_in_turns(&run, slots, keep_alive));
         }
         run.warnings.extend(busy);
-        run.warnings.extend((new_workers > 0).then_some(Diagnostic::WorkersChanged { new: new_workers }));
+        run.warnings
+            .extend((new_workers > 0).then_some(Diagnostic::WorkersChanged { new: new_workers }));
         Ok(FinishedRun { run, server: ServerUse { cpu, memory_bytes }, own_cpu })
     }
 
     /// What a closed loop ought to have come to.
     fn forecast(&self, run: &mut Run, known: ServiceTime) {
         let facts = &self.server.facts;
-        let cpu_rate = run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(facts.workers));
+        let cpu_rate =
+            run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(facts.workers));
         run.forecast = queueing::closed_loop::forecast(run.connections, facts.slots(), known.time)
-            .map(|forecast| queueing::closed_loop::on_cpus(forecast, run.connections, cpu_rate, run.completed_rate()));
+            .map(|forecast| {
+                queueing::closed_loop::on_cpus(
+                    forecast,
+                    run.connections,
+                    cpu_rate,
+                    run.completed_rate(),
+                )
+            });
     }
 
     /// Each worker's part.
@@ -286,7 +313,8 @@ impl<'a> Session<'a> {
     /// Makes workers known that are new.
     pub(crate) fn welcome(&mut self, shares: &[WorkerShare]) {
         let is_new = |share: &&WorkerShare| !self.server.workers.contains(&share.worker);
-        let new: Vec<String> = shares.iter().filter(is_new).map(|share| share.worker.clone()).collect();
+        let new: Vec<String> =
+            shares.iter().filter(is_new).map(|share| share.worker.clone()).collect();
         self.server.workers.extend(new);
     }
 
@@ -297,7 +325,11 @@ impl<'a> Session<'a> {
     }
 
     /// What the generator alone reaches with each of these settings, on answers of so many bytes.
-    pub(crate) fn ceilings(&self, shapes: &[LoadSpec], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, SweepError> {
+    pub(crate) fn ceilings(
+        &self,
+        shapes: &[LoadSpec],
+        answer_bytes: u64,
+    ) -> Result<Vec<Option<Ceiling>>, SweepError> {
         let placement = self.kept.as_ref().and(self.server.facts.placement.as_ref());
         ceilings(shapes, answer_bytes, placement, self.context)
     }
@@ -320,7 +352,8 @@ impl<'a> Session<'a> {
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
-        let ObservedRun { run, .. } = self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
+        let ObservedRun { run, .. } =
+            self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
         self.cool_down();
         let cpu = run.generator.server.and_then(|cpu| cpu.per_request());
         let measured = |time: Nanos| ServiceTime { time, source: ServiceTimeSource::Measured, cpu };
@@ -342,7 +375,10 @@ impl<'a> Session<'a> {
             }
             let waited = clock.now() - start;
             if waited >= LONGEST_WAIT {
-                let what = format!("{} connections open, {} of them not accepted", sockets.open, sockets.accept_queue);
+                let what = format!(
+                    "{} connections open, {} of them not accepted",
+                    sockets.open, sockets.accept_queue
+                );
                 return Some(Diagnostic::StillBusy { waited, what });
             }
             clock.sleep(IDLE_STEP);
@@ -353,7 +389,11 @@ impl<'a> Session<'a> {
 impl Session<'_> {
     /// Judges runs of this server, once: by their own figures and, where the server's own count is there for all of them (`is_whole`), by
     /// our account of its whole life beside its own. Returns a warning where the two differ or cannot be compared.
-    pub(crate) fn judge<'r>(&self, runs: impl IntoIterator<Item = &'r mut Run>, is_whole: bool) -> Option<Diagnostic> {
+    pub(crate) fn judge<'r>(
+        &self,
+        runs: impl IntoIterator<Item = &'r mut Run>,
+        is_whole: bool,
+    ) -> Option<Diagnostic> {
         // The user who interrupts does not want to wait for it.
         let account = if is_whole { self.reconcile() } else { Err(None) };
         for run in runs.into_iter().filter(|run| run.claim.is_none()) {
@@ -362,7 +402,8 @@ impl Session<'_> {
             } else {
                 verdict::of_run(run, self.server.facts.slots())
             };
-            run.judgement = Some(account.clone().into_iter().fold(judgement, model::Judgement::with));
+            run.judgement =
+                Some(account.clone().into_iter().fold(judgement, model::Judgement::with));
         }
         match account {
             Ok(check) => (check.grade() > Grade::Passed).then_some(check),
@@ -377,7 +418,9 @@ impl Session<'_> {
     fn reconcile(&self) -> Result<Diagnostic, Option<String>> {
         let unknown = |reason: &str| Err(Some(reason.to_owned()));
         if self.unanswered {
-            return unknown("requests were left without an answer, and nobody knows which of them it had started");
+            return unknown(
+                "requests were left without an answer, and nobody knows which of them it had started",
+            );
         }
         if self.block.server.kind == ServerKind::Builtin
             && let Some(address) = self.server.reached.bind.place.tcp()

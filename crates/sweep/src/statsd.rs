@@ -40,7 +40,10 @@ impl StatsdListener {
     /// Where the address is taken, or is none of loopback.
     pub fn bind(address: SocketAddr) -> io::Result<StatsdListener> {
         if !address.ip().is_loopback() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no address of this machine's loopback"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is no address of this machine's loopback",
+            ));
         }
         let socket = UdpSocket::bind(address)?;
         // As much as an unprivileged process is given: a burst of a busy app.
@@ -84,7 +87,8 @@ impl StatsdListener {
         loop {
             // Asked before the packet is taken: what the kernel has when the run is over is still taken.
             let is_over = over.load(Ordering::Relaxed);
-            let packet = receive(&self.socket, &mut buffer, if is_over { Duration::ZERO } else { GLANCE });
+            let packet =
+                receive(&self.socket, &mut buffer, if is_over { Duration::ZERO } else { GLANCE });
             let is_in_window = is_in_window(clock.now(), progress.start(), warm_up);
             if is_in_window && dropped_before.is_none() {
                 dropped_before = self.dropped();
@@ -167,7 +171,10 @@ mod tests {
     #[test]
     fn the_axis_begins_with_the_window() {
         let ms = Nanos::from_millis;
-        assert!(is_in_window(ms(900), ms(400), ms(500)) && !is_in_window(ms(899), ms(400), ms(500)), "warm-up");
+        assert!(
+            is_in_window(ms(900), ms(400), ms(500)) && !is_in_window(ms(899), ms(400), ms(500)),
+            "warm-up"
+        );
         assert!(!is_in_window(ms(899), Nanos::ZERO, Nanos::ZERO), "the run has not begun");
     }
 
@@ -180,8 +187,17 @@ mod tests {
         }
         // A minute goes by between two packets.
         let clock = Slow(Stepped::at(Nanos::from_secs(1)));
-        let report = listener.listen_until(&clock, &RunProgress::new(1), Nanos::ZERO, &AtomicBool::new(true));
-        assert_eq!((report.before, report.packets), (100, 0), "all, and of before, as no run has begun");
+        let report = listener.listen_until(
+            &clock,
+            &RunProgress::new(1),
+            Nanos::ZERO,
+            &AtomicBool::new(true),
+        );
+        assert_eq!(
+            (report.before, report.packets),
+            (100, 0),
+            "all, and of before, as no run has begun"
+        );
     }
 
     #[test]
@@ -190,13 +206,24 @@ mod tests {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.send_to(b"a:1|c\nb:2|g", listener.address()).unwrap();
         listener.catch_up();
-        assert!(receive(&listener.socket, &mut vec![0; LONGEST], Duration::ZERO).is_none(), "it was taken");
+        assert!(
+            receive(&listener.socket, &mut vec![0; LONGEST], Duration::ZERO).is_none(),
+            "it was taken"
+        );
         for packet in ["a:1|c\nb:2|g", "no statsd"] {
             sender.send_to(packet.as_bytes(), listener.address()).unwrap();
         }
         let over = AtomicBool::new(true);
-        let report = listener.listen_until(&testkit::clock::REAL_CLOCK, &RunProgress::new(1), Nanos::ZERO, &over);
-        assert_eq!((report.before, report.packets, report.lines, report.series.len()), (5, 0, 0, 0));
+        let report = listener.listen_until(
+            &testkit::clock::REAL_CLOCK,
+            &RunProgress::new(1),
+            Nanos::ZERO,
+            &over,
+        );
+        assert_eq!(
+            (report.before, report.packets, report.lines, report.series.len()),
+            (5, 0, 0, 0)
+        );
     }
 
     /// Only a test that fails waits so long.
@@ -235,8 +262,12 @@ mod tests {
     #[test]
     fn drops_are_those_of_the_port_where_it_is_one_socket() {
         let table = include_str!("proc_net_udp.txt");
-        assert_eq!((drops(table, 8125), drops(table, 53), drops(table, 54)), (Some(12), Some(3), None));
-        let twice = format!("{table}   3: 00000000:1FBD 00000000:0000 07 0:0 00:0 0 0 0 9 2 0000 1\n");
+        assert_eq!(
+            (drops(table, 8125), drops(table, 53), drops(table, 54)),
+            (Some(12), Some(3), None)
+        );
+        let twice =
+            format!("{table}   3: 00000000:1FBD 00000000:0000 07 0:0 00:0 0 0 0 9 2 0000 1\n");
         assert_eq!(drops(&twice, 8125), None);
     }
 }

@@ -37,7 +37,11 @@ pub fn conduct_sweep(
         environment: host::environment(context.version),
         server: model::ServerFacts::default(),
         probed: None,
-        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),
+        service_time: plan.stream.delay.map(|time| ServiceTime {
+            time,
+            source: ServiceTimeSource::Given,
+            cpu: None,
+        }),
         probes: Vec::new(),
         runs: Vec::new(),
         warnings: Vec::new(),
@@ -45,7 +49,8 @@ pub fn conduct_sweep(
         interrupted: false,
     };
     let ceilings = vec![None; plan.loads(1).len()];
-    let mut sweep = Sweep { plan, study, ceilings, passes: 1..=plan.repeat, begun: context.clock.now() };
+    let mut sweep =
+        Sweep { plan, study, ceilings, passes: 1..=plan.repeat, begun: context.clock.now() };
     conduct(&mut sweep, context, observer)?;
     let Sweep { mut study, begun, .. } = sweep;
     (study.total_time, study.interrupted) = context.time_taken(begun);
@@ -112,22 +117,26 @@ impl Experiment for Sweep<'_> {
         }
         if session.block.repeat == 1 && plan.calibrate {
             session.observer.phase(&Phase::Calibrating);
-            let shapes: Vec<LoadSpec> = loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
+            let shapes: Vec<LoadSpec> =
+                loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
             self.ceilings = session.ceilings(&shapes, session.server.first_answer.bytes)?;
         }
         let done = study.runs.len();
-        let job = |(at, ((multiple, connections), ceiling)): (usize, ((f64, u32), &Option<Ceiling>))| Job {
-            stream: plan.stream.clone(),
-            probe: study.probed.as_ref().map_or(Probe::None, |probed| probed.probe),
-            what: String::new(),
-            multiple,
-            connections,
-            ceiling: *ceiling,
-            number: done + at + 1,
-            of: plan.runs(),
-            begun: self.begun,
-            may_end_early: false,
-        };
+        let job =
+            |(at, ((multiple, connections), ceiling)): (usize, ((f64, u32), &Option<Ceiling>))| {
+                Job {
+                    stream: plan.stream.clone(),
+                    probe: study.probed.as_ref().map_or(Probe::None, |probed| probed.probe),
+                    what: String::new(),
+                    multiple,
+                    connections,
+                    ceiling: *ceiling,
+                    number: done + at + 1,
+                    of: plan.runs(),
+                    begun: self.begun,
+                    may_end_early: false,
+                }
+            };
         Ok(loads.into_iter().zip(&self.ceilings).enumerate().map(job).collect())
     }
 
@@ -158,10 +167,19 @@ impl Experiment for Sweep<'_> {
         }
         let repeat = session.block.repeat;
         let of_this_server = |run: &&mut Run| run.repeat == repeat && run.claim.is_none();
-        study.warnings.extend(session.judge(study.runs.iter_mut().filter(of_this_server), is_whole));
+        study
+            .warnings
+            .extend(session.judge(study.runs.iter_mut().filter(of_this_server), is_whole));
         let scatters = study.runs.iter().any(|run| theory::app_scatters(run, &study.server));
         for run in study.runs.iter_mut().filter(of_this_server) {
-            run.theory = theory::beside(run, &plan.server, &plan.stream, &study.server, study.service_time, scatters);
+            run.theory = theory::beside(
+                run,
+                &plan.server,
+                &plan.stream,
+                &study.server,
+                study.service_time,
+                scatters,
+            );
         }
         session.observer.judged(&study.clone().into());
     }
@@ -185,7 +203,9 @@ impl Session<'_> {
         service_time: Option<ServiceTime>,
         allowed: model::Probe,
     ) -> Result<Vec<DisciplineProbe>, SweepError> {
-        let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else { return Ok(Vec::new()) };
+        let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else {
+            return Ok(Vec::new());
+        };
         let mut probes = Vec::new();
         for keep_alive in [true, false] {
             if self.context.is_interrupted() {
@@ -217,13 +237,21 @@ impl Session<'_> {
         // Who holds the connections shows the order too; the kernel's tracepoints do not.
         let probe = if allowed == model::Probe::None { allowed } else { model::Probe::Proc };
         let watching = Watching { probe, ..Watching::default() };
-        let ObservedRun { run, .. } = self.drive(&shape, &self.context.progress(&shape), &watching)?;
+        let ObservedRun { run, .. } =
+            self.drive(&shape, &self.context.progress(&shape), &watching)?;
         Ok(DisciplineProbe {
             keep_alive,
             connections,
             measured: run.measured,
             answers: run.tally.counts.good(),
-            theory: theory::beside(&run, &self.block.server, &stream, &self.server.facts, Some(known), false),
+            theory: theory::beside(
+                &run,
+                &self.block.server,
+                &stream,
+                &self.server.facts,
+                Some(known),
+                false,
+            ),
         })
     }
 }
@@ -238,7 +266,8 @@ mod tests {
         let study = testkit::study::canonical();
         let mut before = study.runs[0].clone();
         (before.tally.completed_in_window, before.measured) = (1000, ms(10_000));
-        let by_time = StreamPlan { stop: Stop::After(ms(10_000)), warm_up: ms(1000), ..study.plan.stream };
+        let by_time =
+            StreamPlan { stop: Stop::After(ms(10_000)), warm_up: ms(1000), ..study.plan.stream };
         let by_count = StreamPlan { stop: Stop::RequestsPerConnection(100), ..by_time.clone() };
         let none = StreamPlan { warm_up: Nanos::ZERO, ..by_time.clone() };
         let mut failing = before.clone();

@@ -10,7 +10,10 @@ use std::collections::BTreeSet;
 use model::samples::HELD_CONNECTIONS;
 use model::theory::NotJudged;
 use model::theory::{ServiceTime, ServiceTimeSource};
-use model::{Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, ServerKind, ServerPlan, StreamPlan, Theory};
+use model::{
+    Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, ServerKind, ServerPlan,
+    StreamPlan, Theory,
+};
 use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};
 use queueing::puma;
 
@@ -36,7 +39,10 @@ pub(crate) fn beside(
     };
     let by_worker = held.of_workers(workers).filter(|_| order.is_kept);
     let service_time = known.time;
-    discipline::theory(run, &ClosedLoopServer { workers, threads, service_time, scatters, order, by_worker })
+    discipline::theory(
+        run,
+        &ClosedLoopServer { workers, threads, service_time, scatters, order, by_worker },
+    )
 }
 
 /// Which processes held the connections of a run, as far as they were sampled.
@@ -54,7 +60,8 @@ struct HeldConnections {
 impl HeldConnections {
     fn of(run: &Run) -> HeldConnections {
         let Some(watch) = &run.watch else { return HeldConnections::default() };
-        let processes: BTreeSet<&str> = watch.curves("cpu").map(|(_, curve)| curve.of.as_str()).collect();
+        let processes: BTreeSet<&str> =
+            watch.curves("cpu").map(|(_, curve)| curve.of.as_str()).collect();
         let curves: Vec<_> = watch.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
         let samples = curves.first().map_or(0, |curve| curve.values.len());
         let in_sample = |sample: usize| {
@@ -69,7 +76,8 @@ impl HeldConnections {
         };
         let whole: Vec<Vec<u32>> = (0..samples).filter_map(in_sample).collect();
         // When some wait in the kernel, a sample may still find all of them for a moment.
-        let is_steady = whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= samples;
+        let is_steady =
+            whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= samples;
         HeldConnections {
             by_worker: whole.into_iter().next().filter(|_| is_steady),
             holders: curves.iter().filter(|curve| curve.most() > Some(0)).count(),
@@ -81,7 +89,10 @@ impl HeldConnections {
     /// there are fewer processes than workers: then workers are something else, such as threads of one process.
     fn of_workers(&self, workers: u32) -> Option<Vec<u32>> {
         let workers = workers as usize;
-        let mut held = self.by_worker.clone().filter(|held| held.len() <= workers && workers <= self.processes)?;
+        let mut held = self
+            .by_worker
+            .clone()
+            .filter(|held| held.len() <= workers && workers <= self.processes)?;
         held.resize(workers, 0);
         Some(held)
     }
@@ -90,7 +101,9 @@ impl HeldConnections {
 /// Workers, and threads of each. If another server's command was given with its slots alone, its workers are the processes that hold
 /// connections; `None` if none was seen to, or if their number does not divide the slots.
 fn shape(plan: &ServerPlan, server: &ServerFacts, held: &HeldConnections) -> Option<(u32, u32)> {
-    let is_given = !matches!(plan.kind, ServerKind::Command { .. }) || plan.workers.is_some() || plan.threads.is_some();
+    let is_given = !matches!(plan.kind, ServerKind::Command { .. })
+        || plan.workers.is_some()
+        || plan.threads.is_some();
     if is_given {
         return Some((server.workers, server.threads));
     }
@@ -111,7 +124,9 @@ const SLOW_ONES: f64 = 3.0;
 /// Whether some requests took many times longer than most.
 fn is_wide(times: &Histogram) -> bool {
     let share = 1.0 - (SLOW_ONES / times.count().max(1) as f64).max(0.01);
-    let Some((typical, slow)) = times.quantile(0.5).zip(times.quantile(share.max(0.5))) else { return false };
+    let Some((typical, slow)) = times.quantile(0.5).zip(times.quantile(share.max(0.5))) else {
+        return false;
+    };
     slow.as_secs_f64() > WIDEST * typical.as_secs_f64()
 }
 
@@ -138,14 +153,22 @@ fn order(
     service_time: Nanos,
     connections: u32,
 ) -> ServiceOrder {
-    let unknown =
-        ServiceOrder { discipline: None, is_kept: keep_alive, dealing: ConnectionDealing::ByChance, turn: puma::TURN };
+    let unknown = ServiceOrder {
+        discipline: None,
+        is_kept: keep_alive,
+        dealing: ConnectionDealing::ByChance,
+        turn: puma::TURN,
+    };
     match kind {
         ServerKind::Builtin => ServiceOrder { discipline: Some(Discipline::Shared), ..unknown },
-        ServerKind::Command { .. } => ServiceOrder { dealing: ConnectionDealing::Unknown, ..unknown },
+        ServerKind::Command { .. } => {
+            ServiceOrder { dealing: ConnectionDealing::Unknown, ..unknown }
+        }
         ServerKind::Puma { .. } => {
             let version = server.version.as_deref().and_then(version);
-            let (Some(version), Some(settings)) = (version, &server.settings) else { return unknown };
+            let (Some(version), Some(settings)) = (version, &server.settings) else {
+                return unknown;
+            };
             if version[0] <= 6 {
                 up_to_6(settings, unknown)
             } else {
@@ -184,7 +207,8 @@ fn from_7(
     let is_throttled = version >= [7, 0, 4] && server.workers > 1 && longest > Nanos::ZERO;
     // When a worker accepts no faster than it serves, the others wait in the kernel: that is neither one line nor one a worker.
     let waits_in_the_kernel = || {
-        let rest = puma::held_at_rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
+        let rest =
+            puma::held_at_rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
         matches!(rest, Ok(Some(held)) if held < connections_each)
     };
     let discipline = match settings.queue_requests {
@@ -195,7 +219,11 @@ fn from_7(
         _ if is_throttled && waits_in_the_kernel() => None,
         _ => Some(Discipline::Split),
     };
-    let dealing = if is_throttled { ConnectionDealing::Throttled(longest) } else { ConnectionDealing::ByChance };
+    let dealing = if is_throttled {
+        ConnectionDealing::Throttled(longest)
+    } else {
+        ConnectionDealing::ByChance
+    };
     ServiceOrder { discipline, is_kept, dealing, ..unknown }
 }
 
@@ -236,10 +264,20 @@ mod tests {
                 settings: known(settings).map(|json| serde_json::from_str(&json).unwrap()),
                 ..ServerFacts::default()
             };
-            order(&PUMA, &server, connections == "kept", Nanos::from_millis(ms.parse().unwrap()), 30)
+            order(
+                &PUMA,
+                &server,
+                connections == "kept",
+                Nanos::from_millis(ms.parse().unwrap()),
+                30,
+            )
         };
-        testkit::golden::expect_rows(concat!(env!("CARGO_MANIFEST_DIR"), "/src/orders_of_service.txt"), of);
-        let builtin = order(&ServerKind::Builtin, &ServerFacts::default(), true, Nanos::from_millis(5), 1);
+        testkit::golden::expect_rows(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/orders_of_service.txt"),
+            of,
+        );
+        let builtin =
+            order(&ServerKind::Builtin, &ServerFacts::default(), true, Nanos::from_millis(5), 1);
         assert_eq!(builtin.discipline, Some(Discipline::Shared));
     }
 
@@ -257,8 +295,11 @@ mod tests {
             [curve(HELD_CONNECTIONS, values), curve("cpu", &vec![Some(0); values.len()])]
         };
         let at = (0..held.first().map_or(0, Vec::len) as u64).map(Nanos::from_secs).collect();
-        let track =
-            WatchTrack { curves: held.iter().enumerate().flat_map(curve).collect(), at, ..WatchTrack::default() };
+        let track = WatchTrack {
+            curves: held.iter().enumerate().flat_map(curve).collect(),
+            at,
+            ..WatchTrack::default()
+        };
         run.watch = Some(Watch { tracks: vec![track], ..Watch::default() });
         run
     }
@@ -267,13 +308,24 @@ mod tests {
     fn who_holds_the_connections_is_known_where_every_sample_says_the_same() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/held_connections.txt");
         testkit::golden::expect_rows(file, |given| {
-            let (connections, held): (u32, Vec<Vec<Option<u64>>>) = serde_json::from_str(given).unwrap();
+            let (connections, held): (u32, Vec<Vec<Option<u64>>>) =
+                serde_json::from_str(given).unwrap();
             HeldConnections::of(&run(connections, &held))
         });
-        assert_eq!(HeldConnections::of(&Run { watch: None, ..run(1, &[]) }), HeldConnections::default());
+        assert_eq!(
+            HeldConnections::of(&Run { watch: None, ..run(1, &[]) }),
+            HeldConnections::default()
+        );
         let seen = HeldConnections { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 };
-        assert_eq!([2, 3].map(|workers| seen.of_workers(workers)), [Some(vec![8, 7]), Some(vec![8, 7, 0])]);
-        assert_eq!([1, 4].map(|workers| seen.of_workers(workers)), [None, None], "as many workers as processes may be");
+        assert_eq!(
+            [2, 3].map(|workers| seen.of_workers(workers)),
+            [Some(vec![8, 7]), Some(vec![8, 7, 0])]
+        );
+        assert_eq!(
+            [1, 4].map(|workers| seen.of_workers(workers)),
+            [None, None],
+            "as many workers as processes may be"
+        );
     }
 
     #[test]
@@ -308,9 +360,15 @@ mod tests {
         plan.kind = ServerKind::Command { argv, slots: 10, url: String::new() };
         (plan.workers, plan.threads) = (None, None);
         let server = ServerFacts { workers: 1, threads: 10, ..ServerFacts::default() };
-        let of = |holders, processes| shape(&plan, &server, &HeldConnections { by_worker: None, holders, processes });
+        let of = |holders, processes| {
+            shape(&plan, &server, &HeldConnections { by_worker: None, holders, processes })
+        };
         assert_eq!(of(0, 1), Some((1, 10)), "there is one process");
-        assert_eq!([of(1, 2), of(1, 3)], [Some((1, 10)), None], "a parent and its one child; one of two children");
+        assert_eq!(
+            [of(1, 2), of(1, 3)],
+            [Some((1, 10)), None],
+            "a parent and its one child; one of two children"
+        );
         assert_eq!(of(2, 3), Some((2, 5)));
         assert_eq!([of(3, 4), of(0, 3), of(0, 0)], [None; 3]);
         plan.workers = Some(2);

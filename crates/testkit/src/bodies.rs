@@ -6,9 +6,9 @@ use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    App, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Diagnostic, GeneratorFacts, LaneFacts,
-    Nanos, Outcome, Run, ServerFacts, ServerPlan, ServerUse, Socket, SocketServer, Stop, StreamPlan, Timestamps,
-    Verdict, Window, verdict,
+    App, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Diagnostic,
+    GeneratorFacts, LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerPlan, ServerUse, Socket,
+    SocketServer, Stop, StreamPlan, Timestamps, Verdict, Window, verdict,
 };
 
 use crate::machine::{answered_at_once, at_ease, environment, puma, puma_facts, stream};
@@ -40,7 +40,8 @@ pub fn troubled() -> BodiesStudy {
     let [first, second, ..] = &mut study.runs[..] else { unreachable!("four runs") };
     first.run = run(first.body, first.socket, 1, |n| (n % 10 == 0).then_some(Outcome::WrongLength));
     let counts = &first.run.tally.counts;
-    first.run.warnings = vec![Diagnostic::Failures { failed: counts.failed(), planned: counts.total() }];
+    first.run.warnings =
+        vec![Diagnostic::Failures { failed: counts.failed(), planned: counts.total() }];
     first.server = ServerUse::default();
     if let Some(judgement) = &mut second.run.judgement {
         judgement.verdict = Verdict::Invalid;
@@ -59,7 +60,10 @@ pub fn empty() -> BodiesStudy {
 fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
     BodiesPlan {
         server: ServerPlan { app: App::Bodies, yjit: true, socket: sockets[0], ..puma(2, 5) },
-        stream: StreamPlan { timestamps: timestamps(sockets), ..stream(Stop::After(LENGTH), WARM_UP) },
+        stream: StreamPlan {
+            timestamps: timestamps(sockets),
+            ..stream(Stop::After(LENGTH), WARM_UP)
+        },
         sockets: sockets.to_vec(),
         bodies: bodies.parse::<Bodies>().expect("bodies of this file"),
         connections_per_stream: 2,
@@ -75,7 +79,11 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
 
 /// The kernel's where every kind of socket is TCP.
 fn timestamps(sockets: &[Socket]) -> Timestamps {
-    if sockets.iter().any(|socket| socket.is_unix()) { Timestamps::User } else { Timestamps::Kernel }
+    if sockets.iter().any(|socket| socket.is_unix()) {
+        Timestamps::User
+    } else {
+        Timestamps::Kernel
+    }
 }
 
 fn played(plan: &BodiesPlan) -> BodiesStudy {
@@ -102,7 +110,11 @@ fn played_anew(plan: &BodiesPlan) -> BodiesStudy {
     BodiesStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
-        command_line: format!("longtail sweep -w2 -t5:5 -s {} --bodies {} --for 2s", sockets.join(","), plan.bodies),
+        command_line: format!(
+            "longtail sweep -w2 -t5:5 -s {} --bodies {} --for 2s",
+            sockets.join(","),
+            plan.bodies
+        ),
         plan: plan.clone(),
         environment: environment(),
         servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),
@@ -117,14 +129,19 @@ fn server(socket: Socket) -> SocketServer {
     let (bind, url) = match socket {
         Socket::Tcp4 => ("tcp://127.0.0.1:40001", "http://127.0.0.1:40001"),
         Socket::Tcp6 => ("tcp://[::1]:40001", "http://[::1]:40001"),
-        Socket::Ssl4 => ("ssl://127.0.0.1:40001?key=key.pem&cert=cert.pem", "https://127.0.0.1:40001"),
+        Socket::Ssl4 => {
+            ("ssl://127.0.0.1:40001?key=key.pem&cert=cert.pem", "https://127.0.0.1:40001")
+        }
         Socket::Ssl6 => ("ssl://[::1]:40001?key=key.pem&cert=cert.pem", "https://[::1]:40001"),
         Socket::Unix => ("unix://server.sock", "unix server.sock"),
         Socket::Aunix => ("unix://@longtail", "unix @longtail"),
     };
     let server = ServerFacts {
         version: Some("5.6.5".to_owned()),
-        runtime: Some("ruby 3.2.0dev (2022-06-14T01:21:55Z master 048f14221c) +YJIT [x86_64-linux]".to_owned()),
+        runtime: Some(
+            "ruby 3.2.0dev (2022-06-14T01:21:55Z master 048f14221c) +YJIT [x86_64-linux]"
+                .to_owned(),
+        ),
         git: Some("00-response-refactor 43b8bba1".to_owned()),
         command_line: format!("puma -q -b '{bind}' -w2 -t5:5 bodies.ru"),
         url: url.to_owned(),
@@ -144,7 +161,8 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
         BodyKind::Io => 1.6,
     } * if matches!(socket, Socket::Ssl4 | Socket::Ssl6) { 1.5 } else { 1.0 };
     let mean = (4e-3 + 1.2e-5 * f64::from(body.kilobytes)) * slow;
-    let seed = body.bytes() ^ (u64::from(repeat) << 40) ^ u64::from(body.kind.letter().as_bytes()[0]);
+    let seed =
+        body.bytes() ^ (u64::from(repeat) << 40) ^ u64::from(body.kind.letter().as_bytes()[0]);
     let recorder = answered_at_once(16, window, timestamps, |tally, number, exchange| {
         exchange.ended += Nanos::from_secs_f64(mean * (0.2 - 0.8 * uniform(seed, number).ln()));
         exchange.outcome = fault(number).unwrap_or(exchange.outcome);
@@ -169,7 +187,9 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
                 elapsed,
                 ..LaneFacts::default()
             }],
-            ceiling: Some(Ceiling { rate_per_s: if body.kilobytes > 1000 { rate * 2.0 } else { 41_000.0 } }),
+            ceiling: Some(Ceiling {
+                rate_per_s: if body.kilobytes > 1000 { rate * 2.0 } else { 41_000.0 },
+            }),
             steal: Some(0.0),
             clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
             ..at_ease(elapsed)

@@ -9,7 +9,10 @@ use crate::{load, study};
 
 /// wrk on 20 connections: its mean is more than Little's law allows.
 pub fn wrk_claim() -> GeneratorClaim {
-    GeneratorClaim { output: include_str!("../data/wrk.txt").to_owned(), ..read(include_str!("../data/wrk.json")) }
+    GeneratorClaim {
+        output: include_str!("../data/wrk.txt").to_owned(),
+        ..read(include_str!("../data/wrk.json"))
+    }
 }
 
 /// hey on 20 connections: more percentiles, statuses, no version, a failure.
@@ -35,8 +38,16 @@ pub fn wrk_load() -> LoadStudy {
     };
     study.run = Run {
         warnings: vec![
-            found(FindingGrade::Fails, "Little's law", "23.3 requests at once, and there can be 20."),
-            found(FindingGrade::Doubtful, "phantom samples", "about 18.7 % of its samples were never sent."),
+            found(
+                FindingGrade::Fails,
+                "Little's law",
+                "23.3 requests at once, and there can be 20.",
+            ),
+            found(
+                FindingGrade::Doubtful,
+                "phantom samples",
+                "about 18.7 % of its samples were never sent.",
+            ),
             Diagnostic::Steal { share: 0.02 },
         ],
         ..Run::claimed(20, wrk_claim(), Nanos::from_millis(2010))
@@ -52,7 +63,8 @@ pub fn hey_sweep() -> SweepStudy {
     study.plan.calibrate = false;
     study.plan.multiples = vec![1.0, 1.5];
     study.plan.stream.stop = Stop::RequestsPerConnection(100);
-    study.command_line = "longtail sweep -w4 -t5:5 -d0.2 -R100 --multiples 1,1.5 --generator hey".into();
+    study.command_line =
+        "longtail sweep -w4 -t5:5 -d0.2 -R100 --multiples 1,1.5 --generator hey".into();
     let share = |worker: u32, requests| WorkerShare {
         worker: (4700 + worker).to_string(),
         requests,
@@ -61,10 +73,21 @@ pub fn hey_sweep() -> SweepStudy {
     study.runs.truncate(2);
     for (at, run) in study.runs.iter_mut().enumerate() {
         let (requests, counted) = if at == 1 { (3000, 2900) } else { (2000, 2000) };
-        let differs = Diagnostic::ClaimDiffers { by: "hey".to_owned(), claimed: 3000, server: 2900, under_way: 60 };
-        let claim = GeneratorClaim { requests: Some(requests), server_requests: Some(counted), ..hey_claim() };
+        let differs = Diagnostic::ClaimDiffers {
+            by: "hey".to_owned(),
+            claimed: 3000,
+            server: 2900,
+            under_way: 60,
+        };
+        let claim = GeneratorClaim {
+            requests: Some(requests),
+            server_requests: Some(counted),
+            ..hey_claim()
+        };
         *run = Run {
-            workers: (0..4).map(|n| share(n, counted / 4 + u64::from(n == 0) * 20 - u64::from(n == 1) * 20)).collect(),
+            workers: (0..4)
+                .map(|n| share(n, counted / 4 + u64::from(n == 0) * 20 - u64::from(n == 1) * 20))
+                .collect(),
             forecast: run.forecast.take(),
             warnings: (at == 1).then_some(differs).into_iter().collect(),
             multiple: run.multiple,

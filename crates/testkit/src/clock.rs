@@ -12,7 +12,11 @@ pub const REAL_CLOCK: SystemClock = SystemClock::SINCE_BOOT;
 ///
 /// # Panics
 /// Where there never is.
-pub fn eventually<T>(patience: Nanos, seen: impl Fn() -> String, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn eventually<T>(
+    patience: Nanos,
+    seen: impl Fn() -> String,
+    mut look: impl FnMut() -> Option<T>,
+) -> T {
     let begun = REAL_CLOCK.now();
     loop {
         if let Some(found) = look() {

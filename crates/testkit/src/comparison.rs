@@ -7,8 +7,9 @@ use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Nanos, Outcome, Probe, Run, ServerFacts,
-    ServerUse, Stop, StreamPlan, Timestamps, Verdict, Window, WorkerShare, run, verdict,
+    ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Nanos, Outcome, Probe, Run,
+    ServerFacts, ServerUse, Stop, StreamPlan, Timestamps, Verdict, Window, WorkerShare, run,
+    verdict,
 };
 
 use crate::machine::{answered_at_once, environment, puma, puma_facts, stream};
@@ -35,7 +36,8 @@ struct ArmLaw {
     fails_one_in: u64,
 }
 
-const PLAIN: ArmLaw = ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
+const PLAIN: ArmLaw =
+    ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
 
 /// Every comparison that is made here.
 pub fn every() -> [ComparisonStudy; 9] {
@@ -45,7 +47,8 @@ pub fn every() -> [ComparisonStudy; 9] {
 /// Without keep-alive the tail is shorter, mean and median are longer, for more CPU.
 pub fn keep_alive() -> ComparisonStudy {
     let kept = ArmLaw { usual: 10.0, slow: 292.0, one_in: 10, ..PLAIN };
-    let mut study = played(&[("keep-alive", &[], kept), ("-k", &["-k"], ArmLaw { cpu: 2.4, ..PLAIN })], 8);
+    let mut study =
+        played(&[("keep-alive", &[], kept), ("-k", &["-k"], ArmLaw { cpu: 2.4, ..PLAIN })], 8);
     study.plan.arms[1].stream.keep_alive = false;
     study
 }
@@ -59,7 +62,10 @@ pub fn slower() -> ComparisonStudy {
 /// Runs that differ more from each other than the arms could.
 pub fn unclear() -> ComparisonStudy {
     let noisy = ArmLaw { noise: 0.15, ..PLAIN };
-    played(&[("-t5:5", &["-t5:5"], noisy), ("-t3:3 -C other.rb", &["-t3:3", "-C other.rb"], noisy)], 8)
+    played(
+        &[("-t5:5", &["-t5:5"], noisy), ("-t3:3 -C other.rb", &["-t3:3", "-C other.rb"], noisy)],
+        8,
+    )
 }
 
 /// Interrupted after three blocks.
@@ -124,10 +130,13 @@ fn best_of(usual: [f64; 4], noise: f64) -> ComparisonStudy {
     ];
     let mut study = played(&arms, 12);
     study.runs.retain(|run| run.arm < arms.len());
-    for (facts, (workers, threads)) in study.servers.iter_mut().flatten().zip([(2, 3), (2, 5), (4, 3), (4, 5)]) {
+    for (facts, (workers, threads)) in
+        study.servers.iter_mut().flatten().zip([(2, 3), (2, 5), (4, 3), (4, 5)])
+    {
         (facts.workers, facts.threads) = (workers, threads);
     }
-    study.plan = ComparisonPlan { question: ComparisonQuestion::Best, control: false, ..study.plan };
+    study.plan =
+        ComparisonPlan { question: ComparisonQuestion::Best, control: false, ..study.plan };
     "longtail sweep --try 2x3,2x5,4x3,4x5 --seed=7".clone_into(&mut study.command_line);
     study
 }
@@ -197,15 +206,17 @@ fn run_of(block: u32, arm: usize, law: &ArmLaw) -> ComparisonRun {
     // A block is slower than the one before; an arm differs from run to run.
     let drift = 1.0 + 0.01 * f64::from(block);
     let own = drift * (1.0 + law.noise * 3f64.sqrt() * (2.0 * uniform(seed, u64::MAX) - 1.0));
-    let recorder = answered_at_once(CONNECTIONS, window, Timestamps::User, |_, number, exchange| {
-        let number = number + 1;
-        let time = if number % law.one_in == 0 { law.slow } else { law.usual };
-        exchange.ended += Nanos::from_secs_f64(time * own * (0.98 + 0.04 * uniform(seed, number)) / 1e3);
-        exchange.received_bytes = 250;
-        if law.fails_one_in > 0 && number % law.fails_one_in == 0 {
-            exchange.outcome = Outcome::Answered(503);
-        }
-    });
+    let recorder =
+        answered_at_once(CONNECTIONS, window, Timestamps::User, |_, number, exchange| {
+            let number = number + 1;
+            let time = if number % law.one_in == 0 { law.slow } else { law.usual };
+            exchange.ended +=
+                Nanos::from_secs_f64(time * own * (0.98 + 0.04 * uniform(seed, number)) / 1e3);
+            exchange.received_bytes = 250;
+            if law.fails_one_in > 0 && number % law.fails_one_in == 0 {
+                exchange.outcome = Outcome::Answered(503);
+            }
+        });
     let elapsed = WARM_UP + LENGTH + Nanos::from_millis(40);
     let answers = recorder.tally.all_answers();
     let workers = ["4711", "4712"].map(|worker| WorkerShare {
@@ -213,12 +224,20 @@ fn run_of(block: u32, arm: usize, law: &ArmLaw) -> ComparisonRun {
         requests: answers / 2,
         source: run::ShareSource::Stats,
     });
-    let mut run = Run { repeat: block, workers: workers.to_vec(), ..recorder.run(&PERCENTILES, LENGTH, elapsed) };
+    let mut run = Run {
+        repeat: block,
+        workers: workers.to_vec(),
+        ..recorder.run(&PERCENTILES, LENGTH, elapsed)
+    };
     run.judgement = Some(verdict::of_run(&run, SLOTS));
     let cpu = law.cpu * own / drift * (1.0 + 0.01 * (uniform(seed, u64::MAX - 1) - 0.5));
     let server = ServerUse {
         cpu: Some(Nanos::from_secs_f64(cpu * answers as f64 / 1e3)),
         memory_bytes: Some(88_000_000 + (uniform(seed, u64::MAX - 2) * 2e6) as u64),
     };
-    ComparisonRun { server, generator_cpu: Some(Nanos::from_millis(90)), ..ComparisonRun::of(block, arm, run) }
+    ComparisonRun {
+        server,
+        generator_cpu: Some(Nanos::from_millis(90)),
+        ..ComparisonRun::of(block, arm, run)
+    }
 }

@@ -25,8 +25,12 @@ impl KeptRequest {
             stream.read_exact(&mut byte)?;
             head.push(byte[0]);
         }
-        let mut request = KeptRequest { head: String::from_utf8(head).map_err(io::Error::other)?, body: Vec::new() };
-        let length = request.field("content-length").map_or(Ok(0), str::parse).map_err(io::Error::other)?;
+        let mut request = KeptRequest {
+            head: String::from_utf8(head).map_err(io::Error::other)?,
+            body: Vec::new(),
+        };
+        let length =
+            request.field("content-length").map_or(Ok(0), str::parse).map_err(io::Error::other)?;
         request.body.resize(length, 0);
         stream.read_exact(&mut request.body)?;
         Ok(request)
@@ -87,12 +91,18 @@ impl Receiver {
 
     /// Each request, head and body, as text.
     pub fn requests(&self) -> Vec<String> {
-        self.kept().into_iter().map(|kept| kept.head + &String::from_utf8_lossy(&kept.body)).collect()
+        self.kept()
+            .into_iter()
+            .map(|kept| kept.head + &String::from_utf8_lossy(&kept.body))
+            .collect()
     }
 
     /// The target of each.
     pub fn targets(&self) -> Vec<String> {
-        self.kept().iter().filter_map(|kept| Some(kept.head.split(' ').nth(1)?.to_owned())).collect()
+        self.kept()
+            .iter()
+            .filter_map(|kept| Some(kept.head.split(' ').nth(1)?.to_owned()))
+            .collect()
     }
 }
 

@@ -46,14 +46,24 @@ pub mod golden {
     #[track_caller]
     pub fn expect(path: &Path, text: &str) {
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("the folder is ours");
+            fs::create_dir_all(path.parent().expect("a file is in a folder"))
+                .expect("the folder is ours");
             fs::write(path, text).expect("the file is ours");
         }
         let golden = fs::read_to_string(path).unwrap_or_default();
         if text != golden {
-            let mut pairs = text.lines().map(Some).chain([None]).zip(golden.lines().map(Some).chain([None])).zip(1..);
-            let ((new, old), line) = pairs.find(|((new, old), _)| new != old).unwrap_or(((None, None), 0));
-            panic!("{}:{line}: {new:?}, was {old:?}: UPDATE_GOLDEN=1 writes it anew", path.display());
+            let mut pairs = text
+                .lines()
+                .map(Some)
+                .chain([None])
+                .zip(golden.lines().map(Some).chain([None]))
+                .zip(1..);
+            let ((new, old), line) =
+                pairs.find(|((new, old), _)| new != old).unwrap_or(((None, None), 0));
+            panic!(
+                "{}:{line}: {new:?}, was {old:?}: UPDATE_GOLDEN=1 writes it anew",
+                path.display()
+            );
         }
     }
 }

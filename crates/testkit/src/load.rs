@@ -10,9 +10,9 @@ use model::study::SCHEMA;
 use model::theory::{Estimate, Overload};
 use model::warnings::RunSetting;
 use model::{
-    Arrivals, Backlog, BacklogSamples, Batches, Diagnostic, EndedBy, Exchange, LaneCountReason, LatePolicy, LoadPlan,
-    LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, Run, ServerLocation, Statistics, Tally, Threshold,
-    Timestamps, Timing, Window, verdict, warnings,
+    Arrivals, Backlog, BacklogSamples, Batches, Diagnostic, EndedBy, Exchange, LaneCountReason,
+    LatePolicy, LoadPlan, LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, Run,
+    ServerLocation, Statistics, Tally, Threshold, Timestamps, Timing, Window, verdict, warnings,
 };
 
 use self::play::{PUMA, Server, play};
@@ -68,7 +68,8 @@ pub fn open_poisson() -> LoadStudy {
     let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' --fail-if 'failed > 0.1%' http://puma.example:9292/sleep0.035";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(35), ..PUMA }, |_| None);
     study.name_resolution = Some(Nanos::from_micros(1_830));
-    study.checks = vec![format!("all {} bodies are equal (2 bytes)", study.run.tally.counts.good())];
+    study.checks =
+        vec![format!("all {} bodies are equal (2 bytes)", study.run.tally.counts.good())];
     judged(study)
 }
 
@@ -106,7 +107,10 @@ pub fn steep() -> LoadStudy {
     let statistics = study.run.statistics.clone().expect("it was sampled");
     let (growth, backlog) = statistics.growth().zip(statistics.backlog).expect("it grows");
     let capacity = queueing::open_loop::capacity(150.0, growth, growth / 1000.0).expect("it grows");
-    let by = |time: f64| Estimate { value: capacity.value * time, half_width: capacity.half_width * time };
+    let by = |time: f64| Estimate {
+        value: capacity.value * time,
+        half_width: capacity.half_width * time,
+    };
     study.run.overload = Some(Overload {
         offered: 150.0,
         growth: Some(growth),
@@ -138,13 +142,18 @@ pub fn failing() -> LoadStudy {
         199 => Some(Outcome::Closed),
         _ => None,
     };
-    let line = "--rate=200/s -c64 --for=30s --timeout=2s --fail-if 'failed > 0.1%' http://127.0.0.1:9292/";
+    let line =
+        "--rate=200/s -c64 --for=30s --timeout=2s --fail-if 'failed > 0.1%' http://127.0.0.1:9292/";
     played(line, LoadPlan { thresholds: vec![threshold("failed > 0.1%")], ..plan }, &PUMA, fault)
 }
 
 /// No connection could be opened at all.
 pub fn refused() -> LoadStudy {
-    let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::from_secs(3)), ..base("load") };
+    let plan = LoadPlan {
+        pace: Pace::constant(rate(10.0)),
+        length: Some(Nanos::from_secs(3)),
+        ..base("load")
+    };
     played("--rate=10/s --for=3s http://127.0.0.1:9292/", plan, &PUMA, |_| Some(Outcome::Refused))
 }
 
@@ -191,7 +200,8 @@ pub fn tls_unix() -> LoadStudy {
 
 /// Ended before a request became due.
 pub fn empty() -> LoadStudy {
-    let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::ZERO), ..base("load") };
+    let plan =
+        LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::ZERO), ..base("load") };
     let mut study = played("--rate=10/s --for=30s http://127.0.0.1:9292/", plan, &PUMA, |_| None);
     study.plan.length = Some(Nanos::from_secs(30));
     study.interrupted = true;
@@ -200,9 +210,15 @@ pub fn empty() -> LoadStudy {
 
 /// A handful of requests: a study small enough to be read as a file.
 pub fn tiny() -> LoadStudy {
-    let plan =
-        LoadPlan { pace: Pace::constant(rate(2.0)), connections: 4, length: Some(Nanos::from_secs(3)), ..base("load") };
-    played("--rate=2/s -c4 --for=3s http://127.0.0.1:9292/", plan, &PUMA, |n| (n == 4).then_some(Outcome::TimedOut))
+    let plan = LoadPlan {
+        pace: Pace::constant(rate(2.0)),
+        connections: 4,
+        length: Some(Nanos::from_secs(3)),
+        ..base("load")
+    };
+    played("--rate=2/s -c4 --for=3s http://127.0.0.1:9292/", plan, &PUMA, |n| {
+        (n == 4).then_some(Outcome::TimedOut)
+    })
 }
 
 /// All of them.
@@ -260,7 +276,8 @@ pub fn paced(
     percentiles: &[f64],
     mut play: impl FnMut(u64, Nanos) -> (Nanos, Outcome),
 ) -> Run {
-    let (mut tally, mut batches, mut times) = (Tally::new(window, 1), Batches::new(window), Vec::new());
+    let (mut tally, mut batches, mut times) =
+        (Tally::new(window, 1), Batches::new(window), Vec::new());
     for n in 0..rate * window.until.0 / 1_000_000_000 {
         let due = Nanos(n * 1_000_000_000 / rate);
         let (ended, outcome) = play(n, due);
@@ -269,7 +286,8 @@ pub fn paced(
         batches.record(due, exchange.response_time(), Nanos::ZERO);
         times.push((due, ended));
     }
-    let statistics = Statistics::of(&tally, &batches, percentiles).with_backlog(backlog(window, &times));
+    let statistics =
+        Statistics::of(&tally, &batches, percentiles).with_backlog(backlog(window, &times));
     Run { statistics: Some(statistics), ..Run::recorded(1, tally, window.until, window.until) }
 }
 
@@ -279,7 +297,10 @@ fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
     let mut samples = BacklogSamples::new(window);
     while samples.next() <= last_due {
         let now = samples.next();
-        samples.take(now, times.iter().filter(|(due, ended)| *due <= now && now < *ended).count() as u64);
+        samples.take(
+            now,
+            times.iter().filter(|(due, ended)| *due <= now && now < *ended).count() as u64,
+        );
     }
     samples.end(last_due);
     let measured = times.iter().filter(|(due, _)| window.contains(*due)).count() as u64;
@@ -287,12 +308,22 @@ fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
 }
 
 /// The study of these arguments, of which no two studies have the same.
-fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> LoadStudy {
+fn played(
+    arguments: &str,
+    plan: LoadPlan,
+    server: &Server,
+    fault: impl Fn(u64) -> Option<Outcome>,
+) -> LoadStudy {
     static MADE: Made<LoadStudy> = Made::new(BTreeMap::new());
     once(&MADE, arguments, || played_anew(arguments, plan, server, fault))
 }
 
-fn played_anew(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> LoadStudy {
+fn played_anew(
+    arguments: &str,
+    plan: LoadPlan,
+    server: &Server,
+    fault: impl Fn(u64) -> Option<Outcome>,
+) -> LoadStudy {
     let (recorder, times) = play(&plan, server, fault);
     let tally = &recorder.tally;
     let backlog = if plan.pace.is_open() { backlog(tally.window, &times) } else { None };
@@ -308,7 +339,10 @@ fn played_anew(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(
     };
     judged(LoadStudy {
         server: ServerLocation::Here,
-        placement: Some(Placement { server: "0".parse().expect("a list"), lanes: "1".parse().expect("a list") }),
+        placement: Some(Placement {
+            server: "0".parse().expect("a list"),
+            lanes: "1".parse().expect("a list"),
+        }),
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: format!("longtail load {arguments}"),

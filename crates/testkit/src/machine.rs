@@ -2,8 +2,9 @@
 //! in `data`, in the words of a study file.
 
 use model::{
-    BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, PumaSettings, Run,
-    ServerFacts, ServerPlan, Statistics, StatsdReport, Stop, StreamPlan, Tally, Threads, Timestamps, Window,
+    BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos,
+    Outcome, PumaSettings, Run, ServerFacts, ServerPlan, Statistics, StatsdReport, Stop,
+    StreamPlan, Tally, Threads, Timestamps, Window,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,7 +12,8 @@ use serde_json::Value;
 /// What all studies of a kind begin with, by its name in `data/base.json`.
 pub(crate) fn base<T: DeserializeOwned>(name: &str) -> T {
     let all: Value = read(include_str!("../data/base.json"));
-    serde_json::from_value(all[name].clone()).unwrap_or_else(|error| panic!("{name} of base.json: {error}"))
+    serde_json::from_value(all[name].clone())
+        .unwrap_or_else(|error| panic!("{name} of base.json: {error}"))
 }
 
 /// A file of `data`.
@@ -55,8 +57,13 @@ pub(crate) fn puma_facts(workers: u32, threads: u32) -> ServerFacts {
 
 /// A generator with room to spare, on a machine of its own.
 pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
-    let lane =
-        LaneFacts { cpu: elapsed / 50, run_queue: elapsed / 1000, elapsed, spun: Nanos::ZERO, ..LaneFacts::default() };
+    let lane = LaneFacts {
+        cpu: elapsed / 50,
+        run_queue: elapsed / 1000,
+        elapsed,
+        spun: Nanos::ZERO,
+        ..LaneFacts::default()
+    };
     let ceiling = Ceiling { rate_per_s: 41_000.0 };
     GeneratorFacts {
         lanes: vec![lane],
@@ -79,7 +86,11 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(window: Window, connections: u32, timestamps: Timestamps) -> Recorder {
-        Recorder { tally: Tally::new(window, connections as usize), batches: Batches::new(window), timestamps }
+        Recorder {
+            tally: Tally::new(window, connections as usize),
+            batches: Batches::new(window),
+            timestamps,
+        }
     }
 
     /// Records an exchange that was sent, so much later than it could have been.
@@ -101,7 +112,8 @@ impl Recorder {
     /// Why this answer was bad, where it was, the `nth` of its kind. Three in four for one reason, the fourth for another.
     pub(crate) fn note_reason(&mut self, exchange: &Exchange, nth: u64) {
         if exchange.outcome == Outcome::BadResponse && self.tally.measures(exchange.due) {
-            let reason = if nth % 4 == 3 { BadResponse::TrailingBytes } else { BadResponse::ContentLength };
+            let reason =
+                if nth % 4 == 3 { BadResponse::TrailingBytes } else { BadResponse::ContentLength };
             self.tally.record_reason(reason, 1);
         }
     }
@@ -110,7 +122,11 @@ impl Recorder {
     pub(crate) fn run(self, percentiles: &[f64], measured: Nanos, elapsed: Nanos) -> Run {
         let statistics = Some(Statistics::of(&self.tally, &self.batches, percentiles));
         let connections = self.tally.per_connection.len() as u32;
-        Run { statistics, generator: at_ease(elapsed), ..Run::recorded(connections, self.tally, measured, elapsed) }
+        Run {
+            statistics,
+            generator: at_ease(elapsed),
+            ..Run::recorded(connections, self.tally, measured, elapsed)
+        }
     }
 }
 
@@ -128,7 +144,13 @@ pub(crate) fn answered_at_once(
         let mut due = Nanos::from_micros(20) * u64::from(connection);
         while due < window.until {
             let sent = due + Nanos::from_micros(5);
-            let mut exchange = Exchange { due, sent, ended: sent, received_bytes: 0, outcome: Outcome::Answered(200) };
+            let mut exchange = Exchange {
+                due,
+                sent,
+                ended: sent,
+                received_bytes: 0,
+                outcome: Outcome::Answered(200),
+            };
             answer(&mut recorder.tally, number, &mut exchange);
             recorder.record(&exchange, connection, sent - due);
             number += 1;

@@ -4,7 +4,10 @@
 //! is two TUN interfaces and threads of this process that carry packets from one to the other (the kernels that tests run on need no
 //! netem). Packets go nowhere else: a namespace has no other way out. Needs root, and `unshare`, `nsenter` and `ip`.
 
-#![expect(unsafe_code, reason = "no safe wrapper has TUNSETIFF; one ioctl on a structure of our own")]
+#![expect(
+    unsafe_code,
+    reason = "no safe wrapper has TUNSETIFF; one ioctl on a structure of our own"
+)]
 #![expect(clippy::disallowed_methods, reason = "packets travel in real time")]
 
 use std::fmt::Write as _;
@@ -39,7 +42,10 @@ impl Host {
     pub fn new(files: &[(&str, &str)]) -> Result<Host, String> {
         let mut script = String::from("set -e\nmount -t tmpfs tmpfs /mnt\n");
         for (n, (path, text)) in files.iter().enumerate() {
-            let _ = write!(script, "cat > /mnt/{n} <<'END'\n{text}\nEND\nmount --bind /mnt/{n} {path}\n");
+            let _ = write!(
+                script,
+                "cat > /mnt/{n} <<'END'\n{text}\nEND\nmount --bind /mnt/{n} {path}\n"
+            );
         }
         script += "ip link set lo up\necho ready\nexec cat";
         let mut command = Command::new("unshare");
@@ -73,7 +79,11 @@ impl Host {
     /// # Panics
     /// Where it fails.
     pub fn ip(&self, words: &str) {
-        let output = self.command("ip", Path::new("/")).args(words.split(' ')).output().expect("there is nsenter");
+        let output = self
+            .command("ip", Path::new("/"))
+            .args(words.split(' '))
+            .output()
+            .expect("there is nsenter");
         assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
@@ -82,10 +92,12 @@ impl Host {
     /// # Panics
     /// Where the host cannot be entered.
     pub fn enter<T: Send>(&self, this: impl FnOnce() -> T + Send) -> T {
-        let network = File::open(format!("/proc/{}/ns/net", self.holder.id())).expect("the holder lives");
+        let network =
+            File::open(format!("/proc/{}/ns/net", self.holder.id())).expect("the holder lives");
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                setns(network, CloneFlags::CLONE_NEWNET).expect("root may enter a network namespace");
+                setns(network, CloneFlags::CLONE_NEWNET)
+                    .expect("root may enter a network namespace");
                 this()
             });
             thread.join().expect("what is done on a host does not panic")
@@ -181,7 +193,9 @@ impl Wire {
             let (sender, arrivals) = channel();
             let (from, to) = (Arc::clone(from), Arc::clone(to));
             let (cut, ends, count) = (Arc::clone(&is_cut), Arc::clone(&over), Arc::clone(&lost));
-            threads.push(std::thread::spawn(move || take_in(&from, way, (&cut, &count, &ends), &sender)));
+            threads.push(std::thread::spawn(move || {
+                take_in(&from, way, (&cut, &count, &ends), &sender)
+            }));
             threads.push(std::thread::spawn(move || hand_on(&to, &arrivals)));
         }
         Wire { is_cut, lost, over, threads }
@@ -210,13 +224,19 @@ impl Drop for Wire {
 /// A packet and when it arrives.
 type Arrival = (Instant, Vec<u8>);
 
-fn take_in(from: &Tun, way: Way, (cut, lost, over): (&AtomicBool, &AtomicU64, &AtomicBool), to: &Sender<Arrival>) {
+fn take_in(
+    from: &Tun,
+    way: Way,
+    (cut, lost, over): (&AtomicBool, &AtomicU64, &AtomicBool),
+    to: &Sender<Arrival>,
+) {
     let mut buffer = [0; LONGEST];
     let mut number = 0;
     while !over.load(Ordering::Relaxed) {
         let Some(bytes) = from.packet(&mut buffer) else { continue };
         number += 1;
-        let is_lost = way.loses_every > 0 && number % way.loses_every == 0 || cut.load(Ordering::Relaxed);
+        let is_lost =
+            way.loses_every > 0 && number % way.loses_every == 0 || cut.load(Ordering::Relaxed);
         if is_lost {
             lost.fetch_add(1, Ordering::Relaxed);
         } else if to.send((Instant::now() + way.delay, buffer[..bytes].to_vec())).is_err() {
@@ -266,7 +286,8 @@ impl Capture {
             move || {
                 let mut buffer = [0; LONGEST];
                 while !over.load(Ordering::Relaxed) {
-                    let read = tun.packet(&mut buffer).and_then(|bytes| Packet::of(&buffer[..bytes]));
+                    let read =
+                        tun.packet(&mut buffer).and_then(|bytes| Packet::of(&buffer[..bytes]));
                     packets.lock().expect("nobody panics with it").extend(read);
                 }
             }

@@ -10,8 +10,8 @@ mod watch;
 use model::run::PERCENTILES;
 use model::theory::DisciplineFit;
 use model::{
-    Ceiling, Diagnostic, Discipline, EndedBy, Nanos, Outcome, Plan, Probe, ProbeUsed, ServerFacts, ServerKind,
-    StatsdReport, Stop, SweepStudy, verdict,
+    Ceiling, Diagnostic, Discipline, EndedBy, Nanos, Outcome, Plan, Probe, ProbeUsed, ServerFacts,
+    ServerKind, StatsdReport, Stop, SweepStudy, verdict,
 };
 use queueing::discipline::{ClosedLoopServer, ConnectionDealing, ServiceOrder, theory};
 
@@ -61,7 +61,8 @@ pub fn watched() -> SweepStudy {
         run.anatomy = Some(stamped(run));
     }
     study.plan.statsd_listen = "127.0.0.1:8125".parse().ok();
-    study.runs[0].statsd = Some(StatsdReport { before: 3, dropped_by_kernel: Some(0), ..StatsdReport::default() });
+    study.runs[0].statsd =
+        Some(StatsdReport { before: 3, dropped_by_kernel: Some(0), ..StatsdReport::default() });
     study.runs[1].statsd = Some(statsd());
     study
 }
@@ -79,11 +80,14 @@ pub fn single_mode() -> SweepStudy {
 
 /// Two multiples, each three times on a fresh server; in the last run one request was not answered.
 pub fn repeated() -> SweepStudy {
-    let mut study =
-        played("-w4 -t5:5 -d0.2 -R100 --multiples 1,2 --repeat 3", Plan { repeat: 3, ..plan(4, 5, &[1.0, 2.0]) });
+    let mut study = played(
+        "-w4 -t5:5 -d0.2 -R100 --multiples 1,2 --repeat 3",
+        Plan { repeat: 3, ..plan(4, 5, &[1.0, 2.0]) },
+    );
     let last = study.runs.len() - 1;
     let plan = study.plan.clone();
-    study.runs[last] = play(&plan, &study.server, 3, 2.0, |n| (n == 1234).then_some(Outcome::TimedOut));
+    study.runs[last] =
+        play(&plan, &study.server, 3, 2.0, |n| (n == 1234).then_some(Outcome::TimedOut));
     study.runs[last].warnings = vec![Diagnostic::Failures { failed: 1, planned: 4000 }];
     study
 }
@@ -93,7 +97,8 @@ pub fn failing() -> SweepStudy {
     let mut plan = plan(4, 5, &[1.0, 4.0]);
     plan.stream.keep_alive = false;
     let mut study = played("-w4 -t5:5 -d0.2 -k -R100 --multiples 1,4", plan.clone());
-    study.runs[0] = play(&plan, &study.server, 1, 1.0, |n| (n % 400 == 399).then_some(Outcome::Answered(503)));
+    study.runs[0] =
+        play(&plan, &study.server, 1, 1.0, |n| (n % 400 == 399).then_some(Outcome::Answered(503)));
     study.runs[1] = play(&plan, &study.server, 1, 4.0, |n| match n % 100 {
         7 | 61 => Some(Outcome::TimedOut),
         23 => Some(Outcome::Refused),
@@ -102,12 +107,17 @@ pub fn failing() -> SweepStudy {
         _ => None,
     });
     for run in &mut study.runs {
-        let from = PERCENTILES.into_iter().find(|q| run.response_time(*q).time().is_none()).unwrap_or(1.0);
+        let from =
+            PERCENTILES.into_iter().find(|q| run.response_time(*q).time().is_none()).unwrap_or(1.0);
         let counts = &run.tally.counts;
         let (failed, planned) = (counts.failed(), counts.total());
         let answered: u64 = run.workers.iter().map(|share| share.requests).sum();
         run.warnings = vec![
-            Diagnostic::Conservation { worker: None, client: answered, server: answered + failed / 2 },
+            Diagnostic::Conservation {
+                worker: None,
+                client: answered,
+                server: answered + failed / 2,
+            },
             Diagnostic::Failures { failed, planned },
             Diagnostic::QuantilesHidden { from, unanswered: failed, outcomes: counts.failures() },
         ];
@@ -123,8 +133,11 @@ pub fn unknown_server() -> SweepStudy {
     study.service_time = None;
     study.plan.server.workers = None;
     study.plan.server.threads = None;
-    study.plan.server.kind =
-        ServerKind::Command { argv: argv.clone(), slots: 20, url: "http://127.0.0.1:9292".to_owned() };
+    study.plan.server.kind = ServerKind::Command {
+        argv: argv.clone(),
+        slots: 20,
+        url: "http://127.0.0.1:9292".to_owned(),
+    };
     study.server = ServerFacts {
         name: "ruby".to_owned(),
         command_line: argv.join(" "),
@@ -139,7 +152,8 @@ pub fn unknown_server() -> SweepStudy {
         run.forecast = None;
         run.workers.clear();
         run.tally.per_worker.clear();
-        run.warnings = vec![Diagnostic::LedgerUnknown { reason: "it has no control server".to_owned() }];
+        run.warnings =
+            vec![Diagnostic::LedgerUnknown { reason: "it has no control server".to_owned() }];
     }
     study
 }
@@ -153,7 +167,10 @@ pub fn short() -> SweepStudy {
         let answers = run.tally.counts.good();
         run.warnings = vec![Diagnostic::TooFewRequests { from: 0.99, answers, worth: None }];
     }
-    study.warnings = vec![Diagnostic::StillBusy { waited: Nanos::from_secs(10), what: "3 busy threads".to_owned() }];
+    study.warnings = vec![Diagnostic::StillBusy {
+        waited: Nanos::from_secs(10),
+        what: "3 busy threads".to_owned(),
+    }];
     study
 }
 
@@ -177,7 +194,8 @@ pub fn tiny() -> SweepStudy {
     let mut plan = plan(1, 2, &[1.5]);
     plan.stream.stop = Stop::RequestsPerConnection(3);
     let mut study = played("-w1 -t2:2 -d0.2 -R3 --multiples 1.5", plan);
-    study.runs[0].warnings = vec![Diagnostic::TooFewRequests { from: 0.9, answers: 9, worth: None }];
+    study.runs[0].warnings =
+        vec![Diagnostic::TooFewRequests { from: 0.9, answers: 9, worth: None }];
     study
 }
 

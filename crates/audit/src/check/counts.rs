@@ -39,7 +39,8 @@ impl From<PrintedFigure> for Stated {
 /// Holds where the printed figure may be what follows from others, is doubtful where it nearly may.
 fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcome> {
     let allowed = expected.range;
-    let (is_other, is_nearly) = (!allowed.widened(slight).meets(printed.range), !allowed.meets(printed.range));
+    let (is_other, is_nearly) =
+        (!allowed.widened(slight).meets(printed.range), !allowed.meets(printed.range));
     let figures = [
         ("printed", printed.value),
         ("expected", expected.value),
@@ -74,7 +75,10 @@ pub(super) fn outcomes(claim: &Claim) -> Option<CheckOutcome> {
 
 pub(super) fn bins(claim: &Claim) -> Option<CheckOutcome> {
     let answered = claim.answered().filter(|_| !claim.bins.is_empty())?;
-    same_count(claim.counted_in_bins(), if claim.tool == LoadTool::Hey { answered.min(HEY_KEEPS) } else { answered })
+    same_count(
+        claim.counted_in_bins(),
+        if claim.tool == LoadTool::Hey { answered.min(HEY_KEEPS) } else { answered },
+    )
 }
 
 /// An answer's size times the answers is the total.
@@ -86,10 +90,16 @@ pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
         LoadTool::Hey => claim.answered().map(|n| n.min(HEY_KEEPS)),
         _ => claim.answered(),
     };
-    let Some(answers) = answers.map(|n| n as f64) else { return unchecked("answers are not counted") };
+    let Some(answers) = answers.map(|n| n as f64) else {
+        return unchecked("answers are not counted");
+    };
     // A whole number is a quotient that was truncated.
     let each_range = if each.decimals == 0 { each.truncated().range() } else { each.range() };
-    equal(&total.into(), &Stated { value: each.value * answers, range: each_range.scaled(answers) }, SLIGHT)
+    equal(
+        &total.into(),
+        &Stated { value: each.value * answers, range: each_range.scaled(answers) },
+        SLIGHT,
+    )
 }
 
 /// The total over the duration is the rate of bytes.
@@ -118,7 +128,8 @@ pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
     if !claim.tool.is_heys() {
         return None;
     }
-    let used = claim.ended().filter(|_| claim.tool == LoadTool::Hey).unwrap_or(asked / among * among);
+    let used =
+        claim.ended().filter(|_| claim.tool == LoadTool::Hey).unwrap_or(asked / among * among);
     judged(false, used != asked, &of_division(asked, among, used), || {
         format!(
             "{asked} requests were asked for and {used} sent: each of {among} connections sends {asked} / {among}, without the rest."
@@ -139,10 +150,15 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
         LoadTool::LongTail => claim.requests.map(|requests| (requests, requests.min(HEY_KEEPS)))?,
         _ => (claim.ended()?, claim.samples?),
     };
-    let too_large = (claim.tool.is_heys() && kept > 0 && kept < requests).then(|| requests as f64 / kept as f64);
+    let too_large = (claim.tool.is_heys() && kept > 0 && kept < requests)
+        .then(|| requests as f64 / kept as f64);
     // Some may be under way when the run ends.
     let is_doubtful = too_large.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
-    let figures = [("requests", requests as f64), ("kept", kept as f64), ("mean_ratio", too_large.unwrap_or(ABSENT))];
+    let figures = [
+        ("requests", requests as f64),
+        ("kept", kept as f64),
+        ("mean_ratio", too_large.unwrap_or(ABSENT)),
+    ];
     judged(false, is_doubtful, &figures, || {
         let why = match too_large.map(times) {
             Some(ratio) => format!(
@@ -166,9 +182,11 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
         ("in_flight", under_way.unwrap_or(ABSENT)),
     ];
     judged(false, achieved.range().high < offered.value * KEPT_UP, &figures, || {
-        let ([asked, reached], part) = ([offered, achieved].map(|rate| printed_rate(rate.value)), percent(missing));
-        let under_way =
-            under_way.map_or_else(String::new, |n| format!(" On average {} requests were under way.", significant(n)));
+        let ([asked, reached], part) =
+            ([offered, achieved].map(|rate| printed_rate(rate.value)), percent(missing));
+        let under_way = under_way.map_or_else(String::new, |n| {
+            format!(" On average {} requests were under way.", significant(n))
+        });
         format!(
             "{asked} was asked for and {reached} reached: {part} of the load is missing, and the times are of a lighter one.{under_way}"
         )
@@ -181,7 +199,8 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     let (bad_answers, lost, timeouts) = (claim.bad(), claim.lost(), claim.timeouts.unwrap_or(0));
     let failed = bad_answers.saturating_add(lost).saturating_add(timeouts);
     // Only errors that the rate counts, and bad answers, make it larger than what came back good.
-    let in_rate = if claim.tool.rates_errors() { bad_answers.saturating_add(lost) } else { bad_answers };
+    let in_rate =
+        if claim.tool.rates_errors() { bad_answers.saturating_add(lost) } else { bad_answers };
     let good = 1.0 - in_rate.min(requests) as f64 / requests.max(1) as f64;
     let good_per_s = claim.rate_per_s.filter(|_| in_rate > 0).map(|rate| rate.value * good);
     let figures = [
@@ -198,7 +217,11 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
         }
         text.push('.');
         if timeouts > 0 {
-            _ = write!(text, " {timeouts} took longer than {}'s timeout and have left its distribution.", claim.tool);
+            _ = write!(
+                text,
+                " {timeouts} took longer than {}'s timeout and have left its distribution.",
+                claim.tool
+            );
         }
         if claim.statuses.get("0").is_some_and(|n| *n > 0) {
             text += " Those without an answer stand among the statuses as 0, and nothing says that they are not in the times.";

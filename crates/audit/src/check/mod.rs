@@ -133,7 +133,11 @@ const ABSENT: f64 = f64::NAN;
 impl CheckOutcome {
     /// Its evidence is `figures`, of which those that are [`ABSENT`] or no numbers otherwise are left out.
     fn new(is: ClaimGrade, figures: &[NamedFigure], text: String) -> CheckOutcome {
-        CheckOutcome { is, text, figures: figures.iter().copied().filter(|(_, value)| value.is_finite()).collect() }
+        CheckOutcome {
+            is,
+            text,
+            figures: figures.iter().copied().filter(|(_, value)| value.is_finite()).collect(),
+        }
     }
 }
 
@@ -148,7 +152,9 @@ fn judged(
     let is = match (is_impossible, is_doubtful) {
         (true, _) => ClaimGrade::Fails,
         (false, true) => ClaimGrade::Doubtful,
-        (false, false) => return Some(CheckOutcome::new(ClaimGrade::Holds, figures, String::new())),
+        (false, false) => {
+            return Some(CheckOutcome::new(ClaimGrade::Holds, figures, String::new()));
+        }
     };
     Some(CheckOutcome::new(is, figures, text()))
 }
@@ -160,7 +166,8 @@ fn unchecked(why: &str) -> Option<CheckOutcome> {
 
 /// All that can be said about a claim.
 pub(crate) fn all(claim: &Claim) -> Vec<AuditFinding> {
-    let found =
-        |(check, _, run): &(ClaimCheck, _, CheckFunction)| Some(AuditFinding { check: *check, outcome: run(claim)? });
+    let found = |(check, _, run): &(ClaimCheck, _, CheckFunction)| {
+        Some(AuditFinding { check: *check, outcome: run(claim)? })
+    };
     CHECKS.iter().filter_map(found).collect()
 }

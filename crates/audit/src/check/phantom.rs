@@ -31,14 +31,20 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
         return None;
     }
     if claim.percentiles.is_empty() {
-        return unchecked("wrk adds some after every run; without --latency there are no percentiles to tell how many");
+        return unchecked(
+            "wrk adds some after every run; without --latency there are no percentiles to tell how many",
+        );
     }
-    let Some(interval) = interval_s(claim) else { return unchecked("connections or rate are not stated") };
+    let Some(interval) = interval_s(claim) else {
+        return unchecked("connections or rate are not stated");
+    };
     let Some(max) = claim.max_s else { return unchecked("the longest is not stated") };
     let cycle = claim.cycle_s()?;
     let shortest = FigureRange::exactly(claim.min_s.map_or(0.0, |min| min.value));
     let mut corners = vec![Corner { quantile: 0.0, time: shortest }];
-    corners.extend(claim.percentiles.iter().map(|p| Corner { quantile: p.quantile, time: p.time_s.range() }));
+    corners.extend(
+        claim.percentiles.iter().map(|p| Corner { quantile: p.quantile, time: p.time_s.range() }),
+    );
     corners.push(Corner { quantile: 1.0, time: max.range() });
     let RealSamples { phantoms, mean_s: allowed_s } = real_samples(&corners, interval);
     let (part, mean_without_s) = straight(&corners, interval.middle())?;
@@ -62,8 +68,9 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
             _ => format!("up to {}", percent(phantoms.high)),
         };
         let found = mean_ratios.map(|(predicted, printed)| [predicted, printed].map(number::times));
-        let found = found
-            .map(|[predicted, printed]| format!(": they make it {predicted} times too large, and {printed} is found"));
+        let found = found.map(|[predicted, printed]| {
+            format!(": they make it {predicted} times too large, and {printed} is found")
+        });
         format!(
             "after the run wrk adds a sample for every {} (connections / rate) that a longer one lasted. Of its samples {limit}, and about {}, were never sent. Without them the mean is about {}{}.",
             time(interval.middle()),
@@ -72,7 +79,8 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
             found.unwrap_or_default()
         )
     };
-    let mut against = [times::littles_law(claim), times::percentiles_against_rate(claim)].into_iter().flatten();
+    let mut against =
+        [times::littles_law(claim), times::percentiles_against_rate(claim)].into_iter().flatten();
     let has_failed = against.any(|outcome| outcome.is == ClaimGrade::Fails);
     if has_failed && allowed_s.widened(NEAR).meets(interval) && phantoms.high > FEW {
         return Some(CheckOutcome::new(ClaimGrade::Explains, &figures, text()));
@@ -112,9 +120,11 @@ fn real_samples(corners: &[Corner], interval: FigureRange) -> RealSamples {
     let mean_at = |part: f64, sum: f64, rest_s: f64, interval: f64| {
         (sum + (part - part_low) * rest_s + interval * (1.0 - part)) / part
     };
-    let least_s = [part_low, part_high]
-        .map(|part| mean_at(part.max(1e-9), least, corners[inside].time.low.min(twice.high), interval.low));
-    let most_s = [part_low, part_high].map(|part| mean_at(part.max(1e-9), most, twice.high, interval.high));
+    let least_s = [part_low, part_high].map(|part| {
+        mean_at(part.max(1e-9), least, corners[inside].time.low.min(twice.high), interval.low)
+    });
+    let most_s =
+        [part_low, part_high].map(|part| mean_at(part.max(1e-9), most, twice.high, interval.high));
     RealSamples {
         phantoms: FigureRange { low: 1.0 - part_high, high: 1.0 - part_low },
         mean_s: FigureRange { low: least_s[0].min(least_s[1]), high: most_s[0].max(most_s[1]) },

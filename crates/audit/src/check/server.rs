@@ -22,7 +22,8 @@ const NEAR: f64 = 0.03;
 pub(super) fn floor(claim: &Claim) -> Option<CheckOutcome> {
     let delay_s = claim.delay_s?;
     let percentiles = claim.percentiles.iter().map(|p| p.time_s);
-    let answers = claim.answers.iter().filter(|answer| answer.status.is_some()).map(|answer| answer.time_s);
+    let answers =
+        claim.answers.iter().filter(|answer| answer.status.is_some()).map(|answer| answer.time_s);
     let times = claim.min_s.into_iter().chain(percentiles).chain(answers);
     let shortest = times.min_by(|a, b| a.value.total_cmp(&b.value))?;
     let is_faster = shortest.range().high < delay_s * (1.0 - TICK);
@@ -50,7 +51,8 @@ pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
         ("ideal_s", ideal_s),
     ];
     judged(printed.range().low > maximum_per_s * (1.0 + TICK), false, &figures, || {
-        let (mean, ideal, part) = (time(cycle.middle()), time(ideal_s), percent(printed.value / maximum_per_s));
+        let (mean, ideal, part) =
+            (time(cycle.middle()), time(ideal_s), percent(printed.value / maximum_per_s));
         let (printed, maximum) = (printed_rate(printed.value), rate(maximum_per_s));
         format!(
             "{printed} is {part} of the {maximum} that the slots allow; the mean is {mean}, and {ideal} if nothing but the sleep took time."
@@ -76,7 +78,8 @@ pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
     ];
     let is_unfair = median.range().high < cycle.low / FAR && p90.range().low > cycle.high * FAR;
     judged(false, is_unfair, &figures, || {
-        let ([median, p90], everybody) = ([median, p90].map(|it| printed_time(it.value)), time(cycle.middle()));
+        let ([median, p90], everybody) =
+            ([median, p90].map(|it| printed_time(it.value)), time(cycle.middle()));
         let cause = if claim.tool.is_corrected_by_wrk() {
             " (Puma up to 6 does, with keep-alive), or the slow samples are wrk's own, or both"
         } else {
@@ -131,17 +134,25 @@ pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     let printed = shares.stdev_points?;
     let workers = shares.deviations.len() as f64;
     // A share deviates by the even share times the printed deviation, of which rounding hides up to its half width.
-    let hidden = shares.deviations.iter().map(|deviation| deviation.half_width).fold(0.0, f64::max) * 100.0 / workers;
-    let squares: f64 = shares.deviations.iter().map(|deviation| (deviation.value * 100.0 / workers).powi(2)).sum();
+    let hidden = shares.deviations.iter().map(|deviation| deviation.half_width).fold(0.0, f64::max)
+        * 100.0
+        / workers;
+    let squares: f64 =
+        shares.deviations.iter().map(|deviation| (deviation.value * 100.0 / workers).powi(2)).sum();
     let population_points = (squares / workers).sqrt();
     let sample_points = (squares / (workers - 1.0).max(1.0)).sqrt();
     let is_near = |points: f64| (points - printed.value).abs() <= hidden + printed.half_width;
     let is_population = is_near(population_points);
-    let figures =
-        [("printed_points", printed.value), ("population_points", population_points), ("sample_points", sample_points)];
+    let figures = [
+        ("printed_points", printed.value),
+        ("population_points", population_points),
+        ("sample_points", sample_points),
+    ];
     let [shown, population, sample] = figures.map(|(_, value)| fixed(value, 3));
     judged(!is_population && !is_near(sample_points), !is_population, &figures, || {
-        format!("{shown} is printed; the printed shares have {population} (as a population) or {sample} (as a sample).")
+        format!(
+            "{shown} is printed; the printed shares have {population} (as a population) or {sample} (as a sample)."
+        )
     })
 }
 
@@ -168,7 +179,8 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     let means: Vec<f64> = whole.iter().map(|step| rest(step)).collect();
     let steps = means.len();
     let step_s = (means[steps - 1] - means[0]) / (steps - 1) as f64;
-    let first_excess_s = whole.iter().zip(&means).map(|(step, mean)| step[0] - mean).sum::<f64>() / whole.len() as f64;
+    let first_excess_s = whole.iter().zip(&means).map(|(step, mean)| step[0] - mean).sum::<f64>()
+        / whole.len() as f64;
     let hold_measured_s = means[0];
     let hold_s = claim.delay_s.unwrap_or(hold_measured_s);
     let spacing = |hold: f64| (hold - step_s) / slots as f64;
@@ -196,7 +208,8 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     ];
     let is_late = offered.is_some_and(|offered| sent_at_most < offered * KEPT_UP);
     judged(is_late && claim.delay_s.is_some(), is_late, &figures, || {
-        let expected = expected_s.map_or_else(String::new, |step| format!(" ({} at the offered rate)", time(step)));
+        let expected = expected_s
+            .map_or_else(String::new, |step| format!(" ({} at the offered rate)", time(step)));
         let mut text = format!(
             "every {slots} answers take {} longer{expected}, {} times: {slots} are processed at once. As each {} {} at the least, requests were {} or more apart: at most {} were sent",
             exact_time(step_s),
@@ -238,7 +251,8 @@ fn steps(times: &[f64]) -> Option<(usize, usize)> {
         return None;
     }
     let is_jump = |(_, rise): &(usize, &f64)| **rise > 0.5 * largest;
-    let jumps: Vec<usize> = rises.iter().enumerate().filter(is_jump).map(|(at, _)| at + 1).collect();
+    let jumps: Vec<usize> =
+        rises.iter().enumerate().filter(is_jump).map(|(at, _)| at + 1).collect();
     let slots = jumps.get(1)? - jumps[0];
     let even = jumps.windows(2).all(|pair| pair[1] - pair[0] == slots);
     // Of the answers before the first jump, the last `slots` are a step, if there are as many.

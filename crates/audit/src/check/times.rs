@@ -27,7 +27,9 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     }
     if !claim.tool.is_closed_loop() {
         return unchecked(match claim.tool {
-            LoadTool::Wrk2 => "times run from when a request was due, and may add up to more than the connections",
+            LoadTool::Wrk2 => {
+                "times run from when a request was due, and may add up to more than the connections"
+            }
             _ => "open loop: how many requests are under way is not limited",
         });
     }
@@ -57,8 +59,11 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
         let (rate, mean) = (printed_rate(rate.middle()), printed_time(mean.value));
         let product = format!("{rate} x {mean} is {} requests at once", significant(under_way));
         let [low, high] = [allowed.low, allowed.high].map(times);
-        let rounded =
-            if low == high { "however it was rounded".to_owned() } else { format!("{low} to {high} as rounded") };
+        let rounded = if low == high {
+            "however it was rounded".to_owned()
+        } else {
+            format!("{low} to {high} as rounded")
+        };
         let (shown, cycle) = (times(ratio), time(cycle_s));
         if ratio >= 1.0 {
             return format!(
@@ -86,18 +91,27 @@ struct ForcedMean {
 
 impl ForcedMean {
     /// Held against a mean that is `said` to be so.
-    fn against(&self, mean_s: f64, said: &str, is_impossible: bool, is_doubtful: bool) -> Option<CheckOutcome> {
+    fn against(
+        &self,
+        mean_s: f64,
+        said: &str,
+        is_impossible: bool,
+        is_doubtful: bool,
+    ) -> Option<CheckOutcome> {
         let ForcedMean { by, least_s, most_s } = *self;
-        let figures = [("least_s", least_s), ("most_s", most_s.unwrap_or(ABSENT)), ("mean_s", mean_s)];
+        let figures =
+            [("least_s", least_s), ("most_s", most_s.unwrap_or(ABSENT)), ("mean_s", mean_s)];
         judged(is_impossible, is_doubtful, &figures, || {
-            let most = most_s.map_or_else(String::new, |most| format!(" and {} at the most", time(most)));
+            let most =
+                most_s.map_or_else(String::new, |most| format!(" and {} at the most", time(most)));
             format!("{by} force a mean of {} at the least{most}; {said}.", time(least_s))
         })
     }
 
     fn against_printed(&self, printed: PrintedFigure) -> Option<CheckOutcome> {
         let mean = printed.range();
-        let is_outside = mean.high < self.least_s || self.most_s.is_some_and(|most| mean.low > most);
+        let is_outside =
+            mean.high < self.least_s || self.most_s.is_some_and(|most| mean.low > most);
         let said = format!("the printed mean is {}", printed_time(printed.value));
         self.against(printed.value, &said, is_outside, false)
     }
@@ -170,21 +184,25 @@ pub(super) fn histogram_against_mean(claim: &Claim) -> Option<CheckOutcome> {
 
 /// Percentiles rise; they and the mean lie between the shortest and the longest.
 pub(super) fn order(claim: &Claim) -> Option<CheckOutcome> {
-    let named = |name: &str, figure: Option<PrintedFigure>| figure.map(|figure| (name.to_owned(), figure));
+    let named =
+        |name: &str, figure: Option<PrintedFigure>| figure.map(|figure| (name.to_owned(), figure));
     let [shortest, mean, longest] =
-        [("shortest", claim.min_s), ("mean", claim.mean_s), ("longest", claim.max_s)].map(|(n, time)| named(n, time));
+        [("shortest", claim.min_s), ("mean", claim.mean_s), ("longest", claim.max_s)]
+            .map(|(n, time)| named(n, time));
     let percentiles = claim.percentiles.iter().map(|p| (percentile(p.quantile), p.time_s));
-    let ladder: Vec<_> = shortest.clone().into_iter().chain(percentiles).chain(longest.clone()).collect();
-    let mut pairs: Vec<_> = ladder.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    let ladder: Vec<_> =
+        shortest.clone().into_iter().chain(percentiles).chain(longest.clone()).collect();
+    let mut pairs: Vec<_> =
+        ladder.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     pairs.extend(shortest.zip(mean.clone()));
     pairs.extend(mean.zip(longest));
     if pairs.is_empty() {
         return None;
     }
     let error = claim.tool.percentile_error();
-    let wrong = pairs
-        .iter()
-        .find(|((_, lower), (_, upper))| lower.range().widened(error).low > upper.range().widened(error).high);
+    let wrong = pairs.iter().find(|((_, lower), (_, upper))| {
+        lower.range().widened(error).low > upper.range().widened(error).high
+    });
     let Some(((lower, lower_s), (upper, upper_s))) = wrong else {
         return judged(false, false, &[("figures", pairs.len() as f64 + 1.0)], String::new);
     };
@@ -206,10 +224,19 @@ pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
     let middle = f64::midpoint(min, max.high).clamp(mean.low, mean.high);
     let largest = ((max.high - middle).max(0.0) * (middle - min).max(0.0)).sqrt();
     // Some divide by n − 1.
-    let n = claim.samples.or(claim.ended()).filter(|n| *n > 1).map_or(1.0, |n| n as f64 / (n - 1) as f64);
+    let n = claim
+        .samples
+        .or(claim.ended())
+        .filter(|n| *n > 1)
+        .map_or(1.0, |n| n as f64 / (n - 1) as f64);
     let most_s = largest * n.sqrt();
-    judged(stdev.range().low > most_s, false, &[("stdev_s", stdev.value), ("most_s", most_s)], || {
-        let (stdev, most) = (printed_time(stdev.value), time(most_s));
-        format!("{stdev} is printed; with this mean and longest it is at most {most}.")
-    })
+    judged(
+        stdev.range().low > most_s,
+        false,
+        &[("stdev_s", stdev.value), ("most_s", most_s)],
+        || {
+            let (stdev, most) = (printed_time(stdev.value), time(most_s));
+            format!("{stdev} is printed; with this mean and longest it is at most {most}.")
+        },
+    )
 }

@@ -18,7 +18,8 @@ pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
         if let Some((percent, rest)) = line.split_once('%') {
             let percent = format!("{}%", percent.trim());
             let time_s = milliseconds(first(rest));
-            if time_s.is_some() && words::quantile(&percent).is_some_and(|quantile| quantile >= 1.0) {
+            if time_s.is_some() && words::quantile(&percent).is_some_and(|quantile| quantile >= 1.0)
+            {
                 break;
             }
             claim.percentiles.extend(percentile(&percent, time_s));
@@ -30,15 +31,21 @@ pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
             "Time taken for tests" => claim.duration_s = time_in_words(value),
             "Complete requests" => claim.requests = count(word),
             // An answer can be of another length and not 2xx at once: the larger count is certain.
-            "Failed requests" | "Non-2xx responses" => claim.bad_answers = claim.bad_answers.max(count(word)),
+            "Failed requests" | "Non-2xx responses" => {
+                claim.bad_answers = claim.bad_answers.max(count(word))
+            }
             "Total transferred" => claim.received_bytes = PrintedFigure::parse(word),
             "Requests per second" => claim.rate_per_s = PrintedFigure::parse(word),
-            "Transfer rate" => claim.transfer_bytes_per_s = PrintedFigure::parse(word).map(|rate| rate.scaled(1024.0)),
+            "Transfer rate" => {
+                claim.transfer_bytes_per_s =
+                    PrintedFigure::parse(word).map(|rate| rate.scaled(1024.0))
+            }
             // `min  mean[+/-sd] median   max`, in milliseconds.
             "Total" => {
                 let figures: Vec<_> = value.split_whitespace().map(milliseconds).collect();
                 if let [min, mean, stdev, _, max] = figures[..] {
-                    [claim.min_s, claim.mean_s, claim.stdev_s, claim.max_s] = [min, mean, stdev, max];
+                    [claim.min_s, claim.mean_s, claim.stdev_s, claim.max_s] =
+                        [min, mean, stdev, max];
                 }
             }
             _ => {}
@@ -53,7 +60,9 @@ pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
     // `Bombarding http://localhost:8080 with 10000 request(s) using 125 connection(s)`, or `for 10s` instead of `with`.
     if let Some(line) = report.near(6).find(|line| line.starts_with("Bombarding ")) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let behind = |name: &str| words.windows(2).find(|pair| pair[0] == name).and_then(|pair| count(pair[1]));
+        let behind = |name: &str| {
+            words.windows(2).find(|pair| pair[0] == name).and_then(|pair| count(pair[1]))
+        };
         claim.name = words.get(1).map(|url| (*url).to_owned());
         (claim.connections, claim.asked) = (behind("using"), behind("with"));
     }
@@ -64,10 +73,13 @@ pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
             ["Latency", mean, stdev, max] => {
                 [claim.mean_s, claim.stdev_s, claim.max_s] = [mean, stdev, max].map(time);
             }
-            [percent, value] if percent.ends_with('%') => claim.percentiles.extend(percentile(percent, time(value))),
+            [percent, value] if percent.ends_with('%') => {
+                claim.percentiles.extend(percentile(percent, time(value)))
+            }
             ["1xx", "-", ..] => {
                 let classes = words.chunks_exact(3).filter(|class| class[1] == "-");
-                let counts = classes.map(|class| (class[0].to_owned(), count(class[2]).unwrap_or(0)));
+                let counts =
+                    classes.map(|class| (class[0].to_owned(), count(class[2]).unwrap_or(0)));
                 claim.statuses.extend(counts.filter(|(_, n)| *n > 0));
             }
             ["others", "-", n] => claim.errors = count(n),
@@ -90,7 +102,8 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
         claim.asked = count_option(command, &["-n", "--requests"]);
     }
     // Each thread says how many clients it has; that many were there.
-    let spawned = report.above.iter().filter_map(|line| h2load_clients(line)).reduce(u64::saturating_add);
+    let spawned =
+        report.above.iter().filter_map(|line| h2load_clients(line)).reduce(u64::saturating_add);
     claim.connections = spawned.or(claim.connections);
     for line in report.trimmed() {
         if let Some(rest) = line.strip_prefix("finished in ") {
@@ -109,11 +122,14 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
             "requests" => {
                 claim.requests = count_before(value, "done");
                 // An answer of 400 or more has failed too: it is among the statuses.
-                let lost = ["errored", "timeout"].map(|name| count_before(value, name).unwrap_or(0));
+                let lost =
+                    ["errored", "timeout"].map(|name| count_before(value, name).unwrap_or(0));
                 claim.errors = Some(lost[0].max(lost[1]));
             }
             "status codes" => {
-                let class = |name: &str| Some((name.to_owned(), count_before(value, name).filter(|n| *n > 0)?));
+                let class = |name: &str| {
+                    Some((name.to_owned(), count_before(value, name).filter(|n| *n > 0)?))
+                };
                 claim.statuses.extend(["2xx", "3xx", "4xx", "5xx"].into_iter().filter_map(class));
             }
             "traffic" => {
@@ -124,8 +140,12 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
                 let figures: Vec<&str> = value.split_whitespace().collect();
                 if let [min, max, mean, stdev, ..] = figures[..] {
                     // Whole microseconds are truncated, not rounded.
-                    let read = |word| time(word).map(|time| if time.decimals == 0 { time.truncated() } else { time });
-                    [claim.min_s, claim.max_s, claim.mean_s, claim.stdev_s] = [min, max, mean, stdev].map(read);
+                    let read = |word| {
+                        time(word)
+                            .map(|time| if time.decimals == 0 { time.truncated() } else { time })
+                    };
+                    [claim.min_s, claim.max_s, claim.mean_s, claim.stdev_s] =
+                        [min, max, mean, stdev].map(read);
                 }
             }
             _ => {}

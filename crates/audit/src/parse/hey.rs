@@ -5,7 +5,9 @@
 
 use super::words::{self, bytes, count, first, key_and_value, time_in_words};
 use super::{ToolReport, bare, count_option, option, server};
-use crate::claim::{Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile};
+use crate::claim::{
+    Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile,
+};
 use crate::figure::{FigureRange, PrintedFigure};
 
 /// What `-c` is when it is not given.
@@ -24,8 +26,10 @@ pub(super) fn hey_and_oha(report: &ToolReport<'_>) -> Claim {
         claim.asked = count_option(command, &["-n"]).filter(|_| !is_timed);
         let rate = option(command, &["-q"], PrintedFigure::parse).map(PrintedFigure::exact);
         // hey's is of each connection.
-        let each = claim.connections.filter(|_| !is_oha).map_or(1.0, |connections| connections as f64);
-        claim.offered_per_s = rate.filter(|rate| rate.value > 0.0 || is_oha).map(|rate| rate.scaled(each));
+        let each =
+            claim.connections.filter(|_| !is_oha).map_or(1.0, |connections| connections as f64);
+        claim.offered_per_s =
+            rate.filter(|rate| rate.value > 0.0 || is_oha).map(|rate| rate.scaled(each));
         claim.streams = count_option(command, &["-p"]).filter(|_| is_oha);
     }
     claim
@@ -51,7 +55,9 @@ fn figures(claim: &mut Claim, report: &ToolReport<'_>) {
         match part {
             "Summary:" => summary(claim, line),
             "Response time histogram:" => claim.bins.extend(bin(line)),
-            "Latency distribution:" | "Response time distribution:" => claim.percentiles.extend(percentile(line)),
+            "Latency distribution:" | "Response time distribution:" => {
+                claim.percentiles.extend(percentile(line))
+            }
             "Status code distribution:" | "Error distribution:" => match bracketed(line) {
                 Some((status, n)) if part.starts_with("Status") => {
                     claim.statuses.extend(count(first(n)).map(|n| (status.to_owned(), n)));
@@ -93,7 +99,8 @@ fn summary(claim: &mut Claim, line: &str) {
 fn bin(line: &str) -> Option<HistogramBin> {
     let (mark, rest) = line.split_once('[')?;
     let mark = mark.trim();
-    let up_to_s = if mark.contains(' ') { time_in_words(mark)? } else { PrintedFigure::parse(mark)? };
+    let up_to_s =
+        if mark.contains(' ') { time_in_words(mark)? } else { PrintedFigure::parse(mark)? };
     Some(HistogramBin { up_to_s, count: count(rest.split_once(']')?.0)? })
 }
 
@@ -121,13 +128,15 @@ fn table(lines: &[String], head: usize) -> Vec<Claim> {
     let server = above.iter().rev().find_map(|line| server(line));
     let delay_s = above.iter().rev().find_map(|line| delay_s(line));
     let rows = lines[head + 1..].iter().enumerate();
-    let mut claims: Vec<Claim> = rows.map_while(|(offset, line)| row(line, head + offset + 2)).collect();
+    let mut claims: Vec<Claim> =
+        rows.map_while(|(offset, line)| row(line, head + offset + 2)).collect();
     let unloaded_s = claims.iter().find_map(|claim| unloaded_s(claim, server?));
     for claim in &mut claims {
         (claim.server, claim.delay_s) = (server, delay_s);
         let connections = claim.connections;
         let asks = |line: &&str| count_option(line, &["-c"]) == connections;
-        let hey = lines[..head].iter().map(|line| bare(line)).filter(|line| line.starts_with("hey "));
+        let hey =
+            lines[..head].iter().map(|line| bare(line)).filter(|line| line.starts_with("hey "));
         if let Some(line) = hey.rev().find(asks) {
             claim.command = Some(line.to_owned());
             claim.asked = count_option(line, &["-n"]);
@@ -142,13 +151,18 @@ fn table(lines: &[String], head: usize) -> Vec<Claim> {
 /// `dly 0.2` in the line above the head.
 fn delay_s(line: &str) -> Option<f64> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    words.windows(2).find(|pair| pair[0] == "dly").and_then(|pair| PrintedFigure::parse(pair[1])).map(|it| it.value)
+    words
+        .windows(2)
+        .find(|pair| pair[0] == "dly")
+        .and_then(|pair| PrintedFigure::parse(pair[1]))
+        .map(|it| it.value)
 }
 
 /// What a request occupies its slot for, from a row where every request found one free.
 fn unloaded_s(claim: &Claim, server: ClaimedServer) -> Option<FigureRange> {
     let connections = claim.connections.filter(|n| *n <= server.slots())?;
-    let is_even = claim.shares.as_ref()?.deviations.iter().all(|deviation| deviation.value.abs() < 0.005);
+    let is_even =
+        claim.shares.as_ref()?.deviations.iter().all(|deviation| deviation.value.abs() < 0.005);
     is_even.then(|| FigureRange::exactly(connections as f64).over(claim.rate_per_s?.range()))?
 }
 
@@ -157,13 +171,17 @@ fn row(line: &str, number: usize) -> Option<Claim> {
     let ([multiple, connections], rest) = words.split_first_chunk()?;
     PrintedFigure::parse(multiple)?;
     let (figures, rest) = rest.split_at_checked(9)?;
-    let figures: Vec<PrintedFigure> = figures.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
+    let figures: Vec<PrintedFigure> =
+        figures.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
     let mut claim = Claim::new(LoadTool::LongTail, number);
     claim.connections = count(connections);
     claim.name = Some(format!("{multiple} x"));
     claim.rate_per_s = Some(figures[0]);
     // Its columns; 100 % is the longest.
-    claim.set_percentiles(&[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99], figures[1..8].iter().copied());
+    claim.set_percentiles(
+        &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99],
+        figures[1..8].iter().copied(),
+    );
     claim.max_s = Some(figures[8]);
     claim.requests = rest.last().and_then(|total| count(total));
     claim.shares = shares(rest);
@@ -173,7 +191,8 @@ fn row(line: &str, number: usize) -> Option<Claim> {
 /// `0.935   -3.6 -1.6 -1.1  6.3    3000`; a single process has but the total.
 fn shares(words: &[&str]) -> Option<ClaimedShares> {
     let [stdev, deviations @ .., _] = words else { return None };
-    let deviations: Vec<PrintedFigure> = deviations.iter().map(|word| deviation(word)).collect::<Option<_>>()?;
+    let deviations: Vec<PrintedFigure> =
+        deviations.iter().map(|word| deviation(word)).collect::<Option<_>>()?;
     let stdev_points = PrintedFigure::parse(stdev);
     (!deviations.is_empty()).then_some(ClaimedShares { deviations, stdev_points, unloaded_s: None })
 }

@@ -17,7 +17,10 @@ const REPORTS: [ReportParser; 7] = [
     (|line| line.starts_with("Running ") && line.contains(" test @ "), wrk::wrk_and_wrk2),
     (|line| line == "Summary:", hey::hey_and_oha),
     (|line| line.starts_with("Concurrency Level:"), closed_loop::ab),
-    (|line| line.split_whitespace().take(4).eq(["Statistics", "Avg", "Stdev", "Max"]), closed_loop::bombardier),
+    (
+        |line| line.split_whitespace().take(4).eq(["Statistics", "Avg", "Stdev", "Max"]),
+        closed_loop::bombardier,
+    ),
     (|line| line.starts_with("finished in ") && line.contains("req/s"), closed_loop::h2load),
     (|line| line.starts_with("Requests ") && line.contains("[total"), open_loop::vegeta),
     (|line| line.starts_with("requested:") && line.contains("achieved:"), open_loop::workload),
@@ -27,7 +30,9 @@ const ROWS: [RowParser; 3] = [wrk::response_time_wrk, hey::long_tail, open_loop:
 /// Every claim in the text, in its order, whosever it is.
 pub fn claims(text: &str) -> Vec<Claim> {
     let lines = cleaned(text);
-    let of_reports = REPORTS.iter().flat_map(|(opens, claim)| reports(&lines, opens).map(|report| claim(&report)));
+    let of_reports = REPORTS
+        .iter()
+        .flat_map(|(opens, claim)| reports(&lines, opens).map(|report| claim(&report)));
     let of_rows = ROWS.iter().flat_map(|rows| rows(&lines));
     let mut claims: Vec<Claim> = of_reports.chain(of_rows).filter(Claim::says_something).collect();
     claims.sort_by_key(|claim| claim.line);
@@ -37,7 +42,10 @@ pub fn claims(text: &str) -> Vec<Claim> {
 /// Lines without what only a terminal, a mail or another system adds: colours, quotation marks, carriage returns.
 fn cleaned(text: &str) -> Vec<String> {
     // A progress bar ends its frames with a bare carriage return: each is a line.
-    text.replace("\r\n", "\n").split(['\n', '\r']).map(|line| without_colours(quoted(line))).collect()
+    text.replace("\r\n", "\n")
+        .split(['\n', '\r'])
+        .map(|line| without_colours(quoted(line)))
+        .collect()
 }
 
 /// What a quoted line (`> text`) quotes.
@@ -104,7 +112,8 @@ impl<'a> ToolReport<'a> {
 
 /// What stands behind a shell's prompt, or the line itself.
 fn bare(line: &str) -> &str {
-    let behind = ["$ ", "% ", "# "].iter().filter_map(|prompt| line.rfind(prompt).map(|at| at + 2)).max();
+    let behind =
+        ["$ ", "% ", "# "].iter().filter_map(|prompt| line.rfind(prompt).map(|at| at + 2)).max();
     let line = behind.map_or(line, |at| &line[at..]);
     line.trim().trim_matches('`').trim()
 }
@@ -141,7 +150,8 @@ fn count_option(command: &str, names: &[&str]) -> Option<u64> {
 
 /// Puma's workers and threads, from a line with its options: `-w4  -t5:5`. Without `-w` it is one process.
 fn server(line: &str) -> Option<ClaimedServer> {
-    let threads = option(line, &["-t"], |word| word.trim_end_matches(',').split_once(':')?.1.parse().ok())?;
+    let threads =
+        option(line, &["-t"], |word| word.trim_end_matches(',').split_once(':')?.1.parse().ok())?;
     let workers = option(line, &["-w"], |word| word.parse().ok()).unwrap_or(1).max(1);
     (threads > 0).then_some(ClaimedServer { workers, threads })
 }
@@ -166,7 +176,13 @@ mod tests {
 
     #[test]
     fn options_are_found_however_they_are_joined() {
-        for text in ["hey -c 20 -n 5", "wrk -t2 -c20", "hey -cpus 16 -c 20", "x --connections=20 -t8", "x -c=20"] {
+        for text in [
+            "hey -c 20 -n 5",
+            "wrk -t2 -c20",
+            "hey -cpus 16 -c 20",
+            "x --connections=20 -t8",
+            "x -c=20",
+        ] {
             assert_eq!(count_option(text, &["-c", "--connections"]), Some(20), "{text}");
         }
         assert_eq!(count_option("hey -cpus 16 http://x", &["-c"]), None);
@@ -174,10 +190,17 @@ mod tests {
 
     #[test]
     fn a_command_is_found_behind_its_prompt_and_prose_is_none() {
-        let lines = ["me@box:~$ hey -z 20s http://x/", "`hey` is a load tester, see https://x", "", "Summary:"];
+        let lines = [
+            "me@box:~$ hey -z 20s http://x/",
+            "`hey` is a load tester, see https://x",
+            "",
+            "Summary:",
+        ];
         let commands = |lines: &[&str]| -> Vec<Option<String>> {
             let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-            reports(&lines, |line| line == "Summary:").map(|one| one.claim(LoadTool::Hey, &["hey"]).command).collect()
+            reports(&lines, |line| line == "Summary:")
+                .map(|one| one.claim(LoadTool::Hey, &["hey"]).command)
+                .collect()
         };
         assert_eq!(commands(&lines), [Some("hey -z 20s http://x/".to_owned())]);
         assert_eq!(commands(&lines[1..]), [None]);

@@ -10,7 +10,10 @@ pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {
     let mut claim = Claim::new(LoadTool::Vegeta, report.at + 1);
     // It may be in the middle of a pipe.
     claim.command = report.near(10).find(|line| line.contains("vegeta attack")).map(str::to_owned);
-    claim.offered_per_s = claim.command.as_ref().and_then(|command| option(command, &["-rate", "--rate"], vegeta_rate));
+    claim.offered_per_s = claim
+        .command
+        .as_ref()
+        .and_then(|command| option(command, &["-rate", "--rate"], vegeta_rate));
     for line in report.trimmed() {
         let Some((head, rest)) = line.split_once('[') else { continue };
         let Some((names, values)) = rest.split_once(']') else { continue };
@@ -20,7 +23,8 @@ pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {
             claim.statuses.extend(pairs.filter_map(|(code, n)| Some((code.to_owned(), count(n)?))));
             break;
         }
-        for (name, value) in names.split(", ").map(str::trim).zip(values.split(", ").map(str::trim)) {
+        for (name, value) in names.split(", ").map(str::trim).zip(values.split(", ").map(str::trim))
+        {
             match (head.trim(), name) {
                 ("Requests", "total") => claim.requests = count(value),
                 ("Requests", "rate") => claim.rate_per_s = PrintedFigure::parse(value),
@@ -29,7 +33,9 @@ pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {
                 ("Latencies", "min") => claim.min_s = time(value),
                 ("Latencies", "mean") => claim.mean_s = time(value),
                 ("Latencies", "max") => claim.max_s = time(value),
-                ("Latencies", percent) => claim.percentiles.extend(percentile(&format!("{percent}%"), time(value))),
+                ("Latencies", percent) => {
+                    claim.percentiles.extend(percentile(&format!("{percent}%"), time(value)))
+                }
                 ("Bytes In", "total") => claim.received_bytes = PrintedFigure::parse(value),
                 ("Bytes In", "mean") => claim.answer_bytes = PrintedFigure::parse(value),
                 _ => {}
@@ -52,14 +58,16 @@ pub(super) fn attack(lines: &[String]) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     let (mut floor, mut at) = (0, 0);
     while at < lines.len() {
-        let answers: Vec<RequestLine> = lines[at..].iter().map_while(|line| request_line(line)).collect();
+        let answers: Vec<RequestLine> =
+            lines[at..].iter().map_while(|line| request_line(line)).collect();
         if answers.is_empty() {
             at += 1;
             continue;
         }
         let mut claim = Claim::new(LoadTool::Attack, at + 1);
         let near = lines[floor.max(at.saturating_sub(20))..at].iter().rev().map(|line| line.trim());
-        claim.command = near.into_iter().find(|line| line.contains("--target-throughput=")).map(str::to_owned);
+        claim.command =
+            near.into_iter().find(|line| line.contains("--target-throughput=")).map(str::to_owned);
         if let Some(command) = &claim.command {
             let exact = |word: &str| PrintedFigure::parse(word).map(PrintedFigure::exact);
             claim.offered_per_s = option(command, &["--target-throughput"], exact);
@@ -112,19 +120,25 @@ pub(super) fn workload(report: &ToolReport<'_>) -> Claim {
         let (_, rest) = head.split_once(key)?;
         rest.trim_start().split(|c: char| !c.is_ascii_digit() && c != '.').next()
     };
-    claim.offered_per_s = number("requested:").and_then(PrintedFigure::parse).map(PrintedFigure::exact);
-    claim.rate_per_s = number("achieved:").and_then(PrintedFigure::parse).map(PrintedFigure::truncated);
-    let failures = ["submit failures:", "wait failures:"].map(|key| number(key).and_then(words::count));
+    claim.offered_per_s =
+        number("requested:").and_then(PrintedFigure::parse).map(PrintedFigure::exact);
+    claim.rate_per_s =
+        number("achieved:").and_then(PrintedFigure::parse).map(PrintedFigure::truncated);
+    let failures =
+        ["submit failures:", "wait failures:"].map(|key| number(key).and_then(words::count));
     claim.bad_answers = failures.into_iter().flatten().reduce(u64::saturating_add);
     let mut are_codes = false;
     for line in report.trimmed().skip(1) {
         match key_and_value(line) {
             Some(("Average", value)) => {
                 claim.mean_s = time_in_words(value);
-                let stdev = value.split_once("std:").map(|(_, rest)| rest.trim().trim_end_matches(')'));
+                let stdev =
+                    value.split_once("std:").map(|(_, rest)| rest.trim().trim_end_matches(')'));
                 claim.stdev_s = stdev.and_then(time_in_words);
             }
-            Some(("Median", value)) => claim.set_percentiles(&[0.5], time_in_words(value).into_iter()),
+            Some(("Median", value)) => {
+                claim.set_percentiles(&[0.5], time_in_words(value).into_iter())
+            }
             Some(("Longest", value)) => claim.max_s = time_in_words(value),
             Some(("Shortest", value)) => claim.min_s = time_in_words(value),
             Some(("Requests", value)) => claim.requests = count(value),

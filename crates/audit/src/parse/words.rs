@@ -89,7 +89,10 @@ pub(super) fn quantile(word: &str) -> Option<f64> {
 }
 
 /// A percentile as two words, `99%` and `4.32ms`; not the longest.
-pub(super) fn percentile(percent: &str, time_s: Option<PrintedFigure>) -> Option<PrintedPercentile> {
+pub(super) fn percentile(
+    percent: &str,
+    time_s: Option<PrintedFigure>,
+) -> Option<PrintedPercentile> {
     let quantile = quantile(percent).filter(|quantile| *quantile < 1.0)?;
     Some(PrintedPercentile { quantile, time_s: time_s? })
 }
@@ -110,7 +113,8 @@ mod tests {
 
     fn near(printed: Option<PrintedFigure>, value: f64, half_width: f64) -> bool {
         printed.is_some_and(|p| {
-            (p.value - value).abs() <= 1e-9 * value && (p.half_width - half_width).abs() <= 1e-9 * value.max(1e-9)
+            (p.value - value).abs() <= 1e-9 * value
+                && (p.half_width - half_width).abs() <= 1e-9 * value.max(1e-9)
         })
     }
 

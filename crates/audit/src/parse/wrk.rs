@@ -10,8 +10,10 @@ use crate::figure::PrintedFigure;
 pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
     let last = report.trimmed().position(|line| line.starts_with("Transfer/sec"));
     let block = || report.trimmed().take(last.map_or(usize::MAX, |last| last + 1));
-    let is_wrk2 = block().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"));
-    let mut claim = report.claim(if is_wrk2 { LoadTool::Wrk2 } else { LoadTool::Wrk }, &["wrk", "wrk2"]);
+    let is_wrk2 =
+        block().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"));
+    let mut claim =
+        report.claim(if is_wrk2 { LoadTool::Wrk2 } else { LoadTool::Wrk }, &["wrk", "wrk2"]);
     claim.name = report.lines[0].split_once(" @ ").map(|(_, url)| url.trim().to_owned());
     // Without `--latency` there are none.
     let mut is_distribution = false;
@@ -45,8 +47,10 @@ pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
         }
     }
     if is_wrk2 {
-        let asked = claim.command.as_ref().and_then(|command| count_option(command, &["-R", "--rate"]));
-        claim.offered_per_s = asked.map(|n| PrintedFigure { value: n as f64, half_width: 0.0, decimals: 0 });
+        let asked =
+            claim.command.as_ref().and_then(|command| count_option(command, &["-R", "--rate"]));
+        claim.offered_per_s =
+            asked.map(|n| PrintedFigure { value: n as f64, half_width: 0.0, decimals: 0 });
         claim.samples = block().find_map(total_count);
     }
     claim
@@ -54,7 +58,8 @@ pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
 
 /// `Socket errors: connect 0, read 88, write 0, timeout 12`.
 fn socket_errors(claim: &mut Claim, words: &[&str]) {
-    let named = |name: &str| words.windows(2).find(|pair| pair[0] == name).and_then(|pair| count(pair[1]));
+    let named =
+        |name: &str| words.windows(2).find(|pair| pair[0] == name).and_then(|pair| count(pair[1]));
     let each = ["connect", "read", "write"].map(|name| named(name).unwrap_or(0));
     claim.errors = Some(each.iter().fold(0, |sum, n| sum.saturating_add(*n)));
     claim.timeouts = named("timeout");
@@ -102,11 +107,13 @@ fn table(lines: &[String], head: usize, is_named: bool) -> Vec<Claim> {
     }
     // For the whole table, up to the next one.
     let below = lines[end..].iter().take(20).map(|line| line.trim());
-    let common = below.take_while(|line| !line.starts_with("Type ")).find(|line| line.starts_with("wrk -"));
+    let common =
+        below.take_while(|line| !line.starts_with("Type ")).find(|line| line.starts_with("wrk -"));
     for claim in &mut claims {
         claim.command = claim.command.take().or_else(|| common.map(str::to_owned));
         if let Some(command) = &claim.command {
-            (claim.connections, claim.threads) = (count_option(command, &["-c"]), count_option(command, &["-t"]));
+            (claim.connections, claim.threads) =
+                (count_option(command, &["-c"]), count_option(command, &["-t"]));
         }
     }
     claims
@@ -116,12 +123,16 @@ fn row(line: &str, number: usize, is_named: bool, size: &str) -> Option<Claim> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (name, figures) = words.split_at_checked(usize::from(is_named))?;
     let (printed, command) = figures.split_at_checked(7)?;
-    let printed: Vec<PrintedFigure> = printed.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
+    let printed: Vec<PrintedFigure> =
+        printed.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
     let milliseconds = |figure: PrintedFigure| figure.scaled(1e-3);
     let mut claim = Claim::new(LoadTool::ResponseTimeWrk, number);
     // A rate without decimals is truncated.
     claim.rate_per_s = Some(printed[0].truncated());
-    claim.set_percentiles(&[0.50, 0.75, 0.90, 0.99], printed[1..5].iter().copied().map(milliseconds));
+    claim.set_percentiles(
+        &[0.50, 0.75, 0.90, 0.99],
+        printed[1..5].iter().copied().map(milliseconds),
+    );
     claim.max_s = Some(milliseconds(printed[5]));
     claim.answer_bytes = Some(printed[6]);
     claim.command = (!command.is_empty()).then(|| command.join(" "));
@@ -131,7 +142,9 @@ fn row(line: &str, number: usize, is_named: bool, size: &str) -> Option<Claim> {
 
 /// The nearest line above the table, or else below it, that says how Puma was started.
 fn puma(lines: &[String], head: usize) -> Option<ClaimedServer> {
-    let starts = |line: &&String| line.contains("response_time_wrk.sh") || line.contains("Server cluster mode");
+    let starts = |line: &&String| {
+        line.contains("response_time_wrk.sh") || line.contains("Server cluster mode")
+    };
     let above = lines[..head].iter().rev().filter(starts).find_map(|line| server(line));
     above.or_else(|| lines[head..].iter().filter(starts).find_map(|line| server(line)))
 }

@@ -14,12 +14,20 @@ fn hey_report(times: &[Vec<f64>]) -> String {
     all.sort_by(f64::total_cmp);
     let n = all.len();
     let mean = all.iter().sum::<f64>() / n as f64;
-    let mut text = format!("hey -c {} -z 1s http://x/\n\nSummary:\n  Total:\t{total:.4} secs\n", times.len());
+    let mut text =
+        format!("hey -c {} -z 1s http://x/\n\nSummary:\n  Total:\t{total:.4} secs\n", times.len());
     _ = writeln!(text, "  Slowest:\t{:.4} secs\n  Fastest:\t{:.4} secs", all[n - 1], all[0]);
     _ = writeln!(text, "  Average:\t{mean:.4} secs\n  Requests/sec:\t{:.4}\n", n as f64 / total);
-    _ = writeln!(text, "  Total data:\t{} bytes\n  Size/request:\t{} bytes\n", 33 * n + n / 2, (33 * n + n / 2) / n);
+    _ = writeln!(
+        text,
+        "  Total data:\t{} bytes\n  Size/request:\t{} bytes\n",
+        33 * n + n / 2,
+        (33 * n + n / 2) / n
+    );
     text += "Response time histogram:\n";
-    let mark = |bin: usize| if bin == 10 { all[n - 1] } else { all[0] + (all[n - 1] - all[0]) / 10.0 * bin as f64 };
+    let mark = |bin: usize| {
+        if bin == 10 { all[n - 1] } else { all[0] + (all[n - 1] - all[0]) / 10.0 * bin as f64 }
+    };
     let mut below = 0;
     for bin in 0..=10 {
         let upto = all.partition_point(|time| *time <= mark(bin));
@@ -43,7 +51,9 @@ fn the_wrong_encoding_and_windows_line_ends_change_no_figure() {
         let text = read(&file);
         // Every byte taken for a Latin-1 character.
         let latin1: String = text.bytes().map(char::from).collect();
-        let verdicts = |text: &str| audit::audit(text).into_iter().map(|found| found.verdict).collect::<Vec<_>>();
+        let verdicts = |text: &str| {
+            audit::audit(text).into_iter().map(|found| found.verdict).collect::<Vec<_>>()
+        };
         assert_eq!(verdicts(&latin1), verdicts(&text), "{file}");
         let windows = text.replace('\n', "\r\n");
         assert_eq!(audit::audit(&windows), audit::audit(&text), "{file}");

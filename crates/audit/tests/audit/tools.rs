@@ -13,7 +13,9 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 pub(crate) fn fixtures() -> Vec<String> {
     let files = ["real", "documented", "seeds"].into_iter().flat_map(|folder| {
         let files = std::fs::read_dir(format!("{FOLDER}/{folder}")).unwrap();
-        files.map(move |file| format!("{folder}/{}", file.unwrap().file_name().into_string().unwrap()))
+        files.map(move |file| {
+            format!("{folder}/{}", file.unwrap().file_name().into_string().unwrap())
+        })
     });
     files.map(|file| file.trim_end_matches(".txt").to_owned()).collect()
 }
@@ -42,7 +44,9 @@ fn shown(found: &[AuditedClaim]) -> String {
     for one in found {
         text += "\n";
         let claim = serde_json::to_value(&one.claim).unwrap();
-        for (key, figure) in claim.as_object().unwrap().iter().filter(|(_, figure)| !figure.is_null()) {
+        for (key, figure) in
+            claim.as_object().unwrap().iter().filter(|(_, figure)| !figure.is_null())
+        {
             _ = writeln!(text, "{key}: {figure}");
         }
         let findings = serde_json::to_value(&one.findings).unwrap();
@@ -78,10 +82,20 @@ fn without_phantom_samples_every_row_of_a_table_has_the_mean_that_littles_law_as
     for row in &rows {
         assert_eq!(row.claim.tool, LoadTool::ResponseTimeWrk);
         let cycle = row.claim.cycle_s().unwrap().middle();
-        let finding = row.findings.iter().find(|finding| finding.check == ClaimCheck::PhantomSamples).unwrap();
+        let finding = row
+            .findings
+            .iter()
+            .find(|finding| finding.check == ClaimCheck::PhantomSamples)
+            .unwrap();
         let figures = &finding.outcome.figures;
-        assert!((figures["mean_without_s"] / cycle - 1.0).abs() < 0.06, "line {}: {figures:?}", row.claim.line);
-        assert!(figures["mean_without_least_s"] <= cycle && cycle <= figures["mean_without_most_s"]);
+        assert!(
+            (figures["mean_without_s"] / cycle - 1.0).abs() < 0.06,
+            "line {}: {figures:?}",
+            row.claim.line
+        );
+        assert!(
+            figures["mean_without_least_s"] <= cycle && cycle <= figures["mean_without_most_s"]
+        );
     }
 }
 
@@ -98,7 +112,8 @@ fn an_empty_percentile_of_hey_is_none() {
     let mut text = read("real/hey");
     let line = text.lines().find(|line| line.trim().starts_with("99% in")).unwrap().to_owned();
     text = text.replace(&line, "  0% in 0.0000 secs");
-    let quantiles: Vec<f64> = audit::audit(&text)[0].claim.percentiles.iter().map(|p| p.quantile).collect();
+    let quantiles: Vec<f64> =
+        audit::audit(&text)[0].claim.percentiles.iter().map(|p| p.quantile).collect();
     assert!(quantiles.iter().all(|q| *q > 0.0) && !quantiles.contains(&0.99), "{quantiles:?}");
 }
 
@@ -113,7 +128,15 @@ fn beyond_a_million_requests_heys_mean_grows_with_the_run() {
 
 #[test]
 fn several_tools_in_one_file_are_distinguished_and_in_its_order() {
-    let files = ["real/oha", "real/wrk", "real/ab", "documented/vegeta", "real/hey", "real/h2load", "documented/wrk2"];
+    let files = [
+        "real/oha",
+        "real/wrk",
+        "real/ab",
+        "documented/vegeta",
+        "real/hey",
+        "real/h2load",
+        "documented/wrk2",
+    ];
     let text: String = files.iter().map(|file| read(file) + "\n").collect();
     let together: Vec<Claim> = audit::audit(&text).into_iter().map(|found| found.claim).collect();
     let tools: Vec<LoadTool> = together.iter().map(|claim| claim.tool).collect();
@@ -129,7 +152,8 @@ fn several_tools_in_one_file_are_distinguished_and_in_its_order() {
 fn figures_that_contradict_each_other_are_impossible() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/contradictions.txt");
     testkit::golden::expect_rows(file, |given| {
-        let [file, from, to]: [&str; 3] = given.split(" | ").collect::<Vec<_>>().try_into().expect(given);
+        let [file, from, to]: [&str; 3] =
+            given.split(" | ").collect::<Vec<_>>().try_into().expect(given);
         audit::audit(&read(file).replace(from, to)).remove(0).verdict
     });
     // Either of oha's units is read.

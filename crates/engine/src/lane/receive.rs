@@ -30,7 +30,11 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
         // While a connection is opened, whatever the news: a handshake goes both ways.
         let can_send = event.is_writable() || connection.state == ConnectionState::Opening;
-        let now = if can_send && connection.has_to_send() { self.send_the_rest(slot, event, now) } else { now };
+        let now = if can_send && connection.has_to_send() {
+            self.send_the_rest(slot, event, now)
+        } else {
+            now
+        };
         let connection = &self.connections[slot];
         if event.is_readable() && connection.state == ConnectionState::Open {
             if connection.outstanding.is_empty() {
@@ -62,7 +66,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// Receives until the socket is drained or no request is out any more, `received` being the first that came of it. A server
     /// that sends without end does not hold up the other connections: the rest is left for the next turn.
     #[inline(never)]
-    fn receive_more(&mut self, slot: usize, closing: bool, now: Nanos, received: Result<usize, Errno>) {
+    fn receive_more(
+        &mut self,
+        slot: usize,
+        closing: bool,
+        now: Nanos,
+        received: Result<usize, Errno>,
+    ) {
         let mut received = received;
         for reads in 1..=READS_IN_A_TURN {
             match received {
@@ -70,7 +80,14 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     let ended = self.connections[slot].reader.end();
                     match ended {
                         // The end itself has no stamp.
-                        Some(response) => _ = self.answered_in_pieces(slot, &response, true, RequestEnd::seen(now)),
+                        Some(response) => {
+                            _ = self.answered_in_pieces(
+                                slot,
+                                &response,
+                                true,
+                                RequestEnd::seen(now),
+                            )
+                        }
                         None => self.end(slot, Outcome::Closed, now, None),
                     }
                     return;
@@ -189,7 +206,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 
     #[inline(never)]
-    fn answered_in_pieces(&mut self, slot: usize, response: &ReceivedResponse, closing: bool, end: RequestEnd) -> bool {
+    fn answered_in_pieces(
+        &mut self,
+        slot: usize,
+        response: &ReceivedResponse,
+        closing: bool,
+        end: RequestEnd,
+    ) -> bool {
         self.answered(slot, response, closing, end)
     }
 
@@ -221,7 +244,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
     #[inline(always)]
-    fn answered(&mut self, slot: usize, response: &ReceivedResponse, closing: bool, end: RequestEnd) -> bool {
+    fn answered(
+        &mut self,
+        slot: usize,
+        response: &ReceivedResponse,
+        closing: bool,
+        end: RequestEnd,
+    ) -> bool {
         let connection = &mut self.connections[slot];
         let Some(request) = connection.outstanding.oldest() else { return true };
         let mut outcome = Outcome::Answered(response.head.status);
@@ -272,7 +301,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// The answer was the last one of its connection: because the server wants it so, where `we_keep` it.
     #[inline(never)]
-    fn ended_with_its_connection(&mut self, slot: usize, was_measured: bool, we_keep: bool, seen: Nanos) -> bool {
+    fn ended_with_its_connection(
+        &mut self,
+        slot: usize,
+        was_measured: bool,
+        we_keep: bool,
+        seen: Nanos,
+    ) -> bool {
         self.records.tally.closed_by_server += u64::from(we_keep);
         self.close(slot);
         self.free_place(slot, was_measured, seen);

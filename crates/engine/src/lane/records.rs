@@ -7,7 +7,8 @@ use std::sync::mpsc::SyncSender;
 use model::histogram::BucketIndex;
 use model::tally::WorkerCount;
 use model::{
-    AppTime, BacklogSamples, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases, Tally,
+    AppTime, BacklogSamples, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos,
+    Outcome, Phases, Tally,
 };
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +67,8 @@ impl LaneOutcome {
             (ours, theirs) => *ours = ours.take().or(theirs),
         }
         self.dropped_records += other.dropped_records;
-        self.interrupted_at = [self.interrupted_at, other.interrupted_at].into_iter().flatten().min();
+        self.interrupted_at =
+            [self.interrupted_at, other.interrupted_at].into_iter().flatten().min();
         self.lanes.extend(other.lanes);
         self.clock_steps = self.clock_steps.max(other.clock_steps);
         match (&mut self.backlog, other.backlog) {
@@ -194,14 +196,18 @@ impl Records {
     ) {
         self.tally.body_bytes += response.body_bytes;
         if let Some(worker) = response.head.worker {
-            self.count_worker(worker, WorkerCount { measured: u64::from(request.due.is_measured), all: 1 });
+            self.count_worker(
+                worker,
+                WorkerCount { measured: u64::from(request.due.is_measured), all: 1 },
+            );
         }
         if !request.due.is_measured || !is_good {
             return;
         }
         let phases = &mut self.tally.phases;
         if request.opened > Nanos::ZERO {
-            let connected = if request.connected > Nanos::ZERO { request.connected } else { request.sent };
+            let connected =
+                if request.connected > Nanos::ZERO { request.connected } else { request.sent };
             phases.connect.record(connected.saturating_sub(request.opened));
             if request.connected > Nanos::ZERO {
                 phases.handshake.record(request.sent.saturating_sub(request.connected));
@@ -222,7 +228,9 @@ impl Records {
         if let Some(dissection) = &mut self.dissection {
             let ours = |theirs: Nanos| theirs.saturating_sub(self.apps_ahead);
             let said = response.head.app_time.map(|said| match said {
-                AppTime::Stamps { started, ended } => AppTime::Stamps { started: ours(started), ended: ours(ended) },
+                AppTime::Stamps { started, ended } => {
+                    AppTime::Stamps { started: ours(started), ended: ours(ended) }
+                }
                 took @ AppTime::Took(_) => took,
             });
             dissection.record(&exchange, said);
@@ -316,7 +324,12 @@ impl Records {
                 self.tally.read_lag.record(lag);
             }
         }
-        self.tally.record_judged(&exchange, self.first_connection + slot, request.due.is_measured, is_good);
+        self.tally.record_judged(
+            &exchange,
+            self.first_connection + slot,
+            request.due.is_measured,
+            is_good,
+        );
         self.note(request.due.number, exchange, complete);
     }
 
@@ -340,7 +353,8 @@ impl Records {
     fn note(&mut self, number: u64, exchange: Exchange, complete: impl FnOnce(&mut RequestRecord)) {
         self.ended += 1;
         if let Some(journal) = &mut self.journal {
-            let mut record = RequestRecord { number, exchange, reason: None, answer: None, trace: None };
+            let mut record =
+                RequestRecord { number, exchange, reason: None, answer: None, trace: None };
             complete(&mut record);
             journal.record(record);
         }

@@ -89,8 +89,14 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let elapsed = now.saturating_sub(began_at);
         let (stood_still, longest_standstill) = (self.standstill.sum, self.standstill.longest);
         let used = account.and_then(|mut account| account.used());
-        let facts =
-            used.map(|[cpu, run_queue]| LaneFacts { cpu, run_queue, elapsed, spun, stood_still, longest_standstill });
+        let facts = used.map(|[cpu, run_queue]| LaneFacts {
+            cpu,
+            run_queue,
+            elapsed,
+            spun,
+            stood_still,
+            longest_standstill,
+        });
         self.finish(interrupted_at, facts)
     }
 
@@ -110,7 +116,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             Some(busy_poll) if at_most > Nanos::ZERO && !were_pieces => {
                 // Several may be out on a connection, and its news come as one.
                 let out = self.busy.min(self.connections.len());
-                busy_poll.wait(&self.clock, |at_most, events| self.wire.wait(at_most, events), at_most, out, events);
+                busy_poll.wait(
+                    &self.clock,
+                    |at_most, events| self.wire.wait(at_most, events),
+                    at_most,
+                    out,
+                    events,
+                );
             }
             _ => self.wire.wait(at_most, events),
         }
@@ -143,13 +155,16 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
         self.busy == 0
             && (self.scheduler.is_over(now)
-                || !self.scheduler.is_open() && self.connections.iter().all(|c| c.state == ConnectionState::Finished))
+                || !self.scheduler.is_open()
+                    && self.connections.iter().all(|c| c.state == ConnectionState::Finished))
     }
 
     /// How long nothing will have to be done.
     fn longest_wait(&mut self, now: Nanos) -> Nanos {
         let is_free = !self.scheduler.is_open() && !self.free.is_empty();
-        if !self.unread.is_empty() || is_free && self.keeps_loading(now) && !self.scheduler.is_exhausted() {
+        if !self.unread.is_empty()
+            || is_free && self.keeps_loading(now) && !self.scheduler.is_exhausted()
+        {
             return Nanos::ZERO;
         }
         let mut until = self.next_scan.min(now + LONGEST_WAIT);
@@ -173,7 +188,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if self.scheduler.is_open() {
             self.scheduler.queue_due(now);
             if !self.scheduler.queued.is_empty()
-                && self.scheduler.ended_at().is_some_and(|last| now.saturating_sub(last) >= self.spec.timeout)
+                && self
+                    .scheduler
+                    .ended_at()
+                    .is_some_and(|last| now.saturating_sub(last) >= self.spec.timeout)
             {
                 // The server does not keep up: a timeout after the last due time nothing more is sent. What is out has its own timeout still.
                 self.drop_queued(now, Outcome::InFlight);
@@ -221,7 +239,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// Open loop: what is due and has found no connection is not sent any more. It is skipped as soon as it is due, or in flight now.
     #[cold]
     fn drop_queued(&mut self, now: Nanos, outcome: Outcome) {
-        while let Some(DueRequest { number, at: due, .. }) = self.scheduler.pop(now, &mut self.records.tally.queued) {
+        while let Some(DueRequest { number, at: due, .. }) =
+            self.scheduler.pop(now, &mut self.records.tally.queued)
+        {
             let ended = if outcome == Outcome::Skipped { due } else { now.max(due) };
             self.records.unsent(number, due, ended, outcome);
         }
@@ -238,13 +258,16 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         for slot in 0..self.connections.len() {
             // The oldest one's answer comes first, so whatever is out behind it is given up with it.
             let oldest = self.connections[slot].outstanding.oldest();
-            if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.spec.timeout) {
+            if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.spec.timeout)
+            {
                 let is_connected = self.connections[slot].state == ConnectionState::Open;
                 if now >= self.window.until && !self.scheduler.is_open() {
                     // The load is over: who has had no answer for so long is not asked again on a new connection.
-                    self.connections[slot].requests_left = self.connections[slot].outstanding.measured();
+                    self.connections[slot].requests_left =
+                        self.connections[slot].outstanding.measured();
                 }
-                let outcome = if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
+                let outcome =
+                    if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
                 self.end(slot, outcome, now, None);
             }
         }
@@ -267,6 +290,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.backlog
         });
         let lanes = facts.into_iter().collect();
-        LaneOutcome { interrupted_at, lanes, clock_steps, backlog, ..self.records.finish(&self.heads) }
+        LaneOutcome {
+            interrupted_at,
+            lanes,
+            clock_steps,
+            backlog,
+            ..self.records.finish(&self.heads)
+        }
     }
 }

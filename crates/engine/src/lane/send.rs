@@ -16,7 +16,10 @@ const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     #[inline(always)]
     pub(super) fn begin(&mut self, slot: usize, due: DueRequest, now: Nanos) {
-        if self.allows_fast_path && due.is_measured && self.connections[slot].state == ConnectionState::Open {
+        if self.allows_fast_path
+            && due.is_measured
+            && self.connections[slot].state == ConnectionState::Open
+        {
             return self.begin_on_fast_path(slot, due, now);
         }
         self.busy += 1;
@@ -27,7 +30,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             connection.reader.expect(self.spec.requests[request].is_head);
         }
         let request = request as u32;
-        connection.outstanding.push(Outstanding { due, request, begun: now, ..Outstanding::default() });
+        connection.outstanding.push(Outstanding {
+            due,
+            request,
+            begun: now,
+            ..Outstanding::default()
+        });
         match connection.state {
             ConnectionState::Open => self.send(slot),
             // It is sent as soon as the connection is there.
@@ -50,7 +58,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let written = self.wire.send(slot, &request.bytes).unwrap_or(0);
         let is_whole = written == request.bytes.len();
         self.records.tally.sent_bytes += written as u64;
-        let begun = Outstanding { due, request: index as u32, begun: now, ..Outstanding::default() };
+        let begun =
+            Outstanding { due, request: index as u32, begun: now, ..Outstanding::default() };
         connection.outstanding.push(Outstanding { sent, written_at: sent, written, ..begun });
         if is_whole {
             connection.sent_in_full = 1;
@@ -75,7 +84,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             Ok(()) => {
                 if self.spec.traces {
                     let port = self.wire.local_port(slot).unwrap_or(0);
-                    self.connections[slot].traced = RequestTrace { port, number: 0, opened, app: None };
+                    self.connections[slot].traced =
+                        RequestTrace { port, number: 0, opened, app: None };
                 }
                 self.send(slot);
             }
@@ -117,7 +127,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     return;
                 }
                 // A connection that was open may still have an answer to give.
-                Err(_) if connection.state == ConnectionState::Open => return self.receive_what_is_left(slot),
+                Err(_) if connection.state == ConnectionState::Open => {
+                    return self.receive_what_is_left(slot);
+                }
                 Err(errno) if is_reset(errno) => {
                     let now = self.clock.now();
                     return self.end(slot, Outcome::Reset, now, None);
@@ -146,11 +158,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let connection = &mut self.connections[slot];
         let failed = connection.failed_connects;
         connection.failed_connects = failed.saturating_add(1);
-        let is_measured = connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
+        let is_measured =
+            connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
         let (outcome, is_exhausted) = not_connected(errno);
         self.records.tally.exhausted += u64::from(is_exhausted && is_measured);
         // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
-        let pause = (!self.scheduler.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
+        let pause = (!self.scheduler.is_open())
+            .then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
         let now = self.clock.now();
         self.end(slot, outcome, now, pause);
     }
@@ -160,7 +174,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 fn not_connected(errno: Errno) -> (Outcome, bool) {
     match errno {
         Errno::CONNREFUSED => (Outcome::Refused, false),
-        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => (Outcome::NoRoute, false),
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => {
+            (Outcome::NoRoute, false)
+        }
         Errno::TIMEDOUT => (Outcome::ConnectTimedOut, false),
         Errno::ADDRNOTAVAIL => (Outcome::NoPort, true),
         Errno::MFILE | Errno::NFILE => (Outcome::NoDescriptor, true),

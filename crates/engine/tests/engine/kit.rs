@@ -16,7 +16,8 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// Of a load whose requests are answered, closed or refused: none of them may time out because the machine is busy.
 pub(crate) const LONG_TIMEOUT: Nanos = Nanos::from_secs(120);
 /// Of a load on a server that never answers, as short as this machine lets it be just now: see [`timed_out`].
-const SHORT_TIMEOUTS: [Nanos; 3] = [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
+const SHORT_TIMEOUTS: [Nanos; 3] =
+    [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
 /// A whole answer that keeps the connection.
 pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 /// Requests of each load.
@@ -43,7 +44,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static) -> Server {
+    pub(crate) fn start(
+        serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Server {
         Server::on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), serve)
     }
 
@@ -69,7 +72,8 @@ impl Server {
                 let (serve, number) = (Arc::clone(&serve), accepted);
                 serving.push(thread::spawn(move || {
                     if let Err(error) = serve(&mut stream, number) {
-                        let waited = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+                        let waited =
+                            matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
                         assert!(!waited, "connection {number} outlived its load");
                     }
                 }));
@@ -94,7 +98,10 @@ impl Server {
 /// Reads one request, body included, and says whether there was one.
 pub(crate) fn read_request(stream: &mut impl Read) -> io::Result<()> {
     let head = read_head(stream)?;
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .map_or(0, |n| n.parse().unwrap());
     io::copy(&mut stream.take(length), &mut io::sink()).map(drop)
 }
 
@@ -147,7 +154,11 @@ pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
 /// The same as an open loop, with a connection for each request: one that had to wait for a connection longer than the
 /// timeout after the last due time would never be sent.
 pub(crate) fn open(shape: &LoadSpec) -> LoadSpec {
-    LoadSpec { pace: Pace::constant(Rate::new(500.0).unwrap()), connections: REQUESTS as u32, ..shape.clone() }
+    LoadSpec {
+        pace: Pace::constant(Rate::new(500.0).unwrap()),
+        connections: REQUESTS as u32,
+        ..shape.clone()
+    }
 }
 
 /// Drives it to its end, which must come.
@@ -155,15 +166,22 @@ pub(crate) fn driven(shape: &LoadSpec) -> LaneOutcome {
     driven_until(shape, Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(shape.lanes)))
 }
 
-pub(crate) fn driven_until(shape: &LoadSpec, interrupt: Arc<AtomicBool>, progress: Arc<RunProgress>) -> LaneOutcome {
+pub(crate) fn driven_until(
+    shape: &LoadSpec,
+    interrupt: Arc<AtomicBool>,
+    progress: Arc<RunProgress>,
+) -> LaneOutcome {
     let (sender, receiver) = mpsc::channel();
     let (journal, records) = mpsc::sync_channel(10_000);
     let this = shape.clone();
     thread::spawn(move || {
         // Nobody listens any more where the load came too late.
-        let _ = sender.send(drive(&this, &REAL_CLOCK, &interrupt, &progress, Some(&journal)).unwrap().outcome);
+        let _ = sender.send(
+            drive(&this, &REAL_CLOCK, &interrupt, &progress, Some(&journal)).unwrap().outcome,
+        );
     });
-    let done = receiver.recv_timeout(TIME_LIMIT).expect("a load that ends, and no lane that panics");
+    let done =
+        receiver.recv_timeout(TIME_LIMIT).expect("a load that ends, and no lane that panics");
     let exchanges: Vec<_> = records.iter().flatten().map(|record| record.exchange).collect();
     assert_sound(shape, &done, &exchanges);
     done
@@ -175,11 +193,17 @@ fn assert_sound(shape: &LoadSpec, done: &LaneOutcome, exchanges: &[Exchange]) {
     let (mut measured, mut unmeasured) = (Counts::default(), Counts::default());
     for exchange in exchanges {
         assert!(exchange.due <= exchange.sent && exchange.sent <= exchange.ended, "{exchange:?}");
-        if tally.measures(exchange.due) { &mut measured } else { &mut unmeasured }.record(exchange.outcome);
+        if tally.measures(exchange.due) { &mut measured } else { &mut unmeasured }
+            .record(exchange.outcome);
     }
     assert_eq!((&measured, &unmeasured), (&tally.counts, &tally.unmeasured));
     assert_eq!(tally.all_requests(), exchanges.len() as u64);
-    assert_eq!(tally.bad_responses.total(), tally.counts.of(Outcome::BadResponse), "{:?}", tally.bad_responses);
+    assert_eq!(
+        tally.bad_responses.total(),
+        tally.counts.of(Outcome::BadResponse),
+        "{:?}",
+        tally.bad_responses
+    );
     assert_eq!(tally.wrong_lengths.is_some(), tally.counts.of(Outcome::WrongLength) > 0);
     // What a server sends to a connection that has no request is received too, and belongs to none.
     let bytes: u64 = exchanges.iter().map(|exchange| u64::from(exchange.received_bytes)).sum();

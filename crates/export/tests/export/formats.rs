@@ -35,8 +35,11 @@ fn figures(families: &[MetricFamily]) -> Figures {
     for family in families {
         let name = family.metric.name_with_unit().replace('.', "_");
         for point in &family.points {
-            let labels: BTreeMap<_, _> =
-                point.labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+            let labels: BTreeMap<_, _> = point
+                .labels
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect();
             match &point.value {
                 PointValue::Number(number) => {
                     figures.insert((name.clone(), labels), *number);
@@ -74,7 +77,10 @@ fn a_scrape_while_a_run_goes_on() {
     ];
     let run = LiveRun { number: 2, connections: 40, samples };
     expect("live.prom", &text_formats::exposition(&live(5000, 1, Some(&run))));
-    assert!(!text_formats::exposition(&live(5000, 1, None)).contains("longtail_now"), "what is not known is absent");
+    assert!(
+        !text_formats::exposition(&live(5000, 1, None)).contains("longtail_now"),
+        "what is not known is absent"
+    );
 }
 
 #[test]
@@ -104,26 +110,39 @@ fn of_prometheus(families: &[MetricFamily]) -> Figures {
         let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
         let pairs = labels.trim_end_matches('}').split(',').filter(|pair| !pair.is_empty());
         let pairs = pairs.map(|pair| pair.split_once('=').unwrap());
-        let labels = pairs.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())).collect();
+        let labels = pairs
+            .map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned()))
+            .collect();
         ((name.to_owned(), labels), value.parse().unwrap())
     };
     // Sum and count of a summary are Prometheus' alone, and a histogram is not a number.
     let shared = |(name, _): &(String, BTreeMap<String, String>)| {
-        !name.ends_with("_sum") && !name.ends_with("_count") && !name.starts_with("longtail_run_good_response_time")
+        !name.ends_with("_sum")
+            && !name.ends_with("_count")
+            && !name.starts_with("longtail_run_good_response_time")
     };
     lines.map(of).filter(|(series, _)| shared(series)).collect()
 }
 
 fn of_otlp(families: &[MetricFamily]) -> Figures {
-    let origin = RunOrigin { study: "2026-01-01T00:00:00Z", begun: Nanos(5_000_000_000), ended: Nanos(7_000_000_000) };
-    let request = ExportMetricsServiceRequest::decode(otlp::request(families, &origin).as_slice()).unwrap();
+    let origin = RunOrigin {
+        study: "2026-01-01T00:00:00Z",
+        begun: Nanos(5_000_000_000),
+        ended: Nanos(7_000_000_000),
+    };
+    let request =
+        ExportMetricsServiceRequest::decode(otlp::request(families, &origin).as_slice()).unwrap();
     let text = |pair: &KeyValue| match pair.value.as_ref().and_then(|value| value.value.as_ref()) {
         Some(Any::StringValue(text)) => (pair.key.clone(), text.clone()),
         other => panic!("{other:?}"),
     };
     let resource = request.resource_metrics[0].resource.as_ref().unwrap();
     assert!(
-        resource.attributes.iter().map(text).any(|pair| pair == ("service.name".to_owned(), "longtail".to_owned()))
+        resource
+            .attributes
+            .iter()
+            .map(text)
+            .any(|pair| pair == ("service.name".to_owned(), "longtail".to_owned()))
     );
     let mut figures = Figures::new();
     for metric in &request.resource_metrics[0].scope_metrics[0].metrics {
@@ -137,9 +156,13 @@ fn of_otlp(families: &[MetricFamily]) -> Figures {
         match metric.data.as_ref().unwrap() {
             Data::Gauge(gauge) => {
                 for point in &gauge.data_points {
-                    assert_eq!((point.start_time_unix_nano, point.time_unix_nano), (5_000_000_000, 7_000_000_000));
+                    assert_eq!(
+                        (point.start_time_unix_nano, point.time_unix_nano),
+                        (5_000_000_000, 7_000_000_000)
+                    );
                     let Some(Number::AsDouble(value)) = point.value else { panic!("{point:?}") };
-                    figures.insert((name.clone(), point.attributes.iter().map(text).collect()), value);
+                    figures
+                        .insert((name.clone(), point.attributes.iter().map(text).collect()), value);
                 }
             }
             Data::Histogram(histogram) => {
@@ -177,37 +200,59 @@ fn the_figures_are_those_of_the_run() {
     let figures = figures(&of_sweep(&study, run, 4));
     let of = |name: &str, more: &[(&str, &str)]| {
         let found = figures.iter().find(|((other, labels), _)| {
-            other == name && more.iter().all(|(name, value)| labels.get(*name).map(String::as_str) == Some(*value))
+            other == name
+                && more
+                    .iter()
+                    .all(|(name, value)| labels.get(*name).map(String::as_str) == Some(*value))
         });
         *found.unwrap_or_else(|| panic!("no {name}")).1
     };
     let p99 = run.response_time(0.99).time().unwrap().as_secs_f64();
-    let is = |figure: f64, expected: f64| assert!((figure - expected).abs() < 1e-12, "{figure} and not {expected}");
-    is(of("longtail_run_response_time_seconds", &[("quantile", "0.99"), ("multiple", "3"), ("workers", "4")]), p99);
-    is(of("longtail_run_completed_requests_per_second", &[("threads", "5"), ("run", "4")]), run.completed_rate());
+    let is = |figure: f64, expected: f64| {
+        assert!((figure - expected).abs() < 1e-12, "{figure} and not {expected}")
+    };
+    is(
+        of(
+            "longtail_run_response_time_seconds",
+            &[("quantile", "0.99"), ("multiple", "3"), ("workers", "4")],
+        ),
+        p99,
+    );
+    is(
+        of("longtail_run_completed_requests_per_second", &[("threads", "5"), ("run", "4")]),
+        run.completed_rate(),
+    );
     is(of("longtail_run_planned_requests", &[("outcome", "200")]), run.tally.counts.total() as f64);
     is(of("longtail_run_connections", &[]), f64::from(run.connections));
-    let shares = figures.iter().filter(|((name, _), _)| name == "longtail_run_worker_requests").map(|(_, n)| n);
+    let shares = figures
+        .iter()
+        .filter(|((name, _), _)| name == "longtail_run_worker_requests")
+        .map(|(_, n)| n);
     is(shares.sum(), run.workers.iter().map(|share| share.requests).sum::<u64>() as f64);
 }
 
 #[test]
 fn bad_responses_are_told_by_reason_and_are_all_that_there_are() {
     let (sweep, load) = (study::failing(), load::failing());
-    for (families, tally) in
-        [(of_sweep(&sweep, &sweep.runs[1], 2), &sweep.runs[1].tally), (of_load(&load), &load.run.tally)]
-    {
+    for (families, tally) in [
+        (of_sweep(&sweep, &sweep.runs[1], 2), &sweep.runs[1].tally),
+        (of_load(&load), &load.run.tally),
+    ] {
         let figures = figures(&families);
         let of = |label: &str| {
             let named = |((name, labels), n): (&(String, BTreeMap<String, String>), &f64)| {
-                let is_it = name == "longtail_run_bad_responses" && labels.get("reason").is_some_and(|is| is == label);
+                let is_it = name == "longtail_run_bad_responses"
+                    && labels.get("reason").is_some_and(|is| is == label);
                 is_it.then_some(*n)
             };
             figures.iter().filter_map(named).sum::<f64>()
         };
         let [length, trailing] = [of("content_length"), of("trailing_bytes")];
         let all = tally.counts.of(Outcome::BadResponse) as f64;
-        assert!(length > trailing && trailing > 0.0 && (length + trailing - all).abs() < 1e-9, "{length} {trailing}");
+        assert!(
+            length > trailing && trailing > 0.0 && (length + trailing - all).abs() < 1e-9,
+            "{length} {trailing}"
+        );
     }
 }
 
@@ -216,8 +261,13 @@ fn buckets_are_exact_at_their_edges() {
     let study = study::canonical();
     let run = &study.runs[4];
     let families = of_sweep(&study, run, 5);
-    let family = families.iter().find(|family| family.metric.name == "longtail.run.good_response_time").unwrap();
-    let PointValue::Buckets { edges, sum, count } = &family.points[0].value else { panic!("{family:?}") };
+    let family = families
+        .iter()
+        .find(|family| family.metric.name == "longtail.run.good_response_time")
+        .unwrap();
+    let PointValue::Buckets { edges, sum, count } = &family.points[0].value else {
+        panic!("{family:?}")
+    };
     let times = &run.tally.response_time;
     assert_eq!(*count, run.tally.counts.good());
     assert!((sum - times.sum().as_secs_f64()).abs() < 1e-12);
@@ -232,16 +282,25 @@ fn buckets_are_exact_at_their_edges() {
 
 #[test]
 fn an_invalid_run_carries_no_headline_figure() {
-    let names = |families: &[MetricFamily]| families.iter().map(|family| family.metric.name).collect::<Vec<_>>();
+    let names = |families: &[MetricFamily]| {
+        families.iter().map(|family| family.metric.name).collect::<Vec<_>>()
+    };
     let mut study: SweepStudy = study::canonical();
-    let judgement = Judgement { verdict: Verdict::Invalid, checks: Vec::new(), limit: None, forced: false };
+    let judgement =
+        Judgement { verdict: Verdict::Invalid, checks: Vec::new(), limit: None, forced: false };
     study.runs[0].judgement = Some(judgement.clone());
     let sweep = names(&of_sweep(&study, &study.runs[0], 1));
     let mut study: LoadStudy = load::every()[0].clone();
     study.run.judgement = Some(judgement);
     for names in [sweep, names(&of_load(&study))] {
-        assert!(names.contains(&"longtail.run.planned_requests") && names.contains(&"longtail.run.verdict"));
-        assert!(!names.iter().any(|name| name.contains("time") || name.contains("completed")), "{names:?}");
+        assert!(
+            names.contains(&"longtail.run.planned_requests")
+                && names.contains(&"longtail.run.verdict")
+        );
+        assert!(
+            !names.iter().any(|name| name.contains("time") || name.contains("completed")),
+            "{names:?}"
+        );
     }
 }
 

@@ -24,8 +24,9 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
     {
         return of_checkout(root, executable, around);
     }
-    let words =
-        words(text).map_err(|reason| LaunchError::Unusable(format!("--puma '{text}' is no command: {reason}")))?;
+    let words = words(text).map_err(|reason| {
+        LaunchError::Unusable(format!("--puma '{text}' is no command: {reason}"))
+    })?;
     found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
     Ok(words.into_iter().map(OsString::from).collect())
 }
@@ -46,7 +47,9 @@ pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
         Ok(vec!["bundle".into(), "exec".into(), program.to_owned()])
     };
     if let Some((root, executable)) = checkout(&around.dir) {
-        let path = |name: &str| if root == around.dir { name.into() } else { root.join(name).into_os_string() };
+        let path = |name: &str| {
+            if root == around.dir { name.into() } else { root.join(name).into_os_string() }
+        };
         if lock_file(root).is_some() {
             return bundle(&path(executable));
         }
@@ -67,7 +70,11 @@ pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
 }
 
 /// The executable of a checkout, without a bundle.
-fn of_checkout(root: &Path, executable: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
+fn of_checkout(
+    root: &Path,
+    executable: &str,
+    around: &Surroundings,
+) -> Result<Vec<OsString>, LaunchError> {
     found("ruby", "install Ruby, or give --puma COMMAND", around)?;
     let mut library = OsString::from("-I");
     library.push(root.join("lib"));
@@ -82,7 +89,10 @@ fn checkout(dir: &Path) -> Option<(&Path, &'static str)> {
 }
 
 fn lock_file(dir: &Path) -> Option<PathBuf> {
-    ["Gemfile.lock", "gems.locked"].map(|name| dir.join(name)).into_iter().find(|lock| lock.is_file())
+    ["Gemfile.lock", "gems.locked"]
+        .map(|name| dir.join(name))
+        .into_iter()
+        .find(|lock| lock.is_file())
 }
 
 /// Bundler's rule: `gems.rb` has `gems.locked`, any other name gets `.lock`.
@@ -103,7 +113,9 @@ fn lists_puma(lock: &str) -> bool {
 fn found(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchError> {
     match find_program(OsStr::new(program), &around.dir, &around.path) {
         Some(_) => Ok(()),
-        None => Err(LaunchError::ProgramNotFound { program: program.to_owned(), hint: hint.to_owned() }),
+        None => {
+            Err(LaunchError::ProgramNotFound { program: program.to_owned(), hint: hint.to_owned() })
+        }
     }
 }
 
@@ -166,13 +178,15 @@ pub fn printed_version(
     longest: Nanos,
 ) -> Result<Option<String>, LaunchError> {
     let asking = LaunchSpec::command(puma.iter().cloned().chain(["--version".into()]), dir);
-    let (exit, output) = run_to_end(&asking, guard, clock, Nanos::ZERO, |waited| waited >= longest)?;
+    let (exit, output) =
+        run_to_end(&asking, guard, clock, Nanos::ZERO, |waited| waited >= longest)?;
     Ok(exit.map(|_| output.lines().collect::<Vec<_>>().join("\n")))
 }
 
 /// `max_fast_inline=10 queue_requests=true …` with Ruby's `inspect` of each value.
 fn read(words: &str) -> PumaSettings {
-    let value = |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let value =
+        |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let flag = |name: &str| match value(name)? {
         "true" => Some(true),
         "false" => Some(false),
@@ -211,13 +225,21 @@ impl BootLines {
         for line in lines {
             // Cluster mode puts `[pid] ` before each line.
             let line = line.trim_start();
-            let line = line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, rest)| rest);
+            let line = line
+                .strip_prefix('[')
+                .and_then(|rest| rest.split_once("] "))
+                .map_or(line, |(_, rest)| rest);
             let Some(fact) = line.strip_prefix('*').map(str::trim) else { continue };
             // `Puma version: 6.5.0 ("Sky's Version")`; Puma 4 and before: `Version 4.3.5 (ruby 2.6.5-p114), codename: …`.
-            if let Some(text) = fact.strip_prefix("Puma version: ").or_else(|| fact.strip_prefix("Version ")) {
+            if let Some(text) =
+                fact.strip_prefix("Puma version: ").or_else(|| fact.strip_prefix("Version "))
+            {
                 boot.version.get_or_insert(text.split(' ').next().unwrap_or(text).to_owned());
-                let in_parentheses = text.split_once(" (").and_then(|(_, rest)| rest.split_once(')'));
-                if let Some((runtime, _)) = in_parentheses.filter(|(inner, _)| !inner.starts_with('"')) {
+                let in_parentheses =
+                    text.split_once(" (").and_then(|(_, rest)| rest.split_once(')'));
+                if let Some((runtime, _)) =
+                    in_parentheses.filter(|(inner, _)| !inner.starts_with('"'))
+                {
                     boot.runtime.get_or_insert(runtime.to_owned());
                 }
             } else if let Some(runtime) = fact.strip_prefix("Ruby version: ") {
@@ -234,7 +256,10 @@ mod tests {
 
     #[test]
     fn what_ruby_inspects_is_read() {
-        testkit::golden::expect_rows(concat!(env!("CARGO_MANIFEST_DIR"), "/src/puma/settings.txt"), read);
+        testkit::golden::expect_rows(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/puma/settings.txt"),
+            read,
+        );
         assert!(SCRIPT.contains(MARK));
     }
 

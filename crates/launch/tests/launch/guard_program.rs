@@ -21,7 +21,8 @@ fn main() {
     let scratch = Scratch::new(&std::env::temp_dir()).expect("a temporary directory can be made");
     say(&format!("scratch {}", scratch.path().display()));
     spec.scratch = Some(Arc::new(scratch));
-    let server = Server::start(&spec, &GuardCommand::this_program("keep"), &REAL_CLOCK).expect("the server starts");
+    let server = Server::start(&spec, &GuardCommand::this_program("keep"), &REAL_CLOCK)
+        .expect("the server starts");
     say(&format!("server {}", server.pid()));
     let mut repeated = 0;
     loop {

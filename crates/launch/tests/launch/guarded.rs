@@ -10,7 +10,10 @@ use launch::{GuardCommand, LaunchError, LaunchSpec, Server, ServerExit};
 use model::Nanos;
 use rustix::process::Signal;
 
-use crate::kit::{PATIENCE, eventually, folder, guard, guard_program, lives, parent, process_group, said, send, shell};
+use crate::kit::{
+    PATIENCE, eventually, folder, guard, guard_program, lives, parent, process_group, said, send,
+    shell,
+};
 use testkit::clock::REAL_CLOCK;
 
 /// A child that leaves the server's process group and session, says its number, and would live for long.
@@ -22,11 +25,16 @@ fn number(text: &str) -> u32 {
 
 #[test]
 fn a_server_that_ends_at_boot_says_why() {
-    let server = shell("echo starting; echo 'no such file: app.rb (LoadError)' >&2; echo '  from line 1'; exit 3");
+    let server = shell(
+        "echo starting; echo 'no such file: app.rb (LoadError)' >&2; echo '  from line 1'; exit 3",
+    );
     let exit = eventually("its end", || server.exited());
     assert_eq!(exit, ServerExit::Code(3));
     let output = server.output();
-    assert_eq!(output.lines().collect::<Vec<_>>(), ["starting", "no such file: app.rb (LoadError)", "  from line 1"]);
+    assert_eq!(
+        output.lines().collect::<Vec<_>>(),
+        ["starting", "no such file: app.rb (LoadError)", "  from line 1"]
+    );
     // Stopping what has ended is no mistake, and changes nothing.
     let stopped = server.stop(PATIENCE, &REAL_CLOCK);
     assert_eq!(stopped, ServerExit::Code(3));
@@ -36,10 +44,14 @@ fn a_server_that_ends_at_boot_says_why() {
 fn a_puma_that_does_not_tell_its_version_holds_nobody_up() {
     let told = |script: &str, longest| {
         let puma = ["sh", "-c", script].map(Into::into);
-        launch::puma::printed_version(&puma, Path::new("/"), &guard(), &REAL_CLOCK, longest).unwrap()
+        launch::puma::printed_version(&puma, Path::new("/"), &guard(), &REAL_CLOCK, longest)
+            .unwrap()
     };
     // What it leaves behind does not hold its output open.
-    assert_eq!(told("echo puma version 1.2; sleep 1000 &", PATIENCE).as_deref(), Some("puma version 1.2"));
+    assert_eq!(
+        told("echo puma version 1.2; sleep 1000 &", PATIENCE).as_deref(),
+        Some("puma version 1.2")
+    );
     assert_eq!(told("exec sleep 1000", Nanos::from_millis(50)), None);
 }
 
@@ -49,7 +61,8 @@ fn a_server_is_given_the_time_to_stop_by_itself_and_killed_when_it_ignores_that(
         ("echo bye; exit 7", PATIENCE, ServerExit::Code(7), "bye"),
         ("", Nanos::from_millis(10), ServerExit::Signal(9), "ready"),
     ] {
-        let server = shell(&format!("trap '{trap}' TERM; echo ready; while :; do sleep 0.02; done"));
+        let server =
+            shell(&format!("trap '{trap}' TERM; echo ready; while :; do sleep 0.02; done"));
         said(&server, "ready");
         assert_eq!(server.exited(), None);
         let stopped = server.stop(grace, &REAL_CLOCK);
@@ -66,7 +79,8 @@ fn what_a_server_forked_away_does_not_outlive_it() {
     said(&server, "ready");
     let strays: Vec<u32> = eventually("two strays", || {
         let output = server.output();
-        let strays: Vec<u32> = output.lines().filter_map(|line| line.strip_prefix("stray ")).map(number).collect();
+        let strays: Vec<u32> =
+            output.lines().filter_map(|line| line.strip_prefix("stray ")).map(number).collect();
         (strays.len() == 2).then_some(strays)
     });
     assert!(strays.iter().all(|stray| lives(*stray)));
@@ -81,7 +95,8 @@ fn a_server_that_becomes_a_daemon_is_one_that_ended() {
     let there = folder.path().join("there");
     let there = there.display();
     let daemon = format!("setsid sh -c 'echo stray $$; touch {there}; exec sleep 1000'");
-    let server = shell(&format!("({daemon} &); until test -e {there}; do sleep 0.02; done; exit 0"));
+    let server =
+        shell(&format!("({daemon} &); until test -e {there}; do sleep 0.02; done; exit 0"));
     let stray = number(&said(&server, "stray"));
     assert_eq!(eventually("its end", || server.exited()), ServerExit::Code(0));
     assert!(!lives(stray));
@@ -98,10 +113,14 @@ fn a_server_that_is_dropped_is_dead() {
 #[test]
 fn nothing_lives_after_longtail_was_killed() {
     let script = format!("trap '' TERM; {STRAY} & echo ready; while :; do sleep 1; done");
-    let mut longtail =
-        Command::new(guard_program()).args(["sh", "-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut longtail = Command::new(guard_program())
+        .args(["sh", "-c", &script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(longtail.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let mut next = |word: &str| lines.find_map(|line| line.strip_prefix(word).map(str::to_owned)).unwrap();
+    let mut next =
+        |word: &str| lines.find_map(|line| line.strip_prefix(word).map(str::to_owned)).unwrap();
     let scratch = next("scratch ");
     let server = number(&next("server "));
     let stray = number(&next("stray "));
@@ -110,7 +129,9 @@ fn nothing_lives_after_longtail_was_killed() {
 
     longtail.kill().unwrap();
     longtail.wait().unwrap();
-    eventually("the end of all", || (!lives(server) && !lives(stray) && !lives(guard)).then_some(()));
+    eventually("the end of all", || {
+        (!lives(server) && !lives(stray) && !lives(guard)).then_some(())
+    });
     assert!(!Path::new(&scratch).exists());
 }
 
@@ -143,7 +164,9 @@ fn a_terminals_signals_reach_neither_the_guard_nor_the_server() {
 
 #[test]
 fn a_server_that_writes_much_is_never_held_up() {
-    let server = shell("head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo; echo written; exec sleep 1000");
+    let server = shell(
+        "head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo; echo written; exec sleep 1000",
+    );
     said(&server, "written");
     assert_eq!(server.output().lines().count(), 400);
 }
@@ -167,7 +190,9 @@ fn refused(spec: &LaunchSpec, guard: &GuardCommand) -> LaunchError {
 #[test]
 fn what_cannot_be_started_is_refused_with_the_reason() {
     let missing = refused(&LaunchSpec::command(["no-such-server", "-x"], Path::new("/")), &guard());
-    assert!(matches!(&missing, LaunchError::ProgramNotFound { program, .. } if program == "no-such-server"));
+    assert!(
+        matches!(&missing, LaunchError::ProgramNotFound { program, .. } if program == "no-such-server")
+    );
     let nowhere = refused(&LaunchSpec::command(["sh"], Path::new("/no/such/place")), &guard());
     assert!(matches!(nowhere, LaunchError::Unusable(_)));
 

@@ -15,7 +15,11 @@ pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
 pub(crate) fn guard_program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let program = test.parent().and_then(Path::parent).unwrap().join("examples/guard");
-    assert!(program.exists(), "{} is missing: run `cargo build -p launch --examples`", program.display());
+    assert!(
+        program.exists(),
+        "{} is missing: run `cargo build -p launch --examples`",
+        program.display()
+    );
     program
 }
 
@@ -25,7 +29,8 @@ pub(crate) fn guard() -> GuardCommand {
 
 /// Starts a shell script as the server.
 pub(crate) fn shell(script: &str) -> Server {
-    Server::start(&LaunchSpec::command(["sh", "-c", script], Path::new("/")), &guard(), &REAL_CLOCK).unwrap()
+    Server::start(&LaunchSpec::command(["sh", "-c", script], Path::new("/")), &guard(), &REAL_CLOCK)
+        .unwrap()
 }
 
 /// Waits until there is something, and fails the test where there never is.
@@ -56,7 +61,11 @@ pub(crate) fn process_group(pid: u32) -> u32 {
 }
 
 pub(crate) fn children(pid: u32) -> Vec<u32> {
-    proctree::all().iter().filter(|process| process.parent == pid).map(|process| process.pid).collect()
+    proctree::all()
+        .iter()
+        .filter(|process| process.parent == pid)
+        .map(|process| process.pid)
+        .collect()
 }
 
 pub(crate) fn send(pid: u32, signal: rustix::process::Signal) {

@@ -13,9 +13,11 @@ use model::{App, Endpoint, ServerKind, ServerPlan, Socket, Threads};
 
 use crate::kit::folder;
 
-const LOCK: &str = "GEM\n  remote: https://rubygems.org/\n  specs:\n    puma (6.5.0)\n      nio4r (~> 2.0)\n";
+const LOCK: &str =
+    "GEM\n  remote: https://rubygems.org/\n  specs:\n    puma (6.5.0)\n      nio4r (~> 2.0)\n";
 /// Of a gem that wants Puma, and another that only begins with its name.
-const LOCK_WITHOUT: &str = "GEM\n  specs:\n    x (1.0)\n      puma (>= 5)\n    puma-metrics (1.2)\nDEPENDENCIES\n  x\n";
+const LOCK_WITHOUT: &str =
+    "GEM\n  specs:\n    x (1.0)\n      puma (>= 5)\n    puma-metrics (1.2)\nDEPENDENCIES\n  x\n";
 
 /// A directory with programs that do nothing, and one to work in.
 struct Stage {
@@ -84,7 +86,12 @@ fn a_bundle_that_has_puma_goes_before_the_puma_on_path() {
         (both, &[("gems.locked", LOCK)], None, ["bundle exec puma", "bundle exec puma"]),
         (both, &[("gems.locked", LOCK)], Some("gems.rb"), ["bundle exec puma", "puma"]),
         // Bundler takes the nearest, so the one above does not count below it.
-        (both, &[("Gemfile.lock", LOCK), ("below/Gemfile.lock", LOCK_WITHOUT)], None, ["bundle exec puma", "puma"]),
+        (
+            both,
+            &[("Gemfile.lock", LOCK), ("below/Gemfile.lock", LOCK_WITHOUT)],
+            None,
+            ["bundle exec puma", "puma"],
+        ),
         (both, &[("x.gemfile.lock", LOCK)], Some("x.gemfile"), ["bundle exec puma", "puma"]),
     ];
     for (programs, files, gemfile, expected) in cases {
@@ -93,8 +100,8 @@ fn a_bundle_that_has_puma_goes_before_the_puma_on_path() {
             stage.file(name, text);
         }
         let gemfile = gemfile.map(PathBuf::from);
-        let found =
-            [stage.around(), stage.below()].map(|around| found(&Surroundings { gemfile: gemfile.clone(), ..around }));
+        let found = [stage.around(), stage.below()]
+            .map(|around| found(&Surroundings { gemfile: gemfile.clone(), ..around }));
         assert_eq!(found, expected, "{files:?}");
     }
     assert!(matches!(discover(&Stage::with(&["ruby"]).around()), Err(LaunchError::NoPuma)));
@@ -156,32 +163,42 @@ fn puma_is_started_as_its_own_scripts_do() {
     let bind = format!("tcp://{}", puma.bind.place.tcp().unwrap());
     let control = format!("--control-url=unix://{}", socket.display());
     let token = format!("--control-token={}", puma.control.token);
-    let expected = ["puma", "-q", "-b", &bind, "-w4", "-t5:5", "-C", "puma.rb", &control, &token, "my.ru"];
+    let expected =
+        ["puma", "-q", "-b", &bind, "-w4", "-t5:5", "-C", "puma.rb", &control, &token, "my.ru"];
     assert_eq!(text(&puma.spec.argv), expected);
     assert_eq!(puma.spec.env, [("RUBYOPT".into(), "-W0 --yjit".into())].into());
     let address = puma.bind.place.tcp().unwrap();
     assert!(address.ip().is_loopback() && address.port() > 0);
     assert_eq!(puma.bind.to_string(), format!("http://{address}"));
-    assert!(puma.spec.command_line().starts_with("RUBYOPT='-W0 --yjit' puma -q -b tcp://127.0.0.1:"));
+    assert!(
+        puma.spec.command_line().starts_with("RUBYOPT='-W0 --yjit' puma -q -b tcp://127.0.0.1:")
+    );
 }
 
 #[test]
 fn each_kind_of_socket_is_asked_for_as_puma_wants_it() {
     let stage = Stage::with(&["puma"]);
     let bind = |socket| {
-        let puma = prepare(&ServerPlan { socket, ..plan() }, &Addresses::default(), &stage.around()).unwrap();
+        let puma =
+            prepare(&ServerPlan { socket, ..plan() }, &Addresses::default(), &stage.around())
+                .unwrap();
         let argument = text(&puma.spec.argv)[3].to_owned();
         (argument, puma)
     };
 
     let (argument, puma) = bind(Socket::Ssl4);
-    let ServerBind { place: Endpoint::Tcp(address), tls: Some(pair) } = &puma.bind else { panic!("{:?}", puma.bind) };
+    let ServerBind { place: Endpoint::Tcp(address), tls: Some(pair) } = &puma.bind else {
+        panic!("{:?}", puma.bind)
+    };
     assert!(address.ip().is_loopback());
     let files = [pair.key.clone(), pair.certificate.clone()];
     let [key, certificate] = files.each_ref().map(|file| file.display());
     assert_eq!(argument, format!("ssl://{address}?key={key}&cert={certificate}&verify_mode=none"));
     assert!(files.iter().all(|file| file.is_file()));
-    assert_eq!((puma.bind.to_string(), puma.bind.host()), (format!("https://{address}"), address.to_string()));
+    assert_eq!(
+        (puma.bind.to_string(), puma.bind.host()),
+        (format!("https://{address}"), address.to_string())
+    );
     drop(puma);
     assert!(!files.iter().any(|file| file.exists()), "they go with their server");
 
@@ -189,12 +206,18 @@ fn each_kind_of_socket_is_asked_for_as_puma_wants_it() {
     let Endpoint::Unix(path) = &puma.bind.place else { panic!("{:?}", puma.bind) };
     assert_eq!(argument, format!("unix://{}", path.display()));
     assert!(path.parent().unwrap().is_dir() && !path.exists());
-    assert_eq!((puma.bind.to_string(), &*puma.bind.host()), (format!("unix {}", path.display()), "localhost"));
+    assert_eq!(
+        (puma.bind.to_string(), &*puma.bind.host()),
+        (format!("unix {}", path.display()), "localhost")
+    );
 
     let (argument, puma) = bind(Socket::Aunix);
     let Endpoint::Abstract(name) = &puma.bind.place else { panic!("{:?}", puma.bind) };
     let name = String::from_utf8_lossy(name);
-    assert_eq!((argument, puma.bind.to_string()), (format!("unix://@{name}"), format!("unix @{name}")));
+    assert_eq!(
+        (argument, puma.bind.to_string()),
+        (format!("unix://@{name}"), format!("unix @{name}"))
+    );
     assert_ne!(bind(Socket::Aunix).1.bind, puma.bind, "nobody can guess it");
 
     // A port that is taken is nothing to a Unix socket.
@@ -209,11 +232,17 @@ fn what_is_left_to_the_config_file_is_not_given() {
     let stage = Stage::with(&["puma"]);
     let puma = prepare(&plan(), &Addresses::default(), &stage.around()).unwrap();
     let argv = text(&puma.spec.argv);
-    assert!(!argv.iter().any(|word| word.starts_with("-w") || word.starts_with("-t") || *word == "-C"), "{argv:?}");
+    assert!(
+        !argv.iter().any(|word| word.starts_with("-w") || word.starts_with("-t") || *word == "-C"),
+        "{argv:?}"
+    );
     assert_eq!(puma.spec.env, BTreeMap::new());
     // `-w0` is no absence: it overrules a config file and `WEB_CONCURRENCY`.
     let single = ServerPlan { workers: Some(0), ..plan() };
-    assert!(text(&prepare(&single, &Addresses::default(), &stage.around()).unwrap().spec.argv).contains(&"-w0"));
+    assert!(
+        text(&prepare(&single, &Addresses::default(), &stage.around()).unwrap().spec.argv)
+            .contains(&"-w0")
+    );
 }
 
 /// What stands in each file of Ruby's below a folder.
@@ -236,10 +265,12 @@ fn ruby_files(root: &Path) -> BTreeMap<String, String> {
 fn an_app_that_we_bring_is_there_as_long_as_its_server_may_want_it() {
     let stage = Stage::with(&["puma"]);
     let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers");
-    for (app, folder, env) in
-        [(App::Sleep, "", BTreeMap::new()), (App::Rails, "rails", [("RAILS_ENV".into(), "production".into())].into())]
-    {
-        let puma = prepare(&ServerPlan { app, ..plan() }, &Addresses::default(), &stage.around()).unwrap();
+    for (app, folder, env) in [
+        (App::Sleep, "", BTreeMap::new()),
+        (App::Rails, "rails", [("RAILS_ENV".into(), "production".into())].into()),
+    ] {
+        let puma =
+            prepare(&ServerPlan { app, ..plan() }, &Addresses::default(), &stage.around()).unwrap();
         assert_eq!(puma.spec.env, env);
         let rackup = PathBuf::from(puma.spec.argv.last().unwrap());
         let written = ruby_files(rackup.parent().unwrap());
@@ -264,18 +295,37 @@ fn what_is_refused_is_named_with_its_flag_or_setting_in_one_line() {
     let addresses = Addresses::default;
     let tcp6 = ServerPlan { socket: Socket::Tcp6, ..plan() };
     let cases = [
-        (ServerPlan { rackup: Some("no/such.ru".into()), ..plan() }, addresses(), ["'no/such.ru'", "-r"]),
-        (ServerPlan { config: Some("no/such.rb".into()), ..plan() }, addresses(), ["'no/such.rb'", "-C"]),
+        (
+            ServerPlan { rackup: Some("no/such.ru".into()), ..plan() },
+            addresses(),
+            ["'no/such.ru'", "-r"],
+        ),
+        (
+            ServerPlan { config: Some("no/such.rb".into()), ..plan() },
+            addresses(),
+            ["'no/such.rb'", "-C"],
+        ),
         (plan(), Addresses { port, ..addresses() }, [&text, "PUMA_TEST_PORT"]),
         (plan(), Addresses { control_port: port, ..addresses() }, [&text, "PUMA_TEST_CTRL"]),
-        (plan(), Addresses { port: Some(40001), control_port: Some(40001), ..addresses() }, ["both 40001", ""]),
-        (plan(), Addresses { host4: "0.0.0.0".to_owned(), ..addresses() }, ["PUMA_TEST_HOST4='0.0.0.0'", ""]),
+        (
+            plan(),
+            Addresses { port: Some(40001), control_port: Some(40001), ..addresses() },
+            ["both 40001", ""],
+        ),
+        (
+            plan(),
+            Addresses { host4: "0.0.0.0".to_owned(), ..addresses() },
+            ["PUMA_TEST_HOST4='0.0.0.0'", ""],
+        ),
         (tcp6, Addresses { host6: "::".to_owned(), ..addresses() }, ["PUMA_TEST_HOST6='::'", ""]),
     ];
     let stage = Stage::with(&["puma"]);
     for (plan, addresses, parts) in cases {
         let error = prepare(&plan, &addresses, &stage.around()).unwrap_err().to_string();
-        assert!(error.lines().count() == 1 && parts.iter().all(|part| error.contains(part)), "{error}");
+        assert!(
+            error.lines().count() == 1 && parts.iter().all(|part| error.contains(part)),
+            "{error}"
+        );
     }
 }
 

@@ -24,7 +24,10 @@ fn get(address: SocketAddr, path: &str) -> Option<String> {
 
 /// The worker that says it answered.
 fn worker(answer: &str) -> u32 {
-    let line = answer.lines().find_map(|line| line.strip_prefix("x-worker-pid: ")).expect("the header is there");
+    let line = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("x-worker-pid: "))
+        .expect("the header is there");
     line.parse().unwrap()
 }
 
@@ -65,7 +68,9 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
 
     let output = server.output();
     let facts = BootLines::read(output.lines());
-    assert!(facts.version.is_some() && facts.runtime.is_some_and(|runtime| runtime.contains("ruby")));
+    assert!(
+        facts.version.is_some() && facts.runtime.is_some_and(|runtime| runtime.contains("ruby"))
+    );
     let Endpoint::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
     eventually("the control socket", || socket.exists().then_some(()));
 
@@ -74,7 +79,12 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
     assert_ne!(stopped, ServerExit::Unknown);
     assert!(!family.iter().any(|pid| lives(*pid)));
     assert!(TcpStream::connect(address).is_err());
-    assert!(server.output().lines().any(|line| line.ends_with("Goodbye!") || line.contains("Gracefully")));
+    assert!(
+        server
+            .output()
+            .lines()
+            .any(|line| line.ends_with("Goodbye!") || line.contains("Gracefully"))
+    );
     let scratch = socket.parent().unwrap().to_owned();
     drop((server, puma));
     assert!(!scratch.exists());

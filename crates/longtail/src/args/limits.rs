@@ -22,9 +22,13 @@ pub(crate) fn from_1_to(most: u32) -> RangedI64ValueParser<u32> {
 type WordTable<T> = &'static [(&'static str, T)];
 
 /// Reads one of the words of a table as what stands beside it.
-pub(crate) fn words<T: Copy + Send + Sync + 'static>(table: WordTable<T>) -> impl TypedValueParser<Value = T> {
+pub(crate) fn words<T: Copy + Send + Sync + 'static>(
+    table: WordTable<T>,
+) -> impl TypedValueParser<Value = T> {
     let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
-    words.map(|typed| table.iter().find(|(word, _)| *word == typed).expect("clap takes no other word").1)
+    words.map(|typed| {
+        table.iter().find(|(word, _)| *word == typed).expect("clap takes no other word").1
+    })
 }
 
 /// Reads a time in which something can happen.
@@ -38,14 +42,20 @@ pub(crate) fn above_zero(text: &str) -> Result<Nanos, String> {
 /// Reads no more threads than any server has.
 pub(crate) fn threads(text: &str) -> Result<Threads, String> {
     let threads = text.parse::<Threads>()?;
-    if threads.max > MOST_THREADS { Err(format!("at most {MOST_THREADS} threads")) } else { Ok(threads) }
+    if threads.max > MOST_THREADS {
+        Err(format!("at most {MOST_THREADS} threads"))
+    } else {
+        Ok(threads)
+    }
 }
 
 /// Reads connections as a multiple of what a server handles at once.
 pub(crate) fn multiple(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(multiple) if multiple > 0.0 && multiple <= 1e6 => Ok(multiple),
-        Ok(_) => Err("give numbers above 0, such as 0.5,1,2: 0 would be no connection at all".to_owned()),
+        Ok(_) => {
+            Err("give numbers above 0, such as 0.5,1,2: 0 would be no connection at all".to_owned())
+        }
         Err(_) => Err("type a number".to_owned()),
     }
 }
@@ -53,7 +63,9 @@ pub(crate) fn multiple(text: &str) -> Result<f64, String> {
 /// Reads what can stand in a request's first line.
 pub(crate) fn path(text: &str) -> Result<String, String> {
     if !text.starts_with('/') || text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-        return Err("give a path that starts with / and has no blanks, such as /posts?page=2".to_owned());
+        return Err(
+            "give a path that starts with / and has no blanks, such as /posts?page=2".to_owned()
+        );
     }
     Ok(text.to_owned())
 }
@@ -110,7 +122,11 @@ impl FromStr for Goal {
         let share = match (objective.figure, objective.compare) {
             (ObjectiveFigure::ResponseTime(share), Compare::Below) => Some(share),
             (ObjectiveFigure::Mean, Compare::Below) => None,
-            _ => return Err(format!("'{text}' cannot be predicted: write such as 'p99 < 2s' or 'mean < 300ms'")),
+            _ => {
+                return Err(format!(
+                    "'{text}' cannot be predicted: write such as 'p99 < 2s' or 'mean < 300ms'"
+                ));
+            }
         };
         Ok(Goal { objective, share, limit: objective.limit / 1e9 })
     }

@@ -35,8 +35,11 @@ Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and -
 and -d is the body, as in hey and curl. hey's -o csv is --log FILE.csv.";
 
 /// Gaps between the requests of an open loop: even, exponential as of users who know nothing of each other, from 0 to twice the mean.
-const ARRIVALS: &[(&str, Arrivals)] =
-    &[("constant", Arrivals::Constant), ("poisson", Arrivals::Poisson), ("uniform", Arrivals::Uniform)];
+const ARRIVALS: &[(&str, Arrivals)] = &[
+    ("constant", Arrivals::Constant),
+    ("poisson", Arrivals::Poisson),
+    ("uniform", Arrivals::Uniform),
+];
 
 /// Late requests wait and keep their due time, or are counted and not sent.
 const LATE: &[(&str, LatePolicy)] = &[("queue", LatePolicy::Queue), ("skip", LatePolicy::Skip)];
@@ -97,16 +100,33 @@ pub(crate) struct LoadArgs {
     #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = "Requests")]
     pub(crate) headers: Vec<String>,
     /// Body; from a file: -D FILE
-    #[arg(short, long, value_name = "TEXT", conflicts_with = "body_file", help_heading = "Requests")]
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        conflicts_with = "body_file",
+        help_heading = "Requests"
+    )]
     pub(crate) data: Option<String>,
     /// Different requests from a file: URLs, paths, raw HTTP, or vegeta's formats
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub(crate) requests: Option<PathBuf>,
     /// No keep-alive: a new connection for each request
-    #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Requests")]
+    #[arg(
+        short = 'k',
+        long = "no-keep-alive",
+        alias = "disable-keepalive",
+        help_heading = "Requests"
+    )]
     pub(crate) no_keep_alive: bool,
     /// Connect to a Unix socket; @NAME for an abstract one
-    #[arg(long, value_name = "PATH", alias = "unix-socket", conflicts_with = "connect_to", help_heading = "Requests")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        alias = "unix-socket",
+        conflicts_with = "connect_to",
+        help_heading = "Requests"
+    )]
     pub(crate) unix: Option<String>,
     /// Accept any certificate
     #[arg(long, help_heading = "Requests")]
@@ -250,7 +270,11 @@ impl LoadArgs {
     }
 
     pub(crate) fn order(&self) -> RequestOrder {
-        if self.random { RequestOrder::Random { seed: self.seed } } else { RequestOrder::Sequential }
+        if self.random {
+            RequestOrder::Random { seed: self.seed }
+        } else {
+            RequestOrder::Sequential
+        }
     }
 }
 
@@ -270,7 +294,9 @@ pub(crate) fn as_attack(command: clap::Command) -> clap::Command {
         .mut_arg("url", |arg| arg.long("url"))
         .mut_arg("no_keep_alive", |arg| arg.default_value("true"))
         .mut_arg("log", |arg| arg.default_value("-"))
-        .mut_arg("length", |arg| arg.default_value("60s").default_value_if("number", ArgPredicate::IsPresent, None))
+        .mut_arg("length", |arg| {
+            arg.default_value("60s").default_value_if("number", ArgPredicate::IsPresent, None)
+        })
         .after_long_help(ATTACK_EXAMPLES)
 }
 
@@ -307,7 +333,9 @@ impl LoadArgs {
         let length = self.run_length(profile.as_ref());
         let is_open = profile.is_some();
         if !is_open && (self.burst > 1 || self.late == LatePolicy::Skip) {
-            return Err(wrong("--burst and --late belong to an open loop: give --rate, --ramp or --steps"));
+            return Err(wrong(
+                "--burst and --late belong to an open loop: give --rate, --ramp or --steps",
+            ));
         }
         refuse_if(
             is_open && self.think > Nanos::ZERO,
@@ -315,7 +343,9 @@ impl LoadArgs {
         )?;
         let pace = match profile {
             None => Pace::Closed,
-            Some(profile) => Pace::Open { profile, arrivals: self.arrivals, seed: self.seed, burst: self.burst },
+            Some(profile) => {
+                Pace::Open { profile, arrivals: self.arrivals, seed: self.seed, burst: self.burst }
+            }
         };
         let most = if is_open { self.max_connections } else { DEFAULT_CONNECTIONS };
         // More connections than requests would only be opened and closed.
@@ -329,13 +359,17 @@ impl LoadArgs {
             return Ok(Some(Profile::Flat { rate }));
         }
         if let Some(each) = self.per_connection_rate {
-            let total = each.per_second() * f64::from(self.connections.unwrap_or(DEFAULT_CONNECTIONS));
+            let total =
+                each.per_second() * f64::from(self.connections.unwrap_or(DEFAULT_CONNECTIONS));
             return Ok(Some(Profile::Flat { rate: Rate::new(total).map_err(wrong)? }));
         }
         if let Some(ramp) = &self.ramp {
-            let (from, to) =
-                ramp.split_once("..").ok_or_else(|| wrong("--ramp wants two rates, such as 100/s..1000/s"))?;
-            let rate = |text: &str| text.parse::<Rate>().map_err(|error| wrong(format!("--ramp: {error}")));
+            let (from, to) = ramp
+                .split_once("..")
+                .ok_or_else(|| wrong("--ramp wants two rates, such as 100/s..1000/s"))?;
+            let rate = |text: &str| {
+                text.parse::<Rate>().map_err(|error| wrong(format!("--ramp: {error}")))
+            };
             let over = self.length.unwrap_or(DEFAULT_LENGTH);
             return Ok(Some(Profile::Ramp { from: rate(from)?, to: rate(to)?, over }));
         }
@@ -373,7 +407,10 @@ mod tests {
             ("--steps 1,2,3 http://h/", (Some(3.0), 1000, Some(30))),
             ("--ramp 1..30000 --for 9s http://h/", (Some(30_000.0), 1000, Some(9))),
         ] {
-            let asked = load_words(words.split(' ').map(str::to_owned).collect()).unwrap().schedule().unwrap();
+            let asked = load_words(words.split(' ').map(str::to_owned).collect())
+                .unwrap()
+                .schedule()
+                .unwrap();
             let length = asked.length.map(|length| length.0 / 1_000_000_000);
             assert_eq!((asked.highest_rate(), asked.connections, length), expected, "{words}");
         }

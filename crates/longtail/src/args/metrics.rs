@@ -45,7 +45,9 @@ impl HostPort {
     /// # Errors
     /// Where it has none, or none that may be connected to; `flag` is what named it.
     pub(crate) fn address(&self, flag: &str, resolver: &Resolver) -> Result<SocketAddr, Mistake> {
-        let found = resolver.resolve(&self.host, self.port).map_err(|error| wrong(format!("{flag}: {error}")))?;
+        let found = resolver
+            .resolve(&self.host, self.port)
+            .map_err(|error| wrong(format!("{flag}: {error}")))?;
         Ok(found[0])
     }
 }
@@ -60,12 +62,17 @@ impl std::str::FromStr for HostPort {
     type Err = String;
 
     fn from_str(text: &str) -> Result<HostPort, String> {
-        let (host, port) = text.rsplit_once(':').ok_or("write HOST:PORT, such as 127.0.0.1:8125")?;
-        let port = port.parse().map_err(|_| format!("'{port}' is no port: write HOST:PORT, such as 127.0.0.1:8125"))?;
+        let (host, port) =
+            text.rsplit_once(':').ok_or("write HOST:PORT, such as 127.0.0.1:8125")?;
+        let port = port
+            .parse()
+            .map_err(|_| format!("'{port}' is no port: write HOST:PORT, such as 127.0.0.1:8125"))?;
         let is_bracketed = host.starts_with('[') && host.ends_with(']');
         let is_host = |byte: u8| byte.is_ascii_graphic() && !b"/?#@".contains(&byte);
         if host.is_empty() || !host.bytes().all(is_host) || host.contains(':') && !is_bracketed {
-            return Err(format!("'{host}' is no host: write HOST:PORT, such as 127.0.0.1:8125 or [::1]:8125"));
+            return Err(format!(
+                "'{host}' is no host: write HOST:PORT, such as 127.0.0.1:8125 or [::1]:8125"
+            ));
         }
         Ok(HostPort { host: host.to_owned(), port })
     }
@@ -106,9 +113,14 @@ impl OutletArgs {
             "--statsd-to and --statsd-listen are one address: longtail would receive its own figures; change one port",
         )?;
         if self.metrics_linger > Nanos::ZERO && self.metrics.is_none() {
-            return Err(wrong("--metrics-linger belongs to --metrics: give it an address such as 127.0.0.1:9464"));
+            return Err(wrong(
+                "--metrics-linger belongs to --metrics: give it an address such as 127.0.0.1:9464",
+            ));
         }
-        refuse_if(self.metrics_linger > Nanos::from_secs(86_400), "--metrics-linger is a day at most, such as 30s")?;
+        refuse_if(
+            self.metrics_linger > Nanos::from_secs(86_400),
+            "--metrics-linger is a day at most, such as 30s",
+        )?;
         Ok(())
     }
 }
@@ -118,28 +130,39 @@ fn listened_to(text: &str) -> Result<SocketAddr, String> {
     let HostPort { host, port } = text.parse()?;
     let ip: Option<IpAddr> = match &*host {
         "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
-        host => host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok(),
+        host => host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host)
+            .parse()
+            .ok(),
     };
     match ip {
         Some(ip) if ip.is_loopback() => Ok(SocketAddr::new(ip, port)),
-        _ => Err(format!("'{host}' is not this machine's loopback: write 127.0.0.1, [::1] or localhost")),
+        _ => Err(format!(
+            "'{host}' is not this machine's loopback: write 127.0.0.1, [::1] or localhost"
+        )),
     }
 }
 
 fn otlp_url(text: &str) -> Result<OtlpUrl, String> {
-    let rest = text.strip_prefix("http://").ok_or("write http://HOST:PORT, such as http://127.0.0.1:4318")?;
+    let rest = text
+        .strip_prefix("http://")
+        .ok_or("write http://HOST:PORT, such as http://127.0.0.1:4318")?;
     let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     if path.bytes().any(|byte| !byte.is_ascii_graphic() || matches!(byte, b'?' | b'#')) {
         return Err("its path has characters that are none of a path's".to_owned());
     }
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     // OTLP's own port (its specification, "Default port").
-    let place: HostPort = if has_port { authority.parse()? } else { format!("{authority}:4318").parse()? };
+    let place: HostPort =
+        if has_port { authority.parse()? } else { format!("{authority}:4318").parse()? };
     if place.port == 0 {
         return Err("port 0 is no receiver's: write http://127.0.0.1:4318".to_owned());
     }
     let base = path.trim_end_matches('/');
-    let path = if base.ends_with("/v1/metrics") { base.to_owned() } else { format!("{base}/v1/metrics") };
+    let path =
+        if base.ends_with("/v1/metrics") { base.to_owned() } else { format!("{base}/v1/metrics") };
     Ok(OtlpUrl { place, path })
 }
 
@@ -163,7 +186,8 @@ mod tests {
         ] {
             assert_eq!(heard.as_deref(), Some(expected));
         }
-        let none = ["[::]:1", "192.0.2.1:1", "[2001:db8::1]:1", "::1:1", "127.0.0.1", ":1", ""].map(listened);
+        let none = ["[::]:1", "192.0.2.1:1", "[2001:db8::1]:1", "::1:1", "127.0.0.1", ":1", ""]
+            .map(listened);
         assert!(
             none.iter()
                 .chain(&["http://:4318", "http://127.0.0.1:0", "http://127.0.0.1:1/a b"].map(otlp))

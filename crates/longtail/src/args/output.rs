@@ -80,7 +80,10 @@ const ENDINGS: [(&str, OutputFormat); 8] = [
 impl OutputFile {
     /// The format of the file by its ending.
     fn of(path: PathBuf) -> Result<OutputFile, String> {
-        let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().to_ascii_lowercase())
+            .unwrap_or_default();
         match ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) {
             Some((_, format)) => Ok(OutputFile { path, format: *format }),
             None => {
@@ -207,12 +210,20 @@ impl OutputArgs {
     /// The files that are written too.
     pub(crate) fn files(&self) -> impl Iterator<Item = OutputFile> {
         // The text in a file is the text that is printed: the answer, or all of it.
-        let text = if self.printed() == OutputFormat::Full { OutputFormat::Full } else { OutputFormat::Answer };
+        let text = if self.printed() == OutputFormat::Full {
+            OutputFormat::Full
+        } else {
+            OutputFormat::Answer
+        };
         let asked = self.files.iter().cloned().map(move |file| match file.format {
             OutputFormat::Answer => OutputFile { format: text, ..file },
             _ => file,
         });
-        asked.chain(self.html.iter().map(|path| OutputFile { path: path.clone(), format: OutputFormat::Html }))
+        asked.chain(
+            self.html
+                .iter()
+                .map(|path| OutputFile { path: path.clone(), format: OutputFormat::Html }),
+        )
     }
 
     /// Whether a file is written too that is this one.
@@ -233,7 +244,9 @@ impl OutputArgs {
 
     /// A study as it is printed: with `--force`, an invalid run shows its figures.
     pub(crate) fn forced<'s>(&self, study: &'s Study) -> Cow<'s, Study> {
-        let is_so = |run: &&Run| run.judgement.as_ref().is_none_or(|judgement| judgement.forced == self.force);
+        let is_so = |run: &&Run| {
+            run.judgement.as_ref().is_none_or(|judgement| judgement.forced == self.force)
+        };
         if study.runs().iter().all(is_so) {
             return Cow::Borrowed(study);
         }
@@ -241,7 +254,9 @@ impl OutputArgs {
         let runs: Vec<&mut Run> = match &mut study {
             Study::Sweep(sweep) => sweep.runs.iter_mut().collect(),
             Study::Bodies(bodies) => bodies.runs.iter_mut().map(|row| &mut row.run).collect(),
-            Study::Compare(comparison) => comparison.runs.iter_mut().map(|row| &mut row.run).collect(),
+            Study::Compare(comparison) => {
+                comparison.runs.iter_mut().map(|row| &mut row.run).collect()
+            }
             Study::Load(load) => vec![&mut load.run],
         };
         let judgements = runs.into_iter().filter_map(|run| run.judgement.as_mut());
@@ -266,17 +281,21 @@ impl OutputArgs {
         let (whose, styles) = kind.styles();
         if let Some(style) = self.style.filter(|style| !styles.contains(style)) {
             let names = styles.iter().map(|style| style.name()).collect::<Vec<_>>().join(" or ");
-            return Err(wrong(format!("--style {} does not fit {whose}: --style {names} does", style.name())));
+            return Err(wrong(format!(
+                "--style {} does not fit {whose}: --style {names} does",
+                style.name()
+            )));
         }
         let files: Vec<OutputFile> = self.files().collect();
         let mut formats = files.iter().map(|file| file.format).chain([self.printed()]);
         if kind != StudyKind::Load && formats.any(|format| format == OutputFormat::Hdr) {
-            return Err(wrong(format!("{whose} has no HDR log: a load that longtail itself makes has one")));
+            return Err(wrong(format!(
+                "{whose} has no HDR log: a load that longtail itself makes has one"
+            )));
         }
-        let twice = files
-            .iter()
-            .enumerate()
-            .find(|(at, file)| files[..*at].iter().any(|other| crate::store::are_one(&other.path, &file.path)));
+        let twice = files.iter().enumerate().find(|(at, file)| {
+            files[..*at].iter().any(|other| crate::store::are_one(&other.path, &file.path))
+        });
         match twice {
             Some((_, file)) => Err(wrong(format!(
                 "'{}' is to be written twice: give each format a file of its own",
@@ -320,7 +339,10 @@ impl ThresholdArgs {
     /// Both in one list.
     pub(crate) fn all(&self) -> Vec<Threshold> {
         let of = |conditions: &[Objective], is_expected| {
-            conditions.iter().map(|condition| Threshold { condition: *condition, is_expected }).collect::<Vec<_>>()
+            conditions
+                .iter()
+                .map(|condition| Threshold { condition: *condition, is_expected })
+                .collect::<Vec<_>>()
         };
         [of(&self.expect, true), of(&self.fail_if, false)].concat()
     }

@@ -7,10 +7,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use launch::{Addresses, affinity};
 use model::plan::quoted;
-use model::{App, Body, Cpus, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+use model::{
+    App, Body, Cpus, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads,
+};
 
 use super::ADVANCED;
-use super::limits::{TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, path, resolved_timestamps, threads, words};
+use super::limits::{
+    TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, path, resolved_timestamps, threads, words,
+};
 use crate::exit::{Mistake, refuse_if, wrong};
 
 /// The servers that longtail knows how to start.
@@ -76,13 +80,19 @@ impl PumaArgs {
     /// # Errors
     /// Where there are CPUs that we have not, or all of those.
     pub(crate) fn check(&self) -> Result<(), Mistake> {
-        let (Some(asked), Some(ours)) = (&self.server_cpus, affinity::ours()) else { return Ok(()) };
+        let (Some(asked), Some(ours)) = (&self.server_cpus, affinity::ours()) else {
+            return Ok(());
+        };
         if !ours.contain(asked) {
-            return Err(wrong(format!("--server-cpus {asked}: longtail may run on {ours}; choose among those")));
+            return Err(wrong(format!(
+                "--server-cpus {asked}: longtail may run on {ours}; choose among those"
+            )));
         }
         refuse_if(
             ours == *asked,
-            format_args!("--server-cpus {asked} leaves no CPU to the generator: leave one out, or leave out the flag"),
+            format_args!(
+                "--server-cpus {asked} leaves no CPU to the generator: leave one out, or leave out the flag"
+            ),
         )?;
         Ok(())
     }
@@ -102,7 +112,8 @@ impl PumaArgs {
     /// A server of that kind with that app on that socket, and all else as these flags say.
     pub(crate) fn server(&self, kind: ServerKind, app: App, socket: Socket) -> ServerPlan {
         let is_command = matches!(kind, ServerKind::Command { .. });
-        let default_threads = (self.config.is_none() && !is_command).then_some(Threads { min: 5, max: 5 });
+        let default_threads =
+            (self.config.is_none() && !is_command).then_some(Threads { min: 5, max: 5 });
         ServerPlan {
             kind,
             workers: self.workers,
@@ -188,10 +199,16 @@ impl ServerArgs {
         let (kind, socket) = (self.kind()?, self.socket_kind()?);
         let is_puma = matches!(kind, ServerKind::Puma { .. });
         if !socket.is_plain_tcp() && !is_puma {
-            let server = if self.command.is_empty() { "--server builtin" } else { "a command after --" };
-            return Err(wrong(format!("-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only")));
+            let server =
+                if self.command.is_empty() { "--server builtin" } else { "a command after --" };
+            return Err(wrong(format!(
+                "-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only"
+            )));
         }
-        refuse_if(self.body.is_some() && !is_puma, "--body is for Puma: no other server has an app that goes by it")?;
+        refuse_if(
+            self.body.is_some() && !is_puma,
+            "--body is for Puma: no other server has an app that goes by it",
+        )?;
         self.reached(self.puma.server(kind, self.app(), socket))
     }
 
@@ -201,9 +218,9 @@ impl ServerArgs {
     /// Where they cannot.
     pub(crate) fn reached(&self, server: ServerPlan) -> Result<ServerPlan, Mistake> {
         match self.socket.iter().find(|socket| socket.is_unix()) {
-            Some(socket) if !self.from.is_empty() => {
-                Err(wrong(format!("--from: no other machine reaches a Unix socket: use -s tcp4, not {socket}")))
-            }
+            Some(socket) if !self.from.is_empty() => Err(wrong(format!(
+                "--from: no other machine reaches a Unix socket: use -s tcp4, not {socket}"
+            ))),
             _ => Ok(ServerPlan { address: self.server_address, ..server }),
         }
     }
@@ -211,7 +228,9 @@ impl ServerArgs {
     pub(crate) fn socket_kind(&self) -> Result<Socket, Mistake> {
         match self.socket[..] {
             [socket] => Ok(socket),
-            _ => Err(wrong("-s takes several kinds of socket with --bodies only: give one, or add --bodies acsi1,10")),
+            _ => Err(wrong(
+                "-s takes several kinds of socket with --bodies only: give one, or add --bodies acsi1,10",
+            )),
         }
     }
 
@@ -223,12 +242,12 @@ impl ServerArgs {
         let asks_for_puma = self.puma.asks_for_puma() || self.app.is_some();
         if self.command.is_empty() {
             return match (self.which, self.slots.is_some() || self.url.is_some()) {
-                (_, true) => {
-                    Err(wrong("--slots and --url belong to another server's command: add -- COMMAND at the end"))
-                }
-                (ServerWord::Builtin, _) if asks_for_puma => {
-                    Err(wrong("--server builtin takes no -r, --app, -C, -Y or --puma: they are Puma's"))
-                }
+                (_, true) => Err(wrong(
+                    "--slots and --url belong to another server's command: add -- COMMAND at the end",
+                )),
+                (ServerWord::Builtin, _) if asks_for_puma => Err(wrong(
+                    "--server builtin takes no -r, --app, -C, -Y or --puma: they are Puma's",
+                )),
                 (ServerWord::Builtin, _) => Ok(ServerKind::Builtin),
                 (ServerWord::Puma, _) => Ok(ServerKind::Puma { command: self.puma.puma.clone() }),
             };
@@ -241,10 +260,14 @@ impl ServerArgs {
         if let (Some(slots), Some(of_size)) = (self.slots, of_size)
             && slots != of_size
         {
-            return Err(wrong(format!("--slots {slots} is not -w x -t, which is {of_size}: leave out --slots")));
+            return Err(wrong(format!(
+                "--slots {slots} is not -w x -t, which is {of_size}: leave out --slots"
+            )));
         }
         match (self.slots.or(of_size), &self.url) {
-            (Some(slots), Some(url)) => Ok(ServerKind::Command { argv: self.command.clone(), slots, url: url.clone() }),
+            (Some(slots), Some(url)) => {
+                Ok(ServerKind::Command { argv: self.command.clone(), slots, url: url.clone() })
+            }
             _ => Err(wrong(
                 "a command after -- needs --url URL (where it will answer), and -w N -t N (its workers, and threads of each) or --slots N (what it can process at once)",
             )),
@@ -261,7 +284,9 @@ impl ServerArgs {
         let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
         let delay = self.delay.or(default_delay);
         // As the Rails app takes it: a number without its unit.
-        let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", delay.0 as f64 / 1e6));
+        let rails_path = delay
+            .filter(|_| app == App::Rails)
+            .map(|delay| format!("/sleep?ms={}", delay.0 as f64 / 1e6));
         let path = self.path.clone().or(rails_path);
         Ok(StreamPlan { delay, path, ..self.stream_as_given(stop, warm_up)? })
     }
@@ -270,8 +295,13 @@ impl ServerArgs {
     ///
     /// # Errors
     /// Where the kernel's stamps were asked for and cannot be had.
-    pub(crate) fn stream_as_given(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
-        let default_warm_up = if matches!(stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
+    pub(crate) fn stream_as_given(
+        &self,
+        stop: Stop,
+        warm_up: Option<Nanos>,
+    ) -> Result<StreamPlan, Mistake> {
+        let default_warm_up =
+            if matches!(stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
         let is_tcp = !self.socket.iter().any(|socket| socket.is_unix());
         Ok(StreamPlan {
             delay: self.delay,
@@ -348,9 +378,9 @@ impl InspectArgs {
             "--inspect wants one of none, proc and kernel (kernel includes proc), and app beside it",
         )?;
         match sockets.iter().find(|socket| socket.is_unix()) {
-            Some(socket) if probe == Some(Probe::Bpf) => {
-                Err(wrong(format!("--inspect kernel sees TCP alone: leave it out with -s {socket}")))
-            }
+            Some(socket) if probe == Some(Probe::Bpf) => Err(wrong(format!(
+                "--inspect kernel sees TCP alone: leave it out with -s {socket}"
+            ))),
             _ => Ok(probe),
         }
     }
@@ -370,7 +400,9 @@ pub(crate) fn addresses() -> Result<Addresses, Mistake> {
     let port = |name: &str| match text(name).map(|value| (value.parse::<u16>(), value)) {
         None => Ok(None),
         Some((Ok(port), _)) if port > 0 => Ok(Some(port)),
-        Some((_, value)) => Err(wrong(format!("{name}='{value}' is no port: set it to 1 to 65535, or unset it"))),
+        Some((_, value)) => {
+            Err(wrong(format!("{name}='{value}' is no port: set it to 1 to 65535, or unset it")))
+        }
     };
     let default = Addresses::default();
     Ok(Addresses {
@@ -383,8 +415,8 @@ pub(crate) fn addresses() -> Result<Addresses, Mistake> {
 
 /// A command line with what of it counts in the environment in front: together they repeat a study here.
 pub(crate) fn with_environment(command_line: &str) -> String {
-    let set = [HOST4, HOST6, PORT, CONTROL_PORT]
-        .iter()
-        .filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
+    let set = [HOST4, HOST6, PORT, CONTROL_PORT].iter().filter_map(|name| {
+        std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value)))
+    });
     set.collect::<String>() + command_line
 }

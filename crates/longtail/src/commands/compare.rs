@@ -9,7 +9,9 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 use engine::Resolver;
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
-use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion};
+use model::comparison::{
+    ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
+};
 use model::{Metric, Nanos, Rate, ServerKind, Stop};
 use report::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
@@ -50,7 +52,13 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     };
     for (request, arm) in requests.iter().zip(&mut arms) {
         let env = arm.env.clone();
-        let build = Build { guard: &guard, clock: &here.clock, is_interrupted: &is_interrupted, data: &data, env };
+        let build = Build {
+            guard: &guard,
+            clock: &here.clock,
+            is_interrupted: &is_interrupted,
+            data: &data,
+            env,
+        };
         match find(request, arm, &build, &mut say) {
             Err(Mistake::Launch(LaunchError::Interrupted)) => {
                 ui::note("interrupted before the first run: there is nothing to report");
@@ -75,7 +83,9 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let mut observer = TerminalObserver::new(&results, None);
     observer.before_first_block = time_needed(&plan);
     let study = conduct_comparison(&plan, &context, &mut observer);
-    Ok(observer.publish(study)?.map_or(Exit::Interrupted, |study| Exit::strictly(&study, args.strict)))
+    Ok(observer
+        .publish(study)?
+        .map_or(Exit::Interrupted, |study| Exit::strictly(&study, args.strict)))
 }
 
 /// How long the runs take, said before the first block; `None` where a count of requests ends them.
@@ -93,7 +103,9 @@ fn time_needed(plan: &ComparisonPlan) -> Option<String> {
     } else {
         (format!("{least} to {most}"), format!("{} to {}", minutes(least), minutes(most)))
     };
-    Some(format!("{blocks} blocks of {runs} runs: {time} minutes of load, and the start of a server for each run"))
+    Some(format!(
+        "{blocks} blocks of {runs} runs: {time} minutes of load, and the start of a server for each run"
+    ))
 }
 
 /// Finds what an arm names: a version of Puma, a branch.
@@ -106,7 +118,9 @@ fn find(
     let folder = match (&arm.server.kind, request.puma()) {
         (ServerKind::Puma { .. }, PumaSource::Version(version)) => {
             if let Some(reference) = &request.reference {
-                return Err(wrong(format!("{reference} and Puma {version} are two things: leave out one of them")));
+                return Err(wrong(format!(
+                    "{reference} and Puma {version} are two things: leave out one of them"
+                )));
             }
             let gem = puma_gem(&version, build, say)?;
             arm.env.extend(gem.env);
@@ -114,12 +128,18 @@ fn find(
             return Ok(());
         }
         // Relative to where longtail runs, wherever the server does.
-        (ServerKind::Puma { .. }, PumaSource::Command(Some(command))) => {
-            Path::new(&command).join("puma.gemspec").is_file().then(|| Path::new(&command).canonicalize()).transpose()
+        (ServerKind::Puma { .. }, PumaSource::Command(Some(command))) => Path::new(&command)
+            .join("puma.gemspec")
+            .is_file()
+            .then(|| Path::new(&command).canonicalize())
+            .transpose(),
+        (ServerKind::Puma { .. }, PumaSource::Command(None)) => {
+            Path::new(".").canonicalize().map(|here| {
+                here.ancestors()
+                    .find(|folder| folder.join("puma.gemspec").is_file())
+                    .map(Path::to_owned)
+            })
         }
-        (ServerKind::Puma { .. }, PumaSource::Command(None)) => Path::new(".")
-            .canonicalize()
-            .map(|here| here.ancestors().find(|folder| folder.join("puma.gemspec").is_file()).map(Path::to_owned)),
         _ => Ok(None),
     };
     let folder = folder.map_err(|error| wrong(format!("the folder cannot be read: {error}")))?;
@@ -131,9 +151,15 @@ fn find(
     };
     let revision = Revision::find(reference, folder.as_deref().unwrap_or(&request.app_dir()))?;
     if revision.is_dirty {
-        say(format!("{} has changes that are not committed: they are in no branch", revision.root.display()));
+        say(format!(
+            "{} has changes that are not committed: they are in no branch",
+            revision.root.display()
+        ));
     }
-    say(format!("{reference} is {}: its files are copied, and built where that is needed", revision.short()));
+    say(format!(
+        "{reference} is {}: its files are copied, and built where that is needed",
+        revision.short()
+    ));
     let copy = revision.copy(build)?;
     let short = revision.short();
     let is_hash = reference.starts_with(short);
@@ -142,9 +168,14 @@ fn find(
         arm.server.kind = ServerKind::Puma { command: Some(copy.display().to_string()) };
         return Ok(());
     }
-    let here = Path::new(".").canonicalize().map_err(|error| wrong(format!("this folder cannot be read: {error}")))?;
+    let here = Path::new(".")
+        .canonicalize()
+        .map_err(|error| wrong(format!("this folder cannot be read: {error}")))?;
     let Ok(below) = here.strip_prefix(&revision.root) else {
-        return Err(wrong(format!("'{reference}' is of {}: start longtail in that folder", revision.root.display())));
+        return Err(wrong(format!(
+            "'{reference}' is of {}: start longtail in that folder",
+            revision.root.display()
+        )));
     };
     for path in [&mut arm.server.rackup, &mut arm.server.config].into_iter().flatten() {
         if let Ok(inside) = path.strip_prefix(&revision.root) {
@@ -158,7 +189,9 @@ fn find(
 /// Compares two studies that exist.
 fn saved(args: &CompareArgs) -> Result<Exit, Mistake> {
     let [base, other] = &args.studies[..] else {
-        return Err(wrong("compare wants two saved studies: longtail compare a.study.json b.study.json"));
+        return Err(wrong(
+            "compare wants two saved studies: longtail compare a.study.json b.study.json",
+        ));
     };
     let studies = (store::read(base)?, store::read(other)?);
     let names = (base.display().to_string(), other.display().to_string());
@@ -208,7 +241,12 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "STUDY", conflicts_with = "arms", help_heading = "Arms")]
     pub(crate) studies: Vec<PathBuf>,
     /// Options of the server, or a branch; twice or more, the base first
-    #[arg(long = "arm", value_name = "[NAME=]OPTIONS", allow_hyphen_values = true, help_heading = "Arms")]
+    #[arg(
+        long = "arm",
+        value_name = "[NAME=]OPTIONS",
+        allow_hyphen_values = true,
+        help_heading = "Arms"
+    )]
     arms: Vec<String>,
     /// Leave out the base's second run in each block, which shows the noise
     #[arg(long, help_heading = ADVANCED)]
@@ -283,7 +321,9 @@ pub(crate) fn as_compare(command: clap::Command) -> clap::Command {
     let inspect = "Also read: none, proc, kernel (as root), app [default: none]";
     let puma = "Version (6.6.1), checkout or command of Puma [default: as found]";
     let rare = ["socket", "from", "url", "command", "config", "csv", "html", "inspect"];
-    let command = rare.into_iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
+    let command = rare
+        .into_iter()
+        .fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
     overriding(command)
         .mut_arg("inspect", |arg| arg.help(inspect))
         .mut_arg("puma", |arg| arg.help_heading("Server").help(puma))
@@ -316,7 +356,9 @@ impl CompareArgs {
         };
         if texts.len() < 2 {
             return Err(wrong(match texts.len() {
-                0 => "compare wants two arms or more, such as --arm '' --arm -k, or two saved studies",
+                0 => {
+                    "compare wants two arms or more, such as --arm '' --arm -k, or two saved studies"
+                }
                 _ => {
                     "one arm has nothing to be compared with: add another, such as --arm '' (the settings as they stand)"
                 }
@@ -329,7 +371,10 @@ impl CompareArgs {
     ///
     /// # Errors
     /// Where the choice could never decide.
-    pub(crate) fn plan(&self, arms: Vec<model::comparison::ArmPlan>) -> Result<ComparisonPlan, Mistake> {
+    pub(crate) fn plan(
+        &self,
+        arms: Vec<model::comparison::ArmPlan>,
+    ) -> Result<ComparisonPlan, Mistake> {
         let plan = ComparisonPlan {
             question: if self.best { ComparisonQuestion::Best } else { ComparisonQuestion::Change },
             arms,
@@ -369,10 +414,17 @@ mod tests {
     fn the_time_is_that_of_the_fewest_and_of_the_most_blocks() {
         let fixed = testkit::comparison::best();
         let said = time_needed(&fixed.plan).unwrap();
-        assert_eq!(said, "12 blocks of 4 runs: 3:36 minutes of load, and the start of a server for each run");
+        assert_eq!(
+            said,
+            "12 blocks of 4 runs: 3:36 minutes of load, and the start of a server for each run"
+        );
         let mut plan = fixed.plan;
         plan.blocks = model::comparison::ComparisonBlocks::UntilDecided;
-        assert!(time_needed(&plan).unwrap().starts_with("8 to 20 blocks of 4 runs: 2:24 to 6:00 minutes"));
+        assert!(
+            time_needed(&plan)
+                .unwrap()
+                .starts_with("8 to 20 blocks of 4 runs: 2:24 to 6:00 minutes")
+        );
         plan.arms[0].stream.stop = model::Stop::RequestsPerConnection(100);
         assert_eq!(time_needed(&plan), None);
     }

@@ -11,7 +11,10 @@ use launch::puma;
 use launch::{Addresses, GuardCommand, LaunchError};
 use model::comparison::{ComparisonFindings, Difference, Metric};
 use model::plan::quoted;
-use model::{App, ComparisonStudy, Nanos, Probe, ServerKind, ServerPlan, Socket, Study, SweepStudy, SystemClock};
+use model::{
+    App, ComparisonStudy, Nanos, Probe, ServerKind, ServerPlan, Socket, Study, SweepStudy,
+    SystemClock,
+};
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
 
 use crate::exit::{Exit, Mistake, wrong};
@@ -83,7 +86,9 @@ impl StudyStart {
 pub(crate) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
     let tried = if asked == Probe::Bpf { probe::bpf::possible() } else { Ok(()) };
     tried.map_err(|missing| {
-        wrong(format!("--inspect kernel cannot be done here: {missing}; --inspect proc goes without"))
+        wrong(format!(
+            "--inspect kernel cannot be done here: {missing}; --inspect proc goes without"
+        ))
     })
 }
 
@@ -94,7 +99,11 @@ pub(crate) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
     let Some([first, others @ ..]) = addresses.as_deref() else { return };
     let is_v4 = matches!(server.socket, Socket::Tcp4 | Socket::Ssl4);
     let is_ours = !first.is_loopback() && TcpListener::bind((*first, 0)).is_ok();
-    if server.address.is_none() && is_ours && first.is_ipv4() == is_v4 && others.iter().all(|other| other == first) {
+    if server.address.is_none()
+        && is_ours
+        && first.is_ipv4() == is_v4
+        && others.iter().all(|other| other == first)
+    {
         server.address = Some(*first);
     }
 }
@@ -136,8 +145,18 @@ pub(crate) struct TerminalObserver<'a> {
 }
 
 impl<'a> TerminalObserver<'a> {
-    pub(crate) fn new(results: &'a Results<'a>, outlets: Option<&'a mut Outlets>) -> TerminalObserver<'a> {
-        TerminalObserver { ui: Ui::new(), results, outlets, judged: 0, is_kept: false, before_first_block: None }
+    pub(crate) fn new(
+        results: &'a Results<'a>,
+        outlets: Option<&'a mut Outlets>,
+    ) -> TerminalObserver<'a> {
+        TerminalObserver {
+            ui: Ui::new(),
+            results,
+            outlets,
+            judged: 0,
+            is_kept: false,
+            before_first_block: None,
+        }
     }
 
     fn keep(&mut self, study: &Study) {
@@ -150,7 +169,10 @@ impl<'a> TerminalObserver<'a> {
     ///
     /// # Errors
     /// Of the study, or where it cannot be kept.
-    pub(crate) fn publish<S: Into<Study>>(self, study: Result<S, SweepError>) -> Result<Option<Study>, Mistake> {
+    pub(crate) fn publish<S: Into<Study>>(
+        self,
+        study: Result<S, SweepError>,
+    ) -> Result<Option<Study>, Mistake> {
         drop(self.ui);
         let study = study.map(S::into).inspect_err(|_| {
             if self.is_kept {
@@ -167,7 +189,8 @@ impl<'a> TerminalObserver<'a> {
 
     /// Exports the runs of a sweep that were judged last. What another generator claims is nobody's measurement.
     fn export(&mut self, study: &SweepStudy) {
-        let ours = (self.judged..study.runs.len()).filter(|number| study.runs[*number].claim.is_none());
+        let ours =
+            (self.judged..study.runs.len()).filter(|number| study.runs[*number].claim.is_none());
         for number in ours {
             self.outlets.iter_mut().for_each(|outlets| outlets.sweep_done(study, number));
         }
@@ -221,13 +244,19 @@ fn progress(study: &ComparisonStudy, block: usize) -> String {
     let percent = report::number::deviation;
     let known = |metric: Metric, difference: &Difference| {
         let Difference { arm, base, .. } = difference;
-        let interval = difference.interval.map(|[low, high]| format!(" [{}, {}]", percent(low), percent(high)));
+        let interval = difference
+            .interval
+            .map(|[low, high]| format!(" [{}, {}]", percent(low), percent(high)));
         let estimate = percent(difference.estimate?);
-        Some(format!("{metric} of {arm} against {base} {estimate} %{}", interval.unwrap_or_default()))
+        Some(format!(
+            "{metric} of {arm} against {base} {estimate} %{}",
+            interval.unwrap_or_default()
+        ))
     };
     let deciding = found.metrics.iter().filter(|row| row.decides);
-    let known: Vec<String> =
-        deciding.flat_map(|row| row.differences.iter().filter_map(|it| known(row.metric, it))).collect();
+    let known: Vec<String> = deciding
+        .flat_map(|row| row.differences.iter().filter_map(|it| known(row.metric, it)))
+        .collect();
     let colon = if known.is_empty() { "" } else { ": " };
     format!("block {block} of at most {}{colon}{}", study.plan.blocks.most(), known.join(", "))
 }

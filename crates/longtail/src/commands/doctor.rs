@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering;
 use clap::{Args, ValueEnum as _};
 use launch::{GuardCommand, LaunchError, Surroundings, find_program, puma};
 use model::{Nanos, SystemClock};
-use probe::doctor::{FoundPuma, MachineCheck, MachineFitness, MachineGrade, PumaInstallation, examine};
+use probe::doctor::{
+    FoundPuma, MachineCheck, MachineFitness, MachineGrade, PumaInstallation, examine,
+};
 use report::number::count_of;
 use report::tree::{ListItem, ReportSection};
 use report::{Width, text};
@@ -20,7 +22,9 @@ use crate::args::ADVANCED;
 use crate::args::limits::from_1_to;
 use crate::args::output::FormatArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
-use crate::generator_rates::{self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad};
+use crate::generator_rates::{
+    self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad,
+};
 use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder};
 use crate::selftest::{self, CaseResult};
 use crate::store::wall_time;
@@ -37,8 +41,10 @@ const COLUMNS: usize = 100;
 /// # Errors
 /// Where a flag says something about another examination, or what is needed for this one cannot be had.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
-    let is_of_generators =
-        args.connections.is_some() || args.length.is_some() || args.rounds.is_some() || !args.tools.is_empty();
+    let is_of_generators = args.connections.is_some()
+        || args.length.is_some()
+        || args.rounds.is_some()
+        || !args.tools.is_empty();
     if is_of_generators && !args.generators {
         return Err(wrong("-c, --for, --rounds and --tools belong to doctor --generators: add it"));
     }
@@ -60,14 +66,19 @@ fn examine_machine(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let version = |argv: Vec<OsString>| -> Result<FoundPuma, LaunchError> {
         let guard = GuardCommand::this_program(GUARD);
         let printed = puma::printed_version(&argv, &around.dir, &guard, &clock, LONGEST_VERSION)?;
-        Ok(FoundPuma { command: argv.join(OsStr::new(" ")).to_string_lossy().into_owned(), printed })
+        Ok(FoundPuma {
+            command: argv.join(OsStr::new(" ")).to_string_lossy().into_owned(),
+            printed,
+        })
     };
     let puma = puma::discover(&around).and_then(version).map_err(|error| error.to_string());
     let has_ruby = find_program(OsStr::new("ruby"), Path::new(""), &around.path).is_some();
     let checks = examine(PumaInstallation { puma, has_ruby }, &clock);
     let fitness = MachineFitness::of(&checks);
     if args.output.is_json() {
-        ui::print_json(&json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks }));
+        ui::print_json(
+            &json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks }),
+        );
     } else {
         ui::print(&machine_text(&checks, &fitness, args.full));
     }
@@ -92,7 +103,9 @@ fn machine_text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool
     };
     let mut sections = vec![ReportSection::new(format!("This machine is {}.", verdict(fitness)))];
     let groups = shown.chunk_by(|a, b| a.group == b.group);
-    sections.extend(groups.map(|group| ReportSection::new(group[0].group).list(group.iter().map(item))));
+    sections.extend(
+        groups.map(|group| ReportSection::new(group[0].group).list(group.iter().map(item))),
+    );
     let passed = (checks.len() - shown.len()) as u64;
     if passed > 0 {
         let how = "passed: longtail doctor --full lists what they saw.";
@@ -103,13 +116,18 @@ fn machine_text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool
 
 /// `fit`, `fit with warnings: 3`, `not fit: busy; warnings: 2`, and how much is unknown.
 fn verdict(fitness: &MachineFitness) -> String {
-    let verdict = if fitness.fit { "fit".to_owned() } else { format!("not fit: {}", fitness.bad.join(", ")) };
+    let verdict =
+        if fitness.fit { "fit".to_owned() } else { format!("not fit: {}", fitness.bad.join(", ")) };
     let warnings = match (fitness.warnings, fitness.fit) {
         (0, _) => String::new(),
         (n, true) => format!(" with warnings: {n}"),
         (n, false) => format!("; warnings: {n}"),
     };
-    let unknown = if fitness.unknown == 0 { String::new() } else { format!("; unknown: {}", fitness.unknown) };
+    let unknown = if fitness.unknown == 0 {
+        String::new()
+    } else {
+        format!("; unknown: {}", fitness.unknown)
+    };
     verdict + &warnings + &unknown
 }
 
@@ -120,10 +138,16 @@ fn verdict(fitness: &MachineFitness) -> String {
 fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let length = args.length.unwrap_or(Nanos::from_secs(1));
     if length == Nanos::ZERO || !length.0.is_multiple_of(1_000_000_000) {
-        return Err(wrong(format!("--for {length}: not every generator can do that; give whole seconds, such as 1s")));
+        return Err(wrong(format!(
+            "--for {length}: not every generator can do that; give whole seconds, such as 1s"
+        )));
     }
-    let order = LoadOrder { time: Some(length), ..LoadOrder::closed_loop("", args.connections.unwrap_or(50), 1) };
-    let (interrupt, clock, program) = (signals::interruption()?, SystemClock::start(), this_program());
+    let order = LoadOrder {
+        time: Some(length),
+        ..LoadOrder::closed_loop("", args.connections.unwrap_or(50), 1)
+    };
+    let (interrupt, clock, program) =
+        (signals::interruption()?, SystemClock::start(), this_program());
     let mut found = CalibrationFindings {
         started_at: wall_time(),
         environment: sweep::environment(env!("CARGO_PKG_VERSION")),
@@ -135,16 +159,21 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
         missing: Vec::new(),
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let wanted = |one: &Generator| *one == Generator::Longtail || args.tools.is_empty() || args.tools.contains(one);
+    let wanted = |one: &Generator| {
+        *one == Generator::Longtail || args.tools.is_empty() || args.tools.contains(one)
+    };
     for generator in Generator::value_variants().iter().copied().filter(wanted) {
         match generator.program(&path, &program) {
-            Some(program) => found.compared.push(ComparedGenerator::new(InstalledGenerator { generator, program })),
+            Some(program) => found
+                .compared
+                .push(ComparedGenerator::new(InstalledGenerator { generator, program })),
             None => found.missing.push(generator),
         }
     }
     let runner = GeneratorRunner::new(clock)?;
     let sink = SinkUnderLoad::start(&program, clock)?;
-    let rounds = CalibrationRounds { sink: &sink, order: &order, runner: &runner, interrupt: &interrupt };
+    let rounds =
+        CalibrationRounds { sink: &sink, order: &order, runner: &runner, interrupt: &interrupt };
     let progress = Ui::new();
     let all = found.rounds;
     for round in 1..=all {
@@ -172,7 +201,8 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
 /// # Errors
 /// Where a sink or the engine cannot start.
 fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
-    let (clock, interrupt, started_at) = (SystemClock::start(), signals::interruption()?, wall_time());
+    let (clock, interrupt, started_at) =
+        (SystemClock::start(), signals::interruption()?, wall_time());
     let progress = Ui::new();
     let mut outcomes = Vec::new();
     let mut interrupted = false;
@@ -268,7 +298,12 @@ mod tests {
         };
         let checks = [
             check("TIME_WAIT", MachineGrade::Fine, "3 connections", None),
-            check("somaxconn", MachineGrade::Warn, "128", Some("sudo sysctl -w net.core.somaxconn=4096")),
+            check(
+                "somaxconn",
+                MachineGrade::Warn,
+                "128",
+                Some("sudo sysctl -w net.core.somaxconn=4096"),
+            ),
             check("tcp_syncookies", MachineGrade::Unknown, "cannot be read here", None),
         ];
         let expected = "\
@@ -285,7 +320,10 @@ network
         let fitness = MachineFitness::of(&checks);
         assert_eq!(machine_text(&checks, &fitness, false), expected);
         let full = machine_text(&checks, &fitness, true);
-        assert!(full.contains("\n  ✓ TIME_WAIT         3 connections\n") && !full.contains("passed"), "{full}");
+        assert!(
+            full.contains("\n  ✓ TIME_WAIT         3 connections\n") && !full.contains("passed"),
+            "{full}"
+        );
     }
 
     #[test]
@@ -293,7 +331,10 @@ network
         let of = |bad: &[&'static str], warnings, unknown| {
             verdict(&MachineFitness { fit: bad.is_empty(), bad: bad.to_vec(), warnings, unknown })
         };
-        assert_eq!([of(&[], 0, 0), of(&[], 2, 0), of(&[], 0, 1)], ["fit", "fit with warnings: 2", "fit; unknown: 1"]);
+        assert_eq!(
+            [of(&[], 0, 0), of(&[], 2, 0), of(&[], 0, 1)],
+            ["fit", "fit with warnings: 2", "fit; unknown: 1"]
+        );
         assert_eq!(of(&["busy", "cpu quota"], 0, 0), "not fit: busy, cpu quota");
         assert_eq!(of(&["busy"], 1, 1), "not fit: busy; warnings: 1; unknown: 1");
     }

@@ -47,7 +47,9 @@ impl Page {
                 let typed = ["$ ", "$ sudo ", "- run: ", "run: "]
                     .iter()
                     .find_map(|start| line.trim_start().strip_prefix(start));
-                commands.extend(typed.filter(|typed| typed.starts_with("longtail ")).map(str::to_owned));
+                commands.extend(
+                    typed.filter(|typed| typed.starts_with("longtail ")).map(str::to_owned),
+                );
             }
             before = line;
         }
@@ -81,10 +83,13 @@ impl Page {
         let headings = self.text.lines().filter(|line| line.starts_with('#'));
         let spelled = headings.map(|line| {
             let title = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = title.chars().filter(|char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_'));
+            let kept = title
+                .chars()
+                .filter(|char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_'));
             kept.collect::<String>().replace(' ', "-")
         });
-        let explicit = self.text.split("<a id=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let explicit =
+            self.text.split("<a id=\"").skip(1).filter_map(|rest| rest.split('"').next());
         spelled.chain(explicit.map(str::to_owned)).collect()
     }
 }
@@ -93,7 +98,11 @@ impl Page {
 fn words(line: &str) -> Vec<OsString> {
     let command = line.split("    ").next().unwrap_or_default();
     let words = shlex::split(command).unwrap_or_else(|| panic!("a quote has no end: {line}"));
-    words.into_iter().take_while(|word| !word.starts_with(['|', '&', '>'])).map(OsString::from).collect()
+    words
+        .into_iter()
+        .take_while(|word| !word.starts_with(['|', '&', '>']))
+        .map(OsString::from)
+        .collect()
 }
 
 #[test]
@@ -104,7 +113,9 @@ fn every_command_is_understood() {
         for command in page.commands_in_blocks() {
             match parse(words(&command)) {
                 Ok(_) => understood += 1,
-                Err(mistake) => refused.push(format!("{}: {command}\n  {mistake}", page.path.display())),
+                Err(mistake) => {
+                    refused.push(format!("{}: {command}\n  {mistake}", page.path.display()))
+                }
             }
         }
         for command in page.commands_in_prose() {
@@ -129,10 +140,17 @@ fn every_link_leads_somewhere() {
     for page in &pages {
         for link in page.links() {
             let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
-            let target = if path.is_empty() { page.path.clone() } else { page.path.parent().unwrap().join(path) };
+            let target = if path.is_empty() {
+                page.path.clone()
+            } else {
+                page.path.parent().unwrap().join(path)
+            };
             let there = fs::canonicalize(&target).is_ok_and(|target| {
-                let known = pages.iter().find(|page| fs::canonicalize(&page.path).is_ok_and(|path| path == target));
-                anchor.is_empty() || known.is_some_and(|page| page.anchors().iter().any(|known| known == anchor))
+                let known = pages
+                    .iter()
+                    .find(|page| fs::canonicalize(&page.path).is_ok_and(|path| path == target));
+                anchor.is_empty()
+                    || known.is_some_and(|page| page.anchors().iter().any(|known| known == anchor))
             });
             if !there {
                 broken.push(format!("{}: {link}", page.path.display()));
@@ -147,9 +165,11 @@ fn every_source_file_that_is_named_is_there() {
     let mut missing = vec![];
     for page in pages() {
         for code in page.prose().split('`').skip(1).step_by(2) {
-            let is_source = [".rs", ".c"].iter().any(|ending| code.ends_with(ending)) && code.contains("/src/");
+            let is_source =
+                [".rs", ".c"].iter().any(|ending| code.ends_with(ending)) && code.contains("/src/");
             let is_one = !code.contains(['{', '*', ' ', '…']);
-            let there = || ["crates", "."].iter().any(|folder| root().join(folder).join(code).exists());
+            let there =
+                || ["crates", "."].iter().any(|folder| root().join(folder).join(code).exists());
             if is_source && is_one && !there() {
                 missing.push(format!("{}: {code}", page.path.display()));
             }
@@ -163,7 +183,10 @@ fn the_readmes_first_screen_is_one() {
     let text = fs::read_to_string(root().join("README.md")).unwrap();
     let (_, rest) = text.split_once("<!-- begin: make readme -->\n").expect("where it begins");
     let (block, _) = rest.split_once("<!-- end: make readme -->\n").expect("where it ends");
-    let block = block.strip_prefix("```console\n").and_then(|block| block.strip_suffix("```\n")).expect("a code block");
+    let block = block
+        .strip_prefix("```console\n")
+        .and_then(|block| block.strip_suffix("```\n"))
+        .expect("a code block");
     let mut lines = block.lines();
     let command = lines.next().and_then(|line| line.strip_prefix("$ ")).expect("a command");
     assert!(parse(words(command)).is_ok(), "{command}");
@@ -178,8 +201,11 @@ fn every_make_target_that_is_named_is_there() {
     let mut missing = vec![];
     for page in pages() {
         for (at, _) in page.text.match_indices("make ") {
-            let is_command = page.text[..at].ends_with(['`', '$']) || page.text[..at].ends_with("$ ");
-            let name = page.text[at + 5..].split(|char: char| !char.is_ascii_lowercase() && char != '-').next();
+            let is_command =
+                page.text[..at].ends_with(['`', '$']) || page.text[..at].ends_with("$ ");
+            let name = page.text[at + 5..]
+                .split(|char: char| !char.is_ascii_lowercase() && char != '-')
+                .next();
             let name = name.filter(|name| is_command && !name.is_empty() && !is_target(name));
             missing.extend(name.map(|name| format!("{}: make {name}", page.path.display())));
         }

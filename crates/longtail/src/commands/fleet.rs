@@ -41,7 +41,8 @@ const FILES: &[(&str, &str)] = files! {
 
 /// The inventory, and the text in it until provision has made boxes.
 const INVENTORY: &str = "inventory.yml";
-const NO_BOXES: &str = "# provision.yml writes the boxes here.\nall: { vars: { cloud: digitalocean } }\n";
+const NO_BOXES: &str =
+    "# provision.yml writes the boxes here.\nall: { vars: { cloud: digitalocean } }\n";
 
 const ANSIBLE: &str = "ansible-playbook";
 
@@ -67,7 +68,10 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Mistake> {
 }
 
 fn init(dir: &Path, is_cloud: bool) -> Result<Exit, Mistake> {
-    refuse_if(dir.exists(), format_args!("'{}' is there already: edit it, or name another by --dir", dir.display()))?;
+    refuse_if(
+        dir.exists(),
+        format_args!("'{}' is there already: edit it, or name another by --dir", dir.display()),
+    )?;
     for (name, text) in FILES {
         let path = dir.join(name);
         let text = if is_cloud && *name == INVENTORY { NO_BOXES } else { text };
@@ -82,7 +86,9 @@ fn init(dir: &Path, is_cloud: bool) -> Result<Exit, Mistake> {
              generators in {dir}/group_vars/all.yml; then: longtail fleet provision"
         )
     } else {
-        format!("{dir}/ is written. Name your boxes in {dir}/{INVENTORY}, then: longtail fleet provision")
+        format!(
+            "{dir}/ is written. Name your boxes in {dir}/{INVENTORY}, then: longtail fleet provision"
+        )
     });
     Ok(Exit::Fine)
 }
@@ -95,12 +101,17 @@ fn of_this_program() -> String {
 /// `longtail COMMAND WORDS` on the first box. The words are read here first: a mistake needs no box.
 fn measure(dir: &Path, command: &str, words: &[String]) -> Result<Exit, Mistake> {
     let ours = ["-o", "--output", "--from"];
-    if let Some(word) = words.iter().find(|word| ours.iter().any(|flag| word.split('=').next() == Some(flag))) {
+    if let Some(word) =
+        words.iter().find(|word| ours.iter().any(|flag| word.split('=').next() == Some(flag)))
+    {
         return Err(wrong(format!(
             "fleet {command} sets {word} itself: leave it out (the study comes to fleet/studies)"
         )));
     }
-    let line = ["longtail", command].into_iter().chain(words.iter().map(String::as_str)).map(OsString::from);
+    let line = ["longtail", command]
+        .into_iter()
+        .chain(words.iter().map(String::as_str))
+        .map(OsString::from);
     if let Invocation::Help(text) = parse(line)? {
         ui::print(&text);
         return Ok(Exit::Fine);
@@ -140,8 +151,11 @@ impl BoxRun {
     fn measure(&self, dir: &Path) -> Result<Exit, Mistake> {
         let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         // A terminal that goes away ends longtail there, and so does an input that ends.
-        let (flag, set) =
-            if has_terminal { (" -t", String::new()) } else { ("", format!("{}=1 ", signals::ENDS_WITH_INPUT)) };
+        let (flag, set) = if has_terminal {
+            (" -t", String::new())
+        } else {
+            ("", format!("{}=1 ", signals::ENDS_WITH_INPUT))
+        };
         let line = quoted(&format!("cd app && {set}{}", self.line));
         let ssh = format!("{}{flag} {line}", self.ssh);
         ui::note(&ssh);
@@ -151,13 +165,19 @@ impl BoxRun {
             command.stdin(Stdio::piped()).process_group(0);
         }
         let status = until_interrupted(&mut command)?;
-        let exit = Exit::ALL.map(|(exit, _)| exit).into_iter().find(|exit| status.code() == Some(exit.code()));
+        let exit = Exit::ALL
+            .map(|(exit, _)| exit)
+            .into_iter()
+            .find(|exit| status.code() == Some(exit.code()));
         if exit == Some(Exit::Mistake) {
             return Ok(Exit::Mistake);
         }
         let study = dir.join("studies").join(&self.study);
         if self.bring(&study) {
-            ui::note(&format!("the study is here: longtail report {}", quoted(&study.to_string_lossy())));
+            ui::note(&format!(
+                "the study is here: longtail report {}",
+                quoted(&study.to_string_lossy())
+            ));
         } else if exit.is_some() {
             ui::note(&format!("the study stayed on {}: longtail fleet fetch brings it", self.name));
         }
@@ -175,8 +195,11 @@ impl BoxRun {
     fn bring(&self, to: &Path) -> bool {
         let part = to.with_extension("part");
         let folder = to.parent().unwrap_or(to);
-        let Ok(file) = fs::create_dir_all(folder).and_then(|()| File::create(&part)) else { return false };
-        let mut command = shell(&format!("{} {}", self.ssh, quoted(&format!("cat app/{}", quoted(&self.study)))));
+        let Ok(file) = fs::create_dir_all(folder).and_then(|()| File::create(&part)) else {
+            return false;
+        };
+        let mut command =
+            shell(&format!("{} {}", self.ssh, quoted(&format!("cat app/{}", quoted(&self.study)))));
         let copied = command.stdin(Stdio::null()).stdout(file).status();
         let is_whole = copied.is_ok_and(|status| status.success()) && fs::rename(&part, to).is_ok();
         let _ = fs::remove_file(&part);
@@ -225,15 +248,18 @@ fn playbook(dir: &Path, name: &str, variables: &[String]) -> Result<Command, Mis
     let file = format!("{name}.yml");
     if !dir.join(&file).is_file() {
         let dir = dir.display();
-        return Err(wrong(format!("'{dir}' has no {file}: type longtail fleet init, or name the folder by --dir")));
+        return Err(wrong(format!(
+            "'{dir}' has no {file}: type longtail fleet init, or name the folder by --dir"
+        )));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program =
         find_program(OsStr::new(ANSIBLE), &std::env::current_dir().unwrap_or_default(), &path).ok_or_else(|| {
             wrong(format!("{ANSIBLE} is not on PATH: sudo apt-get install ansible-core, or pipx install ansible-core"))
         })?;
-    let words: Vec<&str> =
-        std::iter::once(file.as_str()).chain(variables.iter().flat_map(|one| ["-e", one.as_str()])).collect();
+    let words: Vec<&str> = std::iter::once(file.as_str())
+        .chain(variables.iter().flat_map(|one| ["-e", one.as_str()]))
+        .collect();
     let shown: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     ui::note(&format!("cd {} && {ANSIBLE} {}", quoted(&dir.to_string_lossy()), shown.join(" ")));
     let mut command = Command::new(program);

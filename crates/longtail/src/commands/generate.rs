@@ -28,15 +28,25 @@ use crate::{signals, store};
 /// Where the words are no load, or the part cannot be written.
 pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // Who is ordered about ends by a signal at once.
-    let around = StudyStart::ended_by(if args.of.is_some() { signals::interruption()? } else { Arc::default() });
+    let around = StudyStart::ended_by(if args.of.is_some() {
+        signals::interruption()?
+    } else {
+        Arc::default()
+    });
     let here = around.context(store::command_line(), resolver.clone());
     let (Some(of), Some(start_at), Some(out)) = (args.of, args.start_at, &args.out) else {
         // Whoever started us has gone, and with it all reason to be: what is under way is its load.
-        let served = serve(io::stdin(), io::stdout(), &here, || std::process::exit(Exit::Fine.code()));
+        let served =
+            serve(io::stdin(), io::stdout(), &here, || std::process::exit(Exit::Fine.code()));
         return Ok(if served.is_ok() { Exit::Fine } else { Exit::Interrupted });
     };
-    let index = args.index.ok_or_else(|| wrong("say which generator this is: --index K, or JOB_COMPLETION_INDEX=K"))?;
-    refuse_if(index >= of, format_args!("--index {index} of {of}: generators are numbered from 0 to {}", of - 1))?;
+    let index = args.index.ok_or_else(|| {
+        wrong("say which generator this is: --index K, or JOB_COMPLETION_INDEX=K")
+    })?;
+    refuse_if(
+        index >= of,
+        format_args!("--index {index} of {of}: generators are numbered from 0 to {}", of - 1),
+    )?;
     let load = load_words(args.words.clone())?;
     if let Some(flag) = load.own_process_flag() {
         return Err(wrong(format!("{flag} is not for one part of a load: leave it out")));
@@ -45,7 +55,9 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
     let prepared = prepare(&load, &load.resolver(resolver), &around.clock, None)?;
     let start = Nanos(u64::try_from(start_at.as_nanosecond()).unwrap_or(0));
     if start < around.clock.wall() {
-        return Err(wrong(format!("--start-at {start_at} has passed: name a time at which all generators are ready")));
+        return Err(wrong(format!(
+            "--start-at {start_at} has passed: name a time at which all generators are ready"
+        )));
     }
     let part = drive_load_part(prepared, GeneratorPart { index, of }, start, &here)?;
     let text = serde_json::to_string(&part).map_err(|error| wrong(error.to_string()))?;
@@ -63,7 +75,9 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
         let unreadable = |why: String| Mistake::Read { path: path.clone(), why };
         let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
         let part = serde_json::from_reader(BufReader::new(file));
-        let part = part.map_err(|_| unreadable("it is no part of a load that longtail generate wrote".to_owned()))?;
+        let part = part.map_err(|_| {
+            unreadable("it is no part of a load that longtail generate wrote".to_owned())
+        })?;
         Ok(NamedPart { name: path.display().to_string(), part })
     };
     let parts = args.parts.iter().map(read).collect::<Result<Vec<_>, Mistake>>()?;
@@ -91,7 +105,13 @@ pub(crate) struct GenerateArgs {
     #[arg(short, value_name = "FILE", requires = "words")]
     pub(crate) out: Option<PathBuf>,
     /// The words of `longtail load`, the same for all of them
-    #[arg(last = true, value_name = "LOAD", requires = "of", requires = "start_at", requires = "out")]
+    #[arg(
+        last = true,
+        value_name = "LOAD",
+        requires = "of",
+        requires = "start_at",
+        requires = "out"
+    )]
     pub(crate) words: Vec<String>,
 }
 

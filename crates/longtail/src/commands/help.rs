@@ -29,7 +29,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("For testing load generators", &["sink"]),
 ];
 
-const START_HERE: &str = "  longtail sweep                                  Puma with 5 threads, 1 minute
+const START_HERE: &str =
+    "  longtail sweep                                  Puma with 5 threads, 1 minute
   longtail sweep -r config.ru --path /posts       your own app
   longtail load --rate 200 --for 30s http://127.0.0.1:3000/";
 
@@ -47,7 +48,8 @@ pub(crate) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
         .mut_subcommand("compare", super::compare::as_compare)
         .mut_subcommand("calibrate", |command| super::doctor::as_flag(command, "generators"))
         .mut_subcommand("selftest", |command| super::doctor::as_flag(command, "self_test"));
-    let names: Vec<String> = whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let names: Vec<String> =
+        whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     for name in names.into_iter().filter(|name| is_asked(name)) {
         whole = whole.mut_subcommand(name, laid_out);
     }
@@ -57,7 +59,12 @@ pub(crate) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
 
 /// `-h` and `--help`, which every help would list otherwise.
 fn help_flag() -> clap::Arg {
-    clap::Arg::new("help").short('h').long("help").action(clap::ArgAction::Help).hide(true).global(true)
+    clap::Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(clap::ArgAction::Help)
+        .hide(true)
+        .global(true)
 }
 
 /// So many examples of a command with a long list of them fit on a screen.
@@ -69,7 +76,8 @@ fn laid_out(command: Command) -> Command {
     let few = command.get_after_help().map(|text| examples(&text.to_string()));
     let all = command.get_after_long_help().map(|text| examples(&text.to_string()));
     let first = |text: &String| {
-        let ends = text.match_indices("\n  longtail ").nth(FEW_EXAMPLES).map_or(text.len(), |(at, _)| at);
+        let ends =
+            text.match_indices("\n  longtail ").nth(FEW_EXAMPLES).map_or(text.len(), |(at, _)| at);
         text[..ends].to_owned()
     };
     let Some(short) = few.or(all.as_ref().map(first)) else { return command };
@@ -150,7 +158,8 @@ fn about(command: &Command) -> String {
 
 /// What is said where no command was given.
 pub(crate) fn in_short() -> String {
-    let names = GROUPS.iter().flat_map(|(_, names)| names.iter()).copied().collect::<Vec<_>>().join(" ");
+    let names =
+        GROUPS.iter().flat_map(|(_, names)| names.iter()).copied().collect::<Vec<_>>().join(" ");
     format!(
         "{}\n\nUsage: longtail <command> [options]\nCommands: {names}\n\n{START_HERE}\n\nlongtail --help says what each command does.",
         about(&Cli::command())
@@ -212,26 +221,37 @@ pub(crate) fn generate_docs(args: &GenerateDocsArgs) -> Result<Exit, Mistake> {
     let mut command = documented();
     command.build();
     write_into(&args.into.join("man/man1"), |dir| {
-        std::iter::once(&command).chain(command.get_subcommands()).try_for_each(|command| write_page(command, dir))
+        std::iter::once(&command)
+            .chain(command.get_subcommands())
+            .try_for_each(|command| write_page(command, dir))
     })?;
     for (shell, folder) in COMPLETIONS {
         let dir = args.into.join(folder);
-        write_into(&dir, |dir| clap_complete::generate_to(shell, &mut command.clone(), "longtail", dir).map(|_| ()))?;
+        write_into(&dir, |dir| {
+            clap_complete::generate_to(shell, &mut command.clone(), "longtail", dir).map(|_| ())
+        })?;
     }
-    ui::note(&format!("man pages, and completions for bash, zsh and fish, are in {}", args.into.display()));
+    ui::note(&format!(
+        "man pages, and completions for bash, zsh and fish, are in {}",
+        args.into.display()
+    ));
     Ok(Exit::Fine)
 }
 
 /// The man page of one command. Its examples keep their lines.
 fn write_page(command: &Command, dir: &Path) -> std::io::Result<()> {
-    let examples = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
-    let page = Man::new(command.clone().after_help(Resettable::Reset).after_long_help(Resettable::Reset));
+    let examples =
+        command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let page =
+        Man::new(command.clone().after_help(Resettable::Reset).after_long_help(Resettable::Reset));
     let mut text = Vec::new();
     page.render(&mut text)?;
     text.extend_from_slice(b".SH EXAMPLES\n.nf\n");
     for line in examples.unwrap_or_default().lines().filter(|line| *line != "Examples:") {
         // Nothing in it is a request to the formatter.
-        text.extend_from_slice(format!("\\&{}\n", line.replace('\\', "\\e").replace('-', "\\-")).as_bytes());
+        text.extend_from_slice(
+            format!("\\&{}\n", line.replace('\\', "\\e").replace('-', "\\-")).as_bytes(),
+        );
     }
     text.extend_from_slice(b".fi\n");
     std::fs::write(dir.join(page.get_filename()), text)
@@ -250,12 +270,17 @@ mod tests {
 
     /// Of each command that the help lists.
     fn visible() -> Vec<String> {
-        whole().get_subcommands().filter(|it| !it.is_hide_set()).map(|it| it.get_name().to_owned()).collect()
+        whole()
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set())
+            .map(|it| it.get_name().to_owned())
+            .collect()
     }
 
     #[test]
     fn the_overview_lists_every_command() {
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut listed: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         let mut visible = visible();
         listed.sort_unstable();
         visible.sort_unstable();
@@ -295,15 +320,20 @@ mod tests {
                 _ = write!(page, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
             }
         }
-        testkit::golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md"), &page);
+        testkit::golden::expect(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md"),
+            &page,
+        );
     }
 
     #[test]
     fn every_long_help_fits_the_width_and_has_an_example() {
         for name in visible() {
             let help = long_help(whole().term_width(WIDTH), Some(&name));
-            let below = help.split_once("\nExamples:").unwrap_or_else(|| panic!("{name} has no example")).1;
-            let examples: Vec<&str> = below.lines().skip(1).take_while(|line| line.starts_with("  ")).collect();
+            let below =
+                help.split_once("\nExamples:").unwrap_or_else(|| panic!("{name} has no example")).1;
+            let examples: Vec<&str> =
+                below.lines().skip(1).take_while(|line| line.starts_with("  ")).collect();
             assert!(!examples.is_empty(), "{name}");
             for line in examples {
                 let is_command = line.starts_with("  longtail ") || line.contains("| longtail ");

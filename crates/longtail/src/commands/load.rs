@@ -34,7 +34,11 @@ pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let args = or_like(args)?;
     // Its lines are the output.
     let is_logged = args.log.as_deref() == Some(Path::new(CSV_TO_STDOUT));
-    measure(&args, resolver, |results, study| if is_logged { results.keep(study) } else { results.publish(study) })
+    measure(
+        &args,
+        resolver,
+        |results, study| if is_logged { results.keep(study) } else { results.publish(study) },
+    )
 }
 
 /// These flags, or those that another tool's command line comes to.
@@ -85,7 +89,11 @@ fn measure(
 ) -> Result<Exit, Mistake> {
     let resolver = args.resolver(resolver);
     args.outlets.check()?;
-    args.output.check(if args.generator.is_some() { StudyKind::ClaimedLoad } else { StudyKind::Load })?;
+    args.output.check(if args.generator.is_some() {
+        StudyKind::ClaimedLoad
+    } else {
+        StudyKind::Load
+    })?;
     args.generator.map_or(Ok(()), |generator| generator.check(&args.thresholds.all()))?;
     let mut here = StudyStart::now()?;
     let ears = StatsdInput::open(args.outlets.statsd_listen, false)?;
@@ -93,7 +101,9 @@ fn measure(
     let log = args.log.as_deref();
     let is_stdout = log.is_some_and(|log| STDOUT.iter().any(|name| log == Path::new(name)));
     if is_stdout && !args.output.is_prose() {
-        return Err(wrong("two things cannot go to stdout at once: leave out --log, or write the other with -o"));
+        return Err(wrong(
+            "two things cannot go to stdout at once: leave out --log, or write the other with -o",
+        ));
     }
     if log.is_some_and(|log| !is_stdout && args.output.writes(log)) {
         return Err(wrong("--log and -o name one file: give each its own"));
@@ -109,16 +119,21 @@ fn measure(
     let mut recorder = Recorder::open(log, is_stdout, &args.checks)?;
     let transport = prepared.shape.transport.clone();
     let load = if let Some(ordered) = ordered {
-        let Some(load) = ordered.conduct(prepared, &conductor)? else { return Ok(Exit::Interrupted) };
+        let Some(load) = ordered.conduct(prepared, &conductor)? else {
+            return Ok(Exit::Interrupted);
+        };
         load
     } else {
         let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
-        let company = LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates: !args.no_calibrate };
+        let company =
+            LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates: !args.no_calibrate };
         let mut shown: Option<Ui> = None;
         let load = conduct_load(prepared, company, &conductor, &mut |phase| {
             let ui = shown.get_or_insert_with(Ui::new);
             match phase {
-                Phase::Running { length, progress: Some(progress), .. } => ui.loading(*length, args.number, progress),
+                Phase::Running { length, progress: Some(progress), .. } => {
+                    ui.loading(*length, args.number, progress)
+                }
                 _ => ui.phase(phase),
             }
             outlets.phase(phase);
@@ -156,7 +171,8 @@ fn measure(
         Some(Verdict::Invalid) if !is_said => Some("INVALID"),
         _ => None,
     };
-    let distrust = word.map(|word| format!("verdict: {word}; longtail report says why, and what to do"));
+    let distrust =
+        word.map(|word| format!("verdict: {word}; longtail report says why, and what to do"));
     let complaints = distrust.into_iter().chain(complaint.filter(|_| !is_interrupted));
     complaints.chain(failed.map(|mistake| mistake.to_string())).for_each(|line| ui::note(&line));
     outlets.close(&here.interrupt);
@@ -189,18 +205,24 @@ fn unanswered(load: &LoadStudy) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
     if let Some(claim) = claim {
         let nothing_came = claim.good().unwrap_or(0) == 0 && claim.failed.is_some();
-        let why = || format!("{} had no good answer at all: does anything serve {}?", claim.by, plan.url);
+        let why =
+            || format!("{} had no good answer at all: does anything serve {}?", claim.by, plan.url);
         return nothing_came.then(why);
     }
     let counts = &tally.counts;
     if counts.attempted() == 0 || tally.all_answers() > 0 {
         return None;
     }
-    let kinds = counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
+    let kinds =
+        counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let most = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
     let may_be_tls = tally.bad_responses.of(BadResponse::NotHttp) > 0 && !plan.tls;
-    let bad = format!("{}{}", tally.bad_responses, if may_be_tls { ": does it speak TLS (https://)?" } else { "" });
+    let bad = format!(
+        "{}{}",
+        tally.bad_responses,
+        if may_be_tls { ": does it speak TLS (https://)?" } else { "" }
+    );
     let look = match most {
         Some(Outcome::ConnectFailed) if plan.tls => {
             "does it speak TLS, with a certificate that is trusted here? --cacert FILE trusts another, --insecure any"
@@ -208,18 +230,28 @@ fn unanswered(load: &LoadStudy) -> Option<String> {
         Some(Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight) if plan.tls => {
             "does it speak TLS, and answer within --timeout?"
         }
-        Some(Outcome::TimedOut | Outcome::InFlight) => "connections were made: does it answer within --timeout?",
+        Some(Outcome::TimedOut | Outcome::InFlight) => {
+            "connections were made: does it answer within --timeout?"
+        }
         Some(Outcome::ConnectTimedOut) => {
             "no connection came about within --timeout: is its accept queue full, or a firewall between?"
         }
-        Some(Outcome::NoRoute) => "there is no route to it: is the address right (ip route get ADDRESS)?",
-        Some(Outcome::NoPort) => "this machine has no port left: give fewer connections, or keep them alive",
-        Some(Outcome::NoDescriptor) => "raise the limit of open files (ulimit -n), or give fewer connections",
+        Some(Outcome::NoRoute) => {
+            "there is no route to it: is the address right (ip route get ADDRESS)?"
+        }
+        Some(Outcome::NoPort) => {
+            "this machine has no port left: give fewer connections, or keep them alive"
+        }
+        Some(Outcome::NoDescriptor) => {
+            "raise the limit of open files (ulimit -n), or give fewer connections"
+        }
         Some(Outcome::BadResponse) => &bad,
         Some(Outcome::Refused) => {
             "it was listened to before the start: is there still a server, or is its accept queue full?"
         }
-        Some(Outcome::Closed | Outcome::Reset) => "it took the connections and ended them: what does its log say?",
+        Some(Outcome::Closed | Outcome::Reset) => {
+            "it took the connections and ended them: what does its log say?"
+        }
         _ => "does anything listen there?",
     };
     Some(format!("not one request to {} was answered ({kinds}): {look}", plan.url))

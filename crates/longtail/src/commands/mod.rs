@@ -115,7 +115,9 @@ impl Command {
             Command::Watch(args) => watch::run(&args, &resolver),
             Command::Predict(args) => predict::run(&args),
             Command::Audit(args) => report::audit(&args),
-            Command::Doctor(args) | Command::Calibrate(args) | Command::Selftest(args) => doctor::run(&args),
+            Command::Doctor(args) | Command::Calibrate(args) | Command::Selftest(args) => {
+                doctor::run(&args)
+            }
             Command::Compare(args) => compare::run(&args, resolver),
             Command::Report(args) => report::run(&args),
             Command::Fleet(args) => fleet::run(&args),
@@ -142,7 +144,8 @@ pub(crate) enum Invocation {
 /// One line that says what is wrong and what to type.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
     let words: Vec<OsString> = words.into_iter().collect();
-    let texts: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let texts: Vec<String> =
+        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(comparison) = compare::as_comparison(&texts)? {
         return parse_short_form(comparison, texts);
     }
@@ -154,7 +157,10 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     if let Some(command) = texts.iter().find_map(|word| parser.find_subcommand(word)) {
         others::check(command, &texts)?;
     }
-    let error = match parser.try_get_matches_from_mut(words).and_then(|found| Cli::from_arg_matches(&found)) {
+    let error = match parser
+        .try_get_matches_from_mut(words)
+        .and_then(|found| Cli::from_arg_matches(&found))
+    {
         Ok(mut cli) => {
             ui::choose_color(cli.color);
             match &mut cli.command {
@@ -172,12 +178,16 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     };
     let whole = defined();
     let command = texts.iter().find_map(|word| whole.find_subcommand(word));
-    let is_long = texts.iter().any(|word| word == "--help") || texts.first().is_some_and(|word| word == "help");
+    let is_long = texts.iter().any(|word| word == "--help")
+        || texts.first().is_some_and(|word| word == "help");
     match error.kind() {
-        ErrorKind::DisplayHelp if is_long => {
-            Ok(Invocation::Help(help::long_help(whole.clone(), command.map(clap::Command::get_name))))
+        ErrorKind::DisplayHelp if is_long => Ok(Invocation::Help(help::long_help(
+            whole.clone(),
+            command.map(clap::Command::get_name),
+        ))),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            Ok(Invocation::Help(error.to_string()))
         }
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(Invocation::Help(error.to_string())),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             let Some(command) = command else { return Ok(Invocation::Usage(help::in_short())) };
             Ok(match parse(["longtail", command.get_name(), "-h"].map(OsString::from))? {
@@ -222,7 +232,12 @@ const PLAINER: [(&str, &str); 6] = [
 ];
 
 /// clap's complaint about `words` as one line: what is wrong, and what to type.
-fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command, words: &[String]) -> String {
+fn sentence(
+    error: &clap::Error,
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+) -> String {
     let found = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => vec![word.clone()],
         Some(ContextValue::Strings(words)) => words.clone(),
@@ -247,19 +262,27 @@ fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command,
                 let meant = meant.unwrap_or_else(|| format!("longtail {name} -h lists them"));
                 return format!("{name} has no command '{typed}': {meant}");
             }
-            let is_shown = |ours: &String| whole.find_subcommand(ours).is_some_and(|command| !command.is_hide_set());
+            let is_shown = |ours: &String| {
+                whole.find_subcommand(ours).is_some_and(|command| !command.is_hide_set())
+            };
             let meant = others::command(&typed)
                 .or_else(|| Some(format!("did you mean longtail {}?", ours.filter(is_shown)?)))
                 .unwrap_or_else(|| "longtail --help lists the commands".to_owned());
             format!("there is no command '{typed}': {meant}")
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("{name} needs {}: longtail {name} -h has examples", context(ContextKind::InvalidArg))
+            format!(
+                "{name} needs {}: longtail {name} -h has examples",
+                context(ContextKind::InvalidArg)
+            )
         }
         ErrorKind::ArgumentConflict => {
             let (one, other) = (context(ContextKind::InvalidArg), context(ContextKind::PriorArg));
-            let trouble =
-                if one == other { "is given twice".to_owned() } else { format!("cannot be used with {other}") };
+            let trouble = if one == other {
+                "is given twice".to_owned()
+            } else {
+                format!("cannot be used with {other}")
+            };
             format!("{one} {trouble}: leave out one of them")
         }
         _ => plain(&error.to_string()),
@@ -268,7 +291,12 @@ fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command,
 
 /// The first paragraph of what clap says, on one line.
 fn plain(text: &str) -> String {
-    let first = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
+    let first = text
+        .lines()
+        .take_while(|line| !line.trim().is_empty())
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" ");
     let mut first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
     for (theirs, ours) in PLAINER {
         first = first.replace(theirs, ours);
@@ -300,7 +328,9 @@ mod tests {
 
     #[test]
     fn without_a_command_all_of_them_are_named() {
-        let Ok(Invocation::Usage(said)) = parse([OsString::from("longtail")]) else { panic!("nothing was asked for") };
+        let Ok(Invocation::Usage(said)) = parse([OsString::from("longtail")]) else {
+            panic!("nothing was asked for")
+        };
         for command in help::whole().get_subcommands().filter(|command| !command.is_hide_set()) {
             assert!(said.contains(command.get_name()), "{said}");
         }

@@ -20,14 +20,19 @@ use crate::{store, ui};
 /// # Errors
 /// Where a flag is wrong, the study has no service time, or theory has no answer.
 pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
-    refuse_if(args.plot && args.output.is_json(), "--plot is drawn for people: leave it out, or --json")?;
+    refuse_if(
+        args.plot && args.output.is_json(),
+        "--plot is drawn for people: leave it out, or --json",
+    )?;
     let (workers, threads) = (args.workers, args.threads.max);
     if workers.saturating_mul(threads) > 1000 {
         return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));
     }
     let law = law(&args.service)?;
     if law.mean().0 == 0 {
-        return Err(Mistake::Flags("--service wants more than 0: what takes no time never waits".to_owned()));
+        return Err(Mistake::Flags(
+            "--service wants more than 0: what takes no time never waits".to_owned(),
+        ));
     }
     let server = PredictedServer { workers, threads, law, seed: args.seed };
     let closed = || PredictLoad::Closed(args.connections.unwrap_or(1), args.think);
@@ -64,10 +69,12 @@ fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
             Some(service) => Ok(DelayLaw::Constant(service.time)),
             None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
         },
-        Study::Compare(_) => Err(none("its arms have times of their own; give one, such as --service 200ms")),
-        Study::Bodies(_) => {
-            Err(none("bodies are work and no time that a thread is held; give a time, such as --service 200ms"))
+        Study::Compare(_) => {
+            Err(none("its arms have times of their own; give one, such as --service 200ms"))
         }
+        Study::Bodies(_) => Err(none(
+            "bodies are work and no time that a thread is held; give a time, such as --service 200ms",
+        )),
         Study::Load(_) => Err(none(
             "a load's times have waits in them; name a sweep's study, or give a time, such as --service 200ms",
         )),
@@ -141,7 +148,10 @@ impl FromStr for ServiceWord {
         match text.parse() {
             Ok(law) => Ok(ServiceWord::Law(law)),
             // What looks like a path is meant as a file.
-            Err(_) if text.contains('/') || Path::new(text).extension().is_some_and(|end| end == "json") => {
+            Err(_)
+                if text.contains('/')
+                    || Path::new(text).extension().is_some_and(|end| end == "json") =>
+            {
                 Ok(ServiceWord::Study(PathBuf::from(text)))
             }
             Err(bad) => Err(bad),

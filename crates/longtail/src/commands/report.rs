@@ -18,7 +18,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     let paths: Vec<&PathBuf> = args.studies.iter().chain(&last).collect();
     let files: Vec<_> = args.output.files().collect();
     if paths.len() > 1 && !files.is_empty() {
-        return Err(wrong("a file is written of one study: name one, and the file that -o or --html writes"));
+        return Err(wrong(
+            "a file is written of one study: name one, and the file that -o or --html writes",
+        ));
     }
     let mut kinds = Vec::new();
     for (at, path) in paths.into_iter().enumerate() {
@@ -33,7 +35,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     if let ([a, b], [kind, other]) = (args.studies.as_slice(), kinds.as_slice())
         && kind == other
     {
-        ui::note(&format!("longtail compare {} {} sets the two side by side", a.display(), b.display()));
+        ui::note(&format!(
+            "longtail compare {} {} sets the two side by side",
+            a.display(),
+            b.display()
+        ));
     }
     Ok(Exit::Fine)
 }
@@ -60,7 +66,8 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
     } else {
         ui::print(&audit::text(&audited));
     }
-    let impossible = audited.iter().any(|one| matches!(one.verdict, audit::ClaimVerdict::Impossible { .. }));
+    let impossible =
+        audited.iter().any(|one| matches!(one.verdict, audit::ClaimVerdict::Impossible { .. }));
     Ok(if impossible { Exit::Missed } else { Exit::Fine })
 }
 
@@ -72,7 +79,8 @@ fn is_study(text: &str) -> bool {
 
 /// The text, whatever its encoding was.
 fn read(path: &Path) -> Result<String, Mistake> {
-    let unreadable = |why: std::io::Error| Mistake::Read { path: path.to_owned(), why: why.to_string() };
+    let unreadable =
+        |why: std::io::Error| Mistake::Read { path: path.to_owned(), why: why.to_string() };
     let bytes = if path == Path::new("-") {
         store::at_most(std::io::stdin())
     } else {

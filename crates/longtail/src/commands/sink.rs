@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use model::{Nanos, Rate, SystemClock};
 use sink::{
-    DelayLaw, Fault, FaultLaw, Listen, PemPair, RequestShare, Sink, SinkBody, SinkSettings, SlotQueue, StallLaw,
+    DelayLaw, Fault, FaultLaw, Listen, PemPair, RequestShare, Sink, SinkBody, SinkSettings,
+    SlotQueue, StallLaw,
 };
 
 use crate::args::ADVANCED;
@@ -39,7 +40,8 @@ Examples:
 
 Ctrl-C prints what it has counted; GET /_ledger returns it as JSON.";
 
-const LISTEN_HELP: &str = "127.0.0.1:8080 (the default), tls://HOST:PORT, unix:///PATH or unix://@NAME";
+const LISTEN_HELP: &str =
+    "127.0.0.1:8080 (the default), tls://HOST:PORT, unix:///PATH or unix://@NAME";
 
 /// Flags of `longtail sink`.
 #[derive(Debug, Args)]
@@ -121,10 +123,15 @@ impl SinkArgs {
     /// # Errors
     /// Where a queue is asked for, and nothing that it stands before; or none, and slots.
     pub(crate) fn settings(&self) -> Result<SinkSettings, Mistake> {
-        let listen = if self.listen.is_empty() { SinkSettings::default().listen } else { self.listen.clone() };
+        let listen = if self.listen.is_empty() {
+            SinkSettings::default().listen
+        } else {
+            self.listen.clone()
+        };
         let threads = self.slots.or(self.threads);
         let has_slots = threads.is_some() || self.workers > 1;
-        let queue = self.queue.unwrap_or(if has_slots { SlotQueue::Shared } else { SlotQueue::Unlimited });
+        let queue =
+            self.queue.unwrap_or(if has_slots { SlotQueue::Shared } else { SlotQueue::Unlimited });
         refuse_if(
             queue != SlotQueue::Unlimited && !has_slots,
             format_args!(
@@ -132,11 +139,17 @@ impl SinkArgs {
             ),
         )?;
         if queue == SlotQueue::Unlimited && threads.is_some() {
-            return Err(wrong("--queue unlimited has no slots: leave it out, or --slots and --threads"));
+            return Err(wrong(
+                "--queue unlimited has no slots: leave it out, or --slots and --threads",
+            ));
         }
         Ok(SinkSettings {
             listen,
-            pem: self.cert.clone().zip(self.key.clone()).map(|(certificate, key)| PemPair { certificate, key }),
+            pem: self
+                .cert
+                .clone()
+                .zip(self.key.clone())
+                .map(|(certificate, key)| PemPair { certificate, key }),
             loops: self.loops,
             queue,
             workers: self.workers,
@@ -156,8 +169,13 @@ impl SinkArgs {
     }
 
     fn faults(&self) -> Vec<FaultLaw> {
-        let shares = [(Fault::Reset, self.reset), (Fault::Truncate, self.truncate), (Fault::NoAnswer, self.no_answer)];
-        let laws = shares.into_iter().filter_map(|(fault, share)| Some(FaultLaw { fault, share: share? }));
+        let shares = [
+            (Fault::Reset, self.reset),
+            (Fault::Truncate, self.truncate),
+            (Fault::NoAnswer, self.no_answer),
+        ];
+        let laws =
+            shares.into_iter().filter_map(|(fault, share)| Some(FaultLaw { fault, share: share? }));
         laws.chain(self.status.iter().copied()).collect()
     }
 }

@@ -137,7 +137,14 @@ pub(crate) struct SweepArgs {
           help_heading = "Load")]
     tries: Option<String>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
-    #[arg(long, alias = "with", conflicts_with = "from", value_enum, value_name = "TOOL", help_heading = "Load")]
+    #[arg(
+        long,
+        alias = "with",
+        conflicts_with = "from",
+        value_enum,
+        value_name = "TOOL",
+        help_heading = "Load"
+    )]
     pub(crate) generator: Option<Generator>,
 
     #[command(flatten)]
@@ -184,11 +191,17 @@ impl SweepArgs {
         let arms = try_list(list)?;
         refuse_if(
             arms.len() < 2,
-            format_args!("--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"),
+            format_args!(
+                "--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"
+            ),
         )?;
         let mut words = words.to_vec();
         let command = server_command(&mut words);
-        words.iter_mut().find(|word| *word == "sweep").into_iter().for_each(|name| "compare".clone_into(name));
+        words
+            .iter_mut()
+            .find(|word| *word == "sweep")
+            .into_iter()
+            .for_each(|name| "compare".clone_into(name));
         match words.iter().position(|word| word == "--try") {
             Some(at) => drop(words.drain(at..at + 2)),
             None => words.retain(|word| !word.starts_with("--try=")),
@@ -214,7 +227,9 @@ pub(crate) fn as_bodies(command: clap::Command) -> clap::Command {
 /// Where one of them is none.
 fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
     let bad = |word: &str| {
-        wrong(format!("--try '{word}': write WORKERSxTHREADS, with a k for no keep-alive, such as 2x3,4x5,4x5k"))
+        wrong(format!(
+            "--try '{word}': write WORKERSxTHREADS, with a k for no keep-alive, such as 2x3,4x5,4x5k"
+        ))
     };
     let arm = |word: &str| {
         let (size, keep_alive) = word.strip_suffix('k').map_or((word, ""), |size| (size, " -k"));
@@ -224,7 +239,9 @@ fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
         if threads == 0 {
             Err(bad(word))
         } else {
-            Ok(format!("{workers} x {threads}{keep_alive}=-w{workers} -t{threads}:{threads}{keep_alive}"))
+            Ok(format!(
+                "{workers} x {threads}{keep_alive}=-w{workers} -t{threads}:{threads}{keep_alive}"
+            ))
         }
     };
     list.split(',').map(arm).collect()
@@ -258,14 +275,26 @@ impl SweepArgs {
         }
         self.check_values()?;
         let sockets = &self.server.socket;
-        if let Some((_, twice)) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
-            return Err(wrong(format!("-s has {twice} twice: name each kind of socket once (--repeat N repeats all)")));
+        if let Some((_, twice)) =
+            sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket))
+        {
+            return Err(wrong(format!(
+                "-s has {twice} twice: name each kind of socket once (--repeat N repeats all)"
+            )));
         }
         // A body is little work: what the tracepoints cost would show.
-        let probe = self.server.inspect.probe(sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
+        let probe = self
+            .server
+            .inspect
+            .probe(sockets)?
+            .filter(|probe| *probe != Probe::Auto)
+            .unwrap_or(Probe::Proc);
         let (connections_per_stream, streams) = match self.connections.first() {
             Some(connections) => (*connections, Some(self.streams.unwrap_or(1))),
-            None => (self.connections_per_stream.unwrap_or(BodiesPlan::CONNECTIONS_PER_STREAM), self.streams),
+            None => (
+                self.connections_per_stream.unwrap_or(BodiesPlan::CONNECTIONS_PER_STREAM),
+                self.streams,
+            ),
         };
         let puma = ServerKind::Puma { command: self.server.puma.puma.clone() };
         Ok(BodiesPlan {
@@ -295,9 +324,13 @@ impl SweepArgs {
             self.check_with(with)?;
         }
         if self.seed.is_some() || self.streams.is_some() || self.connections_per_stream.is_some() {
-            return Err(wrong("--seed, -T and --connections-per-stream belong to --bodies: add it"));
+            return Err(wrong(
+                "--seed, -T and --connections-per-stream belong to --bodies: add it",
+            ));
         }
-        let stop = self.requests_per_connection.map_or(Stop::After(self.length), Stop::RequestsPerConnection);
+        let stop = self
+            .requests_per_connection
+            .map_or(Stop::After(self.length), Stop::RequestsPerConnection);
         Ok(Plan {
             server,
             stream: self.server.stream(stop, self.warm_up)?,
@@ -330,10 +363,15 @@ impl SweepArgs {
         let asked = self.server.probe()?;
         match self.generator {
             None => Ok(asked.unwrap_or(Probe::Auto)),
-            Some(_) if matches!(asked, None | Some(Probe::None)) && !self.server.inspect.asks_app() => Ok(Probe::None),
-            Some(with) => {
-                Err(wrong(format!("--inspect is of our own runs: leave it out with --generator {}", with.name())))
+            Some(_)
+                if matches!(asked, None | Some(Probe::None)) && !self.server.inspect.asks_app() =>
+            {
+                Ok(Probe::None)
             }
+            Some(with) => Err(wrong(format!(
+                "--inspect is of our own runs: leave it out with --generator {}",
+                with.name()
+            ))),
         }
     }
 
@@ -341,12 +379,16 @@ impl SweepArgs {
     fn check_with(&self, with: Generator) -> Result<(), Mistake> {
         let (name, socket) = (with.name(), self.server.socket_kind()?);
         if socket.is_unix() {
-            return Err(wrong(format!("--generator {name}: it knows no Unix socket: leave out -s {socket}")));
+            return Err(wrong(format!(
+                "--generator {name}: it knows no Unix socket: leave out -s {socket}"
+            )));
         }
         with.check(&self.thresholds.all())?;
         let shares_evenly = matches!(with, Generator::Hey | Generator::H2load);
         if self.requests_per_connection.is_some() && !shares_evenly {
-            return Err(wrong(format!("--generator {name}: it cannot give each connection -R requests: give --for")));
+            return Err(wrong(format!(
+                "--generator {name}: it cannot give each connection -R requests: give --for"
+            )));
         }
         let order = LoadOrder {
             time: self.requests_per_connection.is_none().then_some(self.length),
@@ -359,7 +401,9 @@ impl SweepArgs {
         with.check_order(&order)?;
         refuse_if(
             self.server.body.is_some() && self.server.puma.rackup.is_some(),
-            format_args!("--generator {name} asks for a path alone: leave out -r, or give --path in place of --body"),
+            format_args!(
+                "--generator {name} asks for a path alone: leave out -r, or give --path in place of --body"
+            ),
         )?;
         Ok(())
     }
@@ -407,7 +451,9 @@ mod tests {
 
     #[test]
     fn another_servers_slots_are_its_workers_times_their_threads() {
-        for (words, expected) in [("-w2 -t5", 10), ("-w4", 4), ("-t8", 8), ("-w2 -t5 --slots=10", 10)] {
+        for (words, expected) in
+            [("-w2 -t5", 10), ("-w4", 4), ("-t8", 8), ("-w2 -t5 --slots=10", 10)]
+        {
             match plan(&format!("sweep --url=http://127.0.0.1:9/ {words} -- x")).server.kind {
                 model::ServerKind::Command { slots, .. } => assert_eq!(slots, expected, "{words}"),
                 other => panic!("{other:?}"),
@@ -430,7 +476,8 @@ mod tests {
 
     #[test]
     fn a_kind_of_socket_has_the_names_of_pumas_scripts() {
-        for (word, socket) in [("tcp", Socket::Tcp4), ("ssl", Socket::Ssl4), ("ssl6", Socket::Ssl6)] {
+        for (word, socket) in [("tcp", Socket::Tcp4), ("ssl", Socket::Ssl4), ("ssl6", Socket::Ssl6)]
+        {
             assert_eq!(plan(&format!("sweep -s {word}")).server.socket, socket);
         }
     }
@@ -441,7 +488,10 @@ mod tests {
         let asked = bodies(&format!("bodies {words}"));
         assert_eq!(asked.bodies.to_string(), "ac50,100");
         assert_eq!(asked.sockets, [Socket::Tcp6]);
-        assert_eq!((asked.connections_on(10), asked.stream.stop), (12, Stop::After(Nanos::from_secs(5))));
+        assert_eq!(
+            (asked.connections_on(10), asked.stream.stop),
+            (12, Stop::After(Nanos::from_secs(5)))
+        );
         assert_eq!(asked.stream.delay, Some(Nanos::from_millis(10)));
         assert!(asked.server.yjit && !asked.stream.keep_alive);
         assert_eq!(bodies(&format!("sweep {words}")), asked, "a sweep takes them too");

@@ -16,8 +16,8 @@ use crate::args::limits::above_zero;
 use crate::args::output::FormatArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::watch::{
-    self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget,
-    short_path,
+    self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchEvidence,
+    WatchScreen, WatchTarget, short_path,
 };
 use crate::{signals, ui};
 
@@ -41,7 +41,11 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     let (interrupt, clock) = (signals::interruption()?, SystemClock::start());
     let (target, over) = (&target, &AtomicBool::new(false));
     let (sender, receiver) = channel();
-    let mut board = WatchBoard::new(target.not_visible.clone(), target.elsewhere.is_some(), statistics.is_some());
+    let mut board = WatchBoard::new(
+        target.not_visible.clone(),
+        target.elsewhere.is_some(),
+        statistics.is_some(),
+    );
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
         let _ending = RaiseOnDrop(over);
@@ -59,7 +63,8 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         spawn_scoped(scope, "sampler", looking)?;
         let screen = if is_drawn { Some(WatchScreen::take(args.full)?) } else { None };
         let statistics = statistics.as_ref();
-        Viewer { args, target, statistics, screen, length, interrupt: &interrupt }.follow(&receiver, clock, &mut board)
+        Viewer { args, target, statistics, screen, length, interrupt: &interrupt }
+            .follow(&receiver, clock, &mut board)
     })?;
     if end != WatchEnd::Server {
         board.close(clock.now());
@@ -103,7 +108,8 @@ impl Viewer<'_> {
         loop {
             let mut news = receiver.recv_timeout(GLANCE);
             while let Ok(seen) = news {
-                let is_sample = matches!(seen, Observation::Server(_) | Observation::Connected { .. });
+                let is_sample =
+                    matches!(seen, Observation::Server(_) | Observation::Connected { .. });
                 let is_shown = is_sample || matches!(seen, Observation::Statistics { .. });
                 self.screen.iter_mut().for_each(|screen| screen.is_stale |= is_shown);
                 board.take(seen);
@@ -112,7 +118,10 @@ impl Viewer<'_> {
                 }
                 if is_sample && self.args.lines {
                     ui::print(&if self.args.output.is_json() {
-                        format!("{}\n", watch::watch_json(self.target, &WatchEvidence::of(board), None, None))
+                        format!(
+                            "{}\n",
+                            watch::watch_json(self.target, &WatchEvidence::of(board), None, None)
+                        )
                     } else {
                         watch::line(board)
                     });
@@ -124,7 +133,12 @@ impl Viewer<'_> {
                     return Ok(WatchEnd::User);
                 }
                 if screen.is_stale {
-                    let mut lines = watch::answer(self.target, self.statistics, &WatchEvidence::of(board), None);
+                    let mut lines = watch::answer(
+                        self.target,
+                        self.statistics,
+                        &WatchEvidence::of(board),
+                        None,
+                    );
                     if screen.is_full {
                         lines.push(AnswerLine::plain(""));
                         lines.extend(watch::all_figures(board).lines().map(AnswerLine::plain));
@@ -132,7 +146,9 @@ impl Viewer<'_> {
                     screen.draw(&lines)?;
                 }
             }
-            if self.interrupt.load(Ordering::Relaxed) || matches!(news, Err(RecvTimeoutError::Disconnected)) {
+            if self.interrupt.load(Ordering::Relaxed)
+                || matches!(news, Err(RecvTimeoutError::Disconnected))
+            {
                 return Ok(WatchEnd::User);
             }
             if self.length.is_some_and(|length| clock.now() >= length) {
@@ -212,7 +228,10 @@ impl WatchArgs {
     /// # Errors
     /// Where a time cannot be meant, or flags contradict each other.
     pub(crate) fn length(&self, is_drawn: bool) -> Result<Option<Nanos>, Mistake> {
-        refuse_if(self.every < SHORTEST, "--every wants 100ms or more: sampling more often measures itself")?;
+        refuse_if(
+            self.every < SHORTEST,
+            "--every wants 100ms or more: sampling more often measures itself",
+        )?;
         if self.lines && self.output.is_json() && self.full {
             return Err(wrong("--lines prints the answer so far: leave out --full"));
         }
@@ -223,7 +242,10 @@ impl WatchArgs {
     ///
     /// # Errors
     /// Where it is none that can be asked from here, or the state file does not name one.
-    pub(crate) fn statistics(&self, resolver: &Resolver) -> Result<Option<StatisticsSource>, Mistake> {
+    pub(crate) fn statistics(
+        &self,
+        resolver: &Resolver,
+    ) -> Result<Option<StatisticsSource>, Mistake> {
         let find = |host: &str, port: u16| {
             resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string())
         };
@@ -234,8 +256,10 @@ impl WatchArgs {
             return Ok(Some(StatisticsSource { control, shown: short_path(path) }));
         }
         let Some(url) = &self.control_url else { return Ok(None) };
-        let address = control::parse_address(url, &find).map_err(|why| wrong(format!("--control-url: {why}")))?;
-        let control = ControlServer { address, token: self.control_token.clone().unwrap_or_default() };
+        let address = control::parse_address(url, &find)
+            .map_err(|why| wrong(format!("--control-url: {why}")))?;
+        let control =
+            ControlServer { address, token: self.control_token.clone().unwrap_or_default() };
         Ok(Some(StatisticsSource { control, shown: url.clone() }))
     }
 }
@@ -256,8 +280,13 @@ mod tests {
             ("--control-url=unix:///tmp/c.sock", Some(("/tmp/c.sock", ""))),
             ("--lines", None),
         ] {
-            let words = ["longtail", "watch", "9292"].into_iter().chain(words.split(' ')).map(OsString::from);
-            let Ok(Invocation::Command(Command::Watch(args), _)) = parse(words) else { panic!("not a watch") };
+            let words = ["longtail", "watch", "9292"]
+                .into_iter()
+                .chain(words.split(' '))
+                .map(OsString::from);
+            let Ok(Invocation::Command(Command::Watch(args), _)) = parse(words) else {
+                panic!("not a watch")
+            };
             let found = args.statistics(&guarded).unwrap().map(|source| source.control);
             let found = found.map(|control| (control.address.address(), control.token));
             assert_eq!(found, expected.map(|(place, token)| (place.to_owned(), token.to_owned())));

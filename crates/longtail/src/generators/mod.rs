@@ -73,7 +73,9 @@ impl Generator {
             Generator::Longtail => {
                 "load --format study --no-calibrate --generator-threads {t} -c {c} [--for {time}s] {url}"
             }
-            Generator::Wrk => "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-H {close}] [-H {header}] {url}",
+            Generator::Wrk => {
+                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-H {close}] [-H {header}] {url}"
+            }
             Generator::Hey => {
                 "-cpus {t} -c {c} -t {s} -disable-redirects [-z {time}s] [-n {n}] [-q {each}] [-m {m}] \
                  [-disable-keepalive{closes}] [-host {host}] [-H {header}] [-D {body}] {url}"
@@ -86,7 +88,9 @@ impl Generator {
             Generator::Ab => {
                 "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] [-H {header}] [-p {body}] {url}"
             }
-            Generator::H2load => "--h1 -t{t} -c{c} -N {s}s [-D {time}s] [-n {n}] [-H {header}] [-d {body}] {url}",
+            Generator::H2load => {
+                "--h1 -t{t} -c{c} -N {s}s [-D {time}s] [-n {n}] [-H {header}] [-d {body}] {url}"
+            }
             Generator::Bombardier => {
                 "-l -p r -k -c {c} -t {s}s [-d {time}s] [-n {n}] [-r {rate}] [-m {m}] [-a{closes}] [-H {header}] [-f {body}] {url}"
             }
@@ -131,8 +135,11 @@ impl InstalledGenerator {
     pub(crate) fn on_path(generator: Generator) -> Result<InstalledGenerator, Mistake> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let name = generator.name();
-        let missing =
-            || wrong(format!("--generator {name}: {name} is not on PATH; install it, or leave out --generator"));
+        let missing = || {
+            wrong(format!(
+                "--generator {name}: {name} is not on PATH; install it, or leave out --generator"
+            ))
+        };
         let program = generator.program(&path, &this_program()).ok_or_else(missing)?;
         Ok(InstalledGenerator { generator, program })
     }
@@ -177,13 +184,23 @@ impl LoadOrder {
     /// A closed loop of GET requests, each answered within half a minute; when it ends is still to be said.
     pub(crate) fn closed_loop(url: &str, connections: u32, threads: u32) -> LoadOrder {
         let timeout = Nanos::from_secs(30);
-        LoadOrder { url: url.to_owned(), connections, threads, keep_alive: true, timeout, ..LoadOrder::default() }
+        LoadOrder {
+            url: url.to_owned(),
+            connections,
+            threads,
+            keep_alive: true,
+            timeout,
+            ..LoadOrder::default()
+        }
     }
 
     /// Threads that share the connections evenly, so that all of them are opened: the largest divisor of the connections
     /// that is at most what was asked for. (wrk gives each thread connections / threads and forgets the rest.)
     fn even_threads(&self) -> u32 {
-        (1..=self.threads.min(self.connections)).rev().find(|n| self.connections.is_multiple_of(*n)).unwrap_or(1)
+        (1..=self.threads.min(self.connections))
+            .rev()
+            .find(|n| self.connections.is_multiple_of(*n))
+            .unwrap_or(1)
     }
 
     /// What stands for `{name}` in the words of a generator; `None` where this load has no such thing. Some stand for nothing and only
@@ -198,7 +215,9 @@ impl LoadOrder {
             "time" => seconds.map(|time| time.to_string()),
             "n" => self.requests.map(|number| number.to_string()),
             // More than one thread of ab makes in that time, and costs it 32 bytes each: not more than 1.6 GB.
-            "enough" => seconds.map(|time| (2_000_000 * time).clamp(self.connections.into(), 50_000_000).to_string()),
+            "enough" => seconds.map(|time| {
+                (2_000_000 * time).clamp(self.connections.into(), 50_000_000).to_string()
+            }),
             "rate" => self.rate.map(|rate| rate.per_second().to_string()),
             "each" => self.rate_per_connection.map(|rate| rate.per_second().to_string()),
             // One without a closed loop is given a rate that nothing reaches, or none: all its connections are busy then too.
@@ -226,12 +245,18 @@ impl LoadOrder {
             });
             parts.collect()
         };
-        let host = self.host.iter().filter(|_| !words.contains("{host}")).map(|host| format!("Host: {host}"));
+        let host = self
+            .host
+            .iter()
+            .filter(|_| !words.contains("{host}"))
+            .map(|host| format!("Host: {host}"));
         let headers: Vec<String> = host.chain(self.headers.iter().cloned()).collect();
         let once = [String::new()];
         let groups = words.split(['[', ']']).flat_map(|group| {
             let times = if group.contains("{header}") { &headers[..] } else { &once };
-            times.iter().filter_map(|header| group.split_ascii_whitespace().map(|word| fill(word, header)).collect())
+            times.iter().filter_map(|header| {
+                group.split_ascii_whitespace().map(|word| fill(word, header)).collect()
+            })
         });
         groups.collect::<Vec<Vec<String>>>().concat()
     }
@@ -252,7 +277,12 @@ pub(crate) struct GeneratorCommand {
 
 impl Generator {
     /// The command of this load. `folder` is for its files.
-    pub(crate) fn command(self, program: &OsStr, order: &LoadOrder, folder: &Path) -> GeneratorCommand {
+    pub(crate) fn command(
+        self,
+        program: &OsStr,
+        order: &LoadOrder,
+        folder: &Path,
+    ) -> GeneratorCommand {
         let words = order.words_of(self.words(), folder);
         let threads = || order.even_threads().to_string().into();
         let env = match self {
@@ -262,7 +292,9 @@ impl Generator {
             Generator::Bombardier => vec![("GOMAXPROCS", threads())],
             _ => Vec::new(),
         };
-        let argv = std::iter::once(program.to_owned()).chain(words.into_iter().map(OsString::from)).collect();
+        let argv = std::iter::once(program.to_owned())
+            .chain(words.into_iter().map(OsString::from))
+            .collect();
         GeneratorCommand { argv, env }
     }
 
@@ -272,13 +304,21 @@ impl Generator {
     /// Where there is such a thing.
     pub(crate) fn check_order(self, order: &LoadOrder) -> Result<(), Mistake> {
         let refused = |why: &str| Err(wrong(format!("--generator {}: {why}", self.name())));
-        let times = [(order.time, "--for"), (Some(order.warm_up), "--warm-up"), (Some(order.timeout), "--timeout")];
-        let odd = times.into_iter().find(|(time, _)| time.is_some_and(|time| !time.0.is_multiple_of(1_000_000_000)));
+        let times = [
+            (order.time, "--for"),
+            (Some(order.warm_up), "--warm-up"),
+            (Some(order.timeout), "--timeout"),
+        ];
+        let odd = times
+            .into_iter()
+            .find(|(time, _)| time.is_some_and(|time| !time.0.is_multiple_of(1_000_000_000)));
         if let Some((_, flag)) = odd {
             return refused(&format!("{flag} wants whole seconds here, such as {flag} 5s"));
         }
         let each = u64::from(order.connections);
-        if let Some(total) = order.requests.filter(|total| self == Generator::Hey && !total.is_multiple_of(each)) {
+        if let Some(total) =
+            order.requests.filter(|total| self == Generator::Hey && !total.is_multiple_of(each))
+        {
             let sent = total / each * each;
             return refused(&format!(
                 "it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
@@ -288,8 +328,14 @@ impl Generator {
         let (is_get, has_body) = (order.method.is_none(), order.body.is_some());
         let is_post_with_body = order.method.as_deref() == Some("POST") && has_body;
         let reasons = [
-            (order.requests.is_some() && !self.takes(&["{n}"]), "it ends by time only: give --for instead of -n or -R"),
-            (rate.is_some() && !self.takes(&["{rate}", "{each}"]), "it has no open loop: leave out --rate and -q"),
+            (
+                order.requests.is_some() && !self.takes(&["{n}"]),
+                "it ends by time only: give --for instead of -n or -R",
+            ),
+            (
+                rate.is_some() && !self.takes(&["{rate}", "{each}"]),
+                "it has no open loop: leave out --rate and -q",
+            ),
             (
                 order.rate.is_some() && !self.takes(&["{rate}"]),
                 "it has no rate in total: give -q, which is of each connection, instead of --rate",
@@ -316,7 +362,10 @@ impl Generator {
                 "it sends GET, or POST with a body: leave out -m",
             ),
             // -p is a POST, whatever -m says.
-            (has_body && !is_post_with_body && self == Generator::Ab, "a body makes it POST: leave out -m"),
+            (
+                has_body && !is_post_with_body && self == Generator::Ab,
+                "a body makes it POST: leave out -m",
+            ),
         ];
         reasons.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| refused(why))
     }
@@ -327,19 +376,26 @@ impl Generator {
     /// Where it is ours, or there is such a threshold.
     pub(crate) fn check(self, thresholds: &[Threshold]) -> Result<(), Mistake> {
         if self == Generator::Longtail {
-            return Err(wrong("--generator longtail: it is longtail that makes the load anyway; leave it out"));
+            return Err(wrong(
+                "--generator longtail: it is longtail that makes the load anyway; leave it out",
+            ));
         }
         let percentiles = self.percentiles();
         let prints = |q: f64| percentiles.iter().any(|known| (known - q).abs() < 1e-9);
         for Threshold { condition, is_expected } in thresholds {
             let what = match condition.figure {
                 ObjectiveFigure::ResponseTime(q) if prints(q) => continue,
-                ObjectiveFigure::ResponseTime(_) if percentiles.is_empty() => "no percentile at all".to_owned(),
+                ObjectiveFigure::ResponseTime(_) if percentiles.is_empty() => {
+                    "no percentile at all".to_owned()
+                }
                 ObjectiveFigure::ResponseTime(_) => {
-                    let all: Vec<String> = percentiles.iter().map(|q| report::number::percentile(*q)).collect();
+                    let all: Vec<String> =
+                        percentiles.iter().map(|q| report::number::percentile(*q)).collect();
                     format!("of percentiles {} only", all.join(" "))
                 }
-                ObjectiveFigure::ServiceTime(_) => "one kind of time only, judged without the word service".to_owned(),
+                ObjectiveFigure::ServiceTime(_) => {
+                    "one kind of time only, judged without the word service".to_owned()
+                }
                 ObjectiveFigure::SentShare => "not what was sent of what was due".to_owned(),
                 _ => continue,
             };
@@ -356,12 +412,19 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_on_path_is_missing() {
-        let found = |one: Generator| one.program(OsStr::new("/nowhere:/proc/self"), OsStr::new("/bin/us"));
-        assert_eq!((found(Generator::Wrk), found(Generator::Longtail)), (None, Some("/bin/us".into())));
+        let found =
+            |one: Generator| one.program(OsStr::new("/nowhere:/proc/self"), OsStr::new("/bin/us"));
+        assert_eq!(
+            (found(Generator::Wrk), found(Generator::Longtail)),
+            (None, Some("/bin/us".into()))
+        );
     }
 
     fn two_seconds() -> LoadOrder {
-        LoadOrder { time: Some(Nanos::from_secs(2)), ..LoadOrder::closed_loop("http://127.0.0.1:1/", 10, 4) }
+        LoadOrder {
+            time: Some(Nanos::from_secs(2)),
+            ..LoadOrder::closed_loop("http://127.0.0.1:1/", 10, 4)
+        }
     }
 
     fn line(generator: Generator, change: impl FnOnce(&mut LoadOrder)) -> String {
@@ -386,9 +449,10 @@ mod tests {
             order.method = Some("POST".to_owned());
             order.body = Some("/f/body".into());
         };
-        let vegeta =
-            "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 -redirects=-1 -insecure -timeout=30s";
-        let vegeta = format!("{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets");
+        let vegeta = "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 -redirects=-1 -insecure -timeout=30s";
+        let vegeta = format!(
+            "{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets"
+        );
         let rate = |order: &mut LoadOrder| order.rate = Some("5".parse().unwrap());
         // None of them follows a redirect to where nobody asked it to go.
         let cases: [(_, Change<'_>, _); 14] = [
@@ -406,7 +470,11 @@ mod tests {
                 &other,
                 "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -disable-keepalive -host app.test -H X-A: {url}",
             ),
-            (Generator::Hey, &post, "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -m POST -D /f/body"),
+            (
+                Generator::Hey,
+                &post,
+                "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -m POST -D /f/body",
+            ),
             (Generator::Ab, &plain, "-q -l -c 10 -s 30 -k -t 2 -n 4000000"),
             (Generator::Ab, &post, "-q -l -c 10 -s 30 -k -t 2 -n 4000000 -p /f/body"),
             (Generator::Ab, &count, "-q -l -c 10 -s 30 -k -n 1000"),
@@ -414,7 +482,11 @@ mod tests {
             (Generator::Vegeta, &plain, &vegeta),
             (Generator::Oha, &rate, "--no-tui -c 10 -t 30s --redirect 0 --insecure -z 2s -q 5"),
             (Generator::Bombardier, &rate, "-l -p r -k -c 10 -t 30s -d 2s -r 5"),
-            (Generator::Longtail, &plain, "load --format study --no-calibrate --generator-threads 2 -c 10 --for 2s"),
+            (
+                Generator::Longtail,
+                &plain,
+                "load --format study --no-calibrate --generator-threads 2 -c 10 --for 2s",
+            ),
         ];
         for (generator, change, words) in cases {
             let url = if generator == Generator::Vegeta { "" } else { " http://127.0.0.1:1/x" };

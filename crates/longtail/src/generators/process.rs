@@ -12,7 +12,9 @@ use audit::claim::ClaimedServer;
 use audit::{AuditedClaim, ClaimGrade, ClaimVerdict, PrintedFigure};
 use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
 use model::diagnostic::FindingGrade;
-use model::{Believable, Clock, Diagnostic, GeneratorClaim, Nanos, PercentileTime, Stop, SystemClock};
+use model::{
+    Believable, Clock, Diagnostic, GeneratorClaim, Nanos, PercentileTime, Stop, SystemClock,
+};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use sweep::{ClaimedRun, OtherGenerator, Task};
@@ -62,7 +64,11 @@ impl GeneratorRunner {
         let within = std::env::temp_dir();
         let hint = "set TMPDIR to a folder you can write";
         let scratch = Scratch::new(&within).map_err(|why| unwritable(&within, &why, hint))?;
-        Ok(GeneratorRunner { scratch: Arc::new(scratch), guard: GuardCommand::this_program(GUARD), clock })
+        Ok(GeneratorRunner {
+            scratch: Arc::new(scratch),
+            guard: GuardCommand::this_program(GUARD),
+            clock,
+        })
     }
 
     /// Where generators have their files.
@@ -85,7 +91,8 @@ impl GeneratorRunner {
         let targets = format!("{} {}\n", order.method.as_deref().unwrap_or("GET"), order.url);
         fs::write(self.folder().join("targets"), targets).map_err(|why| why.to_string())?;
         let command = installed.generator.command(&installed.program, order, self.folder());
-        let env = command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
+        let env =
+            command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
         let argv = command.argv.iter().map(|word| shell_word(&word.to_string_lossy()));
         let command_line = env.chain(argv).collect::<Vec<_>>().join(" ");
         let cpu_before = used_by_children();
@@ -101,7 +108,10 @@ impl GeneratorRunner {
             }
             // However slow the server is, each request of a count ends by its timeout.
             if order.time.is_some_and(|time| since > time + order.timeout + STUCK_AFTER) {
-                return Err(format!("it had not ended {} after its time, and was killed", order.timeout + STUCK_AFTER));
+                return Err(format!(
+                    "it had not ended {} after its time, and was killed",
+                    order.timeout + STUCK_AFTER
+                ));
             }
             self.clock.sleep(POLL_EVERY);
         };
@@ -110,17 +120,26 @@ impl GeneratorRunner {
         // Its guard has to be gone before its CPU time is known.
         drop(process);
         let cpu = used_by_children().zip(cpu_before);
-        let cpu = cpu.map(|(after, before)| (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1)));
+        let cpu = cpu.map(|(after, before)| {
+            (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1))
+        });
         if meanwhile(elapsed) {
             return Ok(None);
         }
         if exit != ServerExit::Code(0) {
-            return Err(format!("{exit}{}", complaint.map(|line| format!(": {line}")).unwrap_or_default()));
+            return Err(format!(
+                "{exit}{}",
+                complaint.map(|line| format!(": {line}")).unwrap_or_default()
+            ));
         }
         let printed = if installed.generator == Generator::Vegeta {
             // It only writes a file while it makes load; what prints the report is not measured.
             let file = self.folder().join("vegeta.bin");
-            self.printed_within(vec![installed.program.clone(), "report".into(), file.into()], STUCK_AFTER)?.0
+            self.printed_within(
+                vec![installed.program.clone(), "report".into(), file.into()],
+                STUCK_AFTER,
+            )?
+            .0
         } else {
             printed
         };
@@ -135,7 +154,11 @@ impl GeneratorRunner {
     }
 
     /// What a short command prints and complains about.
-    fn printed_within(&self, argv: Vec<OsString>, time: Nanos) -> Result<(String, Option<String>), String> {
+    fn printed_within(
+        &self,
+        argv: Vec<OsString>,
+        time: Nanos,
+    ) -> Result<(String, Option<String>), String> {
         let process = self.start(&GeneratorCommand { argv, env: Vec::new() })?;
         let begun = self.clock.now();
         while process.exited().is_none() && self.clock.now() - begun < time {
@@ -146,13 +169,16 @@ impl GeneratorRunner {
 
     /// The last line of what it has complained about, or of what it has printed.
     fn complaint(&self) -> Option<String> {
-        let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        let last = |text: &str| {
+            text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+        };
         last(&self.text("stderr")).or_else(|| last(&self.text("stdout")))
     }
 
     /// What the last process has printed into one of its two files.
     fn text(&self, file: &str) -> String {
-        String::from_utf8_lossy(&fs::read(self.folder().join(file)).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(&fs::read(self.folder().join(file)).unwrap_or_default())
+            .into_owned()
     }
 
     /// A child that makes load. Dropping it kills it and all that it has started.
@@ -161,8 +187,12 @@ impl GeneratorRunner {
         let shell = ["/bin/sh", "-c", INTO_FILES, "longtail"].map(OsString::from);
         let into = files.iter().map(|file| file.as_os_str().to_owned());
         let all = shell.into_iter().chain(into).chain(command.argv.iter().cloned());
-        let mut spec = LaunchSpec::command(all, &std::env::current_dir().unwrap_or_else(|_| self.folder().to_owned()));
-        spec.env = command.env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
+        let mut spec = LaunchSpec::command(
+            all,
+            &std::env::current_dir().unwrap_or_else(|_| self.folder().to_owned()),
+        );
+        spec.env =
+            command.env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
         spec.scratch = Some(Arc::clone(&self.scratch));
         for file in &files {
             // What the one before has left is not its.
@@ -175,14 +205,17 @@ impl GeneratorRunner {
 /// CPU time of all children that have been waited for, and theirs: user and system. Between two readings only one
 /// child ends here, with its guard, which takes about a millisecond for itself.
 fn used_by_children() -> Option<(Nanos, Nanos)> {
-    let nanos = |time: TimeVal| Nanos((time.tv_sec() as u64) * 1_000_000_000 + (time.tv_usec() as u64) * 1000);
+    let nanos = |time: TimeVal| {
+        Nanos((time.tv_sec() as u64) * 1_000_000_000 + (time.tv_usec() as u64) * 1000)
+    };
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     Some((nanos(usage.user_time()), nanos(usage.system_time())))
 }
 
 /// The first thing that looks like a version: `wrk debian/4.1.0-3+b2 [epoll]` is 4.1.0.
 fn version_in(text: &str) -> Option<String> {
-    let mut words = text.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
+    let mut words =
+        text.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
     words.find(|word| word.contains('.')).map(str::to_owned)
 }
 
@@ -198,7 +231,10 @@ impl GeneratorDriver {
     ///
     /// # Errors
     /// Where no folder can be made.
-    pub(crate) fn new(installed: InstalledGenerator, clock: SystemClock) -> Result<GeneratorDriver, Mistake> {
+    pub(crate) fn new(
+        installed: InstalledGenerator,
+        clock: SystemClock,
+    ) -> Result<GeneratorDriver, Mistake> {
         let runner = GeneratorRunner::new(clock)?;
         let version = runner.version(&installed);
         Ok(GeneratorDriver { installed, version, runner })
@@ -218,10 +254,16 @@ impl GeneratorDriver {
     ///
     /// # Errors
     /// Where it fails, or what it prints is not understood.
-    pub(crate) fn run(&self, order: &LoadOrder, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String> {
+    pub(crate) fn run(
+        &self,
+        order: &LoadOrder,
+        ended: &dyn Fn() -> bool,
+    ) -> Result<Option<ClaimedRun>, String> {
         let process = |order: &LoadOrder| {
             let report = self.runner.run(&self.installed, order, &mut |_| ended())?;
-            Ok::<_, String>(report.map(|report| claimed_run(self.installed.generator, report, order)))
+            Ok::<_, String>(
+                report.map(|report| claimed_run(self.installed.generator, report, order)),
+            )
         };
         let mut warm_up_requests = None;
         if order.warm_up > Nanos::ZERO {
@@ -249,7 +291,10 @@ impl OtherGenerator for GeneratorDriver {
         };
         // A path of the user's own need not sleep.
         let delay = stream.delay.filter(|_| stream.path.is_none() && task.started.rackup.is_none());
-        let server = ClaimedServer { workers: task.server.workers.into(), threads: task.server.threads.into() };
+        let server = ClaimedServer {
+            workers: task.server.workers.into(),
+            threads: task.server.threads.into(),
+        };
         let order = LoadOrder {
             time,
             requests,
@@ -275,10 +320,15 @@ pub(crate) fn claimed_run(
 ) -> Result<ClaimedRun, String> {
     // The command line says what the output does not: connections, and what was asked for.
     let text = format!("{}\n{}", report.command_line, report.printed);
-    let claim = audit::parse::claims(&text).into_iter().find(|claim| claim.tool.to_string() == generator.name());
+    let claim = audit::parse::claims(&text)
+        .into_iter()
+        .find(|claim| claim.tool.to_string() == generator.name());
     let not_understood = || {
         let last = report.printed.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        format!("what it printed is not understood{}", last.map(|line| format!(": {line}")).unwrap_or_default())
+        format!(
+            "what it printed is not understood{}",
+            last.map(|line| format!(": {line}")).unwrap_or_default()
+        )
     };
     let mut claim = claim.ok_or_else(not_understood)?;
     claim.connections.get_or_insert(u64::from(order.connections));
@@ -298,7 +348,11 @@ pub(crate) fn claimed_run(
         stdev: claim.stdev_s.map(nanos),
         min: claim.min_s.map(nanos),
         max: claim.max_s.map(nanos),
-        percentiles: claim.percentiles.iter().map(|one| percentile(one.quantile, one.time_s)).collect(),
+        percentiles: claim
+            .percentiles
+            .iter()
+            .map(|one| percentile(one.quantile, one.time_s))
+            .collect(),
         statuses: claim.statuses.clone(),
         received_bytes: claim.received_bytes.map(|bytes| bytes.value),
         cpu: report.cpu.map(|(user, system)| user + system),
@@ -355,13 +409,18 @@ mod tests {
         let quantiles: Vec<f64> = figures.percentiles.iter().map(|one| one.quantile).collect();
         assert_eq!(quantiles, [0.5, 0.75, 0.9, 0.99]);
         assert_eq!((figures.requests, figures.failed, figures.min), (Some(10_000), Some(0), None));
-        assert_eq!((figures.percentile(0.99), figures.max), (Some(Nanos(1_500_000)), Some(Nanos(2_000_000))));
+        assert_eq!(
+            (figures.percentile(0.99), figures.max),
+            (Some(Nanos(1_500_000)), Some(Nanos(2_000_000)))
+        );
     }
 
     #[test]
     fn errors_are_those_that_it_tells() {
-        let with_errors =
-            WRK.replace("Requests/sec", "  Socket errors: connect 1, read 2, write 3, timeout 4\nRequests/sec");
+        let with_errors = WRK.replace(
+            "Requests/sec",
+            "  Socket errors: connect 1, read 2, write 3, timeout 4\nRequests/sec",
+        );
         assert_eq!(read(&with_errors).unwrap().claim.failed, Some(10));
     }
 
@@ -369,12 +428,19 @@ mod tests {
     fn a_mean_beyond_littles_law_is_found_out() {
         let read = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms")).unwrap();
         assert_eq!(read.claim.audit, Believable::Impossible);
-        assert!(read.found.iter().any(|found| found.to_string().contains("Little's law FAILS")), "{:?}", read.found);
+        assert!(
+            read.found.iter().any(|found| found.to_string().contains("Little's law FAILS")),
+            "{:?}",
+            read.found
+        );
     }
 
     #[test]
     fn nothing_known_is_nothing_understood() {
-        assert_eq!(read("unable to connect").unwrap_err(), "what it printed is not understood: unable to connect");
+        assert_eq!(
+            read("unable to connect").unwrap_err(),
+            "what it printed is not understood: unable to connect"
+        );
     }
 
     #[test]

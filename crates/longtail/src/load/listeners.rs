@@ -41,7 +41,11 @@ impl Listeners {
     ///
     /// # Errors
     /// Where the kernel lists nobody at any of them, and none takes a connection.
-    pub(crate) fn first<'e>(&self, endpoints: &'e [Endpoint], given: &str) -> Result<&'e Endpoint, Mistake> {
+    pub(crate) fn first<'e>(
+        &self,
+        endpoints: &'e [Endpoint],
+        given: &str,
+    ) -> Result<&'e Endpoint, Mistake> {
         let is_listed = |endpoint: &&Endpoint| {
             self.0.iter().any(|one| leads_to(endpoint, one) || may_lead_to(endpoint, &one.place))
         };
@@ -87,7 +91,8 @@ impl Listeners {
 pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
     let Endpoint::Tcp(address) = endpoint else { return true };
     let ip = address.ip().to_canonical();
-    let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let chosen = || {
         let socket = UdpSocket::bind((any, 0)).ok()?;
         socket.connect(address).ok()?;
@@ -113,13 +118,16 @@ fn leads_to(endpoint: &Endpoint, listening: &KernelSocket) -> bool {
 
 /// Whether a path leads to the socket that its server bound at `at`: by the same words, or another way to the same file.
 fn is_same_file(path: &Path, at: &Path) -> bool {
-    path == at || at.is_absolute() && path.canonicalize().is_ok_and(|path| at.canonicalize().is_ok_and(|at| at == path))
+    path == at
+        || at.is_absolute()
+            && path.canonicalize().is_ok_and(|path| at.canonicalize().is_ok_and(|at| at == path))
 }
 
 /// Whether it may be: of a socket that its server bound by a relative path the kernel tells that path alone, not from where.
 fn may_lead_to(endpoint: &Endpoint, place: &Endpoint) -> bool {
     let (Endpoint::Unix(path), Endpoint::Unix(at)) = (endpoint, place) else { return false };
-    at.is_relative() && path.canonicalize().is_ok_and(|path| path.ends_with(at.strip_prefix(".").unwrap_or(at)))
+    at.is_relative()
+        && path.canonicalize().is_ok_and(|path| path.ends_with(at.strip_prefix(".").unwrap_or(at)))
 }
 
 #[cfg(test)]
@@ -134,7 +142,15 @@ mod tests {
     }
 
     fn listener(place: Endpoint) -> KernelSocket {
-        KernelSocket { place, is_listener: true, inode: 1, queue: None, limit: None, user: None, is_v6_only: false }
+        KernelSocket {
+            place,
+            is_listener: true,
+            inode: 1,
+            queue: None,
+            limit: None,
+            user: None,
+            is_v6_only: false,
+        }
     }
 
     #[test]
@@ -172,13 +188,29 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let other = folder.join("other.sock");
         std::os::unix::fs::symlink(&file, &other).unwrap();
-        let leads = |to: &Path, at: &str| leads_to(&Endpoint::Unix(to.to_owned()), &listener(unix_place(at)));
-        let may = |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &unix_place(at));
+        let leads = |to: &Path, at: &str| {
+            leads_to(&Endpoint::Unix(to.to_owned()), &listener(unix_place(at)))
+        };
+        let may =
+            |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &unix_place(at));
         let (at, name) = (file.to_str().unwrap(), folder.file_name().unwrap().to_str().unwrap());
-        assert!(leads(&other, at) && leads(&folder.join("./app.sock"), at) && leads(&file, other.to_str().unwrap()));
+        assert!(
+            leads(&other, at)
+                && leads(&folder.join("./app.sock"), at)
+                && leads(&file, other.to_str().unwrap())
+        );
         assert!(!leads(&file, "app.sock") && !leads(&file, "/app.sock"));
-        assert!(may(&file, "app.sock") && may(&other, "./app.sock") && may(&file, &format!("{name}/app.sock")));
-        assert!(!may(&file, "p.sock") && !may(&file, "other/app.sock") && !may(&file, at) && !may(&file, "@app.sock"));
+        assert!(
+            may(&file, "app.sock")
+                && may(&other, "./app.sock")
+                && may(&file, &format!("{name}/app.sock"))
+        );
+        assert!(
+            !may(&file, "p.sock")
+                && !may(&file, "other/app.sock")
+                && !may(&file, at)
+                && !may(&file, "@app.sock")
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 

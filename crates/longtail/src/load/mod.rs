@@ -40,9 +40,13 @@ pub(crate) fn prepare(
     clock: &SystemClock,
     far: Option<&FarGenerators>,
 ) -> Result<PreparedLoad, Mistake> {
-    let of_this_machine =
-        [(args.unix.is_some(), "Unix socket", "--unix"), (!args.source_ip.is_empty(), "address", "--source-ip")];
-    if let Some((_, what, flag)) = of_this_machine.into_iter().find(|(given, ..)| *given && !args.from.is_empty()) {
+    let of_this_machine = [
+        (args.unix.is_some(), "Unix socket", "--unix"),
+        (!args.source_ip.is_empty(), "address", "--source-ip"),
+    ];
+    if let Some((_, what, flag)) =
+        of_this_machine.into_iter().find(|(given, ..)| *given && !args.from.is_empty())
+    {
         return Err(wrong(format!(
             "--from: the {what} of {flag} is this machine's, and not of those that make the load: leave it out"
         )));
@@ -53,17 +57,22 @@ pub(crate) fn prepare(
     let target = rendered.target;
     let begun = clock.now();
     let mut transport = transport(args, resolver, &target)?;
-    let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
+    let is_name =
+        args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = is_name.then(|| clock.now() - begun);
     let listeners = Listeners::now();
-    let (found, endpoint) = (transport.endpoints.len(), listeners.first(&transport.endpoints, &given(args))?.clone());
+    let (found, endpoint) =
+        (transport.endpoints.len(), listeners.first(&transport.endpoints, &given(args))?.clone());
     let (server, serving) = listeners.serving(&endpoint);
     if found > 1 {
         let host = &target.host;
-        ui::note(&format!("{host} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)"));
+        ui::note(&format!(
+            "{host} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)"
+        ));
     }
     if server == ServerLocation::Elsewhere
-        && let Some(failure) = transport.tls.as_ref().and_then(|tls| tls.failure(&endpoint, HANDSHAKE))
+        && let Some(failure) =
+            transport.tls.as_ref().and_then(|tls| tls.failure(&endpoint, HANDSHAKE))
     {
         return Err(failure.into());
     }
@@ -123,7 +132,9 @@ fn given(args: &LoadArgs) -> String {
     match args {
         LoadArgs { unix: Some(_), .. } => "--unix".to_owned(),
         LoadArgs { connect_to: Some(_), .. } => "--connect-to".to_owned(),
-        LoadArgs { url: None, requests: Some(file), .. } => format!("the addresses in {}", file.display()),
+        LoadArgs { url: None, requests: Some(file), .. } => {
+            format!("the addresses in {}", file.display())
+        }
         _ => "the URL".to_owned(),
     }
 }
@@ -140,12 +151,19 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
     if let Some(path) = &args.requests {
         let given = FileDefaults { format: args.requests_format, target, template };
         let RenderedRequests { format, target, requests } = requests::read_file(path, &given)?;
-        let order = if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
-        let described = format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
+        let order =
+            if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
+        let described =
+            format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
         return Ok(Rendered { target, requests, described });
     }
-    let target = target.ok_or_else(|| wrong("say where to: a URL such as http://127.0.0.1:9292/"))?;
-    let body = template.body.as_ref().map(|body| format!(" with {} bytes", body.len())).unwrap_or_default();
+    let target =
+        target.ok_or_else(|| wrong("say where to: a URL such as http://127.0.0.1:9292/"))?;
+    let body = template
+        .body
+        .as_ref()
+        .map(|body| format!(" with {} bytes", body.len()))
+        .unwrap_or_default();
     let described = format!("{}{body}", template.method);
     Ok(Rendered { requests: vec![template.render(&target)], target, described })
 }
@@ -166,21 +184,31 @@ pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
         None if body.is_some() => requests::Method::POST,
         None => requests::Method::GET,
     };
-    let mut headers = args.headers.iter().map(RequestHeader::parse).collect::<Result<Vec<_>, _>>()?;
-    for (name, value) in [("content-type", &args.content_type), ("accept", &args.accept), ("host", &args.host)] {
+    let mut headers =
+        args.headers.iter().map(RequestHeader::parse).collect::<Result<Vec<_>, _>>()?;
+    for (name, value) in
+        [("content-type", &args.content_type), ("accept", &args.accept), ("host", &args.host)]
+    {
         headers.extend(value.as_ref().map(|value| RequestHeader::new(name, value)).transpose()?);
     }
     headers.extend(args.auth.as_ref().map(RequestHeader::basic_auth).transpose()?);
     Ok(RequestTemplate { method, headers, body, keep_alive: !args.no_keep_alive })
 }
 
-fn transport(args: &LoadArgs, resolver: &Resolver, target: &TargetUrl) -> Result<Transport, Mistake> {
+fn transport(
+    args: &LoadArgs,
+    resolver: &Resolver,
+    target: &TargetUrl,
+) -> Result<Transport, Mistake> {
     let endpoints = match (&args.unix, &args.connect_to) {
         (Some(place), _) => {
-            let transport = Transport::plain(vec![Endpoint::unix(OsStr::new(place)).map_err(wrong)?]);
+            let transport =
+                Transport::plain(vec![Endpoint::unix(OsStr::new(place)).map_err(wrong)?]);
             transport.check()?;
             if !place.starts_with('@') && !Path::new(place).exists() {
-                return Err(wrong(format!("--unix {place}: there is no such file; does the server listen there?")));
+                return Err(wrong(format!(
+                    "--unix {place}: there is no such file; does the server listen there?"
+                )));
             }
             transport.endpoints
         }
@@ -232,20 +260,33 @@ pub(crate) fn order_load(
         return Err(refused("it is run so that it takes any certificate: say so with --insecure"));
     }
     let template = template(args)?;
-    let own_host = template.headers.iter().find(|header| header.is("host")).and_then(RequestHeader::value);
+    let own_host =
+        template.headers.iter().find(|header| header.is("host")).and_then(RequestHeader::value);
     // The other generator is given the name, by which it asks for a certificate; or the very address that was checked
     // where only some may be connected to, or was chosen.
-    let gives_name = resolver.allowed.is_none() && resolver.version.is_none() && resolver.given.is_empty();
+    let gives_name =
+        resolver.allowed.is_none() && resolver.version.is_none() && resolver.given.is_empty();
     let scheme = if target.tls { "https" } else { "http" };
-    let url = if gives_name { target.to_string() } else { format!("{scheme}://{}{}", endpoints[0], target.path) };
+    let url = if gives_name {
+        target.to_string()
+    } else {
+        format!("{scheme}://{}{}", endpoints[0], target.path)
+    };
     let is_name = target.host.parse::<IpAddr>().is_err() && !gives_name;
     let named = is_name.then(|| target.authority.clone());
     let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
     if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
-        return Err(refused(&format!("it cannot leave out a header: take away -H '{}:'", header.name())));
+        return Err(refused(&format!(
+            "it cannot leave out a header: take away -H '{}:'",
+            header.name()
+        )));
     }
     let line = |header: &RequestHeader| {
-        format!("{}: {}", header.name(), String::from_utf8_lossy(header.value().unwrap_or_default()))
+        format!(
+            "{}: {}",
+            header.name(),
+            String::from_utf8_lossy(header.value().unwrap_or_default())
+        )
     };
     if plan.length.is_some() && plan.requests_total.is_some() {
         return Err(refused("give --for or -n: what comes first ends only our own runs"));
@@ -277,10 +318,15 @@ impl OrderedLoad {
     ///
     /// # Errors
     /// Where the generator fails, or what it prints is not understood.
-    pub(crate) fn conduct(self, prepared: PreparedLoad, context: &Context<'_>) -> Result<Option<LoadStudy>, Mistake> {
+    pub(crate) fn conduct(
+        self,
+        prepared: PreparedLoad,
+        context: &Context<'_>,
+    ) -> Result<Option<LoadStudy>, Mistake> {
         let OrderedLoad { driver, order } = self;
         let progress = Ui::new();
-        let length = order.time.map(|time| format!(" for {}", time + order.warm_up)).unwrap_or_default();
+        let length =
+            order.time.map(|time| format!(" for {}", time + order.warm_up)).unwrap_or_default();
         progress.working(&format!("{} makes the load{length}", driver.name()));
         // Before this thread is kept to some of its processors, as then the generator is too.
         let environment = sweep::environment(context.version);
@@ -290,10 +336,17 @@ impl OrderedLoad {
         drop((kept, progress));
         let failed = |why| wrong(format!("--generator {}: {why}", driver.name()));
         let Some((ClaimedRun { claim, elapsed, found }, generator)) = done.map_err(failed)? else {
-            ui::note(&format!("interrupted: {} had not finished, so there is nothing to report", driver.name()));
+            ui::note(&format!(
+                "interrupted: {} had not finished, so there is nothing to report",
+                driver.name()
+            ));
             return Ok(None);
         };
-        let run = Run { generator, warnings: found, ..Run::claimed(prepared.plan.connections, claim, elapsed) };
+        let run = Run {
+            generator,
+            warnings: found,
+            ..Run::claimed(prepared.plan.connections, claim, elapsed)
+        };
         Ok(Some(LoadStudy { name_resolution: None, ..prepared.study(run, environment, context) }))
     }
 }

@@ -39,7 +39,8 @@ struct RequestLog {
 
 impl RequestLog {
     fn open(path: &Path, is_stdout: bool) -> io::Result<RequestLog> {
-        let file: Box<dyn Write + Send> = if is_stdout { Box::new(io::stdout()) } else { Box::new(create(path)?) };
+        let file: Box<dyn Write + Send> =
+            if is_stdout { Box::new(io::stdout()) } else { Box::new(create(path)?) };
         let mut out = Box::new(BufWriter::with_capacity(1 << 16, file));
         let is_csv = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
         if is_csv {
@@ -63,11 +64,16 @@ impl Recorder {
     ///
     /// # Errors
     /// Where the log cannot be written.
-    pub(crate) fn open(log: Option<&Path>, is_stdout: bool, checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
+    pub(crate) fn open(
+        log: Option<&Path>,
+        is_stdout: bool,
+        checks: &[Check],
+    ) -> Result<Option<Recorder>, Mistake> {
         if log.is_none() && checks.is_empty() {
             return Ok(None);
         }
-        let open = |path| RequestLog::open(path, is_stdout).map_err(|why| unwritable(path, &why, HINT));
+        let open =
+            |path| RequestLog::open(path, is_stdout).map_err(|why| unwritable(path, &why, HINT));
         Ok(Some(Recorder {
             log: log.map(open).transpose()?,
             checkers: checks.iter().cloned().map(Checker::new).collect(),
@@ -100,10 +106,12 @@ impl RequestJournal for Recorder {
                 continue;
             }
             // A lane hands over what is 100 ms old, so nothing older than this is still to come.
-            waiting.extend(batch.into_iter().map(|record| RequestRecord { answer: None, ..record }));
+            waiting
+                .extend(batch.into_iter().map(|record| RequestRecord { answer: None, ..record }));
             waiting.sort_by_key(|record| record.exchange.ended);
             let newest = waiting.last().map_or(Nanos::ZERO, |record| record.exchange.ended);
-            let settled = waiting.partition_point(|record| record.exchange.ended + SETTLING < newest);
+            let settled =
+                waiting.partition_point(|record| record.exchange.ended + SETTLING < newest);
             let later = waiting.split_off(settled);
             self.write(&waiting, progress.start());
             waiting = later;
@@ -113,7 +121,9 @@ impl RequestJournal for Recorder {
 
     fn checks(&self) -> Vec<String> {
         let results = self.checkers.iter().map(Checker::result);
-        results.map(|(holds, text)| format!("{}{text}", if holds { "" } else { "FAILED " })).collect()
+        results
+            .map(|(holds, text)| format!("{}{text}", if holds { "" } else { "FAILED " }))
+            .collect()
     }
 }
 
@@ -144,7 +154,10 @@ impl Recorder {
 /// The file. Of a pipe that nobody reads an error, where one would wait without end.
 fn create(path: &Path) -> io::Result<File> {
     if is_fifo(path) {
-        let tried = OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+        let tried = OpenOptions::new()
+            .write(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(path);
         if tried.as_ref().is_err_and(|why| why.raw_os_error() == Some(Errno::NXIO.raw_os_error())) {
             return Err(io::Error::other("it is a pipe that nobody reads"));
         }
@@ -186,9 +199,13 @@ impl FromStr for Check {
 
     fn from_str(text: &str) -> Result<Check, String> {
         let check = match text.split_once('=').unwrap_or((text, "")) {
-            ("status", value) => value.parse().ok().filter(|s| (100..=999).contains(s)).map(Check::Status),
+            ("status", value) => {
+                value.parse().ok().filter(|s| (100..=999).contains(s)).map(Check::Status)
+            }
             ("length", value) => value.parse().ok().map(Check::Length),
-            ("sha256", hex) if hex.len() == 64 && hex.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+            ("sha256", hex)
+                if hex.len() == 64 && hex.bytes().all(|digit| digit.is_ascii_hexdigit()) =>
+            {
                 Some(Check::Hash(hex.to_ascii_lowercase()))
             }
             ("same-body", "") => Some(Check::SameBody),
@@ -225,7 +242,16 @@ struct Checker {
 impl Checker {
     fn new(check: Check) -> Checker {
         let (bodies, counters) = (HashSet::new(), HashSet::new());
-        Checker { check, checked: 0, wrong: 0, example: None, bodies, counters, largest: None, duplicates: 0 }
+        Checker {
+            check,
+            checked: 0,
+            wrong: 0,
+            example: None,
+            bodies,
+            counters,
+            largest: None,
+            duplicates: 0,
+        }
     }
 
     /// Looks at one request's end. Only answers are checked; what had none is an error already.
@@ -252,8 +278,12 @@ impl Checker {
         let bytes = body.len();
         match &self.check {
             Check::Status(_) => None,
-            Check::Length(expected) => (bytes as u64 != *expected).then(|| format!("{bytes} bytes")),
-            Check::Hash(expected) => (sha256(body) != *expected).then(|| format!("another body of {bytes} bytes")),
+            Check::Length(expected) => {
+                (bytes as u64 != *expected).then(|| format!("{bytes} bytes"))
+            }
+            Check::Hash(expected) => {
+                (sha256(body) != *expected).then(|| format!("another body of {bytes} bytes"))
+            }
             Check::SameBody => {
                 if self.bodies.len() < KEPT {
                     self.bodies.insert(sha256(body));
@@ -273,14 +303,21 @@ impl Checker {
 
     /// Whether it holds, and what was seen, in one line. What nothing was checked by does not hold.
     fn result(&self) -> (bool, String) {
-        let Checker { check, checked, wrong, example, bodies, counters, largest, duplicates } = self;
+        let Checker { check, checked, wrong, example, bodies, counters, largest, duplicates } =
+            self;
         let example = example.as_ref().map(|example| format!(" ({example})")).unwrap_or_default();
         let right = checked - wrong;
         let text = match check {
-            Check::Status(status) => format!("status {status}: {right} of {checked} answers{example}"),
-            Check::Length(length) => format!("{length} bytes: {right} of {checked} bodies{example}"),
+            Check::Status(status) => {
+                format!("status {status}: {right} of {checked} answers{example}")
+            }
+            Check::Length(length) => {
+                format!("{length} bytes: {right} of {checked} bodies{example}")
+            }
             Check::Hash(_) => format!("sha256: {right} of {checked} bodies{example}"),
-            Check::SameBody => format!("same body: {} different in {checked} answers{example}", bodies.len()),
+            Check::SameBody => {
+                format!("same body: {} different in {checked} answers{example}", bodies.len())
+            }
             Check::CborCounter => {
                 // Gaps below the largest: what was answered to others, or to us and lost.
                 let smallest = counters.iter().min().copied().unwrap_or(0);
@@ -329,7 +366,8 @@ mod tests {
     use super::*;
 
     fn answer(number: u64, body: &[u8]) -> RequestRecord {
-        let mut raw = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+        let mut raw =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
         raw.extend_from_slice(body);
         let exchange = Exchange {
             due: Nanos::ZERO,
@@ -359,7 +397,10 @@ mod tests {
     fn a_rising_counter_is_followed() {
         let bodies: Vec<_> = [5, 6, 8, 8, 9].map(counted).to_vec();
         let (holds, text) = result("cbor-counter", &bodies);
-        assert_eq!(text, "Max counter value seen: 9 - in 5 answers, 1 duplicates, 1 gaps, 0 without");
+        assert_eq!(
+            text,
+            "Max counter value seen: 9 - in 5 answers, 1 duplicates, 1 gaps, 0 without"
+        );
         assert!(!holds);
         assert!(result("cbor-counter", &[counted(1), counted(2)]).0);
         assert!(!result("cbor-counter", &[b"ok".to_vec()]).0);

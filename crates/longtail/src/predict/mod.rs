@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use model::Nanos;
 use model::theory::Estimate;
 use queueing::closed_loop::{
-    ResponseLevel, WorkerDemand, assigned_at_random, dealt_evenly, highest_rate, levels_in_step, quantile,
-    saturated_rate, worker,
+    ResponseLevel, WorkerDemand, assigned_at_random, dealt_evenly, highest_rate, levels_in_step,
+    quantile, saturated_rate, worker,
 };
 use queueing::mdc::{ConstantServiceQueue, MOST_SLOTS};
 use queueing::open_loop::{ErlangQueue, SteadyQueue, highest_utilisation};
@@ -155,7 +155,10 @@ pub(crate) fn predict(
 ) -> Result<Prediction, QueueingError> {
     let (words, think, (lines, notes)) = match load {
         PredictLoad::Open(rate) => {
-            let words = format!("open loop, random arrivals, {} req/s", number::rate_in_words(rate.per_second()));
+            let words = format!(
+                "open loop, random arrivals, {} req/s",
+                number::rate_in_words(rate.per_second())
+            );
             (words, 0.0, open_loop(server, rate.per_second(), goal)?)
         }
         PredictLoad::Closed(connections, pause) => {
@@ -196,10 +199,17 @@ impl QueueModel {
             DelayLaw::Constant(_) if load.slots() <= MOST_SLOTS => {
                 QueueModel::Exact("M/D", Box::new(ConstantServiceQueue::new(load)?))
             }
-            DelayLaw::Exponential { .. } => QueueModel::Exact("M/M", Box::new(ErlangQueue::new(load)?)),
+            DelayLaw::Exponential { .. } => {
+                QueueModel::Exact("M/M", Box::new(ErlangQueue::new(load)?))
+            }
             _ => {
                 let gaps = simulate::exponential(1.0 / load.rate());
-                QueueModel::Simulated(simulate::open(load, &gaps, &server.draws(), server.effort(0))?)
+                QueueModel::Simulated(simulate::open(
+                    load,
+                    &gaps,
+                    &server.draws(),
+                    server.effort(0),
+                )?)
             }
         })
     }
@@ -207,34 +217,53 @@ impl QueueModel {
     /// Mean wait and mean response time, or the quantile of both at that share.
     fn times(&self, share: Option<f64>) -> Result<[PredictedTime; 2], QueueingError> {
         Ok(match (self, share) {
-            (QueueModel::Exact(_, queue), None) => [queue.mean_wait(), queue.mean_response()].map(PredictedTime::exact),
+            (QueueModel::Exact(_, queue), None) => {
+                [queue.mean_wait(), queue.mean_response()].map(PredictedTime::exact)
+            }
             (QueueModel::Exact(_, queue), Some(share)) => {
-                [queue.wait_quantile(share)?, queue.response_quantile(share)?].map(PredictedTime::exact)
+                [queue.wait_quantile(share)?, queue.response_quantile(share)?]
+                    .map(PredictedTime::exact)
             }
             (QueueModel::Levels(levels, service), share) => {
                 let mean = || levels.iter().map(|level| level.turns * level.share).sum();
-                let turns: f64 = share.map_or_else(|| Ok(mean()), |share| quantile(levels, share))?;
+                let turns: f64 =
+                    share.map_or_else(|| Ok(mean()), |share| quantile(levels, share))?;
                 [(turns - 1.0) * service, turns * service].map(PredictedTime::exact)
             }
-            (QueueModel::Simulated(all), None) => [all.mean_wait(), all.mean_response()].map(PredictedTime::simulated),
+            (QueueModel::Simulated(all), None) => {
+                [all.mean_wait(), all.mean_response()].map(PredictedTime::simulated)
+            }
             (QueueModel::Simulated(all), Some(share)) => {
-                [all.wait_quantile(share)?, all.response_quantile(share)?].map(PredictedTime::simulated)
+                [all.wait_quantile(share)?, all.response_quantile(share)?]
+                    .map(PredictedTime::simulated)
             }
         })
     }
 
     /// Wait and response time.
     fn summaries(&self) -> Result<[TimeSummary; 2], QueueingError> {
-        let [mean, p50, p95, p99] =
-            [self.times(None)?, self.times(Some(0.5))?, self.times(Some(0.95))?, self.times(Some(0.99))?];
-        Ok([0, 1].map(|at| TimeSummary { mean: mean[at], p50: p50[at], p95: p95[at], p99: p99[at] }))
+        let [mean, p50, p95, p99] = [
+            self.times(None)?,
+            self.times(Some(0.5))?,
+            self.times(Some(0.95))?,
+            self.times(Some(0.99))?,
+        ];
+        Ok([0, 1].map(|at| TimeSummary {
+            mean: mean[at],
+            p50: p50[at],
+            p95: p95[at],
+            p99: p99[at],
+        }))
     }
 }
 
 type LinesAndNotes = (Vec<PredictedQueue>, Vec<String>);
 
 /// The load of one queue of each order of service: shared, and split. A single worker has but one queue.
-fn queues(server: &PredictedServer, load: OfferedLoad) -> Result<Vec<(&'static str, OfferedLoad)>, QueueingError> {
+fn queues(
+    server: &PredictedServer,
+    load: OfferedLoad,
+) -> Result<Vec<(&'static str, OfferedLoad)>, QueueingError> {
     let mut all = vec![("shared", load)];
     if server.workers > 1 {
         all.push(("split", load.of_one_worker(server.workers)?));
@@ -242,7 +271,11 @@ fn queues(server: &PredictedServer, load: OfferedLoad) -> Result<Vec<(&'static s
     Ok(all)
 }
 
-fn open_loop(server: &PredictedServer, rate: f64, goal: Option<Goal>) -> Result<LinesAndNotes, QueueingError> {
+fn open_loop(
+    server: &PredictedServer,
+    rate: f64,
+    goal: Option<Goal>,
+) -> Result<LinesAndNotes, QueueingError> {
     let load = OfferedLoad::new(server.slots(), rate, server.service())?;
     let full = load.utilisation();
     let line = |(queue, one): (&'static str, OfferedLoad)| {
@@ -252,7 +285,8 @@ fn open_loop(server: &PredictedServer, rate: f64, goal: Option<Goal>) -> Result<
             Some(QueueModel::Exact(formula, _)) => format!("{formula}/{}, exact", one.slots()),
             Some(_) => format!("M/G/{}, simulated", one.slots()),
         };
-        let [wait, response] = model.map_or(Ok([None; 2]), |model| Ok(model.summaries()?.map(Some)))?;
+        let [wait, response] =
+            model.map_or(Ok([None; 2]), |model| Ok(model.summaries()?.map(Some)))?;
         let highest = goal.map(|goal| highest(server, one.slots(), goal)).transpose()?.flatten();
         Ok(PredictedQueue {
             queue,
@@ -275,7 +309,10 @@ fn open_loop(server: &PredictedServer, rate: f64, goal: Option<Goal>) -> Result<
         ));
     }
     if let (Some(goal), true) = (goal, lines.iter().all(|line| line.highest_rate_per_s.is_none())) {
-        notes.push(format!("no rate keeps {}: a request takes longer without any load", goal.objective));
+        notes.push(format!(
+            "no rate keeps {}: a request takes longer without any load",
+            goal.objective
+        ));
     }
     let is_doubted = |line: &PredictedQueue| {
         let highest = line.highest_rate_per_s.unwrap_or(0.0) / server.at_most();
@@ -292,7 +329,8 @@ fn open_loop(server: &PredictedServer, rate: f64, goal: Option<Goal>) -> Result<
 
 /// The highest utilisation of one queue that keeps the goal; of a simulation by the upper end of its interval. `None` where none does.
 fn highest(server: &PredictedServer, slots: u32, goal: Goal) -> Result<Option<f64>, QueueingError> {
-    let simulated = !matches!(server.law, DelayLaw::Constant(_) | DelayLaw::Exponential { .. }) || slots > MOST_SLOTS;
+    let simulated = !matches!(server.law, DelayLaw::Constant(_) | DelayLaw::Exponential { .. })
+        || slots > MOST_SLOTS;
     let width = if simulated { SIMULATED_WIDTH } else { 1e-9 };
     let found = highest_utilisation(slots, server.service(), goal.limit, width, |load| {
         let [_, response] = QueueModel::open(server, load)?.times(goal.share)?;
@@ -307,17 +345,25 @@ fn highest(server: &PredictedServer, slots: u32, goal: Goal) -> Result<Option<f6
 
 /// Connections that wait for their answers: shared, split with the connections dealt evenly, and turns of ten, for which all wait in one
 /// line.
-fn closed_loop(server: &PredictedServer, connections: u32, think: f64) -> Result<LinesAndNotes, QueueingError> {
-    let pool = |threads, connections, turn| ThreadPool { threads, connections, turn, hold: HOLD_SECONDS };
+fn closed_loop(
+    server: &PredictedServer,
+    connections: u32,
+    think: f64,
+) -> Result<LinesAndNotes, QueueingError> {
+    let pool =
+        |threads, connections, turn| ThreadPool { threads, connections, turn, hold: HOLD_SECONDS };
     let one_line = |turn| vec![pool(server.slots(), connections, turn)];
     let mut lines = vec![closed_line(server, "shared", &one_line(1), think)?];
     let mut notes = Vec::new();
     if server.workers > 1 {
-        let dealt = dealt_evenly(connections, server.workers).into_iter().filter(|count| *count > 0);
+        let dealt =
+            dealt_evenly(connections, server.workers).into_iter().filter(|count| *count > 0);
         let pools: Vec<_> = dealt.map(|count| pool(server.threads, count, 1)).collect();
         lines.push(closed_line(server, "split", &pools, think)?);
         notes.push("split: the connections dealt evenly to the workers".to_owned());
-        if let (Ok(dealt), true) = (assigned_at_random(connections, server.workers, server.threads), think == 0.0) {
+        if let (Ok(dealt), true) =
+            (assigned_at_random(connections, server.workers, server.threads), think == 0.0)
+        {
             notes.push(format!(
                 "dealt at random the fullest worker has {} instead of {}, and the expected rate is {} % of all slots busy",
                 number::significant(dealt.fullest),
@@ -327,7 +373,9 @@ fn closed_loop(server: &PredictedServer, connections: u32, think: f64) -> Result
         }
     }
     lines.push(closed_line(server, "turns", &one_line(TURN), think)?);
-    notes.push("turns: Puma up to 6 with keep-alive, ten requests of one connection in a row".to_owned());
+    notes.push(
+        "turns: Puma up to 6 with keep-alive, ten requests of one connection in a row".to_owned(),
+    );
     Ok((lines, notes))
 }
 
@@ -341,9 +389,12 @@ fn closed_line(
     let service = server.service();
     // Turns of connections that do not divide have more levels than those in step.
     let divides = |pool: &ThreadPool| {
-        pool.turn == 1 || pool.connections <= pool.threads || pool.connections.is_multiple_of(pool.threads)
+        pool.turn == 1
+            || pool.connections <= pool.threads
+            || pool.connections.is_multiple_of(pool.threads)
     };
-    let is_exact = matches!(server.law, DelayLaw::Constant(_)) && think == 0.0 && pools.iter().all(divides);
+    let is_exact =
+        matches!(server.law, DelayLaw::Constant(_)) && think == 0.0 && pools.iter().all(divides);
     let (how, rate, model) = if is_exact {
         let busy = |pool: &ThreadPool| f64::from(pool.connections.min(pool.threads));
         let all_busy: f64 = pools.iter().map(busy).sum();
@@ -351,8 +402,13 @@ fn closed_line(
         for pool in pools {
             // Each with the weight of its rate.
             let of_all = busy(pool) / all_busy;
-            let weighted = |level: ResponseLevel| ResponseLevel { share: level.share * of_all, ..level };
-            levels.extend(levels_in_step(pool.connections, pool.threads, pool.turn)?.into_iter().map(weighted));
+            let weighted =
+                |level: ResponseLevel| ResponseLevel { share: level.share * of_all, ..level };
+            levels.extend(
+                levels_in_step(pool.connections, pool.threads, pool.turn)?
+                    .into_iter()
+                    .map(weighted),
+            );
         }
         levels.sort_by(|a, b| a.turns.total_cmp(&b.turns));
         ("levels, exact", all_busy / service, QueueModel::Levels(levels, service))
@@ -360,13 +416,22 @@ fn closed_line(
         // Some rounds of everybody's turn to warm up, and as many to look at.
         let effort = server.effort(pools.iter().map(|pool| pool.connections).sum::<u32>() * 20);
         let thinks = simulate::constant(think);
-        let simulated = simulate::closed(pools, PoolArrivals::Kept, &thinks, &server.draws(), effort)?;
+        let simulated =
+            simulate::closed(pools, PoolArrivals::Kept, &thinks, &server.draws(), effort)?;
         ("simulated", simulated.rate().value, QueueModel::Simulated(simulated))
     };
     let [wait, response] = model.summaries()?.map(Some);
     let utilisation = (rate / server.at_most()).min(1.0);
     let (how, highest_rate_per_s) = (how.to_owned(), None);
-    Ok(PredictedQueue { queue, how, rate_per_s: rate, utilisation, wait, response, highest_rate_per_s })
+    Ok(PredictedQueue {
+        queue,
+        how,
+        rate_per_s: rate,
+        utilisation,
+        wait,
+        response,
+        highest_rate_per_s,
+    })
 }
 
 /// A point of the plot.
@@ -385,7 +450,9 @@ pub(crate) fn plot(server: &PredictedServer) -> Result<Vec<PredictedP99>, Queuei
     let mut points = Vec::new();
     for full in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95] {
         let rate_per_s = full * server.at_most();
-        for (queue, load) in queues(server, OfferedLoad::new(server.slots(), rate_per_s, server.service())?)? {
+        for (queue, load) in
+            queues(server, OfferedLoad::new(server.slots(), rate_per_s, server.service())?)?
+        {
             let [_, response] = QueueModel::open(server, load)?.times(Some(0.99))?;
             points.push(PredictedP99 { rate_per_s, queue, p99: response.ns });
         }
@@ -443,12 +510,20 @@ fn lock(server: &PredictedServer, cpu: f64, load: PredictLoad) -> Result<RubyLoc
             PredictLoad::Open(rate) => (None, Some(rate.per_second() / all_busy)),
             PredictLoad::Closed(connections, think) => {
                 let (mut rate, mut in_flight) = (0.0, 0.0);
-                for dealt in dealt_evenly(connections, server.workers).into_iter().filter(|count| *count > 0) {
+                for dealt in
+                    dealt_evenly(connections, server.workers).into_iter().filter(|count| *count > 0)
+                {
                     let means = worker(dealt, threads, demand, think.as_secs_f64())?;
                     rate += means.rate;
                     in_flight += means.rate * means.response;
                 }
-                (Some(LockedLoop { rate_per_s: rate, response_mean_ns: Nanos::from_secs_f64(in_flight / rate) }), None)
+                (
+                    Some(LockedLoop {
+                        rate_per_s: rate,
+                        response_mean_ns: Nanos::from_secs_f64(in_flight / rate),
+                    }),
+                    None,
+                )
             }
         };
         Ok(LockedThreads {

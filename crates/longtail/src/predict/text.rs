@@ -1,10 +1,14 @@
 //! A prediction as text.
 
 use report::number::{self, count_of, milliseconds, or_none};
-use report::tree::{ColumnBand, DataTable, NamedFact, ReportSection, TableCell, TableColumn, TableRow};
+use report::tree::{
+    ColumnBand, DataTable, NamedFact, ReportSection, TableCell, TableColumn, TableRow,
+};
 use report::{Width, text};
 
-use super::{LockedThreads, PredictedP99, PredictedQueue, PredictedTime, Prediction, RubyLock, TimeSummary};
+use super::{
+    LockedThreads, PredictedP99, PredictedQueue, PredictedTime, Prediction, RubyLock, TimeSummary,
+};
 
 /// Below this part of what the slots would do without Ruby's lock it is the limit that counts.
 const LOCK_MATTERS: f64 = 0.95;
@@ -14,10 +18,16 @@ const BAR: f64 = 40.0;
 const COLUMNS: usize = 100;
 
 /// The prediction, and below it the plot where there is one.
-pub(crate) fn whole(prediction: &Prediction, plot: Option<&[PredictedP99]>, width: Width) -> String {
+pub(crate) fn whole(
+    prediction: &Prediction,
+    plot: Option<&[PredictedP99]>,
+    width: Width,
+) -> String {
     let width = Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS));
     let lock = prediction.lock.as_ref();
-    let lock = lock.and_then(|lock| Some((lock, lock.by_threads.iter().find(|it| it.threads == prediction.threads)?)));
+    let lock = lock.and_then(|lock| {
+        Some((lock, lock.by_threads.iter().find(|it| it.threads == prediction.threads)?))
+    });
     // Where the lock costs less than this, the theory of threads alone holds.
     let binding = lock.filter(|(_, asked)| asked.of_slots < LOCK_MATTERS);
     let mut sections = Vec::new();
@@ -27,18 +37,22 @@ pub(crate) fn whole(prediction: &Prediction, plot: Option<&[PredictedP99]>, widt
     }
     if let Some((lock, asked)) = lock {
         let lost = number::percent((1.0 - asked.of_slots).max(0.0));
-        let aside = format!(" The lines above leave that out: with all threads busy it costs {lost} %.");
+        let aside =
+            format!(" The lines above leave that out: with all threads busy it costs {lost} %.");
         sections.push(locked(prediction, lock, if binding.is_some() { "" } else { &aside }));
     }
     if binding.is_some() {
-        let hidden =
-            "Percentiles under the lock are not known; without --cpu you see those of threads that never wait for it.";
+        let hidden = "Percentiles under the lock are not known; without --cpu you see those of threads that never wait for it.";
         let left_out = "Counted is the app's Ruby alone, with a whole CPU for each worker. Puma's own work and passing the lock on come on top: measured rates are lower.";
         sections.push(ReportSection::new("").lines([hidden, left_out]));
     }
     sections.extend(plot.map(plotted));
     let most = binding.map(|(_, asked)| asked.at_most_per_s);
-    format!("{}\n{}", text::facts(&facts(prediction, most), width), text::sections(&sections, width))
+    format!(
+        "{}\n{}",
+        text::facts(&facts(prediction, most), width),
+        text::sections(&sections, width)
+    )
 }
 
 /// What is predicted of what, and the limits; `by_lock` is the rate that Ruby's lock allows, where that is the limit.
@@ -57,7 +71,8 @@ fn facts(prediction: &Prediction, by_lock: Option<f64>) -> [NamedFact; 3] {
     );
     let alone = prediction.at_most_per_s;
     let most = by_lock.unwrap_or(alone);
-    let without = by_lock.map(|_| format!(" by Ruby's lock ({} without it)", number::rate_in_words(alone)));
+    let without =
+        by_lock.map(|_| format!(" by Ruby's lock ({} without it)", number::rate_in_words(alone)));
     let limits = format!(
         "{} req/s at most{}; requests must wait from {} connections on",
         number::rate_in_words(most),
@@ -94,9 +109,15 @@ fn queue_table(prediction: &Prediction) -> DataTable {
 
 /// What is to be known of the figures.
 fn remarks(prediction: &Prediction) -> Vec<String> {
-    let objective = prediction.objective.as_ref().map(|it| format!("max req/s: the highest rate that keeps {it}"));
+    let objective = prediction
+        .objective
+        .as_ref()
+        .map(|it| format!("max req/s: the highest rate that keeps {it}"));
     let widest = prediction.lines.iter().filter_map(widest).max_by(f64::total_cmp).map(|widest| {
-        format!("simulated: 95 % intervals of at most ± {} % of the figure; --json has each", number::percent(widest))
+        format!(
+            "simulated: 95 % intervals of at most ± {} % of the figure; --json has each",
+            number::percent(widest)
+        )
     });
     objective.into_iter().chain(widest).chain(prediction.notes.iter().cloned()).collect()
 }
@@ -108,16 +129,21 @@ fn locked(prediction: &Prediction, lock: &RubyLock, aside: &str) -> ReportSectio
     let load = ColumnBand::new(if is_closed { "these connections" } else { "this rate" }, "");
     let of_load: &[&str] = if is_closed { &["req/s", "mean ms"] } else { &["% full"] };
     let columns = std::iter::once(TableColumn::new("threads each"))
-        .chain(["at most", "all busy", "% of max"].map(|name| TableColumn::new(name).under(&workers)))
+        .chain(
+            ["at most", "all busy", "% of max"].map(|name| TableColumn::new(name).under(&workers)),
+        )
         .chain(of_load.iter().map(|name| TableColumn::new(*name).under(&load)));
     let row = |line: &LockedThreads| {
         let of_load = match (line.closed, line.offered_of_all_busy) {
-            (Some(closed), _) => vec![number::rate(closed.rate_per_s), milliseconds(closed.response_mean_ns)],
+            (Some(closed), _) => {
+                vec![number::rate(closed.rate_per_s), milliseconds(closed.response_mean_ns)]
+            }
             (None, Some(full)) if full < 1.0 => vec![number::percent(full)],
             (None, _) => vec!["overload".to_owned()],
         };
         let rates = [line.at_most_per_s, line.all_busy_per_s].map(number::rate).into_iter();
-        let cells = rates.chain([number::percent(line.of_slots)]).chain(of_load).map(TableCell::from);
+        let cells =
+            rates.chain([number::percent(line.of_slots)]).chain(of_load).map(TableCell::from);
         let row = TableRow::new(std::iter::once(TableCell::count(line.threads)).chain(cells));
         row.noted(if line.threads == prediction.threads { "as asked" } else { "" })
     };

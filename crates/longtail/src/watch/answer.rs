@@ -59,7 +59,8 @@ pub(crate) fn answer(
     }
     seen.not_visible.iter().for_each(|line| put_line(false, "  not visible   ", line));
     put_line(false, "", "");
-    let labels = ["  Since  ", "  Why    ", "  Try    "].into_iter().chain(std::iter::repeat("         "));
+    let labels =
+        ["  Since  ", "  Why    ", "  Try    "].into_iter().chain(std::iter::repeat("         "));
     let lines_of = [since, why].into_iter().chain(tries.into_iter().map(Some));
     for (label, text) in labels.zip(lines_of) {
         if let Some(text) = text {
@@ -88,7 +89,9 @@ fn head(target: &WatchTarget, seen: &WatchEvidence) -> String {
     };
     let rate = seen.rate.map(|rate| {
         let ago = rate.age.filter(|_| rate.is_rough).map(|age| age.0 / 1_000_000_000);
-        let span = ago.map(|to| format!(" ({:.0} to {to} s ago)", to as f64 + rate.seconds)).unwrap_or_default();
+        let span = ago
+            .map(|to| format!(" ({:.0} to {to} s ago)", to as f64 + rate.seconds))
+            .unwrap_or_default();
         format!("{} req/s{span}", rate.in_words())
     });
     let rate = rate.or_else(|| seen.slots().map(|_| "req/s not known yet".to_owned()));
@@ -112,7 +115,8 @@ const HEADS: [&str; 7] = ["", "threads", "backlog", "connections", "CPU", "memor
 
 /// A row a worker, without columns of which nothing is known, and below them the accept queue.
 fn table(seen: &WatchEvidence) -> Vec<String> {
-    let shown = if seen.workers.len() > MOST_WORKERS + 1 { MOST_WORKERS } else { seen.workers.len() };
+    let shown =
+        if seen.workers.len() > MOST_WORKERS + 1 { MOST_WORKERS } else { seen.workers.len() };
     let mut rows: Vec<[String; 7]> = seen.workers[..shown].iter().map(cells).collect();
     if let rest @ [_, ..] = &seen.workers[shown..] {
         rows.push(cells(&sum(rest)));
@@ -126,7 +130,8 @@ fn table(seen: &WatchEvidence) -> Vec<String> {
     if let Some(waiting) = seen.in_kernel() {
         let of = seen.queue_limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
         let most = seen.queue_most.filter(|most| *most > f64::from(waiting));
-        let most = most.map(|most| format!(", at most {}", number::fixed(most, 0))).unwrap_or_default();
+        let most =
+            most.map(|most| format!(", at most {}", number::fixed(most, 0))).unwrap_or_default();
         let overflow = match seen.overflows {
             None => String::new(),
             Some(0.0) => "; no overflow".to_owned(),
@@ -161,8 +166,10 @@ fn cells(worker: &WatchedWorker) -> [String; 7] {
 
 /// Many workers as one.
 fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
-    let count = |figure: fn(&WatchedWorker) -> Option<u32>| workers.iter().map(figure).sum::<Option<u32>>();
-    let total = |figure: fn(&WatchedWorker) -> Option<f64>| workers.iter().map(figure).sum::<Option<f64>>();
+    let count =
+        |figure: fn(&WatchedWorker) -> Option<u32>| workers.iter().map(figure).sum::<Option<u32>>();
+    let total =
+        |figure: fn(&WatchedWorker) -> Option<f64>| workers.iter().map(figure).sum::<Option<f64>>();
     WatchedWorker {
         name: format!("{} more", workers.len()),
         threads: count(|worker| worker.threads),
@@ -189,16 +196,27 @@ fn not_visible(seen: &WatchEvidence) -> Option<String> {
 }
 
 /// How long it was watched, and what that does to the server.
-fn footer(source: Option<&StatisticsSource>, seen: &WatchEvidence, end: Option<WatchEnd>) -> String {
+fn footer(
+    source: Option<&StatisticsSource>,
+    seen: &WatchEvidence,
+    end: Option<WatchEnd>,
+) -> String {
     let watched = match end {
         None => String::new(),
-        Some(WatchEnd::User) => format!("Watched for {}, until it was ended. ", number::length(seen.watched)),
+        Some(WatchEnd::User) => {
+            format!("Watched for {}, until it was ended. ", number::length(seen.watched))
+        }
         Some(_) => format!("Watched for {}. ", number::length(seen.watched)),
     };
-    let sends = if seen.is_elsewhere { "Connects once a second; sends no requests" } else { "Sends no requests" };
+    let sends = if seen.is_elsewhere {
+        "Connects once a second; sends no requests"
+    } else {
+        "Sends no requests"
+    };
     let resets = seen.major().is_some_and(|major| major >= 7);
     let resets = if resets { ", which resets backlog_max and reactor_max" } else { "" };
-    let reads = source.map(|source| format!("; reads Puma's statistics ({}){resets}", source.shown));
+    let reads =
+        source.map(|source| format!("; reads Puma's statistics ({}){resets}", source.shown));
     format!("{watched}{sends}{}.", reads.unwrap_or_default())
 }
 
@@ -207,14 +225,19 @@ pub(crate) fn all_figures(board: &WatchBoard) -> String {
     let section = |whose: Option<u32>, title: String| {
         let of_it = board.series.iter().filter(|((other, _), _)| *other == whose);
         let rows = of_it.map(|((_, quantity), series)| {
-            let figures = [series.least, series.mean(), series.most, series.last].map(|value| quantity.written(value));
+            let figures = [series.least, series.mean(), series.most, series.last]
+                .map(|value| quantity.written(value));
             TableRow::new(std::iter::once(quantity.label().to_owned()).chain(figures))
         });
-        ReportSection::new(title).table(DataTable::new(["", "min", "mean", "max", "last"], rows)).filled()
+        ReportSection::new(title)
+            .table(DataTable::new(["", "min", "mean", "max", "last"], rows))
+            .filled()
     };
     let part = board.sampling_cpu().as_secs_f64() / board.seen.watched.as_secs_f64().max(1e-9);
-    let server = section(None, format!("The server (sampling took {} % of one CPU)", number::percent(part)));
-    let processes = board.living().map(|(pid, title)| section(Some(pid), format!("{pid}: {title}")));
+    let server =
+        section(None, format!("The server (sampling took {} % of one CPU)", number::percent(part)));
+    let processes =
+        board.living().map(|(pid, title)| section(Some(pid), format!("{pid}: {title}")));
     let sections: Vec<ReportSection> = std::iter::once(server).chain(processes).flatten().collect();
     text::sections(&sections, Width::of(COLUMNS))
 }
@@ -300,7 +323,8 @@ pub(crate) fn watch_json(
     });
     if let Some(board) = board {
         all["sampling_cpu_ns"] = json!(board.sampling_cpu());
-        all["processes"] = board.living().map(|(pid, title)| json!({ "pid": pid, "title": title })).collect();
+        all["processes"] =
+            board.living().map(|(pid, title)| json!({ "pid": pid, "title": title })).collect();
         let figures = board.series.iter().map(|((whose, quantity), series)| {
             let QuantitySeries { least, most, last, .. } = series;
             json!({ "pid": whose, "name": quantity, "min": least, "mean": series.mean(), "max": most, "last": last })
@@ -334,8 +358,10 @@ mod tests {
     }
 
     fn lines(seen: &WatchEvidence, end: Option<WatchEnd>) -> Vec<String> {
-        let control =
-            model::ControlServer { address: model::Endpoint::Unix("/tmp/c.sock".into()), token: String::new() };
+        let control = model::ControlServer {
+            address: model::Endpoint::Unix("/tmp/c.sock".into()),
+            token: String::new(),
+        };
         let source = StatisticsSource { control, shown: "tmp/puma.state".to_owned() };
         let source = Some(source).filter(|_| seen.no_statistics.is_none());
         answer(&target(), source.as_ref(), seen, end).into_iter().map(|line| line.text).collect()
@@ -345,16 +371,23 @@ mod tests {
     fn the_answer_is_as_the_golden_file() {
         let seen = WatchEvidence { age: Some(Nanos::from_secs(200)), ..situations().remove(0).1 };
         expect("watch_answer.txt", &(lines(&seen, Some(WatchEnd::Time)).join("\n") + "\n"));
-        expect("watch_answer_blind.txt", &(lines(&situation("no state file"), None).join("\n") + "\n"));
+        expect(
+            "watch_answer_blind.txt",
+            &(lines(&situation("no state file"), None).join("\n") + "\n"),
+        );
     }
 
     #[test]
     fn any_answer_fits_thirty_lines_of_a_hundred_columns() {
         let mut many = situation("the server has ended");
-        let worker =
-            |index| WatchedWorker { name: format!("worker {index}"), backlog: Some(index), ..many.workers[0].clone() };
+        let worker = |index| WatchedWorker {
+            name: format!("worker {index}"),
+            backlog: Some(index),
+            ..many.workers[0].clone()
+        };
         many.workers = (0..64).map(worker).collect();
-        (many.queue, many.overflows, many.version) = (Some(1024.0), Some(12.0), Some("7.1.0".to_owned()));
+        (many.queue, many.overflows, many.version) =
+            (Some(1024.0), Some(12.0), Some("7.1.0".to_owned()));
         let others = situations().into_iter().map(|(_, seen)| seen);
         for seen in others.chain([many, WatchEvidence::default()]) {
             let lines = lines(&seen, Some(WatchEnd::User));
@@ -367,7 +400,10 @@ mod tests {
     fn rows_of_many_workers_are_summed_up() {
         let workers = situation("a worker has free threads beside one that is behind").workers;
         let rest = sum(&workers);
-        assert_eq!((rest.busy_threads, rest.threads, rest.backlog, rest.cpu), (Some(7), Some(10), Some(13), Some(0.7)));
+        assert_eq!(
+            (rest.busy_threads, rest.threads, rest.backlog, rest.cpu),
+            (Some(7), Some(10), Some(13), Some(0.7))
+        );
         let unknown = sum(&[workers[0].clone(), WatchedWorker::default()]);
         assert_eq!((unknown.busy_threads, unknown.cpu), (None, None), "absent is not 0");
     }
@@ -375,9 +411,16 @@ mod tests {
     #[test]
     fn only_puma_seven_and_later_resets_its_maxima() {
         for (version, resets) in [("6.6.1", false), ("7.0.0", true), ("8.0.2", true)] {
-            let text =
-                lines(&WatchEvidence { version: Some(version.to_owned()), ..situations().remove(0).1 }, None).join(" ");
-            assert_eq!(text.contains("(tmp/puma.state), which resets"), resets, "{version}: {text}");
+            let text = lines(
+                &WatchEvidence { version: Some(version.to_owned()), ..situations().remove(0).1 },
+                None,
+            )
+            .join(" ");
+            assert_eq!(
+                text.contains("(tmp/puma.state), which resets"),
+                resets,
+                "{version}: {text}"
+            );
         }
         assert!(lines(&situation("no state file"), None).join(" ").ends_with("Sends no requests."));
     }
@@ -404,7 +447,12 @@ mod tests {
         let open = 12 + seconds as u32;
         Observation::Server(Box::new(ServerSample {
             at: Nanos::from_secs(seconds),
-            sockets: Some(ServerSockets { open, accepted: 10, unread: Some(2), ..ServerSockets::default() }),
+            sockets: Some(ServerSockets {
+                open,
+                accepted: 10,
+                unread: Some(2),
+                ..ServerSockets::default()
+            }),
             processes: processes.into(),
             host: HostCounters::default(),
             cpu: Nanos::from_millis(2),
@@ -413,7 +461,8 @@ mod tests {
     }
 
     fn queue(millis: u64, length: u32) -> Observation {
-        let queue = ServerSockets { accept_queue: length, limit: Some(1024), ..ServerSockets::default() };
+        let queue =
+            ServerSockets { accept_queue: length, limit: Some(1024), ..ServerSockets::default() };
         Observation::Queue { at: Nanos::from_millis(millis), queue: Some(queue) }
     }
 
@@ -437,13 +486,15 @@ mod tests {
                  "last_status":{"backlog":1,"running":5,"pool_capacity":2,"max_threads":5}}]}"#,
             )
         };
-        let other =
-            r#"{"workers":1,"worker_status":[{"pid":13,"booted":true,"last_status":{"backlog":0,"running":5}}]}"#;
+        let other = r#"{"workers":1,"worker_status":[{"pid":13,"booted":true,"last_status":{"backlog":0,"running":5}}]}"#;
         let single = || said(1, r#"{"backlog":0,"running":5,"pool_capacity":2,"max_threads":5}"#);
         let unread = || ProcessSample { used: None, connections: None, ..member(11, 0, None) };
         let cases = [
             ("nothing", vec![]),
-            ("one look tells no rate", vec![sample(0, [member(11, 3, Some(6)), member(12, 0, Some(4))])]),
+            (
+                "one look tells no rate",
+                vec![sample(0, [member(11, 3, Some(6)), member(12, 0, Some(4))])],
+            ),
             (
                 "the workers are the whole: 0.7 s of CPU in 3 s",
                 vec![
@@ -467,7 +518,10 @@ mod tests {
                 "of a worker that has ended nothing is left but that Puma names it; another has a rate from its second look on",
                 vec![sample(4, [member(11, 34, Some(6)), member(13, 0, Some(4))]), both(4)],
             ),
-            ("Puma does not name it any more", vec![said(5, other), sample(5, [member(13, 1, Some(4))])]),
+            (
+                "Puma does not name it any more",
+                vec![said(5, other), sample(5, [member(13, 1, Some(4))])],
+            ),
             ("", vec![]),
             ("what cannot be read is no zero", vec![sample(0, [unread()]), sample(1, [unread()])]),
             ("", vec![]),
@@ -481,7 +535,10 @@ mod tests {
                 "in single mode the threads are the only process's",
                 vec![single(), sample(0, [member(11, 0, None)]), single()],
             ),
-            ("whose they are is not known", vec![sample(1, [member(11, 0, None), member(12, 0, None)]), single()]),
+            (
+                "whose they are is not known",
+                vec![sample(1, [member(11, 0, None), member(12, 0, None)]), single()],
+            ),
         ];
         let (mut board, mut text) = (WatchBoard::default(), String::new());
         for (name, observations) in cases {
@@ -493,7 +550,11 @@ mod tests {
                 board.take(seen);
             }
             let seen = WatchEvidence::of(&board);
-            let why = seen.no_statistics.as_ref().map(|why| format!("  no statistics: {why}\n")).unwrap_or_default();
+            let why = seen
+                .no_statistics
+                .as_ref()
+                .map(|why| format!("  no statistics: {why}\n"))
+                .unwrap_or_default();
             let lines = [line_head(), line(&board)].concat();
             let figures = all_figures(&board);
             let _ = writeln!(text, "## {name}\n{}\n{why}{lines}{figures}", table(&seen).join("\n"));

@@ -20,7 +20,8 @@ const LEAST_RATE_SPAN: f64 = 3.0;
 const ROUGH: f64 = 0.1;
 /// Why there are no statistics: before the first answer, and where the answer is not taken.
 const NOT_YET: &str = "no answer yet";
-const ANOTHER: &str = "the control server is another server's: none of its workers is among the processes";
+const ANOTHER: &str =
+    "the control server is another server's: none of its workers is among the processes";
 
 /// Whose a series is: a process's, or the whole server's; of overflows the whole network namespace's.
 type Whose = Option<u32>;
@@ -74,7 +75,8 @@ impl WatchBoard {
     /// With what is known from the start not to be visible; `is_asked`: whether the server is asked for its statistics.
     pub(crate) fn new(not_visible: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
         let no_statistics = Some(if is_asked { NOT_YET } else { "" }.to_owned());
-        let seen = WatchEvidence { is_elsewhere, no_statistics, not_visible, ..WatchEvidence::default() };
+        let seen =
+            WatchEvidence { is_elsewhere, no_statistics, not_visible, ..WatchEvidence::default() };
         WatchBoard { seen, ..WatchBoard::default() }
     }
 
@@ -109,8 +111,14 @@ impl WatchBoard {
         match observation {
             Observation::Queue { at, queue } => {
                 self.seen.watched = at;
-                self.seen.queue_limit = queue.and_then(|queue| queue.limit).or(self.seen.queue_limit);
-                self.gauge(SERVER, Quantity::AcceptQueue, at, queue.map(|queue| f64::from(queue.accept_queue)));
+                self.seen.queue_limit =
+                    queue.and_then(|queue| queue.limit).or(self.seen.queue_limit);
+                self.gauge(
+                    SERVER,
+                    Quantity::AcceptQueue,
+                    at,
+                    queue.map(|queue| f64::from(queue.accept_queue)),
+                );
             }
             Observation::Server(sample) => self.take_sample(*sample),
             Observation::Statistics { at, wall, cpu, stats } => {
@@ -119,7 +127,9 @@ impl WatchBoard {
             }
             Observation::Connected { at, took } => {
                 self.seen.watched = at;
-                let took = took.map_err(|why| self.miss(format!("connect time, at some samples: the server {why}")));
+                let took = took.map_err(|why| {
+                    self.miss(format!("connect time, at some samples: the server {why}"))
+                });
                 self.gauge(SERVER, Quantity::ConnectTime, at, took.ok().map(Nanos::as_millis_f64));
                 self.note_waiting(at);
             }
@@ -165,11 +175,17 @@ impl WatchBoard {
         for line in missing {
             self.miss(line);
         }
-        self.gauge(SERVER, Quantity::Connections, at, sockets.map(|sockets| f64::from(sockets.open)));
+        self.gauge(
+            SERVER,
+            Quantity::Connections,
+            at,
+            sockets.map(|sockets| f64::from(sockets.open)),
+        );
         let unread = sockets.and_then(|sockets| sockets.unread);
         self.gauge(SERVER, Quantity::UnreadConnections, at, unread.map(f64::from));
         self.take_processes(at, processes);
-        let overflows = self.last_sample.and_then(|(_, before)| host.listen_overflows_since(&before));
+        let overflows =
+            self.last_sample.and_then(|(_, before)| host.listen_overflows_since(&before));
         self.rate(SERVER, Quantity::ListenOverflows, at, overflows.map(|n| n as f64));
         let busy = |room: &Option<CpuRoom>| room.as_ref().and_then(|room| room.busy);
         if let Some((now, before)) = busy(&room).zip(busy(&self.room)) {
@@ -192,13 +208,19 @@ impl WatchBoard {
             let before = known.get(&pid).and_then(|process| process.used);
             // A later process of the same number begins anew.
             let ran = used.zip(before).and_then(|(now, before)| {
-                let ran = [now.cpu.checked_sub(before.cpu)?, now.run_queue.checked_sub(before.run_queue)?];
+                let ran = [
+                    now.cpu.checked_sub(before.cpu)?,
+                    now.run_queue.checked_sub(before.run_queue)?,
+                ];
                 Some(ran.map(|ns| ns as f64 / 1e9))
             });
             if ran.is_some() || used.is_none() {
                 self.run_rates(whose, at, ran);
             }
-            whole = whole.into_iter().chain(ran).reduce(|[cpu, wait], [more, longer]| [cpu + more, wait + longer]);
+            whole = whole
+                .into_iter()
+                .chain(ran)
+                .reduce(|[cpu, wait], [more, longer]| [cpu + more, wait + longer]);
             self.processes.insert(pid, WatchedProcess { title, used, is_there: true });
         }
         self.run_rates(SERVER, at, whole.filter(|_| is_read));
@@ -206,7 +228,8 @@ impl WatchBoard {
             if !self.processes.contains_key(&pid) {
                 self.series.retain(|(whose, _), _| *whose != Some(pid));
                 if self.reports.contains_key(&pid) {
-                    self.processes.insert(pid, WatchedProcess { used: None, is_there: false, ..process });
+                    self.processes
+                        .insert(pid, WatchedProcess { used: None, is_there: false, ..process });
                 }
             }
         }
@@ -214,16 +237,23 @@ impl WatchBoard {
 
     /// Busy threads and backlogs, if they are of the server that is watched.
     fn take_statistics(&mut self, at: Nanos, wall: Nanos, stats: Result<PumaStats, String>) {
-        const FIGURES: [(Quantity, WorkerFigure); 2] =
-            [(Quantity::BusyThreads, WorkerStats::busy_threads), (Quantity::Backlog, |worker| worker.backlog)];
-        let ours = stats.and_then(|stats| if self.are_ours(&stats) { Ok(stats) } else { Err(ANOTHER.to_owned()) });
+        const FIGURES: [(Quantity, WorkerFigure); 2] = [
+            (Quantity::BusyThreads, WorkerStats::busy_threads),
+            (Quantity::Backlog, |worker| worker.backlog),
+        ];
+        let ours =
+            stats.and_then(
+                |stats| if self.are_ours(&stats) { Ok(stats) } else { Err(ANOTHER.to_owned()) },
+            );
         (self.said, self.seen.no_statistics) = match ours {
             Ok(stats) => (Some(stats), None),
             Err(why) => (None, Some(why)),
         };
         let Some(workers) = self.said.as_ref().map(|said| said.workers.clone()) else {
             let is_said = |quantity| FIGURES.iter().any(|(figure, _)| *figure == quantity);
-            for (_, series) in self.series.iter_mut().filter(|((_, quantity), _)| is_said(*quantity)) {
+            for (_, series) in
+                self.series.iter_mut().filter(|((_, quantity), _)| is_said(*quantity))
+            {
                 series.take(at, None);
             }
             return;
@@ -241,7 +271,8 @@ impl WatchBoard {
             }
         }
         for (quantity, value) in FIGURES {
-            let sum = workers.iter().map(value).sum::<Option<u32>>().filter(|_| !workers.is_empty());
+            let sum =
+                workers.iter().map(value).sum::<Option<u32>>().filter(|_| !workers.is_empty());
             self.gauge(SERVER, quantity, at, sum.map(f64::from));
             for worker in &workers {
                 // In single mode no process is named, and there is but one.
@@ -266,7 +297,8 @@ impl WatchBoard {
 
     /// Whether one of these workers is among the processes; unknown ones are taken for ours.
     fn are_ours(&self, stats: &PumaStats) -> bool {
-        let is_there = |worker: &WorkerStats| worker.pid.is_none_or(|pid| self.processes.contains_key(&pid));
+        let is_there =
+            |worker: &WorkerStats| worker.pid.is_none_or(|pid| self.processes.contains_key(&pid));
         self.processes.is_empty() || stats.workers.is_empty() || stats.workers.iter().any(is_there)
     }
 
@@ -312,7 +344,8 @@ impl WatchBoard {
         let is_full = |report: &&WorkerReport| {
             report.worker.busy_threads().is_some_and(|busy| Some(busy) >= report.worker.max_threads)
         };
-        let reports = self.reports.get(&worker.pid.unwrap_or(0)).into_iter().flat_map(|all| all.iter().rev());
+        let reports =
+            self.reports.get(&worker.pid.unwrap_or(0)).into_iter().flat_map(|all| all.iter().rev());
         WatchedWorker {
             is_booting: !worker.ready,
             threads: worker.max_threads,
@@ -328,17 +361,22 @@ impl WatchBoard {
 
     /// What all workers began, up to the last report of each; `None` where one has said it but once.
     fn start_rate(&self) -> Option<StartRate> {
-        let age = self.reports.values().filter_map(|reports| self.age_of_report(&reports.back()?.worker)).max();
+        let age = self
+            .reports
+            .values()
+            .filter_map(|reports| self.age_of_report(&reports.back()?.worker))
+            .max();
         let mut all = StartRate { seconds: f64::MAX, age, ..StartRate::default() };
         for reports in self.reports.values() {
             let last = reports.back()?;
-            let shortest = reports
-                .iter()
-                .rposition(|report| last.at.saturating_sub(report.at).as_secs_f64() >= LEAST_RATE_SPAN)?;
+            let shortest = reports.iter().rposition(|report| {
+                last.at.saturating_sub(report.at).as_secs_f64() >= LEAST_RATE_SPAN
+            })?;
             let (begun, seconds) = begun(&reports[same_rate_from(reports, shortest)?], last)?;
             all.per_second += begun / seconds;
             all.seconds = all.seconds.min(seconds);
-            all.reaches_back |= self.first_asked_at.is_some_and(|began| reports[shortest].at < began);
+            all.reaches_back |=
+                self.first_asked_at.is_some_and(|began| reports[shortest].at < began);
             all.is_rough |= all.reaches_back || rounding(last) > ROUGH * seconds;
         }
         Some(all).filter(|_| !self.reports.is_empty())
@@ -355,14 +393,27 @@ impl WatchEvidence {
         let titled = titles().find_map(version_in_title);
         WatchEvidence {
             program: titles().next().map(program_in_title),
-            is_puma: said.is_some() || titled.is_some() || titles().any(|title| title.starts_with("puma: ")),
-            version: said.and_then(|said| said.version.clone()).or_else(|| titled.map(str::to_owned)),
-            is_cluster: said
-                .map_or_else(|| titles().any(|title| worker_in_title(title).is_some()), |said| said.cluster),
+            is_puma: said.is_some()
+                || titled.is_some()
+                || titles().any(|title| title.starts_with("puma: ")),
+            version: said
+                .and_then(|said| said.version.clone())
+                .or_else(|| titled.map(str::to_owned)),
+            is_cluster: said.map_or_else(
+                || titles().any(|title| worker_in_title(title).is_some()),
+                |said| said.cluster,
+            ),
             is_ruby: board.room.as_ref().is_some_and(|room| room.is_ruby),
             workers: board.workers(),
-            rate: said.filter(|said| said.workers.iter().all(|worker| worker.ready)).and_then(|_| board.start_rate()),
-            still: board.reports.values().map(still).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten(),
+            rate: said
+                .filter(|said| said.workers.iter().all(|worker| worker.ready))
+                .and_then(|_| board.start_rate()),
+            still: board
+                .reports
+                .values()
+                .map(still)
+                .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)))
+                .flatten(),
             queue: recent(Quantity::AcceptQueue),
             queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),
             overflows: series(Quantity::ListenOverflows).and_then(QuantitySeries::counted),
@@ -397,7 +448,9 @@ fn same_rate_from(reports: &VecDeque<WorkerReport>, mut from: usize) -> Option<u
         let (counted, seconds) = begun(&reports[from], last)?;
         let (earlier, span) = begun(&reports[from - 1], &reports[from])?;
         let expected = counted / seconds * span;
-        if (earlier - expected).abs() > expected * rounding(last) / span + 3.0 * expected.max(1.0).sqrt() {
+        if (earlier - expected).abs()
+            > expected * rounding(last) / span + 3.0 * expected.max(1.0).sqrt()
+        {
             break;
         }
         from -= 1;
@@ -441,7 +494,8 @@ mod tests {
         assert_eq!(version_in_title("puma master"), None);
         assert_eq!(worker_in_title("puma: cluster worker 12: 4242 [shop]"), Some(12));
         assert_eq!(worker_in_title("puma 6.4.2 (tcp://0.0.0.0:3000) [shop]"), None);
-        let programs = ["/usr/bin/ruby app.rb", "nginx: worker process", "gunicorn", ""].map(program_in_title);
+        let programs =
+            ["/usr/bin/ruby app.rb", "nginx: worker process", "gunicorn", ""].map(program_in_title);
         assert_eq!(programs, ["ruby", "nginx", "gunicorn", ""]);
     }
 
@@ -463,10 +517,19 @@ mod tests {
             let board = WatchBoard { first_asked_at, reports, ..WatchBoard::default() };
             board.start_rate().map(|rate| (rate.per_second, rate.in_words(), rate.reaches_back))
         };
-        let expected = |rate, words: &str, reaches_back| Some((rate, words.to_owned(), reaches_back));
+        let expected =
+            |rate, words: &str, reaches_back| Some((rate, words.to_owned(), reaches_back));
         assert_eq!(rate(&[0]), None, "one report");
-        assert_eq!(rate(&[0, 165]), expected(33.0, "~33", true), "the first report is from before the watch");
-        assert_eq!(rate(&[0, 165, 525]), expected(72.0, "~72", false), "5 s, with instants in whole seconds");
+        assert_eq!(
+            rate(&[0, 165]),
+            expected(33.0, "~33", true),
+            "the first report is from before the watch"
+        );
+        assert_eq!(
+            rate(&[0, 165, 525]),
+            expected(72.0, "~72", false),
+            "5 s, with instants in whole seconds"
+        );
         assert_eq!(rate(&[0, 165, 525, 885]), expected(72.0, "72", false));
         assert_eq!(rate(&[0, 350, 700]), expected(70.0, "70", false), "it was so before, too");
         assert_eq!(rate(&[0, 500, 1000, 1000]), expected(0.0, "~0", false), "the load has ended");

@@ -85,7 +85,8 @@ impl Diagnosis {
         });
         let (wait, estimate) = estimate.unzip();
         let ended = seen.ended.map(number::length);
-        let ended = ended.map(|after| format!("The server ended {after} after the watch began. Before that:"));
+        let ended = ended
+            .map(|after| format!("The server ended {after} after the watch began. Before that:"));
         let now: Vec<String> = threads(seen).into_iter().chain(who_waits(seen)).collect();
         let now = Some(now.join(" ")).filter(|now| !now.is_empty());
         let answer = [ended, now, estimate, full_queue(seen)].into_iter().flatten();
@@ -98,13 +99,16 @@ impl Diagnosis {
 
 /// What holds up those that wait: the first that is so.
 fn limit(seen: &WatchEvidence) -> WatchLimit {
-    let is_full = seen.slots().zip(seen.busy()).is_some_and(|(slots, busy)| slots > 0 && busy >= slots);
+    let is_full =
+        seen.slots().zip(seen.busy()).is_some_and(|(slots, busy)| slots > 0 && busy >= slots);
     let waits = seen.waiting() > 0 || is_full;
     let is_computing = is_computing(seen);
     // Other processes may use up the CPUs while this server's threads sleep.
     let is_starved = cpus_are_used_up(seen) && is_computing;
-    let reported: Vec<&WatchedWorker> = seen.workers.iter().filter(|worker| worker.busy_threads.is_some()).collect();
-    let is_behind = |worker: &&WatchedWorker| worker.backlog > Some(0) && worker.full_reports >= ENOUGH_REPORTS;
+    let reported: Vec<&WatchedWorker> =
+        seen.workers.iter().filter(|worker| worker.busy_threads.is_some()).collect();
+    let is_behind =
+        |worker: &&WatchedWorker| worker.backlog > Some(0) && worker.full_reports >= ENOUGH_REPORTS;
     let has_room = |worker: &&WatchedWorker| worker.backlog == Some(0) && worker.free() > Some(0);
     let is_uneven = reported.iter().any(is_behind) && reported.iter().any(has_room);
     let limits = [
@@ -115,7 +119,10 @@ fn limit(seen: &WatchEvidence) -> WatchLimit {
         (reported.is_empty(), WatchLimit::UnknownWithoutStatistics),
         (!is_full && is_uneven, WatchLimit::Imbalance),
         (!is_full, WatchLimit::UnknownWithFreeThreads),
-        (reported.iter().any(|worker| worker.full_reports < ENOUGH_REPORTS), WatchLimit::UnknownAfterOneReport),
+        (
+            reported.iter().any(|worker| worker.full_reports < ENOUGH_REPORTS),
+            WatchLimit::UnknownAfterOneReport,
+        ),
         (seen.cpu.is_none() || seen.cpus.is_none(), WatchLimit::UnknownWithoutCpu),
         (seen.is_ruby && is_computing, WatchLimit::RubyLock),
     ];
@@ -131,10 +138,14 @@ fn cpus_are_used_up(seen: &WatchEvidence) -> bool {
 /// Whether what holds up the server is that it computes, or wants to.
 fn is_computing(seen: &WatchEvidence) -> bool {
     if seen.is_ruby {
-        let mut busy =
-            seen.workers.iter().filter(|worker| worker.busy_threads != Some(0) && worker.pid.is_some()).peekable();
-        let computes =
-            |worker: &WatchedWorker| worker.cpu.zip(worker.cpu_wait).is_some_and(|(cpu, wait)| cpu + wait >= COMPUTING);
+        let mut busy = seen
+            .workers
+            .iter()
+            .filter(|worker| worker.busy_threads != Some(0) && worker.pid.is_some())
+            .peekable();
+        let computes = |worker: &WatchedWorker| {
+            worker.cpu.zip(worker.cpu_wait).is_some_and(|(cpu, wait)| cpu + wait >= COMPUTING)
+        };
         return busy.peek().is_some() && busy.all(computes);
     }
     seen.runnable().zip(seen.cpus).is_some_and(|(runnable, cpus)| runnable >= HALF * cpus)
@@ -145,7 +156,9 @@ fn threads(seen: &WatchEvidence) -> Option<String> {
     // Puma reports each 5 s: what it said may be over.
     let oldest = seen.workers.iter().filter_map(|worker| worker.staleness_ns).max();
     let threads = number::count_of(slots, "thread");
-    if let Some(age) = oldest.filter(|_| busy >= slots && seen.connections.is_some_and(|open| open < 0.5)) {
+    if let Some(age) =
+        oldest.filter(|_| busy >= slots && seen.connections.is_some_and(|open| open < 0.5))
+    {
         let age = number::length(age);
         return Some(format!(
             "No connection is open now; in Puma's last report, {age} old, {busy} of {threads} were busy."
@@ -182,16 +195,23 @@ fn who_waits(seen: &WatchEvidence) -> Option<String> {
         (Some(inside), Some(0)) => format!("{}, none in the accept queue.", requests(inside)),
         (Some(0), Some(kernel)) => format!("{}, no request {place}.", connections(kernel)),
         (Some(inside), Some(kernel)) => {
-            format!("{}, and {} in the accept queue.", requests(inside), number::count_of(kernel, "connection"))
+            format!(
+                "{}, and {} in the accept queue.",
+                requests(inside),
+                number::count_of(kernel, "connection")
+            )
         }
-        (Some(inside), None) => format!("{}; the accept queue is not visible from here.", requests(inside)),
+        (Some(inside), None) => {
+            format!("{}; the accept queue is not visible from here.", requests(inside))
+        }
         (None, Some(kernel)) => format!("{}. {hidden}", connections(kernel)),
         (None, None) => return None,
     })
 }
 
 fn full_queue(seen: &WatchEvidence) -> Option<String> {
-    let (queue, limit) = seen.queue.zip(seen.queue_limit).filter(|(queue, limit)| *queue >= f64::from(*limit))?;
+    let (queue, limit) =
+        seen.queue.zip(seen.queue_limit).filter(|(queue, limit)| *queue >= f64::from(*limit))?;
     let queue = number::fixed(queue, 0);
     Some(format!(
         "The accept queue is full ({queue} of {limit}): the kernel drops more connects, and clients try again after 1, 3 and 7 s."
@@ -200,7 +220,8 @@ fn full_queue(seen: &WatchEvidence) -> Option<String> {
 
 /// Workers that are not there, do not answer, or have not begun.
 fn absent_workers(seen: &WatchEvidence) -> impl Iterator<Item = String> {
-    let youngest = seen.workers.iter().filter_map(|worker| worker.staleness_ns).min().unwrap_or(Nanos::ZERO);
+    let youngest =
+        seen.workers.iter().filter_map(|worker| worker.staleness_ns).min().unwrap_or(Nanos::ZERO);
     let line = move |worker: &WatchedWorker| {
         let what = if worker.is_gone {
             "has ended: its threads are not there".to_owned()
@@ -219,11 +240,17 @@ fn absent_workers(seen: &WatchEvidence) -> impl Iterator<Item = String> {
 fn cpu(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
     let (cpu, cpus) = (seen.cpu?, seen.cpus?);
     let all = seen.busy_cpus.map(|all| all.min(cpus)).filter(|all| all - cpu > OTHERS * cpus);
-    let all = all.map(|all| format!(" (with other processes {})", number::or_zero(all, number::significant)));
+    let all = all.map(|all| {
+        format!(" (with other processes {})", number::or_zero(all, number::significant))
+    });
     let of = if cpus.fract() == 0.0 { number::fixed(cpus, 0) } else { number::significant(cpus) };
-    let wait = seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && limit == WatchLimit::Cpus);
+    let wait =
+        seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && limit == WatchLimit::Cpus);
     let wait = wait.map(|wait| {
-        format!(" Threads that could run wait for a CPU {} % of that time.", number::fixed(wait * 100.0, 0))
+        format!(
+            " Threads that could run wait for a CPU {} % of that time.",
+            number::fixed(wait * 100.0, 0)
+        )
     });
     let cpu = number::or_zero(cpu, number::significant);
     Some(format!("CPU {cpu} of {of}{}.{}", all.unwrap_or_default(), wait.unwrap_or_default()))
@@ -232,7 +259,11 @@ fn cpu(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
 fn since(seen: &WatchEvidence) -> Option<String> {
     let span = seen.span.filter(|span| span.length >= LEAST_SPAN)?;
     let length = number::length(span.length);
-    let since = if span.is_from_start { format!("the watch began, {length} ago") } else { format!("{length} ago") };
+    let since = if span.is_from_start {
+        format!("the watch began, {length} ago")
+    } else {
+        format!("{length} ago")
+    };
     let trend = match span.trend {
         None => "too short to say whether it grows".to_owned(),
         Some(0.0) => "steady".to_owned(),
@@ -247,30 +278,44 @@ fn since(seen: &WatchEvidence) -> Option<String> {
 /// Why it is so, and what to try.
 fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
     let load = seen.connections.zip(seen.slots()).map(|(connections, slots)| {
-        format!("{}, {}: ", number::count_of(connections as u32, "connection"), number::count_of(slots, "thread"))
+        format!(
+            "{}, {}: ",
+            number::count_of(connections as u32, "connection"),
+            number::count_of(slots, "thread")
+        )
     });
     let load = load.unwrap_or_default();
     let is_old = seen.major().is_some_and(|major| major <= 6);
     let said = |why: &str, attempt: &str| (why.to_owned(), attempt.to_owned());
     let (why, attempt) = match limit {
         WatchLimit::Nothing => said("", ""),
-        WatchLimit::Threads if seen.waiting() == 0 => said("Every thread is taken; who comes now waits.", ""),
+        WatchLimit::Threads if seen.waiting() == 0 => {
+            said("Every thread is taken; who comes now waits.", "")
+        }
         WatchLimit::Threads => {
             let of_old = match seen.inside().filter(|_| is_old) {
-                Some(0) => " (Puma 6 and older count a thread as busy that waits for a client's next request.)",
+                Some(0) => {
+                    " (Puma 6 and older count a thread as busy that waits for a client's next request.)"
+                }
                 Some(_) => {
                     " Puma 6 and older serve up to ten requests of a connection in a row, so some wait far longer."
                 }
                 None => "",
             };
-            let share = seen.runnable().zip(seen.busy()).map(|(runnable, busy)| runnable / f64::from(busy));
+            let share =
+                seen.runnable().zip(seen.busy()).map(|(runnable, busy)| runnable / f64::from(busy));
             let share = number::or_none(share, |share| number::fixed(share * 100.0, 0));
             let why = format!(
                 "{load}saturated. Threads, not CPUs, are the limit: a busy one runs or waits for a CPU {share} % of its time.{of_old}"
             );
-            let idle = seen.busy_cpus.or(seen.cpu).zip(seen.cpus).map(|(used, cpus)| (1.0 - used / cpus).max(0.0));
+            let idle = seen
+                .busy_cpus
+                .or(seen.cpu)
+                .zip(seen.cpus)
+                .map(|(used, cpus)| (1.0 - used / cpus).max(0.0));
             let idle = idle.filter(|idle| *idle >= OTHERS);
-            let idle = idle.map(|idle| format!(" (the CPUs are {} % idle)", number::fixed(idle * 100.0, 0)));
+            let idle = idle
+                .map(|idle| format!(" (the CPUs are {} % idle)", number::fixed(idle * 100.0, 0)));
             let prediction = prediction(seen);
             let end = if prediction.is_some() { "; theory says what they are worth:" } else { "." };
             let first = format!("more threads or workers{}{end}", idle.unwrap_or_default());
@@ -279,14 +324,20 @@ fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
         WatchLimit::Cpus => match seen.busy_cpus.zip(seen.cpu) {
             // Of the CPU time that is used most is other processes'.
             Some((all, own)) if own < HALF * all => {
-                let (others, own) = (number::significant(all - own), number::or_zero(own, number::significant));
+                let (others, own) =
+                    (number::significant(all - own), number::or_zero(own, number::significant));
                 said(
-                    &format!("Other processes use {others} CPUs, this server {own}: together they are used up."),
+                    &format!(
+                        "Other processes use {others} CPUs, this server {own}: together they are used up."
+                    ),
                     "CPUs for this server alone: a machine or cpuset without the other processes.",
                 )
             }
             _ => {
-                let each = seen.cpu.zip(settled_rate(seen)).map(|(cpu, rate)| Nanos::from_secs_f64(cpu / rate));
+                let each = seen
+                    .cpu
+                    .zip(settled_rate(seen))
+                    .map(|(cpu, rate)| Nanos::from_secs_f64(cpu / rate));
                 let less = each.map_or_else(
                     || " a request.".to_owned(),
                     |each| format!(": a request takes {} of CPU now.", number::time(each)),
@@ -305,13 +356,18 @@ fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
             ),
         ),
         WatchLimit::Imbalance => {
-            let free = number::count_of(seen.workers.iter().filter_map(WatchedWorker::free).sum::<u32>(), "thread");
+            let free = number::count_of(
+                seen.workers.iter().filter_map(WatchedWorker::free).sum::<u32>(),
+                "thread",
+            );
             let attempt = if seen.major() == Some(5) {
                 "`wait_for_less_busy_worker 0.005` in config/puma.rb (not measured here)."
             } else {
                 "fewer workers with more threads each, or connections that are kept less long (not measured here)."
             };
-            let why = format!("Requests wait in one worker while {free} of others are free: Puma does not move them.");
+            let why = format!(
+                "Requests wait in one worker while {free} of others are free: Puma does not move them."
+            );
             said(&why, attempt)
         }
         WatchLimit::Standstill => {
@@ -320,23 +376,32 @@ fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
                 || "the app's log: which requests began last?".to_owned(),
                 |pid| format!("`rbspy dump --pid {pid}` (where rbspy is installed): what each of its threads does."),
             );
-            (format!("No request has begun for {seconds} s: requests hold every thread that long."), attempt)
+            (
+                format!(
+                    "No request has begun for {seconds} s: requests hold every thread that long."
+                ),
+                attempt,
+            )
         }
         WatchLimit::UnknownWithoutStatistics if is_old => said(
             "Not visible without statistics; Puma 6 and older leave connections there while all threads are busy.",
             "",
         ),
         WatchLimit::UnknownWithoutStatistics => said("Not visible without statistics.", ""),
-        WatchLimit::UnknownWithFreeThreads => {
-            said("Not clear: by the workers' last reports threads are free. Watch longer.", "the same with --for 30s.")
-        }
+        WatchLimit::UnknownWithFreeThreads => said(
+            "Not clear: by the workers' last reports threads are free. Watch longer.",
+            "the same with --for 30s.",
+        ),
         WatchLimit::UnknownAfterOneReport => said(
             "Not clear yet: one report may be a moment's peak. Workers report every 5 s.",
             "the same with --for 30s.",
         ),
-        WatchLimit::UnknownWithoutCpu => {
-            said(&format!("{load}saturated. Whether threads or CPUs are the limit is not visible from here."), "")
-        }
+        WatchLimit::UnknownWithoutCpu => said(
+            &format!(
+                "{load}saturated. Whether threads or CPUs are the limit is not visible from here."
+            ),
+            "",
+        ),
     };
     (why, Some(attempt).filter(|attempt| !attempt.is_empty()).into_iter().collect())
 }
@@ -378,7 +443,8 @@ pub(super) mod tests {
     fn change(to: &mut Value, from: &Value) {
         match (to, from) {
             (Value::Object(to), Value::Object(from)) => {
-                from.iter().for_each(|(name, value)| change(to.entry(name).or_insert(Value::Null), value));
+                from.iter()
+                    .for_each(|(name, value)| change(to.entry(name).or_insert(Value::Null), value));
             }
             (Value::Array(to), Value::Array(from)) => {
                 to.truncate(from.len());
@@ -396,10 +462,12 @@ pub(super) mod tests {
         let differences: Vec<Map<String, Value>> = serde_json::from_str(text).unwrap();
         let mut all: Vec<(String, Value)> = Vec::new();
         for mut differs in differences {
-            let [name, like] =
-                ["name", "like"].map(|key| differs.remove(key).and_then(|name| Some(name.as_str()?.to_owned())));
-            let like = like.map_or(0, |like| all.iter().position(|(name, _)| *name == like).unwrap());
-            let mut seen = all.get(like).map_or_else(|| Value::Object(Map::new()), |(_, seen)| seen.clone());
+            let [name, like] = ["name", "like"]
+                .map(|key| differs.remove(key).and_then(|name| Some(name.as_str()?.to_owned())));
+            let like =
+                like.map_or(0, |like| all.iter().position(|(name, _)| *name == like).unwrap());
+            let mut seen =
+                all.get(like).map_or_else(|| Value::Object(Map::new()), |(_, seen)| seen.clone());
             change(&mut seen, &Value::Object(differs));
             all.push((name.unwrap(), seen));
         }
@@ -419,7 +487,9 @@ pub(super) mod tests {
                 ("Why: ", why.into_iter().collect()),
                 ("Try: ", tries),
             ];
-            for (label, line) in all.iter().flat_map(|(label, lines)| lines.iter().map(move |line| (label, line))) {
+            for (label, line) in
+                all.iter().flat_map(|(label, lines)| lines.iter().map(move |line| (label, line)))
+            {
                 let _ = writeln!(text, "  {label}{line}");
             }
             text.push('\n');

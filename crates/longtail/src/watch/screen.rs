@@ -40,7 +40,14 @@ impl WatchScreen {
         }));
         // Before the terminal is changed: where one of the steps below fails, dropping this gives the terminal back.
         let screen = WatchScreen { is_full, is_stale: true, scroll: 0 };
-        let enter = || execute!(io::stdout(), terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide);
+        let enter = || {
+            execute!(
+                io::stdout(),
+                terminal::EnterAlternateScreen,
+                terminal::DisableLineWrap,
+                cursor::Hide
+            )
+        };
         terminal::enable_raw_mode().and_then(|()| enter()).map_err(|why| unusable(&why))?;
         Ok(screen)
     }
@@ -72,12 +79,16 @@ impl WatchScreen {
                 continue;
             }
             match key.code {
-                KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(true),
+                KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                    return Ok(true);
+                }
                 KeyCode::Char('q' | 'Q') | KeyCode::Esc => return Ok(true),
                 KeyCode::Char('d' | 'D') => (self.is_full, self.scroll) = (!self.is_full, 0),
                 KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
                 KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
-                KeyCode::PageDown | KeyCode::Char(' ') => self.scroll = self.scroll.saturating_add(20),
+                KeyCode::PageDown | KeyCode::Char(' ') => {
+                    self.scroll = self.scroll.saturating_add(20)
+                }
                 KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(20),
                 _ => {}
             }
@@ -94,12 +105,23 @@ impl Drop for WatchScreen {
 
 /// The terminal as it was, as far as it still can be.
 fn give_back() {
-    let _ = execute!(io::stdout(), cursor::Show, terminal::EnableLineWrap, terminal::LeaveAlternateScreen);
+    let _ = execute!(
+        io::stdout(),
+        cursor::Show,
+        terminal::EnableLineWrap,
+        terminal::LeaveAlternateScreen
+    );
     let _ = terminal::disable_raw_mode();
 }
 
 /// As many of the lines as there is room for, and the foot in the last row.
-fn draw(out: &mut impl Write, columns: u16, rows: u16, lines: &[AnswerLine], foot: &str) -> io::Result<()> {
+fn draw(
+    out: &mut impl Write,
+    columns: u16,
+    rows: u16,
+    lines: &[AnswerLine],
+    foot: &str,
+) -> io::Result<()> {
     queue!(out, BeginSynchronizedUpdate)?;
     let foot = AnswerLine::plain(foot);
     let last = rows.saturating_sub(1);
@@ -125,7 +147,8 @@ mod tests {
 
     #[test]
     fn no_size_of_a_terminal_is_too_small() {
-        let lines: Vec<_> = (0..40).map(|n| AnswerLine::plain(format!("line {n}\x1b[2J"))).collect();
+        let lines: Vec<_> =
+            (0..40).map(|n| AnswerLine::plain(format!("line {n}\x1b[2J"))).collect();
         for (columns, rows) in [(0, 0), (1, 1), (5, 3), (22, 2), (300, 100)] {
             let mut drawn = Vec::new();
             draw(&mut drawn, columns, rows, &lines, "foot").unwrap();

@@ -61,7 +61,9 @@ impl Quantity {
     pub(super) fn written(self, value: Option<f64>) -> String {
         number::or_none(value, |value| match self {
             Quantity::ResidentMemory => number::bytes(value),
-            Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait => number::or_zero(value, number::percent),
+            Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait => {
+                number::or_zero(value, number::percent)
+            }
             // What was counted is whole; its mean may not be.
             _ if value.fract() == 0.0 => number::fixed(value, 0),
             _ => number::or_zero(value, number::significant),
@@ -129,12 +131,17 @@ impl QuantitySeries {
 
     /// Mean over the time that was covered; where samples found but one value, that.
     pub(super) fn mean(&self) -> Option<f64> {
-        if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.least == self.most) }
+        if self.covered > 0.0 {
+            Some(self.area / self.covered)
+        } else {
+            self.least.filter(|_| self.least == self.most)
+        }
     }
 
     /// Mean over the last seconds; of one single sample what that found, of a sample that found nothing nothing.
     pub(super) fn recent(&self) -> Option<f64> {
-        let (area, seconds) = self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
+        let (area, seconds) =
+            self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
         if seconds > 0.0 { Some(area / seconds) } else { self.last }
     }
 
@@ -177,7 +184,8 @@ impl WaitingHistory {
         if queues == [None; 2] {
             return;
         }
-        let waiting = kernel.filter(|length| *length >= LEAST_QUEUE).unwrap_or(0.0) + inside.unwrap_or(0.0);
+        let waiting =
+            kernel.filter(|length| *length >= LEAST_QUEUE).unwrap_or(0.0) + inside.unwrap_or(0.0);
         let is_first = self.samples.is_empty();
         self.since = if waiting > 0.0 { self.since.or(Some((at, is_first))) } else { None };
         self.samples.push_back((at, waiting));
@@ -193,7 +201,11 @@ impl WaitingHistory {
 
     /// The slope of the straight line through the samples from `since` on.
     fn trend(&self, since: Nanos) -> Option<f64> {
-        let points = self.samples.iter().filter(|(at, _)| *at >= since).map(|(at, n)| (at.as_secs_f64(), *n));
+        let points = self
+            .samples
+            .iter()
+            .filter(|(at, _)| *at >= since)
+            .map(|(at, n)| (at.as_secs_f64(), *n));
         let points: Vec<(f64, f64)> = points.collect();
         let span = points.last()?.0 - points.first()?.0;
         let least = if self.queues[1] > Some(0.0) { LEAST_SPAN_OF_REPORTS } else { LEAST_SPAN };
@@ -226,8 +238,13 @@ mod tests {
         let mut series = QuantitySeries::default();
         assert_eq!((series.mean(), series.last), (None, None));
         // One look; 3 for one second, and 4 for three.
-        let samples =
-            [(0, Some(2.0), 2.0), (1, Some(4.0), 3.0), (4, Some(4.0), 3.75), (5, None, 3.75), (9, Some(0.0), 3.75)];
+        let samples = [
+            (0, Some(2.0), 2.0),
+            (1, Some(4.0), 3.0),
+            (4, Some(4.0), 3.75),
+            (5, None, 3.75),
+            (9, Some(0.0), 3.75),
+        ];
         for (second, value, mean) in samples {
             series.take(seconds(second), value);
             assert_eq!((series.last, series.mean()), (value, Some(mean)), "{second}");
@@ -238,11 +255,17 @@ mod tests {
     #[test]
     fn the_mean_of_a_rate_is_all_that_was_counted_by_all_the_time() {
         let mut series = QuantitySeries::default();
-        for (from, to, counted) in [(0, 1, Some(10.0)), (1, 4, Some(6.0)), (4, 4, Some(5.0)), (4, 5, None)] {
+        for (from, to, counted) in
+            [(0, 1, Some(10.0)), (1, 4, Some(6.0)), (4, 4, Some(5.0)), (4, 5, None)]
+        {
             series.count(seconds(from), seconds(to), counted);
         }
         assert_eq!((series.least, series.mean(), series.most), (Some(2.0), Some(4.0), Some(10.0)));
-        assert_eq!((series.counted(), series.last), (Some(16.0), None), "no time, no rate; and a gap");
+        assert_eq!(
+            (series.counted(), series.last),
+            (Some(16.0), None),
+            "no time, no rate; and a gap"
+        );
     }
 
     #[test]
@@ -286,7 +309,9 @@ mod tests {
 
     /// Of samples a second apart, each of the kernel's queue and the server's own: how many seconds somebody waits, whether that
     /// was so from the start, and how many more each second.
-    fn span(samples: impl IntoIterator<Item = [Option<f64>; 2]>) -> Option<(f64, bool, Option<f64>)> {
+    fn span(
+        samples: impl IntoIterator<Item = [Option<f64>; 2]>,
+    ) -> Option<(f64, bool, Option<f64>)> {
         let mut history = WaitingHistory::default();
         for (second, [kernel, inside]) in samples.into_iter().enumerate() {
             history.take(seconds(second as u64), kernel, inside);
@@ -305,7 +330,10 @@ mod tests {
         assert_eq!(of_kernel([0.0, 2.0, 4.0, 4.0]), Some((2.0, false, None)));
         assert_eq!(of_kernel([3.0, 0.0, 4.0]), Some((0.0, false, None)));
         assert_eq!(of_kernel([3.0, 0.3]), None, "one for a moment, now and then");
-        assert_eq!(span([[None, None], [None, Some(2.0)], [None, Some(1.0)]]), Some((1.0, true, None)));
+        assert_eq!(
+            span([[None, None], [None, Some(2.0)], [None, Some(1.0)]]),
+            Some((1.0, true, None))
+        );
         // A queue that is no longer seen is no fall.
         let unseen = (0..28).map(|second| [Some(5.0), (second < 20).then_some(30.0)]);
         assert_eq!(span(unseen), Some((7.0, true, Some(0.0))));
@@ -316,14 +344,20 @@ mod tests {
         let of = |lengths: &[f64]| of_kernel(lengths.iter().copied()).unwrap().2;
         // A change by nine of 50 is none.
         for (slope, trend) in [(0.0, 0.0), (1.0, 0.0), (3.0, 3.0), (-4.0, -4.0)] {
-            let found = of(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0].map(|n| 50.0 + slope * n)).unwrap();
+            let found =
+                of(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0].map(|n| 50.0 + slope * n))
+                    .unwrap();
             assert!((found - trend).abs() < 1e-9, "{slope}: {found}");
         }
         assert_eq!(of(&[30.0, 32.0, 29.0, 31.0, 30.0, 28.0, 31.0, 30.0]), Some(0.0), "noise");
         assert_eq!(of(&[10.0, 20.0, 30.0, 40.0]), None, "few samples");
         assert_eq!(of_kernel([0.0; 20]), None, "nobody waits");
-        let reported =
-            |seconds| span((0..seconds).map(|n| [Some(0.0), Some(f64::from(n / 5) * 10.0 + 10.0)])).unwrap().2;
-        assert!(reported(8).is_none() && reported(15) > Some(0.0), "of two reports there is no trend");
+        let reported = |seconds| {
+            span((0..seconds).map(|n| [Some(0.0), Some(f64::from(n / 5) * 10.0 + 10.0)])).unwrap().2
+        };
+        assert!(
+            reported(8).is_none() && reported(15) > Some(0.0),
+            "of two reports there is no trend"
+        );
     }
 }

@@ -22,7 +22,8 @@ use crate::exit::{Mistake, wrong};
 use crate::load::is_of_this_machine;
 
 /// Where state files are, seen from the folder in which Puma runs.
-const FOLDERS: [&str; 6] = ["", "tmp", "tmp/pids", "tmp/sockets", "../shared/tmp/pids", "../../shared/tmp/pids"];
+const FOLDERS: [&str; 6] =
+    ["", "tmp", "tmp/pids", "tmp/sockets", "../shared/tmp/pids", "../../shared/tmp/pids"];
 /// A larger file is no state file.
 const LARGEST: u64 = 16 << 10;
 /// A connect to another machine may take so long: two retransmissions of its first segment, after 1 and 3 s.
@@ -107,7 +108,9 @@ impl WatchTarget {
         control: Option<&Endpoint>,
         resolver: &Resolver,
     ) -> Result<WatchTarget, Mistake> {
-        let unreadable = |why: io::Error| wrong(format!("/proc/net/tcp cannot be read ({why}): is /proc mounted?"));
+        let unreadable = |why: io::Error| {
+            wrong(format!("/proc/net/tcp cannot be read ({why}): is /proc mounted?"))
+        };
         let all = owners::listening().map_err(unreadable)?;
         match word {
             TargetName::Port(_) | TargetName::Unix(_) | TargetName::Host(..) if port.is_some() => {
@@ -116,7 +119,8 @@ impl WatchTarget {
             TargetName::Port(port) => of_port(*port, &all),
             TargetName::Unix(path) => of_unix(path, &all),
             TargetName::Host(host, port) => {
-                let address = resolver.resolve(host, *port).map_err(|error| wrong(error.to_string()))?[0];
+                let address =
+                    resolver.resolve(host, *port).map_err(|error| wrong(error.to_string()))?[0];
                 if is_of_this_machine(&Endpoint::Tcp(address)) {
                     return of_port(*port, &all);
                 }
@@ -138,7 +142,9 @@ impl WatchTarget {
                 let is_open = |port: &u16| all.iter().any(|one| one.place.port() == Some(*port));
                 let is_process = exists(*number);
                 // As far as this user may see.
-                let listens = || held(*number).is_ok_and(|held| all.iter().any(|one| held.contains(&one.inode)));
+                let listens = || {
+                    held(*number).is_ok_and(|held| all.iter().any(|one| held.contains(&one.inode)))
+                };
                 match u16::try_from(*number).ok().filter(is_open) {
                     None if !is_process => Err(wrong(format!(
                         "{number} is neither a port that anybody listens on nor a process: start the server first"
@@ -180,7 +186,8 @@ fn held(pid: u32) -> io::Result<BTreeSet<u64>> {
 }
 
 fn of_port(port: u16, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
-    let ours: Vec<&KernelSocket> = all.iter().filter(|one| one.place.port() == Some(port)).collect();
+    let ours: Vec<&KernelSocket> =
+        all.iter().filter(|one| one.place.port() == Some(port)).collect();
     of_listeners(&format!("port {port}"), &ours)
 }
 
@@ -202,7 +209,9 @@ fn of_unix(path: &str, all: &[KernelSocket]) -> Result<WatchTarget, Mistake> {
 /// The server behind these sockets, which listen on `place`.
 fn of_listeners(place: &str, ours: &[&KernelSocket]) -> Result<WatchTarget, Mistake> {
     if ours.is_empty() {
-        return Err(wrong(format!("nothing listens on {place}: start the server first, or give its process (pid:N)")));
+        return Err(wrong(format!(
+            "nothing listens on {place}: start the server first, or give its process (pid:N)"
+        )));
     }
     let inodes: BTreeSet<u64> = ours.iter().map(|one| one.inode).collect();
     let holders = owners::holders(&inodes);
@@ -259,9 +268,14 @@ fn of_process(
                 "process {pid} lives in another network namespace: run nsenter -t {pid} -n longtail watch pid:{pid}"
             ),
             (_, Some(port)) if !places.is_empty() => {
-                format!("process {pid} does not listen on port {port}: it listens on {}", places.join(", "))
+                format!(
+                    "process {pid} does not listen on port {port}: it listens on {}",
+                    places.join(", ")
+                )
             }
-            _ => format!("process {pid} and its children listen nowhere: give the process of a server"),
+            _ => format!(
+                "process {pid} and its children listen nowhere: give the process of a server"
+            ),
         }));
     };
     let key = |place: &Endpoint| place.port().map_or_else(|| Err(place.clone()), Ok);
@@ -323,7 +337,9 @@ impl StatisticsSource {
 fn state_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_state = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "state");
-    let is_small = |path: &PathBuf| fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() <= LARGEST);
+    let is_small = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() <= LARGEST)
+    };
     entries.map(|entry| entry.path()).filter(is_state).filter(is_small).collect()
 }
 
@@ -333,8 +349,9 @@ fn of_state_file(path: &Path, pid: u32, resolver: &Resolver) -> Option<Statistic
     if named.trim().parse() != Ok(pid) {
         return None;
     }
-    let find =
-        |host: &str, port: u16| resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string());
+    let find = |host: &str, port: u16| {
+        resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string())
+    };
     let control = control::from_state_file(&text, &find).ok()?;
     let is_here = is_of_this_machine(&control.address);
     let shown = short_path(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
@@ -369,9 +386,24 @@ pub(crate) mod tests {
         assert_eq!(word("pid:70000"), Ok(TargetName::Process(70_000)));
         assert_eq!(word("unix:///tmp/a b.sock"), Ok(TargetName::Unix("/tmp/a b.sock".to_owned())));
         assert_eq!(word("@name"), Ok(TargetName::Unix("@name".to_owned())));
-        assert_eq!(word("app.internal:9292"), Ok(TargetName::Host("app.internal".to_owned(), 9292)));
+        assert_eq!(
+            word("app.internal:9292"),
+            Ok(TargetName::Host("app.internal".to_owned(), 9292))
+        );
         assert_eq!(word("[fd00::1]:80"), Ok(TargetName::Host("[fd00::1]".to_owned(), 80)));
-        for bad in ["", "@", ":0", ":70000", "pid:x", "puma", "http://127.0.0.1:80", "-1", "0", "h:0", "::1:1"] {
+        for bad in [
+            "",
+            "@",
+            ":0",
+            ":70000",
+            "pid:x",
+            "puma",
+            "http://127.0.0.1:80",
+            "-1",
+            "0",
+            "h:0",
+            "::1:1",
+        ] {
             assert!(word(bad).is_err_and(|line| line.contains(":9292")), "{bad}");
         }
     }

@@ -23,7 +23,9 @@ fn count_warnings(study: &BodiesStudy) -> Vec<&Diagnostic> {
     let is_one = |warning: &&Diagnostic| {
         matches!(
             warning,
-            Diagnostic::Conservation { .. } | Diagnostic::LedgerUnknown { .. } | Diagnostic::BytesDiffer { .. }
+            Diagnostic::Conservation { .. }
+                | Diagnostic::LedgerUnknown { .. }
+                | Diagnostic::BytesDiffer { .. }
         )
     };
     all.filter(is_one).collect()
@@ -41,8 +43,15 @@ fn assert_exact(run: &BodyRun) {
         "{body}: heads of a real app's size"
     );
     let content = (tally.all_answers() > 0).then_some(body.bytes() as f64);
-    assert!(content.is_none() || run.content_bytes() == content, "{body}: {:?}", run.content_bytes());
-    assert!(run.server.cpu.is_some() && run.server.memory_bytes.is_some_and(|bytes| bytes > 1_000_000), "{body}");
+    assert!(
+        content.is_none() || run.content_bytes() == content,
+        "{body}: {:?}",
+        run.content_bytes()
+    );
+    assert!(
+        run.server.cpu.is_some() && run.server.memory_bytes.is_some_and(|bytes| bytes > 1_000_000),
+        "{body}"
+    );
 }
 
 /// All types of two sizes over the kinds of socket: the client's account of bytes is the app's own.
@@ -122,7 +131,9 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
     }
     in_a_window(|window| {
         let lab = Lab::new();
-        let ended = lab.run(&format!("bodies -t2:2 -b acsi2048 {window} --no-calibrate --inspect none -c1 -T2"));
+        let ended = lab.run(&format!(
+            "bodies -t2:2 -b acsi2048 {window} --no-calibrate --inspect none -c1 -T2"
+        ));
         ended.measured(&lab.kept())?;
         let study = of_bodies(lab.kept());
         assert_eq!((count_warnings(&study), study.runs.len()), (Vec::new(), 4));
@@ -148,7 +159,9 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     bodies.send(Signal::CONT);
     bodies.end().with_code(3);
     let study = of_bodies(lab.kept());
-    let [Diagnostic::BytesDiffer { client, app }, Diagnostic::Conservation { .. }] = study.warnings[..] else {
+    let [Diagnostic::BytesDiffer { client, app }, Diagnostic::Conservation { .. }] =
+        study.warnings[..]
+    else {
         panic!("{:?}", study.warnings)
     };
     assert_eq!(app, client + 7 * 1024);
@@ -157,9 +170,15 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
 #[test]
 fn pumas_columns_are_printed_again_and_what_is_printed_repeats_it() {
     let Some(lab) = Lab::with("puma") else { return };
-    let seed =
-        lab.run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --inspect none --style puma").with_code(0);
-    assert_eq!(seed.stderr.lines().count(), 5, "a line a run, and where the study is: {}", seed.stderr);
+    let seed = lab
+        .run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --inspect none --style puma")
+        .with_code(0);
+    assert_eq!(
+        seed.stderr.lines().count(),
+        5,
+        "a line a run, and where the study is: {}",
+        seed.stderr
+    );
     let head = "Type   req/sec    50%     75%     90%     99%    100%  Resp Size\n";
     assert!(seed.stdout.starts_with(head), "{}", seed.stdout);
     assert_eq!(lab.run("report --style puma").with_code(0).stdout, seed.stdout);
@@ -175,13 +194,17 @@ fn each_pass_has_every_body_once_on_a_server_of_its_own() {
     }
     let study = in_a_window(|window| {
         let lab = Lab::new();
-        let ended = lab.run(&format!("bodies -t1:1 -b as1,2 {window} --no-calibrate --repeat 2 --seed 3"));
+        let ended =
+            lab.run(&format!("bodies -t1:1 -b as1,2 {window} --no-calibrate --repeat 2 --seed 3"));
         ended.measured(&lab.kept())?;
-        Some(of_bodies(lab.kept())).filter(|study| none_is_empty(study.runs.iter().map(|run| &run.run)))
+        Some(of_bodies(lab.kept()))
+            .filter(|study| none_is_empty(study.runs.iter().map(|run| &run.run)))
     });
     let done: Vec<_> = study.runs.iter().map(|run| (run.run.repeat, run.body)).collect();
     let planned: Vec<_> = (1..=2)
-        .flat_map(|repeat| study.plan.pass(repeat).remove(0).1.into_iter().map(move |body| (repeat, body)))
+        .flat_map(|repeat| {
+            study.plan.pass(repeat).remove(0).1.into_iter().map(move |body| (repeat, body))
+        })
         .collect();
     assert_eq!(done, planned);
     let pid = |repeat: u32| {

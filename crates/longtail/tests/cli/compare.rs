@@ -24,14 +24,21 @@ fn every_arm_runs_once_a_block_and_once_at_each_place() {
     let lab = Lab::new();
     let done = lab.run(&format!("{SHORT} --blocks 6 --format study --arm -d5ms --arm slow=-d6ms"));
     let found = study(&done.stdout);
-    assert_eq!(found.plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(), ["-d5ms", "slow"]);
+    assert_eq!(
+        found.plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(),
+        ["-d5ms", "slow"]
+    );
     let is_said = |text: &str| assert!(done.stderr.contains(text), "{}", done.stderr);
     is_said("longtail: 6 blocks of 3 runs: 0:");
     is_said("run 2/18, at most 0:");
     let mut places = [[0; 3]; 3];
     for block in 1..=6 {
-        let runs: Vec<usize> =
-            found.runs.iter().filter(|run| (run.block, run.attempt) == (block, 1)).map(|run| run.arm).collect();
+        let runs: Vec<usize> = found
+            .runs
+            .iter()
+            .filter(|run| (run.block, run.attempt) == (block, 1))
+            .map(|run| run.arm)
+            .collect();
         assert_eq!(runs.len(), 3, "{runs:?}");
         for (place, arm) in runs.into_iter().enumerate() {
             places[place][arm] += 1;
@@ -40,13 +47,20 @@ fn every_arm_runs_once_a_block_and_once_at_each_place() {
     assert_eq!(places, [[2; 3]; 3], "the base, the other and the control");
     assert!(found.runs.iter().all(|run| run.run.connections == 4), "twice the threads of the base");
     // A line a block, so that a pipe is not silent.
-    assert_eq!(done.stderr.lines().filter(|line| line.contains("longtail: block ")).count(), 6, "{}", done.stderr);
+    assert_eq!(
+        done.stderr.lines().filter(|line| line.contains("longtail: block ")).count(),
+        6,
+        "{}",
+        done.stderr
+    );
     assert!(lab.living().is_empty());
 }
 
 #[test]
 fn the_load_may_be_a_share_of_the_slower_arms_maximum() {
-    let words = format!("{SHORT} --blocks 6 --metric p50 --no-control --share 50% --arm -d5ms --arm -d20ms");
+    let words = format!(
+        "{SHORT} --blocks 6 --metric p50 --no-control --share 50% --arm -d5ms --arm -d20ms"
+    );
     let share = compared(&Lab::new(), &words);
     let slower = share.maxima_per_s.iter().copied().min_by(f64::total_cmp).unwrap();
     assert_eq!((share.maxima_per_s.len(), share.rate_per_s()), (2, Some(slower / 2.0)));

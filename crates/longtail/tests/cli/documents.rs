@@ -32,14 +32,21 @@ fn what_always_prints_the_same_is_printed_so() {
         let path = root().join(name);
         let page = fs::read_to_string(&path).unwrap();
         let parts = page.split("```").map(|part| {
-            let Some((line, _)) = part.strip_prefix("console\n").and_then(|block| block.split_once('\n')) else {
+            let Some((line, _)) =
+                part.strip_prefix("console\n").and_then(|block| block.split_once('\n'))
+            else {
                 return part.to_owned();
             };
-            let Some(command) = line.strip_prefix("$ longtail ").filter(|command| is_repeatable(command)) else {
+            let Some(command) =
+                line.strip_prefix("$ longtail ").filter(|command| is_repeatable(command))
+            else {
                 return part.to_owned();
             };
             commands += 1;
-            format!("console\n{line}\n{}\n", run_in(path.parent().unwrap(), command).stdout.trim_end())
+            format!(
+                "console\n{line}\n{}\n",
+                run_in(path.parent().unwrap(), command).stdout.trim_end()
+            )
         });
         let printed_anew = parts.collect::<Vec<_>>().join("```");
         testkit::golden::expect(&path, &printed_anew);
@@ -70,7 +77,11 @@ const RUN_ELSEWHERE: [(&str, &str); 17] = [
 
 fn is_elsewhere(command: &str) -> bool {
     let is_such = |words: &str| {
-        if words.starts_with("--") { command.contains(words) } else { command.starts_with(words.trim_end()) }
+        if words.starts_with("--") {
+            command.contains(words)
+        } else {
+            command.starts_with(words.trim_end())
+        }
     };
     RUN_ELSEWHERE.iter().any(|(words, _)| is_such(words))
 }
@@ -78,8 +89,10 @@ fn is_elsewhere(command: &str) -> bool {
 /// The commands of the documents, each with its page's folder; those that are marked as not run are left out.
 fn documented() -> Vec<(PathBuf, String)> {
     let pages = fs::read_dir(root().join("docs")).unwrap().map(|page| page.unwrap().path());
-    let others = ["README.md", "bench/README.md", "servers/README.md"].map(|name| root().join(name));
-    let pages = pages.chain(others).filter(|page| page.extension().is_some_and(|ending| ending == "md"));
+    let others =
+        ["README.md", "bench/README.md", "servers/README.md"].map(|name| root().join(name));
+    let pages =
+        pages.chain(others).filter(|page| page.extension().is_some_and(|ending| ending == "md"));
     let mut found = Vec::new();
     for page in pages {
         let text = fs::read_to_string(&page).unwrap();
@@ -103,10 +116,16 @@ fn shortened(command: &str) -> String {
     // Other generators know whole seconds only.
     let brief = if command.contains("--generator") { "--for 1s" } else { "--for 300ms" };
     let mut words = command.to_owned();
-    for (long, short) in [("--for 30s", brief), ("--for 60s", brief), ("--for 5s", brief), ("-z 20s", "-z 1s")] {
+    for (long, short) in
+        [("--for 30s", brief), ("--for 60s", brief), ("--for 5s", brief), ("-z 20s", "-z 1s")]
+    {
         words = words.replace(long, short);
     }
-    let flags = if words.contains("--for") || words.contains("-n ") || words.contains("--as") { "" } else { "-n 20" };
+    let flags = if words.contains("--for") || words.contains("-n ") || words.contains("--as") {
+        ""
+    } else {
+        "-n 20"
+    };
     words.replacen("load ", &format!("load --no-calibrate {flags} "), 1)
 }
 
@@ -117,12 +136,16 @@ fn run_load(command: &str) {
     let socket = word(&lab.path("app.sock"));
     let (tcp, unix) = (sink(SinkBody::Ok), sink_at(&format!("unix://{socket}"), SinkBody::Ok));
     let port = tcp.address().port().to_string();
-    let words =
-        shortened(command).replace("127.0.0.1:9292", &format!("127.0.0.1:{port}")).replace("/run/app.sock", &socket);
+    let words = shortened(command)
+        .replace("127.0.0.1:9292", &format!("127.0.0.1:{port}"))
+        .replace("/run/app.sock", &socket);
     let ended = lab.answer(&words);
     let is_judged = words.contains("--fail-if") || words.contains("--expect");
     let is_excused = || ended.code() == 3 && is_of_the_machine(&lab.kept());
-    assert!(ended.code() == 0 || ended.code() == 1 && is_judged || is_excused(), "{words}: {ended:?}");
+    assert!(
+        ended.code() == 0 || ended.code() == 1 && is_judged || is_excused(),
+        "{words}: {ended:?}"
+    );
     if words.contains("--generator") {
         // What another generator claims is looked at elsewhere.
         assert!(tcp.stop().requests > 0, "{words}");
@@ -136,7 +159,10 @@ fn run_load(command: &str) {
 fn each_command_of_the_documents_is_run() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
     for (words, file) in RUN_ELSEWHERE {
-        assert!(fs::read_to_string(tests.join(file)).unwrap().contains(words.trim_end()), "{file} runs no `{words}`");
+        assert!(
+            fs::read_to_string(tests.join(file)).unwrap().contains(words.trim_end()),
+            "{file} runs no `{words}`"
+        );
     }
     let all = documented();
     assert!(all.len() > 30, "{all:?}: are the commands found?");
@@ -170,7 +196,8 @@ fn run_sweep(command: &str) -> bool {
         .replace("-R100", "-R2")
         .replace("-d0.2", "-d0.01")
         .replace("-d0.1", "-d0.01");
-    lab.answer(&format!("{words}{end} --server builtin --warm-up 0s --multiples 1 --no-calibrate")).with_code(0);
+    lab.answer(&format!("{words}{end} --server builtin --warm-up 0s --multiples 1 --no-calibrate"))
+        .with_code(0);
     assert_eq!(lab.studies().len(), 1, "{words}");
     true
 }
@@ -190,7 +217,8 @@ fn examples(command: &str) -> Vec<String> {
 fn each_example_of_the_help_runs() {
     let found = examples("load");
     assert!(found.len() >= 8, "{found:#?}");
-    for example in found.iter().filter(|example| !example.contains("--generator wrk") || has("wrk")) {
+    for example in found.iter().filter(|example| !example.contains("--generator wrk") || has("wrk"))
+    {
         run_load(example);
     }
     let found = examples("attack");
@@ -200,9 +228,12 @@ fn each_example_of_the_help_runs() {
         let words = example.replace("http://localhost:3000/", &url(&sink)).replace("-n 30", "");
         let words = words.replace("--target-throughput=10", "--target-throughput=100") + " -n 5";
         let ended = lab.answer(&words).with_code(0);
-        let lines: Vec<_> = ended.stdout.lines().filter(|line| line.starts_with("request ")).collect();
+        let lines: Vec<_> =
+            ended.stdout.lines().filter(|line| line.starts_with("request ")).collect();
         assert_eq!(lines.len(), 5, "{}", ended.stdout);
-        assert!(lines.iter().all(|line| line.contains(" status=200 latency=") && line.ends_with("ms")));
+        assert!(
+            lines.iter().all(|line| line.contains(" status=200 latency=") && line.ends_with("ms"))
+        );
         assert!(ended.stdout.ends_with("Completed 5/5\n"), "{}", ended.stdout);
         assert_eq!(sink.stop().requests, 5);
     }

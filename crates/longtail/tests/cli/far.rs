@@ -13,7 +13,11 @@ const HOSTS: &str = "127.0.0.1 localhost\n10.77.0.2 app.test\n10.77.0.9 silent.t
 
 /// The files by which a machine knows names.
 fn names(server: &str) -> [(&str, &str); 3] {
-    [("/etc/hosts", HOSTS), ("/etc/resolv.conf", server), ("/etc/nsswitch.conf", "hosts: files dns")]
+    [
+        ("/etc/hosts", HOSTS),
+        ("/etc/resolv.conf", server),
+        ("/etc/nsswitch.conf", "hosts: files dns"),
+    ]
 }
 
 /// A machine with longtail, and one with servers.
@@ -47,7 +51,8 @@ pub(crate) fn on(lab: &Lab, host: &Host, program: &str) -> Command {
     let inner = host.command(program, &lab.path(""));
     let mut command = lab.program(&inner.get_program().to_string_lossy());
     command.args(inner.get_args());
-    command.env("LONGTAIL_ALLOW_NET", format!("{THIS_MACHINE},10.77.0.0/24,10.78.0.0/24,fd77::/64"));
+    command
+        .env("LONGTAIL_ALLOW_NET", format!("{THIS_MACHINE},10.77.0.0/24,10.78.0.0/24,fd77::/64"));
     command
 }
 
@@ -102,7 +107,9 @@ fn under_allowed_networks_nothing_leaves() {
     let syn = Packet { to: "203.0.113.7".parse().unwrap(), protocol: 6, port: 80 };
     assert!(capture.packets().contains(&syn), "{:?}", capture.packets());
     let mut asks = Running::start(
-        on(&lab, &host, LONGTAIL).env_remove("LONGTAIL_ALLOW_NET").args(split("load -n1 http://elsewhere.test/")),
+        on(&lab, &host, LONGTAIL)
+            .env_remove("LONGTAIL_ALLOW_NET")
+            .args(split("load -n1 http://elsewhere.test/")),
     );
     let question = Packet { to: "203.0.113.53".parse().unwrap(), protocol: 17, port: 53 };
     asks.until(|_| capture.packets().contains(&question));

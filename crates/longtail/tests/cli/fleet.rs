@@ -63,10 +63,16 @@ impl Cloud {
 
     /// What the account has: names of boxes, number of keys, number of tags.
     fn account(&self) -> (Vec<String>, usize, usize) {
-        let account: Value = serde_json::from_str(&fs::read_to_string(self.lab.path("account.json")).unwrap()).unwrap();
+        let account: Value =
+            serde_json::from_str(&fs::read_to_string(self.lab.path("account.json")).unwrap())
+                .unwrap();
         let boxes = account["droplets"].as_array().unwrap();
         let names = boxes.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
-        (names, account["ssh_keys"].as_array().unwrap().len(), account["tags"].as_array().unwrap().len())
+        (
+            names,
+            account["ssh_keys"].as_array().unwrap().len(),
+            account["tags"].as_array().unwrap().len(),
+        )
     }
 }
 
@@ -87,12 +93,17 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
     let said = cloud.fleet("provision", 2);
     assert!(said.contains("DO_API_KEY is not set"), "{said}");
     cloud.lab.write("fleet/.env", &format!("DO_API_KEY={TOKEN}\nSSH_PUBLIC_KEY='{PUBLIC_KEY}'\n"));
-    let (server, both) =
-        (&["longtail-demo-server-1"][..], &["longtail-demo-server-1", "longtail-demo-generator-1"][..]);
+    let (server, both) = (
+        &["longtail-demo-server-1"][..],
+        &["longtail-demo-server-1", "longtail-demo-generator-1"][..],
+    );
     let unknown = "DigitalOcean does not say which boxes exist: look for the tag longtail-demo";
     let one_left = "These boxes exist and cost money: longtail-demo-server-1. longtail fleet destroy deletes them.";
     // No such box answers here.
-    let made = ["Wait until the box answers: ", "The box exists and costs money: longtail fleet provision tries again"];
+    let made = [
+        "Wait until the box answers: ",
+        "The box exists and costs money: longtail fleet provision tries again",
+    ];
     let nothing = (&[][..], 0, 0);
     for (verb, faults, code, parts, account) in [
         (
@@ -102,12 +113,30 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
             ["says 401, Unable to authenticate you (is DO_API_KEY right", "No box is left."],
             nothing,
         ),
-        ("provision", "POST /v2/droplets 2 500", 2, ["DigitalOcean says 500, Server Error", one_left], (server, 1, 1)),
+        (
+            "provision",
+            "POST /v2/droplets 2 500",
+            2,
+            ["DigitalOcean says 500, Server Error", one_left],
+            (server, 1, 1),
+        ),
         ("provision", "POST /v2/droplets 1 0", 2, ["timed out", one_left], (server, 1, 1)),
-        ("provision", "GET /v2/droplets all 429", 2, ["says 429, API Rate limit exceeded", unknown], (server, 1, 1)),
+        (
+            "provision",
+            "GET /v2/droplets all 429",
+            2,
+            ["says 429, API Rate limit exceeded", unknown],
+            (server, 1, 1),
+        ),
         // Refused once, it is repeated; what is there is not made again.
         ("provision", "GET /v2/droplets 1 429\nPOST /v2/droplets 1 429", 2, made, (both, 1, 1)),
-        ("destroy", "DELETE /v2/droplets 1 500", 0, ["Delete the boxes", "Delete the key"], nothing),
+        (
+            "destroy",
+            "DELETE /v2/droplets 1 500",
+            0,
+            ["Delete the boxes", "Delete the key"],
+            nothing,
+        ),
         ("destroy", "", 0, ["Delete the boxes", "Delete the tag"], nothing),
     ] {
         cloud.lab.write("faults", faults);
@@ -119,8 +148,13 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
         let boxes = boxes.iter().map(|name| (*name).to_owned()).collect();
         assert_eq!(cloud.account(), (boxes, keys, tags), "{faults}");
         let inventory = fs::read_to_string(cloud.lab.path("fleet/inventory.yml")).unwrap();
-        let is_listed = |name: &str| inventory.contains(&format!("{name}: {{ ansible_host: 192.0.2."));
-        assert_eq!(is_listed("server-1") && is_listed("generator-1"), parts == made, "{faults}: {inventory}");
+        let is_listed =
+            |name: &str| inventory.contains(&format!("{name}: {{ ansible_host: 192.0.2."));
+        assert_eq!(
+            is_listed("server-1") && is_listed("generator-1"),
+            parts == made,
+            "{faults}: {inventory}"
+        );
     }
     let said = cloud.fleet("sweep", 2);
     assert!(said.contains("No box is in the inventory"), "{said}");
@@ -131,8 +165,9 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
 #[test]
 fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let sshd =
-        [Path::new("/usr/sbin/sshd"), &root.join("target/tools/sshd/usr/sbin/sshd")].iter().any(|path| path.is_file());
+    let sshd = [Path::new("/usr/sbin/sshd"), &root.join("target/tools/sshd/usr/sbin/sshd")]
+        .iter()
+        .any(|path| path.is_file());
     if !has("ansible-playbook")
         || !has("ssh")
         || !has("puma")
@@ -168,10 +203,14 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     let is_missed = said.contains("\nmissed: 1\n") || said.contains("\nmissed: 3\n");
     assert!(said.contains("load from") && is_missed, "{ended:?}");
     assert!(ended.stderr.contains("longtail: run 1/1: 32 connections"), "{}", ended.stderr);
-    let has_both = said.contains("studies: fleet/studies/box1-") && said.contains("fleet/studies/sweep-");
+    let has_both =
+        said.contains("studies: fleet/studies/box1-") && said.contains("fleet/studies/sweep-");
     assert!(has_both, "{said}{}", ended.stderr);
     let after = said.rsplit("PLAY RECAP").next().unwrap();
-    assert!(after.ends_with("\nclean\nclean\n") && !after.contains("longtail"), "left behind: {after}");
+    assert!(
+        after.ends_with("\nclean\nclean\n") && !after.contains("longtail"),
+        "left behind: {after}"
+    );
 }
 
 #[test]
@@ -182,11 +221,16 @@ fn the_job_is_valid_kubernetes() {
     if !is_unpacked && !has("kubernetes-validate") {
         return;
     }
-    let program = if is_unpacked { unpacked.join("bin/kubernetes-validate") } else { "kubernetes-validate".into() };
+    let program = if is_unpacked {
+        unpacked.join("bin/kubernetes-validate")
+    } else {
+        "kubernetes-validate".into()
+    };
     let lab = Lab::new();
     let job = fs::read_to_string(root.join("deploy/kubernetes/generators.yml")).unwrap();
     let is_valid = |job: &str| {
-        let output = Command::new(&program).arg("--strict").arg(lab.write("job.yml", job)).output().unwrap();
+        let output =
+            Command::new(&program).arg("--strict").arg(lab.write("job.yml", job)).output().unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     assert!(is_valid(&job).0, "{}", is_valid(&job).1);

@@ -3,7 +3,9 @@
 use std::io::Write as _;
 use std::net::TcpListener;
 
-use model::{Arrivals, Clock as _, Diagnostic, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate};
+use model::{
+    Arrivals, Clock as _, Diagnostic, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate,
+};
 use rustix::process::Signal;
 use sink::SinkBody;
 use testkit::clock::{REAL_CLOCK, eventually};
@@ -27,7 +29,8 @@ fn read_late(words: &str) -> (LoadStudy, Nanos) {
     let (lab, listener) = (Lab::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     listener.set_nonblocking(true).unwrap();
     let begun = REAL_CLOCK.now();
-    let words = format!("load --no-calibrate -n 1 -c 1 {words} http://{}/", listener.local_addr().unwrap());
+    let words =
+        format!("load --no-calibrate -n 1 -c 1 {words} http://{}/", listener.local_addr().unwrap());
     let running = lab.start(&words);
     let (mut stream, _) = eventually(PATIENCE, || "no load".to_owned(), || listener.accept().ok());
     stream.set_nonblocking(false).unwrap();
@@ -71,9 +74,16 @@ fn a_rare_draw_of_arrivals_is_named() {
     let sink = sink(SinkBody::Ok);
     for (seed, expected) in [(rare, Grade::Doubtful), (1, Grade::Passed)] {
         let lab = Lab::new();
-        load(&lab, &format!("--rate 100/s --arrivals poisson --seed {seed} --for 1s {}", url(&sink))).with_code(0);
+        load(
+            &lab,
+            &format!("--rate 100/s --arrivals poisson --seed {seed} --for 1s {}", url(&sink)),
+        )
+        .with_code(0);
         let study = study(&lab);
         assert_eq!(study.run.tally.counts.total(), due(seed) as u64);
-        assert_eq!(grade(judgement(&study), |gate| matches!(gate, Diagnostic::PoissonCount { .. })), Some(expected));
+        assert_eq!(
+            grade(judgement(&study), |gate| matches!(gate, Diagnostic::PoissonCount { .. })),
+            Some(expected)
+        );
     }
 }

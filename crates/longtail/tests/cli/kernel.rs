@@ -13,7 +13,9 @@ fn held(pid: Pid) -> BTreeSet<u32> {
     let folder = format!("/proc/{}/fdinfo", pid.as_raw_pid());
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
-    let id = |text: String| text.lines().find_map(|line| line.strip_prefix("prog_id:")?.trim().parse().ok());
+    let id = |text: String| {
+        text.lines().find_map(|line| line.strip_prefix("prog_id:")?.trim().parse().ok())
+    };
     texts.filter_map(id).collect()
 }
 
@@ -35,7 +37,8 @@ fn nothing_stays_in_the_kernel_after_kill_9() {
     let mut sweep = lab.start(&words);
     let mut programs = BTreeSet::new();
     sweep.until(|_| {
-        let holders: Vec<BTreeSet<u32>> = lab.living().into_iter().map(held).filter(|held| !held.is_empty()).collect();
+        let holders: Vec<BTreeSet<u32>> =
+            lab.living().into_iter().map(held).filter(|held| !held.is_empty()).collect();
         assert!(holders.len() <= 1, "longtail alone, and no child of it: {holders:?}");
         programs = holders.into_iter().next().unwrap_or_default();
         programs.len() == 6 && sockets(port).open > 4
@@ -43,6 +46,10 @@ fn nothing_stays_in_the_kernel_after_kill_9() {
     assert!(programs.is_subset(&loaded()), "{programs:?}");
     sweep.send(Signal::KILL);
     let left = || loaded().intersection(&programs).count();
-    eventually(PATIENCE, || format!("{} of {programs:?} are left", left()), || (left() == 0).then_some(()));
+    eventually(
+        PATIENCE,
+        || format!("{} of {programs:?} are left", left()),
+        || (left() == 0).then_some(()),
+    );
     lab.assert_nothing_left(port);
 }

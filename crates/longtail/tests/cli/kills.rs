@@ -32,21 +32,34 @@ fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
         drop(running);
         let left = || {
             let unix = fs::read_to_string("/proc/net/unix").unwrap();
-            let unix =
-                unix.lines().filter(|line| line.contains("@longtail-") && line.contains(&format!("-{pid}-"))).count();
+            let unix = unix
+                .lines()
+                .filter(|line| line.contains("@longtail-") && line.contains(&format!("-{pid}-")))
+                .count();
             (lab.living(), unix, sockets(port).listening)
         };
-        eventually(PATIENCE, || format!("{n}: {:?}", left()), || (left() == (Vec::new(), 0, false)).then_some(()));
+        eventually(
+            PATIENCE,
+            || format!("{n}: {:?}", left()),
+            || (left() == (Vec::new(), 0, false)).then_some(()),
+        );
         // Other tests load theirs meanwhile: what is there now and was not before may be theirs, but not for long.
         let grown = || loaded().difference(&before).copied().collect::<BTreeSet<u32>>();
         let first = grown();
         let stays = || first.intersection(&grown()).copied().collect::<BTreeSet<u32>>();
-        eventually(PATIENCE, || format!("{n}: programs {:?}", stays()), || stays().is_empty().then_some(()));
+        eventually(
+            PATIENCE,
+            || format!("{n}: programs {:?}", stays()),
+            || stays().is_empty().then_some(()),
+        );
         // As the next longtail does.
         drop(Scratch::new(&lab.path("tmp")).unwrap());
-        let folders: Vec<_> = fs::read_dir(lab.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
+        let folders: Vec<_> =
+            fs::read_dir(lab.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
         assert!(folders.is_empty(), "{n}: {folders:?}");
-        for study in lab.studies().iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
+        for study in
+            lab.studies().iter().filter(|path| path.extension().is_some_and(|end| end == "json"))
+        {
             report::json::read(&fs::read_to_string(study).unwrap()).unwrap();
         }
     }
@@ -57,13 +70,23 @@ const TIME: Nanos = Nanos::from_millis(1500);
 #[test]
 fn kill_9_of_a_sweep_leaves_nothing() {
     let server = if has("puma") { "" } else { "--server builtin" };
-    killed(|_| format!("sweep {server} -w2 -t2:2 -d0.02 --for 300ms --warm-up 0 --multiples 1,2"), TIME * 2);
+    killed(
+        |_| format!("sweep {server} -w2 -t2:2 -d0.02 --for 300ms --warm-up 0 --multiples 1,2"),
+        TIME * 2,
+    );
 }
 
 #[test]
 fn kill_9_of_a_comparison_leaves_nothing() {
     let server = if has("puma") { "" } else { "--server builtin" };
-    killed(|_| format!("compare {server} -w2 -t2:2 -d0.02 --for 200ms --warm-up 0 --arm -k --arm -t1:1"), TIME * 2);
+    killed(
+        |_| {
+            format!(
+                "compare {server} -w2 -t2:2 -d0.02 --for 200ms --warm-up 0 --arm -k --arm -t1:1"
+            )
+        },
+        TIME * 2,
+    );
 }
 
 #[test]
@@ -76,7 +99,8 @@ fn kill_9_of_a_load_leaves_nothing() {
 #[test]
 fn kill_9_of_a_load_from_elsewhere_leaves_nothing() {
     let (sink, from) = (sink(SinkBody::Counter), format!("--from {LONGTAIL} ").repeat(2));
-    let words = |_| format!("load --no-calibrate -c 8 --for 500ms --warm-up 0s {from}{}", url(&sink));
+    let words =
+        |_| format!("load --no-calibrate -c 8 --for 500ms --warm-up 0s {from}{}", url(&sink));
     killed_times(if soaks() { 100 } else { 5 }, words, TIME);
 }
 

@@ -109,7 +109,13 @@ impl Lab {
         command.current_dir(&self.folder).stdin(Stdio::null());
         command.env("XDG_DATA_HOME", self.path("data")).env("TMPDIR", self.path("tmp"));
         command.env("LONGTAIL_ALLOW_NET", THIS_MACHINE);
-        let outer = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL", "WEB_CONCURRENCY"];
+        let outer = [
+            "PUMA_TEST_HOST4",
+            "PUMA_TEST_HOST6",
+            "PUMA_TEST_PORT",
+            "PUMA_TEST_CTRL",
+            "WEB_CONCURRENCY",
+        ];
         for name in outer
             .into_iter()
             .chain(["PUMA_MAX_THREADS", "BUNDLE_GEMFILE", "COLUMNS", "RAILS_ENV", "RACK_ENV"])
@@ -149,14 +155,16 @@ impl Lab {
 
     /// The files in the data folder.
     pub(crate) fn studies(&self) -> Vec<PathBuf> {
-        let files = fs::read_dir(self.path("data/longtail/studies")).into_iter().flatten().flatten();
+        let files =
+            fs::read_dir(self.path("data/longtail/studies")).into_iter().flatten().flatten();
         files.map(|entry| entry.path()).collect()
     }
 
     /// Finished runs of the studies in the data folder.
     pub(crate) fn kept_runs(&self) -> usize {
         let count = |path: &PathBuf| {
-            let study: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+            let study: serde_json::Value =
+                serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
             study["runs"].as_array().map(Vec::len)
         };
         self.studies().iter().filter_map(count).sum()
@@ -177,9 +185,11 @@ impl Lab {
     /// The processes that live in the folder. One that is dead but not yet reaped has no working directory.
     pub(crate) fn living(&self) -> Vec<Pid> {
         let entries = fs::read_dir("/proc").unwrap().flatten();
-        let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+        let pids =
+            entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
         let is_here = |pid: &Pid| {
-            fs::read_link(format!("/proc/{}/cwd", pid.as_raw_pid())).is_ok_and(|cwd| cwd.starts_with(&self.folder))
+            fs::read_link(format!("/proc/{}/cwd", pid.as_raw_pid()))
+                .is_ok_and(|cwd| cwd.starts_with(&self.folder))
         };
         pids.filter(is_here).collect()
     }
@@ -188,7 +198,11 @@ impl Lab {
     /// is killed by its guard.
     pub(crate) fn assert_nothing_left(&self, port: u16) {
         let left = || {
-            let files: Vec<_> = fs::read_dir(self.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
+            let files: Vec<_> = fs::read_dir(self.path("tmp"))
+                .unwrap()
+                .flatten()
+                .map(|entry| entry.path())
+                .collect();
             (self.living(), files, sockets(port).listening)
         };
         let nothing = (Vec::new(), Vec::new(), false);
@@ -225,7 +239,8 @@ pub(crate) fn split(words: &str) -> Vec<String> {
 
 /// A command line as a shell reads it: settings, then the words after `longtail`.
 pub(crate) fn settings_and_words(line: &str) -> (Vec<(String, String)>, Vec<String>) {
-    let is_name = |name: &str| name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_'));
+    let is_name =
+        |name: &str| name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_'));
     let setting = |word: &String| {
         let (name, value) = word.split_once('=').filter(|(name, _)| is_name(name))?;
         Some((name.to_owned(), value.to_owned()))
@@ -350,7 +365,8 @@ impl Running {
 
     /// Waits until `look`, which is shown the output so far, is content; fails where the process ends before.
     pub(crate) fn until(&mut self, mut look: impl FnMut(&str) -> bool) {
-        let (command, child, stdout, stderr) = (&self.command, &mut self.child, &self.stdout, &self.stderr);
+        let (command, child, stdout, stderr) =
+            (&self.command, &mut self.child, &self.stdout, &self.stderr);
         let look = || {
             let ended = child.try_wait().unwrap().is_some();
             let done = look(&stdout.so_far());
@@ -362,7 +378,8 @@ impl Running {
 
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
-        let (command, child, stdout, stderr) = (&self.command, &mut self.child, &self.stdout, &self.stderr);
+        let (command, child, stdout, stderr) =
+            (&self.command, &mut self.child, &self.stdout, &self.stderr);
         let seen = || format!("{command} has not ended: {}{}", stdout.so_far(), stderr.so_far());
         let status = eventually(PATIENCE, seen, || child.try_wait().unwrap());
         Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole() }
@@ -422,7 +439,8 @@ impl Ended {
 
 /// Reads the file of a study.
 pub(crate) fn read(path: &Path) -> Study {
-    report::json::read(&fs::read_to_string(path).unwrap()).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    report::json::read(&fs::read_to_string(path).unwrap())
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 pub(crate) fn of_sweep(study: Study) -> SweepStudy {
@@ -435,14 +453,17 @@ pub(crate) fn of_sweep(study: Study) -> SweepStudy {
 pub(crate) fn free_port() -> u16 {
     const OWN: u16 = 1000;
     static KEPT: LazyLock<TcpListener> = LazyLock::new(|| {
-        let mut firsts =
-            (0..12).map(|n| 20_000 + n * OWN).filter_map(|first| TcpListener::bind(("127.0.0.1", first)).ok());
+        let mut firsts = (0..12)
+            .map(|n| 20_000 + n * OWN)
+            .filter_map(|first| TcpListener::bind(("127.0.0.1", first)).ok());
         firsts.next().expect("fewer than 12 runs of the tests at once")
     });
     static NEXT: AtomicU16 = AtomicU16::new(1);
     let first = KEPT.local_addr().unwrap().port();
-    let own = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed)).take_while(|n| *n < OWN);
-    let mut free = own.map(|n| first + n).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    let own =
+        std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed)).take_while(|n| *n < OWN);
+    let mut free =
+        own.map(|n| first + n).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
     free.next().expect("no test takes so many ports")
 }
 
@@ -454,7 +475,9 @@ pub(crate) fn sockets(port: u16) -> ServerSockets {
 /// The head and the body of what a server of this machine answers; `None` where none does.
 pub(crate) fn get(port: u16, target: &str) -> Option<(String, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.write_all(format!("GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes()).ok()?;
+    stream
+        .write_all(format!("GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes())
+        .ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     answer.split_once("\r\n\r\n").map(|(head, body)| (head.to_owned(), body.to_owned()))
@@ -462,7 +485,9 @@ pub(crate) fn get(port: u16, target: &str) -> Option<(String, String)> {
 
 /// The same of one that answers with 200: the body.
 pub(crate) fn get_well(port: u16, target: &str) -> Option<String> {
-    get(port, target).filter(|(head, _)| head.split(' ').nth(1) == Some("200")).map(|(_, body)| body)
+    get(port, target)
+        .filter(|(head, _)| head.split(' ').nth(1) == Some("200"))
+        .map(|(_, body)| body)
 }
 
 /// Whether a test can be done; where not, says and counts the skip past the test harness, which would hide it.

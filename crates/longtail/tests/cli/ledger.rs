@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use engine::{Endpoint, LaneOutcome, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, render};
+use engine::{
+    Endpoint, LaneOutcome, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, render,
+};
 use model::{Arrivals, Counts, LatePolicy, Nanos, Outcome, Pace, Profile, Rate};
 use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
@@ -70,7 +72,8 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
     let (mut measured, mut warm_up, mut bytes) = (Counts::default(), Counts::default(), 0);
     for exchange in records.iter().flatten().map(|record| record.exchange) {
         assert!(exchange.due <= exchange.sent && exchange.sent <= exchange.ended, "{exchange:?}");
-        if tally.measures(exchange.due) { &mut measured } else { &mut warm_up }.record(exchange.outcome);
+        if tally.measures(exchange.due) { &mut measured } else { &mut warm_up }
+            .record(exchange.outcome);
         bytes += u64::from(exchange.received_bytes);
     }
     assert_eq!((&measured, &warm_up), (&tally.counts, &tally.unmeasured));
@@ -89,14 +92,24 @@ fn assert_same(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
     assert_eq!(tally.counts.good() + tally.unmeasured.good(), sent, "{:?}", tally.counts);
     assert_eq!(
         [tally.connections_opened, sent, sent, tally.sent_bytes, tally.received_bytes],
-        [ledger.connections, ledger.requests, ledger.answers, ledger.received_bytes, ledger.sent_bytes],
+        [
+            ledger.connections,
+            ledger.requests,
+            ledger.answers,
+            ledger.received_bytes,
+            ledger.sent_bytes
+        ],
         "connections, requests, answers, bytes there, bytes back"
     );
     assert_eq!((ledger.abandoned, ledger.bad_requests, ledger.failed_handshakes), (0, 0, 0));
     assert_eq!((ledger.waiting, ledger.busy, tally.closed_by_server), (0, 0, 0));
-    let by_worker = |worker: usize| tally.per_worker.get(&worker.to_string()).map_or(0, |count| count.all);
+    let by_worker =
+        |worker: usize| tally.per_worker.get(&worker.to_string()).map_or(0, |count| count.all);
     assert_eq!(ledger.per_worker, [by_worker(0), by_worker(1)]);
-    assert_eq!(tally.per_worker.values().map(|count| count.measured).sum::<u64>(), tally.counts.answered());
+    assert_eq!(
+        tally.per_worker.values().map(|count| count.measured).sum::<u64>(),
+        tally.counts.answered()
+    );
 }
 
 /// What ended well is in both ledgers, and what was in flight is in the sink's as far as it came.
@@ -121,7 +134,8 @@ enum Stop {
     Interruption,
 }
 
-const STOPS: [Stop; 5] = [Stop::Number, Stop::Time, Stop::Both, Stop::EachConnection, Stop::Interruption];
+const STOPS: [Stop; 5] =
+    [Stop::Number, Stop::Time, Stop::Both, Stop::EachConnection, Stop::Interruption];
 
 impl Stop {
     /// The load that ends so, where by time, after such a window.
@@ -151,12 +165,19 @@ fn paces() -> [(Pace, LatePolicy); 5] {
 
 /// Each way against a sink at a place of its own, which `transport` leads to; in turn with each number of connections and lanes, with
 /// keep-alive, without, and with a reconnect now and then: `first` sets the transports apart.
-fn agree(first: usize, place: impl Fn() -> Listen, transport: impl Fn(&Sink, &Listen) -> Transport) {
+fn agree(
+    first: usize,
+    place: impl Fn() -> Listen,
+    transport: impl Fn(&Sink, &Listen) -> Transport,
+) {
     let mut sizes = [(7, 3), (1, 1), (64, 3), (7, 1), (1, 3)].into_iter().cycle().skip(first);
-    let mut connections = [(true, None), (false, None), (true, Some(3))].into_iter().cycle().skip(first);
+    let mut connections =
+        [(true, None), (false, None), (true, Some(3))].into_iter().cycle().skip(first);
     for (pace, late) in paces() {
         // The requests of each connection are a stop rule of the closed loop.
-        for stop in STOPS.into_iter().filter(|stop| *stop != Stop::EachConnection || !pace.is_open()) {
+        for stop in
+            STOPS.into_iter().filter(|stop| *stop != Stop::EachConnection || !pace.is_open())
+        {
             let ((connections, lanes), (keep_alive, reconnect_after)) =
                 (sizes.next().unwrap(), connections.next().unwrap());
             let agree_for = |window| {
@@ -188,7 +209,11 @@ fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
             let due = spec.pace.schedule().map(|schedule| schedule.take_while(|due| *due < until));
             let due = due.map(|due| due.filter(|due| *due >= spec.warm_up).count() as u64);
             let most = spec.requests_total.unwrap_or(u64::MAX);
-            assert!(total <= most && due.is_none_or(|due| total == due.min(most)), "{:?} {stop:?}", spec.pace);
+            assert!(
+                total <= most && due.is_none_or(|due| total == due.min(most)),
+                "{:?} {stop:?}",
+                spec.pace
+            );
         }
     }
     assert_same(spec, &done, &sink.ledger());
@@ -196,9 +221,11 @@ fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
     eventually(TIME_LIMIT, || format!("{:?}", sink.ledger()), || is_closed().then_some(()));
     let ledger = sink.stop();
     assert_same(spec, &done, &ledger);
-    let is_whole = matches!(stop, Stop::Time | Stop::EachConnection) && spec.reconnect_after.is_none();
+    let is_whole =
+        matches!(stop, Stop::Time | Stop::EachConnection) && spec.reconnect_after.is_none();
     if is_whole && !spec.pace.is_open() {
-        let expected = if spec.keep_alive { u64::from(spec.connections) } else { tally.all_requests() };
+        let expected =
+            if spec.keep_alive { u64::from(spec.connections) } else { tally.all_requests() };
         assert_eq!(ledger.connections, expected);
     }
     total
@@ -210,7 +237,9 @@ fn to_tcp(sink: &Sink, _: &Listen) -> Transport {
 
 fn to_unix(_: &Sink, place: &Listen) -> Transport {
     let place = place.to_string();
-    Transport::plain(vec![Endpoint::unix(OsStr::new(place.strip_prefix("unix://").unwrap())).unwrap()])
+    Transport::plain(vec![
+        Endpoint::unix(OsStr::new(place.strip_prefix("unix://").unwrap())).unwrap(),
+    ])
 }
 
 fn to_tls(sink: &Sink, _: &Listen) -> Transport {
@@ -241,7 +270,11 @@ fn both_ledgers_agree_over_ipv6_however_a_load_is_paced_and_ends() {
 #[test]
 fn both_ledgers_agree_over_a_unix_socket_however_a_load_is_paced_and_ends() {
     let folder = launch::Scratch::new(&std::env::temp_dir()).unwrap();
-    agree(2, || format!("unix://{}/{}.sock", folder.path().display(), name()).parse().unwrap(), to_unix);
+    agree(
+        2,
+        || format!("unix://{}/{}.sock", folder.path().display(), name()).parse().unwrap(),
+        to_unix,
+    );
 }
 
 #[test]

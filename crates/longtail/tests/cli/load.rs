@@ -19,7 +19,8 @@ pub(crate) fn sink_at(place: &str, body: SinkBody) -> Sink {
 }
 
 pub(crate) fn sink_with(place: &str, settings: SinkSettings) -> Sink {
-    Sink::start(SinkSettings { listen: vec![place.parse().unwrap()], ..settings }, REAL_CLOCK).unwrap()
+    Sink::start(SinkSettings { listen: vec![place.parse().unwrap()], ..settings }, REAL_CLOCK)
+        .unwrap()
 }
 
 pub(crate) fn url(sink: &Sink) -> String {
@@ -53,7 +54,10 @@ pub(crate) fn assert_answered(study: &LoadStudy, sink: Sink) {
     }
     assert_eq!(ledger.bad_requests, 0);
     assert_eq!(ledger.requests, tally.all_requests());
-    assert_eq!((ledger.received_bytes, ledger.sent_bytes), (tally.sent_bytes, tally.received_bytes));
+    assert_eq!(
+        (ledger.received_bytes, ledger.sent_bytes),
+        (tally.sent_bytes, tally.received_bytes)
+    );
 }
 
 pub(crate) fn outcomes(study: &LoadStudy) -> Vec<(Outcome, u64)> {
@@ -71,7 +75,11 @@ fn a_stream_arrives_whole_and_over_one_connection_in_order() {
     for words in ["-c 1", "-c 20 --threads 3"] {
         let (lab, receiver) = (Lab::new(), Receiver::start());
         lab.write("numbers", &expected.join("\n"));
-        load(&lab, &format!("--rate 600/s --for 500ms {words} --requests numbers {}", receiver.url())).with_code(0);
+        load(
+            &lab,
+            &format!("--rate 600/s --for 500ms {words} --requests numbers {}", receiver.url()),
+        )
+        .with_code(0);
         let mut targets = receiver.targets();
         if words != "-c 1" {
             targets.sort_by_key(|target| target[1..].parse::<usize>().unwrap());

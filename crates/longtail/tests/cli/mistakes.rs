@@ -11,7 +11,8 @@ use crate::lab::{LONGTAIL, Lab, end, free_port, settings_and_words};
 
 /// The files that are there.
 fn files(lab: &Lab) {
-    let newer = report::json::write(&study::tiny().into()).replacen("\"schema\": 1,", "\"schema\": 99,", 1);
+    let newer =
+        report::json::write(&study::tiny().into()).replacen("\"schema\": 1,", "\"schema\": 99,", 1);
     let study = report::json::write(&claimed::hey_sweep().into());
     for (name, text) in [
         ("app.ru", "run lambda { |_| [200, {}, ['ok']] }\n"),
@@ -40,12 +41,23 @@ fn a_mistake_is_one_line_that_names_it_before_any_load() {
     let (receiver, udp) = (Receiver::start(), UdpSocket::bind("127.0.0.1:0").unwrap());
     let (url, https) = (receiver.url(), receiver.url().replace("http", "https"));
     let (taken, free) = (receiver.address.port().to_string(), free_port().to_string());
-    let (udp, cpus) =
-        (udp.local_addr().unwrap().to_string(), launch::affinity::ours().expect("Linux tells").to_string());
-    let places = [("{url}", &*url), ("{https}", &https), ("{taken}", &taken), ("{free}", &free), ("{udp}", &udp)];
+    let (udp, cpus) = (
+        udp.local_addr().unwrap().to_string(),
+        launch::affinity::ours().expect("Linux tells").to_string(),
+    );
+    let places = [
+        ("{url}", &*url),
+        ("{https}", &https),
+        ("{taken}", &taken),
+        ("{free}", &free),
+        ("{udp}", &udp),
+    ];
     let lab = Lab::new();
     files(&lab);
-    for line in include_str!("mistakes.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in include_str!("mistakes.txt")
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
         let places = places.into_iter().chain([("{cpus}", &*cpus), ("{longtail}", LONGTAIL)]);
         let line = places.fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
         let (words, part) = line.split_once(" =>").unwrap();

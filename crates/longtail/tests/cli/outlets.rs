@@ -29,26 +29,42 @@ fn check(lab: &Lab, text: &str) {
         return;
     }
     let mut promtool = lab.program("promtool");
-    promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    promtool
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut promtool = promtool.spawn().unwrap();
     promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let said = promtool.wait_with_output().unwrap();
-    assert!(said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}\n{text}");
+    assert!(
+        said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(),
+        "{said:?}\n{text}"
+    );
 }
 
 #[test]
 fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
     let (lab, sink, port) = (Lab::new(), sink(SinkBody::default()), free_port());
-    let words =
-        format!("load --no-calibrate -c 3 --for 600s --metrics 127.0.0.1:{port} --metrics-linger 600s {}", url(&sink));
+    let words = format!(
+        "load --no-calibrate -c 3 --for 600s --metrics 127.0.0.1:{port} --metrics-linger 600s {}",
+        url(&sink)
+    );
     let load = lab.start(&words);
     let ended = |text: &str| value(text, "longtail_requests_ended_total").unwrap();
-    let text = eventually(PATIENCE, || scrape(port), || Some(scrape(port)).filter(|text| ended(text) > 0.0));
+    let text = eventually(
+        PATIENCE,
+        || scrape(port),
+        || Some(scrape(port)).filter(|text| ended(text) > 0.0),
+    );
     assert_eq!(value(&text, "longtail_runs_done_total"), Some(0.0));
     assert!(text.contains("longtail_now_connections{run=\"1\"} 3\n"), "{text}");
     check(&lab, &text);
-    let later =
-        eventually(PATIENCE, || scrape(port), || Some(scrape(port)).filter(|later| ended(later) > ended(&text)));
+    let later = eventually(
+        PATIENCE,
+        || scrape(port),
+        || Some(scrape(port)).filter(|later| ended(later) > ended(&text)),
+    );
     assert!(ended(&later) > ended(&text), "it only rises");
     // Whatever else is asked for is not there, and does no harm.
     assert_eq!(get_well(port, "/"), None);
@@ -64,7 +80,8 @@ fn the_bridge_to_prometheus_takes_it() {
     if !has("statsd_exporter") {
         return;
     }
-    let (lab, sink, web, statsd) = (Lab::new(), sink(SinkBody::default()), free_port(), free_port());
+    let (lab, sink, web, statsd) =
+        (Lab::new(), sink(SinkBody::default()), free_port(), free_port());
     let mut bridge = lab.program("statsd_exporter");
     bridge.arg(format!("--statsd.listen-udp=127.0.0.1:{statsd}")).arg("--statsd.listen-tcp=");
     bridge.arg(format!("--web.listen-address=127.0.0.1:{web}"));
@@ -87,7 +104,8 @@ fn the_bridge_to_prometheus_takes_it() {
     for line in lines {
         let StatsdValues::Numbers(values) = &line.values else { panic!("{line}") };
         let labels = line.tags.iter().map(|tag| tag.split_once(':').unwrap());
-        let labels: Vec<String> = labels.map(|(name, value)| format!("{name}=\"{value}\"")).collect();
+        let labels: Vec<String> =
+            labels.map(|(name, value)| format!("{name}=\"{value}\"")).collect();
         let name = format!("{}{{{}}}", line.name.replace('.', "_"), labels.join(","));
         assert_eq!(arrived.get(&name), values.first(), "{name}");
     }

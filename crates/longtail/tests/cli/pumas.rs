@@ -18,11 +18,16 @@ use crate::scenarios::laws::{assert_agreed, assert_conserved, ledger_warnings};
 fn pumas() -> Vec<String> {
     let dirs = std::env::var("LONGTAIL_PUMAS").unwrap_or_default();
     let of_checkout = |dir: &str| {
-        assert!(Path::new(dir).join("lib/puma.rb").is_file(), "LONGTAIL_PUMAS: {dir} is no checkout of Puma");
+        assert!(
+            Path::new(dir).join("lib/puma.rb").is_file(),
+            "LONGTAIL_PUMAS: {dir} is no checkout of Puma"
+        );
         format!("ruby -I{dir}/lib {dir}/bin/puma")
     };
     let given: Vec<String> = dirs.split_ascii_whitespace().map(of_checkout).collect();
-    let is_on_path = given.is_empty() && (soaks() || std::env::var_os("LONGTAIL_PUMAS").is_some()) && has("puma");
+    let is_on_path = given.is_empty()
+        && (soaks() || std::env::var_os("LONGTAIL_PUMAS").is_some())
+        && has("puma");
     if is_on_path { vec!["puma".to_owned()] } else { given }
 }
 
@@ -31,7 +36,9 @@ fn swept(puma: &str, words: &str) -> SweepStudy {
     let (lab, port) = (Lab::new(), free_port());
     lab.write("turns_of_3.rb", "max_fast_inline 3\n");
     lab.write("closes.rb", "workers 2\nthreads 2, 2\nqueue_requests false\n");
-    let words = format!("sweep {words} -d0.1 --for 5s --warm-up 1500ms --multiples 1.5,3 --no-calibrate --puma");
+    let words = format!(
+        "sweep {words} -d0.1 --for 5s --warm-up 1500ms --multiples 1.5,3 --no-calibrate --puma"
+    );
     let mut command = lab.longtail(&words);
     end(command.arg(puma).env("PUMA_TEST_PORT", port.to_string())).with_code(0);
     lab.assert_nothing_left(port);
@@ -41,7 +48,11 @@ fn swept(puma: &str, words: &str) -> SweepStudy {
 /// All that holds however noisy the machine is.
 fn assert_sound(study: &SweepStudy) {
     let server = &study.server;
-    assert_eq!((server.name.as_str(), server.workers, server.threads), ("Puma", 2, 2), "{server:?}");
+    assert_eq!(
+        (server.name.as_str(), server.workers, server.threads),
+        ("Puma", 2, 2),
+        "{server:?}"
+    );
     assert!(server.version.is_some() && server.cluster && study.runs.len() == 2);
     assert_agreed(study);
     for run in &study.runs {
@@ -72,7 +83,8 @@ fn print(study: &SweepStudy, words: &str) {
     let version = study.server.version.as_deref().unwrap_or("?");
     for run in &study.runs {
         let theory = run.theory.as_ref().unwrap();
-        let held = theory.by_worker.as_ref().map_or_else(|| "-".to_owned(), |held| format!("{held:?}"));
+        let held =
+            theory.by_worker.as_ref().map_or_else(|| "-".to_owned(), |held| format!("{held:?}"));
         let line = format!(
             "Puma {version} {words} {:.1}x: {:.1} req/s, p50 {} p95 {} p99 {} ms, held {held}, {:?}\n",
             run.in_multiples(),
@@ -148,10 +160,12 @@ fn every_pumas_config_file_is_in_the_forecast() {
         let study = swept(&puma, "-C closes.rb");
         assert_sound(&study);
         print(&study, "-C closes.rb");
-        let settings = study.server.settings.as_ref().expect("the Puma itself has said what its file says");
+        let settings =
+            study.server.settings.as_ref().expect("the Puma itself has said what its file says");
         assert_eq!(settings.queue_requests, Some(false));
         let is_gated = major(&study.server) > 6 && settings.waits_until_not_full == Some(true);
-        let expected = if is_gated { Discipline::Shared } else { by_the_book(major(&study.server), false) };
+        let expected =
+            if is_gated { Discipline::Shared } else { by_the_book(major(&study.server), false) };
         for run in &study.runs {
             assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma}");
             let closed = run.tally.closed_by_server + u64::from(run.connections);
@@ -161,7 +175,10 @@ fn every_pumas_config_file_is_in_the_forecast() {
             let study = swept(&puma, "-w2 -t2:2 -C turns_of_3.rb");
             assert_sound(&study);
             print(&study, "-C turns_of_3.rb");
-            assert!(study.runs.iter().all(|run| run.theory.as_ref().unwrap().turn == Some(3)), "{puma}");
+            assert!(
+                study.runs.iter().all(|run| run.theory.as_ref().unwrap().turn == Some(3)),
+                "{puma}"
+            );
         }
     }
 }
@@ -180,8 +197,16 @@ fn a_probe_tells_keep_alive_from_a_connection_for_each_request() {
     let words = "sweep -w1 -t2:2 -d0.05 -R3 --multiples 1 --no-calibrate --probe-discipline";
     let ended = lab.start_at(free_port(), words).end().with_code(0);
     let study = lab.study();
-    assert_eq!(ended.stdout.lines().filter(|line| line.starts_with("probe ")).count(), 1, "{}", ended.stdout);
-    assert_eq!(study.probes.iter().map(|probe| probe.keep_alive).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(
+        ended.stdout.lines().filter(|line| line.starts_with("probe ")).count(),
+        1,
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(
+        study.probes.iter().map(|probe| probe.keep_alive).collect::<Vec<_>>(),
+        [true, false]
+    );
     let looks_like = |at: usize| match study.probes[at].theory.as_ref().unwrap().resemblance() {
         Resemblance::These(these) | Resemblance::ShapeOf(these) => these,
         _ => Vec::new(),

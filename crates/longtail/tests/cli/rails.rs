@@ -18,15 +18,23 @@ fn a_bundle_that_has_rails_is_used() {
     }
     let lab = Lab::new();
     lab.write("Gemfile", "gem 'railties'\ngem 'puma'\n");
-    let bundle =
-        lab.program("bundle").args(["install", "--local"]).env("BUNDLE_USER_HOME", lab.path("bundle")).output();
+    let bundle = lab
+        .program("bundle")
+        .args(["install", "--local"])
+        .env("BUNDLE_USER_HOME", lab.path("bundle"))
+        .output();
     let bundle = bundle.unwrap();
-    if !can(bundle.status.success(), "bundler cannot make a bundle of the gems that are installed") {
+    if !can(bundle.status.success(), "bundler cannot make a bundle of the gems that are installed")
+    {
         return;
     }
     lab.run("sweep --app rails -t2:2 -d0.01 -R5 --multiples 1 --no-calibrate").with_code(0);
     let study = lab.study();
-    assert!(study.server.command_line.contains(" bundle exec puma "), "{}", study.server.command_line);
+    assert!(
+        study.server.command_line.contains(" bundle exec puma "),
+        "{}",
+        study.server.command_line
+    );
     assert_eq!(study.runs[0].tally.counts.good(), 10);
     assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
 }
@@ -64,7 +72,9 @@ fn it_sleeps_as_long_as_it_is_asked_to() {
     for rate in [25, 50] {
         served_in_their_turn(
             &lab,
-            &format!("attack --target-throughput={rate} -n 40 --url=http://127.0.0.1:{port}/sleep?ms=200"),
+            &format!(
+                "attack --target-throughput={rate} -n 40 --url=http://127.0.0.1:{port}/sleep?ms=200"
+            ),
         );
     }
 }
@@ -82,6 +92,10 @@ fn served_in_their_turn(lab: &Lab, attack: &str) {
     sorted.sort_unstable();
     assert_eq!(sorted, (1..=40).collect::<Vec<_>>(), "each once");
     for (place, number) in numbers.iter().enumerate() {
-        assert!((place + 1).abs_diff(*number) < THREADS, "request {number} was the {}th: {numbers:?}", place + 1);
+        assert!(
+            (place + 1).abs_diff(*number) < THREADS,
+            "request {number} was the {}th: {numbers:?}",
+            place + 1
+        );
     }
 }

@@ -37,8 +37,20 @@ const NOT_REFUSED: [(&str, &str); 14] = [
 /// longtail under strace, which does this to its calls, and writes them down in the file `trace`.
 fn injected(lab: &Lab, call: &str, what: &str, words: &str) -> Command {
     let mut strace = lab.program("strace");
-    strace.args(["-f", "-qq", "-e", &format!("trace={call}"), "-e", &format!("inject={call}:{what}"), "-o"]);
-    strace.arg(lab.path("trace")).env_remove("RUST_BACKTRACE").arg(LONGTAIL).args(words.split_ascii_whitespace());
+    strace.args([
+        "-f",
+        "-qq",
+        "-e",
+        &format!("trace={call}"),
+        "-e",
+        &format!("inject={call}:{what}"),
+        "-o",
+    ]);
+    strace
+        .arg(lab.path("trace"))
+        .env_remove("RUST_BACKTRACE")
+        .arg(LONGTAIL)
+        .args(words.split_ascii_whitespace());
     strace
 }
 
@@ -46,12 +58,21 @@ fn injected(lab: &Lab, call: &str, what: &str, words: &str) -> Command {
 fn calls(lab: &Lab, words: &str) -> Vec<String> {
     let file = lab.path("calls");
     let mut strace = lab.program("strace");
-    strace.args(["-f", "-qq", "-c", "-U", "name", "-o"]).arg(&file).arg(LONGTAIL).args(words.split_ascii_whitespace());
+    strace
+        .args(["-f", "-qq", "-c", "-U", "name", "-o"])
+        .arg(&file)
+        .arg(LONGTAIL)
+        .args(words.split_ascii_whitespace());
     let _ = end(&mut strace).with_code(0);
     let listed = fs::read_to_string(file).unwrap();
-    let is_call =
-        |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    let calls = listed.lines().map(str::trim).filter(is_call).filter(|word| !["", "total", "syscall"].contains(word));
+    let is_call = |word: &&str| {
+        word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+    };
+    let calls = listed
+        .lines()
+        .map(str::trim)
+        .filter(is_call)
+        .filter(|word| !["", "total", "syscall"].contains(word));
     calls.map(str::to_owned).collect()
 }
 
@@ -59,7 +80,8 @@ fn calls(lab: &Lab, words: &str) -> Vec<String> {
 fn can_refuse() -> bool {
     let tried = || {
         let lab = Lab::new();
-        let words = ["-f", "-qq", "-e", "trace=uname", "-e", "inject=uname:error=EPERM:when=1", "true"];
+        let words =
+            ["-f", "-qq", "-e", "trace=uname", "-e", "inject=uname:error=EPERM:when=1", "true"];
         end(lab.program("strace").args(words)).code() == 0
     };
     has("strace") && can(tried(), "strace may not trace here (ptrace is forbidden)")
@@ -70,7 +92,8 @@ fn refused(words: &str, except: &[&str]) {
     let calls = calls(&Lab::new(), words);
     assert!(calls.len() > 30 && calls.iter().any(|call| call == "sendto"), "{calls:?}");
     let mut wrong = BTreeMap::new();
-    let is_left_out = |call: &str| NOT_REFUSED.iter().any(|(other, _)| *other == call) || except.contains(&call);
+    let is_left_out =
+        |call: &str| NOT_REFUSED.iter().any(|(other, _)| *other == call) || except.contains(&call);
     for call in calls.iter().filter(|call| !is_left_out(call.as_str())) {
         for error in errors() {
             if let Err(why) = refuse(call, error, words) {
@@ -83,7 +106,8 @@ fn refused(words: &str, except: &[&str]) {
 
 fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
     let lab = Lab::new();
-    let mut running = Running::start(&mut injected(&lab, call, &format!("error={error}:when=1"), words));
+    let mut running =
+        Running::start(&mut injected(&lab, call, &format!("error={error}:when=1"), words));
     let begun = REAL_CLOCK.now();
     let hangs = loop {
         if running.has_ended() {
@@ -99,19 +123,28 @@ fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
         return Err("it hangs".to_owned());
     }
     let ended = running.end();
-    let said: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("longtail: ")).collect();
-    let is_fault = ended.stderr.contains("a fault of longtail") || ended.stderr.contains("panicked");
-    let is_said = ended.code() == 0 || said.last().is_some_and(|line| !line.starts_with("longtail: saved as"));
+    let said: Vec<&str> =
+        ended.stderr.lines().filter(|line| line.starts_with("longtail: ")).collect();
+    let is_fault =
+        ended.stderr.contains("a fault of longtail") || ended.stderr.contains("panicked");
+    let is_said = ended.code() == 0
+        || said.last().is_some_and(|line| !line.starts_with("longtail: saved as"));
     if is_fault || !is_said || ![0, 1, 2, 3].contains(&ended.code()) {
         return Err(format!("exit code {}: {}", ended.code(), ended.stderr));
     }
     let left = || {
         let studies = lab.studies();
         // What cannot be removed stays.
-        let is_half = |path: &&std::path::PathBuf| call != "unlink" && path.extension().is_some_and(|end| end == "new");
+        let is_half = |path: &&std::path::PathBuf| {
+            call != "unlink" && path.extension().is_some_and(|end| end == "new")
+        };
         (lab.living(), studies.iter().filter(is_half).count())
     };
-    eventually(PATIENCE, || format!("{call} {error}: {:?}", left()), || (left() == (Vec::new(), 0)).then_some(()));
+    eventually(
+        PATIENCE,
+        || format!("{call} {error}: {:?}", left()),
+        || (left() == (Vec::new(), 0)).then_some(()),
+    );
     Ok(())
 }
 
@@ -138,7 +171,8 @@ fn a_sweep_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
         let words = "sweep --server builtin -w1 -t2:2 -d5ms -R5 --multiples 1 --no-calibrate --timeout 5s \
                      --boot-timeout 5s --inspect proc";
         // What a load makes too is refused there; `make soak` refuses it here as well.
-        let of_a_load = if soaks() { vec![] } else { calls(&Lab::new(), &a_load(&sink(SinkBody::Counter))) };
+        let of_a_load =
+            if soaks() { vec![] } else { calls(&Lab::new(), &a_load(&sink(SinkBody::Counter))) };
         let mut except: Vec<&str> = of_a_load.iter().map(String::as_str).collect();
         // By it Rust's standard library asks whether a child was executed, and waits for the child's end where it is refused.
         except.push("recvfrom");
@@ -155,7 +189,8 @@ fn without_epoll_pwait2_a_load_is_made_all_the_same() {
     for error in ["EPERM", "ENOSYS", "EINVAL"] {
         let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
         let words = format!("load -c 2 -n 50 --no-calibrate {}", url(&sink));
-        let _ = end(&mut injected(&lab, "epoll_pwait2", &format!("error={error}"), &words)).with_code(0);
+        let _ = end(&mut injected(&lab, "epoll_pwait2", &format!("error={error}"), &words))
+            .with_code(0);
         assert_eq!(sink.stop().requests, 50, "{error}");
         // Once a lane: not again and again.
         let refused = fs::read_to_string(lab.path("trace")).unwrap().matches("INJECTED").count();
@@ -177,7 +212,8 @@ fn a_fault_of_longtail_ends_the_run_with_its_server() {
     let ended = end(strace.env("PUMA_TEST_PORT", port.to_string())).with_code(70);
     let last = ended.stderr.lines().last().unwrap();
     assert!(
-        last.starts_with("longtail: a fault of longtail, not of the server: ") && last.contains("(thread lane-0 at "),
+        last.starts_with("longtail: a fault of longtail, not of the server: ")
+            && last.contains("(thread lane-0 at "),
         "{last}"
     );
     lab.assert_nothing_left(port);

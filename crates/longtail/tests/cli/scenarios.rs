@@ -57,9 +57,12 @@ fn name(scenario: &str) -> &str {
 
 /// The scenario once for each row of its table; itself where it has none.
 fn rows(scenario: &str) -> Vec<String> {
-    let Some((before, table)) = scenario.split_once("\neach ") else { return vec![scenario.to_owned()] };
+    let Some((before, table)) = scenario.split_once("\neach ") else {
+        return vec![scenario.to_owned()];
+    };
     let (names, table) = table.split_once('\n').unwrap();
-    let (rows, steps): (Vec<&str>, Vec<&str>) = table.lines().partition(|line| line.starts_with("- "));
+    let (rows, steps): (Vec<&str>, Vec<&str>) =
+        table.lines().partition(|line| line.starts_with("- "));
     let text = format!("{before}\n{}\n", steps.join("\n"));
     let filled = |row: &str| {
         let cells = names.split(' ').zip(row[2..].split(" | "));
@@ -71,7 +74,11 @@ fn rows(scenario: &str) -> Vec<String> {
 
 /// As often as `make soak` plays it.
 fn repeated(scenario: String) -> Vec<String> {
-    let times = scenario.lines().find_map(|line| line.strip_prefix("soak ")).filter(|_| lab::soaks()).map_or(1, number);
+    let times = scenario
+        .lines()
+        .find_map(|line| line.strip_prefix("soak "))
+        .filter(|_| lab::soaks())
+        .map_or(1, number);
     vec![scenario; times as usize]
 }
 
@@ -107,7 +114,8 @@ pub(crate) enum Played {
 impl Stage {
     /// Does what each line says, and holds what is there then against it.
     pub(crate) fn play(&mut self, steps: &str) -> Played {
-        let mut lines = steps.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
+        let mut lines =
+            steps.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
         while let Some(line) = lines.next() {
             let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
             let rest = self.filled(rest);
@@ -125,12 +133,15 @@ impl Stage {
                 "$" | "sh" => {
                     self.ended = Some(self.start(verb, &rest).end());
                     let is_of_it = |line: &&str| !NEXT.iter().any(|verb| line.starts_with(verb));
-                    let is_code = |line: &str| line.starts_with("exit ") || line.starts_with("refused ");
+                    let is_code =
+                        |line: &str| line.starts_with("exit ") || line.starts_with("refused ");
                     let is_said = lines.clone().take_while(is_of_it).any(is_code);
                     let is_right = is_said || self.has_code(0);
                     assert!(is_right, "{}: {rest}: {:?}", self.name, self.ended);
                     let is_whole = || none_is_empty(self.newest_study().expect("a study").runs());
-                    if line.contains("{window}") && (self.ended().status.code() == Some(3) || !is_whole()) {
+                    if line.contains("{window}")
+                        && (self.ended().status.code() == Some(3) || !is_whole())
+                    {
                         return Played::WithoutRequests;
                     }
                 }
@@ -141,7 +152,11 @@ impl Stage {
                         self.finish();
                         let why = self.wrong(verb, &rest);
                         let (name, ended) = (&self.name, &self.ended);
-                        assert!(why.is_none(), "{name}: {line}: {}\n{ended:#?}", why.unwrap_or_default());
+                        assert!(
+                            why.is_none(),
+                            "{name}: {line}: {}\n{ended:#?}",
+                            why.unwrap_or_default()
+                        );
                     }
                 },
             }
@@ -159,7 +174,8 @@ impl Stage {
                 }
             }
             "wire" => {
-                let way = Way { delay: Duration::from_millis(number(first)), loses_every: number(more) };
+                let way =
+                    Way { delay: Duration::from_millis(number(first)), loses_every: number(more) };
                 let machines = Machines::joined(way).ok_or("a network namespace")?;
                 let there = on(&self.lab, &machines.there, "");
                 let words = std::iter::once(there.get_program()).chain(there.get_args());
@@ -186,8 +202,11 @@ impl Stage {
             "packets" => self.packets(rest),
             "wait" => REAL_CLOCK.sleep(Nanos::from_millis(number(rest))),
             "kill" => {
-                let words = |pid: &Pid| fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_pid()));
-                let is_it = |pid: &Pid| words(pid).is_ok_and(|words| words.replace('\0', " ").contains(more));
+                let words =
+                    |pid: &Pid| fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_pid()));
+                let is_it = |pid: &Pid| {
+                    words(pid).is_ok_and(|words| words.replace('\0', " ").contains(more))
+                };
                 let it = || self.lab.living().into_iter().find(is_it);
                 kill_process(eventually(PATIENCE, || rest.to_owned(), it), signal(first)).unwrap();
             }
@@ -238,11 +257,15 @@ impl Stage {
         let text = |of: &str| match of {
             "out" => ended.stdout.clone(),
             "err" => ended.stderr.clone(),
-            file => fs::read_to_string(self.lab.path(file)).unwrap_or_else(|error| panic!("{file}: {error}")),
+            file => fs::read_to_string(self.lab.path(file))
+                .unwrap_or_else(|error| panic!("{file}: {error}")),
         };
-        let json = |of: &str| serde_json::from_str(&text(of)).unwrap_or_else(|error| panic!("{error}: {}", text(of)));
+        let json = |of: &str| {
+            serde_json::from_str(&text(of)).unwrap_or_else(|error| panic!("{error}: {}", text(of)))
+        };
         let found = |text: &str, parts: &str| {
-            let has_all = |parts: &str| parts.split(" && ").all(|part| text.contains(&unescaped(part)));
+            let has_all =
+                |parts: &str| parts.split(" && ").all(|part| text.contains(&unescaped(part)));
             parts.split(" || ").any(has_all)
         };
         let is_right = match verb {
@@ -250,8 +273,12 @@ impl Stage {
             "exit" if rest == "signal" => ended.status.code().is_none(),
             "exit" => self.has_code(rest.parse().unwrap()),
             "refused" => {
-                let is_line = ended.stderr.lines().filter(|line| !line.starts_with("  | ")).count() == 1;
-                ended.status.code() == Some(2) && is_line && ended.stdout.is_empty() && found(&ended.stderr, rest)
+                let is_line =
+                    ended.stderr.lines().filter(|line| !line.starts_with("  | ")).count() == 1;
+                ended.status.code() == Some(2)
+                    && is_line
+                    && ended.stdout.is_empty()
+                    && found(&ended.stderr, rest)
             }
             "out" | "err" => found(&text(verb), rest),
             "out!" | "err!" => !found(&text(verb.trim_end_matches('!')), rest),
@@ -263,21 +290,29 @@ impl Stage {
                 let (times, part) = more.split_once(' ').unwrap();
                 text(first).matches(&unescaped(part)).count() as u64 == number(times)
             }
-            "widest" => text(first).lines().all(|line| line.trim_end().chars().count() as u64 <= number(more)),
+            "widest" => text(first)
+                .lines()
+                .all(|line| line.trim_end().chars().count() as u64 <= number(more)),
             // A terminal ends its lines otherwise.
             "same" if first == "as" => ended.stdout.replace('\r', "") == text(more),
-            "same" => ended.stdout.replace('\r', "") == self.start("$", rest).end().with_code(0).stdout,
+            "same" => {
+                ended.stdout.replace('\r', "") == self.start("$", rest).end().with_code(0).stdout
+            }
             "differs" => ended.stdout != self.start("$", rest).end().with_code(0).stdout,
             "json" => return unlike(&json("out"), rest),
             "kept" => return unlike(&json(&self.newest().expect("a study")), rest),
-            "secret" => self.studies().iter().all(|study| !text(&study.display().to_string()).contains(rest)),
+            "secret" => self
+                .studies()
+                .iter()
+                .all(|study| !text(&study.display().to_string()).contains(rest)),
             "absent" => !self.lab.path(rest).exists(),
             "studies" => self.studies().len() as u64 == number(rest),
             "left" => self.lab.living().is_empty() == (rest == "nothing"),
             "got" if more.is_empty() => self.receiver.kept().len() as u64 == number(first),
             "got" | "got!" => {
                 let request = &self.receiver.requests()[number(first) as usize];
-                return (found(&request.to_lowercase(), more) != (verb == "got")).then(|| request.clone());
+                return (found(&request.to_lowercase(), more) != (verb == "got"))
+                    .then(|| request.clone());
             }
             "served" => {
                 let ledgers = || self.sinks.iter().map(Sink::ledger);
@@ -297,15 +332,27 @@ impl Stage {
             "schema" => assert_keeps(rest, &serde_json::from_str(&self.ended().stdout).unwrap()),
             "graded" => {
                 let (code, grade) = rest.split_once(' ').unwrap();
-                let is_it = |check: &&Diagnostic| serde_json::to_value(check).unwrap()["code"] == code;
+                let is_it =
+                    |check: &&Diagnostic| serde_json::to_value(check).unwrap()["code"] == code;
                 let study = study();
-                let judgement = study.runs().last().and_then(|run| run.judgement.as_ref()).expect("it was judged");
-                let came =
-                    judgement.checks.iter().find(is_it).map(|check| format!("{:?}", check.grade()).to_lowercase());
+                let judgement = study
+                    .runs()
+                    .last()
+                    .and_then(|run| run.judgement.as_ref())
+                    .expect("it was judged");
+                let came = judgement
+                    .checks
+                    .iter()
+                    .find(is_it)
+                    .map(|check| format!("{:?}", check.grade()).to_lowercase());
                 return (came.as_deref() != Some(grade)).then(|| format!("{judgement:?}"));
             }
-            "followed" => study().runs().into_iter().for_each(|run| assert_followed(run, rest == "later")),
-            "exported" => assert_exported(&fs::read_to_string(self.lab.path(rest)).unwrap(), &study()),
+            "followed" => {
+                study().runs().into_iter().for_each(|run| assert_followed(run, rest == "later"))
+            }
+            "exported" => {
+                assert_exported(&fs::read_to_string(self.lab.path(rest)).unwrap(), &study())
+            }
             "posted" => assert_posted(&self.receiver.kept(), &lab::of_sweep(study())),
             "agreed" => assert_agreed(&lab::of_sweep(study())),
             "logged" => {

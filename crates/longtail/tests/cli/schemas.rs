@@ -23,15 +23,19 @@ fn schema(command: &str) -> jsonschema::Validator {
 
 #[track_caller]
 fn assert_valid(schema: &jsonschema::Validator, printed: &Value) {
-    let errors: Vec<String> =
-        schema.iter_errors(printed).map(|error| format!("{}: {error:.300}", error.instance_path())).collect();
+    let errors: Vec<String> = schema
+        .iter_errors(printed)
+        .map(|error| format!("{}: {error:.300}", error.instance_path()))
+        .collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
 /// Every object in the value that has its keys by a schema, as a JSON pointer.
 fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
-        Value::Array(all) => all.iter().enumerate().for_each(|(n, one)| objects(one, &format!("{at}/{n}"), found)),
+        Value::Array(all) => {
+            all.iter().enumerate().for_each(|(n, one)| objects(one, &format!("{at}/{n}"), found))
+        }
         Value::Object(all) if !FREE.iter().any(|free| at.ends_with(free)) => {
             found.push(at.to_owned());
             all.iter().for_each(|(key, one)| objects(one, &format!("{at}/{key}"), found));
@@ -59,7 +63,10 @@ pub(crate) fn assert_keeps(command: &str, printed: &Value) {
             "extra in '{at}'"
         );
         for key in printed.pointer(&at).unwrap().as_object().unwrap().keys() {
-            assert!(!schema.is_valid(&changed(&|object| _ = object.remove(key))), "no {key} in '{at}'");
+            assert!(
+                !schema.is_valid(&changed(&|object| _ = object.remove(key))),
+                "no {key} in '{at}'"
+            );
         }
     }
 }
@@ -78,7 +85,10 @@ fn summaries_keep_their_schema() {
     assert!(summaries.len() >= 2, "{summaries:?}");
     let schema = schema("summary");
     for summary in summaries {
-        assert_valid(&schema, &serde_json::from_str(&fs::read_to_string(&summary).unwrap()).unwrap());
+        assert_valid(
+            &schema,
+            &serde_json::from_str(&fs::read_to_string(&summary).unwrap()).unwrap(),
+        );
     }
 }
 
@@ -86,7 +96,8 @@ fn summaries_keep_their_schema() {
 #[test]
 fn what_is_found_in_other_peoples_output_keeps_its_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../audit/tests/fixtures");
-    let mut texts: Vec<String> = files(&folder).into_iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
+    let mut texts: Vec<String> =
+        files(&folder).into_iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
     assert!(texts.len() > 20, "only {} fixtures", texts.len());
     let oha = fs::read_to_string(folder.join("real/oha.txt")).unwrap();
     texts.push(oha.replace("99.99% in 4.4916 ms", "99.99% in 9.4916 ms"));
@@ -106,7 +117,11 @@ fn what_is_found_in_other_peoples_output_keeps_its_schema() {
         assert_keeps("audit", audit);
     }
     let schema = schema_text("audit");
-    let checks: Vec<_> = audit::CHECKS.iter().map(|(check, ..)| serde_json::to_value(check).unwrap()).collect();
+    let checks: Vec<_> =
+        audit::CHECKS.iter().map(|(check, ..)| serde_json::to_value(check).unwrap()).collect();
     assert_eq!(schema["$defs"]["check"]["enum"], Value::from(checks.clone()));
-    assert_eq!(of_each_check.into_keys().collect::<BTreeSet<_>>(), checks.iter().map(Value::to_string).collect());
+    assert_eq!(
+        of_each_check.into_keys().collect::<BTreeSet<_>>(),
+        checks.iter().map(Value::to_string).collect()
+    );
 }

@@ -11,7 +11,10 @@ use std::sync::{Mutex, PoisonError};
 
 use engine::RaiseOnDrop;
 use launch::affinity;
-use model::{Clock as _, CpuUsage, Diagnostic, GeneratorFacts, Grade, Judgement, Limit, Nanos, Study, Verdict};
+use model::{
+    Clock as _, CpuUsage, Diagnostic, GeneratorFacts, Grade, Judgement, Limit, Nanos, Study,
+    Verdict,
+};
 use testkit::clock::REAL_CLOCK;
 
 use crate::lab::{Lab, can, soaks};
@@ -60,11 +63,13 @@ fn situations(group: &str) -> Vec<Situation> {
     let situation = |row: &'static str| {
         let columns: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let [name, _, expected @ ..] = columns.as_slice() else { panic!("{row}") };
-        let (marks, steps) =
-            causes.get(name).unwrap_or_else(|| panic!("situations.txt does not say how '{name}' is caused"));
+        let (marks, steps) = causes
+            .get(name)
+            .unwrap_or_else(|| panic!("situations.txt does not say how '{name}' is caused"));
         let (cause, proof) = steps.split_once("\nthen\n").unwrap_or((steps, ""));
         let cause = format!("{name}\n{cause}\nexit any\n");
-        let expected = expected.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>().try_into().unwrap();
+        let expected =
+            expected.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>().try_into().unwrap();
         Situation { name, expected, marks, cause, proof, is_of_order: group == "theory" }
     };
     rows.lines().filter(|line| line.starts_with('|')).skip(2).map(situation).collect()
@@ -81,7 +86,11 @@ struct Seen {
 impl Seen {
     /// What was said of the load, or of the last run of a sweep and of the order of service of all.
     fn of(stage: Stage, is_of_order: bool) -> Seen {
-        let exit = stage.ended().status.code().map_or_else(|| "signal".to_owned(), |code| code.to_string());
+        let exit = stage
+            .ended()
+            .status
+            .code()
+            .map_or_else(|| "signal".to_owned(), |code| code.to_string());
         let study = stage.newest_study();
         let run = study.as_ref().and_then(|study| study.runs().last().copied());
         let judgement = run.and_then(|run| run.judgement.as_ref());
@@ -95,15 +104,18 @@ impl Seen {
         });
         let limit = judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name);
         let order = match &study {
-            Some(Study::Sweep(sweep)) if is_of_order => match &sweep.inferred_discipline().map(|one| one.disciplines) {
-                Some(orders) if orders.len() == 1 => Some(orders[0].to_string()),
-                _ => None,
-            },
+            Some(Study::Sweep(sweep)) if is_of_order => {
+                match &sweep.inferred_discipline().map(|one| one.disciplines) {
+                    Some(orders) if orders.len() == 1 => Some(orders[0].to_string()),
+                    _ => None,
+                }
+            }
             _ => None,
         };
         let said = [verdict.map(str::to_owned), limit.map(str::to_owned), order];
         let [verdict, limit, order] = said.map(|word| word.unwrap_or_else(|| "-".to_owned()));
-        let disturbed = judgement.zip(run).and_then(|(judgement, run)| disturbed(judgement, &run.generator));
+        let disturbed =
+            judgement.zip(run).and_then(|(judgement, run)| disturbed(judgement, &run.generator));
         Seen { cells: [exit, verdict, limit, order], disturbed, stage }
     }
 }
@@ -121,24 +133,25 @@ const STANDSTILL: Nanos = Nanos::from_millis(5);
 /// Whether the kernel says that a lane waited for a processor or stood still, the machine for its host, others' accept queues lost
 /// connections while all of ours were made at once, or that others had a part of the CPUs.
 fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
-    let is_of_machine =
-        |check: &&Diagnostic| matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. });
+    let is_of_machine = |check: &&Diagnostic| {
+        matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. })
+    };
     let by_check = judgement
         .checks
         .iter()
         .filter(is_of_machine)
         .find(|check| check.grade() > Grade::Passed)
         .map(ToString::to_string);
-    let stood = judgement
-        .checks
-        .iter()
-        .find(|check| matches!(check, Diagnostic::Standstill { longest, .. } if *longest >= STANDSTILL));
+    let stood = judgement.checks.iter().find(
+        |check| matches!(check, Diagnostic::Standstill { longest, .. } if *longest >= STANDSTILL),
+    );
     let of_others = judgement
         .checks
         .iter()
         .find(|check| matches!(check, Diagnostic::ConnectStalls { retried: 1.., longest } if *longest < STANDSTILL));
     let by_check = by_check.or_else(|| stood.or(of_others).map(|check| format!("{check:?}")));
-    let cpu = CpuUsage::of(facts).filter(|cpu| cpu.others.is_some_and(|others| others >= OTHERS * cpu.of));
+    let cpu = CpuUsage::of(facts)
+        .filter(|cpu| cpu.others.is_some_and(|others| others >= OTHERS * cpu.of));
     by_check.or_else(|| cpu.map(|cpu| cpu.to_string()))
 }
 
@@ -154,13 +167,16 @@ static MACHINE: Mutex<()> = Mutex::new(());
 /// Causes each situation of a group, prints its row, and fails with every wrong cell.
 fn hold(group: &str) {
     let all = situations(group).into_iter().filter(|row| soaks() || !row.marks.contains("soaked"));
-    let (mut alone, others): (Vec<Situation>, Vec<Situation>) = all.partition(|row| row.marks.contains("alone"));
+    let (mut alone, others): (Vec<Situation>, Vec<Situation>) =
+        all.partition(|row| row.marks.contains("alone"));
     let mut said = Said::default();
     for row in others {
         match caused(&row, 1) {
             Came::Excused(..) => alone.push(row),
             // Other tests run beside it, and not all that they do to it is seen.
-            Came::Judged(seen, _) if may_be_the_machines(&seen.cells, &row.expected) => alone.push(row),
+            Came::Judged(seen, _) if may_be_the_machines(&seen.cells, &row.expected) => {
+                alone.push(row)
+            }
             came => said.add(group, &row, came),
         }
     }
@@ -173,7 +189,10 @@ fn hold(group: &str) {
     let Said { wrong, judged, excused } = said;
     assert!(wrong.is_empty(), "wrong cells:\n{wrong}");
     // A machine is busy now and then. What is wrong each time, and nobody else saw why, is wrong, and not the machine.
-    assert!(excused <= judged, "{group}: {excused} situations laid to the machine, and only {judged} judged");
+    assert!(
+        excused <= judged,
+        "{group}: {excused} situations laid to the machine, and only {judged} judged"
+    );
 }
 
 /// What was said of the situations of a group.
@@ -197,8 +216,13 @@ impl Said {
                     stage.assert_sound();
                     format!("as expected{before}")
                 } else {
-                    let (expected, ended, study) = (row.expected.join(" · "), stage.ended(), stage.newest_study());
-                    let _ = writeln!(self.wrong, "{}: {said}\nnot {expected}\n{ended:#?}\n{study:#?}\n", row.name);
+                    let (expected, ended, study) =
+                        (row.expected.join(" · "), stage.ended(), stage.newest_study());
+                    let _ = writeln!(
+                        self.wrong,
+                        "{}: {said}\nnot {expected}\n{ended:#?}\n{study:#?}\n",
+                        row.name
+                    );
                     format!("WRONG: {said}{before}")
                 }
             }
@@ -266,11 +290,13 @@ fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<String>) {
         drop(end);
         let (longest, is_alone) = witness.join().expect("it only sleeps");
         let of_others = ticks_of_others().saturating_sub(before) as f64 / 100.0;
-        let cpus =
-            f64::from(affinity::ours().map_or(1, |cpus| cpus.len() as u32)) * (REAL_CLOCK.now() - begun).as_secs_f64();
+        let cpus = f64::from(affinity::ours().map_or(1, |cpus| cpus.len() as u32))
+            * (REAL_CLOCK.now() - begun).as_secs_f64();
         let is_disturbed = longest >= STANDSTILL || of_others >= OTHERS * cpus || !is_alone;
         let beside = if is_alone { "" } else { ", and other tests went on beside it" };
-        let said = || format!("2 ms took {longest}, others used {:.2} of the CPUs{beside}", of_others / cpus);
+        let said = || {
+            format!("2 ms took {longest}, others used {:.2} of the CPUs{beside}", of_others / cpus)
+        };
         (done, is_disturbed.then(said))
     })
 }
@@ -278,10 +304,12 @@ fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<String>) {
 /// CPU time of processes that are not this one nor its children, in hundredths of a second (proc(5)).
 fn ticks_of_others() -> u64 {
     let sum = |text: &str, fields: &[usize]| -> u64 {
-        let numbers: Vec<u64> = text.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect();
+        let numbers: Vec<u64> =
+            text.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect();
         fields.iter().map(|field| numbers[*field]).sum()
     };
-    let (all, own) = (fs::read_to_string("/proc/stat").unwrap(), fs::read_to_string("/proc/self/stat").unwrap());
+    let (all, own) =
+        (fs::read_to_string("/proc/stat").unwrap(), fs::read_to_string("/proc/self/stat").unwrap());
     // user, nice, system, irq, softirq, steal; utime, stime, cutime, cstime behind the name.
     sum(all.lines().next().unwrap(), &[1, 2, 3, 6, 7, 8])
         .saturating_sub(sum(own.rsplit_once(')').unwrap().1, &[11, 12, 13, 14]))
@@ -308,13 +336,18 @@ fn may_be_the_machines(said: &Cells, expected: &Cells) -> bool {
 #[test]
 fn each_situation_of_the_page_stands_there_once_and_has_its_cause() {
     let groups = PAGE.lines().filter_map(|line| line.strip_prefix("## "));
-    let mut names: Vec<&str> = groups.flat_map(situations).map(|situation| situation.name).collect();
+    let mut names: Vec<&str> =
+        groups.flat_map(situations).map(|situation| situation.name).collect();
     let all = names.len();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all, "a name stands twice");
     assert!(all >= LEAST, "{all} situations");
-    assert_eq!(CAUSES.lines().filter(|line| line.starts_with("== ")).count(), all, "causes of no situation");
+    assert_eq!(
+        CAUSES.lines().filter(|line| line.starts_with("== ")).count(),
+        all,
+        "causes of no situation"
+    );
 }
 
 #[test]

@@ -34,19 +34,32 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     // One is accepted before its request comes, and the worker keeps it: it waits in Puma's own queue in the end.
     let mut early = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let waiting = || sockets(port);
-    eventually(PATIENCE, || format!("{:?}", waiting()), || (waiting().accept_queue == 0).then_some(()));
-    let words =
-        format!("load -c 11 --for 3600s --timeout 3600s --disable-keepalive --no-calibrate http://127.0.0.1:{port}/");
+    eventually(
+        PATIENCE,
+        || format!("{:?}", waiting()),
+        || (waiting().accept_queue == 0).then_some(()),
+    );
+    let words = format!(
+        "load -c 11 --for 3600s --timeout 3600s --disable-keepalive --no-calibrate http://127.0.0.1:{port}/"
+    );
     let _load = lab.start(&words);
     // The workers report each second.
-    let busy = || stats().ok().and_then(|s| s.workers.iter().map(WorkerStats::busy_threads).sum::<Option<u32>>());
+    let busy = || {
+        stats()
+            .ok()
+            .and_then(|s| s.workers.iter().map(WorkerStats::busy_threads).sum::<Option<u32>>())
+    };
     eventually(PATIENCE, || format!("{:?}", busy()), || (busy() == Some(4)).then_some(()));
     early.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     // A Puma from 7.0 on accepts them all.
     eventually(PATIENCE, || format!("{:?}", waiting()), || (waiting().open >= 12).then_some(()));
     let old = waiting().accept_queue > 0;
     // What was accepted early is not in the kernel's queue, and one of the load's may have been too.
-    let in_pumas = || stats().ok().and_then(|s| s.workers.iter().map(|worker| worker.backlog).sum::<Option<u32>>());
+    let in_pumas = || {
+        stats()
+            .ok()
+            .and_then(|s| s.workers.iter().map(|worker| worker.backlog).sum::<Option<u32>>())
+    };
     let in_kernels = || {
         let (own, kernels) = (in_pumas(), waiting().accept_queue);
         (own.map(|own| own + kernels) == Some(8)).then_some(kernels)
@@ -83,7 +96,11 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     let lines = |said: &str| said.lines().count();
     watch.until(|said| lines(said) > 2);
     kill_process(Pid::from_raw(known[0].cast_signed()).unwrap(), Signal::KILL).unwrap();
-    let new = || probe::processes::tree(puma.pid()).into_iter().find(|pid| *pid != puma.pid() && !known.contains(pid));
+    let new = || {
+        probe::processes::tree(puma.pid())
+            .into_iter()
+            .find(|pid| *pid != puma.pid() && !known.contains(pid))
+    };
     let new = eventually(PATIENCE, || "no new worker".to_owned(), new);
     // Of three more samples the last surely began after that.
     let mut before = None;
@@ -111,7 +128,10 @@ fn q_gives_the_terminal_back() {
         crate::lab::LONGTAIL
     );
     let mut command = lab.program("script");
-    command.args(["-q", "-c", &line, "/dev/null"]).env("TERM", "xterm").stdin(std::process::Stdio::piped());
+    command
+        .args(["-q", "-c", &line, "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(std::process::Stdio::piped());
     let mut terminal = Running::start(&mut command);
     // Blanks are not drawn on a screen that is blank.
     terminal.until(|said| said.contains("figures"));
@@ -121,7 +141,11 @@ fn q_gives_the_terminal_back() {
     let said = terminal.end().with_code(0);
     let (enter, leave) = ("\u{1b}[?1049h", "\u{1b}[?1049l");
     assert!(said.stdout.contains("code 0"), "{}", said.stdout);
-    assert!(said.stdout.find(enter) < said.stdout.find(leave) && said.stdout.contains(leave), "{}", said.stdout);
+    assert!(
+        said.stdout.find(enter) < said.stdout.find(leave) && said.stdout.contains(leave),
+        "{}",
+        said.stdout
+    );
     let settings = |name: &str| std::fs::read_to_string(lab.path(name)).unwrap();
     assert_eq!(settings("before"), settings("after"));
     assert!(settings("before").contains("icanon"));

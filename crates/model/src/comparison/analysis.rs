@@ -11,7 +11,9 @@ use strum::VariantArray as _;
 
 use super::plan::LEVEL;
 use super::ranks::{SignedRanks, least_blocks, median};
-use super::{ArmPair, ComparisonLoad, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric};
+use super::{
+    ArmPair, ComparisonLoad, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric,
+};
 use super::{MissingFigure, counted};
 use crate::steadiness::mean;
 
@@ -149,7 +151,8 @@ impl ComparedMetric {
             return Some(difference.clone());
         }
         let turned = self.difference(arm, base)?;
-        let turn = |part: f64| if self.metric.is_share() { -part } else { 1.0 / (1.0 + part) - 1.0 };
+        let turn =
+            |part: f64| if self.metric.is_share() { -part } else { 1.0 / (1.0 + part) - 1.0 };
         Some(Difference {
             base: base.to_owned(),
             arm: arm.to_owned(),
@@ -202,22 +205,40 @@ fn blocks_of(runs: &[ComparisonRun]) -> u32 {
 impl ComparisonFindings {
     /// Of these runs.
     pub fn of(plan: &ComparisonPlan, runs: &[ComparisonRun]) -> ComparisonFindings {
-        let figures = |metric: Metric, block, arm| counted(runs, block, arm).map(|run| metric.of(run));
+        let figures =
+            |metric: Metric, block, arm| counted(runs, block, arm).map(|run| metric.of(run));
         ComparisonFindings::of_figures(plan, blocks_of(runs), &figures)
     }
 
-    pub(super) fn of_figures(plan: &ComparisonPlan, blocks: u32, figures: &Figures<'_>) -> ComparisonFindings {
-        let samples: Vec<Samples> =
-            shown(plan, blocks, figures).into_iter().map(|metric| Samples::of(plan, metric, blocks, figures)).collect();
-        let mut metrics: Vec<ComparedMetric> = samples.iter().map(|samples| samples.compared(plan)).collect();
+    pub(super) fn of_figures(
+        plan: &ComparisonPlan,
+        blocks: u32,
+        figures: &Figures<'_>,
+    ) -> ComparisonFindings {
+        let samples: Vec<Samples> = shown(plan, blocks, figures)
+            .into_iter()
+            .map(|metric| Samples::of(plan, metric, blocks, figures))
+            .collect();
+        let mut metrics: Vec<ComparedMetric> =
+            samples.iter().map(|samples| samples.compared(plan)).collect();
         let of_control = ArmPair { base: 0, arm: plan.arms.len() };
         for family in [TestFamily::Deciding, TestFamily::Failed, TestFamily::Others] {
-            let members = samples.iter().enumerate().filter(|(_, it)| TestFamily::of(plan, it.metric) == Some(family));
-            let tests =
-                members.flat_map(|(row, samples)| plan.pairs().into_iter().map(move |pair| (row, samples, pair)));
-            let tests =
-                tests.map(|(row, samples, pair)| FamilyTest { row, pair, p: samples.p_value(pair), level: 0.0 });
-            for FamilyTest { row, pair, level, .. } in shared_by_holm(tests.collect(), family.level(plan)) {
+            let members = samples
+                .iter()
+                .enumerate()
+                .filter(|(_, it)| TestFamily::of(plan, it.metric) == Some(family));
+            let tests = members.flat_map(|(row, samples)| {
+                plan.pairs().into_iter().map(move |pair| (row, samples, pair))
+            });
+            let tests = tests.map(|(row, samples, pair)| FamilyTest {
+                row,
+                pair,
+                p: samples.p_value(pair),
+                level: 0.0,
+            });
+            for FamilyTest { row, pair, level, .. } in
+                shared_by_holm(tests.collect(), family.level(plan))
+            {
                 let (samples, row) = (&samples[row], &mut metrics[row]);
                 let margin = samples.metric.margin(plan.margin);
                 row.control = plan.control.then(|| samples.difference(of_control, level, margin));
@@ -237,7 +258,8 @@ impl ComparisonFindings {
     pub fn ranking(&self, plan: &ComparisonPlan) -> Option<ArmRanking> {
         let row = self.metric(*plan.deciding().first()?)?;
         let sign = if row.metric.is_worse_when_less() { -1.0 } else { 1.0 };
-        let known = row.medians.iter().filter_map(|(arm, median)| Some((arm.clone(), (*median)? * sign)));
+        let known =
+            row.medians.iter().filter_map(|(arm, median)| Some((arm.clone(), (*median)? * sign)));
         let (best, _) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
         let mut ranking = ArmRanking { best, ..ArmRanking::default() };
         for Difference { base, arm, verdict, .. } in &row.differences {
@@ -247,7 +269,9 @@ impl ComparisonFindings {
                 _ => continue,
             };
             match verdict {
-                ComparisonVerdict::Worse | ComparisonVerdict::Better => ranking.ahead_of.push(other),
+                ComparisonVerdict::Worse | ComparisonVerdict::Better => {
+                    ranking.ahead_of.push(other)
+                }
                 ComparisonVerdict::Same => ranking.level_with.push(other),
                 ComparisonVerdict::CannotTell => ranking.unclear.push(other),
             }
@@ -272,7 +296,9 @@ impl ComparisonFindings {
     /// Whether an arm is worse in what decides, or fails more requests.
     pub fn is_worse(&self) -> bool {
         let failed = self.metric(Metric::Failed).into_iter().flat_map(|row| &row.differences);
-        self.deciding().chain(failed).any(|difference| difference.verdict == ComparisonVerdict::Worse)
+        self.deciding()
+            .chain(failed)
+            .any(|difference| difference.verdict == ComparisonVerdict::Worse)
     }
 }
 
@@ -316,7 +342,8 @@ impl TestFamily {
 /// The metrics that are shown: those that decide, and of the others those of which anything is known.
 fn shown(plan: &ComparisonPlan, blocks: u32, figures: &Figures<'_>) -> Vec<Metric> {
     let known = |metric: Metric| {
-        let runs = (1..=blocks).flat_map(|block| (0..plan.arms_of_a_block()).map(move |arm| (block, arm)));
+        let runs =
+            (1..=blocks).flat_map(|block| (0..plan.arms_of_a_block()).map(move |arm| (block, arm)));
         runs.filter_map(move |(block, arm)| figures(metric, block, arm)?.ok()).collect::<Vec<f64>>()
     };
     let is_shown = |metric: &Metric| match metric {
@@ -378,7 +405,8 @@ impl Samples {
         let arms = plan.arms_of_a_block();
         let row = |block: u32| (0..arms).map(|arm| figure(block, arm)).collect();
         let letters = (0..arms).map(|arm| plan.letter(arm)).collect();
-        let mut samples = Samples { metric, letters, blocks: (1..=blocks).map(row).collect(), first_run: None };
+        let mut samples =
+            Samples { metric, letters, blocks: (1..=blocks).map(row).collect(), first_run: None };
         let first: Vec<usize> = (1..=blocks).map(|block| plan.order(block)[0]).collect();
         samples.first_run = samples.first_run_effect(&first);
         if let Some(shift) = samples.first_run {
@@ -401,15 +429,21 @@ impl Samples {
         let arms = self.blocks.first()?.len();
         // Each block that is whole, less its mean.
         let centred = |block: usize| -> Option<Vec<f64>> {
-            let values = (0..arms).map(|arm| self.value(block, arm)).collect::<Option<Vec<f64>>>()?;
+            let values =
+                (0..arms).map(|arm| self.value(block, arm)).collect::<Option<Vec<f64>>>()?;
             let mean = mean(&values);
             Some(values.iter().map(|value| value - mean).collect())
         };
-        let rows: Vec<(usize, Vec<f64>)> =
-            first.iter().enumerate().filter_map(|(block, first)| Some((*first, centred(block)?))).collect();
-        let own: Vec<f64> = (0..arms).filter_map(|arm| median(rows.iter().map(|(_, row)| row[arm]))).collect();
+        let rows: Vec<(usize, Vec<f64>)> = first
+            .iter()
+            .enumerate()
+            .filter_map(|(block, first)| Some((*first, centred(block)?)))
+            .collect();
+        let own: Vec<f64> =
+            (0..arms).filter_map(|arm| median(rows.iter().map(|(_, row)| row[arm]))).collect();
         let above = |(first, row): &(usize, Vec<f64>)| {
-            let rest: f64 = (0..arms).filter(|arm| arm != first).map(|arm| row[arm] - own[arm]).sum();
+            let rest: f64 =
+                (0..arms).filter(|arm| arm != first).map(|arm| row[arm] - own[arm]).sum();
             row[*first] - own[*first] - rest / (arms - 1).max(1) as f64
         };
         let ranks = SignedRanks::of(&rows.iter().map(above).collect::<Vec<f64>>());
@@ -448,9 +482,16 @@ impl Samples {
 
     /// Why a run of either has no figure, and how many have none.
     fn missing(&self, ArmPair { base, arm }: ArmPair) -> Option<ComparisonDoubt> {
-        let runs = self.blocks.iter().flat_map(|block| [block.get(arm), block.get(base)]).flatten().flatten();
+        let runs = self
+            .blocks
+            .iter()
+            .flat_map(|block| [block.get(arm), block.get(base)])
+            .flatten()
+            .flatten();
         let missing: Vec<MissingFigure> = runs.filter_map(|run| run.err()).collect();
-        missing.first().map(|figure| ComparisonDoubt::Missing { figure: *figure, runs: missing.len() as u32 })
+        missing
+            .first()
+            .map(|figure| ComparisonDoubt::Missing { figure: *figure, runs: missing.len() as u32 })
     }
 
     fn difference(&self, pair: ArmPair, level: f64, margin: f64) -> Difference {
@@ -475,7 +516,10 @@ impl Samples {
             return Difference { doubt: Some(missing), ..difference };
         }
         let Some(([low, high], estimate)) = interval.zip(estimate) else {
-            return Difference { doubt: Some(ComparisonDoubt::FewBlocks { least: least_blocks(level) }), ..difference };
+            return Difference {
+                doubt: Some(ComparisonDoubt::FewBlocks { least: least_blocks(level) }),
+                ..difference
+            };
         };
         let verdict = ComparisonVerdict::of(metric, [low, high], estimate, margin);
         if verdict != ComparisonVerdict::CannotTell {
@@ -504,7 +548,9 @@ impl Difference {
         let Some([low, high]) = control.and_then(|control| control.interval) else { return self };
         let is_shown_too = match (self.verdict, self.estimate) {
             (ComparisonVerdict::Worse | ComparisonVerdict::Better, Some(estimate)) => {
-                let overlaps = self.interval.is_some_and(|[own_low, own_high]| own_low <= high && low <= own_high);
+                let overlaps = self
+                    .interval
+                    .is_some_and(|[own_low, own_high]| own_low <= high && low <= own_high);
                 low <= estimate && estimate <= high || excludes_zero([low, high]) && overlaps
             }
             // What calls equal arms different cannot call any arms equal.

@@ -9,7 +9,18 @@ use crate::{Nanos, Quantile};
 
 /// A figure of a run that is compared, in the order in which they are shown. Its word is what one types.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display, EnumString, VariantArray,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = no_metric)]
@@ -116,28 +127,42 @@ impl Metric {
         };
         match self {
             _ if counts.total() == 0 => Err(MissingFigure::TooFewAnswers),
-            Metric::Throughput if whole.completed_rate() <= 0.0 => Err(MissingFigure::TooFewAnswers),
+            Metric::Throughput if whole.completed_rate() <= 0.0 => {
+                Err(MissingFigure::TooFewAnswers)
+            }
             Metric::Throughput => Ok(whole.completed_rate()),
             // A request without an answer may have taken any time, and some kinds of failure take none.
-            Metric::Mean if failed > FAILED_AT_MOST || counts.censored() > 0 => Err(MissingFigure::Failures),
-            Metric::Mean | Metric::P50 | Metric::P95 | Metric::P99 if is_overloaded() => Err(MissingFigure::Overloaded),
-            Metric::Mean => whole.mean_response_time().map(Nanos::as_secs_f64).ok_or(MissingFigure::TooFewAnswers),
-            // How well one run knows it does not matter: blocks tell that.
-            Metric::P50 | Metric::P95 | Metric::P99 => {
-                self.quantile().map_or(Err(MissingFigure::NotKnown), |q| seconds(tally.response_time_at(q)))
+            Metric::Mean if failed > FAILED_AT_MOST || counts.censored() > 0 => {
+                Err(MissingFigure::Failures)
             }
+            Metric::Mean | Metric::P50 | Metric::P95 | Metric::P99 if is_overloaded() => {
+                Err(MissingFigure::Overloaded)
+            }
+            Metric::Mean => whole
+                .mean_response_time()
+                .map(Nanos::as_secs_f64)
+                .ok_or(MissingFigure::TooFewAnswers),
+            // How well one run knows it does not matter: blocks tell that.
+            Metric::P50 | Metric::P95 | Metric::P99 => self
+                .quantile()
+                .map_or(Err(MissingFigure::NotKnown), |q| seconds(tally.response_time_at(q))),
             // A failure may have cost the server less than an answer, or more.
             Metric::Cpu | Metric::GeneratorCpu | Metric::Slow if failed > FAILED_AT_MOST => {
                 Err(MissingFigure::Failures)
             }
             Metric::Cpu => a_request(run.server.cpu),
             Metric::GeneratorCpu => a_request(run.generator_cpu),
-            Metric::Memory => run.server.memory_bytes.map(|bytes| bytes as f64).ok_or(MissingFigure::NotKnown),
+            Metric::Memory => {
+                run.server.memory_bytes.map(|bytes| bytes as f64).ok_or(MissingFigure::NotKnown)
+            }
             Metric::Failed => Ok(failed),
-            Metric::Slow => Ok(tally.response_time.two_groups().map_or(0.0, |groups| groups.slow_share)),
+            Metric::Slow => {
+                Ok(tally.response_time.two_groups().map_or(0.0, |groups| groups.slow_share))
+            }
             Metric::Workers => {
                 let deviations = whole.worker_deviations();
-                let furthest = deviations.iter().map(|deviation| deviation.abs()).max_by(f64::total_cmp);
+                let furthest =
+                    deviations.iter().map(|deviation| deviation.abs()).max_by(f64::total_cmp);
                 furthest.filter(|_| deviations.len() > 1).ok_or(MissingFigure::NotKnown)
             }
         }

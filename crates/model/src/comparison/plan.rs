@@ -166,7 +166,11 @@ pub struct Infeasible {
 }
 
 fn tests_in_words(tests: u32) -> String {
-    if tests == 1 { "anything".to_owned() } else { format!("{tests} tests at once (metrics that decide x arms)") }
+    if tests == 1 {
+        "anything".to_owned()
+    } else {
+        format!("{tests} tests at once (metrics that decide x arms)")
+    }
 }
 
 impl ComparisonPlan {
@@ -207,8 +211,10 @@ impl ComparisonPlan {
     /// which of its rows comes first, the seed decides anew for each square.
     pub fn order(&self, block: u32) -> Vec<usize> {
         let arms = self.arms_of_a_block();
-        let (square, row) = ((block.max(1) - 1) as usize / arms, (block.max(1) - 1) as usize % arms);
-        let mut draws = (0..).map(|n| uniform(self.seed ^ 0x0062_6C6F_636B ^ ((square as u64) << 32), n));
+        let (square, row) =
+            ((block.max(1) - 1) as usize / arms, (block.max(1) - 1) as usize % arms);
+        let mut draws =
+            (0..).map(|n| uniform(self.seed ^ 0x0062_6C6F_636B ^ ((square as u64) << 32), n));
         let symbols: Vec<usize> = shuffled((0..arms).collect(), &mut draws);
         let rows: Vec<usize> = shuffled((0..arms).collect(), &mut draws);
         (0..arms).map(|place| symbols[(place + rows[row]) % arms]).collect()
@@ -242,7 +248,11 @@ impl ComparisonPlan {
         if looks.iter().any(|look| look.after >= least(look)) {
             return Ok(());
         }
-        Err(Infeasible { blocks: self.blocks.most(), tests, least: least(&Look { after: 0, level: LEVEL }) })
+        Err(Infeasible {
+            blocks: self.blocks.most(),
+            tests,
+            least: least(&Look { after: 0, level: LEVEL }),
+        })
     }
 }
 
@@ -283,7 +293,8 @@ pub(super) mod tests {
             let plan = ComparisonPlan { arms: vec![arm; arms], control, seed: 7, ..plan() };
             let n = plan.arms_of_a_block();
             for square in 0..10 {
-                let rows: Vec<Vec<usize>> = (0..n).map(|row| plan.order((square * n + row + 1) as u32)).collect();
+                let rows: Vec<Vec<usize>> =
+                    (0..n).map(|row| plan.order((square * n + row + 1) as u32)).collect();
                 for place in 0..n {
                     let mut column: Vec<usize> = rows.iter().map(|row| row[place]).collect();
                     let mut row = rows[place].clone();
@@ -293,7 +304,9 @@ pub(super) mod tests {
                 }
             }
         }
-        let orders = |seed| (1..30).map(|block| ComparisonPlan { seed, ..plan() }.order(block)).collect::<Vec<_>>();
+        let orders = |seed| {
+            (1..30).map(|block| ComparisonPlan { seed, ..plan() }.order(block)).collect::<Vec<_>>()
+        };
         assert_eq!(orders(4), orders(4));
         assert_ne!(orders(4), orders(5));
     }

@@ -19,7 +19,9 @@ pub struct SignedRanks {
 impl SignedRanks {
     /// Of these differences; each is a finite number.
     pub fn of(differences: &[f64]) -> SignedRanks {
-        let pair = |at: usize| differences[at..].iter().map(move |other| f64::midpoint(differences[at], *other));
+        let pair = |at: usize| {
+            differences[at..].iter().map(move |other| f64::midpoint(differences[at], *other))
+        };
         let mut averages: Vec<f64> = (0..differences.len()).flat_map(pair).collect();
         averages.sort_by(f64::total_cmp);
         SignedRanks { n: differences.len(), averages }
@@ -105,7 +107,8 @@ pub struct RankSum {
 impl RankSum {
     /// Of these values; each is a finite number.
     pub fn of(base: &[f64], other: &[f64]) -> RankSum {
-        let mut shifts: Vec<f64> = other.iter().flat_map(|other| base.iter().map(move |base| other - base)).collect();
+        let mut shifts: Vec<f64> =
+            other.iter().flat_map(|other| base.iter().map(move |base| other - base)).collect();
         shifts.sort_by(f64::total_cmp);
         RankSum { base: base.len(), other: other.len(), shifts }
     }
@@ -151,33 +154,54 @@ mod tests {
     fn the_textbook_example() {
         let ranks = SignedRanks::of(&[1.2, 0.8, -0.1, 2.3, 1.9, 0.4, 1.1, 0.7]);
         assert!((ranks.estimate().unwrap() - 0.975).abs() < 1e-12);
-        assert!((ranks.p_value() - 0.015_625).abs() < 1e-12, "one rank of 1 is negative: 2 x 2 / 2^8");
+        assert!(
+            (ranks.p_value() - 0.015_625).abs() < 1e-12,
+            "one rank of 1 is negative: 2 x 2 / 2^8"
+        );
         let [low, high] = ranks.interval(0.05).unwrap();
         assert!(low > 0.0 && high > 1.5, "{low} {high}");
-        assert!(ranks.interval(0.0157).unwrap()[0] > 0.0 && ranks.interval(0.0155).unwrap()[0] <= 0.0);
+        assert!(
+            ranks.interval(0.0157).unwrap()[0] > 0.0 && ranks.interval(0.0155).unwrap()[0] <= 0.0
+        );
     }
 
     #[test]
     fn so_few_runs_can_tell_nothing() {
-        for (n, p) in [(5, 0.0625), (6, 0.031_25), (7, 0.015_625), (8, 0.007_812_5), (10, 0.001_953_125)] {
+        for (n, p) in
+            [(5, 0.0625), (6, 0.031_25), (7, 0.015_625), (8, 0.007_812_5), (10, 0.001_953_125)]
+        {
             let ranks = SignedRanks::of(&vec![1.0; n]);
             assert!((ranks.p_value() - p).abs() < 1e-12, "{n}");
             assert_eq!(ranks.interval(0.05).is_some(), p <= 0.05, "{n}");
         }
-        assert_eq!([0.05, 0.025, 0.0125, 0.05 / 6.0, 0.0125 / 3.0].map(least_blocks), [6, 7, 8, 8, 9]);
+        assert_eq!(
+            [0.05, 0.025, 0.0125, 0.05 / 6.0, 0.0125 / 3.0].map(least_blocks),
+            [6, 7, 8, 8, 9]
+        );
         let figures = |of: &[f64], level| {
             let ranks = SignedRanks::of(of);
             (ranks.estimate(), ranks.p_value(), ranks.interval(level))
         };
         assert_eq!(figures(&[], 0.5), (None, 1.0, None));
-        assert_eq!(figures(&[0.0; 8], 0.05), (Some(0.0), 1.0, Some([0.0, 0.0])), "equal arms are equal");
-        assert!(figures(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0], 0.05).1 >= 1.0, "one block in eight differs");
+        assert_eq!(
+            figures(&[0.0; 8], 0.05),
+            (Some(0.0), 1.0, Some([0.0, 0.0])),
+            "equal arms are equal"
+        );
+        assert!(
+            figures(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0], 0.05).1 >= 1.0,
+            "one block in eight differs"
+        );
         for (n, p) in [(3, 0.1), (4, 0.028_571), (5, 0.007_937), (6, 0.002_165)] {
             let base: Vec<f64> = (0..n).map(f64::from).collect();
             let other: Vec<f64> = base.iter().map(|value| value + 100.0).collect();
             let ranks = RankSum::of(&base, &other);
             // Two-sided, the least chance that sets of so many values can have.
-            assert_eq!([p - 1e-6, p + 1e-6].map(|level| ranks.interval(level).is_some()), [false, true], "{n}");
+            assert_eq!(
+                [p - 1e-6, p + 1e-6].map(|level| ranks.interval(level).is_some()),
+                [false, true],
+                "{n}"
+            );
             assert_eq!(ranks.interval(0.05).is_some(), p <= 0.05, "{n}");
         }
         let one = RankSum::of(&[1.0], &[2.0]);

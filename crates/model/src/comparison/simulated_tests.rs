@@ -28,10 +28,13 @@ fn study(
     law: Law,
     seed: u64,
 ) -> impl Fn(Metric, u32, usize) -> Option<Result<f64, MissingFigure>> + use<> {
-    let orders: BTreeMap<u32, Vec<usize>> = (1..=plan.blocks.most()).map(|block| (block, plan.order(block))).collect();
+    let orders: BTreeMap<u32, Vec<usize>> =
+        (1..=plan.blocks.most()).map(|block| (block, plan.order(block))).collect();
     move |metric, block, arm| {
         let place = orders[&block].iter().position(|other| *other == arm)?;
-        let normal = |stream: u64| test_fixtures::normal(seed, stream << 32 | u64::from(block) << 8 | arm as u64);
+        let normal = |stream: u64| {
+            test_fixtures::normal(seed, stream << 32 | u64::from(block) << 8 | arm as u64)
+        };
         let own = normal(1 + metric as u64);
         let noise = match metric {
             Metric::Cpu | Metric::Memory => own,
@@ -41,10 +44,13 @@ fn study(
         };
         let effect = if arm == 1 { law.effect } else { 0.0 };
         let first = if place == 0 { law.first } else { 0.0 };
-        let time = (effect.ln_1p() + first.ln_1p() + law.noise * noise).exp() * (1.0 + law.drift * f64::from(block));
+        let time = (effect.ln_1p() + first.ln_1p() + law.noise * noise).exp()
+            * (1.0 + law.drift * f64::from(block));
         match metric {
             Metric::Throughput => Some(Ok(1.0 / time)),
-            Metric::Slow | Metric::Workers | Metric::GeneratorCpu => Some(Err(MissingFigure::NotKnown)),
+            Metric::Slow | Metric::Workers | Metric::GeneratorCpu => {
+                Some(Err(MissingFigure::NotKnown))
+            }
             Metric::Failed => Some(Ok(0.0)),
             _ => Some(Ok(time)),
         }
@@ -64,7 +70,9 @@ fn conducted(plan: &ComparisonPlan, law: Law, seed: u64) -> ComparisonFindings {
 }
 
 fn has_alarm(found: &ComparisonFindings) -> bool {
-    let is_alarm = |it: &Difference| matches!(it.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better);
+    let is_alarm = |it: &Difference| {
+        matches!(it.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better)
+    };
     found.metrics.iter().flat_map(|row| &row.differences).any(is_alarm)
 }
 
@@ -77,18 +85,28 @@ fn fixed(blocks: u32) -> ComparisonPlan {
 }
 
 fn of_mean(found: &ComparisonFindings) -> ComparisonVerdict {
-    found.metric(Metric::Mean).map_or(ComparisonVerdict::CannotTell, |row| row.differences[0].verdict)
+    found
+        .metric(Metric::Mean)
+        .map_or(ComparisonVerdict::CannotTell, |row| row.differences[0].verdict)
 }
 
 #[test]
 fn equal_arms_are_seldom_called_different() {
     // Noise of twice the margin: below it the margin alone would keep most alarms away.
     let without = ComparisonPlan { control: false, ..plan() };
-    for (plan, law) in
-        [(&plan(), EQUAL), (&fixed(8), EQUAL), (&without, EQUAL), (&plan(), Law { drift: 0.02, first: 0.1, ..EQUAL })]
-    {
+    for (plan, law) in [
+        (&plan(), EQUAL),
+        (&fixed(8), EQUAL),
+        (&without, EQUAL),
+        (&plan(), Law { drift: 0.02, first: 0.1, ..EQUAL }),
+    ] {
         let alarms = share(400, |seed| has_alarm(&conducted(plan, law, seed)));
-        assert!(alarms <= 0.05, "{:?}, drift {}: {alarms} over all looks and metrics", plan.blocks, law.drift);
+        assert!(
+            alarms <= 0.05,
+            "{:?}, drift {}: {alarms} over all looks and metrics",
+            plan.blocks,
+            law.drift
+        );
     }
 }
 
@@ -100,7 +118,10 @@ fn drift_and_who_runs_first_change_no_verdict() {
             let found = conducted(&plan(), law, seed);
             assert_eq!(of_mean(&found), verdict, "seed {seed}");
             let first = found.metric(Metric::Mean).and_then(|row| row.first_run);
-            assert!(first.is_some_and(|first| (0.08..0.13).contains(&first)), "seed {seed}: {first:?}");
+            assert!(
+                first.is_some_and(|first| (0.08..0.13).contains(&first)),
+                "seed {seed}: {first:?}"
+            );
         }
     }
 }
@@ -117,24 +138,40 @@ fn slower_arms_are_found() {
         (0.05, 0.1, 0.99),
     ] {
         let law = Law { noise, effect, ..EQUAL };
-        let found = share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Worse);
+        let found =
+            share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Worse);
         assert!(found >= least, "noise {noise}, {effect} slower: {found}");
     }
     // At the margin itself either answer is right; what is never said is "better", and "same" seldom.
     let law = Law { noise: 0.02, effect: 0.05, ..EQUAL };
-    assert!(share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Same) <= 0.05);
+    assert!(
+        share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Same)
+            <= 0.05
+    );
 }
 
 #[test]
 fn what_cannot_be_told_says_what_could_have_been() {
     let found = conducted(&fixed(8), Law { noise: 0.1, effect: 0.05, ..EQUAL }, 3);
     let difference = &found.metric(Metric::Mean).unwrap().differences[0];
-    assert_eq!((difference.verdict, difference.doubt), (ComparisonVerdict::CannotTell, Some(ComparisonDoubt::Noise)));
-    assert!(difference.smallest.is_some_and(|smallest| (0.05..0.3).contains(&smallest)), "{difference:?}");
-    assert!(difference.blocks_needed.is_some_and(|blocks| (20..200).contains(&blocks)), "{difference:?}");
+    assert_eq!(
+        (difference.verdict, difference.doubt),
+        (ComparisonVerdict::CannotTell, Some(ComparisonDoubt::Noise))
+    );
+    assert!(
+        difference.smallest.is_some_and(|smallest| (0.05..0.3).contains(&smallest)),
+        "{difference:?}"
+    );
+    assert!(
+        difference.blocks_needed.is_some_and(|blocks| (20..200).contains(&blocks)),
+        "{difference:?}"
+    );
     // Three blocks tell nothing of anything.
     let few = ComparisonFindings::of_figures(&fixed(3), 3, &study(&fixed(3), EQUAL, 1));
-    assert_eq!(few.metric(Metric::Mean).unwrap().differences[0].doubt, Some(ComparisonDoubt::FewBlocks { least: 6 }));
+    assert_eq!(
+        few.metric(Metric::Mean).unwrap().differences[0].doubt,
+        Some(ComparisonDoubt::FewBlocks { least: 6 })
+    );
 }
 
 #[test]
@@ -149,7 +186,10 @@ fn a_run_without_a_figure_is_not_left_out_silently() {
     let found = ComparisonFindings::of_figures(&fixed(8), 8, &overloaded);
     let mean = found.metric(Metric::Mean).unwrap();
     let doubt = ComparisonDoubt::Missing { figure: MissingFigure::Overloaded, runs: 1 };
-    assert_eq!((mean.differences[0].verdict, mean.differences[0].doubt), (ComparisonVerdict::CannotTell, Some(doubt)));
+    assert_eq!(
+        (mean.differences[0].verdict, mean.differences[0].doubt),
+        (ComparisonVerdict::CannotTell, Some(doubt))
+    );
     let failed = &found.metric(Metric::Failed).unwrap().differences[0];
     assert_eq!((failed.verdict, failed.estimate), (ComparisonVerdict::Worse, Some(0.5)));
     assert!(found.is_worse() && found.cannot_tell() && !found.is_decided());

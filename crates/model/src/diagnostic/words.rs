@@ -22,7 +22,9 @@ pub(super) fn failures(failed: u64, planned: u64) -> String {
 
 pub(super) fn conservation(worker: Option<u32>, client: u64, server: u64) -> String {
     match worker {
-        Some(pid) => format!("worker {pid} counts {server} requests, and {client} responses name it"),
+        Some(pid) => {
+            format!("worker {pid} counts {server} requests, and {client} responses name it")
+        }
         None => format!("the server counts {server} requests, and {client} responses came back"),
     }
 }
@@ -32,7 +34,10 @@ pub(super) fn steadiness(settled_after: Option<Nanos>, shift: f64) -> String {
         Some(Nanos::ZERO) => "response times were steady from the start".to_owned(),
         Some(after) => format!("response times were steady after {:.2} s", after.as_secs_f64()),
         None => {
-            format!("response times did not settle: the second half differs from the first by {:+.1} %", shift * 100.0)
+            format!(
+                "response times did not settle: the second half differs from the first by {:+.1} %",
+                shift * 100.0
+            )
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use super::{FailureCount, Finding};
 use crate::{
-    BodiesStudy, BodyRun, CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Pace, PercentileTime, Run, Study,
-    SweepStudy, Verdict,
+    BodiesStudy, BodyRun, CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Pace,
+    PercentileTime, Run, Study, SweepStudy, Verdict,
 };
 
 /// Throughput within this part of the best is no other.
@@ -48,7 +48,8 @@ pub fn findings(study: &Study) -> Vec<Finding> {
 fn bodies(study: &BodiesStudy) -> Option<Finding> {
     let good = study.sorted().into_iter().filter(|row| row.run.is_evidence());
     let runs: Vec<&BodyRun> = good.collect();
-    let by_rate = |a: &&&BodyRun, b: &&&BodyRun| a.run.completed_rate().total_cmp(&b.run.completed_rate());
+    let by_rate =
+        |a: &&&BodyRun, b: &&&BodyRun| a.run.completed_rate().total_cmp(&b.run.completed_rate());
     let (slowest, fastest) = (runs.iter().min_by(by_rate)?, runs.iter().max_by(by_rate)?);
     let name = |row: &BodyRun| format!("{} {}", row.socket, row.body);
     (runs.len() > 1).then(|| Finding::BodyRange {
@@ -90,7 +91,9 @@ fn points(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
     loads.sort_unstable();
     loads.dedup();
     let median = |connections: &u32| {
-        let is_good = |run: &&Run| run.connections == *connections && run.is_evidence() && run.completed_rate() > 0.0;
+        let is_good = |run: &&Run| {
+            run.connections == *connections && run.is_evidence() && run.completed_rate() > 0.0
+        };
         let mut runs: Vec<&Run> = study.runs.iter().filter(is_good).collect();
         runs.sort_by(|a, b| a.completed_rate().total_cmp(&b.completed_rate()));
         let run = *runs.get(runs.len() / 2)?;
@@ -106,8 +109,11 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(throughput(&points));
     findings.extend(order_of_service(&points, slots));
     findings.extend(failures(study));
-    if let Some(limit) = points.iter().rev().find_map(|point| point.limit()).filter(|limit| says_something(limit)) {
-        let alike = |point: &&SweepPoint<'_>| point.limit().is_some_and(|it| it.name() == limit.name());
+    if let Some(limit) =
+        points.iter().rev().find_map(|point| point.limit()).filter(|limit| says_something(limit))
+    {
+        let alike =
+            |point: &&SweepPoint<'_>| point.limit().is_some_and(|it| it.name() == limit.name());
         let runs = points.iter().filter(alike).count() as u32;
         findings.push(Finding::Limited { limit: limit.clone(), slots: Some(slots), runs });
     }
@@ -125,8 +131,12 @@ fn says_something(limit: &Limit) -> bool {
 /// The runs that say nothing of the server, by verdict.
 fn not_measured(study: &SweepStudy) -> Vec<Finding> {
     let of = |verdict: Verdict| {
-        let runs =
-            || study.runs.iter().filter(move |run| run.judgement.as_ref().is_some_and(|it| it.verdict == verdict));
+        let runs = || {
+            study
+                .runs
+                .iter()
+                .filter(move |run| run.judgement.as_ref().is_some_and(|it| it.verdict == verdict))
+        };
         let judgement = runs().next()?.judgement.as_ref()?;
         let is_one = study.runs.len() == 1;
         let names = runs().filter(|_| !is_one).map(Run::in_multiples).collect();
@@ -185,10 +195,12 @@ fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
     }
     let (multiple, connections, in_order) = (last.multiple, last.run.connections, last.in_order());
     let times = &last.run.tally.response_time;
-    let has_turns = last.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
+    let has_turns =
+        last.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
     let alone = points.iter().rev().find(|point| point.run.connections <= slots);
     if let Some(groups) = times.two_groups().filter(|_| last.run.tally.counts.censored() == 0) {
-        let by_app = alone.map(|alone| alone.run.tally.response_time.share_above(groups.cut) / groups.slow_share);
+        let by_app = alone
+            .map(|alone| alone.run.tally.response_time.share_above(groups.cut) / groups.slow_share);
         // Turns that were seen explain the slow ones where no run without waiting was made.
         let by_app = by_app.or(has_turns.then_some(0.0));
         let is_unfair = groups.fast_mean.0 as f64 <= FAST * in_order.0 as f64
@@ -199,7 +211,8 @@ fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
             }
             (Some(part), Some(alone)) if part >= OF_THE_APP => {
                 let groups = alone.run.tally.response_time.two_groups();
-                groups.map(|groups| Finding::AppVaries { connections: alone.run.connections, groups })
+                groups
+                    .map(|groups| Finding::AppVaries { connections: alone.run.connections, groups })
             }
             (None, _) => Some(Finding::Undecided { connections, groups, in_order }),
             _ => spread(last),
@@ -210,7 +223,8 @@ fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
 
 /// In order, or not, of a run whose requests are of one kind.
 fn spread(point: &SweepPoint<'_>) -> Option<Finding> {
-    let (multiple, connections, in_order) = (point.multiple, point.run.connections, point.in_order());
+    let (multiple, connections, in_order) =
+        (point.multiple, point.run.connections, point.in_order());
     let [p50, p95] = [0.50, 0.95].map(|q| point.run.response_time(q).time());
     let (p50, p95) = (p50?, p95?);
     let part = |time: Nanos| time.0 as f64 / in_order.0 as f64;
@@ -223,31 +237,51 @@ fn spread(point: &SweepPoint<'_>) -> Option<Finding> {
 
 fn failures(study: &SweepStudy) -> Option<Finding> {
     let runs: Vec<&Run> = study.runs.iter().filter(|run| run.tally.counts.failed() > 0).collect();
-    let names = runs.iter().filter(|_| study.runs.len() > 1).map(|run| run.in_multiples()).collect();
+    let names =
+        runs.iter().filter(|_| study.runs.len() > 1).map(|run| run.in_multiples()).collect();
     failed(names, runs.iter().map(|run| &run.tally.counts), study.plan.stream.timeout)
 }
 
-fn failed<'a>(runs: Vec<String>, counts: impl Iterator<Item = &'a crate::Counts>, timeout: Nanos) -> Option<Finding> {
+fn failed<'a>(
+    runs: Vec<String>,
+    counts: impl Iterator<Item = &'a crate::Counts>,
+    timeout: Nanos,
+) -> Option<Finding> {
     let mut sum = crate::Counts::default();
     counts.for_each(|counts| sum.merge(counts));
     let bad = sum.iter().filter(|(outcome, _)| !outcome.is_good());
-    let mut kinds: Vec<FailureCount> =
-        bad.map(|(outcome, requests)| FailureCount { outcome: crate::counts::name(outcome), requests }).collect();
+    let mut kinds: Vec<FailureCount> = bad
+        .map(|(outcome, requests)| FailureCount { outcome: crate::counts::name(outcome), requests })
+        .collect();
     kinds.sort_by_key(|kind| std::cmp::Reverse(kind.requests));
-    (sum.failed() > 0).then(|| Finding::Failed { runs, failed: sum.failed(), planned: sum.total(), kinds, timeout })
+    (sum.failed() > 0).then(|| Finding::Failed {
+        runs,
+        failed: sum.failed(),
+        planned: sum.total(),
+        kinds,
+        timeout,
+    })
 }
 
 fn turns(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
     let seen = |point: &SweepPoint<'_>| {
         point.run.warnings.iter().find_map(|warning| match warning {
-            Diagnostic::ServedInTurns { answers_a_turn, waiting } => Some((*answers_a_turn, *waiting)),
+            Diagnostic::ServedInTurns { answers_a_turn, waiting } => {
+                Some((*answers_a_turn, *waiting))
+            }
             _ => None,
         })
     };
     let seen: Vec<(f64, u32)> = points.iter().filter_map(seen).collect();
     let waiting = seen.last()?.1;
-    let (least, most) = seen.iter().fold((f64::MAX, 0.0_f64), |(least, most), (n, _)| (least.min(*n), most.max(*n)));
-    let major = study.server.version.as_ref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let (least, most) = seen
+        .iter()
+        .fold((f64::MAX, 0.0_f64), |(least, most), (n, _)| (least.min(*n), most.max(*n)));
+    let major = study
+        .server
+        .version
+        .as_ref()
+        .and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let is_old_puma = study.server.name == "Puma" && major.is_some_and(|major| major < 7);
     Some(Finding::ServedInTurns { least, most, waiting, is_old_puma })
 }
@@ -261,10 +295,12 @@ fn accept_queue(point: &SweepPoint<'_>) -> Option<Finding> {
 fn uneven_workers(point: &SweepPoint<'_>) -> Option<Finding> {
     let (workers, deviations) = (&point.run.workers, point.run.worker_deviations());
     let deviation = *deviations.iter().max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
-    let even = workers.iter().map(|worker| worker.requests).sum::<u64>() as f64 / workers.len() as f64;
+    let even =
+        workers.iter().map(|worker| worker.requests).sum::<u64>() as f64 / workers.len() as f64;
     // Of requests that choose their worker by chance a share varies by its square root.
     let is_uneven = deviation.abs() > UNEVEN && deviation.abs() * even.sqrt() > BEYOND_CHANCE;
-    (workers.len() > 1 && is_uneven).then_some(Finding::UnevenWorkers { multiple: point.multiple, deviation })
+    (workers.len() > 1 && is_uneven)
+        .then_some(Finding::UnevenWorkers { multiple: point.multiple, deviation })
 }
 
 fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
@@ -275,7 +311,11 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
     } else if run.tally.counts.good() > 0 {
         findings.push(of_pace(run, plan));
         findings.extend(of_groups(run, plan));
-        let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.clone()).filter(says_something);
+        let limit = run
+            .judgement
+            .as_ref()
+            .and_then(|judgement| judgement.limit.clone())
+            .filter(says_something);
         findings.extend(limit.map(|limit| Finding::Limited { limit, slots: None, runs: 1 }));
     }
     findings.extend(failed(Vec::new(), std::iter::once(&run.tally.counts), plan.timeout));
@@ -283,27 +323,42 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
 }
 
 fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
-    let highest = [0.99, 0.95, 0.9, 0.5]
-        .into_iter()
-        .find_map(|quantile| run.response_time(quantile).time().map(|time| PercentileTime { quantile, time }));
+    let highest = [0.99, 0.95, 0.9, 0.5].into_iter().find_map(|quantile| {
+        run.response_time(quantile).time().map(|time| PercentileTime { quantile, time })
+    });
     let Pace::Open { profile, .. } = &plan.pace else {
         let (connections, rate_per_s) = (plan.connections, run.completed_rate());
-        return Finding::ClosedLoop { connections, rate_per_s, highest, pauses: plan.think > Nanos::ZERO };
+        return Finding::ClosedLoop {
+            connections,
+            rate_per_s,
+            highest,
+            pauses: plan.think > Nanos::ZERO,
+        };
     };
     let offered = run.offered_rate(&plan.pace).unwrap_or_default();
     let backlog = run.statistics.as_ref().and_then(|statistics| statistics.backlog);
-    let is_overload = run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
-    let keeps_up = run.judgement.as_ref().is_none_or(|judgement| judgement.verdict == Verdict::Unloaded);
+    let is_overload =
+        run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
+    let keeps_up =
+        run.judgement.as_ref().is_none_or(|judgement| judgement.verdict == Verdict::Unloaded);
     let is_flat = matches!(profile, crate::Profile::Flat { .. });
     match backlog {
         Some(_) if is_overload && !is_flat => Finding::Peaked { completed_per_s: peak(run) },
         Some(backlog) if is_overload => {
             let growth = run.statistics.as_ref().and_then(crate::Statistics::growth);
-            let completed_per_s =
-                run.overload.as_ref().map_or(run.completed_under_load(), |overload| overload.capacity.value);
+            let completed_per_s = run
+                .overload
+                .as_ref()
+                .map_or(run.completed_under_load(), |overload| overload.capacity.value);
             let groups = run.tally.response_time.two_groups();
             let backlog_growth_per_s = backlog.growth;
-            Finding::Overloaded { offered_per_s: offered, completed_per_s, backlog_growth_per_s, growth, groups }
+            Finding::Overloaded {
+                offered_per_s: offered,
+                completed_per_s,
+                backlog_growth_per_s,
+                growth,
+                groups,
+            }
         }
         _ if keeps_up => Finding::KeepsUp { offered_per_s: is_flat.then_some(offered), highest },
         _ => Finding::FallsBehind {
@@ -316,16 +371,19 @@ fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
 
 /// The most good answers a second over [`PEAK`] seconds in a row.
 fn peak(run: &Run) -> f64 {
-    let completed: Vec<u64> = run.tally.series.seconds.iter().map(|second| second.completed).collect();
+    let completed: Vec<u64> =
+        run.tally.series.seconds.iter().map(|second| second.completed).collect();
     let most = completed.windows(PEAK).map(|seconds| seconds.iter().sum::<u64>()).max();
     most.map_or(run.completed_rate(), |most| most as f64 / PEAK as f64)
 }
 
 /// Two kinds of requests in a closed loop: one load does not say who makes them.
 fn of_groups(run: &Run, plan: &LoadPlan) -> Option<Finding> {
-    let is_closed = plan.pace == Pace::Closed && plan.think == Nanos::ZERO && run.tally.counts.censored() == 0;
+    let is_closed =
+        plan.pace == Pace::Closed && plan.think == Nanos::ZERO && run.tally.counts.censored() == 0;
     let groups = run.tally.response_time.two_groups().filter(|_| is_closed)?;
-    let in_order =
-        Nanos::from_secs_f64(f64::from(plan.connections * plan.pipeline.max(1)) / run.completed_rate().max(1e-9));
+    let in_order = Nanos::from_secs_f64(
+        f64::from(plan.connections * plan.pipeline.max(1)) / run.completed_rate().max(1e-9),
+    );
     Some(Finding::Undecided { connections: plan.connections, groups, in_order })
 }

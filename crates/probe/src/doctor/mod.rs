@@ -59,9 +59,11 @@ pub struct MachineFitness {
 impl MachineFitness {
     /// Of these checks.
     pub fn of(checks: &[MachineCheck]) -> MachineFitness {
-        let named = |grade| checks.iter().filter(move |check| check.grade == grade).map(|check| check.name);
+        let named =
+            |grade| checks.iter().filter(move |check| check.grade == grade).map(|check| check.name);
         let bad: Vec<_> = named(MachineGrade::Bad).collect();
-        let [warnings, unknown] = [MachineGrade::Warn, MachineGrade::Unknown].map(|grade| named(grade).count());
+        let [warnings, unknown] =
+            [MachineGrade::Warn, MachineGrade::Unknown].map(|grade| named(grade).count());
         MachineFitness { fit: bad.is_empty(), bad, warnings, unknown }
     }
 }
@@ -121,7 +123,9 @@ impl MachineEvidence<'_> {
     /// What follows `name` and a colon on the first line that begins so.
     fn field(&self, path: &str, name: &str) -> Option<String> {
         let text = (self.read)(path)?;
-        let value = |line: &str| line.split_once(':').filter(|(key, _)| key.trim() == name)?.1.trim().to_owned().into();
+        let value = |line: &str| {
+            line.split_once(':').filter(|(key, _)| key.trim() == name)?.1.trim().to_owned().into()
+        };
         text.lines().find_map(value)
     }
 }
@@ -139,7 +143,11 @@ impl MachineAnswer {
     }
 
     fn warn(seen: impl Into<String>, hint: impl Into<String>) -> MachineAnswer {
-        MachineAnswer { grade: MachineGrade::Warn, hint: Some(hint.into()), ..MachineAnswer::fine(seen) }
+        MachineAnswer {
+            grade: MachineGrade::Warn,
+            hint: Some(hint.into()),
+            ..MachineAnswer::fine(seen)
+        }
     }
 
     fn bad(seen: impl Into<String>, hint: impl Into<String>) -> MachineAnswer {

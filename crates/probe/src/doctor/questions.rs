@@ -12,24 +12,67 @@ use crate::server_cpu::{cpu_groups, tightest_quota};
 /// The answer to every question.
 pub(super) fn all(evidence: &MachineEvidence<'_>) -> Vec<MachineCheck> {
     let ask = |group, name, answer: fn(&MachineEvidence<'_>) -> Option<MachineAnswer>, spoils| {
-        let unknown = || MachineAnswer { grade: MachineGrade::Unknown, ..MachineAnswer::fine("cannot be read here") };
+        let unknown = || MachineAnswer {
+            grade: MachineGrade::Unknown,
+            ..MachineAnswer::fine("cannot be read here")
+        };
         let MachineAnswer { grade, seen, hint } = answer(evidence).unwrap_or_else(unknown);
         MachineCheck { group, name, seen, grade, spoils, hint }
     };
     vec![
-        ask("processors", "processors", allowed_processors, "rate and times: server and generator share a CPU"),
+        ask(
+            "processors",
+            "processors",
+            allowed_processors,
+            "rate and times: server and generator share a CPU",
+        ),
         ask("processors", "cpu quota", quota, "percentiles: a process out of quota stands still"),
-        ask("processors", "SMT siblings", siblings, "rates and tails: two halves of a core slow each other"),
-        ask("processors", "frequency", frequency, "comparisons: the processor's speed follows load and heat"),
+        ask(
+            "processors",
+            "SMT siblings",
+            siblings,
+            "rates and tails: two halves of a core slow each other",
+        ),
+        ask(
+            "processors",
+            "frequency",
+            frequency,
+            "comparisons: the processor's speed follows load and heat",
+        ),
         ask("right now", "busy", busy, "every number: server and generator wait while others run"),
         ask("right now", "stolen time", steal, "percentiles: the hypervisor runs others meanwhile"),
-        ask("right now", "memory", memory, "tails: the kernel takes pages away while requests wait"),
-        ask("timers", "clocksource", clocksource, "the generator's ceiling: a request reads it several times"),
+        ask(
+            "right now",
+            "memory",
+            memory,
+            "tails: the kernel takes pages away while requests wait",
+        ),
+        ask(
+            "timers",
+            "clocksource",
+            clocksource,
+            "the generator's ceiling: a request reads it several times",
+        ),
         ask("timers", "late waits", late_waits, "open loop: due requests are sent so much later"),
-        ask("timers", "sends", sends, "open loop: requests that are due closer together leave that far apart"),
-        ask("network", "file descriptors", descriptors, "many connections: each is one, here and in the server"),
+        ask(
+            "timers",
+            "sends",
+            sends,
+            "open loop: requests that are due closer together leave that far apart",
+        ),
+        ask(
+            "network",
+            "file descriptors",
+            descriptors,
+            "many connections: each is one, here and in the server",
+        ),
         ask("network", "ephemeral ports", ports, "-k: without a free port a connect fails"),
-        ask("network", "accept queue", accept_queue, "many connections: a full queue drops connects for seconds"),
+        ask(
+            "network",
+            "accept queue",
+            accept_queue,
+            "many connections: a full queue drops connects for seconds",
+        ),
         ask("kernel", "BPF", tracepoints, "where the wait is: no times from inside the kernel"),
         ask("programs", "Puma", puma, "sweep: it measures the built-in server instead"),
     ]
@@ -45,10 +88,15 @@ fn allowed_processors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let allowed = allowed(evidence)?;
     let online: Cpus = (evidence.read)("/sys/devices/system/cpu/online")?.trim().parse().ok()?;
     // What is allowed may be more than there is.
-    let usable: Vec<u32> = allowed.iter().filter(|cpu| online.iter().any(|other| other == *cpu)).collect();
+    let usable: Vec<u32> =
+        allowed.iter().filter(|cpu| online.iter().any(|other| other == *cpu)).collect();
     let is_masked = usable.len() < online.len();
     let seen = match (is_masked, usable.len()) {
-        (true, n) => format!("{n} of {} processors ({})", online.len(), usable.iter().copied().collect::<Cpus>()),
+        (true, n) => format!(
+            "{n} of {} processors ({})",
+            online.len(),
+            usable.iter().copied().collect::<Cpus>()
+        ),
         (false, 1) => "1 processor for the server and the generator".to_owned(),
         (false, n) => format!("{n} processors for the server and the generator"),
     };
@@ -95,8 +143,9 @@ fn siblings(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     } else {
         let first_of = |first: &u32| allowed.iter().find(|cpu| core(*cpu) == Some(*first));
         let one_each: Cpus = cores.iter().filter_map(first_of).collect();
-        let hint =
-            format!("taskset -c {one_each} longtail …, or echo off | sudo tee /sys/devices/system/cpu/smt/control");
+        let hint = format!(
+            "taskset -c {one_each} longtail …, or echo off | sudo tee /sys/devices/system/cpu/smt/control"
+        );
         MachineAnswer::warn(format!("{halves} processors are {} cores", cores.len()), hint)
     })
 }
@@ -108,7 +157,8 @@ fn frequency(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
         let path = format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor");
         (evidence.read)(&path).map(|text| text.trim().to_owned())
     };
-    let mut governors: Vec<String> = allowed(evidence)?.iter().map(governor).collect::<Option<_>>()?;
+    let mut governors: Vec<String> =
+        allowed(evidence)?.iter().map(governor).collect::<Option<_>>()?;
     governors.sort_unstable();
     governors.dedup();
     let number = |path: &str| evidence.number(&format!("{FOLDER}/{path}"));
@@ -130,13 +180,21 @@ fn frequency(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
         None => "",
     };
     let seen = format!("governor {}{boosted}", governors.join(", "));
-    Some(if hints.is_empty() { MachineAnswer::fine(seen) } else { MachineAnswer::warn(seen, hints.join("; ")) })
+    Some(if hints.is_empty() {
+        MachineAnswer::fine(seen)
+    } else {
+        MachineAnswer::warn(seen, hints.join("; "))
+    })
 }
 
 fn busy(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let Activity { ticks, busiest } = evidence.activity.as_ref()?;
     let share = 1.0 - (ticks.idle + ticks.steal) as f64 / ticks.all as f64;
-    let by = if busiest.is_empty() { String::new() } else { format!(", most by {}", busiest.join(", ")) };
+    let by = if busiest.is_empty() {
+        String::new()
+    } else {
+        format!(", most by {}", busiest.join(", "))
+    };
     let seen = format!("{:.0} % of all processors in 1 s{by}", share * 100.0);
     Some(MachineAnswer::graded(share, 0.05, 0.30, seen, "end what runs, or wait for it: top -d 1"))
 }
@@ -150,7 +208,8 @@ fn steal(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
 }
 
 fn memory(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
-    let kib = |name| evidence.field("/proc/meminfo", name)?.strip_suffix(" kB")?.parse::<u64>().ok();
+    let kib =
+        |name| evidence.field("/proc/meminfo", name)?.strip_suffix(" kB")?.parse::<u64>().ok();
     let (total, available) = (kib("MemTotal")?, kib("MemAvailable")?);
     let gib = |kib: u64| format!("{:.1} GiB", kib as f64 / f64::from(1 << 20));
     let seen = format!("{} of {} available", gib(available), gib(total));
@@ -165,7 +224,8 @@ fn clocksource(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let source = (evidence.read)(&format!("{FOLDER}/current_clocksource"))?.trim().to_owned();
     let available = (evidence.read)(&format!("{FOLDER}/available_clocksource")).unwrap_or_default();
     let cost = evidence.clock_reading.0;
-    let has_better = source != "tsc" && available.split_ascii_whitespace().any(|other| other == "tsc");
+    let has_better =
+        source != "tsc" && available.split_ascii_whitespace().any(|other| other == "tsc");
     let hint = if has_better {
         format!("echo tsc | sudo tee {FOLDER}/current_clocksource")
     } else {
@@ -178,12 +238,16 @@ fn clocksource(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
 fn late_waits(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let WaitLateness { median, worst } = evidence.waits?;
     let micros = |time: Nanos| format!("{:.0} µs", time.0 as f64 / 1e3);
-    let seen = format!("1 ms waits end {} late, the worst of {WAITS} {}", micros(median), micros(worst));
+    let seen =
+        format!("1 ms waits end {} late, the worst of {WAITS} {}", micros(median), micros(worst));
     let hint = "end what runs beside it (top -d 1), or pin generator and server apart (taskset); --for 60s lets p99 outvote it";
     Some(match (median.0, worst.0) {
         (..=100_000, ..=5_000_000) => MachineAnswer::fine(seen),
         (..=1_000_000, _) => MachineAnswer::warn(seen, hint),
-        _ => MachineAnswer::bad(seen, "a kernel with high-resolution timers, or a host that is less busy"),
+        _ => MachineAnswer::bad(
+            seen,
+            "a kernel with high-resolution timers, or a host that is less busy",
+        ),
     })
 }
 
@@ -229,7 +293,8 @@ fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let sockets = evidence.field("/proc/net/sockstat", "TCP").unwrap_or_default();
     let held = sockets.split_ascii_whitespace().skip_while(|word| *word != "tw").nth(1);
     let held = held.and_then(|count| count.parse::<u64>().ok());
-    let in_time_wait = held.map_or_else(String::new, |count| format!(", {count} of them in TIME_WAIT"));
+    let in_time_wait =
+        held.map_or_else(String::new, |count| format!(", {count} of them in TIME_WAIT"));
     let seen = format!(
         "{ports}{in_time_wait}; {loopback} connects/s to a server here, {elsewhere}/s elsewhere (tcp_tw_reuse {reuse})"
     );
@@ -249,7 +314,10 @@ fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
 
 fn accept_queue(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let limit = evidence.number("/proc/sys/net/core/somaxconn")?;
-    let seen = format!("somaxconn {limit}: a listener of Puma holds {} connections", limit.min(BACKLOG) + 1);
+    let seen = format!(
+        "somaxconn {limit}: a listener of Puma holds {} connections",
+        limit.min(BACKLOG) + 1
+    );
     let hint = "sudo sysctl -w net.core.somaxconn=4096";
     Some(MachineAnswer::graded(-(limit as f64), -(BACKLOG as f64), -16.0, seen, hint))
 }
@@ -269,8 +337,11 @@ fn puma(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
         Ok(found) => found,
         Err(why) => {
             let has_ruby = evidence.installation.has_ruby;
-            let install =
-                if has_ruby { "gem install puma" } else { "sudo apt-get install ruby, then gem install puma" };
+            let install = if has_ruby {
+                "gem install puma"
+            } else {
+                "sudo apt-get install ruby, then gem install puma"
+            };
             return Some(MachineAnswer::warn(why.clone(), install));
         }
     };
@@ -281,5 +352,8 @@ fn puma(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     }
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing");
     let last: String = last.trim().chars().take(60).collect();
-    Some(MachineAnswer::warn(format!("{command} --version says: {last}"), "bundle install, or gem install puma"))
+    Some(MachineAnswer::warn(
+        format!("{command} --version says: {last}"),
+        "bundle install, or gem install puma",
+    ))
 }

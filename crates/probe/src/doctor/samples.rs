@@ -38,11 +38,13 @@ impl Activity {
 /// The names of the three programs that ran the most, those that ran a twentieth of the sample at least.
 pub(super) fn busiest(before: &[ProcessStat], after: &[ProcessStat]) -> Vec<String> {
     let least = rustix::param::clock_ticks_per_second() / 20;
-    let before: BTreeMap<u32, u64> = before.iter().map(|process| (process.pid, process.cpu_ticks)).collect();
+    let before: BTreeMap<u32, u64> =
+        before.iter().map(|process| (process.pid, process.cpu_ticks)).collect();
     let mut ran: BTreeMap<&str, u64> = BTreeMap::new();
     for process in after {
         // One that was not there before has made all its ticks since.
-        let ticks = process.cpu_ticks.saturating_sub(before.get(&process.pid).copied().unwrap_or(0));
+        let ticks =
+            process.cpu_ticks.saturating_sub(before.get(&process.pid).copied().unwrap_or(0));
         *ran.entry(&process.name).or_default() += ticks;
     }
     let mut ran: Vec<_> = ran.into_iter().filter(|(_, ticks)| *ticks >= least.max(1)).collect();
@@ -74,9 +76,13 @@ pub(super) fn lane_waits(clock: &impl Clock) -> Option<WaitLateness> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).ok();
     let span = Timespec { tv_sec: 0, tv_nsec: WAIT.0.cast_signed() };
     let late = lateness(clock, || {
-        let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
+        let mut events = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }];
         // Where the kernel or a sandbox has no such call.
-        if epoll.as_ref().is_none_or(|epoll| epoll::wait(epoll, &mut events, Some(&span)).is_err()) {
+        if epoll.as_ref().is_none_or(|epoll| epoll::wait(epoll, &mut events, Some(&span)).is_err())
+        {
             clock.sleep(WAIT);
         }
     });

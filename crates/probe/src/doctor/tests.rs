@@ -34,18 +34,28 @@ fn every_question_is_answered_from_its_files() {
             .split(' ')
             .map(|file| file.split_once('=').unwrap_or((file, "")))
             .map(|(short, words)| {
-                let [_, path, template] = FILES.lines().map(cells::<3>).find(|cells| cells[0] == short).expect(short);
+                let [_, path, template] =
+                    FILES.lines().map(cells::<3>).find(|cells| cells[0] == short).expect(short);
                 let template = template.replace("\\n", "\n").replace("\\t", "\t");
                 // The processors' own lists have commas.
                 let is_list = short.starts_with("core");
-                (path, if is_list { template.replace("{}", words) } else { filled(template, words) })
+                (
+                    path,
+                    if is_list { template.replace("{}", words) } else { filled(template, words) },
+                )
             })
             .collect();
-        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (*path, text.as_str())).collect();
         let check = asked_with(name, &files, |_| {});
-        assert!(format!("{:?}", check.grade) == grade && check.seen.contains(seen), "{row}\n{check:?}");
+        assert!(
+            format!("{:?}", check.grade) == grade && check.seen.contains(seen),
+            "{row}\n{check:?}"
+        );
         assert_eq!(check.hint.is_some(), !hint.is_empty(), "{row}\n{check:?}");
-        let is_said = |said: String| hint.strip_prefix('*').map_or(said.starts_with(hint), |part| said.contains(part));
+        let is_said = |said: String| {
+            hint.strip_prefix('*').map_or(said.starts_with(hint), |part| said.contains(part))
+        };
         assert!(check.hint.is_none_or(is_said), "{row}");
     }
 }
@@ -53,7 +63,8 @@ fn every_question_is_answered_from_its_files() {
 #[test]
 fn a_slow_clock_is_exchanged_for_a_better_one_where_there_is_one() {
     let folder = "/sys/devices/system/clocksource/clocksource0";
-    let [current, all] = ["current", "available"].map(|which| format!("{folder}/{which}_clocksource"));
+    let [current, all] =
+        ["current", "available"].map(|which| format!("{folder}/{which}_clocksource"));
     let cases = [
         ("hpet\n", "tsc hpet acpi_pm \n", 1100, Warn, "echo tsc | sudo tee /sys/"),
         ("acpi_pm", "acpi_pm", 3000, Bad, "a machine"),
@@ -62,7 +73,10 @@ fn a_slow_clock_is_exchanged_for_a_better_one_where_there_is_one() {
     for (source, available, ns, grade, hint) in cases {
         let files = [(current.as_str(), source), (all.as_str(), available)];
         let check = asked_with("clocksource", &files, |all| all.clock_reading = Nanos(ns));
-        assert_eq!((check.grade, check.seen), (grade, format!("{}, {ns} ns a reading", source.trim())));
+        assert_eq!(
+            (check.grade, check.seen),
+            (grade, format!("{}, {ns} ns a reading", source.trim()))
+        );
         assert!(check.hint.unwrap_or_default().starts_with(hint));
     }
 }
@@ -76,7 +90,10 @@ fn a_puma_that_cannot_tell_its_version_and_a_kernel_that_refuses_are_doubts() {
         (Some(""), Warn, "bundle exec puma --version says: nothing"),
         (None, Unknown, "cannot be read here"),
     ] {
-        let found = FoundPuma { command: "bundle exec puma".to_owned(), printed: printed.map(str::to_owned) };
+        let found = FoundPuma {
+            command: "bundle exec puma".to_owned(),
+            printed: printed.map(str::to_owned),
+        };
         let check = asked_with("Puma", &[], |all| all.installation.puma = Ok(found));
         assert!(check.grade == grade && check.seen.starts_with(seen), "{check:?}");
     }
@@ -86,12 +103,21 @@ fn a_puma_that_cannot_tell_its_version_and_a_kernel_that_refuses_are_doubts() {
 }
 
 /// The answer to one question on a machine that has these files, and no others, with other evidence beside them.
-fn asked_with(name: &str, files: &[(&str, &str)], change: impl FnOnce(&mut MachineEvidence<'_>)) -> MachineCheck {
+fn asked_with(
+    name: &str,
+    files: &[(&str, &str)],
+    change: impl FnOnce(&mut MachineEvidence<'_>),
+) -> MachineCheck {
     asked_all(files, change).into_iter().find(|check| check.name == name).unwrap()
 }
 
-fn asked_all(files: &[(&str, &str)], change: impl FnOnce(&mut MachineEvidence<'_>)) -> Vec<MachineCheck> {
-    let read = |path: &str| files.iter().find(|(other, _)| *other == path).map(|(_, text)| (*text).to_owned());
+fn asked_all(
+    files: &[(&str, &str)],
+    change: impl FnOnce(&mut MachineEvidence<'_>),
+) -> Vec<MachineCheck> {
+    let read = |path: &str| {
+        files.iter().find(|(other, _)| *other == path).map(|(_, text)| (*text).to_owned())
+    };
     let mut evidence = MachineEvidence {
         read: &read,
         activity: None,
@@ -115,7 +141,10 @@ fn what_cannot_be_read_is_unknown_and_never_fine() {
 
 #[test]
 fn this_machine_answers_every_question_once() {
-    let checks = examine(PumaInstallation { puma: Err("no Puma".to_owned()), ..NO_PUMA }, &Stepped::default());
+    let checks = examine(
+        PumaInstallation { puma: Err("no Puma".to_owned()), ..NO_PUMA },
+        &Stepped::default(),
+    );
     let names: BTreeSet<_> = checks.iter().map(|check| check.name).collect();
     assert_eq!((names.len(), checks.len()), (15, 15));
     for check in &checks {
@@ -128,8 +157,12 @@ fn this_machine_answers_every_question_once() {
 fn a_figure_is_graded_by_two_limits_and_one_bad_answer_makes_a_machine_unfit() {
     let grade = |figure| MachineAnswer::graded(figure, 1.0, 2.0, String::new(), "hint").grade;
     assert_eq!([1.0, 2.0, 2.1, f64::NAN].map(grade), [Fine, Warn, Bad, Bad]);
-    let all = [Fine, Warn, Bad, Unknown].map(|grade| MachineCheck { grade, ..asked_with("busy", &[], |_| {}) });
-    assert_eq!(MachineFitness::of(&all), MachineFitness { fit: false, bad: vec!["busy"], warnings: 1, unknown: 1 });
+    let all = [Fine, Warn, Bad, Unknown]
+        .map(|grade| MachineCheck { grade, ..asked_with("busy", &[], |_| {}) });
+    assert_eq!(
+        MachineFitness::of(&all),
+        MachineFitness { fit: false, bad: vec!["busy"], warnings: 1, unknown: 1 }
+    );
     let fit = MachineFitness { fit: true, bad: Vec::new(), warnings: 1, unknown: 0 };
     assert_eq!(MachineFitness::of(&all[..2]), fit);
 }
@@ -138,9 +171,19 @@ fn a_figure_is_graded_by_two_limits_and_one_bad_answer_makes_a_machine_unfit() {
 fn busy_is_neither_idle_nor_stolen() {
     let ticks = CpuTicks { all: 200, idle: 130, steal: 10 };
     let busiest = vec!["rustc".to_owned()];
-    let of = |name| asked_with(name, &[], |all| all.activity = Some(Activity { ticks, busiest: busiest.clone() }));
-    assert_eq!((of("busy").grade, of("busy").seen), (Bad, "30 % of all processors in 1 s, most by rustc".to_owned()));
-    assert_eq!((of("stolen time").grade, of("stolen time").seen), (Warn, "5.0 % in 1 s".to_owned()));
+    let of = |name| {
+        asked_with(name, &[], |all| {
+            all.activity = Some(Activity { ticks, busiest: busiest.clone() })
+        })
+    };
+    assert_eq!(
+        (of("busy").grade, of("busy").seen),
+        (Bad, "30 % of all processors in 1 s, most by rustc".to_owned())
+    );
+    assert_eq!(
+        (of("stolen time").grade, of("stolen time").seen),
+        (Warn, "5.0 % in 1 s".to_owned())
+    );
 }
 
 #[test]
@@ -165,23 +208,34 @@ fn waits_are_graded_by_what_they_take_beyond_their_time() {
     let mut nth = 0;
     let late = lateness(&clock, || {
         nth += 1;
-        clock.advance(WAIT + if nth == 50 { Nanos::from_millis(7) } else { Nanos::from_micros(30) });
+        clock
+            .advance(WAIT + if nth == 50 { Nanos::from_millis(7) } else { Nanos::from_micros(30) });
     });
     assert_eq!(late, WaitLateness { median: Nanos::from_micros(30), worst: Nanos::from_millis(7) });
     let check = asked_with("late waits", &[], |all| all.waits = Some(late));
     assert_eq!(check.seen, "1 ms waits end 30 µs late, the worst of 200 7000 µs");
-    for (median, worst, grade) in [(30, 900, Fine), (30, 6000, Warn), (300, 900, Warn), (4000, 4000, Bad)] {
-        let late = WaitLateness { median: Nanos::from_micros(median), worst: Nanos::from_micros(worst) };
+    for (median, worst, grade) in
+        [(30, 900, Fine), (30, 6000, Warn), (300, 900, Warn), (4000, 4000, Bad)]
+    {
+        let late =
+            WaitLateness { median: Nanos::from_micros(median), worst: Nanos::from_micros(worst) };
         assert_eq!(asked_with("late waits", &[], |all| all.waits = Some(late)).grade, grade);
     }
 }
 
 #[test]
 fn sends_are_timed_and_graded() {
-    assert_eq!(lane_sends(&Stepped::default()), Some(Nanos::ZERO), "the clock stands still meanwhile");
+    assert_eq!(
+        lane_sends(&Stepped::default()),
+        Some(Nanos::ZERO),
+        "the clock stands still meanwhile"
+    );
     for (micros, grade) in [(18, Fine), (80, Warn), (900, Bad)] {
         let check = asked_with("sends", &[], |all| all.send = Some(Nanos::from_micros(micros)));
-        assert_eq!((check.grade, check.seen), (grade, format!("a request leaves in {micros} µs, the median of 200")));
+        assert_eq!(
+            (check.grade, check.seen),
+            (grade, format!("a request leaves in {micros} µs, the median of 200"))
+        );
     }
 }
 

@@ -66,14 +66,17 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         let host = if address.starts_with("[::1]") { "::1" } else { "127.0.0.1" };
         let before = now();
         // Connections that wait, then are accepted; each asks three times, the second time in two segments.
-        let mut clients: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect((host, port)).unwrap()).collect();
-        let ports: Vec<u16> = clients.iter().map(|client| client.local_addr().unwrap().port()).collect();
+        let mut clients: Vec<TcpStream> =
+            (0..5).map(|_| TcpStream::connect((host, port)).unwrap()).collect();
+        let ports: Vec<u16> =
+            clients.iter().map(|client| client.local_addr().unwrap().port()).collect();
         for client in &mut clients {
             client.set_nodelay(true).unwrap();
             client.write_all(b"?").unwrap();
         }
         let servers: Vec<_> = clients.iter().map(|_| listener.accept().unwrap().0).collect();
-        let threads: Vec<_> = servers.into_iter().map(|stream| std::thread::spawn(|| serve(stream))).collect();
+        let threads: Vec<_> =
+            servers.into_iter().map(|stream| std::thread::spawn(|| serve(stream))).collect();
         let mut answer = [0; 2];
         for client in &mut clients {
             client.read_exact(&mut answer).unwrap();
@@ -91,15 +94,23 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         let events: Vec<TracedAnswer> = std::iter::from_fn(|| path.next_event()).collect();
         let view = path.view().unwrap();
         assert_eq!((view.unfollowed, view.lost, events.len()), (0, 0, 15), "{address} {view:?}");
-        assert_eq!((view.processes.len(), view.processes[0].pid, view.answers()), (1, me, 15), "{address}");
+        assert_eq!(
+            (view.processes.len(), view.processes[0].pid, view.answers()),
+            (1, me, 15),
+            "{address}"
+        );
         for port in &ports {
-            let own: Vec<&TracedAnswer> = events.iter().filter(|event| event.port == *port).collect();
+            let own: Vec<&TracedAnswer> =
+                events.iter().filter(|event| event.port == *port).collect();
             assert_eq!(own.iter().map(|event| event.number).collect::<Vec<_>>(), [0, 1, 2]);
             let mut last = before;
             for (event, s) in own.iter().map(|event| (event, event.stamps)) {
                 let (accepted, arrived) = (s.accepted.unwrap(), s.arrived.unwrap());
                 assert!(before <= s.established && s.established <= accepted, "{event:?}");
-                assert!(accepted.max(arrived) <= s.read && s.read <= s.answered && s.answered <= after, "{event:?}");
+                assert!(
+                    accepted.max(arrived) <= s.read && s.read <= s.answered && s.answered <= after,
+                    "{event:?}"
+                );
                 assert!(s.established <= arrived && last <= arrived, "{event:?}");
                 last = s.answered;
             }
@@ -108,23 +119,35 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         }
         let process = &view.processes[0];
         let first = |event: &&TracedAnswer| event.number == 0;
-        let accept = events.iter().filter(first).map(|event| event.stamps.accepted.unwrap() - event.stamps.established);
+        let accept = events
+            .iter()
+            .filter(first)
+            .map(|event| event.stamps.accepted.unwrap() - event.stamps.established);
         assert_eq!(process.accept_queue, counted(accept), "{address}");
         let received = events.iter().map(|event| {
             let s = event.stamps;
             s.read - s.arrived.unwrap().max(s.accepted.unwrap())
         });
-        assert!(is_merged(std::slice::from_ref(&process.receive_queue), &counted(received)), "{address}");
+        assert!(
+            is_merged(std::slice::from_ref(&process.receive_queue), &counted(received)),
+            "{address}"
+        );
         let in_server = events.iter().map(|event| event.stamps.answered - event.stamps.read);
-        assert!(is_merged(std::slice::from_ref(&process.in_server), &counted(in_server)), "{address}");
+        assert!(
+            is_merged(std::slice::from_ref(&process.in_server), &counted(in_server)),
+            "{address}"
+        );
         assert!(process.run_queue.count > 0, "threads that sleep for their client are woken");
-        assert!(process.run_queue.buckets.iter().all(|(top, _)| top_of(bucket_of(Nanos(*top))) == *top));
+        assert!(
+            process.run_queue.buckets.iter().all(|(top, _)| top_of(bucket_of(Nanos(*top))) == *top)
+        );
     }
 }
 
 #[test]
 fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
-    let (listener, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (listener, other) =
+        (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let Some(path) = follow(&listener, &[], false) else { return };
     for listener in [&listener, &other] {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -138,7 +161,8 @@ fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
     let view = path.view().unwrap();
     assert_eq!((view.processes.len(), view.answers(), view.unfollowed), (1, 1, 0), "{view:?}");
     let process = &view.processes[0];
-    let waits = [&process.accept_queue, &process.receive_queue, &process.in_server, &process.run_queue];
+    let waits =
+        [&process.accept_queue, &process.receive_queue, &process.in_server, &process.run_queue];
     assert!(waits.iter().all(|waits| waits.count == 0), "{process:?}");
 }
 

@@ -11,13 +11,18 @@ use object::{File, Object as _, ObjectSection as _, SectionKind};
 fn loaded(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let bytes = std::fs::read(path).unwrap();
     let file = File::parse(bytes.as_slice()).unwrap();
-    let is_loaded = |kind| matches!(kind, SectionKind::Text | SectionKind::Data | SectionKind::ReadOnlyData);
-    let sections = file.sections().filter(|section| is_loaded(section.kind()) && section.size() > 0);
-    sections.map(|section| (section.name().unwrap().to_owned(), section.data().unwrap().to_vec())).collect()
+    let is_loaded =
+        |kind| matches!(kind, SectionKind::Text | SectionKind::Data | SectionKind::ReadOnlyData);
+    let sections =
+        file.sections().filter(|section| is_loaded(section.kind()) && section.size() > 0);
+    sections
+        .map(|section| (section.name().unwrap().to_owned(), section.data().unwrap().to_vec()))
+        .collect()
 }
 
 fn has(program: &str) -> bool {
-    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .any(|folder| folder.join(program).is_file())
 }
 
 #[test]
@@ -27,7 +32,10 @@ fn the_object_is_what_its_source_makes() {
     let programs = kept.keys().filter(|name| name.starts_with("tp_btf/")).count();
     assert_eq!(programs, 6, "{:?}", kept.keys());
     if !has("clang-14") || !has("llvm-strip-14") {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: no clang-14 and llvm-strip-14 to compile it anew with");
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: no clang-14 and llvm-strip-14 to compile it anew with"
+        );
         return;
     }
     let file = std::env::temp_dir().join(format!("path of {}.bpf.o", std::process::id()));

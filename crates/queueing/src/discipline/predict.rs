@@ -7,7 +7,8 @@ use crate::QueueingError;
 use crate::closed_loop::{dealt_evenly, levels_in_step, levels_on_average};
 use crate::puma::{HOLD_SECONDS, LONGEST_DELAY_SECONDS};
 use crate::simulate::{
-    self, AcceptThrottle, PoolArrivals, SimulationEffort, ThreadPool, TimeLaw, constant, exponential, nearest_rank,
+    self, AcceptThrottle, PoolArrivals, SimulationEffort, ThreadPool, TimeLaw, constant,
+    exponential, nearest_rank,
 };
 
 /// The seed of every random choice. It is fixed, so that a comparison is a function of the figures.
@@ -52,14 +53,20 @@ pub(super) fn all(
         (Discipline::Split | Discipline::Turns, Some(known)) => vec![known.clone()],
         (Discipline::Split, None) => {
             let draws = if server.scatters { 8 } else { 200 };
-            (0..draws).map(|draw| dealt(server, connections, SEED + draw)).collect::<Result<_, _>>()?
+            (0..draws)
+                .map(|draw| dealt(server, connections, SEED + draw))
+                .collect::<Result<_, _>>()?
         }
     };
     assignments.iter().map(|assignment| assigned(server, discipline, assignment)).collect()
 }
 
 /// Connections of each worker, in one draw.
-fn dealt(server: &ClosedLoopServer, connections: u32, seed: u64) -> Result<Vec<u32>, QueueingError> {
+fn dealt(
+    server: &ClosedLoopServer,
+    connections: u32,
+    seed: u64,
+) -> Result<Vec<u32>, QueueingError> {
     match server.order.dealing {
         ConnectionDealing::ByChance | ConnectionDealing::Unknown => {
             let mut counts = vec![0; server.workers as usize];
@@ -70,33 +77,51 @@ fn dealt(server: &ClosedLoopServer, connections: u32, seed: u64) -> Result<Vec<u
             Ok(counts)
         }
         ConnectionDealing::Throttled(longest) => {
-            let of = if seed.is_multiple_of(2) { AcceptThrottle::quiet } else { AcceptThrottle::busy };
-            simulate::dealt_by_throttle(connections, server.workers, server.threads, of(longest.as_secs_f64()), seed)
+            let of =
+                if seed.is_multiple_of(2) { AcceptThrottle::quiet } else { AcceptThrottle::busy };
+            simulate::dealt_by_throttle(
+                connections,
+                server.workers,
+                server.threads,
+                of(longest.as_secs_f64()),
+                seed,
+            )
         }
     }
 }
 
 /// Split queues when each request is a connection of its own and goes to a worker anew: by chance, or by a throttle, on a quiet machine
 /// or on a busy one.
-fn dealt_anew(server: &ClosedLoopServer, connections: u32) -> Result<ResponsePrediction, QueueingError> {
+fn dealt_anew(
+    server: &ClosedLoopServer,
+    connections: u32,
+) -> Result<ResponsePrediction, QueueingError> {
     let throttled = |throttle| (PoolArrivals::Throttled(throttle), RECONNECT);
     let ways = match server.order.dealing {
         ConnectionDealing::ByChance => vec![(PoolArrivals::Random, 0.0)],
         // A throttle on a quiet machine deals as evenly as can be.
         ConnectionDealing::Unknown => {
-            vec![(PoolArrivals::Random, 0.0), throttled(AcceptThrottle::quiet(LONGEST_DELAY_SECONDS))]
+            vec![
+                (PoolArrivals::Random, 0.0),
+                throttled(AcceptThrottle::quiet(LONGEST_DELAY_SECONDS)),
+            ]
         }
-        ConnectionDealing::Throttled(longest) => {
-            [AcceptThrottle::quiet, AcceptThrottle::busy].map(|of| throttled(of(longest.as_secs_f64()))).to_vec()
-        }
+        ConnectionDealing::Throttled(longest) => [AcceptThrottle::quiet, AcceptThrottle::busy]
+            .map(|of| throttled(of(longest.as_secs_f64())))
+            .to_vec(),
     };
     let even = dealt_evenly(connections, server.workers).into_iter();
     let pools: Vec<_> = even.map(|count| ThreadPool::first_come(server.threads, count)).collect();
-    let effort =
-        SimulationEffort { replications: 4, requests: 20_000.max(20 * connections), warm_up: 5000, seed: SEED };
+    let effort = SimulationEffort {
+        replications: 4,
+        requests: 20_000.max(20 * connections),
+        warm_up: 5000,
+        seed: SEED,
+    };
     let run = |law: TimeLaw<'_>| {
-        let each =
-            ways.iter().map(|(arrivals, pause)| simulate::closed(&pools, *arrivals, &constant(*pause), law, effort));
+        let each = ways.iter().map(|(arrivals, pause)| {
+            simulate::closed(&pools, *arrivals, &constant(*pause), law, effort)
+        });
         each.collect::<Result<Vec<_>, _>>()
     };
     let mut all = run(&constant(server.service()))?;
@@ -121,15 +146,23 @@ fn assigned(
     let pools: Vec<ThreadPool> = assignment
         .iter()
         .filter(|connections| **connections > 0)
-        .map(|connections| ThreadPool { threads, connections: *connections, turn, hold: HOLD_SECONDS })
+        .map(|connections| ThreadPool {
+            threads,
+            connections: *connections,
+            turn,
+            hold: HOLD_SECONDS,
+        })
         .collect();
     let busy = |pool: &ThreadPool| f64::from(pool.connections.min(threads));
     let all_busy: f64 = pools.iter().map(busy).sum();
     // In step, requests take whole numbers of turns. With a little jitter all requests of one queue take the mean. Real servers are
     // between the two. (Split queues that are dealt by chance vary by more than that.)
     let in_step_alone = discipline == Discipline::Split && server.by_worker.is_none();
-    let ways =
-        if in_step_alone { vec![levels_in_step as fn(_, _, _) -> _] } else { vec![levels_in_step, levels_on_average] };
+    let ways = if in_step_alone {
+        vec![levels_in_step as fn(_, _, _) -> _]
+    } else {
+        vec![levels_in_step, levels_on_average]
+    };
     let mut laws = Vec::new();
     for levels_of in ways {
         let mut law = Vec::new();
@@ -145,9 +178,13 @@ fn assigned(
         laws.push(law);
     }
     if server.scatters {
-        let effort = SimulationEffort { replications: 2, requests: 10_000, warm_up: 5000, seed: SEED };
+        let effort =
+            SimulationEffort { replications: 2, requests: 10_000, warm_up: 5000, seed: SEED };
         let service = exponential(server.service());
-        laws.push(simulate::closed(&pools, PoolArrivals::Kept, &constant(0.0), &service, effort)?.responses());
+        laws.push(
+            simulate::closed(&pools, PoolArrivals::Kept, &constant(0.0), &service, effort)?
+                .responses(),
+        );
     }
     Ok(ResponsePrediction { rate: all_busy / server.service(), laws })
 }

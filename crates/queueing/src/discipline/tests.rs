@@ -4,11 +4,17 @@ use model::theory::Resemblance;
 use model::{Exchange, Outcome, Tally, Window};
 
 use super::*;
-use crate::simulate::{self, PoolArrivals, Simulated, SimulationEffort, ThreadPool, TimeLaw, constant, exponential};
+use crate::simulate::{
+    self, PoolArrivals, Simulated, SimulationEffort, ThreadPool, TimeLaw, constant, exponential,
+};
 use Discipline::{Shared, Split, Turns};
 
-const ORDER: ServiceOrder =
-    ServiceOrder { discipline: None, is_kept: true, dealing: ConnectionDealing::ByChance, turn: TURN };
+const ORDER: ServiceOrder = ServiceOrder {
+    discipline: None,
+    is_kept: true,
+    dealing: ConnectionDealing::ByChance,
+    turn: TURN,
+};
 
 /// Four workers of five threads, and an app that sleeps for 100 ms.
 const SERVER: ClosedLoopServer = ClosedLoopServer {
@@ -25,12 +31,14 @@ fn two_workers(threads: u32) -> ClosedLoopServer {
 }
 
 fn row(connections: u32, rate: f64, quantiles: &[(f64, f64)]) -> MeasuredLoop {
-    let exactly = |(share, time): &(f64, f64)| MeasuredQuantile { share: *share, low: *time, high: *time };
+    let exactly =
+        |(share, time): &(f64, f64)| MeasuredQuantile { share: *share, low: *time, high: *time };
     MeasuredLoop { connections, rate, quantiles: quantiles.iter().map(exactly).collect() }
 }
 
 const SHARES: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
-const EFFORT: SimulationEffort = SimulationEffort { replications: 2, requests: 8000, warm_up: 8000, seed: 99 };
+const EFFORT: SimulationEffort =
+    SimulationEffort { replications: 2, requests: 8000, warm_up: 8000, seed: 99 };
 
 /// A service of 100 ms, and up to so many seconds more.
 fn with_jitter(jitter: f64) -> impl Fn(u64, u64) -> f64 {
@@ -39,7 +47,10 @@ fn with_jitter(jitter: f64) -> impl Fn(u64, u64) -> f64 {
 
 /// What a closed loop shows.
 fn seen(pools: &[ThreadPool], service: TimeLaw<'_>) -> MeasuredLoop {
-    shown(&simulate::closed(pools, PoolArrivals::Kept, &constant(0.0), service, EFFORT).unwrap(), pools)
+    shown(
+        &simulate::closed(pools, PoolArrivals::Kept, &constant(0.0), service, EFFORT).unwrap(),
+        pools,
+    )
 }
 
 fn shown(simulated: &Simulated, pools: &[ThreadPool]) -> MeasuredLoop {
@@ -52,9 +63,10 @@ fn pools(discipline: Discipline, counts: &[u32]) -> Vec<ThreadPool> {
     match discipline {
         Shared => vec![ThreadPool::first_come(20, counts.iter().sum())],
         Split => counts.iter().map(|count| ThreadPool::first_come(5, *count)).collect(),
-        Turns => {
-            counts.iter().map(|count| ThreadPool { threads: 5, connections: *count, turn: 10, hold: 0.2 }).collect()
-        }
+        Turns => counts
+            .iter()
+            .map(|count| ThreadPool { threads: 5, connections: *count, turn: 10, hold: 0.2 })
+            .collect(),
     }
 }
 
@@ -62,19 +74,31 @@ fn made_by(discipline: Discipline, counts: &[u32]) -> MeasuredLoop {
     seen(&pools(discipline, counts), &constant(0.1))
 }
 
-fn fitting(theory: &Theory, of: fn(&DisciplineForecast) -> Option<DisciplineFit>) -> Vec<Discipline> {
+fn fitting(
+    theory: &Theory,
+    of: fn(&DisciplineForecast) -> Option<DisciplineFit>,
+) -> Vec<Discipline> {
     let fits = |it: &&DisciplineForecast| of(it).is_some_and(|fit| fit.worst <= theory.tolerance);
     theory.forecasts.iter().filter(fits).map(|it| it.discipline).collect()
 }
 
 /// Those that fit with the known service time, and those that fit by their shape.
-fn fits(server: &ClosedLoopServer, measured: &MeasuredLoop, tolerance: f64) -> [Vec<Discipline>; 2] {
+fn fits(
+    server: &ClosedLoopServer,
+    measured: &MeasuredLoop,
+    tolerance: f64,
+) -> [Vec<Discipline>; 2] {
     let theory = beside(server, measured, None, tolerance).unwrap();
     [fitting(&theory, |it| it.fit), fitting(&theory, |it| it.shape)]
 }
 
 #[track_caller]
-fn assert_fits(server: &ClosedLoopServer, measured: &MeasuredLoop, tolerance: f64, expected: &[Discipline]) {
+fn assert_fits(
+    server: &ClosedLoopServer,
+    measured: &MeasuredLoop,
+    tolerance: f64,
+    expected: &[Discipline],
+) {
     assert_eq!(fits(server, measured, tolerance)[0], expected, "{measured:?}");
 }
 
@@ -90,23 +114,37 @@ fn each_discipline_is_recognised_by_what_it_makes() {
     let one = ClosedLoopServer { workers: 1, threads: 20, ..SERVER };
     assert_fits(&one, &seen(&[ThreadPool::first_come(20, 80)], &constant(0.1)), 1.1, &[Shared]);
     // Thirty on twenty: in step half take one turn and half two; with jitter all take about one and a half.
-    assert_fits(&one, &seen(&[ThreadPool::first_come(20, 30)], &with_jitter(0.01)), 1.15, &[Shared]);
+    assert_fits(
+        &one,
+        &seen(&[ThreadPool::first_come(20, 30)], &with_jitter(0.01)),
+        1.15,
+        &[Shared],
+    );
 }
 
 #[test]
 fn last_come_first_served_is_none_of_them() {
     let measured = made_by(Shared, &[20; 4]);
     // Half are served at once, and the other half hardly ever.
-    assert_fits(&SERVER, &row(80, measured.rate, &[(0.5, 0.1), (0.9, 0.2), (0.99, 12.0)]), 1.1, &[]);
+    assert_fits(
+        &SERVER,
+        &row(80, measured.rate, &[(0.5, 0.1), (0.9, 0.2), (0.99, 12.0)]),
+        1.1,
+        &[],
+    );
     // And a rate that the slots cannot do is nobody's.
     let fast = MeasuredLoop { rate: measured.rate * 2.0, ..measured };
     let theory = beside(&SERVER, &fast, None, 1.1).unwrap();
-    assert!(fitting(&theory, |it| it.fit).is_empty() && theory.forecasts[0].fit.unwrap().worst_at.is_none());
+    assert!(
+        fitting(&theory, |it| it.fit).is_empty()
+            && theory.forecasts[0].fit.unwrap().worst_at.is_none()
+    );
 }
 
 #[test]
 fn who_is_held_by_a_worker_did_not_wait_in_one_line() {
-    let held = |by_worker: &[u32]| ClosedLoopServer { by_worker: Some(by_worker.to_vec()), ..SERVER };
+    let held =
+        |by_worker: &[u32]| ClosedLoopServer { by_worker: Some(by_worker.to_vec()), ..SERVER };
     let uneven = made_by(Split, &[26, 14, 19, 21]);
     assert_fits(&held(&[26, 14, 19, 21]), &uneven, 1.01, &[Split]);
     assert!(beside(&held(&[26, 15, 19, 21]), &uneven, None, 1.1).is_err(), "they do not add up");
@@ -145,7 +183,8 @@ fn turns_wait_in_one_line_for_all_workers() {
         let measured = row(15, 100.0, &[(0.5, 0.101), (0.95, p95), (0.99, p99)]);
         assert_fits(&two_workers(5), &measured, 1.15, &[Turns]);
         // With another number of requests in a turn it is another row.
-        let of_three = ClosedLoopServer { order: ServiceOrder { turn: 3, ..ORDER }, ..two_workers(5) };
+        let of_three =
+            ClosedLoopServer { order: ServiceOrder { turn: 3, ..ORDER }, ..two_workers(5) };
         assert_fits(&of_three, &measured, 1.15, &[]);
     }
 }
@@ -180,8 +219,10 @@ fn a_server_with_a_cost_of_its_own_is_known_by_its_shape() {
 #[test]
 fn an_interval_fits_where_any_of_it_does() {
     let measured = made_by(Shared, &[20; 4]);
-    let with =
-        |high| MeasuredLoop { quantiles: vec![MeasuredQuantile { share: 0.99, low: 0.39, high }], ..measured.clone() };
+    let with = |high| MeasuredLoop {
+        quantiles: vec![MeasuredQuantile { share: 0.99, low: 0.39, high }],
+        ..measured.clone()
+    };
     assert_fits(&SERVER, &with(f64::INFINITY), 1.1, &[Shared, Split, Turns]);
     assert_fits(&SERVER, &with(0.41), 1.1, &[Shared]);
 }
@@ -191,7 +232,10 @@ fn a_forecast_is_of_the_closed_forms() {
     let of = |discipline, connections| predict::all(&SERVER, connections, discipline).unwrap();
     let near = |predictions: &[ResponsePrediction], share: f64, low: f64, high: f64| {
         let seen = predictions[0].range(share);
-        assert!((seen.0 - low).abs() + (seen.1 - high).abs() < 1e-9, "{seen:?}, not {low} to {high}");
+        assert!(
+            (seen.0 - low).abs() + (seen.1 - high).abs() < 1e-9,
+            "{seen:?}, not {low} to {high}"
+        );
     };
     let shared = of(Shared, 30);
     assert!((shared[0].rate - 200.0).abs() < 1e-9);
@@ -211,19 +255,33 @@ fn a_forecast_is_of_the_closed_forms() {
 #[test]
 fn a_connection_for_each_request_is_dealt_anew() {
     const LONG: SimulationEffort = SimulationEffort { requests: 30_000, ..EFFORT };
-    let anew = |dealing| ClosedLoopServer { order: ServiceOrder { is_kept: false, dealing, ..ORDER }, ..SERVER };
+    let anew = |dealing| ClosedLoopServer {
+        order: ServiceOrder { is_kept: false, dealing, ..ORDER },
+        ..SERVER
+    };
     // No worker keeps too many, but the queues are never quite even: neither shared, nor as where connections are kept.
     for (arrivals, pools, expected) in [
         (PoolArrivals::Random, vec![ThreadPool::first_come(5, 15); 4], Split),
         (PoolArrivals::Kept, vec![ThreadPool::first_come(20, 60)], Shared),
     ] {
-        let simulated = simulate::closed(&pools, arrivals, &constant(0.0), &constant(0.1), LONG).unwrap();
-        assert_fits(&anew(ConnectionDealing::ByChance), &shown(&simulated, &pools), 1.1, &[expected]);
+        let simulated =
+            simulate::closed(&pools, arrivals, &constant(0.0), &constant(0.1), LONG).unwrap();
+        assert_fits(
+            &anew(ConnectionDealing::ByChance),
+            &shown(&simulated, &pools),
+            1.1,
+            &[expected],
+        );
     }
     // A cluster of node deals in turn: four workers of one request at a time, 20 ms, twelve connections of one request each. Measured.
     let measured = row(12, 193.0, &[(0.5, 0.063), (0.75, 0.073), (0.95, 0.080), (0.99, 0.083)]);
     let service_time = Nanos::from_millis(20);
-    let node = ClosedLoopServer { threads: 1, service_time, scatters: true, ..anew(ConnectionDealing::Unknown) };
+    let node = ClosedLoopServer {
+        threads: 1,
+        service_time,
+        scatters: true,
+        ..anew(ConnectionDealing::Unknown)
+    };
     let fitting = &fits(&node, &measured, 1.15)[0];
     assert!(fitting.contains(&Split), "an even dealing is not called a shared queue: {fitting:?}");
 }
@@ -232,9 +290,11 @@ fn a_connection_for_each_request_is_dealt_anew() {
 #[test]
 fn four_times_the_slots_was_no_single_queue() {
     let server = ClosedLoopServer { service_time: Nanos::from_secs_f64(20.0 / 97.012), ..SERVER };
-    let published =
-        |connections, rate, times: [f64; 7]| row(connections, rate, &SHARES.into_iter().zip(times).collect::<Vec<_>>());
-    let four_times = published(80, 95.5128, [0.6978, 0.8031, 0.8117, 0.8291, 0.9165, 0.9970, 1.0142]);
+    let published = |connections, rate, times: [f64; 7]| {
+        row(connections, rate, &SHARES.into_iter().zip(times).collect::<Vec<_>>())
+    };
+    let four_times =
+        published(80, 95.5128, [0.6978, 0.8031, 0.8117, 0.8291, 0.9165, 0.9970, 1.0142]);
     assert_fits(&server, &four_times, 1.12, &[Split]);
     // And none of the rows were turns of ten.
     let twice = published(40, 96.3451, [0.4009, 0.4023, 0.4074, 0.4132, 0.4188, 0.4507, 0.5939]);
@@ -268,7 +328,8 @@ fn wrks_table_of_64_connections_is_turns_of_ten_with_phantom_samples() {
         (20, 13_549.0, [0.793, 4.430, 8.140, 11.220]),
         (64, 13_570.0, [1.040, 25.790, 40.010, 49.070]),
     ] {
-        let quantiles: Vec<_> = [0.5, 0.75, 0.9, 0.99].into_iter().zip(ms.map(|ms| ms / 1e3)).collect();
+        let quantiles: Vec<_> =
+            [0.5, 0.75, 0.9, 0.99].into_iter().zip(ms.map(|ms| ms / 1e3)).collect();
         let measured = row(connections, rate, &quantiles);
         let fitting = Discipline::ALL.into_iter().filter(|discipline| {
             let mut predictions = predict::all(&server, connections, *discipline).unwrap();
@@ -283,7 +344,9 @@ fn wrks_table_of_64_connections_is_turns_of_ten_with_phantom_samples() {
         assert_fits(&server, &measured, 1.2, &[]);
     }
     // 64 connections: 90 % at s, 10 % at 55 s, and the phantoms: X·R is 160 and not 64.
-    let times = &predict::all(&ClosedLoopServer { scatters: false, ..server }, 64, Turns).unwrap()[0].laws[1];
+    let times = &predict::all(&ClosedLoopServer { scatters: false, ..server }, 64, Turns).unwrap()
+        [0]
+    .laws[1];
     let mean = |times: &[f64]| 13_570.0 * times.iter().sum::<f64>() / times.len() as f64;
     // Service times are in whole ns.
     assert!((mean(times) - 64.0).abs() < 1e-4);
@@ -300,7 +363,8 @@ fn run(connections: u32, tenths: [f64; 10], rate: u64) -> Run {
     for n in 0..rate * 100 {
         let due = Nanos::from_millis(n * 1000 / rate);
         let ended = due + Nanos::from_secs_f64(tenths[(n % 10) as usize]);
-        let exchange = Exchange { due, sent: due, ended, received_bytes: 0, outcome: Outcome::Answered(200) };
+        let exchange =
+            Exchange { due, sent: due, ended, received_bytes: 0, outcome: Outcome::Answered(200) };
         tally.record(&exchange, (n % u64::from(connections)) as usize);
     }
     let length = Nanos::from_secs(100);
@@ -324,10 +388,15 @@ fn turns_of_ten_are_known_and_their_forecast_is_right() {
     assert_eq!(theory.resemblance(), Resemblance::These(vec![Turns]), "{theory:?}");
     let said = theory.shown().unwrap();
     assert!((said.rate - 100.0).abs() < 1e-9 && said.mean == Nanos::from_millis(300), "{said:?}");
-    let ends: Vec<_> = said.percentiles.iter().map(|it| (it.low.0 / 1_000_000, it.high.0 / 1_000_000)).collect();
+    let ends: Vec<_> =
+        said.percentiles.iter().map(|it| (it.low.0 / 1_000_000, it.high.0 / 1_000_000)).collect();
     assert_eq!(ends, [(100, 100), (2100, 2100), (2100, 2100)]);
     let longer = theory_of(&run(30, turns(2.1).map(|time| time * 1.4), 71));
-    assert_eq!(longer.resemblance(), Resemblance::ShapeOf(vec![Turns]), "slots held for longer: {longer:?}");
+    assert_eq!(
+        longer.resemblance(),
+        Resemblance::ShapeOf(vec![Turns]),
+        "slots held for longer: {longer:?}"
+    );
     let mut odd = turns(1.0);
     odd[8] = 1.3;
     assert_eq!(theory_of(&run(30, odd, 100)).resemblance(), Resemblance::Nothing);

@@ -41,8 +41,12 @@ fn the_mean_is_crommelins_series() {
     for slots in [1, 2, 3, 5, 8, 20, 40, 100] {
         for rho in [0.05, 0.3, 0.5, 0.8, 0.9, 0.95] {
             let load = OfferedLoad::of_utilisation(slots, rho);
-            let (seen, series) = (ConstantServiceQueue::new(load).unwrap().mean_wait(), mean_wait_by_series(load));
-            assert!((seen - series).abs() < 1e-11 + 1e-10 * series, "M/D/{slots} at {rho}: {seen}, series {series}");
+            let (seen, series) =
+                (ConstantServiceQueue::new(load).unwrap().mean_wait(), mean_wait_by_series(load));
+            assert!(
+                (seen - series).abs() < 1e-11 + 1e-10 * series,
+                "M/D/{slots} at {rho}: {seen}, series {series}"
+            );
         }
     }
 }
@@ -52,7 +56,9 @@ fn other_peoples_figures_are_met() {
     // Q-MAM (MATLAB) by way of imperial-qore/line-solver, whose truncation is some 1e-9.
     let two = ConstantServiceQueue::new(OfferedLoad::new(2, 2.0, 0.6).unwrap()).unwrap();
     assert!((two.mean_wait() - 0.175_821_645_673_367).abs() < 2e-9);
-    for (count, p) in [(0, 0.238_685_365_188_794), (1, 0.322_629_269_626_472), (2, 0.231_148_685_357_196)] {
+    for (count, p) in
+        [(0, 0.238_685_365_188_794), (1, 0.322_629_269_626_472), (2, 0.231_148_685_357_196)]
+    {
         assert!((two.sizes.probability(count) - p).abs() < 1e-10);
     }
     let three = ConstantServiceQueue::new(OfferedLoad::new(3, 2.0, 1.2).unwrap()).unwrap();
@@ -63,24 +69,39 @@ fn other_peoples_figures_are_met() {
 
 #[test]
 fn many_slots_and_nearly_full_ones_have_an_answer() {
-    for (slots, rho) in
-        [(5, 1e-12), (256, 1e-9), (1, 0.999), (2, 0.995), (20, 0.99), (100, 0.99), (256, 0.5), (256, 0.9), (256, 0.99)]
-    {
+    for (slots, rho) in [
+        (5, 1e-12),
+        (256, 1e-9),
+        (1, 0.999),
+        (2, 0.995),
+        (20, 0.99),
+        (100, 0.99),
+        (256, 0.5),
+        (256, 0.9),
+        (256, 0.99),
+    ] {
         let queue = mdc(slots, rho);
         // The wait of half an exponential service, within some percent at such loads.
         let half = 0.5 * ErlangQueue::new(queue.load()).unwrap().mean_wait();
         let (wait, p99) = (queue.mean_wait(), queue.wait_quantile(0.99).unwrap());
         let is_near = wait >= half * 0.999_999 - 1e-9 && wait <= half * 1.35 + 1e-9;
-        assert!(is_near && p99.is_finite() && p99 >= 0.0, "M/D/{slots} at {rho}: {wait}, half {half}, p99 {p99}");
+        assert!(
+            is_near && p99.is_finite() && p99 >= 0.0,
+            "M/D/{slots} at {rho}: {wait}, half {half}, p99 {p99}"
+        );
     }
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let of = |slots, rho| ConstantServiceQueue::new(OfferedLoad::of_utilisation(slots, rho)).map(|_| ());
+    let of =
+        |slots, rho| ConstantServiceQueue::new(OfferedLoad::of_utilisation(slots, rho)).map(|_| ());
     assert!(matches!(of(5, 1.0), Err(QueueingError::NoSteadyState { .. })));
     assert!(matches!(of(257, 0.5), Err(QueueingError::TooMany { .. })));
-    assert_eq!(mdc(2, 0.5).wait_quantile(f64::NAN).map_err(|error| error.to_string().is_empty()), Err(false));
+    assert_eq!(
+        mdc(2, 0.5).wait_quantile(f64::NAN).map_err(|error| error.to_string().is_empty()),
+        Err(false)
+    );
 }
 
 proptest! {

@@ -73,8 +73,10 @@ pub fn closed(
     effort: SimulationEffort,
 ) -> Result<Simulated, QueueingError> {
     effort.replicate(|replication| {
-        ClosedSimulation::new(pools, arrivals, thinks, services, |stream| effort.stream(replication, stream))?
-            .run(effort)
+        ClosedSimulation::new(pools, arrivals, thinks, services, |stream| {
+            effort.stream(replication, stream)
+        })?
+        .run(effort)
     })
 }
 
@@ -90,12 +92,19 @@ pub fn dealt_by_throttle(
     seed: u64,
 ) -> Result<Vec<u32>, QueueingError> {
     let all = crate::closed_loop::dealt_evenly(connections, workers);
-    let pools: Vec<_> = all.into_iter().map(|count| ThreadPool::first_come(threads, count)).collect();
+    let pools: Vec<_> =
+        all.into_iter().map(|count| ThreadPool::first_come(threads, count)).collect();
     let effort = SimulationEffort { replications: 1, requests: 1, warm_up: 0, seed };
     // Nobody is answered before all are accepted.
     let (at_once, forever) = (super::constant(0.0), super::constant(1e9));
     let streams = |stream| effort.stream(0, stream);
-    let mut simulation = ClosedSimulation::new(&pools, PoolArrivals::Throttled(throttle), &at_once, &forever, streams)?;
+    let mut simulation = ClosedSimulation::new(
+        &pools,
+        PoolArrivals::Throttled(throttle),
+        &at_once,
+        &forever,
+        streams,
+    )?;
     while simulation.queues.iter().map(PoolQueue::busy).sum::<u32>() < connections {
         simulation.step();
     }
@@ -240,7 +249,8 @@ impl<'a> ClosedSimulation<'a> {
 
     /// What happens next: when, and who was answered then.
     fn step(&mut self) -> (f64, Option<SimulatedClient>) {
-        let ((bits, _), event) = self.events.pop_first().expect("each connection has an event to come");
+        let ((bits, _), event) =
+            self.events.pop_first().expect("each connection has an event to come");
         let now = f64::from_bits(bits);
         match event {
             SimulatedEvent::Ready(client) => self.ready(now, client),
@@ -273,7 +283,8 @@ impl<'a> ClosedSimulation<'a> {
             PoolArrivals::Kept => self.arrive(now, client),
             PoolArrivals::Random => {
                 // Draws are in (0, 1].
-                self.clients[client].pool = ((1.0 - self.chance.next()) * self.queues.len() as f64) as usize;
+                self.clients[client].pool =
+                    ((1.0 - self.chance.next()) * self.queues.len() as f64) as usize;
                 self.arrive(now, client);
             }
             PoolArrivals::Throttled(throttle) => {

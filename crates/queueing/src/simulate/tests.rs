@@ -7,11 +7,15 @@ use crate::mdc::ConstantServiceQueue;
 use crate::open_loop::{ErlangQueue, SteadyQueue};
 use crate::puma::{HOLD_SECONDS, TURN};
 
-const EFFORT: SimulationEffort = SimulationEffort { replications: 10, requests: 40_000, warm_up: 4000, seed: 7 };
+const EFFORT: SimulationEffort =
+    SimulationEffort { replications: 10, requests: 40_000, warm_up: 4000, seed: 7 };
 
 fn assert_covers(what: &str, estimate: Estimate, exact: f64, width: f64) {
     let off = (estimate.value - exact).abs();
-    assert!(off <= (1e-9 * exact).max(estimate.half_width * 2.0), "{what}: {estimate:?}, exactly {exact}");
+    assert!(
+        off <= (1e-9 * exact).max(estimate.half_width * 2.0),
+        "{what}: {estimate:?}, exactly {exact}"
+    );
     assert!(estimate.half_width < width * exact, "{what}: {estimate:?} is wide");
 }
 
@@ -26,7 +30,9 @@ fn kept(pools: &[ThreadPool], thinks: TimeLaw<'_>, services: TimeLaw<'_>) -> Sim
 #[test]
 fn open_loops_are_their_formulas() {
     // The last is the mean wait of D/M/c (Takács 1962, by its table).
-    for (slots, rho, even_wait) in [(1, 0.5, Some(0.255_000_974_9)), (5, 0.8, Some(0.194_707_310_1)), (20, 0.7, None)] {
+    for (slots, rho, even_wait) in
+        [(1, 0.5, Some(0.255_000_974_9)), (5, 0.8, Some(0.194_707_310_1)), (20, 0.7, None)]
+    {
         let load = OfferedLoad::of_utilisation(slots, rho);
         let (random, even) = (exponential(1.0 / load.rate()), constant(1.0 / load.rate()));
         let exact = ConstantServiceQueue::new(load).unwrap();
@@ -44,11 +50,21 @@ fn open_loops_are_their_formulas() {
         assert_covers("M/M/c wait", simulated.mean_wait(), exact.mean_wait(), 0.15);
         assert_covers("M/M/c p90", p90, exact.response_quantile(0.9).unwrap(), 0.05);
         if let Some(exact) = even_wait {
-            assert_covers("D/M/c wait", one_queue(load, &even, &exponential(1.0)).mean_wait(), exact, 0.2);
+            assert_covers(
+                "D/M/c wait",
+                one_queue(load, &even, &exponential(1.0)).mean_wait(),
+                exact,
+                0.2,
+            );
         }
     }
-    let never = one_queue(OfferedLoad::of_utilisation(5, 0.96), &constant(1.0 / 4.8), &constant(1.0));
-    assert_eq!(never.mean_wait(), Estimate { value: 0.0, half_width: 0.0 }, "even arrivals of constant service");
+    let never =
+        one_queue(OfferedLoad::of_utilisation(5, 0.96), &constant(1.0 / 4.8), &constant(1.0));
+    assert_eq!(
+        never.mean_wait(),
+        Estimate { value: 0.0, half_width: 0.0 },
+        "even arrivals of constant service"
+    );
 }
 
 #[test]
@@ -78,7 +94,10 @@ fn closed_loops_without_thought_have_their_levels() {
         let simulated = kept(&[pool], &constant(0.0), &constant(0.02));
         for (share, level) in [low, high] {
             let seen = simulated.response_quantile(share).unwrap().value / 0.02;
-            assert!((seen - level).abs() < 1e-6, "{connections} on {threads}, turns of {turn}: {seen}, not {level}");
+            assert!(
+                (seen - level).abs() < 1e-6,
+                "{connections} on {threads}, turns of {turn}: {seen}, not {level}"
+            );
         }
         assert_covers("rate", simulated.rate(), f64::from(threads) / 0.02, 0.01);
     }
@@ -119,7 +138,8 @@ fn what_cannot_be_simulated_is_refused() {
     for (replications, requests) in [(0, 10), (2, 0)] {
         assert!(open(half, &one, SimulationEffort { replications, requests, ..EFFORT }).is_err());
     }
-    let alone = super::open(half, &one, &one, SimulationEffort { replications: 1, ..EFFORT }).unwrap();
+    let alone =
+        super::open(half, &one, &one, SimulationEffort { replications: 1, ..EFFORT }).unwrap();
     assert!(alone.rate().half_width.is_infinite(), "one run has no interval");
     for (pools, law) in [
         (vec![ThreadPool::first_come(1, 1)], &nothing as TimeLaw<'_>),
@@ -137,8 +157,10 @@ fn a_network_that_deals_anew_is_its_product_form() {
     // busy with probability N / (N + w - 1) (Jackson 1963; Gordon and Newell 1967).
     for (connections, workers) in [(4u32, 2u32), (12, 4)] {
         let pools = vec![ThreadPool::first_come(1, connections / workers); workers as usize];
-        let effort = SimulationEffort { replications: 10, requests: 20_000, warm_up: 4000, seed: 5 };
-        let seen = closed(&pools, PoolArrivals::Random, &constant(0.0), &exponential(1.0), effort).unwrap();
+        let effort =
+            SimulationEffort { replications: 10, requests: 20_000, warm_up: 4000, seed: 5 };
+        let seen = closed(&pools, PoolArrivals::Random, &constant(0.0), &exponential(1.0), effort)
+            .unwrap();
         let (n, w) = (f64::from(connections), f64::from(workers));
         let rate = w * n / (n + w - 1.0);
         assert_covers("rate", seen.rate(), rate, 0.1);
@@ -160,7 +182,12 @@ fn the_throttle_deals_nearly_evenly() {
     assert!(dealt_by_throttle(7, 0, 5, AcceptThrottle::busy(0.005), 1).is_err());
 }
 
-fn throttled(connections_each: u32, throttle: AcceptThrottle, service: f64, effort: SimulationEffort) -> Simulated {
+fn throttled(
+    connections_each: u32,
+    throttle: AcceptThrottle,
+    service: f64,
+    effort: SimulationEffort,
+) -> Simulated {
     let pools = [ThreadPool::first_come(5, connections_each); 2];
     let (reconnect, service) = (constant(0.0001), constant(service));
     closed(&pools, PoolArrivals::Throttled(throttle), &reconnect, &service, effort).unwrap()
@@ -175,7 +202,10 @@ fn a_connection_for_each_request_on_puma_from_7_is_as_measured() {
         let seen = throttled(connections / 2, AcceptThrottle::busy(0.005), 0.1, effort);
         for (share, measured) in [(0.5, p50), (0.99, p99)] {
             let time = seen.response_quantile(share).unwrap().value;
-            assert!((time / measured - 1.0).abs() < 0.1, "{connections}, {share}: {time}, not {measured}");
+            assert!(
+                (time / measured - 1.0).abs() < 0.1,
+                "{connections}, {share}: {time}, not {measured}"
+            );
         }
         assert!((seen.rate().value / 100.0 - 1.0).abs() < 0.03, "{:?}", seen.rate());
     }
@@ -183,5 +213,9 @@ fn a_connection_for_each_request_on_puma_from_7_is_as_measured() {
     // waits long in a worker.
     let effort = SimulationEffort { requests: 20_000, warm_up: 5000, ..effort };
     let fast = throttled(30, AcceptThrottle::quiet(0.005), 0.001, effort);
-    assert!(fast.rate().value < 10_000.0 && fast.wait_quantile(0.99).unwrap().value > 0.0, "{:?}", fast.rate());
+    assert!(
+        fast.rate().value < 10_000.0 && fast.wait_quantile(0.99).unwrap().value > 0.0,
+        "{:?}",
+        fast.rate()
+    );
 }

@@ -23,17 +23,33 @@ fn said(table: &str, of: &[f64]) -> Vec<f64> {
             let queue = mmc(load());
             let response = |share| queue.response_quantile(share).unwrap();
             let inside = queue.load().rate() * queue.mean_response();
-            vec![queue.wait_above(0.0), queue.mean_wait(), inside, response(0.5), response(0.99), response(0.999)]
+            vec![
+                queue.wait_above(0.0),
+                queue.mean_wait(),
+                inside,
+                response(0.5),
+                response(0.99),
+                response(0.999),
+            ]
         }
         "M/D/c" => {
             let queue = mdc(load());
             let wait = |share| queue.wait_quantile(share).unwrap();
             assert!((queue.response_quantile(0.99).unwrap() - 1.0 - wait(0.99)).abs() < 1e-12);
-            vec![queue.wait_above(0.0), queue.mean_wait(), wait(0.5), wait(0.9), wait(0.99), wait(0.999)]
+            vec![
+                queue.wait_above(0.0),
+                queue.mean_wait(),
+                wait(0.5),
+                wait(0.9),
+                wait(0.99),
+                wait(0.999),
+            ]
         }
         "highest M/D/c" => {
             let figure = |load| ConstantServiceQueue::new(load)?.response_quantile(of[1]);
-            [1.5, 2.0, 3.0, 5.0].map(|limit| highest_utilisation(slots, 1.0, limit, 1e-8, figure).unwrap()).into()
+            [1.5, 2.0, 3.0, 5.0]
+                .map(|limit| highest_utilisation(slots, 1.0, limit, 1e-8, figure).unwrap())
+                .into()
         }
         "highest M/M/c" => {
             let figure = |load| ErlangQueue::new(load)?.response_quantile(0.99);
@@ -66,7 +82,8 @@ fn every_figure_of_the_tables_is_met() {
         let said = said(table, &asked);
         assert_eq!(said.len(), expected.split(' ').count());
         for (said, printed) in said.iter().zip(expected.split(' ')) {
-            let (exact, (_, decimals)) = (printed.parse::<f64>().unwrap(), printed.split_once('.').unwrap());
+            let (exact, (_, decimals)) =
+                (printed.parse::<f64>().unwrap(), printed.split_once('.').unwrap());
             let last_digit = 0.6 / 10f64.powf(decimals.len() as f64);
             let most = last_digit.max(2e-11 * (1.0 + exact));
             assert!((said - exact).abs() <= most, "{table}, {line}: {said}, exactly {printed}");

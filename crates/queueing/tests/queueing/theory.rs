@@ -30,21 +30,30 @@ fn every_function_and_test_that_the_table_names_is_there() {
     let (mut functions, mut tests) = (0, 0);
     for row in table.lines().skip(2) {
         let cells: Vec<&str> = row.split('|').collect();
-        let [_, _, function, test, _, _] = cells.as_slice() else { panic!("not four cells: {row}") };
+        let [_, _, function, test, _, _] = cells.as_slice() else {
+            panic!("not four cells: {row}")
+        };
         for path in quoted(function) {
             let (module, names) = path.split_once("::").unwrap_or((path, ""));
-            let places: Vec<_> = all.iter().filter(|(file, _)| file.contains(&format!("src/{module}"))).collect();
+            let places: Vec<_> =
+                all.iter().filter(|(file, _)| file.contains(&format!("src/{module}"))).collect();
             assert!(!places.is_empty(), "no module {module}");
             for name in names.trim_matches(['{', '}']).split(", ").filter(|name| !name.is_empty()) {
                 let is_there = |(_, code): &&(String, String)| {
                     ["fn", "struct"].iter().any(|kind| code.contains(&format!("pub {kind} {name}")))
                 };
-                assert!(places.iter().copied().any(|place| is_there(&place)), "no {module}::{name}");
+                assert!(
+                    places.iter().copied().any(|place| is_there(&place)),
+                    "no {module}::{name}"
+                );
                 functions += 1;
             }
         }
         for name in quoted(test) {
-            assert!(all.iter().any(|(_, code)| code.contains(&format!("fn {name}("))), "no test {name}");
+            assert!(
+                all.iter().any(|(_, code)| code.contains(&format!("fn {name}("))),
+                "no test {name}"
+            );
             tests += 1;
         }
     }

@@ -2,8 +2,8 @@
 
 use model::ComparisonStudy;
 use model::comparison::{
-    ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonQuestion, ComparisonVerdict, Difference,
-    Metric, excludes_zero,
+    ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonQuestion,
+    ComparisonVerdict, Difference, Metric, excludes_zero,
 };
 use serde::Serialize;
 
@@ -54,7 +54,8 @@ impl SummaryComparison {
     pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {
         let plan = &study.plan;
         let found = ComparisonFindings::of(plan, &study.runs);
-        let ranking = (plan.question == ComparisonQuestion::Best).then(|| found.ranking(plan)).flatten();
+        let ranking =
+            (plan.question == ComparisonQuestion::Best).then(|| found.ranking(plan)).flatten();
         let arm = |at: usize| {
             let counts = |block| study.counted(block, at).is_some();
             SummaryArm {
@@ -156,7 +157,10 @@ pub(crate) fn interval_of(difference: &Difference) -> Option<String> {
 
 /// `12 %`
 pub(crate) fn plain_percent(part: f64) -> String {
-    format!("{} %", number::fixed(part * 100.0, usize::from(part < 0.0995 && (part * 100.0).fract() > 0.05)))
+    format!(
+        "{} %",
+        number::fixed(part * 100.0, usize::from(part < 0.0995 && (part * 100.0).fract() > 0.05))
+    )
 }
 
 /// `B (-k)`
@@ -171,7 +175,8 @@ fn called(summary: &SummaryComparison, letter: &str) -> String {
 fn figures(row: &ComparedMetric, difference: &Difference) -> String {
     let shown = |letter: &str| number::or_none(row.median(letter), number::significant);
     let change = estimate_of(difference).unwrap_or_else(|| "not known".to_owned());
-    format!("{} → {} {} ({change})", shown(&difference.base), shown(&difference.arm), row.unit).replace(" /s", "/s")
+    format!("{} → {} {} ({change})", shown(&difference.base), shown(&difference.arm), row.unit)
+        .replace(" /s", "/s")
 }
 
 /// The conclusion.
@@ -184,7 +189,11 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     }
     let base = summary.arms[0].letter.as_str();
     let others: Vec<&str> = summary.compared().skip(1).map(|arm| arm.letter.as_str()).collect();
-    others.iter().map(|arm| of_arm(summary, base, arm, others.len() > 1)).collect::<Vec<_>>().join(" ")
+    others
+        .iter()
+        .map(|arm| of_arm(summary, base, arm, others.len() > 1))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// What is said of one arm against the base: what decides first, then what else is worse or better.
@@ -196,23 +205,36 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
         .collect();
     let find = |metric| rows.iter().find(|it| it.row.metric == metric);
     let shown = |value| number::or_none(value, |value| number::or_zero(value, number::significant));
-    let fails = find(Metric::Failed).filter(|it| !it.row.decides && it.verdict() == ComparisonVerdict::Worse);
+    let fails = find(Metric::Failed)
+        .filter(|it| !it.row.decides && it.verdict() == ComparisonVerdict::Worse);
     let fails = fails.map(|ComparedRow { row, .. }| {
         let [ours, others] = [arm, base].map(|letter| shown(row.median(letter)));
         format!("{} fails {ours} % of its requests, {base} {others} %.", called(summary, arm))
     });
     let mut parts: Vec<String> = fails.into_iter().collect();
-    parts.extend(rows.iter().filter(|it| it.row.decides).map(|it| of_deciding(summary, it.row, it.difference)));
+    parts.extend(
+        rows.iter()
+            .filter(|it| it.row.decides)
+            .map(|it| of_deciding(summary, it.row, it.difference)),
+    );
     // A tail and a median that change in opposite directions, if neither decides: many requests pay for a few, or a few for many.
     let (p50, p99) = (find(Metric::P50), find(Metric::P99));
     let tail = p50.zip(p99).filter(|(median, tail)| !median.row.decides && !tail.row.decides);
     let tail = tail.and_then(|(median, tail)| {
         let [(short, shorter), (long, longer)] = match (median.verdict(), tail.verdict()) {
-            (ComparisonVerdict::Worse, ComparisonVerdict::Better) => [("tail", tail), ("median", median)],
-            (ComparisonVerdict::Better, ComparisonVerdict::Worse) => [("median", median), ("tail", tail)],
+            (ComparisonVerdict::Worse, ComparisonVerdict::Better) => {
+                [("tail", tail), ("median", median)]
+            }
+            (ComparisonVerdict::Better, ComparisonVerdict::Worse) => {
+                [("median", median), ("tail", tail)]
+            }
             _ => return None,
         };
-        Some(format!("{arm}'s {short} is shorter, {}, and its {long} longer, {}.", shorter.change(), longer.change()))
+        Some(format!(
+            "{arm}'s {short} is shorter, {}, and its {long} longer, {}.",
+            shorter.change(),
+            longer.change()
+        ))
     });
     let verdict_of = |metric| find(metric).map(ComparedRow::verdict);
     let is_said = |metric| match metric {
@@ -257,8 +279,11 @@ impl ComparedRow<'_> {
 /// Response times that move against what decides by more than the margin, where only what decides is tested: who reads `better` must
 /// see them.
 fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
-    let decided =
-        |verdict| summary.deciding().any(|row| row.difference(base, arm).is_some_and(|it| it.verdict == verdict));
+    let decided = |verdict| {
+        summary
+            .deciding()
+            .any(|row| row.difference(base, arm).is_some_and(|it| it.verdict == verdict))
+    };
     let is_better = decided(ComparisonVerdict::Better);
     if is_better == decided(ComparisonVerdict::Worse) {
         return None;
@@ -267,36 +292,53 @@ fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String
         let row = summary.metric(metric).filter(|row| row.differences.is_empty())?;
         let (before, after) = (row.median(base)?, row.median(arm)?);
         let margin = summary.margin;
-        let is_against = if is_better { after > before * (1.0 + margin) } else { after < before * (1.0 - margin) };
+        let is_against = if is_better {
+            after > before * (1.0 + margin)
+        } else {
+            after < before * (1.0 - margin)
+        };
         let [before, after] = [before, after].map(number::significant);
         is_against.then(|| format!("{} {before} → {after} {}", name(metric), row.unit))
     };
-    let moved = [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against);
+    let moved =
+        [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against);
     let (moved, other) = (labels::listed(moved), if is_better { "longer" } else { "shorter" });
     (!moved.is_empty()).then(|| format!("But {other}, and not tested without a control: {moved}."))
 }
 
-fn of_deciding(summary: &SummaryComparison, row: &ComparedMetric, difference: &Difference) -> String {
+fn of_deciding(
+    summary: &SummaryComparison,
+    row: &ComparedMetric,
+    difference: &Difference,
+) -> String {
     let (arm, base, name) = (called(summary, &difference.arm), &difference.base, name(row.metric));
     let (margin, figures) = (plain_percent(summary.margin), figures(row, difference));
     match difference.verdict {
         ComparisonVerdict::Worse => format!("{arm} is worse than {base}: {name} {figures}."),
         ComparisonVerdict::Better => format!("{arm} is better than {base}: {name} {figures}."),
-        ComparisonVerdict::Same => format!("{arm} has the same {name} as {base} within {margin}: {figures}."),
+        ComparisonVerdict::Same => {
+            format!("{arm} has the same {name} as {base} within {margin}: {figures}.")
+        }
         ComparisonVerdict::CannotTell => {
             let why = why(summary, row, difference);
             if !is_small(difference) {
-                return format!("Whether {arm} differs from {base} in {name} cannot be told: {why}.");
+                return format!(
+                    "Whether {arm} differs from {base} in {name} cannot be told: {why}."
+                );
             }
-            let lower = if difference.estimate.is_some_and(|part| part < 0.0) { "lower" } else { "higher" };
-            format!("{arm} has a {lower} {name} than {base}, but whether by {margin} or more cannot be told: {why}.")
+            let lower =
+                if difference.estimate.is_some_and(|part| part < 0.0) { "lower" } else { "higher" };
+            format!(
+                "{arm} has a {lower} {name} than {base}, but whether by {margin} or more cannot be told: {why}."
+            )
         }
     }
 }
 
 /// Whether there is a difference, which may be smaller than the margin.
 fn is_small(difference: &Difference) -> bool {
-    difference.doubt == Some(ComparisonDoubt::Noise) && difference.interval.is_some_and(excludes_zero)
+    difference.doubt == Some(ComparisonDoubt::Noise)
+        && difference.interval.is_some_and(excludes_zero)
 }
 
 /// Why it cannot be told.
@@ -317,12 +359,14 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
         }
         Some(ComparisonDoubt::Noise) | None => {
             let smallest = difference.smallest.filter(|_| !is_small(difference));
-            let smallest = smallest.map(|part| format!("; {blocks} could show {} or more", plain_percent(part)));
+            let smallest = smallest
+                .map(|part| format!("; {blocks} could show {} or more", plain_percent(part)));
             let needed = difference.blocks_needed.map(|needed| match count_of(needed, "block") {
                 blocks if is_small(difference) => format!("; about {blocks} would tell"),
                 blocks => format!(", about {blocks} would show {}", plain_percent(summary.margin)),
             });
-            let more = [interval_of(difference), smallest, needed].map(Option::unwrap_or_default).concat();
+            let more =
+                [interval_of(difference), smallest, needed].map(Option::unwrap_or_default).concat();
             format!("{estimate} {more}")
         }
     }
@@ -333,20 +377,28 @@ fn best(summary: &SummaryComparison) -> String {
     let Some((ranking, row)) = summary.ranking.as_ref().zip(summary.deciding().next()) else {
         return "Which is best cannot be told: no arm has a figure.".to_owned();
     };
-    let estimate =
-        |letter: &String| row.seen_from(&ranking.best, letter).and_then(|it| it.estimate).unwrap_or_default();
-    let with_estimate =
-        |letter: &String, decimals| format!("{} ({} %)", called(summary, letter), percent(estimate(letter), decimals));
+    let estimate = |letter: &String| {
+        row.seen_from(&ranking.best, letter).and_then(|it| it.estimate).unwrap_or_default()
+    };
+    let with_estimate = |letter: &String, decimals| {
+        format!("{} ({} %)", called(summary, letter), percent(estimate(letter), decimals))
+    };
     let mut behind: Vec<&String> = ranking.ahead_of.iter().collect();
     behind.sort_by(|a, b| estimate(b).abs().total_cmp(&estimate(a).abs()));
     let behind: Vec<String> = behind.into_iter().map(|letter| with_estimate(letter, 0)).collect();
-    let unclear: Vec<String> =
-        ranking.unclear.iter().map(|letter| with_estimate(letter, decimals([estimate(letter)]))).collect();
+    let unclear: Vec<String> = ranking
+        .unclear
+        .iter()
+        .map(|letter| with_estimate(letter, decimals([estimate(letter)])))
+        .collect();
     let figure = number::or_none(row.median(&ranking.best), number::significant);
     let figure = format!("{figure} {}", row.unit).replace(" /s", "/s");
-    let (best, name, unclear) = (called(summary, &ranking.best), name(row.metric), listed(&unclear));
+    let (best, name, unclear) =
+        (called(summary, &ranking.best), name(row.metric), listed(&unclear));
     if !ranking.is_decided() {
-        return format!("Which is best cannot be told: against {best} ({name} {figure}) {unclear} may be noise.");
+        return format!(
+            "Which is best cannot be told: against {best} ({name} {figure}) {unclear} may be noise."
+        );
     }
     let is_alone = ranking.level_with.is_empty() && ranking.unclear.is_empty();
     let mut parts = vec![if is_alone {
@@ -355,9 +407,14 @@ fn best(summary: &SummaryComparison) -> String {
         format!("{best} has the best {name}, {figure}, but not alone.")
     }];
     if !ranking.level_with.is_empty() {
-        let level: Vec<String> = ranking.level_with.iter().map(|letter| called(summary, letter)).collect();
+        let level: Vec<String> =
+            ranking.level_with.iter().map(|letter| called(summary, letter)).collect();
         let are = if level.len() == 1 { "is" } else { "are" };
-        parts.push(format!("{} {are} the same within {}.", listed(&level), plain_percent(summary.margin)));
+        parts.push(format!(
+            "{} {are} the same within {}.",
+            listed(&level),
+            plain_percent(summary.margin)
+        ));
     }
     if !unclear.is_empty() {
         parts.push(format!("{unclear} cannot be told from it."));

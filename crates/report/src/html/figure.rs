@@ -4,7 +4,9 @@
 use model::{Nanos, ResponseTimeMap, Run, Watch};
 
 use crate::number;
-use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape, escaped, joined};
+use crate::plot::{
+    AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape, escaped, joined,
+};
 
 /// A title, and the figure or why there is none.
 pub(crate) struct TitledFigure {
@@ -37,12 +39,16 @@ impl KeyEntry {
 impl PageFigure {
     /// As HTML.
     pub(crate) fn html(&self, title: &str) -> String {
-        let entry = |entry: &KeyEntry| format!("<li><i class=\"{}\"></i>{}</li>", entry.class, escaped(&entry.meaning));
+        let entry = |entry: &KeyEntry| {
+            format!("<li><i class=\"{}\"></i>{}</li>", entry.class, escaped(&entry.meaning))
+        };
         let key = joined(&self.key, entry);
         let key = if key.is_empty() { key } else { format!("<ul class=\"key\">{key}</ul>") };
         let plots = joined(&self.plots, |plot| plot.svg(title));
         let (title, sentence) = (escaped(title), escaped(&self.sentence));
-        format!("<figure><h3>{title}</h3>{key}{plots}<figcaption>{sentence}</figcaption></figure>\n")
+        format!(
+            "<figure><h3>{title}</h3>{key}{plots}<figcaption>{sentence}</figcaption></figure>\n"
+        )
     }
 }
 
@@ -85,7 +91,10 @@ pub(crate) fn thinned(points: &[PlotPoint]) -> Vec<PlotPoint> {
 /// How times are spread: each percentile up to the last that is known. A line ends where its answers end.
 ///
 /// It is the log-log plot of how many answers took longer, turned so that it reads as HDR plots do: each further nine has the same room.
-pub(crate) fn spread(class: impl Into<String>, time_at: impl Fn(f64) -> Option<Nanos>) -> SpreadLine {
+pub(crate) fn spread(
+    class: impl Into<String>,
+    time_at: impl Fn(f64) -> Option<Nanos>,
+) -> SpreadLine {
     /// Percentiles that are asked for between 90 and 99, and so on, up to 99.9999 %.
     const STEPS_A_NINE: u32 = 40;
     const MOST_NINES: u32 = 6;
@@ -124,9 +133,11 @@ pub(crate) fn spread_plot(lines: Vec<SpreadLine>) -> Option<(Plot, String)> {
     /// The percentiles that the axis names.
     const NAMED: [f64; 7] = [0.5, 0.9, 0.99, 0.999, 0.999_9, 0.999_99, 0.999_999];
     let lines: Vec<_> = lines.into_iter().filter(|line| line.points.len() > 1).collect();
-    let farthest = lines.iter().flat_map(|line| &line.points).map(|point| point.x).reduce(f64::max)?;
+    let farthest =
+        lines.iter().flat_map(|line| &line.points).map(|point| point.x).reduce(f64::max)?;
     let high = farthest.max(12.0);
-    let ticks = NAMED.into_iter().map(|q| AxisTick { at: 1.0 / (1.0 - q), label: number::percentile(q) });
+    let ticks =
+        NAMED.into_iter().map(|q| AxisTick { at: 1.0 / (1.0 - q), label: number::percentile(q) });
     let ticks = ticks.filter(|tick| tick.at <= high * 1.001);
     let scale = AxisScale::Logarithmic { low: 1.0, high };
     let x = PlotAxis::labelled("percentile: each further nine has the same room", scale, ticks);
@@ -154,9 +165,12 @@ pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
     if runs.is_empty() {
         return Err("no good response was recorded".to_owned());
     }
-    let shades = ShadeScale { most: runs.iter().map(|mapped| mapped.map.most()).max().unwrap_or(0) };
+    let shades =
+        ShadeScale { most: runs.iter().map(|mapped| mapped.map.most()).max().unwrap_or(0) };
     let of_shade = |shade: usize| {
-        let of_run = |(place, mapped): (usize, &MappedRun<'_>)| mapped.cells(shades, shade, place, runs.len());
+        let of_run = |(place, mapped): (usize, &MappedRun<'_>)| {
+            mapped.cells(shades, shade, place, runs.len())
+        };
         let cells = runs.iter().enumerate().flat_map(of_run).collect();
         PlotMark::new(format!("heat{shade}"), PlotShape::Cells(cells), "")
     };
@@ -167,22 +181,29 @@ pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
     let mut plots = vec![Plot::logarithmic(axis(&runs), "response time, ms, log scale", cells)];
     if has_queue {
         let label = "accept queue".to_owned();
-        plots.push(Plot { label, ..Plot::from_zero(axis(&runs), "connections in the accept queue", queues) });
+        plots.push(Plot {
+            label,
+            ..Plot::from_zero(axis(&runs), "connections in the accept queue", queues)
+        });
     }
     let beside = "connections; within each, from the start of its window to the end";
     let plots = stacked(plots, if is_alone { SECONDS } else { beside });
-    let entry = |shade: usize| Some(KeyEntry::new(format!("heat{shade}"), shades.range(shade, &runs)?));
+    let entry =
+        |shade: usize| Some(KeyEntry::new(format!("heat{shade}"), shades.range(shade, &runs)?));
     let mut key: Vec<KeyEntry> = (0..SHADES).filter_map(entry).collect();
     if let Some(last) = key.last_mut() {
         last.meaning += " responses";
     }
     let queue = match (has_queue, is_alone) {
         (true, _) => " Below: connections that wait in the kernel to be accepted.",
-        (false, false) => " The accept queue was not read (--inspect none, or the kernel does not say).",
+        (false, false) => {
+            " The accept queue was not read (--inspect none, or the kernel does not say)."
+        }
         (false, true) => "",
     };
-    let sentence =
-        format!("Each cell counts the good responses to requests that were due then and took so long.{queue}");
+    let sentence = format!(
+        "Each cell counts the good responses to requests that were due then and took so long.{queue}"
+    );
     Ok(PageFigure { key, plots, sentence })
 }
 
@@ -222,11 +243,15 @@ impl<'a> MappedRun<'a> {
         let width = self.map.column.as_secs_f64();
         let of_row = |(row, edge): (usize, &[Nanos])| {
             let is_in = |column: usize| shades.of(self.map.counts[column][row]) == Some(shade);
-            let columns: Vec<usize> = (0..self.map.counts.len()).filter(|column| is_in(*column)).collect();
+            let columns: Vec<usize> =
+                (0..self.map.counts.len()).filter(|column| is_in(*column)).collect();
             let cell = |same: &[usize]| {
                 let x = |column: usize| self.x(column as f64 * width, place, of);
                 let corner = |x: f64, edge: Nanos| PlotPoint { x, y: edge.as_millis_f64() };
-                PlotCell { from: corner(x(same[0]), edge[0]), to: corner(x(same[same.len() - 1] + 1), edge[1]) }
+                PlotCell {
+                    from: corner(x(same[0]), edge[0]),
+                    to: corner(x(same[same.len() - 1] + 1), edge[1]),
+                }
             };
             columns.chunk_by(|a, b| a + 1 == *b).map(cell).collect::<Vec<_>>()
         };
@@ -237,7 +262,9 @@ impl<'a> MappedRun<'a> {
     fn queue(&self, place: usize, of: usize) -> Option<PlotMark> {
         let samples = watched(self.run.watch.as_ref(), "accept_queue");
         let during = samples.into_iter().filter(|sample| sample.x <= self.span());
-        let points: Vec<_> = during.map(|sample| PlotPoint { x: self.x(sample.x, place, of), y: sample.y }).collect();
+        let points: Vec<_> = during
+            .map(|sample| PlotPoint { x: self.x(sample.x, place, of), y: sample.y })
+            .collect();
         (!points.is_empty()).then(|| PlotMark::line("accept", points))
     }
 }
@@ -260,7 +287,9 @@ impl ShadeScale {
         let counts = runs.iter().flat_map(|mapped| mapped.map.counts.iter().flatten().copied());
         let counts = counts.filter(|count| self.of(*count) == Some(shade));
         let (fewest, most) = counts.fold(None, |known: Option<(u64, u64)>, count| {
-            Some(known.map_or((count, count), |(fewest, most)| (fewest.min(count), most.max(count))))
+            Some(
+                known.map_or((count, count), |(fewest, most)| (fewest.min(count), most.max(count))),
+            )
         })?;
         Some(if fewest == most { fewest.to_string() } else { format!("{fewest}–{most}") })
     }

@@ -39,7 +39,8 @@ fn axis(runs: &ShownRuns<'_>) -> PlotAxis {
     let slots = runs.study.server.slots();
     let title = format!("connections ({slots} = 1x, one for each of the server's threads)");
     let title = if slots == 1 { "connections".to_owned() } else { title };
-    let ticks = loads.into_iter().map(|load| AxisTick { at: f64::from(load), label: load.to_string() });
+    let ticks =
+        loads.into_iter().map(|load| AxisTick { at: f64::from(load), label: load.to_string() });
     PlotAxis::labelled(title, scale, ticks)
 }
 
@@ -49,10 +50,15 @@ pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String>
     let is_repeated = runs.study.plan.repeat > 1;
     let in_order = segments(runs, |figures| figures.in_order_ms);
     let has_order = !in_order.is_empty();
-    let mut marks: Vec<PlotMark> = in_order.into_iter().map(|points| PlotMark::line("ideal", points)).collect();
+    let mut marks: Vec<PlotMark> =
+        in_order.into_iter().map(|points| PlotMark::line("ideal", points)).collect();
     marks.extend(saturation);
     for (name, ..) in DRAWN.into_iter().filter(|_| !is_repeated) {
-        marks.extend(bands(runs, name).into_iter().map(|ranges| PlotMark::new(name, PlotShape::Band(ranges), "")));
+        marks.extend(
+            bands(runs, name)
+                .into_iter()
+                .map(|ranges| PlotMark::new(name, PlotShape::Band(ranges), "")),
+        );
     }
     let mut is_known = false;
     for (name, _, time) in DRAWN {
@@ -65,19 +71,28 @@ pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String>
         marks.extend(dots(runs, name, time, |shown, y| {
             let interval = shown.interval_ms.get(name).map(range).filter(|range| !range.is_empty());
             let interval = interval.map(|range| format!(" (95 %: {range})")).unwrap_or_default();
-            format!("{name} at {} connections: {} ms{interval}", shown.connections, number::of_millis(y))
+            format!(
+                "{name} at {} connections: {} ms{interval}",
+                shown.connections,
+                number::of_millis(y)
+            )
         }));
     }
     if !is_known {
         return Err("no run has a percentile".to_owned());
     }
     let plot = Plot { height: TALL, ..Plot::logarithmic(axis(runs), "ms, log scale", marks) };
-    let mut key: Vec<KeyEntry> = DRAWN.into_iter().map(|(name, meaning, _)| KeyEntry::new(name, meaning)).collect();
+    let mut key: Vec<KeyEntry> =
+        DRAWN.into_iter().map(|(name, meaning, _)| KeyEntry::new(name, meaning)).collect();
     key.extend(has_order.then(|| KeyEntry::new("ideal", "first come, first served")));
     key.extend(saturated);
     let medians = "Each dot is a run; lines join the medians of the repeats.";
     let shaded = if is_repeated { medians } else { "Shaded: 95 % intervals." };
-    let order = if has_order { " First come, first served, each would take connections / throughput." } else { "" };
+    let order = if has_order {
+        " First come, first served, each would take connections / throughput."
+    } else {
+        ""
+    };
     let not_drawn = runs.not_drawn().map(|left_out| format!(" {left_out}")).unwrap_or_default();
     let sentence = format!(
         "How long a response takes, from when its request was due, as connections rise. {shaded}{order}{not_drawn}"
@@ -90,7 +105,8 @@ fn saturation(runs: &ShownRuns<'_>) -> Option<(PlotMark, KeyEntry)> {
     runs.summary.findings.iter().find_map(|finding| match finding.finding {
         Finding::Saturated { connections, is_lowest, .. } => {
             let lowest = if is_lowest { ", the lowest load tried" } else { "" };
-            let entry = KeyEntry::new("mark", format!("saturated from {connections} connections{lowest}"));
+            let entry =
+                KeyEntry::new("mark", format!("saturated from {connections} connections{lowest}"));
             Some((PlotMark::new("mark", PlotShape::Upright(f64::from(connections)), ""), entry))
         }
         _ => None,
@@ -100,9 +116,11 @@ fn saturation(runs: &ShownRuns<'_>) -> Option<(PlotMark, KeyEntry)> {
 /// Good responses a second, and the most that is possible.
 pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let rates = segments(runs, |figures| figures.rate.completed);
-    let highest = rates.iter().flatten().map(|point| point.y).reduce(f64::max).ok_or("no run has a rate")?;
+    let highest =
+        rates.iter().flatten().map(|point| point.y).reduce(f64::max).ok_or("no run has a rate")?;
     let under = |points: &Vec<PlotPoint>| {
-        let ranges = points.iter().map(|point| PlotRange { x: point.x, low: 0.0, high: point.y }).collect();
+        let ranges =
+            points.iter().map(|point| PlotRange { x: point.x, low: 0.0, high: point.y }).collect();
         PlotMark::new("rate", PlotShape::Band(ranges), "")
     };
     let mut marks: Vec<PlotMark> = rates.iter().map(under).collect();
@@ -110,14 +128,18 @@ pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let ceiling = crate::measured::service_time(runs.study);
     if let Some((.., rate)) = ceiling.filter(|(.., rate)| highest > 0.0 && *rate < NEAR * highest) {
         marks.push(PlotMark::new("ideal", PlotShape::Level(rate), ""));
-        key.push(KeyEntry::new("ideal", format!("ceiling by theory: {}", number::rate_in_words(rate))));
+        key.push(KeyEntry::new(
+            "ideal",
+            format!("ceiling by theory: {}", number::rate_in_words(rate)),
+        ));
     }
     let (saturation, saturated) = saturation(runs).unzip();
     marks.extend(saturation);
     key.extend(saturated);
     marks.extend(rates.into_iter().map(|points| PlotMark::line("rate", points)));
-    let title =
-        |shown: &SummaryRun, rate| format!("{} connections: {} requests/s", shown.connections, number::rate(rate));
+    let title = |shown: &SummaryRun, rate| {
+        format!("{} connections: {} requests/s", shown.connections, number::rate(rate))
+    };
     marks.extend(dots(runs, "rate", |shown| shown.rate.completed, title));
     let plot = Plot { height: TALL, ..Plot::from_zero(axis(runs), "requests/s", marks) };
     let basis = match ceiling {
@@ -146,7 +168,10 @@ fn dots(
 }
 
 /// The median of a figure over the repeats of each load, broken where a load has none.
-fn segments(runs: &ShownRuns<'_>, figure: impl Fn(&SummaryRun) -> Option<f64>) -> Vec<Vec<PlotPoint>> {
+fn segments(
+    runs: &ShownRuns<'_>,
+    figure: impl Fn(&SummaryRun) -> Option<f64>,
+) -> Vec<Vec<PlotPoint>> {
     let point = |load: u32| {
         let values = runs.at(load).filter_map(|shown| figure(shown.figures));
         median(values).map(|y| PlotPoint { x: f64::from(load), y })
@@ -164,7 +189,9 @@ fn bands(runs: &ShownRuns<'_>, name: &str) -> Vec<Vec<PlotRange>> {
 }
 
 fn split<T: Clone>(values: &[Option<T>]) -> Vec<Vec<T>> {
-    let parts = values.split(Option::is_none).map(|part| part.iter().flatten().cloned().collect::<Vec<T>>());
+    let parts = values
+        .split(Option::is_none)
+        .map(|part| part.iter().flatten().cloned().collect::<Vec<T>>());
     parts.filter(|part| !part.is_empty()).collect()
 }
 
@@ -187,9 +214,12 @@ const COLOURS: usize = 8;
 
 impl<'a> ShownRuns<'a> {
     pub(crate) fn of(study: &'a SweepStudy, summary: &'a Summary) -> ShownRuns<'a> {
-        let all = study.runs.iter().zip(&summary.runs).map(|(run, figures)| ShownRun { run, figures });
-        let is_forced = |run: &Run| run.judgement.as_ref().is_some_and(|judgement| judgement.forced);
-        let runs = all.filter(|shown| shown.figures.is_the_servers() || is_forced(shown.run)).collect();
+        let all =
+            study.runs.iter().zip(&summary.runs).map(|(run, figures)| ShownRun { run, figures });
+        let is_forced =
+            |run: &Run| run.judgement.as_ref().is_some_and(|judgement| judgement.forced);
+        let runs =
+            all.filter(|shown| shown.figures.is_the_servers() || is_forced(shown.run)).collect();
         ShownRuns { study, summary, runs }
     }
 
@@ -215,12 +245,17 @@ impl<'a> ShownRuns<'a> {
     pub(crate) fn class(&self, run: &Run) -> String {
         let loads = self.loads();
         let place = loads.iter().position(|load| *load == run.connections).unwrap_or(0);
-        format!("load{}", (place * (COLOURS - 1)).checked_div(loads.len() - 1).unwrap_or(COLOURS - 1))
+        format!(
+            "load{}",
+            (place * (COLOURS - 1)).checked_div(loads.len() - 1).unwrap_or(COLOURS - 1)
+        )
     }
 
     /// The colours of the loads.
     pub(crate) fn key(&self) -> Vec<KeyEntry> {
-        let entry = |run: &Run| KeyEntry::new(self.class(run), format!("{} ({})", run.connections, run.in_multiples()));
+        let entry = |run: &Run| {
+            KeyEntry::new(self.class(run), format!("{} ({})", run.connections, run.in_multiples()))
+        };
         self.first_of_each().into_iter().map(entry).collect()
     }
 
@@ -237,9 +272,16 @@ impl<'a> ShownRuns<'a> {
 
     /// Which runs are not in the plots.
     pub(crate) fn not_drawn(&self) -> Option<String> {
-        let names = self.summary.runs.iter().filter(|run| !run.is_the_servers()).map(|run| run.label.as_str());
+        let names = self
+            .summary
+            .runs
+            .iter()
+            .filter(|run| !run.is_the_servers())
+            .map(|run| run.label.as_str());
         let names: Vec<&str> = names.collect();
         let is_any = !names.is_empty() && self.runs.len() < self.study.runs.len();
-        is_any.then(|| format!("Not drawn, because the figures are not the server's: {}.", names.join(", ")))
+        is_any.then(|| {
+            format!("Not drawn, because the figures are not the server's: {}.", names.join(", "))
+        })
     }
 }

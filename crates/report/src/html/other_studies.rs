@@ -2,12 +2,15 @@
 
 use model::comparison::{ComparedMetric, Difference};
 use model::tally::Second;
-use model::{Bodies, BodiesStudy, Body, BodyKind, BodyRun, LoadStudy, Nanos, Pace, Profile, Rate, Socket};
+use model::{
+    Bodies, BodiesStudy, Body, BodyKind, BodyRun, LoadStudy, Nanos, Pace, Profile, Rate, Socket,
+};
 
 use crate::comparison::words::{self, SummaryComparison};
 use crate::details::{MEDIAN_MS, PivotPlace, REQUESTS_A_SECOND, RunFigure};
 use crate::html::figure::{
-    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, stacked, thinned, time_axis,
+    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, stacked, thinned,
+    time_axis,
 };
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
 use crate::summary::{Summary, SummaryVerdict};
@@ -16,9 +19,13 @@ use crate::summary::{Summary, SummaryVerdict};
 pub(crate) fn of_load(study: &LoadStudy, summary: &Summary) -> Vec<TitledFigure> {
     let is_forced = study.run.judgement.as_ref().is_some_and(|judgement| judgement.forced);
     if !summary.trusted && !is_forced {
-        return vec![TitledFigure { title: "All plots", drawn: Err("the figures are not the server's".to_owned()) }];
+        return vec![TitledFigure {
+            title: "All plots",
+            drawn: Err("the figures are not the server's".to_owned()),
+        }];
     }
-    let rates = if study.plan.pace.is_open() { "Offered and completed" } else { "Completed over time" };
+    let rates =
+        if study.plan.pace.is_open() { "Offered and completed" } else { "Completed over time" };
     [
         ("How response times are spread", spread_of_times(study, summary)),
         (rates, rates_over_time(study)),
@@ -61,7 +68,10 @@ fn rates_over_time(study: &LoadStudy) -> Result<PageFigure, String> {
         return Err("the run is shorter than two seconds".to_owned());
     }
     let counted = |class: &str, count: fn(&Second) -> u64| {
-        let point = |(at, second): (usize, &Second)| PlotPoint { x: at as f64 + 0.5, y: count(second) as f64 };
+        let point = |(at, second): (usize, &Second)| PlotPoint {
+            x: at as f64 + 0.5,
+            y: count(second) as f64,
+        };
         PlotMark::line(class, thinned(&whole.iter().enumerate().map(point).collect::<Vec<_>>()))
     };
     let mut lines = Vec::new();
@@ -85,10 +95,13 @@ fn rates_over_time(study: &LoadStudy) -> Result<PageFigure, String> {
 fn offered(profile: &Profile, warm_up: Nanos, span: f64) -> Vec<PlotPoint> {
     let from = warm_up.as_secs_f64();
     match profile {
-        Profile::Flat { rate } => [0.0, span].map(|x| PlotPoint { x, y: rate.per_second() }).to_vec(),
+        Profile::Flat { rate } => {
+            [0.0, span].map(|x| PlotPoint { x, y: rate.per_second() }).to_vec()
+        }
         Profile::Ramp { from: first, to, over } => {
             let (first, last, over) = (first.per_second(), to.per_second(), over.as_secs_f64());
-            let at = |x: f64| PlotPoint { x, y: first + (last - first) * ((x + from) / over).min(1.0) };
+            let at =
+                |x: f64| PlotPoint { x, y: first + (last - first) * ((x + from) / over).min(1.0) };
             [0.0, (over - from).clamp(0.0, span), span].map(at).to_vec()
         }
         Profile::Steps { rates, each } => {
@@ -145,19 +158,28 @@ fn class_and_meaning(kind: BodyKind) -> [&'static str; 2] {
     }
 }
 
-fn against_size(study: &BodiesStudy, unit: &str, figure: &RunFigure<BodyRun>) -> Result<PageFigure, String> {
+fn against_size(
+    study: &BodiesStudy,
+    unit: &str,
+    figure: &RunFigure<BodyRun>,
+) -> Result<PageFigure, String> {
     let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
     if bodies.kilobytes.len() < 2 {
         return Err("there is one size".to_owned());
     }
     let points = |socket: Socket, kind: BodyKind| {
         let point = |kilobytes: &u32| {
-            let y = figure.of_body(study, PivotPlace { socket, body: Body { kilobytes: *kilobytes, kind } })?;
+            let y = figure.of_body(
+                study,
+                PivotPlace { socket, body: Body { kilobytes: *kilobytes, kind } },
+            )?;
             Some(PlotPoint { x: f64::from(*kilobytes), y })
         };
         bodies.kilobytes.iter().filter_map(point).collect::<Vec<_>>()
     };
-    let of_socket = |socket: &Socket| bodies.kinds.iter().flat_map(|kind| points(*socket, *kind)).collect::<Vec<_>>();
+    let of_socket = |socket: &Socket| {
+        bodies.kinds.iter().flat_map(|kind| points(*socket, *kind)).collect::<Vec<_>>()
+    };
     let all: Vec<f64> = sockets.iter().flat_map(of_socket).map(|point| point.y).collect();
     if all.is_empty() {
         return Err("no run's figures are the server's".to_owned());
@@ -166,7 +188,8 @@ fn against_size(study: &BodiesStudy, unit: &str, figure: &RunFigure<BodyRun>) ->
         let marks = bodies.kinds.iter().flat_map(|kind| {
             let ([class, _], points) = (class_and_meaning(*kind), points(*socket, *kind));
             let dot = |at: &PlotPoint| {
-                let title = format!("{socket} {}{}: {} {unit}", kind.letter(), at.x, (figure.shown)(at.y));
+                let title =
+                    format!("{socket} {}{}: {} {unit}", kind.letter(), at.x, (figure.shown)(at.y));
                 PlotMark::new(class, PlotShape::Dot(*at), title)
             };
             let dots: Vec<PlotMark> = points.iter().map(dot).collect();
@@ -177,13 +200,17 @@ fn against_size(study: &BodiesStudy, unit: &str, figure: &RunFigure<BodyRun>) ->
         let y = PlotAxis::rounded(format!("{unit} over {socket}, log scale"), scale, 4);
         Plot { label: socket.to_string(), ..Plot::new(sizes(bodies), y, marks.collect()) }
     });
-    let key =
-        bodies.kinds.iter().map(|kind| class_and_meaning(*kind)).map(|[class, meaning]| KeyEntry::new(class, meaning));
+    let key = bodies
+        .kinds
+        .iter()
+        .map(|kind| class_and_meaning(*kind))
+        .map(|[class, meaning]| KeyEntry::new(class, meaning));
     let repeats = if study.plan.repeat > 1 { " Of repeats the middle one is drawn." } else { "" };
     let is_whole = all.len() == sockets.len() * bodies.kinds.len() * bodies.kilobytes.len();
     let missing = if is_whole { "" } else { " A body without a dot has no figure of the server." };
-    let sentence =
-        format!("Both axes are logarithmic: where a line is flat, the size costs nothing yet.{repeats}{missing}");
+    let sentence = format!(
+        "Both axes are logarithmic: where a line is flat, the size costs nothing yet.{repeats}{missing}"
+    );
     let plots = stacked(plots.collect(), "kB of content (1024 bytes), log scale");
     Ok(PageFigure { key: key.collect(), plots, sentence })
 }
@@ -194,7 +221,8 @@ fn sizes(bodies: &Bodies) -> PlotAxis {
     sizes.sort_unstable();
     let [low, high] = [sizes[0].max(1), sizes[sizes.len() - 1]].map(f64::from);
     let scale = AxisScale::Logarithmic { low: low / 1.15, high: high * 1.15 };
-    let ticks = sizes.into_iter().map(|size| AxisTick { at: f64::from(size), label: size.to_string() });
+    let ticks =
+        sizes.into_iter().map(|size| AxisTick { at: f64::from(size), label: size.to_string() });
     PlotAxis::labelled("", scale, ticks)
 }
 
@@ -222,25 +250,34 @@ fn forest(summary: &SummaryComparison) -> Result<PageFigure, String> {
     let high = ends().fold(1.0 + 1.5 * margin, |high, end| high.max(1.0 + end));
     let room = (high / low).powf(0.04);
     // Half and twice as much are equally far.
-    let mut x =
-        PlotAxis::rounded("difference, %, log scale", AxisScale::Logarithmic { low: low / room, high: high * room }, 6);
+    let mut x = PlotAxis::rounded(
+        "difference, %, log scale",
+        AxisScale::Logarithmic { low: low / room, high: high * room },
+        6,
+    );
     for tick in &mut x.ticks {
         let percent = ((tick.at - 1.0) * 1e4).round() / 100.0 + 0.0;
         tick.label = if percent > 0.0 { format!("+{percent}") } else { percent.to_string() };
     }
     let upright = |class, x| PlotMark::new(class, PlotShape::Upright(x), "");
-    let mut marks = vec![upright("axis", 1.0), upright("mark", 1.0 - margin), upright("mark", 1.0 + margin)];
+    let mut marks =
+        vec![upright("axis", 1.0), upright("mark", 1.0 - margin), upright("mark", 1.0 + margin)];
     let mut ticks = Vec::new();
     for (at, ForestRow { label, class, difference }) in rows.iter().rev().enumerate() {
         let y = at as f64 + 0.5;
         if let Some(interval @ [low, high]) = difference.interval {
-            let [from, to] = [PlotPoint { x: 1.0 + low, y: y - 0.12 }, PlotPoint { x: 1.0 + high, y: y + 0.12 }];
+            let [from, to] =
+                [PlotPoint { x: 1.0 + low, y: y - 0.12 }, PlotPoint { x: 1.0 + high, y: y + 0.12 }];
             let title = format!("{label}: {} %", words::interval(interval, difference.estimate));
             marks.push(PlotMark::new(class, PlotShape::Cells(vec![PlotCell { from, to }]), title));
         }
         if let Some(estimate) = difference.estimate {
             let title = format!("{label}: {}", words::estimate(estimate, difference.interval));
-            marks.push(PlotMark::new(class, PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y }), title));
+            marks.push(PlotMark::new(
+                class,
+                PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y }),
+                title,
+            ));
         }
         ticks.push(AxisTick { at: y, label: label.clone() });
     }
@@ -270,10 +307,15 @@ fn rows_of(row: &ComparedMetric) -> Vec<ForestRow<'_>> {
         class: format!("load{}", (at * 2 + 1) % 8),
         difference,
     };
-    let mut rows: Vec<ForestRow<'_>> = row.differences.iter().filter(is_known).enumerate().map(of).collect();
+    let mut rows: Vec<ForestRow<'_>> =
+        row.differences.iter().filter(is_known).enumerate().map(of).collect();
     if !rows.is_empty() {
         let control = row.control.iter().filter(is_known);
-        rows.extend(control.map(|difference| ForestRow { label: String::new(), class: "rest".to_owned(), difference }));
+        rows.extend(control.map(|difference| ForestRow {
+            label: String::new(),
+            class: "rest".to_owned(),
+            difference,
+        }));
     }
     rows
 }

@@ -5,7 +5,8 @@ use model::run::ShareSource;
 use model::{Diagnostic, Run, SweepStudy};
 
 use crate::html::figure::{
-    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, thinned, time_axis, watched,
+    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, thinned, time_axis,
+    watched,
 };
 use crate::html::load_axis::{self, ShownRuns};
 use crate::number;
@@ -56,7 +57,8 @@ fn worker_backlog(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let lines: Vec<(String, Vec<PlotPoint>)> =
         shown.iter().map(|run| (runs.class(run), watched(run.watch.as_ref(), "backlog"))).collect();
     let points = || lines.iter().flat_map(|(_, points)| points);
-    let span = points().map(|point| point.x).reduce(f64::max).ok_or("the server reported no backlog")?;
+    let span =
+        points().map(|point| point.x).reduce(f64::max).ok_or("the server reported no backlog")?;
     if points().all(|point| point.y == 0.0) {
         return Err("it was 0 in every report: no request waited inside the server".to_owned());
     }
@@ -74,7 +76,8 @@ fn worker_backlog(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
 
 /// Each worker's part of the requests against an even share.
 fn worker_shares(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
-    let shared: Vec<&Run> = runs.first_of_each().into_iter().filter(|run| run.workers.len() > 1).collect();
+    let shared: Vec<&Run> =
+        runs.first_of_each().into_iter().filter(|run| run.workers.len() > 1).collect();
     let why = if runs.study.server.workers < 2 {
         "there is one worker"
     } else {
@@ -96,12 +99,22 @@ fn worker_shares(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
                 number::percent_tenths(share),
                 number::count_of(total, "request")
             );
-            let (from, to) = (PlotPoint { x: left, y: 0.0 }, PlotPoint { x: left + width * 0.88, y: 100.0 * share });
-            marks.push(PlotMark::new(runs.class(run), PlotShape::Cells(vec![PlotCell { from, to }]), title));
+            let (from, to) = (
+                PlotPoint { x: left, y: 0.0 },
+                PlotPoint { x: left + width * 0.88, y: 100.0 * share },
+            );
+            marks.push(PlotMark::new(
+                runs.class(run),
+                PlotShape::Cells(vec![PlotCell { from, to }]),
+                title,
+            ));
         }
     }
     marks.push(PlotMark::new("ideal", PlotShape::Level(100.0 * even), ""));
-    let label = |(row, run): (usize, &&Run)| AxisTick { at: row as f64, label: run.connections.to_string() };
+    let label = |(row, run): (usize, &&Run)| AxisTick {
+        at: row as f64,
+        label: run.connections.to_string(),
+    };
     let scale = AxisScale::Linear { low: -0.5, high: shared.len() as f64 - 0.5 };
     let x = PlotAxis::labelled("connections", scale, shared.iter().enumerate().map(label));
     let plot = Plot::from_zero(x, "% of the requests, a bar a worker", marks);
@@ -109,7 +122,8 @@ fn worker_shares(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
         ShareSource::Header => "as a header of each response names the worker",
         ShareSource::Stats => "as the server's statistics count them, warm-up included",
     };
-    let key = vec![KeyEntry::new("ideal", format!("an even share: {} %", number::percent_tenths(even)))];
+    let key =
+        vec![KeyEntry::new("ideal", format!("an even share: {} %", number::percent_tenths(even)))];
     let sentence = format!("How the requests went to the workers, {source}.");
     Ok(PageFigure { key, plots: vec![plot], sentence })
 }
@@ -123,7 +137,10 @@ fn connections(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
         let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
         if counts.len() > 1 && mean > 0.0 {
             let last = (counts.len() - 1) as f64;
-            let point = |(at, count): (usize, &u64)| PlotPoint { x: 100.0 * at as f64 / last, y: *count as f64 / mean };
+            let point = |(at, count): (usize, &u64)| PlotPoint {
+                x: 100.0 * at as f64 / last,
+                y: *count as f64 / mean,
+            };
             lines.push(PlotMark::line(
                 runs.class(run),
                 thinned(&counts.iter().enumerate().map(point).collect::<Vec<_>>()),
@@ -137,7 +154,8 @@ fn connections(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let x = PlotAxis::rounded("% of the connections, the most served first", scale, 5);
     let plot = Plot::from_zero(x, "x the mean of all connections", lines);
     let turns = turns(runs).map(|turns| format!(" {turns}")).unwrap_or_default();
-    let sentence = format!("A flat line at 1: each connection got as many responses as any other.{turns}");
+    let sentence =
+        format!("A flat line at 1: each connection got as many responses as any other.{turns}");
     Ok(PageFigure { key: runs.key(), plots: vec![plot], sentence })
 }
 
@@ -151,7 +169,8 @@ fn turns(runs: &ShownRuns<'_>) -> Option<String> {
         })
     };
     let found = crate::labels::listed(runs.first_of_each().into_iter().filter_map(in_a_row));
-    (!found.is_empty()).then(|| format!("Responses in a row for one connection while others waited: {found}."))
+    (!found.is_empty())
+        .then(|| format!("Responses in a row for one connection while others waited: {found}."))
 }
 
 /// A bar: some responses of a run.
@@ -179,10 +198,14 @@ fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     };
     let bars: Vec<TimeBar<'_>> = runs.first_of_each().into_iter().flat_map(of_run).collect();
     if bars.is_empty() {
-        return Err("neither app nor kernel was asked: add --inspect app, or --inspect kernel as root".to_owned());
+        return Err(
+            "neither app nor kernel was asked: add --inspect app, or --inspect kernel as root"
+                .to_owned(),
+        );
     }
     let longest = bars.iter().map(|bar| bar.time.whole.as_millis_f64()).fold(0.0, f64::max);
-    let (mut marks, mut ticks, mut key, mut named) = (Vec::new(), Vec::new(), Vec::<KeyEntry>::new(), Vec::new());
+    let (mut marks, mut ticks, mut key, mut named) =
+        (Vec::new(), Vec::new(), Vec::<KeyEntry>::new(), Vec::new());
     for (row, TimeBar { run, name, time: bar }) in bars.iter().rev().enumerate() {
         let y = row as f64 + 0.5;
         let whole = number::milliseconds(bar.whole);
@@ -196,7 +219,10 @@ fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
                 part.name,
                 number::milliseconds(part.time),
             );
-            let cell = PlotCell { from: PlotPoint { x: from, y: y - 0.36 }, to: PlotPoint { x: until, y: y + 0.36 } };
+            let cell = PlotCell {
+                from: PlotPoint { x: from, y: y - 0.36 },
+                to: PlotPoint { x: until, y: y + 0.36 },
+            };
             marks.push(PlotMark::new(part.class, PlotShape::Cells(vec![cell]), title));
             from = until;
         }
@@ -213,15 +239,23 @@ fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
             None => key.push(KeyEntry::new(part.class, part.name)),
         }
     }
-    let x = PlotAxis::rounded("ms, mean", AxisScale::Linear { low: 0.0, high: longest.max(1e-6) * 1.16 }, 5);
+    let x = PlotAxis::rounded(
+        "ms, mean",
+        AxisScale::Linear { low: 0.0, high: longest.max(1e-6) * 1.16 },
+        5,
+    );
     let plot = Plot { left: 116.0, ..Plot::of_rows(x, ticks, marks) };
     let has_slowest = bars.iter().any(|bar| bar.time.is_slowest);
     let sentence = sentence_of_parts(bars.iter().map(|bar| bar.run), has_slowest);
     Ok(PageFigure { key, plots: vec![plot], sentence })
 }
 
-fn sentence_of_parts<'a>(mut runs: impl Iterator<Item = &'a Run> + Clone, has_slowest: bool) -> String {
-    let by_kernel = runs.clone().any(|run| run.kernel.as_ref().is_some_and(|kernel| kernel.ways.is_some()));
+fn sentence_of_parts<'a>(
+    mut runs: impl Iterator<Item = &'a Run> + Clone,
+    has_slowest: bool,
+) -> String {
+    let by_kernel =
+        runs.clone().any(|run| run.kernel.as_ref().is_some_and(|kernel| kernel.ways.is_some()));
     let by_app = runs.clone().any(|run| run.anatomy.is_some());
     let in_line = runs.any(|run| run.accept_queue_wait().is_some());
     let source = match (by_kernel, by_app) {

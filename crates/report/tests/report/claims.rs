@@ -10,7 +10,8 @@ use crate::pieces;
 /// In our own words: no layout of another tool, which has its own.
 fn every_report() -> impl Iterator<Item = String> {
     testkit::every_study().into_iter().flat_map(|study| {
-        let [full, puma] = [report::full, report::puma].map(|layout| layout(&study, None, Width::ANY));
+        let [full, puma] =
+            [report::full, report::puma].map(|layout| layout(&study, None, Width::ANY));
         [full, puma, report::answer::markdown(&study, None)]
     })
 }
@@ -33,24 +34,34 @@ fn the_rows_of_a_table_are_as_wide_as_its_head() {
     (0..2_000_000).for_each(|_| run.tally.counts.record(Outcome::Answered(503)));
     run.tally.response_time.record(model::Nanos::from_secs(3000));
     run.workers[0].requests = 0;
-    let of_sweeps =
-        study::every().into_iter().chain([large]).map(|study| (pieces::table(&study, report::full), study.runs.len()));
+    let of_sweeps = study::every()
+        .into_iter()
+        .chain([large])
+        .map(|study| (pieces::table(&study, report::full), study.runs.len()));
     let of_bodies = body_study::every().into_iter().map(|study| {
         let (text, runs) = (full(study.clone()), study.runs.len());
-        let table = text.split("\n\n").find(|piece| piece.contains("bytes an answer")).unwrap_or_default();
+        let table =
+            text.split("\n\n").find(|piece| piece.contains("bytes an answer")).unwrap_or_default();
         (table.lines().map(str::to_owned).collect(), runs)
     });
     for (table, runs) in of_sweeps.chain(of_bodies).filter(|(_, runs)| *runs > 0) {
         let head = width(&table[1]);
-        assert!(table[2..].len() == runs && table[2..].iter().all(|row| width(row) == head), "{table:?}");
+        assert!(
+            table[2..].len() == runs && table[2..].iter().all(|row| width(row) == head),
+            "{table:?}"
+        );
     }
 }
 
 #[test]
 fn no_report_says_latency_and_no_line_ends_in_space() {
-    let theirs = load_study::every().into_iter().flat_map(|study| [hey::whole(&study), wrk::whole(&study)]);
+    let theirs =
+        load_study::every().into_iter().flat_map(|study| [hey::whole(&study), wrk::whole(&study)]);
     for report in theirs {
-        assert!(report.lines().all(|line| line == line.trim_end()) && report.ends_with('\n'), "{report}");
+        assert!(
+            report.lines().all(|line| line == line.trim_end()) && report.ends_with('\n'),
+            "{report}"
+        );
     }
     for report in every_report() {
         let ours = report.split("hat wrk 4.1.0 printed").next().unwrap();
@@ -67,10 +78,15 @@ fn a_hint_that_several_runs_share_stands_once() {
     study.runs[0].judgement = study.runs[2].judgement.clone();
     study.runs[3].judgement = study.runs[1].judgement.clone();
     let text = pieces::closing(&study);
-    for shared in ["1x, 2x: FAILS the hypervisor", "1.5x, 3x: FAILS ", "→ use a machine whose cores are its own"] {
+    for shared in [
+        "1x, 2x: FAILS the hypervisor",
+        "1.5x, 3x: FAILS ",
+        "→ use a machine whose cores are its own",
+    ] {
         assert_eq!(text.matches(shared).count(), 1, "{text}");
     }
-    study.runs[1].warnings = vec![Diagnostic::WorkersChanged { new: 1 }, Diagnostic::WorkersChanged { new: 1 }];
+    study.runs[1].warnings =
+        vec![Diagnostic::WorkersChanged { new: 1 }, Diagnostic::WorkersChanged { new: 1 }];
     study.runs[2].warnings = vec![Diagnostic::WorkersChanged { new: 1 }];
     let text = pieces::closing(&study);
     let seen = format!("  1.5x, 2x: {}\n", Diagnostic::WorkersChanged { new: 1 });
@@ -81,7 +97,8 @@ fn a_hint_that_several_runs_share_stands_once() {
 #[test]
 fn a_number_that_is_only_left_out_does_not_mark_its_row() {
     let mut study = study::canonical();
-    study.runs[0].warnings = vec![Diagnostic::TooFewRequests { from: 0.999, answers: 500, worth: None }];
+    study.runs[0].warnings =
+        vec![Diagnostic::TooFewRequests { from: 0.999, answers: 500, worth: None }];
     assert!(pieces::row(&study, &study.runs[0], report::full).starts_with(' '));
     assert!(pieces::row(&study, &study.runs[4], report::full).starts_with('!'));
 }
@@ -99,7 +116,8 @@ fn a_line_break_in_a_study_makes_no_line_of_its_report() {
     let sweep = study::every().into_iter().next().unwrap();
     let cpu = sweep.environment.cpu.clone();
     for (line_break, shown) in [("\\n", "\\n"), ("\\u000a", "\\n"), ("\\r", "\\r")] {
-        let forged = json::write(&sweep.clone().into()).replace(&cpu, &format!("{cpu}{line_break}9999 req/s"));
+        let forged = json::write(&sweep.clone().into())
+            .replace(&cpu, &format!("{cpu}{line_break}9999 req/s"));
         let report = full(json::read(&forged).unwrap());
         assert!(report.contains(&format!("{cpu}{shown}9999 req/s")), "{report}");
     }
@@ -118,7 +136,9 @@ fn why_a_run_is_held_against_no_order_of_service_is_said_also_where_no_run_is() 
 #[test]
 fn every_planned_request_is_in_the_seeds_words() {
     // Of what is worth nothing there are no rates.
-    let has_rates = |study: &LoadStudy| study.run.judgement.as_ref().is_none_or(|it| it.verdict != Verdict::Invalid);
+    let has_rates = |study: &LoadStudy| {
+        study.run.judgement.as_ref().is_none_or(|it| it.verdict != Verdict::Invalid)
+    };
     for study in load_study::every().into_iter().filter(has_rates) {
         let text = full(study.clone());
         let line = text.lines().find(|line| line.starts_with("  requested: ")).unwrap();
@@ -127,7 +147,11 @@ fn every_planned_request_is_in_the_seeds_words() {
             rest.split(',').next().unwrap().trim().parse().unwrap()
         };
         let counts = &study.run.tally.counts;
-        assert_eq!(after("submit failures: ") + after("wait failures: ") + counts.good(), counts.total(), "{line}");
+        assert_eq!(
+            after("submit failures: ") + after("wait failures: ") + counts.good(),
+            counts.total(),
+            "{line}"
+        );
     }
 }
 
@@ -156,7 +180,8 @@ fn an_invalid_run_has_no_figure_anywhere_but_in_the_file() {
 
 #[test]
 fn a_percentile_that_another_generator_did_not_print_is_not_there() {
-    let times = report::summary::Summary::of(&claimed_study::wrk_load().into(), None).runs[0].response_ms;
+    let times =
+        report::summary::Summary::of(&claimed_study::wrk_load().into(), None).runs[0].response_ms;
     assert!(times.p99.is_some() && times.p95.is_none(), "{times:?}");
     // p10, p25, p95 and p99.9 of wrk's row, and what is made of them.
     let mut sweep = claimed_study::hey_sweep();
@@ -188,7 +213,15 @@ fn what_is_not_a_study_is_refused_in_one_line() {
     assert!(matches!(error, ReadError::Newer { found: 99, .. }));
     assert!(error.to_string().contains("schema 99") && !error.to_string().contains('\n'));
     let damaged = json::write(&study::tiny().into()).replacen("\"runs\"", "\"ruins\"", 1);
-    for text in ["", "{", "[1, 2]", "{\"schema\": \"1\"}", "{\"schema\": 1}", "wrk -t2 -c10", damaged.as_str()] {
+    for text in [
+        "",
+        "{",
+        "[1, 2]",
+        "{\"schema\": \"1\"}",
+        "{\"schema\": 1}",
+        "wrk -t2 -c10",
+        damaged.as_str(),
+    ] {
         let error = json::read(text).unwrap_err().to_string();
         assert!(error.starts_with("not a longtail study: ") && !error.contains('\n'), "{error}");
     }

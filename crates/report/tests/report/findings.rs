@@ -5,8 +5,8 @@ use std::path::Path;
 
 use model::generator::ServerCpu;
 use model::{
-    CpuUsage, Diagnostic, Exchange, Judgement, Limit, LoadStudy, Nanos, Outcome, Run, Study, SweepStudy, Verdict,
-    Window,
+    CpuUsage, Diagnostic, Exchange, Judgement, Limit, LoadStudy, Nanos, Outcome, Run, Study,
+    SweepStudy, Verdict, Window,
 };
 use report::summary::Summary;
 use testkit::{load, study};
@@ -56,7 +56,11 @@ fn steady(n: u64) -> f64 {
 fn overloaded_in_turns() -> LoadStudy {
     let mut study = load::steep();
     let play = |n, due: Nanos| {
-        let took = if n % 3 == 0 { Nanos(due.0 / 2) + Nanos::from_millis(300) } else { Nanos::from_millis(101) };
+        let took = if n % 3 == 0 {
+            Nanos(due.0 / 2) + Nanos::from_millis(300)
+        } else {
+            Nanos::from_millis(101)
+        };
         (due + took, Outcome::Answered(200))
     };
     let Run { tally, statistics, .. } = load::paced(WINDOW, 60, &model::run::PERCENTILES, play);
@@ -79,7 +83,8 @@ fn fourfold(rate: u64, millis: &dyn Fn(u64) -> f64, verdict: Verdict, limit: Opt
 fn disturbed(busy: [f64; 2]) -> SweepStudy {
     let mut study = sweep(steadily(&[(10, 99), (40, 60)]));
     for (run, busy) in study.runs.iter_mut().zip(busy) {
-        run.generator.server = Some(ServerCpu { busy: Some(busy), of: 2.0, is_shared: true, ..ServerCpu::default() });
+        run.generator.server =
+            Some(ServerCpu { busy: Some(busy), of: 2.0, is_shared: true, ..ServerCpu::default() });
     }
     study
 }
@@ -88,7 +93,8 @@ fn failing() -> SweepStudy {
     let mut failing = run(40, 100, &steady);
     let [due, ended] = [1, 2].map(Nanos::from_secs);
     for _ in 0..11 {
-        let exchange = Exchange { due, sent: due, ended, received_bytes: 0, outcome: Outcome::TimedOut };
+        let exchange =
+            Exchange { due, sent: due, ended, received_bytes: 0, outcome: Outcome::TimedOut };
         failing.tally.record(&exchange, 0);
     }
     sweep(vec![failing])
@@ -103,8 +109,10 @@ fn situations() -> Vec<(&'static str, Study)> {
         judgement: Some(judgement(Verdict::Unloaded, None)),
         ..run(connections, rate, &steady)
     };
-    let in_turns =
-        Run { warnings: vec![Diagnostic::ServedInTurns { answers_a_turn: 10.6, waiting: 30 }], ..run(40, 100, &turns) };
+    let in_turns = Run {
+        warnings: vec![Diagnostic::ServedInTurns { answers_a_turn: 10.6, waiting: 30 }],
+        ..run(40, 100, &turns)
+    };
     let unfair = sweep(vec![run(10, 99, &steady), in_turns]);
     let mut newer = unfair.clone();
     newer.server.version = Some("7.2.1".to_owned());
@@ -113,8 +121,14 @@ fn situations() -> Vec<(&'static str, Study)> {
         // First come, first served is connections / throughput by Little's law, and no product of a service time and the load.
         ("nine of ten at once and the tenth far later", unfair),
         ("the same of a Puma that does not do this", newer),
-        ("an app in which a tenth takes long", sweep(vec![run(10, 99, &turns), run(40, 100, &turns)])),
-        ("no run in which nobody waits tells who makes some slow", sweep(vec![run(40, 100, &turns)])),
+        (
+            "an app in which a tenth takes long",
+            sweep(vec![run(10, 99, &turns), run(40, 100, &turns)]),
+        ),
+        (
+            "no run in which nobody waits tells who makes some slow",
+            sweep(vec![run(40, 100, &turns)]),
+        ),
         ("all wait alike", beside_idle(run(40, 100, &|n| 400.0 + (n % 9) as f64))),
         ("processor sharing", beside_idle(run(40, 100, &|n| 20.0 + (n % 100) as f64 * 12.0))),
         ("throughput rises to the end", sweep(vec![free(2, 20), free(4, 40), free(8, 79)])),
@@ -122,16 +136,35 @@ fn situations() -> Vec<(&'static str, Study)> {
         ("throughput falls", sweep(steadily(&[(10, 99), (20, 100), (40, 60)]))),
         ("throughput falls, and others used CPUs only then", disturbed([0.1, 1.1])),
         ("throughput falls, and others used as many CPUs before", disturbed([1.0, 1.1])),
-        ("saturated from the middle", sweep([steadily(&[(2, 20), (10, 99)]), vec![run(40, 100, &turns)]].concat())),
-        ("the generator was the limit", beside_idle(fourfold(60, &turns, Verdict::GeneratorBound, None))),
+        (
+            "saturated from the middle",
+            sweep([steadily(&[(2, 20), (10, 99)]), vec![run(40, 100, &turns)]].concat()),
+        ),
+        (
+            "the generator was the limit",
+            beside_idle(fourfold(60, &turns, Verdict::GeneratorBound, None)),
+        ),
         ("a run is invalid", beside_idle(fourfold(60, &turns, Verdict::Invalid, None))),
         ("the only run is invalid", sweep(vec![fourfold(60, &turns, Verdict::Invalid, None)])),
         // 10 ms of Ruby in 2 workers x 5 threads: slots / service time would be 969/s, and it does 189.
         ("Ruby's lock", sweep(vec![fourfold(180, &computes, Verdict::ServerBound, Some(lock))])),
-        ("shared CPUs", sweep(vec![fourfold(180, &computes, Verdict::SharedCpus, Some(Limit::SharedCpus(cpu)))])),
+        (
+            "shared CPUs",
+            sweep(vec![fourfold(
+                180,
+                &computes,
+                Verdict::SharedCpus,
+                Some(Limit::SharedCpus(cpu)),
+            )]),
+        ),
         (
             "a limit that is not known",
-            sweep(vec![fourfold(180, &computes, Verdict::ServerBound, Some(Limit::NotKnown { cpu: None }))]),
+            sweep(vec![fourfold(
+                180,
+                &computes,
+                Verdict::ServerBound,
+                Some(Limit::NotKnown { cpu: None }),
+            )]),
         ),
         ("more failures than p99 leaves room for", failing()),
     ];
@@ -150,7 +183,8 @@ fn what_is_said_is_what_the_figures_bear() {
     for (what, study) in situations() {
         let summary = Summary::of(&study, None);
         let _ = writeln!(all, "{what}{}", if summary.trusted { "" } else { " (not trusted)" });
-        let sentences = [summary.sentence.clone()].into_iter().chain(summary.reasons().map(str::to_owned));
+        let sentences =
+            [summary.sentence.clone()].into_iter().chain(summary.reasons().map(str::to_owned));
         for sentence in sentences.chain(summary.trust.iter().map(|line| line.sentence.clone())) {
             let _ = writeln!(all, "  {sentence}");
         }
@@ -161,7 +195,10 @@ fn what_is_said_is_what_the_figures_bear() {
     let answer = report::answer::whole(&shared, None, report::Width::ANY);
     assert!(answer.contains("180~"), "the rate is marked where it stands");
     let hidden = overloaded_in_turns();
-    assert_eq!(hidden.run.tally.response_time.quantile(0.5).map(|time| time.0 / 1_000_000), Some(101));
+    assert_eq!(
+        hidden.run.tally.response_time.quantile(0.5).map(|time| time.0 / 1_000_000),
+        Some(101)
+    );
     let failing = Summary::of(&failing().into(), None);
     // Of a run with timeouts the slow ones are not known.
     assert_eq!((failing.runs[0].response_ms.p99, failing.runs[0].slow.is_none()), (None, true));
@@ -172,10 +209,12 @@ fn every_answer_fits_a_screen_in_plain_words() {
     let comparisons = testkit::comparison::every().map(Study::from);
     for study in testkit::every_study().into_iter().chain(comparisons) {
         let text = report::answer::whole(&study, Some("study.json"), report::Width::ANY);
-        let rows = if let Study::Sweep(study) = &study { study.runs.len().saturating_sub(8) } else { 0 };
+        let rows =
+            if let Study::Sweep(study) = &study { study.runs.len().saturating_sub(8) } else { 0 };
         assert!(text.lines().count() <= 30 + rows, "{} lines:\n{text}", text.lines().count());
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        for word in ["times shorter", "fair queue", "fair-queue", "0 ms each", "NaN", "inf", " ns"] {
+        for word in ["times shorter", "fair queue", "fair-queue", "0 ms each", "NaN", "inf", " ns"]
+        {
             assert!(!text.contains(word), "{word}:\n{text}");
         }
         let summary = Summary::of(&study, None);
@@ -188,7 +227,11 @@ fn every_answer_fits_a_screen_in_plain_words() {
             summary.runs.len()
         );
         for finding in &summary.findings {
-            assert!(json.contains(&serde_json::to_string(&finding.sentence).unwrap()), "{}", finding.sentence);
+            assert!(
+                json.contains(&serde_json::to_string(&finding.sentence).unwrap()),
+                "{}",
+                finding.sentence
+            );
         }
     }
 }

@@ -57,7 +57,9 @@ fn sweeps() {
 
 #[test]
 fn loads() {
-    let of = |name: &str, study: LoadStudy, endings: &str| golden_of(&format!("load/{name}"), study, endings);
+    let of = |name: &str, study: LoadStudy, endings: &str| {
+        golden_of(&format!("load/{name}"), study, endings)
+    };
     of("open_poisson", load::open_poisson(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("closed", load::closed(), "txt hey.txt wrk.txt 80.txt answer.txt");
     of("closed_counted", load::closed_counted(), "txt answer.txt");
@@ -114,7 +116,8 @@ fn two_studies_side_by_side() {
         ("refused/another_generator", claimed::wrk_load().into(), sweep()),
     ] {
         let [base, other]: [&Study; 2] = [&base, &other];
-        let [base, other] = [("a.json", base), ("b.json", other)].map(|(name, study)| StudyFile { name, study });
+        let [base, other] =
+            [("a.json", base), ("b.json", other)].map(|(name, study)| StudyFile { name, study });
         let printed = side_by_side(base, other, Width::of(100));
         assert_eq!(printed.is_err(), name.starts_with("refused/"), "{printed:?}");
         expect(&format!("comparison/{name}"), "txt", &printed.unwrap_or_else(|line| line + "\n"));
@@ -126,7 +129,11 @@ fn two_studies_side_by_side() {
 fn a_comparison_does_not_call_a_percentile_unprinted_that_it_prints() {
     let mut study = comparison::few();
     for row in &mut study.runs {
-        row.run.warnings.push(Diagnostic::TooFewRequests { from: 0.99, answers: 2000, worth: Some(90) });
+        row.run.warnings.push(Diagnostic::TooFewRequests {
+            from: 0.99,
+            answers: 2000,
+            worth: Some(90),
+        });
     }
     let said = |study: &ComparisonStudy| report::full(&study.clone().into(), None, Width::ANY);
     assert!(!said(&study).contains("not printed"), "{}", said(&study));

@@ -50,7 +50,11 @@ fn a_page_is_small_and_needs_nothing() {
             assert!(!page.contains(foreign), "{name}: {foreign}");
         }
         let scripts = page.matches("<script").count();
-        assert_eq!(scripts, page.matches("<script type=\"application/json\"").count(), "{name}: data alone");
+        assert_eq!(
+            scripts,
+            page.matches("<script type=\"application/json\"").count(),
+            "{name}: data alone"
+        );
     }
 }
 
@@ -72,13 +76,23 @@ fn the_figures_are_those_of_the_summary() {
         let embedded: serde_json::Value = serde_json::from_str(embedded).unwrap();
         let printed: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
         assert_eq!(embedded, printed, "{name}");
-        let text = page.replace("&#39;", "'").replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
+        let text = page
+            .replace("&#39;", "'")
+            .replace("&quot;", "\"")
+            .replace("&lt;", "<")
+            .replace("&gt;", ">");
         assert!(text.contains(&summary.sentence), "{name}: {}", summary.sentence);
         for run in summary.runs.iter().filter(|run| run.is_the_servers()) {
-            let times = [run.response_ms.p50, run.response_ms.p95, run.response_ms.p99, run.response_ms.max];
+            let times = [
+                run.response_ms.p50,
+                run.response_ms.p95,
+                run.response_ms.p99,
+                run.response_ms.max,
+            ];
             for time in times.into_iter().flatten() {
                 let shown = number::milliseconds(Nanos::from_secs_f64(time / 1e3));
-                let is_there = ["", "?"].iter().any(|mark| page.contains(&format!("<td>{shown}{mark}</td>")));
+                let is_there =
+                    ["", "?"].iter().any(|mark| page.contains(&format!("<td>{shown}{mark}</td>")));
                 assert!(is_there, "{name}, {}: {shown}", run.label);
             }
         }
@@ -93,7 +107,8 @@ fn what_others_wrote_stays_text() {
     for text in [&mut server.name, &mut server.command_line, &mut server.url] {
         *text = EVIL.to_owned();
     }
-    (server.version, server.runtime, server.git) = (Some(EVIL.into()), Some(EVIL.into()), Some(EVIL.into()));
+    (server.version, server.runtime, server.git) =
+        (Some(EVIL.into()), Some(EVIL.into()), Some(EVIL.into()));
     study.command_line = EVIL.to_owned();
     study.environment.cpu = EVIL.to_owned();
     study.runs[0].watch.as_mut().unwrap().missing.push(EVIL.to_owned());
@@ -145,9 +160,16 @@ fn measured(browser: &Path, scheme: &str) -> Vec<MeasuredPage> {
          <script>onload = () => {{ {MEASURE} }}</script></body></html>"
     );
     std::fs::write(&file, all).unwrap();
-    let dark = (scheme == "dark").then_some(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]);
+    let dark = (scheme == "dark")
+        .then_some(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]);
     let printed = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1000"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--window-size=1400,1000",
+        ])
         .args(dark.into_iter().flatten())
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .arg("--dump-dom")
@@ -156,7 +178,8 @@ fn measured(browser: &Path, scheme: &str) -> Vec<MeasuredPage> {
         .unwrap();
     let dom = String::from_utf8_lossy(&printed.stdout);
     let json = dom.split_once("<body>").and_then(|(_, rest)| rest.split_once("</body>"));
-    let (json, _) = json.unwrap_or_else(|| panic!("{dom}{}", String::from_utf8_lossy(&printed.stderr)));
+    let (json, _) =
+        json.unwrap_or_else(|| panic!("{dom}{}", String::from_utf8_lossy(&printed.stderr)));
     let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
@@ -171,7 +194,9 @@ fn folder_of(name: &str) -> PathBuf {
 fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name))).find(|file| file.is_file())
+    std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|file| file.is_file())
 }
 
 #[test]
@@ -187,10 +212,13 @@ fn a_browser_shows_it_whole_on_a_desk_and_on_a_phone() {
             assert!(too_wide <= 0.0, "{name} at {width} pixels scrolls by {too_wide}");
             assert_eq!(overlaps, Vec::<String>::new(), "{name} at {width} pixels");
             assert!(
-                drawings > 0 || ["no runs", "refused", "bodies", "another generator"].contains(&name.as_str()),
+                drawings > 0
+                    || ["no runs", "refused", "bodies", "another generator"]
+                        .contains(&name.as_str()),
                 "{name}"
             );
-            let brightness: u32 = background.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse::<u32>).sum();
+            let brightness: u32 =
+                background.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse::<u32>).sum();
             assert_eq!(brightness < 382, scheme == "dark", "{name}: {background}");
         }
     }

@@ -16,7 +16,11 @@ fn hey_counts_every_good_answer_in_eleven_bins() {
             .filter(|line| line.contains("]\t|"))
             .map(|line| line.split(['[', ']']).nth(1).unwrap().parse().unwrap())
             .collect();
-        assert_eq!((bins.len(), bins.iter().sum::<u64>()), (11, study.run.tally.counts.good()), "{report}");
+        assert_eq!(
+            (bins.len(), bins.iter().sum::<u64>()),
+            (11, study.run.tally.counts.good()),
+            "{report}"
+        );
         assert!(bins[0] >= 1, "one is the fastest");
     }
 }
@@ -41,7 +45,10 @@ fn shape(line: &str) -> String {
 fn heys_layout_is_heys() {
     let report = hey::whole(&study::open_poisson());
     let ours: Vec<String> = report.trim().lines().map(shape).collect();
-    assert_eq!(ours, HEY.trim_end().lines().skip(2).map(|line| shape(line.trim_end())).collect::<Vec<_>>());
+    assert_eq!(
+        ours,
+        HEY.trim_end().lines().skip(2).map(|line| shape(line.trim_end())).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -50,7 +57,8 @@ fn wrks_layout_is_wrks() {
     let theirs: Vec<&str> = WRK.lines().skip(1).collect();
     assert_eq!(report.lines().count(), theirs.len());
     // Units depend on the numbers; where a line's first number begins and its last ends does not.
-    for (at, (ours, theirs)) in report.lines().zip(theirs).enumerate().filter(|(at, _)| (2..5).contains(at) || *at > 10)
+    for (at, (ours, theirs)) in
+        report.lines().zip(theirs).enumerate().filter(|(at, _)| (2..5).contains(at) || *at > 10)
     {
         assert_eq!(ours.chars().count(), theirs.chars().count(), "line {at}\n{ours}\n{theirs}");
     }
@@ -77,14 +85,22 @@ fn an_hdr_log_is_read_back_as_it_was() {
                 _ => None,
             })
             .collect();
-        let tags: Vec<&str> = intervals.iter().map(|interval| interval.tag().unwrap().as_str()).collect();
+        let tags: Vec<&str> =
+            intervals.iter().map(|interval| interval.tag().unwrap().as_str()).collect();
         assert_eq!(tags, ["response", "service"]);
-        for (interval, times) in intervals.iter().zip([&study.run.tally.response_time, &study.run.tally.service_time]) {
-            let bytes =
-                base64::Engine::decode(&base64::engine::general_purpose::STANDARD, interval.encoded_histogram());
-            let read: Buckets<u64> = Deserializer::new().deserialize(&mut bytes.unwrap().as_slice()).unwrap();
-            let read: Vec<(Nanos, u64)> =
-                read.iter_recorded().map(|b| (Nanos(b.value_iterated_to()), b.count_since_last_iteration())).collect();
+        for (interval, times) in
+            intervals.iter().zip([&study.run.tally.response_time, &study.run.tally.service_time])
+        {
+            let bytes = base64::Engine::decode(
+                &base64::engine::general_purpose::STANDARD,
+                interval.encoded_histogram(),
+            );
+            let read: Buckets<u64> =
+                Deserializer::new().deserialize(&mut bytes.unwrap().as_slice()).unwrap();
+            let read: Vec<(Nanos, u64)> = read
+                .iter_recorded()
+                .map(|b| (Nanos(b.value_iterated_to()), b.count_since_last_iteration()))
+                .collect();
             assert_eq!(read, times.buckets().collect::<Vec<_>>());
             let off = interval.duration().as_secs_f64() - study.run.measured.as_secs_f64();
             assert!(off.abs() < 0.001, "the log has milliseconds");

@@ -8,8 +8,10 @@ pub(crate) type Layout = fn(&Study, Option<&str>, Width) -> String;
 
 fn pieces(study: &SweepStudy, layout: Layout, width: Width) -> (String, String) {
     let text = layout(&study.clone().into(), None, width);
-    let is_table =
-        |piece: &&str| piece.starts_with("Branch: ") || piece.lines().take(2).any(|line| line.contains("mult  conns"));
+    let is_table = |piece: &&str| {
+        piece.starts_with("Branch: ")
+            || piece.lines().take(2).any(|line| line.contains("mult  conns"))
+    };
     let table = text.split("\n\n").find(is_table).unwrap_or_default();
     let (_, closing) = text.split_once(&format!("{table}\n\n")).unwrap_or_default();
     (table.to_owned(), closing.to_owned())

@@ -57,8 +57,11 @@ fn every_column_ends_where_the_published_one_does() {
     assert_eq!(ours.len(), PUBLISHED.lines().count());
     for (ours, published) in ours.iter().zip(PUBLISHED.lines()).skip(3) {
         assert_eq!(ends(ours), ends(published), "\n{ours}\n{published}");
-        let decimals =
-            |line: &str| line.split_whitespace().map(|w| w.split_once('.').map(|(_, d)| d.len())).collect::<Vec<_>>();
+        let decimals = |line: &str| {
+            line.split_whitespace()
+                .map(|w| w.split_once('.').map(|(_, d)| d.len()))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(decimals(ours), decimals(published));
     }
 }
@@ -69,8 +72,10 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
     for published in PUBLISHED.lines().skip(3) {
         let (standard_deviation, deviations) = printed(published);
         let total: f64 = published.split_whitespace().last().unwrap().parse().unwrap();
-        let shares: Vec<u64> =
-            deviations.iter().map(|percent| (total / 4.0 * (1.0 + percent / 100.0)).round() as u64).collect();
+        let shares: Vec<u64> = deviations
+            .iter()
+            .map(|percent| (total / 4.0 * (1.0 + percent / 100.0)).round() as u64)
+            .collect();
         let row = row(&study, &with_shares(&study, &shares));
         let (ours, our_deviations) = printed(&row);
         // The published deviations are rounded to 0.1 % of a quarter: 0.0125 points of the whole at the most.
@@ -108,7 +113,8 @@ fn the_bands_are_centred_as_the_script_does_for_two_to_eight_workers() {
     for (at, workers) in (2..=8).enumerate() {
         let head = head(&study::with_workers(workers));
         let bar = "─".repeat(bars[at]);
-        let deviation = format!("Std{}% deviation{}Total\n", " ".repeat(before[at]), " ".repeat(after[at]));
+        let deviation =
+            format!("Std{}% deviation{}Total\n", " ".repeat(before[at]), " ".repeat(after[at]));
         assert!(head.contains(&format!(" {bar} Worker Request Info {bar}\n")), "{head}");
         assert!(head.contains(&deviation), "{head}");
     }

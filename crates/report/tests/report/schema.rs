@@ -36,7 +36,9 @@ fn assert_valid(schema: &Validator, study: &Value) {
 }
 
 fn errors(schema: &Validator, value: &Value) -> String {
-    let error = |error: jsonschema::ValidationError<'_>| format!("{}: {error:.300}\n", error.instance_path());
+    let error = |error: jsonschema::ValidationError<'_>| {
+        format!("{}: {error:.300}\n", error.instance_path())
+    };
     schema.iter_errors(value).map(error).collect()
 }
 
@@ -60,10 +62,16 @@ fn every_summary_is_valid() {
 #[test]
 fn every_diagnostic_is_valid() {
     let of_no_cpu = |diagnostic: &Diagnostic| matches!(diagnostic, Diagnostic::SharedCpus { .. });
-    let mut all: Vec<Diagnostic> = Diagnostic::iter().filter(|diagnostic| !of_no_cpu(diagnostic)).collect();
+    let mut all: Vec<Diagnostic> =
+        Diagnostic::iter().filter(|diagnostic| !of_no_cpu(diagnostic)).collect();
     all.extend([
         Diagnostic::Conservation { worker: Some(1), client: 1, server: 2 },
-        Diagnostic::Steadiness { settled_after: Some(Nanos(5)), shift: 0.0, shift_in_errors: 0.0, is_claimed: true },
+        Diagnostic::Steadiness {
+            settled_after: Some(Nanos(5)),
+            shift: 0.0,
+            shift_in_errors: 0.0,
+            is_claimed: true,
+        },
         Diagnostic::QuantilesHidden { from: 0.99, unanswered: 3, outcomes: vec!["503".to_owned()] },
         Diagnostic::TooFewRequests { from: 0.999, answers: 5, worth: Some(2) },
         Diagnostic::Growing { growth: Some(0.25), growth_per_s: 15.0, at_end: 75 },
@@ -81,7 +89,14 @@ fn every_reason_for_lanes_and_every_objective_is_valid() {
     use LaneCountReason::{Asked, Connections, Half, Left, Rate};
     let schema = schema("study");
     let mut study = load::tiny();
-    let typed = ["p99 > 200ms", "p99.9>0.2s", "service p50 > 1s", "errors > 0.1%", "errors > 5", "sent < 99%"];
+    let typed = [
+        "p99 > 200ms",
+        "p99.9>0.2s",
+        "service p50 > 1s",
+        "errors > 0.1%",
+        "errors > 5",
+        "sent < 99%",
+    ];
     let more = ["completed < 100/s", "mean > 50us", "max > 1.5s"];
     study.plan.stop_if = typed.iter().chain(&more).map(|text| text.parse().unwrap()).collect();
     for by in [Asked, Rate, Half, Left, Connections] {
@@ -98,13 +113,25 @@ fn what_does_not_belong_is_refused() {
     let schema = schema("study");
     let (load, claimed) = (value(load::tiny()), value(claimed::wrk_load()));
     for row in include_str!("wrong_values.txt").lines() {
-        let [good, at, wrong]: [&str; 3] = row.splitn(3, ' ').collect::<Vec<_>>().try_into().expect(row);
+        let [good, at, wrong]: [&str; 3] =
+            row.splitn(3, ' ').collect::<Vec<_>>().try_into().expect(row);
         let mut study = if good == "load" { load.clone() } else { claimed.clone() };
         *study.pointer_mut(at).unwrap() = serde_json::from_str(wrong).unwrap();
         assert!(!schema.is_valid(&study), "{row}");
     }
     for (good, places) in [
-        (&load, &["", "/plan", "/plan/pace", "/environment", "/run", "/run/tally", "/run/tally/phases/read"][..]),
+        (
+            &load,
+            &[
+                "",
+                "/plan",
+                "/plan/pace",
+                "/environment",
+                "/run",
+                "/run/tally",
+                "/run/tally/phases/read",
+            ][..],
+        ),
         (&claimed, &["", "/run", "/run/claim", "/run/warnings/0"]),
     ] {
         for at in places {

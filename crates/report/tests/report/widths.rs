@@ -26,14 +26,25 @@ fn a_narrow_report_keeps_to_its_width_and_loses_nothing() {
         for columns in TERMINALS {
             let narrow = report::full(&study, None, Width::of(columns));
             for line in narrow.lines() {
-                assert!(line.chars().count() <= columns && line == line.trim_end(), "{columns}: {line}\n{narrow}");
+                assert!(
+                    line.chars().count() <= columns && line == line.trim_end(),
+                    "{columns}: {line}\n{narrow}"
+                );
             }
             let kept = words(&narrow);
-            assert_eq!(whole.difference(&kept).collect::<Vec<_>>(), Vec::<&String>::new(), "{columns}");
+            assert_eq!(
+                whole.difference(&kept).collect::<Vec<_>>(),
+                Vec::<&String>::new(),
+                "{columns}"
+            );
         }
     }
     let narrow = report::full(&study::judged().into(), None, Width::of(80));
-    assert_eq!(narrow.matches("!  4.00     80").count(), narrow.matches("mult  conns").count(), "{narrow}");
+    assert_eq!(
+        narrow.matches("!  4.00     80").count(),
+        narrow.matches("mult  conns").count(),
+        "{narrow}"
+    );
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::path::Path;
 use model::{RequestOrder, pace::uniform};
 use proptest::prelude::*;
 use requests::{
-    FileDefaults, RenderedRequests, RequestError, RequestHeader, RequestTemplate, RequestsFormat, TargetUrl, parse,
+    FileDefaults, RenderedRequests, RequestError, RequestHeader, RequestTemplate, RequestsFormat,
+    TargetUrl, parse,
 };
 use serde::de::DeserializeOwned;
 
@@ -15,8 +16,10 @@ mod claims;
 /// The rows of a file, which name the version of longtail `VERSION`.
 fn rows<Row: DeserializeOwned>(file: &str) -> impl Iterator<Item = Row> {
     let file = file.replace("VERSION", env!("CARGO_PKG_VERSION"));
-    let rows: Vec<Row> =
-        file.lines().map(|row| serde_json::from_str(row).unwrap_or_else(|why| panic!("{why}: {row}"))).collect();
+    let rows: Vec<Row> = file
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap_or_else(|why| panic!("{why}: {row}")))
+        .collect();
     rows.into_iter()
 }
 
@@ -58,12 +61,21 @@ type UrlRow = (String, String, String, u16, String, String, Option<String>);
 
 #[test]
 fn a_url_is_scheme_host_port_and_path_which_stays_as_given() {
-    for (url, shown, host, port, authority, path, credentials) in rows::<UrlRow>(include_str!("urls.jsonl")) {
+    for (url, shown, host, port, authority, path, credentials) in
+        rows::<UrlRow>(include_str!("urls.jsonl"))
+    {
         let found = target(&url);
         assert_eq!((&found.to_string(), found.tls), (&shown, shown.starts_with("https:")), "{url}");
-        assert_eq!((&found.host, found.port, &found.authority, &found.path), (&host, port, &authority, &path), "{url}");
+        assert_eq!(
+            (&found.host, found.port, &found.authority, &found.path),
+            (&host, port, &authority, &path),
+            "{url}"
+        );
         assert_eq!(found.credentials, credentials.map(String::into_bytes), "{url}");
-        assert!(shown == format!("{}{path}", found.origin()) && target(&shown).has_origin_of(&found), "{url}");
+        assert!(
+            shown == format!("{}{path}", found.origin()) && target(&shown).has_origin_of(&found),
+            "{url}"
+        );
     }
     for other in ["https://h:80/", "http://h:81/", "http://g/"] {
         assert!(!target("http://h:80/x").has_origin_of(&target(other)), "{other}");
@@ -75,9 +87,12 @@ type TemplateRow = (String, String, Option<String>, Vec<String>, bool, String);
 
 #[test]
 fn a_request_has_what_its_user_said_and_defaults_where_he_said_nothing() {
-    for (url, method, body, headers, keep_alive, sent) in rows::<TemplateRow>(include_str!("templates.jsonl")) {
+    for (url, method, body, headers, keep_alive, sent) in
+        rows::<TemplateRow>(include_str!("templates.jsonl"))
+    {
         let (method, body) = (requests::method(&method).unwrap(), body.map(String::into_bytes));
-        let request = RequestTemplate { method, body, keep_alive, ..with_headers(&headers) }.render(&target(&url));
+        let request = RequestTemplate { method, body, keep_alive, ..with_headers(&headers) }
+            .render(&target(&url));
         assert_eq!(String::from_utf8_lossy(&request.bytes), sent);
     }
     assert_eq!(RequestHeader::parse(b"X: \xe9".as_slice()).unwrap().value(), Some(&b"\xe9"[..]));
@@ -98,21 +113,32 @@ fn a_file_of_each_format_is_the_requests_in_it() {
     }
     // A captured request may name the host it was captured from.
     let captured = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n";
-    assert_eq!(read(captured, &to("https://localhost:3000")).target.origin(), "https://localhost:3000");
+    assert_eq!(
+        read(captured, &to("https://localhost:3000")).target.origin(),
+        "https://localhost:3000"
+    );
 }
 
 #[test]
 fn flags_are_each_requests_default_and_its_own_word_wins() {
-    let template = RequestTemplate { body: Some(b"flag".to_vec()), ..with_headers(&["X-A: flag", "X-B: flag"]) };
+    let template = RequestTemplate {
+        body: Some(b"flag".to_vec()),
+        ..with_headers(&["X-A: flag", "X-B: flag"])
+    };
     let given = FileDefaults { template, ..to("http://me:pw@h/") };
-    let requests = read("POST http://h/1\nx-a: file\n@/etc/body\n\nPOST /2\nx-b:\nAccept:\n", &given);
+    let requests =
+        read("POST http://h/1\nx-a: file\n@/etc/body\n\nPOST /2\nx-b:\nAccept:\n", &given);
     let texts = texts(&requests);
     assert!(texts[0].contains("\r\nX-B: flag\r\nx-a: file\r\n\r\nfrom a file"), "{}", texts[0]);
     assert!(texts[1].ends_with("content-length: 4\r\nX-A: flag\r\n\r\nflag"), "{}", texts[1]);
     assert!(!texts[1].contains("accept"));
     assert!(texts.iter().all(|text| text.contains("\r\nauthorization: Basic bWU6cHc=\r\n")));
-    let template = RequestTemplate { method: requests::method("post").unwrap(), ..RequestTemplate::default() };
-    assert!(self::texts(&read("/a", &FileDefaults { template, ..to("h") }))[0].starts_with("POST /a HTTP/1.1\r\n"));
+    let template =
+        RequestTemplate { method: requests::method("post").unwrap(), ..RequestTemplate::default() };
+    assert!(
+        self::texts(&read("/a", &FileDefaults { template, ..to("h") }))[0]
+            .starts_with("POST /a HTTP/1.1\r\n")
+    );
     for given in [&given, &to("http://me:pw@h/")] {
         let said = refusal("GET / HTTP/1.1\r\nHost: h\r\n\r\n", given);
         assert!(said.starts_with("raw requests go out byte for byte"), "{said}");
@@ -128,19 +154,29 @@ fn every_mistake_is_one_line_that_names_it() {
             "url" => TargetUrl::parse(&text).unwrap_err().to_string(),
             "header" => RequestHeader::parse(&text).unwrap_err().to_string(),
             "method" => requests::method(&text).unwrap_err().to_string(),
-            "json" => of_file(format!("{{\"method\":\"GET\",\"url\":\"http://a/\"}}\n{text}").as_bytes()),
+            "json" => {
+                of_file(format!("{{\"method\":\"GET\",\"url\":\"http://a/\"}}\n{text}").as_bytes())
+            }
             "raw" => of_file(format!("GET / HTTP/1.1\r\nHost: a\r\n\r\n{text}").as_bytes()),
             "latin1" => of_file(&text.chars().map(|c| c as u8).collect::<Vec<_>>()),
             _ => of_file(text.as_bytes()),
         };
-        assert!(said.contains(&says) && !said.contains(['\n', '\r', '\u{1b}']), "{kind} {text}: {said}");
+        assert!(
+            said.contains(&says) && !said.contains(['\n', '\r', '\u{1b}']),
+            "{kind} {text}: {said}"
+        );
     }
-    assert!(refusal("about.html", &to("http://h:1")).contains("'about.html' goes to http://about.html"));
+    assert!(
+        refusal("about.html", &to("http://h:1")).contains("'about.html' goes to http://about.html")
+    );
     let given = FileDefaults { format: Some(RequestsFormat::Plain), ..FileDefaults::default() };
     assert!(refusal("get http://a/", &given).contains("line 1: 'get http://a/' begins no request"));
     let huge = |_: &Path| Ok(vec![0; 64 << 20]);
     let error = parse(b"POST http://a/\n@huge\n", &FileDefaults::default(), huge).unwrap_err();
-    assert_eq!(error.to_string(), "line 1: the request is larger than 64 MiB: make its body smaller");
+    assert_eq!(
+        error.to_string(),
+        "line 1: the request is larger than 64 MiB: make its body smaller"
+    );
     for file in ["", "\n\n", "# nothing\n", "\u{feff}"] {
         assert!(refusal(file, &FileDefaults::default()).contains("there is no request in it"));
         for (_, format) in RequestsFormat::NAMES {
@@ -153,12 +189,16 @@ fn every_mistake_is_one_line_that_names_it() {
 
 #[test]
 fn a_file_on_disk_is_named_and_its_line() {
-    let error = requests::read_file(Path::new("/nowhere/requests"), &FileDefaults::default()).unwrap_err();
+    let error =
+        requests::read_file(Path::new("/nowhere/requests"), &FileDefaults::default()).unwrap_err();
     assert!(error.to_string().starts_with("'/nowhere/requests' cannot be read ("), "{error}");
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mistake.txt");
     std::fs::write(&path, "http://a/\nhttp://b/\n").unwrap();
     let error = requests::read_file(&path, &FileDefaults::default()).unwrap_err().to_string();
-    assert!(error.starts_with(&format!("'{}': line 2: 'http://b/' goes to", path.display())), "{error}");
+    assert!(
+        error.starts_with(&format!("'{}': line 2: 'http://b/' goes to", path.display())),
+        "{error}"
+    );
 }
 
 #[test]
@@ -177,7 +217,10 @@ fn every_file_of_the_fuzzers_corpus_is_sendable_or_refused_in_a_line() {
 fn a_pick_says_nothing_about_the_gap_before_it() {
     let (n, seed) = (10_000u64, 7);
     let sum: f64 = (0..n)
-        .map(|i| (RequestOrder::Random { seed }.index(i, 1000) as f64 / 999.0 - 0.5) * (uniform(seed, i) - 0.5))
+        .map(|i| {
+            (RequestOrder::Random { seed }.index(i, 1000) as f64 / 999.0 - 0.5)
+                * (uniform(seed, i) - 0.5)
+        })
         .sum();
     let correlation = sum / n as f64 * 12.0;
     assert!(correlation.abs() < 0.03, "correlation {correlation}");

@@ -7,7 +7,9 @@ use poller::EventFlags;
 
 use super::{LINGER, ServingLoop, watched};
 use crate::SinkLedger;
-use crate::connection::{AfterResponse, Booking, ConnectionKey, ConnectionPhase, ConnectionStep, ResponseKind};
+use crate::connection::{
+    AfterResponse, Booking, ConnectionKey, ConnectionPhase, ConnectionStep, ResponseKind,
+};
 use crate::laws::{Fault, fault_of};
 use crate::request::{ConnectionFate, ReadProgress, Refusal, RequestHead, RequestRoute};
 use crate::response::{self, AnswerExtent, OK};
@@ -18,7 +20,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
     /// Does all that a connection needs. Reads from the kernel only if `may_receive`.
     pub(super) fn advance(&mut self, key: ConnectionKey, mut may_receive: bool) {
         while let Some(connection) = self.connections.at(key) {
-            let goes_on = match connection.step(&mut self.buffer, &mut self.memo, &mut may_receive) {
+            let goes_on = match connection.step(&mut self.buffer, &mut self.memo, &mut may_receive)
+            {
                 ConnectionStep::Wait => return,
                 ConnectionStep::Again => {
                     if !std::mem::replace(&mut connection.has_turn, true) {
@@ -37,7 +40,9 @@ impl<C: Clock + Clone> ServingLoop<C> {
                     self.has_sent(key, bytes, sent)
                 }
                 ConnectionStep::Read(ReadProgress::Refused(refusal)) => self.refuse(key, refusal),
-                ConnectionStep::Read(ReadProgress::Whole(head, bytes)) => self.serve(key, head, bytes),
+                ConnectionStep::Read(ReadProgress::Whole(head, bytes)) => {
+                    self.serve(key, head, bytes)
+                }
             };
             if !goes_on {
                 return;
@@ -63,7 +68,9 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let service = match head.route {
             RequestRoute::Sleep(duration) => duration,
-            RequestRoute::Content | RequestRoute::Ledger => self.settings.delay.of(self.settings.seed, number),
+            RequestRoute::Content | RequestRoute::Ledger => {
+                self.settings.delay.of(self.settings.seed, number)
+            }
         };
         if head.asks_for_stamps {
             // It came after this turn's time was read, and its stamp shall not say otherwise.
@@ -90,9 +97,18 @@ impl<C: Clock + Clone> ServingLoop<C> {
         false
     }
 
-    pub(super) fn show_ledger(&mut self, key: ConnectionKey, head: &RequestHead, ledger: &SinkLedger) -> bool {
+    pub(super) fn show_ledger(
+        &mut self,
+        key: ConnectionKey,
+        head: &RequestHead,
+        ledger: &SinkLedger,
+    ) -> bool {
         let response = response::of_ledger(ledger, head.fate, head.bodiless_answer);
-        let then = if head.fate == ConnectionFate::Close { AfterResponse::Close } else { AfterResponse::Read };
+        let then = if head.fate == ConnectionFate::Close {
+            AfterResponse::Close
+        } else {
+            AfterResponse::Read
+        };
         self.respond_uncounted(key, &response, then)
     }
 
@@ -102,7 +118,12 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.respond_uncounted(key, &response::of_refusal(refusal), AfterResponse::Linger)
     }
 
-    fn respond_uncounted(&mut self, key: ConnectionKey, response: &[u8], then: AfterResponse) -> bool {
+    fn respond_uncounted(
+        &mut self,
+        key: ConnectionKey,
+        response: &[u8],
+        then: AfterResponse,
+    ) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         connection.phase = ConnectionPhase::Writing(then, ResponseKind::Uncounted);
         let (bytes, sent) = connection.socket.send(response, then != AfterResponse::Read);
@@ -123,8 +144,13 @@ impl<C: Clock + Clone> ServingLoop<C> {
 
     /// Answers a request, or does to it what its fault is. Whether the connection goes on.
     fn answer(&mut self, finished: FinishedRequest) -> bool {
-        let FinishedRequest { request: SlotRequest { connection: key, number, .. }, worker, started, due, crowded } =
-            finished;
+        let FinishedRequest {
+            request: SlotRequest { connection: key, number, .. },
+            worker,
+            started,
+            due,
+            crowded,
+        } = finished;
         self.ledger.per_worker[worker as usize] += 1;
         let fault = fault_of(&self.settings.faults, self.settings.seed, number);
         let makes_room = crowded && self.has_pending_clients();
@@ -137,10 +163,12 @@ impl<C: Clock + Clone> ServingLoop<C> {
         };
         connection.answers += 1;
         let is_full = self.settings.close_after.is_some_and(|most| connection.answers >= most);
-        let fate = if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
+        let fate =
+            if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
         let bodiless = head.bodiless_answer;
         let mut extent = if bodiless { AnswerExtent::Head } else { AnswerExtent::Whole };
-        let mut then = if fate == ConnectionFate::Close { AfterResponse::Close } else { AfterResponse::Read };
+        let mut then =
+            if fate == ConnectionFate::Close { AfterResponse::Close } else { AfterResponse::Read };
         let mut kind = ResponseKind::Answer;
         let mut status = OK;
         match fault {
@@ -170,23 +198,31 @@ impl<C: Clock + Clone> ServingLoop<C> {
                 return true;
             }
         }
-        self.ledger.faults.closed +=
-            u64::from(is_full && head.fate != ConnectionFate::Close && kind == ResponseKind::Answer);
+        self.ledger.faults.closed += u64::from(
+            is_full && head.fate != ConnectionFate::Close && kind == ResponseKind::Answer,
+        );
         connection.phase = ConnectionPhase::Writing(then, kind);
         let mut answer = self.answers.of(status, worker, fate, extent, number);
         let with_stamps;
         if head.asks_for_stamps && kind == ResponseKind::Answer {
-            with_stamps = response::stamped(answer, [started, due].map(|instant| self.shared + instant));
+            with_stamps =
+                response::stamped(answer, [started, due].map(|instant| self.shared + instant));
             answer = &with_stamps;
         }
         // A cut answer's end is not announced: that it is cut must be seen in TLS, too.
-        let (bytes, sent) =
-            connection.socket.send(answer, then == AfterResponse::Close && kind == ResponseKind::Answer);
+        let (bytes, sent) = connection
+            .socket
+            .send(answer, then == AfterResponse::Close && kind == ResponseKind::Answer);
         self.has_sent(key, bytes, sent)
     }
 
     /// Books what the kernel took of a response. Whether the connection goes on.
-    pub(super) fn has_sent(&mut self, key: ConnectionKey, bytes: usize, sent: WriteOutcome) -> bool {
+    pub(super) fn has_sent(
+        &mut self,
+        key: ConnectionKey,
+        bytes: usize,
+        sent: WriteOutcome,
+    ) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         // In another phase it is an interim response.
         let (then, kind) = match connection.phase {

@@ -60,7 +60,10 @@ fn bodies_are_received_and_counted_however_they_come() {
     assert_eq!(client.receive().status, 200);
     let ledger = sink.stop();
     assert_eq!(ledger.requests, 4);
-    assert_eq!((ledger.received_bytes, ledger.sent_bytes), (client.sent_bytes, client.received_bytes));
+    assert_eq!(
+        (ledger.received_bytes, ledger.sent_bytes),
+        (client.sent_bytes, client.received_bytes)
+    );
 }
 
 #[test]
@@ -88,18 +91,28 @@ fn a_client_that_is_refused_can_read_why_and_is_closed() {
         let mut client = Client::connect(sink.address());
         client.send(garbage);
         let response = client.receive();
-        assert_eq!((response.status, response.field("connection")), (status, Some("close")), "{garbage:.99?}");
+        assert_eq!(
+            (response.status, response.field("connection")),
+            (status, Some("close")),
+            "{garbage:.99?}"
+        );
         assert!(client.is_closed());
     }
     let ledger = sink.ledger();
-    assert_eq!((ledger.bad_requests, ledger.requests, ledger.received_bytes, ledger.sent_bytes), (6, 0, 0, 0));
+    assert_eq!(
+        (ledger.bad_requests, ledger.requests, ledger.received_bytes, ledger.sent_bytes),
+        (6, 0, 0, 0)
+    );
     assert_well(&sink);
 }
 
 #[test]
 fn what_follows_a_last_request_does_not_lose_its_answer() {
     let (sink, mut client) = serving();
-    client.send(format!("GET / HTTP/1.1\r\nConnection: close\r\n\r\n{}", "GET / HTTP/1.1\r\n\r\n".repeat(10_000)));
+    client.send(format!(
+        "GET / HTTP/1.1\r\nConnection: close\r\n\r\n{}",
+        "GET / HTTP/1.1\r\n\r\n".repeat(10_000)
+    ));
     assert_eq!(client.receive().status, 200);
     assert!(client.is_closed());
     assert_eq!(sink.stop().requests, 1);
@@ -128,7 +141,10 @@ fn a_client_that_is_gone_leaves_its_request_in_the_slot() {
     clock.advance(Nanos::from_millis(50));
     let ledger = ledger_when(&sink, |ledger| ledger.busy == 0);
     assert_eq!((ledger.requests, ledger.answers, ledger.abandoned), (1, 0, 1));
-    assert_eq!((ledger.per_worker.as_slice(), ledger.sent_bytes, ledger.open_connections), ([1].as_slice(), 0, 0));
+    assert_eq!(
+        (ledger.per_worker.as_slice(), ledger.sent_bytes, ledger.open_connections),
+        ([1].as_slice(), 0, 0)
+    );
     assert_well(&sink);
 }
 
@@ -145,7 +161,9 @@ fn clients_that_close_at_any_point_leave_nothing_behind() {
             }
         }
     }
-    let ledger = ledger_when(&sink, |ledger| ledger.open_connections == 0 && ledger.busy + ledger.waiting == 0);
+    let ledger = ledger_when(&sink, |ledger| {
+        ledger.open_connections == 0 && ledger.busy + ledger.waiting == 0
+    });
     assert!(ledger.requests <= 2);
     assert_eq!(ledger.answers + ledger.abandoned, ledger.requests);
     assert_well(&sink);
@@ -197,6 +215,12 @@ fn a_client_that_reads_late_gets_every_answer() {
     }
     all.join().unwrap().unwrap();
     let ledger = sink.stop();
-    assert_eq!((ledger.requests, ledger.answers, ledger.connections), (count as u64, count as u64, 1));
-    assert_eq!((ledger.received_bytes, ledger.sent_bytes), ((request.len() * count) as u64, received as u64));
+    assert_eq!(
+        (ledger.requests, ledger.answers, ledger.connections),
+        (count as u64, count as u64, 1)
+    );
+    assert_eq!(
+        (ledger.received_bytes, ledger.sent_bytes),
+        ((request.len() * count) as u64, received as u64)
+    );
 }

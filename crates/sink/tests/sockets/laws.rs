@@ -9,11 +9,15 @@ use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use crate::support::{Client, Failure, PATIENCE, REQUEST, anywhere, assert_conserved, busy, ledger_when, settings};
+use crate::support::{
+    Client, Failure, PATIENCE, REQUEST, anywhere, assert_conserved, busy, ledger_when, settings,
+};
 use model::Nanos;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use sink::{DelayLaw, Fault, FaultLaw, Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
+use sink::{
+    DelayLaw, Fault, FaultLaw, Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue,
+};
 use testkit::clock::REAL_CLOCK;
 
 fn start(settings: SinkSettings) -> Sink {
@@ -21,7 +25,8 @@ fn start(settings: SinkSettings) -> Sink {
 }
 
 fn faults(laws: &[(Fault, &str)]) -> Vec<FaultLaw> {
-    let law = |(fault, share): &(Fault, &str)| FaultLaw { fault: *fault, share: share.parse().unwrap() };
+    let law =
+        |(fault, share): &(Fault, &str)| FaultLaw { fault: *fault, share: share.parse().unwrap() };
     laws.iter().map(law).collect()
 }
 
@@ -33,12 +38,17 @@ const ANSWER_BYTES: usize =
 fn any_request_is_answered_by_a_rising_counter() {
     let sink = start(anywhere());
     let mut client = Client::connect(sink.address());
-    for (number, line) in (0..).zip(["GET /", "POST /a/b?c", "DELETE *", "QUERY /x", "PUT http://a/"]) {
+    for (number, line) in
+        (0..).zip(["GET /", "POST /a/b?c", "DELETE *", "QUERY /x", "PUT http://a/"])
+    {
         client.send(format!("{line} HTTP/1.1\r\nHost: sink\r\n\r\n"));
         let response = client.receive();
         assert_eq!((response.status, response.counter()), (200, number));
         let fields = [("content-type", "application/cbor"), ("content-length", "32")];
-        assert_eq!(response.fields, fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(
+            response.fields,
+            fields.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        );
         assert_eq!(client.received_bytes, u64::from(number + 1) * ANSWER_BYTES as u64);
     }
     assert_conserved(&sink.stop());
@@ -64,7 +74,10 @@ fn each_number_is_given_once_across_all_loops() {
     let shown = Client::connect(address).get("/_ledger").body;
     let ledger = sink.ledger();
     assert_eq!(serde_json::from_slice::<SinkLedger>(&shown).unwrap().requests, 800);
-    assert_eq!((ledger.requests, ledger.answers, ledger.connections, ledger.per_worker.len()), (800, 800, 16, 4));
+    assert_eq!(
+        (ledger.requests, ledger.answers, ledger.connections, ledger.per_worker.len()),
+        (800, 800, 16, 4)
+    );
     assert_conserved(&ledger);
     let last = sink.stop();
     assert_eq!((last.requests, last.per_worker.iter().sum::<u64>()), (800, 800));
@@ -98,7 +111,10 @@ fn count(sink: &Sink, count: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64
         let before = open.received_bytes;
         let asked = open.ask();
         received += open.received_bytes - before;
-        client = asked.as_ref().is_ok_and(|response| response.field("connection").is_none()).then_some(open);
+        client = asked
+            .as_ref()
+            .is_ok_and(|response| response.field("connection").is_none())
+            .then_some(open);
         *outcomes.entry(asked.map(|response| response.status)).or_default() += 1;
     }
     (outcomes, received, connections)
@@ -109,21 +125,39 @@ fn both_ledgers_agree_on_every_fault() {
     let mut faults = faults(&[(Fault::Reset, "7%"), (Fault::Truncate, "9%")]);
     faults.extend(["503:11%", "404:5%"].map(|text| text.parse::<FaultLaw>().unwrap()));
     for (body, seed) in [(SinkBody::Counter, 1), (SinkBody::Ok, 2), (SinkBody::Bytes(100_000), 3)] {
-        let sink = start(SinkSettings { faults: faults.clone(), close_after: Some(6), body, seed, ..anywhere() });
+        let sink = start(SinkSettings {
+            faults: faults.clone(),
+            close_after: Some(6),
+            body,
+            seed,
+            ..anywhere()
+        });
         let (outcomes, received, connections) = count(&sink, 600);
         let of = |outcome| outcomes.get(&outcome).copied().unwrap_or(0);
         let ledger = ledger_when(&sink, |ledger| ledger.open_connections <= 1);
         assert_eq!((ledger.requests, ledger.connections), (600, connections));
-        assert_eq!((of(Err(Failure::Reset)), of(Err(Failure::Cut))), (ledger.faults.reset, ledger.faults.truncated));
+        assert_eq!(
+            (of(Err(Failure::Reset)), of(Err(Failure::Cut))),
+            (ledger.faults.reset, ledger.faults.truncated)
+        );
         assert_eq!(Some(&of(Ok(503))), ledger.faults.by_status.get(&503));
         assert_eq!(Some(&of(Ok(404))), ledger.faults.by_status.get(&404));
         assert_eq!((of(Err(Failure::Closed)), ledger.abandoned, ledger.unfinished()), (0, 0, 0));
-        assert!(ledger.faults.closed > 0 && ledger.faults.reset > 10 && ledger.faults.truncated > 10, "{ledger:?}");
+        assert!(
+            ledger.faults.closed > 0 && ledger.faults.reset > 10 && ledger.faults.truncated > 10,
+            "{ledger:?}"
+        );
         assert_eq!(ledger.answers, 600 - ledger.faults.reset - ledger.faults.truncated);
         assert_eq!(ledger.sent_bytes, received);
         assert_conserved(&ledger);
         // The same seed does the same to the same requests.
-        let again = start(SinkSettings { faults: faults.clone(), close_after: Some(6), body, seed, ..anywhere() });
+        let again = start(SinkSettings {
+            faults: faults.clone(),
+            close_after: Some(6),
+            body,
+            seed,
+            ..anywhere()
+        });
         assert_eq!(count(&again, 600).0, outcomes);
     }
 }
@@ -144,7 +178,10 @@ fn no_answer_is_silence_until_the_client_goes() {
     client.send(REQUEST);
     client.send(REQUEST);
     let ledger = ledger_when(&sink, |ledger| ledger.faults.unanswered == 1);
-    assert_eq!((ledger.requests, ledger.answers, ledger.open_connections, ledger.unfinished()), (1, 0, 1, 0));
+    assert_eq!(
+        (ledger.requests, ledger.answers, ledger.open_connections, ledger.unfinished()),
+        (1, 0, 1, 0)
+    );
     drop(client);
     ledger_when(&sink, |ledger| ledger.open_connections == 0);
     let silent = Client::connect(sink.address());
@@ -176,8 +213,11 @@ fn answers_to_several_connections_come_in_the_order_of_their_delays() {
     let delay: DelayLaw = "uniform:0s:1000s".parse().unwrap();
     let held = |seed, number| delay.of(seed, number);
     let second = Nanos::from_secs(1);
-    let is_distinguished =
-        |seed: &u64| held(*seed, 0) > second * 300 && held(*seed, 1) < held(*seed, 2) && held(*seed, 2) < second * 3;
+    let is_distinguished = |seed: &u64| {
+        held(*seed, 0) > second * 300
+            && held(*seed, 1) < held(*seed, 2)
+            && held(*seed, 2) < second * 3
+    };
     let seed = (1..10_000_000).find(is_distinguished).unwrap();
     let sink = start(SinkSettings { delay, seed, spin: Nanos::from_micros(100), ..anywhere() });
     let mut clients: Vec<_> = (0..3)
@@ -248,7 +288,11 @@ fn inline_ten_makes_room_for_who_waits_outside() {
 
 #[test]
 fn accepts_are_spaced_and_none_is_lost() {
-    let sink = start(SinkSettings { accept_rate: Some("200".parse().unwrap()), backlog: 64, ..anywhere() });
+    let sink = start(SinkSettings {
+        accept_rate: Some("200".parse().unwrap()),
+        backlog: 64,
+        ..anywhere()
+    });
     let mut clients: Vec<_> = (0..30).map(|_| Client::connect(sink.address())).collect();
     assert!(clients.iter_mut().all(|client| client.get("/").status == 200));
     assert_eq!(sink.stop().connections, 30);
@@ -269,7 +313,10 @@ fn a_full_backlog_leaves_clients_outside() {
         });
     }
     let _inside: Vec<_> = (0..3).map(|_| news.recv_timeout(PATIENCE).unwrap()).collect();
-    assert!(news.recv_timeout(std::time::Duration::from_millis(300)).is_err(), "no room for a fourth");
+    assert!(
+        news.recv_timeout(std::time::Duration::from_millis(300)).is_err(),
+        "no room for a fourth"
+    );
 }
 
 #[test]
@@ -287,7 +334,10 @@ fn it_listens_at_several_places_at_once() {
         let abstract_address = UnixAddress::from_abstract_name(&name).unwrap();
         let mut abstract_unix = Client::over(UnixStream::connect_addr(&abstract_address).unwrap());
         for _ in 0..10 {
-            assert_eq!([tcp.get("/").status, unix.get("/").status, abstract_unix.get("/").status], [200; 3]);
+            assert_eq!(
+                [tcp.get("/").status, unix.get("/").status, abstract_unix.get("/").status],
+                [200; 3]
+            );
         }
         let ledger = sink.stop();
         assert_eq!((ledger.connections, ledger.answers), (3, 30));
@@ -296,7 +346,10 @@ fn it_listens_at_several_places_at_once() {
 }
 
 /// A TLS client that trusts `certificate` alone.
-fn tls_client(sink: &Sink, certificate: CertificateDer<'static>) -> Client<StreamOwned<ClientConnection, TcpStream>> {
+fn tls_client(
+    sink: &Sink,
+    certificate: CertificateDer<'static>,
+) -> Client<StreamOwned<ClientConnection, TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(certificate).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -329,14 +382,21 @@ fn tls_sink(test: &str, settings: SinkSettings) -> (Sink, CertificateDer<'static
 
 #[test]
 fn both_ledgers_agree_over_tls() {
-    let settings = SinkSettings { body: SinkBody::Bytes(200_000), delay: Nanos::from_micros(100).into(), ..anywhere() };
+    let settings = SinkSettings {
+        body: SinkBody::Bytes(200_000),
+        delay: Nanos::from_micros(100).into(),
+        ..anywhere()
+    };
     let (sink, certificate) = tls_sink("agree", settings);
     let mut received = 0;
     for _ in 0..3 {
         let mut client = tls_client(&sink, certificate.clone());
         for _ in 0..10 {
             let response = client.ask().unwrap();
-            assert_eq!((response.status, response.body.len(), response.field("connection")), (200, 200_000, None));
+            assert_eq!(
+                (response.status, response.body.len(), response.field("connection")),
+                (200, 200_000, None)
+            );
         }
         received += client.received_bytes;
     }
@@ -391,6 +451,7 @@ fn a_pair_is_made_where_none_is_given() {
     assert!(sink.places()[0].tls);
     let nowhere = sink::PemPair { certificate: "/nowhere.crt".into(), key: "/nowhere.key".into() };
     let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
-    let error = Sink::start(SinkSettings { listen, pem: Some(nowhere), ..anywhere() }, REAL_CLOCK).unwrap_err();
+    let error = Sink::start(SinkSettings { listen, pem: Some(nowhere), ..anywhere() }, REAL_CLOCK)
+        .unwrap_err();
     assert!(error.to_string().contains("/nowhere.crt"), "{error}");
 }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{Client, assert_conserved, busy, ledger_when, serving, settings, start, stopped};
+use crate::support::{
+    Client, assert_conserved, busy, ledger_when, serving, settings, start, stopped,
+};
 use model::Nanos;
 use sink::{Sink, SinkLedger};
 use testkit::clock::REAL_CLOCK;
@@ -117,10 +119,14 @@ fn a_request_that_takes_for_ever_does_not_keep_a_sink_from_stopping() {
 #[test]
 fn a_sink_ends_with_its_flag() {
     let stop = Arc::new(AtomicBool::new(false));
-    let sink = Sink::start_until(settings(1, 1, Nanos::ZERO), REAL_CLOCK, Arc::clone(&stop)).unwrap();
+    let sink =
+        Sink::start_until(settings(1, 1, Nanos::ZERO), REAL_CLOCK, Arc::clone(&stop)).unwrap();
     let mut client = Client::connect(sink.address());
     assert_eq!(client.get("/").status, 200);
     stop.store(true, Ordering::Release);
     let ledger = sink.wait();
-    assert_eq!((ledger.received_bytes, ledger.sent_bytes), (client.sent_bytes, client.received_bytes));
+    assert_eq!(
+        (ledger.received_bytes, ledger.sent_bytes),
+        (client.sent_bytes, client.received_bytes)
+    );
 }

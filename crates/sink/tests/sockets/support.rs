@@ -15,7 +15,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The load sink, at a free port.
 pub(crate) fn anywhere() -> SinkSettings {
-    SinkSettings { listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)).into()], ..SinkSettings::default() }
+    SinkSettings {
+        listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)).into()],
+        ..SinkSettings::default()
+    }
 }
 
 /// Slots behind one queue.
@@ -132,12 +135,20 @@ impl<S: Read + Write> Client<S> {
         let mut filled = 0;
         while filled < bytes.len() {
             match self.stream.read(&mut bytes[filled..]) {
-                Ok(0) => return Err(if is_first && filled == 0 { Failure::Closed } else { Failure::Cut }),
+                Ok(0) => {
+                    return Err(if is_first && filled == 0 {
+                        Failure::Closed
+                    } else {
+                        Failure::Cut
+                    });
+                }
                 Ok(read) => {
                     filled += read;
                     self.received_bytes += read as u64;
                 }
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(Failure::Reset),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                    return Err(Failure::Reset);
+                }
                 // A TLS end that was not announced.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(Failure::Cut),
                 // Whoever stops the tests and lets them go on.

@@ -9,7 +9,9 @@ use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{ClockExchange, DriveResult, EngineError, GeneratorPart, LoadSpec, RecordBatch, RunProgress};
+use engine::{
+    ClockExchange, DriveResult, EngineError, GeneratorPart, LoadSpec, RecordBatch, RunProgress,
+};
 use launch::dies_with_us;
 use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -79,7 +81,10 @@ impl Link {
             match orders.write(left) {
                 Ok(written) => left = &left[written..],
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    let wait = Timespec { tv_sec: LONGEST_SILENCE.0.cast_signed() / 1_000_000_000, tv_nsec: 0 };
+                    let wait = Timespec {
+                        tv_sec: LONGEST_SILENCE.0.cast_signed() / 1_000_000_000,
+                        tv_nsec: 0,
+                    };
                     match poll(&mut [PollFd::new(orders, PollFlags::OUT)], Some(&wait)) {
                         Ok(0) => return Err(format!("it has read nothing for {LONGEST_SILENCE}")),
                         Ok(_) | Err(Errno::INTR) => {}
@@ -106,8 +111,13 @@ impl FarGenerators {
     ///
     /// # Errors
     /// Where one does not start.
-    pub fn start(from: &[String], version: &str, clock: SystemClock) -> Result<FarGenerators, EngineError> {
-        let unstarted = |name: &String| RemoteGenerator { name: name.clone(), host: None, link: None };
+    pub fn start(
+        from: &[String],
+        version: &str,
+        clock: SystemClock,
+    ) -> Result<FarGenerators, EngineError> {
+        let unstarted =
+            |name: &String| RemoteGenerator { name: name.clone(), host: None, link: None };
         let all = from.iter().map(unstarted).collect();
         let mut generators = Generators { clock, version: version.to_owned(), all };
         generators.start_missing()?;
@@ -152,7 +162,11 @@ impl FarGenerators {
     ///
     /// # Errors
     /// Where one cannot measure it.
-    pub(crate) fn ceilings(&self, shapes: &[LoadSpec], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, EngineError> {
+    pub(crate) fn ceilings(
+        &self,
+        shapes: &[LoadSpec],
+        answer_bytes: u64,
+    ) -> Result<Vec<Option<Ceiling>>, EngineError> {
         let mut generators = self.generators();
         generators.start_missing()?;
         shapes.iter().map(|shape| generators.ceiling(shape, answer_bytes)).collect()
@@ -169,8 +183,8 @@ impl Generators {
     fn start_missing(&mut self) -> Result<(), EngineError> {
         for one in 0..self.all.len() {
             if self.all[one].link.is_none() {
-                let link =
-                    start(&self.all[one].name, &self.version, self.clock).map_err(|why| self.failed(one, why))?;
+                let link = start(&self.all[one].name, &self.version, self.clock)
+                    .map_err(|why| self.failed(one, why))?;
                 (self.all[one].host, self.all[one].link) = (None, Some(link));
             }
         }
@@ -189,7 +203,10 @@ impl Generators {
     }
 
     fn order(&mut self, one: usize, order: &Order) -> Result<(), EngineError> {
-        let said = self.all[one].link.as_mut().map_or(Err("it is gone".to_owned()), |link| link.order(order));
+        let said = self.all[one]
+            .link
+            .as_mut()
+            .map_or(Err("it is gone".to_owned()), |link| link.order(order));
         said.map_err(|why| self.failed(one, why))
     }
 
@@ -235,7 +252,8 @@ impl Generators {
         self.start_missing()?;
         let count = self.all.len();
         let shared_ahead = self.clock.shared_ahead();
-        let before = (0..count).map(|one| self.compare_clocks(one)).collect::<Result<Vec<_>, _>>()?;
+        let before =
+            (0..count).map(|one| self.compare_clocks(one)).collect::<Result<Vec<_>, _>>()?;
         for (one, exchange) in before.iter().enumerate() {
             let shift = ClockShift { ahead: exchange.ahead(), shared_ahead };
             let spec = self.part(spec, one);
@@ -253,7 +271,8 @@ impl Generators {
         let mut dropped_records = 0;
         let keep = |batch: RecordBatch| {
             let records = batch.len() as u64;
-            dropped_records += journal.map_or(Ok(()), |journal| journal.try_send(batch)).map_or(records, |()| 0);
+            dropped_records +=
+                journal.map_or(Ok(()), |journal| journal.try_send(batch)).map_or(records, |()| 0);
         };
         let parts = self.wait_for_parts(interrupt, progress, keep);
         let (mut far, mut merged, mut end) = (Vec::with_capacity(count), None, start);
@@ -262,7 +281,8 @@ impl Generators {
             match part {
                 Ok(done) => {
                     end = end.max(done.ended);
-                    let clock_error = self.compare_clocks(one).ok().map(|after| before[one].error(&after));
+                    let clock_error =
+                        self.compare_clocks(one).ok().map(|after| before[one].error(&after));
                     far.push(FarGenerator { clock_error, ..done.facts(name) });
                     merge(&mut merged, done.outcome);
                 }
@@ -284,7 +304,8 @@ impl Generators {
         progress: &RunProgress,
         mut keep: impl FnMut(RecordBatch),
     ) -> Vec<Result<PartDone, String>> {
-        let mut parts: Vec<Option<Result<PartDone, String>>> = self.all.iter().map(|_| None).collect();
+        let mut parts: Vec<Option<Result<PartDone, String>>> =
+            self.all.iter().map(|_| None).collect();
         let mut last_news = vec![self.clock.now(); parts.len()];
         let mut is_stopped = false;
         while parts.iter().any(Option::is_none) {
@@ -294,7 +315,8 @@ impl Generators {
             }
             self.clock.sleep(GLANCE);
             for one in 0..parts.len() {
-                let news: Vec<_> = self.all[one].link.iter().flat_map(|link| link.news.try_iter()).collect();
+                let news: Vec<_> =
+                    self.all[one].link.iter().flat_map(|link| link.news.try_iter()).collect();
                 for (at, event) in news {
                     last_news[one] = at;
                     match event {
@@ -327,7 +349,11 @@ impl Generators {
         parts.into_iter().flatten().collect()
     }
 
-    fn ceiling(&mut self, shape: &LoadSpec, answer_bytes: u64) -> Result<Option<Ceiling>, EngineError> {
+    fn ceiling(
+        &mut self,
+        shape: &LoadSpec,
+        answer_bytes: u64,
+    ) -> Result<Option<Ceiling>, EngineError> {
         // With fewer connections than generators some have none.
         let mut asked = Vec::new();
         for one in 0..self.all.len() {
@@ -340,7 +366,9 @@ impl Generators {
         let mut rate = Some(0.0);
         for one in asked {
             let (_, Report::Ceiling(ceiling)) = self.next_of(one)? else {
-                return Err(self.failed(one, "it does not say how many requests per second it can send"));
+                return Err(
+                    self.failed(one, "it does not say how many requests per second it can send")
+                );
             };
             rate = rate.zip(ceiling).map(|(rate, ceiling)| rate + ceiling.rate_per_s);
         }
@@ -356,7 +384,8 @@ fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> 
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     dies_with_us(&mut command);
     let mut process = command.spawn().map_err(|error| error.to_string())?;
-    let (orders, output, errors) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+    let (orders, output, errors) =
+        (process.stdin.take(), process.stdout.take(), process.stderr.take());
     let (tell, news) = channel();
     let link = Link { process, orders, news };
     let (Some(orders), Some(output), Some(mut errors)) = (&link.orders, output, errors) else {
@@ -366,7 +395,11 @@ fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> 
     let (complain, complaints) = channel();
     let ours = version.to_owned();
     let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
-        std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop).map_err(|error| error.to_string())
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(run)
+            .map(drop)
+            .map_err(|error| error.to_string())
     };
     spawn(
         "far-errors",
@@ -387,7 +420,9 @@ fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> 
             let greeted = greeting(&mut output);
             if let Ok(there) = &greeted {
                 if *there != ours {
-                    say(Err(format!("longtail is {there} there and {ours} here: install the same on both")));
+                    say(Err(format!(
+                        "longtail is {there} there and {ours} here: install the same on both"
+                    )));
                     return;
                 }
                 while let Ok(Some(report)) = receive(&mut output) {
@@ -423,7 +458,9 @@ fn greeting(output: &mut impl BufRead) -> Result<String, String> {
 
 /// Why it ended, as far as that is known: of one that never began (`noise` is what came instead), and of one that did.
 fn end_of(noise: Option<&str>, complaint: &str) -> String {
-    let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+    let last = |text: &str| {
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    };
     let said = last(complaint).or_else(|| last(noise.unwrap_or_default()));
     let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
     match noise {
@@ -447,10 +484,17 @@ mod tests {
 
     #[test]
     fn what_a_shell_prints_first_is_passed_over() {
-        assert_eq!(greeting(&mut &b"Welcome!\nlongtail generate 1.2.3\n\0\0"[..]), Ok("1.2.3".to_owned()));
-        assert_eq!(greeting(&mut &b"Welcome!\nno such command"[..]), Err("no such command".to_owned()));
+        assert_eq!(
+            greeting(&mut &b"Welcome!\nlongtail generate 1.2.3\n\0\0"[..]),
+            Ok("1.2.3".to_owned())
+        );
+        assert_eq!(
+            greeting(&mut &b"Welcome!\nno such command"[..]),
+            Err("no such command".to_owned())
+        );
         assert!(
-            end_of(Some("x"), "bash: longtail: command not found\n").contains("(bash: longtail: command not found)")
+            end_of(Some("x"), "bash: longtail: command not found\n")
+                .contains("(bash: longtail: command not found)")
         );
     }
 }

@@ -47,7 +47,8 @@ pub fn serve(
     gone: impl Fn() + Send,
 ) -> io::Result<()> {
     let output = Mutex::new(output);
-    let say = |report: &Report| send(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), report);
+    let say =
+        |report: &Report| send(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), report);
     let greeting = format!("{GREETING}{}\n", context.version);
     output.lock().unwrap_or_else(PoisonError::into_inner).write_all(greeting.as_bytes())?;
     say(&Report::Host(this_host()))?;
@@ -73,7 +74,14 @@ pub fn serve(
         while let Ok(order) = orders.recv() {
             let report = match order {
                 Order::Prepare { spec, clock, journal } => {
-                    let run = FarRun { context, spec: &spec, shift: clock, journal, wishes, orders: &orders };
+                    let run = FarRun {
+                        context,
+                        spec: &spec,
+                        shift: clock,
+                        journal,
+                        wishes,
+                        orders: &orders,
+                    };
                     run.drive(say).unwrap_or_else(Report::Refused)
                 }
                 Order::Calibrate { spec, answer_bytes } => {
@@ -126,8 +134,11 @@ impl FarRun<'_> {
             let (progress, tell) = (&progress, &say);
             spawn_scoped(scope, "progress", move || {
                 while runs.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
-                    let tally =
-                        if wishes.tally.load(Ordering::Relaxed) { progress.tally().map(Box::new) } else { None };
+                    let tally = if wishes.tally.load(Ordering::Relaxed) {
+                        progress.tally().map(Box::new)
+                    } else {
+                        None
+                    };
                     wishes.tally.fetch_and(tally.is_none(), Ordering::Relaxed);
                     let (ended, connected) = (progress.ended(), progress.connected());
                     let _ = tell(&Report::Progress { ended, connected, tally });
@@ -135,14 +146,24 @@ impl FarRun<'_> {
             })?;
             let journal = journal.then(|| {
                 let (sender, batches) = sync_channel(WAITING);
-                let pass_on = move || batches.into_iter().try_for_each(|batch| tell(&Report::Records(batch)));
+                let pass_on =
+                    move || batches.into_iter().try_for_each(|batch| tell(&Report::Records(batch)));
                 spawn_scoped(scope, "journal", pass_on).map(|_| sender)
             });
-            let driven = drive_at(start, spec, &clock, &wishes.stop, progress, journal.transpose()?.as_ref());
+            let driven = drive_at(
+                start,
+                spec,
+                &clock,
+                &wishes.stop,
+                progress,
+                journal.transpose()?.as_ref(),
+            );
             drop(running);
             driven
         });
-        driven.map(|done| Report::Done(Box::new(done))).map_err(|error: EngineError| error.to_string())
+        driven
+            .map(|done| Report::Done(Box::new(done)))
+            .map_err(|error: EngineError| error.to_string())
     }
 }
 
@@ -150,9 +171,13 @@ impl FarRun<'_> {
 fn may_be_loaded(spec: &LoadSpec, context: &Context<'_>) -> Result<(), String> {
     for endpoint in &spec.transport.endpoints {
         if let Endpoint::Tcp(address) = endpoint {
-            context.resolver.check(&address.ip().to_string(), address.ip()).map_err(|error| error.to_string())?;
+            context
+                .resolver
+                .check(&address.ip().to_string(), address.ip())
+                .map_err(|error| error.to_string())?;
         }
-        reach(endpoint, REACHED_WITHIN).map_err(|reason| format!("from there, {endpoint} {reason}"))?;
+        reach(endpoint, REACHED_WITHIN)
+            .map_err(|reason| format!("from there, {endpoint} {reason}"))?;
     }
     spec.transport.check().map_err(|error| error.to_string())
 }

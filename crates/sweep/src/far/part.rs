@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 
 use engine::{
-    DriveResult, EngineError, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress, Transport, drive_part,
+    DriveResult, EngineError, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress,
+    Transport, drive_part,
 };
 use model::{
-    Clock, Diagnostic, FarGenerator, GeneratorFacts, LoadPlan, LoadStudy, Nanos, Request, Run, SystemClock, Tally,
-    warnings,
+    Clock, Diagnostic, FarGenerator, GeneratorFacts, LoadPlan, LoadStudy, Nanos, Request, Run,
+    SystemClock, Tally, warnings,
 };
 use probe::host::{self, HostCounters};
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,11 @@ pub(super) fn drive_at(
 
 /// When requests of that load are due, and which of them are measured.
 fn shape(plan: &LoadPlan) -> LoadSpec {
-    spec_of(plan, Transport::plain(Vec::new()), vec![Request { bytes: Vec::new().into(), is_head: false }])
+    spec_of(
+        plan,
+        Transport::plain(Vec::new()),
+        vec![Request { bytes: Vec::new().into(), is_head: false }],
+    )
 }
 
 /// A part, and the file that holds it.
@@ -110,9 +115,12 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
     let Some(NamedPart { name: first_name, part: first }) = parts.next() else {
         return Err("name the files to merge".to_owned());
     };
-    let LoadPart { version: written_by, part: GeneratorPart { index, of }, start, study, done } = first;
+    let LoadPart { version: written_by, part: GeneratorPart { index, of }, start, study, done } =
+        first;
     if written_by != version {
-        return Err(format!("{first_name} is of longtail {written_by}, and this is {version}: merge it with that"));
+        return Err(format!(
+            "{first_name} is of longtail {written_by}, and this is {version}: merge it with that"
+        ));
     }
     let plan = &study.plan;
     let mut found: Vec<Option<(String, PartDone)>> = (0..of).map(|_| None).collect();
@@ -121,11 +129,14 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
             *place = Some((name, done));
             Ok(())
         }
-        Some(Some((other, _))) => Err(format!("{name} and {other} are both part {index}: name each part once")),
+        Some(Some((other, _))) => {
+            Err(format!("{name} and {other} are both part {index}: name each part once"))
+        }
         None => Err(format!("{name} is part {index} of {of}: parts are numbered from 0")),
     };
     put(first_name.clone(), index, done)?;
-    for NamedPart { name, part: LoadPart { part, start: starts, study: theirs, done, .. } } in parts {
+    for NamedPart { name, part: LoadPart { part, start: starts, study: theirs, done, .. } } in parts
+    {
         if (part.of, starts, &theirs.plan) != (of, start, plan) {
             return Err(format!(
                 "{name} is of another load than {first_name}: flags, --of and --start-at must be alike"
@@ -144,7 +155,8 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
         };
         end = end.max(done.ended);
         let is_whole = |outcome: &LaneOutcome| {
-            outcome.tally.window == window && outcome.tally.per_connection.len() == plan.connections as usize
+            outcome.tally.window == window
+                && outcome.tally.per_connection.len() == plan.connections as usize
         };
         if !done.outcome.as_ref().is_none_or(is_whole) {
             return Err(format!("{name} is damaged: its times are not those of its load"));
@@ -153,10 +165,12 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
         merge(&mut merged, done.outcome);
     }
     let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
-    let (interrupted, log_dropped) = (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
+    let (interrupted, log_dropped) =
+        (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
     let mut run = recorded(done, &spec, &warnings::LOAD_PERCENTILES, GeneratorFacts::default());
     judge(&mut run, plan, None, interrupted, None);
-    run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
+    run.warnings
+        .extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
     Ok(LoadStudy { placement: None, name_resolution: None, run, log_dropped, interrupted, ..study })
 }
 
@@ -185,7 +199,8 @@ mod tests {
     /// What a generator writes that has recorded each `of`th of 20 000 requests.
     fn part(index: u32, of: u32, plan: &LoadPlan) -> LoadPart {
         let window = shape(plan).window(START);
-        let (mut tally, mut batches) = (Tally::new(window, plan.connections as usize), Batches::new(window));
+        let (mut tally, mut batches) =
+            (Tally::new(window, plan.connections as usize), Batches::new(window));
         for number in (0..20_000).filter(|number| number % u64::from(of) == u64::from(index)) {
             let exchange = replayed(number);
             tally.record(&exchange, number as usize % plan.connections as usize);
@@ -215,8 +230,10 @@ mod tests {
     fn what_several_generators_recorded_is_what_one_would_have() {
         let plan = LoadPlan { warm_up: Nanos::from_secs(2), ..testkit::load::open_poisson().plan };
         let merged = |of: u32| {
-            let parts =
-                (0..of).rev().map(|index| NamedPart { name: format!("{index}.tally"), part: part(index, of, &plan) });
+            let parts = (0..of).rev().map(|index| NamedPart {
+                name: format!("{index}.tally"),
+                part: part(index, of, &plan),
+            });
             merge_parts(parts.collect(), "1").unwrap().run
         };
         let one = merged(1);

@@ -33,12 +33,14 @@ pub(super) fn play(
     fault: impl Fn(u64) -> Option<Outcome>,
 ) -> (Recorder, Vec<(Nanos, Nanos)>) {
     let until = plan.length.map_or(Nanos::MAX, |length| plan.warm_up + length);
-    let mut recorder = Recorder::new(Window { from: plan.warm_up, until }, plan.connections, plan.timestamps);
+    let mut recorder =
+        Recorder::new(Window { from: plan.warm_up, until }, plan.connections, plan.timestamps);
     let mut times = Vec::new();
     let mut schedule = plan.pace.schedule();
     // (free from, connection), the earliest first
-    let mut free: BinaryHeap<_> =
-        (0..plan.connections).map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c))).collect();
+    let mut free: BinaryHeap<_> = (0..plan.connections)
+        .map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c)))
+        .collect();
     let mut slot_free = vec![Nanos::ZERO; server.slots as usize];
     let mut opened = vec![false; plan.connections as usize];
     let mut number = 0;
@@ -46,7 +48,10 @@ pub(super) fn play(
     while let Some(Reverse((free_at, connection))) = free.pop() {
         let due = match &mut schedule {
             Some(schedule) => schedule.next().unwrap_or(Nanos::MAX),
-            None => free_at + if number < u64::from(plan.connections) { Nanos::ZERO } else { plan.think },
+            None => {
+                free_at
+                    + if number < u64::from(plan.connections) { Nanos::ZERO } else { plan.think }
+            }
         };
         if due >= until || plan.requests_total == Some(measured) {
             break;
@@ -56,7 +61,13 @@ pub(super) fn play(
         // A connection of an open loop is free from the start.
         let waits = schedule.is_some() && opened[connection as usize] && free_at > due;
         if waits && plan.late == LatePolicy::Skip {
-            let skipped = Exchange { due, sent: due, ended: due, received_bytes: 0, outcome: Outcome::Skipped };
+            let skipped = Exchange {
+                due,
+                sent: due,
+                ended: due,
+                received_bytes: 0,
+                outcome: Outcome::Skipped,
+            };
             tally.record(&skipped, connection as usize);
             free.push(Reverse((free_at, connection)));
             continue;
@@ -92,7 +103,8 @@ pub(super) fn play(
             if outcome == Outcome::Answered(200) {
                 note_good_answer(tally, &exchange, opens.then_some((connect, plan.tls)));
                 if server.workers > 0 {
-                    let worker = (slot as u32 * server.workers / server.slots * 4 + 162_895).to_string();
+                    let worker =
+                        (slot as u32 * server.workers / server.slots * 4 + 162_895).to_string();
                     let count = tally.per_worker.entry(worker).or_default();
                     count.all += 1;
                     count.measured += u64::from(exchange.due >= plan.warm_up);

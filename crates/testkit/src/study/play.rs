@@ -9,8 +9,8 @@ use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
-    Exchange, Forecast, Nanos, Outcome, Placement, Plan, Probe, Run, ServerFacts, Stop, StreamPlan, SweepStudy, Window,
-    WorkerShare, verdict,
+    Exchange, Forecast, Nanos, Outcome, Placement, Plan, Probe, Run, ServerFacts, Stop, StreamPlan,
+    SweepStudy, Window, WorkerShare, verdict,
 };
 
 use crate::machine::{Recorder, environment, puma, puma_facts, stream};
@@ -61,7 +61,11 @@ fn played_anew(words: &str, plan: Plan) -> SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: format!("longtail sweep {words}"),
-        service_time: Some(ServiceTime { time: DELAY, source: ServiceTimeSource::Given, cpu: None }),
+        service_time: Some(ServiceTime {
+            time: DELAY,
+            source: ServiceTimeSource::Given,
+            cpu: None,
+        }),
         plan,
         environment: environment(),
         server,
@@ -79,10 +83,18 @@ fn server(plan: &Plan) -> ServerFacts {
     let threads = plan.server.threads.map_or(1, |threads| threads.max);
     let words = if workers == 0 { String::new() } else { format!("-w{workers} ") };
     ServerFacts {
-        placement: Some(Placement { server: "0-1".parse().expect("a list"), lanes: "0-1".parse().expect("a list") }),
-        runtime: Some("ruby 3.4.0dev (2024-11-26T17:58:43Z master c1dcd1d496) +PRISM [x86_64-linux]".to_owned()),
+        placement: Some(Placement {
+            server: "0-1".parse().expect("a list"),
+            lanes: "0-1".parse().expect("a list"),
+        }),
+        runtime: Some(
+            "ruby 3.4.0dev (2024-11-26T17:58:43Z master c1dcd1d496) +PRISM [x86_64-linux]"
+                .to_owned(),
+        ),
         git: Some("00-long-tail-hey 43b8bba1".to_owned()),
-        command_line: format!("puma -q -b tcp://127.0.0.1:40001 {words}-t{threads}:{threads} sleep.ru"),
+        command_line: format!(
+            "puma -q -b tcp://127.0.0.1:40001 {words}-t{threads}:{threads} sleep.ru"
+        ),
         cluster: workers > 0,
         ..puma_facts(workers.max(1), threads)
     }
@@ -101,7 +113,8 @@ pub(super) fn play(
         Stop::After(time) => (WARM_UP + time, u64::MAX),
         Stop::RequestsPerConnection(n) => (Nanos::MAX, n),
     };
-    let mut recorder = Recorder::new(Window { from: WARM_UP, until }, connections, plan.stream.timestamps);
+    let mut recorder =
+        Recorder::new(Window { from: WARM_UP, until }, connections, plan.stream.timestamps);
     let mut made = vec![0; connections as usize];
     let mut slot_free = vec![Nanos::ZERO; server.slots() as usize];
     // (when its next request is due, connection), the earliest first
@@ -116,7 +129,9 @@ pub(super) fn play(
         }
         made[connection as usize] += u64::from(measured);
         let sent = due + Nanos::from_secs_f64(5e-6 + 20e-6 * uniform(SENDER, number));
-        let slot = (0..slot_free.len()).min_by_key(|slot| (slot_free[*slot], spread(*slot, number))).unwrap_or(0);
+        let slot = (0..slot_free.len())
+            .min_by_key(|slot| (slot_free[*slot], spread(*slot, number)))
+            .unwrap_or(0);
         let worker = slot as u32 / server.threads;
         let outcome = fault(number).unwrap_or(Outcome::Answered(200));
         let ended = match outcome {
@@ -174,8 +189,13 @@ const CHOICE: u64 = 4;
 fn held(worker: u32, repeat: u32, number: u64) -> Nanos {
     // Products only: a logarithm may differ in its last bit from one machine to another.
     let chance = uniform(JITTER + 10 * u64::from(repeat), number);
-    let jitter = 0.000_5 + 0.001 * f64::from(worker) + 0.012 * (chance * chance) * (chance * chance);
-    let stall = if uniform(STALLS + 10 * u64::from(repeat), number) < 0.004 { DELAY.as_secs_f64() * 0.6 } else { 0.0 };
+    let jitter =
+        0.000_5 + 0.001 * f64::from(worker) + 0.012 * (chance * chance) * (chance * chance);
+    let stall = if uniform(STALLS + 10 * u64::from(repeat), number) < 0.004 {
+        DELAY.as_secs_f64() * 0.6
+    } else {
+        0.0
+    };
     DELAY + Nanos::from_secs_f64(jitter + stall)
 }
 

@@ -27,7 +27,9 @@ fn all_and_slowest<T>(run: &Run, parts: impl Fn(u64, Nanos) -> T) -> (T, Option<
 
 /// What the kernel would have reported: all that is beyond 200 ms of the app waits in the accept queue.
 pub(super) fn kernel_view(run: &Run) -> KernelView {
-    let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, &[(bucket_of(each), count)].into());
+    let waits = |count: u64, each: Nanos| {
+        Waits::of_buckets(each * count, &[(bucket_of(each), count)].into())
+    };
     let [app, queue, left] = [200_000, 300, 700].map(Nanos::from_micros);
     let answers = run.tally.response_time.count() / 2;
     let worker = |pid| ProcessWaits {
@@ -39,7 +41,8 @@ pub(super) fn kernel_view(run: &Run) -> KernelView {
         run_queue: waits(answers * 3, Nanos::from_micros(70)),
     };
     let parts = |requests: u64, response_time: Nanos| {
-        let [send_lag, sending, receive_queue, reading] = [20, 3, 150, 200].map(|us| Nanos::from_micros(us) * requests);
+        let [send_lag, sending, receive_queue, reading] =
+            [20, 3, 150, 200].map(|us| Nanos::from_micros(us) * requests);
         let in_server = (app + queue + left) * requests;
         PathSums {
             requests,
@@ -59,7 +62,14 @@ pub(super) fn kernel_view(run: &Run) -> KernelView {
         processes: vec![worker(4001), worker(4002)],
         unfollowed: 0,
         lost: 0,
-        ways: Some(RequestPaths { app: Some(AppSource::Stamps), all, slowest, silent: 0, impossible: 0, unmatched: 1 }),
+        ways: Some(RequestPaths {
+            app: Some(AppSource::Stamps),
+            all,
+            slowest,
+            silent: 0,
+            impossible: 0,
+            unmatched: 1,
+        }),
     }
 }
 
@@ -92,7 +102,12 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
         at: (0..=40).map(|n| Nanos::from_millis(250) * n).collect(),
         curves: workers
             .iter()
-            .flat_map(|of| [curve(of, "cpu", "ns", used(5_000_000)), curve(of, "run_queue_wait", "ns", used(400_000))])
+            .flat_map(|of| {
+                [
+                    curve(of, "cpu", "ns", used(5_000_000)),
+                    curve(of, "run_queue_wait", "ns", used(400_000)),
+                ]
+            })
             .collect(),
     };
     let age = |n: u64| Some(Nanos::from_millis(800 + 1000 * ((n + 3) % 5)));
@@ -103,7 +118,10 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
             .iter()
             .flat_map(|of| {
                 let values = |value| vec![Some(value); 11];
-                [curve(of, "backlog", "requests", values(0)), curve(of, "busy_threads", "threads", values(slots / 2))]
+                [
+                    curve(of, "backlog", "requests", values(0)),
+                    curve(of, "busy_threads", "threads", values(slots / 2)),
+                ]
             })
             .map(|curve| WatchCurve { staleness: (0..=10).map(age).collect(), ..curve })
             .collect(),
@@ -111,6 +129,8 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
     Watch {
         tracks: vec![sockets, processes, stats],
         cpu: Nanos::from_millis(93),
-        missing: vec!["the sockets, at some samples: Interrupted system call (os error 4)".to_owned()],
+        missing: vec![
+            "the sockets, at some samples: Interrupted system call (os error 4)".to_owned(),
+        ],
     }
 }

@@ -17,11 +17,14 @@ const EACH: u64 = 20;
 /// A server that treats each connection well, in one of the good ways for a few requests, or badly.
 fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
     let chaos = servers("").filter_map(|(said, steps)| Some((said.strip_prefix("chaos ")?, steps)));
-    let (good, faults): (Vec<_>, Vec<_>) = chaos.partition(|(ending, _)| *ending == "Answered(200)");
+    let (good, faults): (Vec<_>, Vec<_>) =
+        chaos.partition(|(ending, _)| *ending == "Answered(200)");
     let answers = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&answers);
     let server = Server::start(move |stream: &mut TcpStream, number| {
-        let draw = |stream: u64, below: usize| (uniform(seed + stream, number) * below as f64).ceil() as usize - 1;
+        let draw = |stream: u64, below: usize| {
+            (uniform(seed + stream, number) * below as f64).ceil() as usize - 1
+        };
         // A few good answers first, then, on most connections, what is wrong with this one.
         for _ in 0..draw(0, 6) {
             play(stream, "read; {answer}")?;
@@ -38,7 +41,10 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
 const TIMEOUTS: [Nanos; 3] = [Nanos::from_millis(200), Nanos::from_secs(1), Nanos::from_secs(5)];
 
 fn survives(seed: u64, change: impl Fn(LoadSpec) -> LoadSpec) {
-    assert!(TIMEOUTS.into_iter().any(|timeout| survives_with(seed, timeout, &change)), "not every kind of outcome");
+    assert!(
+        TIMEOUTS.into_iter().any(|timeout| survives_with(seed, timeout, &change)),
+        "not every kind of outcome"
+    );
 }
 
 /// Whether every kind of outcome came up, and no connect was too slow; nothing was lost.
@@ -54,7 +60,8 @@ fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(LoadSpec) -> LoadSpe
         server.stop();
         return false;
     }
-    let mut known = vec![GOOD, Outcome::Reset, Outcome::Closed, Outcome::TimedOut, Outcome::BadResponse];
+    let mut known =
+        vec![GOOD, Outcome::Reset, Outcome::Closed, Outcome::TimedOut, Outcome::BadResponse];
     // Every kind of trouble in a closed loop; how many connections an open loop uses is a matter of its luck.
     let wanted = if load.pace.is_open() { 2 } else { known.len() };
     if load.pace.is_open() {
@@ -72,7 +79,11 @@ fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(LoadSpec) -> LoadSpe
 #[test]
 fn nothing_is_lost_in_a_closed_loop_on_a_server_with_every_fault() {
     for seed in [1, 2] {
-        survives(seed, |shape| LoadSpec { requests_total: None, requests_per_connection: Some(EACH), ..shape });
+        survives(seed, |shape| LoadSpec {
+            requests_total: None,
+            requests_per_connection: Some(EACH),
+            ..shape
+        });
     }
 }
 

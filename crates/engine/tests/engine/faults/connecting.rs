@@ -12,7 +12,8 @@ use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
 use crate::kit::{
-    ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shown, timed_out,
+    ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shown,
+    timed_out,
 };
 
 /// A port of ours at which nobody listens yet.
@@ -86,8 +87,10 @@ fn an_address_that_cannot_be_reached_fails_to_connect() {
 #[test]
 fn a_load_on_a_dead_server_can_be_interrupted() {
     let (port, address) = taken_port();
-    let load = LoadSpec { requests_total: None, measured: Some(Nanos::from_secs(600)), ..shape(address) };
-    let (interrupt, progress) = (Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(load.lanes)));
+    let load =
+        LoadSpec { requests_total: None, measured: Some(Nanos::from_secs(600)), ..shape(address) };
+    let (interrupt, progress) =
+        (Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(load.lanes)));
     let (flag, seen) = (Arc::clone(&interrupt), Arc::clone(&progress));
     let watch = thread::spawn(move || {
         while seen.ended() < 4 {

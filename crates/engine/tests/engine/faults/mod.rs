@@ -18,8 +18,8 @@ use model::{BadResponse, Nanos, Outcome, Request, WrongLengths};
 use rustix::net::{SendFlags, send};
 
 use crate::kit::{
-    ANSWER, GOOD, REQUESTS, Server, driven, driven_until, kinds, open, pause, read_head, read_request, shape, shown,
-    timed_out, until_closed, wait_for,
+    ANSWER, GOOD, REQUESTS, Server, driven, driven_until, kinds, open, pause, read_head,
+    read_request, shape, shown, timed_out, until_closed, wait_for,
 };
 
 const SERVERS: &str = include_str!("servers.txt");
@@ -27,9 +27,11 @@ const SERVERS: &str = include_str!("servers.txt");
 /// The rows below a headline of [`SERVERS`], or all of them: what stands before the colon, and the steps.
 fn servers(headline: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let rows = SERVERS.lines().skip_while(move |line| !line.starts_with(headline)).skip(1);
-    let rows =
-        rows.take_while(move |line| headline.is_empty() || !line.starts_with("==")).filter(|line| !line.is_empty());
-    rows.filter(|line| !line.starts_with(['#', '='])).map(|row| row.split_once(": ").expect("an ending and steps"))
+    let rows = rows
+        .take_while(move |line| headline.is_empty() || !line.starts_with("=="))
+        .filter(|line| !line.is_empty());
+    rows.filter(|line| !line.starts_with(['#', '=']))
+        .map(|row| row.split_once(": ").expect("an ending and steps"))
 }
 
 /// Treats a connection as the steps say, which are explained in [`SERVERS`].
@@ -41,7 +43,9 @@ fn play(stream: &mut TcpStream, steps: &str) -> io::Result<()> {
                 ("nodelay", _) => stream.set_nodelay(true)?,
                 ("wait", _) => until_closed(stream)?,
                 ("half", _) => stream.shutdown(Shutdown::Write)?,
-                ("reset", _) => rustix::net::sockopt::set_socket_linger(&*stream, Some(Duration::ZERO))?,
+                ("reset", _) => {
+                    rustix::net::sockopt::set_socket_linger(&*stream, Some(Duration::ZERO))?
+                }
                 // Held back until the close, which then goes into the same segment (tcp_send_fin in net/ipv4/tcp_output.c).
                 ("held", text) => drop(send(&*stream, &bytes(text), SendFlags::MORE)?),
                 ("drip", rest) => {
@@ -94,7 +98,10 @@ fn playing(steps: &'static str) -> Server {
 
 /// How the requests ended, each kind once: outcomes, and of bad responses the reason.
 fn endings(done: &LaneOutcome) -> Vec<String> {
-    let good = kinds(done).into_iter().filter(|kind| *kind != Outcome::BadResponse).map(|kind| format!("{kind:?}"));
+    let good = kinds(done)
+        .into_iter()
+        .filter(|kind| *kind != Outcome::BadResponse)
+        .map(|kind| format!("{kind:?}"));
     good.chain(done.tally.bad_responses.iter().map(|(reason, _)| format!("{reason:?}"))).collect()
 }
 
@@ -104,7 +111,8 @@ fn all_end(headline: &str) {
     for (said, steps) in servers(headline) {
         rows += 1;
         let said = said.strip_prefix("chaos ").unwrap_or(said);
-        let (method, said) = said.strip_prefix("head ").map_or(("GET", said), |said| ("HEAD", said));
+        let (method, said) =
+            said.strip_prefix("head ").map_or(("GET", said), |said| ("HEAD", said));
         let (allowed, connections) = said.split_once(" over ").unwrap_or((said, ""));
         let server = playing(steps);
         let request = render(method, "localhost", "/", &[], true);
@@ -115,7 +123,10 @@ fn all_end(headline: &str) {
             opened += all.iter().map(|done| done.tally.connections_opened).sum::<u64>();
             let done = all.last().expect("one at least");
             let found = endings(done);
-            assert!(found.iter().all(|one| allowed.split(" or ").any(|may| one == may)), "{said}: {steps}: {found:?}");
+            assert!(
+                found.iter().all(|one| allowed.split(" or ").any(|may| one == may)),
+                "{said}: {steps}: {found:?}"
+            );
             if let (false, Ok(connections)) = (shape.pace.is_open(), connections.parse::<u64>()) {
                 assert_eq!(done.tally.connections_opened, connections, "{said}: {steps}");
             }
@@ -152,7 +163,10 @@ fn a_close_behind_the_answer_costs_at_most_the_request_that_met_it() {
         let done = driven(&shape(server.address));
         // A connection's first request is answered; its next one either finds it closed or crosses the close.
         let connections = server.stop();
-        assert_eq!((done.tally.connections_opened, done.tally.counts.good()), (connections, connections));
+        assert_eq!(
+            (done.tally.connections_opened, done.tally.counts.good()),
+            (connections, connections)
+        );
     }
 }
 
@@ -168,7 +182,8 @@ fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
         }
         play(stream, r"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n; wait")
     });
-    let shape = LoadSpec { lanes: 1, connections: 1, think: Nanos::from_secs(4), ..shape(server.address) };
+    let shape =
+        LoadSpec { lanes: 1, connections: 1, think: Nanos::from_secs(4), ..shape(server.address) };
     let done = driven_until(&shape, Arc::default(), progress);
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
     // The connection is not used again after its last answer.
@@ -185,23 +200,39 @@ fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
     assert_eq!(done.tally.connections_opened, REQUESTS);
     // Two connections are not used again after their last answer.
-    assert!((REQUESTS - 2..=REQUESTS).contains(&done.tally.closed_by_server), "{}", done.tally.closed_by_server);
+    assert!(
+        (REQUESTS - 2..=REQUESTS).contains(&done.tally.closed_by_server),
+        "{}",
+        done.tally.closed_by_server
+    );
     assert_eq!(server.stop(), REQUESTS);
 }
 
 #[test]
 fn an_answer_of_another_length_than_expected_is_distinguished_from_a_good_one() {
-    let chunked =
-        r"read; HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n; again";
-    for (steps, bytes) in
-        [("read; {answer}; again", 5), (chunked, 11), (r"read; HTTP/1.1 200 OK\r\n\r\nuntil the end", 13)]
-    {
-        for (expected, outcome) in [(bytes, GOOD), (bytes + 1, Outcome::WrongLength), (0, Outcome::WrongLength)] {
+    let chunked = r"read; HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n; again";
+    for (steps, bytes) in [
+        ("read; {answer}; again", 5),
+        (chunked, 11),
+        (r"read; HTTP/1.1 200 OK\r\n\r\nuntil the end", 13),
+    ] {
+        for (expected, outcome) in
+            [(bytes, GOOD), (bytes + 1, Outcome::WrongLength), (0, Outcome::WrongLength)]
+        {
             let server = playing(steps);
             let done = driven(&LoadSpec { body_bytes: Some(expected), ..shape(server.address) });
             server.stop();
-            assert_eq!(done.tally.counts.of(outcome), REQUESTS, "{expected} bytes: {}", shown(&done));
-            assert_eq!(done.tally.all_answers(), done.tally.all_requests(), "it is a whole answer all the same");
+            assert_eq!(
+                done.tally.counts.of(outcome),
+                REQUESTS,
+                "{expected} bytes: {}",
+                shown(&done)
+            );
+            assert_eq!(
+                done.tally.all_answers(),
+                done.tally.all_requests(),
+                "it is a whole answer all the same"
+            );
             assert_eq!(done.tally.body_bytes, bytes * done.tally.all_requests());
             let wrong = (expected != bytes).then(|| WrongLengths::of(expected, bytes));
             assert_eq!(done.tally.wrong_lengths, wrong);
@@ -235,7 +266,13 @@ fn several_reasons_are_counted_apart_and_only_of_measured_requests() {
 #[test]
 fn what_is_out_behind_a_bad_response_is_as_bad() {
     let server = playing(r"read; read; read; read; this is no answer\r\n\r\n; wait");
-    let load = LoadSpec { connections: 1, lanes: 1, pipeline: 4, requests_total: Some(8), ..shape(server.address) };
+    let load = LoadSpec {
+        connections: 1,
+        lanes: 1,
+        pipeline: 4,
+        requests_total: Some(8),
+        ..shape(server.address)
+    };
     let done = driven(&load);
     assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(BadResponse::NotHttp, 8)]);
     server.stop();
@@ -248,7 +285,9 @@ const LARGE: usize = 32 << 20;
 
 /// Posts a [`LARGE`] body.
 fn large(shape: LoadSpec) -> LoadSpec {
-    let mut bytes = format!("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LARGE}\r\n\r\n").into_bytes();
+    let mut bytes =
+        format!("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LARGE}\r\n\r\n")
+            .into_bytes();
     bytes.resize(bytes.len() + LARGE, b'x');
     let request = Request { bytes: bytes.into(), is_head: false };
     LoadSpec { requests: [request].into(), ..shape }
@@ -294,7 +333,11 @@ fn an_answer_to_half_a_request_is_counted_and_ends_the_connection() {
         |shape| vec![driven(shape)],
         |done| {
             assert_eq!(kinds(done), [Outcome::Answered(413)], "{}", shown(done));
-            assert_eq!(done.tally.connections_opened, done.tally.counts.total(), "none of them can be used again");
+            assert_eq!(
+                done.tally.connections_opened,
+                done.tally.counts.total(),
+                "none of them can be used again"
+            );
         },
     );
 }
@@ -315,7 +358,8 @@ fn a_request_that_nobody_takes_times_out_half_sent() {
 /// of the request by the time the client sees the answer: then the connection can be used again, and otherwise not, as the server would take
 /// the rest for the next request.
 #[test]
-fn an_early_answer_counts_though_a_reset_follows_and_another_request_comes_only_behind_a_whole_one() {
+fn an_early_answer_counts_though_a_reset_follows_and_another_request_comes_only_behind_a_whole_one()
+{
     let heads = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&heads);
     let reads_on = Server::start(move |stream, _| {

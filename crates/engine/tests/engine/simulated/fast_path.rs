@@ -48,7 +48,9 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
     // Now and then at once.
     let after = Nanos::from_micros(wire.server.mood(1, slot, number, 900).saturating_sub(100));
     let worker = wire.server.mood(2, slot, number / 4, WORKERS);
-    let head = |status: &str, more: &str| format!("HTTP/1.1 {status}\r\nx-worker-pid: {worker}\r\n{more}\r\n");
+    let head = |status: &str, more: &str| {
+        format!("HTTP/1.1 {status}\r\nx-worker-pid: {worker}\r\n{more}\r\n")
+    };
     let content = if to_head { "" } else { "ok" };
     let ordinary = head("200 OK", "content-length: 2\r\n") + content;
     let bytes = |text: String| News::Bytes(text.into_bytes());
@@ -56,10 +58,13 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
         0 => bytes(head("404 Not Found", "content-length: 2\r\n") + content),
         1 => bytes(head("302 Found", "content-length: 2\r\n") + content),
         2 => bytes(head("204 No Content", "")),
-        3 => {
-            bytes(head("200 OK", "transfer-encoding: chunked\r\n") + if to_head { "" } else { "2\r\nok\r\n0\r\n\r\n" })
+        3 => bytes(
+            head("200 OK", "transfer-encoding: chunked\r\n")
+                + if to_head { "" } else { "2\r\nok\r\n0\r\n\r\n" },
+        ),
+        4 | 18..26 => {
+            bytes(head("200 OK", "content-length: 3\r\n") + if to_head { "" } else { "oks" })
         }
-        4 | 18..26 => bytes(head("200 OK", "content-length: 3\r\n") + if to_head { "" } else { "oks" }),
         5 => bytes(format!("HTTP/1.1 100 Continue\r\n\r\n{ordinary}")),
         6 => bytes(format!("{ordinary}and more")),
         7 => bytes("no HTTP at all\r\n\r\n".to_owned()),
@@ -68,8 +73,9 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
         // Never.
         10 => return,
         11 | 12 => {
-            let (first, rest) =
-                ordinary.split_at(1 + wire.server.mood(4, slot, number, ordinary.len() as u64 - 1) as usize);
+            let (first, rest) = ordinary.split_at(
+                1 + wire.server.mood(4, slot, number, ordinary.len() as u64 - 1) as usize,
+            );
             wire.comes(after, slot, bytes(first.to_owned()));
             return wire.comes(after + Nanos::from_micros(30), slot, bytes(rest.to_owned()));
         }
@@ -137,9 +143,19 @@ impl Server for Moody {
     }
 }
 
-fn spec(connections: u32, timestamps: Timestamps, heads: bool, wanted: Option<u64>, count: Option<u64>) -> LoadSpec {
+fn spec(
+    connections: u32,
+    timestamps: Timestamps,
+    heads: bool,
+    wanted: Option<u64>,
+    count: Option<u64>,
+) -> LoadSpec {
     let get = render("GET", "moody", "/", &[], true);
-    let requests = if heads { vec![get.clone(), render("HEAD", "moody", "/", &[], true)] } else { vec![get.clone()] };
+    let requests = if heads {
+        vec![get.clone(), render("HEAD", "moody", "/", &[], true)]
+    } else {
+        vec![get.clone()]
+    };
     LoadSpec {
         requests: requests.into(),
         order: RequestOrder::Sequential,
@@ -156,7 +172,12 @@ fn spec(connections: u32, timestamps: Timestamps, heads: bool, wanted: Option<u6
 }
 
 fn moody(spec: &LoadSpec, seed: u64, is_kept: bool) -> (LaneOutcome, Vec<RequestRecord>) {
-    run(spec, Moody { seed, clients: vec![Client::default(); spec.connections as usize] }, is_kept, false)
+    run(
+        spec,
+        Moody { seed, clients: vec![Client::default(); spec.connections as usize] },
+        is_kept,
+        false,
+    )
 }
 
 proptest! {
@@ -185,8 +206,9 @@ proptest! {
 /// The law above would say nothing of a server without moods.
 #[test]
 fn the_moody_server_does_all_that_a_server_can_do() {
-    let [of_any_length, all] =
-        [None, Some(2)].map(|wanted| moody(&spec(8, Timestamps::User, true, wanted, Some(3000)), 7, false).0.tally);
+    let [of_any_length, all] = [None, Some(2)].map(|wanted| {
+        moody(&spec(8, Timestamps::User, true, wanted, Some(3000)), 7, false).0.tally
+    });
     for outcome in [
         Outcome::Answered(200),
         Outcome::Answered(302),

@@ -13,8 +13,8 @@ use std::rc::Rc;
 
 use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
 use model::{
-    AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, LatePolicy, LoadPlan, Nanos, Outcome, Pace, Rate,
-    Statistics, Tally, Timestamps, Timing, Verdict, verdict, warnings,
+    AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, LatePolicy, LoadPlan, Nanos,
+    Outcome, Pace, Rate, Statistics, Tally, Timestamps, Timing, Verdict, verdict, warnings,
 };
 use rustix::io::Errno;
 use testkit::clock::Stepped;
@@ -54,8 +54,8 @@ impl Server for Slots {
             wire.server.connected_at = wire.clock.now() + after;
             wire.comes(after, slot, answer(""));
         }
-        let is_refused =
-            wire.server.always_refuses || wire.server.refuses.take_if(|refused| *refused == slot).is_some();
+        let is_refused = wire.server.always_refuses
+            || wire.server.refuses.take_if(|refused| *refused == slot).is_some();
         if is_refused { Err(Errno::CONNREFUSED) } else { Ok(()) }
     }
 
@@ -106,7 +106,10 @@ impl Server for Slots {
 }
 
 fn answer(fields: &str) -> News {
-    News::Bytes(format!("HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\n{fields}content-length: 2\r\n\r\nok").into_bytes())
+    News::Bytes(
+        format!("HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\n{fields}content-length: 2\r\n\r\nok")
+            .into_bytes(),
+    )
 }
 
 fn ms(n: u64) -> Nanos {
@@ -167,9 +170,11 @@ impl Simulated {
 fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing() {
     // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for 1.4 s from 10 s on.
     let server = Slots { stall: Some((Nanos::from_secs(10), ms(1400))), ..slots(1, ms(1)) };
-    let done = run(&LoadSpec { measured: Some(Nanos::from_secs(30)), ..spec(1, paced(100.0)) }, server);
+    let done =
+        run(&LoadSpec { measured: Some(Nanos::from_secs(30)), ..spec(1, paced(100.0)) }, server);
     assert_eq!(done.exchanges.len(), 3000);
-    let response = [0.5, 0.9, 0.99, 0.999, 1.0].map(|q| (q, done.exact(Exchange::response_time, q)));
+    let response =
+        [0.5, 0.9, 0.99, 0.999, 1.0].map(|q| (q, done.exact(Exchange::response_time, q)));
     assert_eq!(response.map(|(_, time)| time), [1, 1, 1131, 1374, 1401].map(ms));
     assert_eq!(done.tally.response_time.mean(), Some(Nanos(37_530_000)));
     // The histogram tells the same within a thousandth.
@@ -178,7 +183,8 @@ fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing
         assert!((0.0..=0.001).contains(&(read / exact.0 as f64 - 1.0)), "{read} for {exact}");
     }
     // From the send alone the same run looks fine: one request in 3000 was slow. That is what coordinated omission hides.
-    let service = [0.5, 0.99, 0.999, 1.0].map(|q| done.exact(Exchange::service_time, q).0 / 1_000_000);
+    let service =
+        [0.5, 0.99, 0.999, 1.0].map(|q| done.exact(Exchange::service_time, q).0 / 1_000_000);
     assert_eq!(service, [1, 1, 1, 1401]);
     assert_eq!(done.tally.service_time.mean(), Some(Nanos(1_466_666)));
     assert!(done.exchanges.iter().all(|e| e.response_time() == e.send_lag() + e.service_time()));
@@ -187,9 +193,11 @@ fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing
 /// A server that takes 20 ms and stalls for 400 ms once, for as many as there are connections, and the verdict on two seconds of it.
 fn judged(connections: u32, pace: Pace) -> (Tally, Judgement) {
     let server = Slots { stall: Some((ms(500), ms(400))), ..slots(connections as usize, ms(20)) };
-    let end = run(&LoadSpec { measured: Some(ms(2000)), ..spec(connections, pace.clone()) }, server).end;
+    let end =
+        run(&LoadSpec { measured: Some(ms(2000)), ..spec(connections, pace.clone()) }, server).end;
     let (mut study, times) = (testkit::load::closed(), &warnings::LOAD_PERCENTILES);
-    study.plan = LoadPlan { pace, connections, length: Some(ms(2000)), warm_up: Nanos::ZERO, ..study.plan };
+    study.plan =
+        LoadPlan { pace, connections, length: Some(ms(2000)), warm_up: Nanos::ZERO, ..study.plan };
     study.run.statistics = Some(Statistics::of(&end.tally, &end.batches, times));
     study.run.generator = GeneratorFacts::default();
     (study.run.measured, study.run.tally) = (ms(2000), end.tally);
@@ -201,7 +209,11 @@ fn judged(connections: u32, pace: Pace) -> (Tally, Judgement) {
 fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
     for pace in [Pace::Closed, paced(400.0)] {
         let (tally, judgement) = judged(8, pace);
-        assert_eq!(tally.generator_lag.max(), Some(Nanos::ZERO), "whatever was late, the generator was not");
+        assert_eq!(
+            tally.generator_lag.max(),
+            Some(Nanos::ZERO),
+            "whatever was late, the generator was not"
+        );
         assert_eq!(judgement.verdict, Verdict::ServerBound, "{judgement:?}");
     }
 }
@@ -218,10 +230,12 @@ fn an_answer_that_is_there_before_its_request_is_sent_is_a_bad_response() {
 fn the_backlog_is_what_is_due_and_not_answered() {
     // Five slots of 100 ms are 50 a second: of 60 ten more wait each second, of 50 none, whether time ends the run or a count.
     for (rate, growth) in [(60.0, 10.0), (50.0, 0.0), (20.0, 0.0)] {
-        for (requests_total, measured) in [(Some(10 * rate as u64), None), (None, Some(ms(10_000)))] {
+        for (requests_total, measured) in [(Some(10 * rate as u64), None), (None, Some(ms(10_000)))]
+        {
             let spec = LoadSpec { requests_total, measured, ..spec(400, paced(rate)) };
             let done = run(&spec, slots(5, ms(100)));
-            let backlog = done.end.backlog.unwrap().backlog(done.tally.counts.total(), measured).unwrap();
+            let backlog =
+                done.end.backlog.unwrap().backlog(done.tally.counts.total(), measured).unwrap();
             assert!((backlog.growth - growth).abs() < 0.5, "{rate}: {backlog:?}");
             assert!((backlog.offered - rate).abs() < 1e-6, "{backlog:?}");
             assert_eq!(backlog.grows(), growth > 0.0, "{backlog:?}");
@@ -232,7 +246,8 @@ fn the_backlog_is_what_is_due_and_not_answered() {
 #[test]
 fn twice_the_threads_work_is_a_staircase() {
     // Five slots of 1 s, ten requests a second: 1000, 1500, 2000, … ms, in fives.
-    let done = run(&LoadSpec { measured: Some(ms(3000)), ..spec(200, paced(10.0)) }, slots(5, ms(1000)));
+    let done =
+        run(&LoadSpec { measured: Some(ms(3000)), ..spec(200, paced(10.0)) }, slots(5, ms(1000)));
     let staircase: Vec<u64> = (0..30).map(|k| 1000 + k / 5 * 500).collect();
     assert_eq!(done.millis(Exchange::response_time), staircase);
 }
@@ -240,7 +255,8 @@ fn twice_the_threads_work_is_a_staircase() {
 /// A closed loop for 10 s after 2 s of warm-up, on an app of 100 ms that says when it began and ended.
 fn dissected(connections: u32, n: usize) -> LaneOutcome {
     let (warm_up, measured) = (ms(2000), Some(ms(10_000)));
-    let spec = LoadSpec { reads_app_times: true, warm_up, measured, ..spec(connections, Pace::Closed) };
+    let spec =
+        LoadSpec { reads_app_times: true, warm_up, measured, ..spec(connections, Pace::Closed) };
     run(&spec, Slots { stamping: true, ..slots(n, ms(100)) }).end
 }
 
@@ -250,7 +266,10 @@ fn the_wait_is_found_where_it_was_put() {
     for (connections, slots, wait) in [(40, 10, 300), (15, 10, 50), (10, 10, 0), (3, 1, 200)] {
         let end = dissected(connections, slots);
         let anatomy = end.dissection.unwrap().anatomy().unwrap();
-        assert_eq!((anatomy.all.requests, anatomy.silent, anatomy.impossible), (end.tally.counts.good(), 0, 0));
+        assert_eq!(
+            (anatomy.all.requests, anatomy.silent, anatomy.impossible),
+            (end.tally.counts.good(), 0, 0)
+        );
         let mean = |sum| anatomy.all.mean(sum).unwrap();
         assert_eq!(mean(anatomy.all.before_app.unwrap()), ms(wait), "{connections} on {slots}");
         assert_eq!(mean(anatomy.all.app), ms(100));
@@ -269,15 +288,31 @@ fn the_wait_is_found_where_it_was_put() {
 fn a_trace_tells_port_and_place_on_its_connection() {
     // The third answer is the last of its connection.
     let (requests_per_connection, reconnect_after) = (Some(7), Some(3));
-    let spec = LoadSpec { requests_per_connection, reconnect_after, reads_app_times: true, ..spec(2, Pace::Closed) };
-    let done = run(&LoadSpec { traces: true, ..spec }, Slots { stamping: true, ..slots(2, ms(10)) });
+    let spec = LoadSpec {
+        requests_per_connection,
+        reconnect_after,
+        reads_app_times: true,
+        ..spec(2, Pace::Closed)
+    };
+    let done =
+        run(&LoadSpec { traces: true, ..spec }, Slots { stamping: true, ..slots(2, ms(10)) });
     assert_eq!((done.tally.counts.good(), done.tally.connections_opened), (14, 6));
     for port in [1000, 1001] {
-        let traces = done.records.iter().map(|record| (record.trace.expect("each has one"), record.exchange));
+        let traces = done
+            .records
+            .iter()
+            .map(|record| (record.trace.expect("each has one"), record.exchange));
         let own: Vec<_> = traces.filter(|(trace, _)| trace.port == port).collect();
-        assert_eq!(own.iter().map(|(trace, _)| trace.number).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0]);
+        assert_eq!(
+            own.iter().map(|(trace, _)| trace.number).collect::<Vec<_>>(),
+            [0, 1, 2, 0, 1, 2, 0]
+        );
         for (place, (trace, exchange)) in own.iter().enumerate() {
-            assert_eq!(trace.opened, ms(10) * (place as u64 / 3 * 3), "when its connection was opened");
+            assert_eq!(
+                trace.opened,
+                ms(10) * (place as u64 / 3 * 3),
+                "when its connection was opened"
+            );
             let (started, ended) = (exchange.sent, exchange.ended);
             assert_eq!(trace.app, Some(AppTime::Stamps { started, ended }));
         }
@@ -309,13 +344,19 @@ fn a_lane_that_wakes_up_after_its_window_makes_what_was_due_at_the_start() {
 fn a_count_ends_the_run_and_each_connection_makes_its_own() {
     let spec = LoadSpec { requests_per_connection: Some(3), ..spec(7, Pace::Closed) };
     let tally = run(&spec, slots(2, ms(10))).tally;
-    assert_eq!((tally.counts.good(), tally.per_connection, tally.connections_opened), (21, vec![3; 7], 7));
+    assert_eq!(
+        (tally.counts.good(), tally.per_connection, tally.connections_opened),
+        (21, vec![3; 7], 7)
+    );
 }
 
 #[test]
 fn a_request_without_an_answer_times_out_once_and_the_connection_goes_on() {
     let server = Slots { stall: Some((ms(150), ms(10_000))), ..slots(1, ms(100)) };
-    let done = run(&LoadSpec { measured: Some(ms(2000)), timeout: ms(1000), ..spec(1, Pace::Closed) }, server);
+    let done = run(
+        &LoadSpec { measured: Some(ms(2000)), timeout: ms(1000), ..spec(1, Pace::Closed) },
+        server,
+    );
     let outcomes: Vec<Outcome> = done.exchanges.iter().map(|e| e.outcome).collect();
     assert_eq!(outcomes, [Outcome::Answered(200), Outcome::TimedOut, Outcome::TimedOut]);
     assert_eq!(done.tally.counts.total(), 3);
@@ -350,7 +391,8 @@ fn an_interruption_counts_what_is_in_flight() {
 
 #[test]
 fn a_count_ends_an_open_loop_exactly() {
-    let done = run(&LoadSpec { requests_total: Some(17), ..spec(50, paced(100.0)) }, slots(50, ms(30)));
+    let done =
+        run(&LoadSpec { requests_total: Some(17), ..spec(50, paced(100.0)) }, slots(50, ms(30)));
     assert_eq!((done.tally.counts.good(), done.exchanges.last().unwrap().due), (17, ms(160)));
 }
 
@@ -359,7 +401,10 @@ fn what_finds_no_connection_waits_with_its_due_time_or_is_skipped_and_counted() 
     // Two connections, 100 ms each, fifty requests a second: twenty a second get through.
     let spec = LoadSpec { requests_total: Some(10), ..spec(2, paced(50.0)) };
     let done = run(&spec, slots(2, ms(100)));
-    assert_eq!(done.millis(Exchange::response_time), [100, 100, 160, 160, 220, 220, 280, 280, 340, 340]);
+    assert_eq!(
+        done.millis(Exchange::response_time),
+        [100, 100, 160, 160, 220, 220, 280, 280, 340, 340]
+    );
     assert_eq!((done.tally.queued.count, done.tally.queued.max), (8, ms(240)));
     assert_eq!(done.tally.service_time.max(), Some(ms(100)), "the server is not to blame");
     let tally = run(&LoadSpec { late: LatePolicy::Skip, ..spec }, slots(2, ms(100))).tally;
@@ -380,21 +425,29 @@ fn a_connection_that_is_not_needed_any_more_is_closed_at_once() {
 
 #[test]
 fn a_user_who_thinks_is_due_when_he_has_thought() {
-    let done = run(&LoadSpec { requests_total: Some(3), think: ms(50), ..spec(1, Pace::Closed) }, slots(1, ms(100)));
+    let done = run(
+        &LoadSpec { requests_total: Some(3), think: ms(50), ..spec(1, Pace::Closed) },
+        slots(1, ms(100)),
+    );
     assert_eq!(done.millis(|exchange| exchange.due), [0, 150, 300]);
     assert_eq!(done.tally.response_time.max(), Some(ms(100)));
 }
 
 #[test]
 fn a_lane_that_coalesces_is_late_by_less_than_a_millisecond() {
-    let spec = LoadSpec { requests_total: Some(300), timing: Timing::Coalesce, ..spec(100, paced(3000.0)) };
+    let spec = LoadSpec {
+        requests_total: Some(300),
+        timing: Timing::Coalesce,
+        ..spec(100, paced(3000.0))
+    };
     let lag = run(&spec, slots(100, ms(2))).tally.send_lag.max().unwrap();
     assert!(Nanos::ZERO < lag && lag < ms(1), "{lag}");
 }
 
 #[test]
 fn a_connection_is_opened_anew_after_its_number_of_requests() {
-    let spec = LoadSpec { requests_total: Some(10), reconnect_after: Some(4), ..spec(1, Pace::Closed) };
+    let spec =
+        LoadSpec { requests_total: Some(10), reconnect_after: Some(4), ..spec(1, Pace::Closed) };
     let tally = run(&spec, slots(1, ms(1))).tally;
     assert_eq!((tally.connections_opened, tally.closed_by_server), (3, 0));
 }
@@ -406,13 +459,21 @@ fn a_pipeline_sends_ahead_and_takes_the_answers_in_order() {
     let done = run(&spec, slots(4, ms(100)));
     assert_eq!((done.tally.counts.good(), done.tally.connections_opened), (12, 1));
     assert!(done.records.iter().map(|record| record.number).eq(0..12));
-    assert_eq!(done.millis(|e| e.ended), [100, 100, 100, 100, 200, 200, 200, 200, 300, 300, 300, 300]);
+    assert_eq!(
+        done.millis(|e| e.ended),
+        [100, 100, 100, 100, 200, 200, 200, 200, 300, 300, 300, 300]
+    );
 }
 
 #[test]
 fn what_is_piped_behind_a_request_without_an_answer_is_given_up_with_it() {
     let server = Slots { stall: Some((ms(50), ms(60_000))), ..slots(1, ms(100)) };
-    let spec = LoadSpec { measured: Some(ms(10)), pipeline: 3, timeout: ms(1000), ..spec(1, Pace::Closed) };
+    let spec = LoadSpec {
+        measured: Some(ms(10)),
+        pipeline: 3,
+        timeout: ms(1000),
+        ..spec(1, Pace::Closed)
+    };
     let counts = run(&spec, server).tally.counts;
     assert_eq!((counts.of(Outcome::TimedOut), counts.total()), (3, 3));
 }
@@ -430,7 +491,8 @@ fn the_drain_of_an_open_loop_has_an_end() {
 /// Four connections on four slots of 10 ms for a second, by a lane that wakes 3 ms late for every answer.
 fn read_late(timestamps: Timestamps, set_wall_at: Option<(Nanos, i64)>) -> Simulated {
     let server = Slots { late: ms(3), set_wall_at, ..slots(4, ms(10)) };
-    let done = run(&LoadSpec { measured: Some(ms(1000)), timestamps, ..spec(4, Pace::Closed) }, server);
+    let done =
+        run(&LoadSpec { measured: Some(ms(1000)), timestamps, ..spec(4, Pace::Closed) }, server);
     assert!(done.exchanges.iter().all(|e| e.due <= e.sent && e.sent <= e.ended));
     done
 }
@@ -439,14 +501,23 @@ fn read_late(timestamps: Timestamps, set_wall_at: Option<(Nanos, i64)>) -> Simul
 fn the_kernels_stamps_take_our_own_late_reading_out_of_the_times() {
     let (user, kernel) = (read_late(Timestamps::User, None), read_late(Timestamps::Kernel, None));
     let (of_user, of_kernel) = (&user.tally, &kernel.tally);
-    assert_eq!((of_user.service_time.max(), of_kernel.service_time.max()), (Some(ms(13)), Some(ms(10))));
-    assert_eq!((of_kernel.service_time.min(), of_kernel.read_lag.max()), (Some(ms(10)), Some(ms(3))));
+    assert_eq!(
+        (of_user.service_time.max(), of_kernel.service_time.max()),
+        (Some(ms(13)), Some(ms(10)))
+    );
+    assert_eq!(
+        (of_kernel.service_time.min(), of_kernel.read_lag.max()),
+        (Some(ms(10)), Some(ms(3)))
+    );
     // Where it ran anyway it was not late.
     assert!(of_kernel.read_lag.mean() > Some(Nanos::from_micros(2500)));
     assert_eq!(of_kernel.read_lag.count(), of_kernel.counts.answered());
     // Nobody can send before he has read: the load is the same.
     assert_eq!(of_kernel.counts, of_user.counts);
-    assert_eq!((of_user.read_lag.count(), user.end.clock_steps, kernel.end.clock_steps), (0, None, Some(0)));
+    assert_eq!(
+        (of_user.read_lag.count(), user.end.clock_steps, kernel.end.clock_steps),
+        (0, None, Some(0))
+    );
 }
 
 #[test]
@@ -464,7 +535,8 @@ fn a_wall_clock_that_is_set_is_found_out_and_moves_no_request_out_of_its_time() 
 fn read_when_due(timestamps: Timestamps, timing: Timing) -> (Simulated, u64) {
     let server = slots(8, Nanos::from_micros(300));
     let waits = Rc::clone(&server.waits);
-    let spec = LoadSpec { requests_total: Some(2000), timestamps, timing, ..spec(8, paced(2000.0)) };
+    let spec =
+        LoadSpec { requests_total: Some(2000), timestamps, timing, ..spec(8, paced(2000.0)) };
     (run(&spec, server), waits.get())
 }
 
@@ -474,9 +546,17 @@ fn responses_that_the_kernel_stamps_wait_for_the_next_due_time_and_no_figure_sho
     let (when_due, waits_when_due) = read_when_due(Timestamps::Kernel, Timing::Precise);
     assert_eq!(when_due.exchanges, at_once.exchanges);
     let tally = &when_due.tally;
-    assert_eq!((tally.read_lag.count(), tally.read_lag.max()), (2000, Some(Nanos::ZERO)), "it was meant to wait");
+    assert_eq!(
+        (tally.read_lag.count(), tally.read_lag.max()),
+        (2000, Some(Nanos::ZERO)),
+        "it was meant to wait"
+    );
     // Twice a request, and once after the first that showed what responses are like.
     assert!(waits_at_once >= 4000 && waits_when_due < 2400, "{waits_at_once}, {waits_when_due}");
     let (coalesced, _) = read_when_due(Timestamps::Kernel, Timing::Coalesce);
-    assert_eq!(coalesced.tally.service_time.max(), Some(Nanos::from_micros(300)), "whenever it is read");
+    assert_eq!(
+        coalesced.tally.service_time.max(),
+        Some(Nanos::from_micros(300)),
+        "whenever it is read"
+    );
 }

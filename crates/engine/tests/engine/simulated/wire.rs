@@ -5,7 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 
-use engine::{ConnectionDriver, ConnectionEvent, Lane, LaneOutcome, LaneProgress, LoadSpec, RequestRecord};
+use engine::{
+    ConnectionDriver, ConnectionEvent, Lane, LaneOutcome, LaneProgress, LoadSpec, RequestRecord,
+};
 use model::{Clock, Nanos};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -73,7 +75,13 @@ impl<S> SimulatedWire<S> {
     /// This comes on `slot`, so long from now.
     pub(crate) fn comes(&mut self, after: Nanos, slot: usize, news: News) {
         self.order += 1;
-        self.coming.push(Reverse((self.clock.now() + after, self.order, slot, self.sockets[slot].life, news)));
+        self.coming.push(Reverse((
+            self.clock.now() + after,
+            self.order,
+            slot,
+            self.sockets[slot].life,
+            news,
+        )));
     }
 }
 
@@ -168,7 +176,13 @@ pub(crate) fn run<S: Server>(
 ) -> (LaneOutcome, Vec<RequestRecord>) {
     let clock = Stepped::at(server.begins());
     let sockets = (0..spec.connections).map(|_| Socket::default()).collect();
-    let wire = SimulatedWire { clock: clock.clone(), server, sockets, coming: BinaryHeap::new(), order: 0 };
+    let wire = SimulatedWire {
+        clock: clock.clone(),
+        server,
+        sockets,
+        coming: BinaryHeap::new(),
+        order: 0,
+    };
     let (journal, records) = sync_channel(1000);
     let journal = is_kept.then_some(journal);
     let end = Lane::new(spec, spec.shares()[0], clock, wire, Nanos::ZERO, journal)

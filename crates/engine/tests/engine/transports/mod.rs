@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use engine::{
-    ConnectionDriver, ConnectionEvent, LoadSpec, SocketDriver, TlsDriver, TlsOptions, TlsSettings, Transport, render,
+    ConnectionDriver, ConnectionEvent, LoadSpec, SocketDriver, TlsDriver, TlsOptions, TlsSettings,
+    Transport, render,
 };
 use model::{Nanos, Outcome, Timestamps};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair};
@@ -84,7 +85,8 @@ impl Scratch {
     fn new() -> Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("longtail-transports-{}-{number}", std::process::id()));
+        let path = std::env::temp_dir()
+            .join(format!("longtail-transports-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).expect("a new folder");
         Scratch(path)
     }
@@ -161,8 +163,12 @@ fn own_config() -> ServerConfig {
 }
 
 fn insecure() -> TlsSettings {
-    TlsSettings::new(&TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() })
-        .expect("nothing to read")
+    TlsSettings::new(&TlsOptions {
+        insecure: true,
+        server_name: "localhost",
+        ..TlsOptions::default()
+    })
+    .expect("nothing to read")
 }
 
 fn trusting(scratch: &Scratch, cert_pem: &str, server_name: &str) -> TlsSettings {

@@ -32,17 +32,22 @@ fn an_exchange_over_each_kind_of_address() {
         match TcpListener::bind((address, 0)) {
             Ok(listener) => {
                 let endpoint = Endpoint::Tcp(listener.local_addr().expect("bound"));
-                exchanges_over(endpoint, move || Box::new(listener.accept().expect("a connection").0));
+                exchanges_over(endpoint, move || {
+                    Box::new(listener.accept().expect("a connection").0)
+                });
             }
             Err(_) => eprintln!("skipped: this machine has no {address}"),
         }
     }
     let scratch = Scratch::new();
-    let (path, name) = (scratch.0.join("app.sock"), format!("longtail-transports-{}", std::process::id()));
+    let (path, name) =
+        (scratch.0.join("app.sock"), format!("longtail-transports-{}", std::process::id()));
     let in_folder = UnixListener::bind(&path).expect("bound");
     let address = UnixAddr::from_abstract_name(&name).expect("a name");
     let abstract_one = UnixListener::bind_addr(&address).expect("bound");
-    for (place, listener) in [(path.into_os_string(), in_folder), (format!("@{name}").into(), abstract_one)] {
+    for (place, listener) in
+        [(path.into_os_string(), in_folder), (format!("@{name}").into(), abstract_one)]
+    {
         let endpoint = Endpoint::unix(&place).expect("short enough");
         exchanges_over(endpoint, move || Box::new(listener.accept().expect("a connection").0));
     }
@@ -67,7 +72,8 @@ fn connections_go_evenly_to_each_endpoint_and_from_each_source_whichever_lane_ha
         };
         let servers: Vec<_> = (0..endpoints).map(serve).collect();
         let places = servers.iter().map(|server| Endpoint::Tcp(server.address)).collect();
-        let one_each = load(Transport { source_ips, ..Transport::plain(places) }, u64::from(connections));
+        let one_each =
+            load(Transport { source_ips, ..Transport::plain(places) }, u64::from(connections));
         driven(&LoadSpec { lanes: 2, connections, ..one_each });
         assert_eq!(servers.into_iter().map(Server::stop).sum::<u64>(), u64::from(connections));
         drop(sender);
@@ -88,7 +94,10 @@ fn a_source_that_cannot_be_used_is_told_before_the_start() {
     assert!(refusal(&foreign).starts_with("cannot connect from"), "{}", refusal(&foreign));
     let local = Transport { source_ips: source("127.0.0.1"), ..tcp };
     assert!(local.check().is_ok());
-    let six = Transport { endpoints: vec![Endpoint::Tcp("[::1]:1".parse().expect("an address"))], ..local.clone() };
+    let six = Transport {
+        endpoints: vec![Endpoint::Tcp("[::1]:1".parse().expect("an address"))],
+        ..local.clone()
+    };
     assert!(refusal(&six).starts_with("no --source-ip can reach"));
     let unix = Transport { endpoints: vec![Endpoint::Unix("/run/x.sock".into())], ..local };
     assert!(refusal(&unix).starts_with("no --source-ip can reach"));

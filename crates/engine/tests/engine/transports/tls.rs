@@ -13,10 +13,12 @@ use rustix::io::Errno;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 
 use super::{
-    BOTH, Pair, Scratch, Served, authority, encrypted, insecure, load, news, own_config, server_config, tls_server,
-    tls_wire, trusting,
+    BOTH, Pair, Scratch, Served, authority, encrypted, insecure, load, news, own_config,
+    server_config, tls_server, tls_wire, trusting,
 };
-use crate::kit::{ANSWER, GOOD, Server, driven, kinds, once, once_and_wait, pause, read_request, until_closed};
+use crate::kit::{
+    ANSWER, GOOD, Server, driven, kinds, once, once_and_wait, pause, read_request, until_closed,
+};
 
 #[test]
 fn a_connection_carries_one_exchange_after_the_other() {
@@ -45,7 +47,10 @@ fn a_server_is_told_its_name_and_http_1_1_and_later_connections_resume_the_sessi
         stream.write_all(ANSWER)?;
         until_closed(stream)
     });
-    driven(&LoadSpec { reconnect_after: Some(1), ..load(encrypted(server.address, insecure()), 3) });
+    driven(&LoadSpec {
+        reconnect_after: Some(1),
+        ..load(encrypted(server.address, insecure()), 3)
+    });
     server.stop();
     let kinds: Vec<_> = seen.iter().collect();
     assert_ne!(kinds[0], Some(HandshakeKind::Resumed));
@@ -79,7 +84,9 @@ fn a_handshake_that_does_not_come_about_has_failed_or_was_reset() {
         ("closes in the middle of its own first message", &[22, 3, 3, 0, 100, 2, 0, 0, 96, 3, 3]),
         ("speaks plaintext", b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"),
     ] {
-        let after_hello = |stream: &mut TcpStream, last: &[u8]| read_hello(stream).and_then(|()| end(stream, last));
+        let after_hello = |stream: &mut TcpStream, last: &[u8]| {
+            read_hello(stream).and_then(|()| end(stream, last))
+        };
         assert_eq!(ending(after_hello, last), [Outcome::ConnectFailed], "{what}");
     }
     // What is not read when a socket is closed makes a reset of it.
@@ -91,7 +98,8 @@ fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
     let diagnosis = |config: Option<ServerConfig>, tls: &TlsSettings| {
         let server = Server::start(move |stream, _| {
             if let Some(config) = &config {
-                let mut session = ServerConnection::new(Arc::new(config.clone())).expect("a session");
+                let mut session =
+                    ServerConnection::new(Arc::new(config.clone())).expect("a session");
                 return session.complete_io(stream).map(drop);
             }
             read_hello(stream)?;
@@ -104,7 +112,8 @@ fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
     let scratch = Scratch::new();
     let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
     let config = || Some(server_config(&pair, BOTH, None));
-    let untrusted = diagnosis(config(), &trusting(&scratch, &issuer.as_ref().pem(), "localhost")).expect("a failure");
+    let untrusted = diagnosis(config(), &trusting(&scratch, &issuer.as_ref().pem(), "localhost"))
+        .expect("a failure");
     assert!(untrusted.contains("UnknownIssuer") && untrusted.contains("--cacert"), "{untrusted}");
     assert_eq!(diagnosis(config(), &trusting(&scratch, &pair.cert.pem(), "localhost")), None);
     assert!(diagnosis(None, &insecure()).expect("a failure").contains("does not speak TLS"));
@@ -148,7 +157,10 @@ fn an_answer_ends_as_the_server_says_and_what_is_cut_or_garbled_is_an_error() {
             until_closed(stream.sock)
         });
         let done = driven(&load(encrypted(server.address, insecure()), 1));
-        assert_eq!((kinds(&done), done.tally.received_bytes), (vec![expected], content.len() as u64));
+        assert_eq!(
+            (kinds(&done), done.tally.received_bytes),
+            (vec![expected], content.len() as u64)
+        );
         server.stop();
     }
 }
@@ -225,9 +237,13 @@ fn a_megabyte_of_answer_arrives_whole() {
     let answer = format!("{head}{}0\r\n\r\n", chunk.repeat(1000));
     for version in BOTH {
         let (answer, pair) = (answer.clone(), Pair::self_signed(|_| {}));
-        let server =
-            tls_server(server_config(&pair, &[version], None), move |stream| once_and_wait(stream, answer.as_bytes()));
-        let done = driven(&LoadSpec { body_bytes: Some(1_000_000), ..load(encrypted(server.address, insecure()), 1) });
+        let server = tls_server(server_config(&pair, &[version], None), move |stream| {
+            once_and_wait(stream, answer.as_bytes())
+        });
+        let done = driven(&LoadSpec {
+            body_bytes: Some(1_000_000),
+            ..load(encrypted(server.address, insecure()), 1)
+        });
         assert_eq!(kinds(&done), [GOOD]);
         server.stop();
     }
@@ -307,10 +323,14 @@ fn more_than_tcp_buffers_gets_through_to_a_slow_reader_and_one_that_leaves_break
         Ok(())
     };
     let leaves = |stream: &mut Served<'_>| stream.read_exact(&mut [0]);
-    for (server, outcome) in
-        [(tls_server(own_config(), takes_all), GOOD), (tls_server(own_config(), leaves), Outcome::Reset)]
-    {
-        assert_eq!(kinds(&driven(&sending(encrypted(server.address, insecure()), LENGTH))), [outcome]);
+    for (server, outcome) in [
+        (tls_server(own_config(), takes_all), GOOD),
+        (tls_server(own_config(), leaves), Outcome::Reset),
+    ] {
+        assert_eq!(
+            kinds(&driven(&sending(encrypted(server.address, insecure()), LENGTH))),
+            [outcome]
+        );
         server.stop();
     }
 }

@@ -6,18 +6,21 @@ use engine::{TlsOptions, TlsSettings};
 use model::Outcome;
 use rcgen::{BasicConstraints, IsCa, date_time_ymd};
 
-use super::{BOTH, Pair, Scratch, authority, insecure, outcome, own_config, server_config, trusting};
+use super::{
+    BOTH, Pair, Scratch, authority, insecure, outcome, own_config, server_config, trusting,
+};
 use crate::kit::GOOD;
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a skip says why")]
 fn without_insecure_a_certificate_nobody_vouches_for_fails() {
-    let tls = match TlsSettings::new(&TlsOptions { server_name: "localhost", ..TlsOptions::default() }) {
-        Err(error) if error.to_string().starts_with("no certificate authority") => {
-            return eprintln!("skipped: no certificate authority is installed here");
-        }
-        tls => tls.expect("the system's authorities"),
-    };
+    let tls =
+        match TlsSettings::new(&TlsOptions { server_name: "localhost", ..TlsOptions::default() }) {
+            Err(error) if error.to_string().starts_with("no certificate authority") => {
+                return eprintln!("skipped: no certificate authority is installed here");
+            }
+            tls => tls.expect("the system's authorities"),
+        };
     assert_eq!(outcome(own_config(), tls), Outcome::ConnectFailed);
 }
 
@@ -25,7 +28,8 @@ fn without_insecure_a_certificate_nobody_vouches_for_fails() {
 fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates_fit() {
     let scratch = Scratch::new();
     let (ours, another) = (authority(), authority());
-    let (vouched, foreign) = (Pair::signed_by(&ours, "localhost"), Pair::signed_by(&another, "localhost"));
+    let (vouched, foreign) =
+        (Pair::signed_by(&ours, "localhost"), Pair::signed_by(&another, "localhost"));
     let own = Pair::self_signed(|_| {});
     // As `openssl req -x509` makes it.
     let is_ca = || IsCa::Ca(BasicConstraints::Unconstrained);
@@ -42,7 +46,8 @@ fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates
     });
     let elsewhere = Pair::self_signed(|params| {
         params.not_after = date_time_ymd(2001, 1, 1);
-        params.subject_alt_names = vec![rcgen::SanType::DnsName("elsewhere.example".try_into().expect("a name"))];
+        params.subject_alt_names =
+            vec![rcgen::SanType::DnsName("elsewhere.example".try_into().expect("a name"))];
     });
     let given = |pem: &str, name| trusting(&scratch, pem, name);
     for (what, pair, tls, is_trusted) in [
@@ -50,10 +55,25 @@ fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates
         ("another authority is given", &foreign, given(&ours.pem(), "localhost"), false),
         ("self-signed, and given", &own, given(&own.cert.pem(), "localhost"), true),
         ("given, of another name", &own, given(&own.cert.pem(), "elsewhere.example"), false),
-        ("an authority's own", &calls_itself_authority, given(&calls_itself_authority.cert.pem(), "localhost"), true),
-        ("the same, of another name", &calls_itself_authority, given(&calls_itself_authority.cert.pem(), "x.y"), false),
+        (
+            "an authority's own",
+            &calls_itself_authority,
+            given(&calls_itself_authority.cert.pem(), "localhost"),
+            true,
+        ),
+        (
+            "the same, of another name",
+            &calls_itself_authority,
+            given(&calls_itself_authority.cert.pem(), "x.y"),
+            false,
+        ),
         ("expired", &expired, given(&expired.cert.pem(), "localhost"), false),
-        ("an authority's, expired", &expired_authority, given(&expired_authority.cert.pem(), "localhost"), false),
+        (
+            "an authority's, expired",
+            &expired_authority,
+            given(&expired_authority.cert.pem(), "localhost"),
+            false,
+        ),
         ("an address's", &of_address, given(&of_address.cert.pem(), "127.0.0.1"), true),
         ("another address's", &of_address, given(&of_address.cert.pem(), "[::1]"), false),
         ("nobody vouches, and insecure", &own, insecure(), true),
@@ -61,7 +81,11 @@ fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates
     ] {
         let expected = if is_trusted { GOOD } else { Outcome::ConnectFailed };
         for version in BOTH {
-            assert_eq!(outcome(server_config(pair, &[version], None), tls.clone()), expected, "{what}");
+            assert_eq!(
+                outcome(server_config(pair, &[version], None), tls.clone()),
+                expected,
+                "{what}"
+            );
         }
     }
 }
@@ -73,24 +97,30 @@ fn a_server_that_asks_who_we_are_is_told_or_refuses_in_both_versions() {
     let client = Pair::signed_by(&issuer, "client");
     let cert = scratch.file("cert.pem", &client.cert.pem());
     let key = scratch.file("key.pem", &client.key.serialize_pem());
-    let both = scratch.file("both.pem", &format!("{}{}", client.cert.pem(), client.key.serialize_pem()));
+    let both =
+        scratch.file("both.pem", &format!("{}{}", client.cert.pem(), client.key.serialize_pem()));
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
     for version in BOTH {
         for (cert_file, key_file) in [(&cert, Some(key.as_path())), (&both, None)] {
             let tls =
-                TlsSettings::new(&TlsOptions { cert_file: Some(cert_file), key_file, ..options }).expect("a pair");
+                TlsSettings::new(&TlsOptions { cert_file: Some(cert_file), key_file, ..options })
+                    .expect("a pair");
             assert_eq!(outcome(server_config(&pair, &[version], Some(issuer.as_ref())), tls), GOOD);
         }
         // TLS 1.3: our side of the handshake is over before the server has looked for the certificate, and the request is out.
         let refused = outcome(server_config(&pair, &[version], Some(issuer.as_ref())), insecure());
-        assert!(matches!(refused, Outcome::ConnectFailed | Outcome::Reset), "{version:?}: {refused:?}");
+        assert!(
+            matches!(refused, Outcome::ConnectFailed | Outcome::Reset),
+            "{version:?}: {refused:?}"
+        );
     }
 }
 
 #[test]
 fn files_and_names_that_are_of_no_use_are_refused_with_a_hint() {
     let scratch = Scratch::new();
-    let error_of = |options: TlsOptions<'_>| TlsSettings::new(&options).expect_err("of no use").to_string();
+    let error_of =
+        |options: TlsOptions<'_>| TlsSettings::new(&options).expect_err("of no use").to_string();
     let options = TlsOptions { server_name: "localhost", insecure: true, ..TlsOptions::default() };
     let pair = Pair::self_signed(|_| {});
     let cert = scratch.file("cert.pem", &pair.cert.pem());
@@ -99,8 +129,13 @@ fn files_and_names_that_are_of_no_use_are_refused_with_a_hint() {
     let text = scratch.file("text.pem", "no certificate");
     let missing = Path::new("/nonexistent/ca.pem");
     let verified = TlsOptions { insecure: false, ..options };
-    assert!(error_of(TlsOptions { ca_file: Some(missing), ..verified }).starts_with("cannot read /nonexistent/ca.pem"));
-    assert!(error_of(TlsOptions { ca_file: Some(&text), ..verified }).contains("there is none in it"));
+    assert!(
+        error_of(TlsOptions { ca_file: Some(missing), ..verified })
+            .starts_with("cannot read /nonexistent/ca.pem")
+    );
+    assert!(
+        error_of(TlsOptions { ca_file: Some(&text), ..verified }).contains("there is none in it")
+    );
     assert!(error_of(TlsOptions { key_file: Some(&key), ..options }).contains("--cert"));
     assert!(error_of(TlsOptions { cert_file: Some(&cert), ..options }).contains("a private key"));
     let mismatch = TlsOptions { cert_file: Some(&cert), key_file: Some(&other_key), ..options };

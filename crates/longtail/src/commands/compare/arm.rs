@@ -44,7 +44,9 @@ impl ArmRequest {
     pub(crate) fn read(text: &str, common: &[String]) -> Result<ArmRequest, Mistake> {
         let in_arm = |why: String| wrong(format!("--arm '{text}': {why}"));
         let (name, rest) = match text.split_once('=') {
-            Some((name, rest)) if !name.starts_with('-') && !name.trim().is_empty() => (Some(name.trim()), rest),
+            Some((name, rest)) if !name.starts_with('-') && !name.trim().is_empty() => {
+                (Some(name.trim()), rest)
+            }
             _ => (None, text),
         };
         let mut words: Vec<String> = shlex::split(rest)
@@ -67,7 +69,13 @@ impl ArmRequest {
             Ok(_) => return Err(in_arm("it cannot be understood".to_owned())),
             Err(mistake) => return Err(in_arm(mistake.to_string())),
         };
-        Ok(ArmRequest { text: text.to_owned(), name: name.map(str::to_owned), reference, settings, args })
+        Ok(ArmRequest {
+            text: text.to_owned(),
+            name: name.map(str::to_owned),
+            reference,
+            settings,
+            args,
+        })
     }
 
     /// A mistake in it.
@@ -97,9 +105,16 @@ impl ArmRequest {
     fn env(&self) -> Result<BTreeMap<String, String>, Mistake> {
         let mut env = BTreeMap::new();
         for setting in &self.args.own.env {
-            match setting.split_once('=').filter(|(name, _)| !name.is_empty() && !setting.contains('\0')) {
+            match setting
+                .split_once('=')
+                .filter(|(name, _)| !name.is_empty() && !setting.contains('\0'))
+            {
                 Some((name, value)) => env.insert(name.to_owned(), value.to_owned()),
-                None => return Err(wrong(format!("--env '{setting}' is no setting: write NAME=VALUE"))),
+                None => {
+                    return Err(wrong(format!(
+                        "--env '{setting}' is no setting: write NAME=VALUE"
+                    )));
+                }
             };
         }
         let Some(ruby) = &self.args.own.ruby else { return Ok(env) };
@@ -107,9 +122,12 @@ impl ArmRequest {
         let found = folder.filter(|folder| folder.join("ruby").is_file()).map(Path::canonicalize);
         let Some(Ok(folder)) = found else {
             let ruby = ruby.display();
-            return Err(wrong(format!("there is no ruby at '{ruby}': give the ruby itself, or its folder")));
+            return Err(wrong(format!(
+                "there is no ruby at '{ruby}': give the ruby itself, or its folder"
+            )));
         };
-        let before = env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok()).unwrap_or_default();
+        let before =
+            env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok()).unwrap_or_default();
         env.insert("PATH".to_owned(), format!("{}:{before}", folder.display()));
         Ok(env)
     }
@@ -124,7 +142,13 @@ impl ArmRequest {
 
     fn read_plan(&self) -> Result<ArmPlan, Mistake> {
         let server = &self.args.own.server;
-        let words = self.reference.iter().chain(&self.settings).map(String::as_str).collect::<Vec<_>>().join(" ");
+        let words = self
+            .reference
+            .iter()
+            .chain(&self.settings)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" ");
         let default_name = || if words.is_empty() { "default".to_owned() } else { words.clone() };
         server.puma.check()?;
         let (env, started) = (self.env()?, server.server()?);
@@ -147,8 +171,10 @@ impl ArmRequest {
 /// `6.6.1`, `8.0.0.pre1`: three numbers or more.
 fn is_version(word: &str) -> bool {
     let parts: Vec<&str> = word.split('.').collect();
-    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_plain = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_number =
+        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain =
+        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
     parts.len() >= 3 && parts[..3].iter().all(is_number) && parts.iter().all(is_plain)
 }
 
@@ -162,7 +188,9 @@ fn at_home(word: String) -> String {
 
 /// Refuses what is no option of a server.
 fn check(words: &[String]) -> Result<(), String> {
-    let command = ArmArgs::augment_args(clap::Command::new("compare").no_binary_name(true).disable_help_flag(true));
+    let command = ArmArgs::augment_args(
+        clap::Command::new("compare").no_binary_name(true).disable_help_flag(true),
+    );
     let command = super::overriding(command).args_override_self(true);
     let Err(error) = command.clone().try_get_matches_from(words) else { return Ok(()) };
     let whole = help::whole();
@@ -182,7 +210,8 @@ fn check(words: &[String]) -> Result<(), String> {
 
 /// The common words, and an arm's: before the `--` of a command, where there is one. A command of the arm's own takes its place.
 fn together(common: &[String], mut own: Vec<String>) -> Vec<String> {
-    let mut words: Vec<String> = std::iter::once("longtail".to_owned()).chain(common.iter().cloned()).collect();
+    let mut words: Vec<String> =
+        std::iter::once("longtail".to_owned()).chain(common.iter().cloned()).collect();
     let (command, own_command) = (server_command(&mut words), server_command(&mut own));
     words.extend(own);
     words.extend(if own_command.is_empty() { command } else { own_command });
@@ -220,29 +249,42 @@ const INSTRUMENTS: [(&str, &str); 7] = [
 const DEFAULT: [&str; 3] = ["proc", "stamps", "app"];
 
 /// What it did unless asked otherwise. What is typed stands behind these, and counts.
-const COMMON: [&str; 5] = ["--path=/", "--for=1s", "--warm-up=500ms", "--timestamps=user", "--metric=cpu"];
+const COMMON: [&str; 5] =
+    ["--path=/", "--for=1s", "--warm-up=500ms", "--timestamps=user", "--metric=cpu"];
 
 /// The words of `compare` for those of `overhead`; `None` where it is another command.
 ///
 /// # Errors
 /// Where an instrument is none.
 pub(crate) fn as_comparison(words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
-    let Some(at) = words.iter().position(|word| word == "overhead").filter(|at| *at == 0) else { return Ok(None) };
+    let Some(at) = words.iter().position(|word| word == "overhead").filter(|at| *at == 0) else {
+        return Ok(None);
+    };
     let mut arms = vec!["bare=".to_owned()];
     let mut rest = Vec::new();
     let mut typed = words[at + 1..].iter();
     while let Some(word) = typed.next() {
-        let (flag, glued) = word.split_once('=').map_or((word.as_str(), None), |(flag, value)| (flag, Some(value)));
-        let mut value = || glued.map(str::to_owned).or_else(|| typed.next().cloned()).unwrap_or_default();
+        let (flag, glued) =
+            word.split_once('=').map_or((word.as_str(), None), |(flag, value)| (flag, Some(value)));
+        let mut value =
+            || glued.map(str::to_owned).or_else(|| typed.next().cloned()).unwrap_or_default();
         match flag {
-            "--arms" => arms.extend(value().split(',').map(instrument).collect::<Result<Vec<_>, _>>()?),
+            "--arms" => {
+                arms.extend(value().split(',').map(instrument).collect::<Result<Vec<_>, _>>()?)
+            }
             "--env" => arms.push(format!("--env {}", model::plan::quoted(&value()))),
             _ => rest.push(word.clone()),
         }
     }
     if arms.len() == 1 {
         let tracepoints = probe::bpf::possible().is_ok().then_some("kernel");
-        arms.extend(DEFAULT.into_iter().chain(tracepoints).map(instrument).collect::<Result<Vec<_>, _>>()?);
+        arms.extend(
+            DEFAULT
+                .into_iter()
+                .chain(tracepoints)
+                .map(instrument)
+                .collect::<Result<Vec<_>, _>>()?,
+        );
     }
     let common = std::iter::once("compare").chain(COMMON).map(str::to_owned);
     Ok(Some(common.chain(rest).chain(arms.into_iter().map(|arm| format!("--arm={arm}"))).collect()))
@@ -251,7 +293,9 @@ pub(crate) fn as_comparison(words: &[String]) -> Result<Option<Vec<String>>, Mis
 fn instrument(name: &str) -> Result<String, Mistake> {
     let known = INSTRUMENTS.iter().find(|(known, _)| *known == name);
     let names = || INSTRUMENTS.map(|(name, _)| name).join(", ");
-    known.map(|(_, arm)| (*arm).to_owned()).ok_or_else(|| wrong(format!("--arms '{name}': choose among {}", names())))
+    known
+        .map(|(_, arm)| (*arm).to_owned())
+        .ok_or_else(|| wrong(format!("--arms '{name}': choose among {}", names())))
 }
 
 #[cfg(test)]
@@ -271,7 +315,12 @@ mod tests {
         );
         assert_eq!(arms("overhead --env=A=b --env C=d"), ["bare=", "--env A=b", "--env C=d"]);
         assert!(arms("overhead").len() >= 4);
-        assert!(as_comparison(&words("overhead --arms dtrace")).unwrap_err().to_string().contains("choose among"));
+        assert!(
+            as_comparison(&words("overhead --arms dtrace"))
+                .unwrap_err()
+                .to_string()
+                .contains("choose among")
+        );
         assert_eq!(as_comparison(&words("sweep -w2")).unwrap(), None);
     }
 }

@@ -21,7 +21,8 @@ pub(crate) fn assert_sound(study: &Study) {
         assert!(is_open || run.tally.counts.of(Outcome::InFlight) <= u64::from(run.connections));
     }
     if let Study::Load(load) = study
-        && let (Some(planned), None, false) = (load.plan.requests_total, load.plan.length, load.interrupted)
+        && let (Some(planned), None, false) =
+            (load.plan.requests_total, load.plan.length, load.interrupted)
     {
         assert!(load.run.claim.is_some() || load.run.tally.counts.total() == planned);
     }
@@ -37,8 +38,14 @@ pub(crate) fn assert_conserved(run: &Run) {
     assert_eq!(tally.response_time.count(), tally.counts.good());
     assert_eq!(tally.bad_responses.total(), tally.counts.of(Outcome::BadResponse));
     if !tally.per_worker.is_empty() {
-        assert_eq!(tally.per_worker.values().map(|count| count.measured).sum::<u64>(), tally.counts.answered());
-        assert_eq!(tally.per_worker.values().map(|count| count.all).sum::<u64>(), tally.all_answers());
+        assert_eq!(
+            tally.per_worker.values().map(|count| count.measured).sum::<u64>(),
+            tally.counts.answered()
+        );
+        assert_eq!(
+            tally.per_worker.values().map(|count| count.all).sum::<u64>(),
+            tally.all_answers()
+        );
     }
 }
 
@@ -47,11 +54,14 @@ pub(crate) fn assert_conserved(run: &Run) {
 /// middle, and its steadiness, are lost. That a count is another, or that answers fail, no machine excuses.
 pub(crate) fn is_of_the_machine(study: &Study) -> bool {
     let is_so = |run: &Run| {
-        let judgement = run.judgement.as_ref().filter(|judgement| judgement.verdict == Verdict::Invalid);
+        let judgement =
+            run.judgement.as_ref().filter(|judgement| judgement.verdict == Verdict::Invalid);
         let is_wrong = |check: &Diagnostic| {
             use Diagnostic::{Audited, ClockStep, Conservation, Failures, GeneratorLost};
-            matches!(check, Conservation { .. } | ClockStep { .. } | GeneratorLost { .. } | Audited { .. })
-                || matches!(check, Failures { planned: 1.., .. })
+            matches!(
+                check,
+                Conservation { .. } | ClockStep { .. } | GeneratorLost { .. } | Audited { .. }
+            ) || matches!(check, Failures { planned: 1.., .. })
         };
         let is_fine = |check: &Diagnostic| check.grade() < Grade::Failed || !is_wrong(check);
         judgement.is_some_and(|judgement| judgement.checks.iter().all(is_fine))
@@ -74,11 +84,18 @@ fn assert_parts_are_the_whole(run: &Run) {
     }
     if let Some(ways) = run.kernel.as_ref().and_then(|view| view.ways.as_ref()) {
         let left_out = ways.silent + ways.impossible + ways.unmatched;
-        assert!(left_out > 0 || (ways.all.requests, ways.all.response_time) == (good, response_time), "{ways:?}");
+        assert!(
+            left_out > 0 || (ways.all.requests, ways.all.response_time) == (good, response_time),
+            "{ways:?}"
+        );
         for parts in std::iter::once(&ways.all).chain(&ways.slowest) {
             let of_server = parts.server_queue.unwrap_or_default() + parts.app.unwrap_or_default();
             assert_eq!(of_server + parts.left_in_server(), parts.in_server, "{ways:?}");
-            let known = parts.send_lag + parts.sending + parts.accept_queue + parts.receive_queue + parts.in_server;
+            let known = parts.send_lag
+                + parts.sending
+                + parts.accept_queue
+                + parts.receive_queue
+                + parts.in_server;
             assert_eq!(known + parts.reading, parts.response_time, "{ways:?}");
         }
     }
@@ -87,8 +104,10 @@ fn assert_parts_are_the_whole(run: &Run) {
 /// Whether anything was found that speaks against the account of the client.
 pub(crate) fn ledger_warnings(study: &SweepStudy) -> Vec<&Diagnostic> {
     let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.warnings));
-    all.filter(|warning| matches!(warning, Diagnostic::Conservation { .. } | Diagnostic::LedgerUnknown { .. }))
-        .collect()
+    all.filter(|warning| {
+        matches!(warning, Diagnostic::Conservation { .. } | Diagnostic::LedgerUnknown { .. })
+    })
+    .collect()
 }
 
 /// The server's own count of each run is the client's, of the same workers in each.
@@ -98,14 +117,19 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
     for run in &study.runs {
         let tally = &run.tally;
         let checks = &run.judgement.as_ref().unwrap().checks;
-        let mut conserved = checks.iter().filter(|check| matches!(check, Diagnostic::Conservation { .. }));
+        let mut conserved =
+            checks.iter().filter(|check| matches!(check, Diagnostic::Conservation { .. }));
         assert!(conserved.all(|check| check.grade() == Grade::Passed), "{checks:?}");
         let is_by_header = run.workers.iter().all(|share| share.source == ShareSource::Header);
         assert_eq!(tally.per_worker.is_empty(), !is_by_header);
         // By itself Puma counts what it answered, the warm-up too.
         let answers = if is_by_header { tally.counts.answered() } else { tally.all_answers() };
         assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), answers);
-        assert!(run.workers.iter().all(|share| share.worker.parse::<u32>().is_ok()), "{:?}", run.workers);
+        assert!(
+            run.workers.iter().all(|share| share.worker.parse::<u32>().is_ok()),
+            "{:?}",
+            run.workers
+        );
         assert!(study.plan.stream.keep_alive || tally.connections_opened == tally.all_requests());
         servers.insert(run.workers.iter().map(|share| share.worker.clone()).collect::<Vec<_>>());
     }
@@ -118,11 +142,14 @@ pub(super) fn assert_followed(run: &Run, later: bool) {
     let Some(view) = &run.kernel else { return };
     let sums = (view.unfollowed, view.lost, view.answers());
     assert!(later || sums == (0, 0, run.tally.all_answers()), "{view:?}: {:?}", run.warnings);
-    let named = run.tally.per_worker.iter().map(|(pid, count)| (pid.parse::<u32>().unwrap(), count.all));
+    let named =
+        run.tally.per_worker.iter().map(|(pid, count)| (pid.parse::<u32>().unwrap(), count.all));
     let named: BTreeMap<u32, u64> = named.collect();
     for (pid, answers) in named.into_iter().skip(if later { 2 } else { 0 }) {
-        let process = view.processes.iter().find(|process| process.pid == pid).expect("it answered");
-        let is_looked_at = |watch: &Watch| watch.curves("cpu").any(|(_, curve)| curve.of == pid.to_string());
+        let process =
+            view.processes.iter().find(|process| process.pid == pid).expect("it answered");
+        let is_looked_at =
+            |watch: &Watch| watch.curves("cpu").any(|(_, curve)| curve.of == pid.to_string());
         assert_eq!(process.answers, answers, "{pid}");
         let is_seen = process.run_queue.count > 0 && run.watch.as_ref().is_some_and(is_looked_at);
         assert!(is_seen || later && answers <= 200, "{pid}: {process:?}");
@@ -133,13 +160,22 @@ pub(super) fn assert_followed(run: &Run, later: bool) {
 pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
     let (header, lines) = csv.split_at(report::logs::csv_header().len());
     assert_eq!(header, report::logs::csv_header());
-    let (mut numbers, mut counted, mut bytes, mut last) = (Vec::new(), BTreeMap::<String, u64>::new(), 0, f64::MIN);
+    let (mut numbers, mut counted, mut bytes, mut last) =
+        (Vec::new(), BTreeMap::<String, u64>::new(), 0, f64::MIN);
     for line in lines.lines() {
         let fields: Vec<&str> = line.split(',').collect();
-        let [number, _, _, _, _, _, _, outcome, size, reason] = fields[..] else { panic!("{line}") };
-        assert_eq!(reason.is_empty(), outcome != "bad_response", "a reason of what is bad alone: {line}");
+        let [number, _, _, _, _, _, _, outcome, size, reason] = fields[..] else {
+            panic!("{line}")
+        };
+        assert_eq!(
+            reason.is_empty(),
+            outcome != "bad_response",
+            "a reason of what is bad alone: {line}"
+        );
         // A request that was not sent has no such time, and one that was skipped no end.
-        let time = |n: usize| -> f64 { if fields[n].is_empty() { fields[1] } else { fields[n] }.parse().unwrap() };
+        let time = |n: usize| -> f64 {
+            if fields[n].is_empty() { fields[1] } else { fields[n] }.parse().unwrap()
+        };
         assert!(time(1) <= time(2) && time(2) <= time(3) && last <= time(3), "{line}");
         last = time(3);
         numbers.push(number.parse::<u64>().unwrap());
@@ -149,7 +185,10 @@ pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
     numbers.sort_unstable();
     let is_whole = numbers.iter().copied().eq(0..numbers.len() as u64);
     numbers.dedup();
-    assert!(is_whole || study.interrupted && numbers.len() == csv.lines().count() - 1, "each request once");
+    assert!(
+        is_whole || study.interrupted && numbers.len() == csv.lines().count() - 1,
+        "each request once"
+    );
     let tally = &study.run.tally;
     let mut expected = BTreeMap::from(tally.counts.clone());
     for (name, n) in BTreeMap::from(tally.unmeasured.clone()) {
@@ -163,7 +202,9 @@ pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
 pub(super) fn assert_exported(text: &str, study: &Study) {
     let families: Vec<MetricFamily> = match study {
         Study::Load(load) => of_load(load),
-        Study::Sweep(sweep) => sweep.runs.iter().zip(1..).flat_map(|(run, n)| of_sweep(sweep, run, n)).collect(),
+        Study::Sweep(sweep) => {
+            sweep.runs.iter().zip(1..).flat_map(|(run, n)| of_sweep(sweep, run, n)).collect()
+        }
         _ => panic!("nothing is exported of it"),
     };
     if text.starts_with('#') {
@@ -187,7 +228,8 @@ pub(super) fn assert_posted(posts: &[KeptRequest], study: &SweepStudy) {
         let Some(Data::Gauge(gauge)) = &metrics[0].data else { panic!("{:?}", metrics[0]) };
         // The clock's time of a run is in no study.
         let [begun, ended] =
-            [gauge.data_points[0].start_time_unix_nano, gauge.data_points[0].time_unix_nano].map(Nanos);
+            [gauge.data_points[0].start_time_unix_nano, gauge.data_points[0].time_unix_nano]
+                .map(Nanos);
         assert!(Nanos(0) < begun && begun + run.measured <= ended, "{begun} to {ended}");
         let origin = RunOrigin { study: &study.started_at, begun, ended };
         assert_eq!(post.body, request(&of_sweep(study, run, number), &origin));

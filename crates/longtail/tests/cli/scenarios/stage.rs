@@ -18,7 +18,8 @@ use super::laws::{assert_sound, is_of_the_machine};
 use super::values::{at, plain, unescaped};
 use crate::far::{Machines, certificate, host, on};
 use crate::lab::{
-    self, Ended, LONGTAIL, Lab, PATIENCE, Running, can, free_port, get_well, has, settings_and_words, sockets, split,
+    self, Ended, LONGTAIL, Lab, PATIENCE, Running, can, free_port, get_well, has,
+    settings_and_words, sockets, split,
 };
 use crate::load::sink_with;
 
@@ -67,10 +68,14 @@ impl Stage {
         let statsd = said("statsd ").map(unescaped);
         let (lab, port, agent) = (Lab::new(), free_port(), UdpSocket::bind("127.0.0.1:0").unwrap());
         agent.set_nonblocking(true).unwrap();
-        let [free, web] = ["{free}", "{web}"].map(|name| if scenario.contains(name) { free_port() } else { 0 });
+        let [free, web] =
+            ["{free}", "{web}"].map(|name| if scenario.contains(name) { free_port() } else { 0 });
         let receiver = Receiver::by(move |_| {
             if let Some(lines) = &statsd {
-                UdpSocket::bind("127.0.0.1:0").unwrap().send_to(lines.as_bytes(), ("127.0.0.1", free)).unwrap();
+                UdpSocket::bind("127.0.0.1:0")
+                    .unwrap()
+                    .send_to(lines.as_bytes(), ("127.0.0.1", free))
+                    .unwrap();
             }
             answer.clone().into_bytes()
         });
@@ -116,28 +121,40 @@ impl Stage {
     pub(super) fn filled(&mut self, text: &str) -> String {
         for (name, place) in SINKS {
             let [address, port] = [format!("{{{name}}}"), format!("{{{name}-port}}")];
-            if (text.contains(&address) || text.contains(&port)) && !self.places.contains_key(&address) {
+            if (text.contains(&address) || text.contains(&port))
+                && !self.places.contains_key(&address)
+            {
                 let sink = self.sink(name, place);
                 self.places.insert(address, sink.address().to_string());
                 self.places.insert(port, sink.address().port().to_string());
                 self.sinks.push(sink);
             }
         }
-        let mut text = self.places.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+        let mut text = self
+            .places
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
         if text.contains("{served}") {
             let by_sinks = self.sinks.iter().map(|sink| sink.ledger().requests).sum::<u64>();
-            text = text.replace("{served}", &(by_sinks + self.receiver.kept().len() as u64).to_string());
+            text = text
+                .replace("{served}", &(by_sinks + self.receiver.kept().len() as u64).to_string());
         }
         while let Some((before, rest)) = text.split_once("{kept ") {
             let (path, after) = rest.split_once('}').unwrap();
-            let study = serde_json::from_str(&fs::read_to_string(self.newest().expect("a study")).unwrap()).unwrap();
-            text = format!("{before}{}{after}", at(&study, path).into_iter().map(plain).collect::<Vec<_>>().join(" "));
+            let study =
+                serde_json::from_str(&fs::read_to_string(self.newest().expect("a study")).unwrap())
+                    .unwrap();
+            text = format!(
+                "{before}{}{after}",
+                at(&study, path).into_iter().map(plain).collect::<Vec<_>>().join(" ")
+            );
         }
         text
     }
 
     fn sink(&self, name: &str, place: &str) -> Sink {
-        let body = if name == "counter" || name == "slow" { SinkBody::Counter } else { SinkBody::Ok };
+        let body =
+            if name == "counter" || name == "slow" { SinkBody::Counter } else { SinkBody::Ok };
         let plain = SinkSettings { body, ..SinkSettings::default() };
         let delayed = |ms| SinkSettings { delay: Nanos::from_millis(ms).into(), ..plain.clone() };
         let settings = match name {
@@ -164,13 +181,16 @@ impl Stage {
         if verb == "sh" {
             return Running::start(self.program("sh").args(["-c", line]));
         }
-        let (line, input) = line.split_once(" <<< ").map_or((line, None), |(line, file)| (line, Some(file)));
+        let (line, input) =
+            line.split_once(" <<< ").map_or((line, None), |(line, file)| (line, Some(file)));
         let (settings, words) = settings_and_words(line);
         let mut command = self.program(LONGTAIL);
         if let Some(file) = input {
             command.stdin(fs::File::open(self.lab.path(file)).unwrap());
         }
-        Running::start(command.args(words).env("PUMA_TEST_PORT", self.port.to_string()).envs(settings))
+        Running::start(
+            command.args(words).env("PUMA_TEST_PORT", self.port.to_string()).envs(settings),
+        )
     }
 
     /// Starts a server, on the other machine where there is one.
@@ -262,8 +282,14 @@ impl Stage {
                     let tally = &study.run.tally;
                     // Elsewhere one more is made: of a server here the kernel says whether it listens.
                     let has_lost = study.run.generator.far.iter().any(|one| one.lost.is_some());
-                    is_here &= study.server == ServerLocation::Here && study.run.generator.far.is_empty();
-                    let more = [tally.connections_opened, tally.all_requests(), tally.sent_bytes, tally.received_bytes];
+                    is_here &=
+                        study.server == ServerLocation::Here && study.run.generator.far.is_empty();
+                    let more = [
+                        tally.connections_opened,
+                        tally.all_requests(),
+                        tally.sent_bytes,
+                        tally.received_bytes,
+                    ];
                     add(&mut ours, more);
                     is_counted &= tally.counts.failed() == 0 && !study.interrupted && !has_lost;
                 }
@@ -274,7 +300,10 @@ impl Stage {
         let mut theirs = [0; 4];
         for ledger in self.sinks.into_iter().map(Sink::stop) {
             assert!(ledger.bad_requests == 0 || !is_counted, "{name}: {ledger:?}");
-            add(&mut theirs, [ledger.connections, ledger.requests, ledger.received_bytes, ledger.sent_bytes]);
+            add(
+                &mut theirs,
+                [ledger.connections, ledger.requests, ledger.received_bytes, ledger.sent_bytes],
+            );
         }
         let from = usize::from(!is_here);
         assert!(
@@ -338,22 +367,35 @@ pub(crate) fn is_there(need: &str) -> bool {
     let said = |program: &str, words: &[&str]| {
         Command::new(program).args(words).env_remove("BUNDLE_GEMFILE").stdin(Stdio::null()).output()
     };
-    let succeeds = |program: &str, words: &[&str]| said(program, words).is_ok_and(|output| output.status.success());
+    let succeeds = |program: &str, words: &[&str]| {
+        said(program, words).is_ok_and(|output| output.status.success())
+    };
     let rails = ["-e", "require 'logger'; require 'action_controller/railtie'"];
     match need {
         "soak" => lab::soaks(),
-        "cores" => can(launch::affinity::ours().is_some_and(|ours| ours.len() > 1), "one processor"),
+        "cores" => {
+            can(launch::affinity::ours().is_some_and(|ours| ours.len() > 1), "one processor")
+        }
         "root" => can(rustix::process::geteuid().is_root(), "only root can do it"),
         "ipv6" => can(TcpListener::bind("[::1]:0").is_ok(), "no IPv6 on this machine"),
         "ssl" => {
-            has("puma") && can(succeeds("ruby", &["-rpuma", "-e", "exit Puma.ssl?"]), "this Puma was built without SSL")
+            has("puma")
+                && can(
+                    succeeds("ruby", &["-rpuma", "-e", "exit Puma.ssl?"]),
+                    "this Puma was built without SSL",
+                )
         }
         "old" => {
-            let version = said("puma", &["--version"]).map(|output| String::from_utf8(output.stdout).unwrap());
-            let is_old = |version: String| version.split(&[' ', '.']).any(|word| matches!(word, "3" | "4" | "5" | "6"));
+            let version = said("puma", &["--version"])
+                .map(|output| String::from_utf8(output.stdout).unwrap());
+            let is_old = |version: String| {
+                version.split(&[' ', '.']).any(|word| matches!(word, "3" | "4" | "5" | "6"))
+            };
             has("puma") && can(version.is_ok_and(is_old), "this Puma is of another age")
         }
-        "rails" => has("puma") && can(succeeds("ruby", &rails), "Rails is not installed (ruby-railties)"),
+        "rails" => {
+            has("puma") && can(succeeds("ruby", &rails), "Rails is not installed (ruby-railties)")
+        }
         "nobody" => {
             let words = ["--reuid=65534", "--regid=65534", "--clear-groups", LONGTAIL, "--version"];
             can(succeeds("setpriv", &words), "another user cannot run this executable")

@@ -10,9 +10,13 @@ pub(crate) fn at<'v>(whole: &'v Value, path: &str) -> Vec<&'v Value> {
             wanted.all(|(key, wanted)| plain(&one[key]) == wanted)
         };
         let values = found.into_iter().flat_map(|value| match value {
-            Value::Array(all) if step == "*" || step.contains('=') => all.iter().filter(is_so).collect(),
+            Value::Array(all) if step == "*" || step.contains('=') => {
+                all.iter().filter(is_so).collect()
+            }
             Value::Object(all) if step == "*" => all.values().collect(),
-            Value::Array(all) => vec![step.parse().ok().and_then(|at: usize| all.get(at)).unwrap_or(&Value::Null)],
+            Value::Array(all) => {
+                vec![step.parse().ok().and_then(|at: usize| all.get(at)).unwrap_or(&Value::Null)]
+            }
             _ => vec![value.get(step).unwrap_or(&Value::Null)],
         });
         values.collect()
@@ -28,8 +32,9 @@ pub(super) fn plain(value: &Value) -> String {
 fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
     let mut total = vec![0.0];
     for term in sum.split(" + ") {
-        let (factor, term) =
-            term.split_once(" * ").map_or((1.0, term), |(factor, term)| (factor.parse().unwrap(), term));
+        let (factor, term) = term
+            .split_once(" * ")
+            .map_or((1.0, term), |(factor, term)| (factor.parse().unwrap(), term));
         let (of_all, path) = term.split_once(' ').unwrap_or(("", term));
         let found = || at(whole, path);
         let numbers = || found().into_iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
@@ -37,7 +42,13 @@ fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
             (_, Ok(number)) => vec![number],
             ("count", _) => vec![found().len() as f64],
             ("sum", _) => {
-                vec![found().into_iter().filter(|value| !value.is_null()).map(Value::as_f64).sum::<Option<f64>>()?]
+                vec![
+                    found()
+                        .into_iter()
+                        .filter(|value| !value.is_null())
+                        .map(Value::as_f64)
+                        .sum::<Option<f64>>()?,
+                ]
             }
             ("max", _) => vec![numbers()?.into_iter().fold(f64::MIN, f64::max)],
             ("median", _) => {
@@ -52,7 +63,9 @@ fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
         if length == 0 || !is_one(&total) {
             return None;
         }
-        total = (0..length).map(|n| total[n % total.len()] + factor * numbers[n % numbers.len()]).collect();
+        total = (0..length)
+            .map(|n| total[n % total.len()] + factor * numbers[n % numbers.len()])
+            .collect();
     }
     Some(total)
 }
@@ -63,19 +76,27 @@ pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
         return unlike(whole, one).and_then(|_| unlike(whole, other));
     }
     let is_sign = |word: &&str| ["=", "!=", "has", "lacks", "<", ">", "~"].contains(word);
-    let sign = condition.split(' ').find(is_sign).unwrap_or_else(|| panic!("{condition} has no sign"));
+    let sign =
+        condition.split(' ').find(is_sign).unwrap_or_else(|| panic!("{condition} has no sign"));
     let (left, right) = condition.split_once(&format!(" {sign} ")).unwrap();
     let (right, off) = if sign == "~" { right.rsplit_once(' ').unwrap() } else { (right, "0") };
     let off: f64 = off.parse().unwrap();
-    let json = serde_json::from_str::<Value>(right).ok().filter(|json| sign == "!=" || !json.is_number());
+    let json =
+        serde_json::from_str::<Value>(right).ok().filter(|json| sign == "!=" || !json.is_number());
     let (found, both) = (at(whole, left), || amounts(whole, left).zip(amounts(whole, right)));
     let of_numbers = |holds: fn(f64, f64, f64) -> bool| {
         both().is_some_and(|(left, right)| {
             let is_alike = right.len() == 1 || left.len() == right.len();
-            is_alike && left.iter().enumerate().all(|(n, left)| holds(*left, right[n % right.len()], off))
+            is_alike
+                && left
+                    .iter()
+                    .enumerate()
+                    .all(|(n, left)| holds(*left, right[n % right.len()], off))
         })
     };
-    let of_each = |holds: &dyn Fn(&Value) -> bool| !found.is_empty() && found.iter().all(|value| holds(value));
+    let of_each = |holds: &dyn Fn(&Value) -> bool| {
+        !found.is_empty() && found.iter().all(|value| holds(value))
+    };
     let holds = match (sign, &json) {
         ("has", _) => of_each(&|value| plain(value).contains(right)),
         ("lacks", _) => of_each(&|value| !value.is_null() && !plain(value).contains(right)),
@@ -83,7 +104,9 @@ pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
         ("!=", Some(json)) => of_each(&|value| value != json),
         ("<", _) => of_numbers(|left, right, _| left < right),
         (">", _) => of_numbers(|left, right, _| left > right),
-        _ => of_numbers(|left, right, off| (left - right).abs() <= off.max(f64::EPSILON * left.abs())),
+        _ => of_numbers(|left, right, off| {
+            (left - right).abs() <= off.max(f64::EPSILON * left.abs())
+        }),
     };
     (!holds).then(|| format!("{:?}, {found:?}", both()))
 }
