@@ -1,7 +1,7 @@
 //! The size of the workspace, and whether it keeps its own rules: `make size`.
 //!
 //! Prints the lines of each crate, without comments, blanks and tests. Exit code 1 when a type name stands twice, files of a
-//! crate import each other in a circle, a file has more than 600 lines, or a parameter is a tuple; a test asks the same.
+//! crate import each other in a circle, or a parameter is a tuple; a test asks the same.
 
 mod source;
 
@@ -53,13 +53,8 @@ fn read(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), S
 
 /// Folders that are built for us and not for a user; of their names and lines nothing is asked.
 const ASIDE: [&str; 3] = ["bench", "testkit", "fuzz"];
-/// What one engineer holds in the head: lines of a workspace without [`ASIDE`].
-const SHIPPED_GOAL: usize = 29_000;
-const TESTS_GOAL: usize = 18_000;
 /// Names that say what they are have so many letters in the mean (ripgrep, oha, hyperfine: 10 to 12).
 const NAME_GOAL: f64 = 10.0;
-const LONGEST_FILE: usize = 600;
-const SHORTEST_FILE: usize = 50;
 
 /// A workspace that was read.
 struct House {
@@ -115,12 +110,10 @@ impl House {
         let names: Vec<usize> =
             self.shipped().flat_map(|file| &file.type_names).map(String::len).collect();
         let mean = names.iter().sum::<usize>() as f64 / names.len().max(1) as f64;
-        let short = self.files.iter().filter(|file| file.lines < SHORTEST_FILE).count();
         let _ = write!(
             text,
-            "\nshipped {shipped} lines (goal: {SHIPPED_GOAL}), tests {tests} (goal: {TESTS_GOAL})\n\
-             {} type names of {mean:.2} letters in the mean (goal: {NAME_GOAL})\n\
-             {short} files below {SHORTEST_FILE} lines\n",
+            "\nshipped {shipped} lines, tests {tests}\n\
+             {} type names of {mean:.2} letters in the mean (goal: {NAME_GOAL})\n",
             names.len(),
         );
         text
@@ -144,13 +137,6 @@ impl House {
                     .into_iter()
                     .map(|paths| format!("files import each other: {}", list(paths))),
             );
-        }
-        for file in self.files.iter().filter(|file| file.lines > LONGEST_FILE) {
-            broken.push(format!(
-                "{} has {} lines: more than {LONGEST_FILE}",
-                file.path.display(),
-                file.lines
-            ));
         }
         for file in self.shipped() {
             let has_tuple =
@@ -310,12 +296,6 @@ mod tests {
             ("crates/a/src/pot.rs", "use crate::pen::nib::Nib;"),
         ]);
         assert_eq!(both.broken(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn long_files_are_named_wherever_they_are() {
-        let long = house(&[("crates/a/tests/all.rs", &"\n".repeat(601))]);
-        assert_eq!(long.broken(), ["crates/a/tests/all.rs has 601 lines: more than 600"]);
     }
 
     #[test]

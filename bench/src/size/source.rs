@@ -17,8 +17,6 @@ pub(crate) struct SourceFile {
     pub(crate) path: PathBuf,
     /// The folder of its crate, as `engine`.
     pub(crate) crate_name: String,
-    /// All lines, as an editor counts them.
-    pub(crate) lines: usize,
     pub(crate) shipped: usize,
     pub(crate) tests: usize,
     /// Lines with a comment and no code, tests aside.
@@ -68,7 +66,6 @@ impl SourceFile {
         }
         let Finder { mut file, marks, .. } = found;
         for (line, (code, test)) in text.lines().zip(marks.code.into_iter().zip(marks.test)) {
-            file.lines += 1;
             match (code, test) {
                 (true, true) => file.tests += 1,
                 (true, false) => file.shipped += 1,
