@@ -1,5 +1,6 @@
-//! A case: one server, one job, several who do it in turns. Every other round goes the other way, so that what the machine
-//! does meanwhile falls on all alike, and what is compared is compared within a round.
+//! A case: one server, one job, several who do it in turns. Every other round goes the other way,
+//! so that what the machine does meanwhile falls on all alike, and what is compared is compared
+//! within a round.
 
 use model::statistics;
 use serde::Serialize;
@@ -167,7 +168,8 @@ impl Entry {
         Middle::of(self.samples.iter().filter_map(ratio))
     }
 
-    /// Requests that the server received beyond those that it claims, over all runs; `None` where it claims nothing.
+    /// Requests that the server received beyond those that it claims, over all runs; `None` where
+    /// it claims nothing.
     pub(crate) fn unclaimed(&self) -> Option<i64> {
         let of = |sample: &Sample| {
             Some(sample.received.cast_signed() - sample.said.requests?.cast_signed())
@@ -195,7 +197,8 @@ pub(crate) struct Middle {
 }
 
 impl Middle {
-    /// `None` of nothing. With fewer than six values the interval is their range ([`coverage_of_range`]).
+    /// `None` of nothing. With fewer than six values the interval is their range
+    /// ([`coverage_of_range`]).
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Middle> {
         let mut all: Vec<f64> = values.into_iter().collect();
         all.sort_by(f64::total_cmp);
@@ -212,7 +215,8 @@ impl Middle {
     }
 }
 
-/// With which probability the range of `n` independent values holds the true median: not all are on one side of it.
+/// With which probability the range of `n` independent values holds the true median: not all are on
+/// one side of it.
 pub(crate) fn coverage_of_range(n: usize) -> f64 {
     1.0 - 2f64.powi(1 - i32::try_from(n).unwrap_or(i32::MAX).max(1))
 }

@@ -1,4 +1,5 @@
-//! Counts of the hardware and the kernel: by `perf stat` where it may, system calls by `strace` where it may not.
+//! Counts of the hardware and the kernel: by `perf stat` where it may, system calls by `strace`
+//! where it may not.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,7 +19,8 @@ pub(crate) enum Counting {
     Nothing,
 }
 
-/// Events that cost nothing: the processor counts them by itself, the kernel keeps `task-clock` anyway.
+/// Events that cost nothing: the processor counts them by itself, the kernel keeps `task-clock`
+/// anyway.
 const COST: [&str; 5] =
     ["task-clock", INSTRUCTIONS_USER, INSTRUCTIONS_KERNEL, CYCLES_USER, CYCLES_KERNEL];
 const INSTRUCTIONS_USER: &str = "instructions:u";
@@ -88,7 +90,7 @@ impl Counters {
         match self.calls {
             Calls::Perf => {}
             Calls::Strace(_) => {
-                lines.push("system calls are counted by strace (perf may not see them)".to_owned())
+                lines.push("system calls are counted by strace (perf may not see them)".to_owned());
             }
             Calls::None => {
                 lines.push(
@@ -167,8 +169,8 @@ fn tried(perf: &Path, event: &str) -> bool {
     output.status.success() && events(&text).contains_key(event)
 }
 
-/// The values of `perf stat -x,` by the events' names (perf-stat(1), CSV FORMAT): value, unit, event, …; an event that was
-/// not counted has no number.
+/// The values of `perf stat -x,` by the events' names (perf-stat(1), CSV FORMAT): value, unit,
+/// event, …; an event that was not counted has no number.
 fn events(text: &str) -> BTreeMap<&str, f64> {
     let line = |line| {
         let mut fields = str::split(line, ',');
@@ -192,7 +194,8 @@ fn of_perf(text: &str) -> Counted {
     }
 }
 
-/// The calls of the line `total` of `strace -c`: % time, seconds, usecs/call, calls, and errors if there were any.
+/// The calls of the line `total` of `strace -c`: % time, seconds, usecs/call, calls, and errors if
+/// there were any.
 fn of_strace(text: &str) -> Option<f64> {
     let total = text.lines().rev().find(|line| line.trim_end().ends_with(" total"))?;
     total.split_ascii_whitespace().nth(3)?.parse().ok()

@@ -1,8 +1,10 @@
-//! What each run needs: where the programs are, which processor is whose, who ends what we have started; and the process that a
-//! program runs in, between the guard and it: pinned to a processor, its output in files, and at its end the kernel's account of it.
+//! What each run needs: where the programs are, which processor is whose, who ends what we have
+//! started; and the process that a program runs in, between the guard and it: pinned to a
+//! processor, its output in files, and at its end the kernel's account of it.
 //!
-//! A process can only be told the resources of *all* its children together (`getrusage(2)`, `RUSAGE_CHILDREN`). That one has a single
-//! child, so they are the program's own, with all that it has started and waited for.
+//! A process can only be told the resources of *all* its children together (`getrusage(2)`,
+//! `RUSAGE_CHILDREN`). That one has a single child, so they are the program's own, with all that it
+//! has started and waited for.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -23,7 +25,8 @@ use serde::{Deserialize, Serialize};
 use crate::counters::Counters;
 use crate::tools::{self, Tool};
 
-/// The hidden first words: this program again, as a guard (`launch::guard`) and as what runs one program (`child`).
+/// The hidden first words: this program again, as a guard (`launch::guard`) and as what runs one
+/// program (`child`).
 pub(crate) const GUARD: &str = "guard-child";
 /// See [`GUARD`].
 pub(crate) const CHILD: &str = "run-child";
@@ -79,7 +82,8 @@ impl Lab<'_> {
         self.data().join("longtail").join("studies")
     }
 
-    /// Starts a program as `child` does it, under guard: whatever becomes of us, it and all that it starts end with us.
+    /// Starts a program as `child` does it, under guard: whatever becomes of us, it and all that it
+    /// starts end with us.
     ///
     /// # Errors
     /// Why not, in a line.
@@ -105,8 +109,8 @@ impl Lab<'_> {
     }
 }
 
-/// The last processor that we may use for the generator, the first for the server: on machines with more than two they
-/// are seldom of one core.
+/// The last processor that we may use for the generator, the first for the server: on machines with
+/// more than two they are seldom of one core.
 pub(crate) fn two_cpus() -> Option<(usize, usize)> {
     let mine = sched_getaffinity(None).ok()?;
     let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| mine.is_set(*cpu)).collect();
@@ -152,7 +156,8 @@ pub(crate) struct Account {
     pub(crate) user_ns: u64,
     /// CPU time in the kernel, ns.
     pub(crate) system_ns: u64,
-    /// The most memory that it had at once, bytes (`ru_maxrss`). At least what this process had when it started it.
+    /// The most memory that it had at once, bytes (`ru_maxrss`). At least what this process had
+    /// when it started it.
     pub(crate) peak_bytes: u64,
 }
 

@@ -1,4 +1,5 @@
-//! What surrounds the figures: the machine and the tools before them, how to read them after them, and all of it as JSON.
+//! What surrounds the figures: the machine and the tools before them, how to read them after them,
+//! and all of it as JSON.
 
 use model::Clock as _;
 use report::number;
@@ -60,7 +61,7 @@ fn programs(lab: &Lab<'_>, extent: &Extent) -> (Vec<String>, Vec<String>) {
     }
     match lab.find("nginx") {
         Some(program) => {
-            there.extend(version_of(&program, "-v").map(|version| format!("nginx {version}")))
+            there.extend(version_of(&program, "-v").map(|version| format!("nginx {version}")));
         }
         None => absent.push("nginx".to_owned()),
     }

@@ -1,7 +1,9 @@
-//! The bench: proves side by side what longtail costs. It measures a longtail that was built; it is not shipped.
+//! The bench: proves side by side what longtail costs. It measures a longtail that was built; it is
+//! not shipped.
 //!
-//! `sections` says what is run and shown; `case` runs it in turns, `measure` once; `server` and `tools` are who serves and who
-//! makes load and says what of itself, `lab` has the process that each runs in, `counters` what is counted of it.
+//! `sections` says what is run and shown; `case` runs it in turns, `measure` once; `server` and
+//! `tools` are who serves and who makes load and says what of itself, `lab` has the process that
+//! each runs in, `counters` what is counted of it.
 
 mod case;
 mod counters;
@@ -46,14 +48,16 @@ Examples:
 Exit code: 0; 1 where the ledgers of longtail and the server differ, memory grows, or a log lacks lines it does not
 tell of; 2 for a mistake; 130 after Ctrl-C.";
 
-/// Proves what the generator costs: longtail beside other load generators and beside a floor without HTTP
+/// Proves what the generator costs: longtail beside other load generators and beside a floor
+/// without HTTP
 #[derive(Debug, Parser)]
 #[command(name = "bench", after_help = EXAMPLES, version)]
 struct Args {
     /// Only these parts
     #[arg(long, value_delimiter = ',', value_name = "SECTION")]
     only: Vec<Section>,
-    /// Rounds of longtail, the floor and wrk [default: 5, quick 2]; the others run in the first two, quick one
+    /// Rounds of longtail, the floor and wrk [default: 5, quick 2]; the others run in the first
+    /// two, quick one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
     /// Length of a run; wrk, ab and h2load take whole seconds [default: 1s]
@@ -68,7 +72,8 @@ struct Args {
     /// Only these; what is not here is left out
     #[arg(long, value_delimiter = ',', value_name = "TOOL")]
     tools: Vec<Tool>,
-    /// Numbers of connections of small answers with keep-alive [default: 1,16,64,256,1024,10000, quick 16]
+    /// Numbers of connections of small answers with keep-alive [default: 1,16,64,256,1024,10000,
+    /// quick 16]
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     connections: Vec<u32>,
     /// Requests of the long run of the memory section [default: 10000000, quick 500000]
@@ -216,7 +221,8 @@ fn left_out(extent: &mut Extent) -> Vec<String> {
     out.into_iter().map(line).collect()
 }
 
-/// A flag that the first Ctrl-C sets; the second leaves at once, and guards end what we have started.
+/// A flag that the first Ctrl-C sets; the second leaves at once, and guards end what we have
+/// started.
 fn interruption() -> Result<Arc<AtomicBool>, String> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

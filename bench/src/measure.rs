@@ -1,4 +1,5 @@
-//! One run of one program against one server: what the server counted, what the kernel counted, what the program says.
+//! One run of one program against one server: what the server counted, what the kernel counted,
+//! what the program says.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,8 +15,8 @@ use crate::tools::{End, Job, Said, Tool, said};
 
 /// A request may take so long where a run ends by their number.
 const SLOWEST: Nanos = Nanos::from_micros(50);
-/// How often it is looked at while it ought to run: seldom, for whoever looks takes a processor from somebody (and a lane that
-/// polls goes to sleep where more want to run than can).
+/// How often it is looked at while it ought to run: seldom, for whoever looks takes a processor
+/// from somebody (and a lane that polls goes to sleep where more want to run than can).
 const SELDOM: Nanos = Nanos::from_millis(100);
 /// How often when it ought to end.
 const OFTEN: Nanos = Nanos::from_millis(10);
@@ -51,7 +52,8 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// CPU time of a request, ns: by `task-clock` where it was counted (the account has perf's own in it then).
+    /// CPU time of a request, ns: by `task-clock` where it was counted (the account has perf's own
+    /// in it then).
     pub(crate) fn cpu(&self) -> f64 {
         let account = (self.account.user_ns + self.account.system_ns) as f64;
         self.each(self.counted.cpu_ns.unwrap_or(account))
@@ -96,6 +98,7 @@ impl Sample {
 ///
 /// # Errors
 /// Why there is no figure, in a line.
+#[expect(clippy::too_many_lines, reason = "the steps of one run, in their order")]
 pub(crate) fn run(
     lab: &Lab<'_>,
     server: &Running,
@@ -135,7 +138,8 @@ pub(crate) fn run(
         }
         lab.clock.sleep(left.min(step));
     };
-    // Start and end are not its speed: the rate is of what is between. Where nobody asks for speed, nobody is disturbed.
+    // Start and end are not its speed: the rate is of what is between. Where nobody asks for speed,
+    // nobody is disturbed.
     let mut glances = Vec::new();
     if counting == Counting::Cost && matches!(job.end, End::After(_)) {
         for share in [0.25, 0.9] {
@@ -166,7 +170,8 @@ pub(crate) fn run(
             .map(|l| format!(": {l}"))
             .unwrap_or_default()
     };
-    // perf (6.1) now and then ends with 0 where its child did not; then there is no request, or no output that is understood.
+    // perf (6.1) now and then ends with 0 where its child did not; then there is no request, or no
+    // output that is understood.
     if exit != ServerExit::Code(0) {
         return Err(format!("{exit}{}", why()));
     }
@@ -268,7 +273,8 @@ fn middle(glances: &[Option<Glance>]) -> (Option<f64>, Option<f64>) {
     (Some((last.requests - first.requests) as f64 / seconds), busy)
 }
 
-/// Ticks of 10 ms in which any processor worked, for whomever: user, nice, system, interrupts and steal of `/proc/stat`.
+/// Ticks of 10 ms in which any processor worked, for whomever: user, nice, system, interrupts and
+/// steal of `/proc/stat`.
 fn machine_busy() -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let ticks: Vec<f64> = text

@@ -1,5 +1,5 @@
-//! All that is printed: results to stdout, progress to stderr where that is a terminal; and text tables, names to the left,
-//! figures to the right, each column as wide as its widest cell.
+//! All that is printed: results to stdout, progress to stderr where that is a terminal; and text
+//! tables, names to the left, figures to the right, each column as wide as its widest cell.
 
 use std::io::{self, IsTerminal as _, Write as _};
 

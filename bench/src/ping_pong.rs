@@ -1,17 +1,18 @@
 //! The floor: what the same bytes cost over the same sockets where nobody reads them.
 //!
-//! One thread and epoll: a request of fixed bytes goes out, and as soon as as many bytes have come back as the first answer
-//! had, the next. No HTTP is parsed but the head of that first answer, no time is taken of a request, nothing is counted but
-//! the answers. It does not wait actively. A load generator that uses sockets and epoll cannot be cheaper than this, but by
-//! system calls for many requests at once.
+//! One thread and epoll: a request of fixed bytes goes out, and as soon as as many bytes have come
+//! back as the first answer had, the next. No HTTP is parsed but the head of that first answer, no
+//! time is taken of a request, nothing is counted but the answers. It does not wait actively. A
+//! load generator that uses sockets and epoll cannot be cheaper than this, but by system calls for
+//! many requests at once.
 //!
 //!   ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close|RATE
 //!
-//! With a rate it is the floor of an open loop: it sends so many requests a second, each at its time on the connection that was free longest, and
-//! reads what has come before it sends.
+//! With a rate it is the floor of an open loop: it sends so many requests a second, each at its
+//! time on the connection that was free longest, and reads what has come before it sends.
 //!
-//! The request is the one that longtail sends to such a URL. Prints the number of whole answers; any trouble ends it with
-//! exit code 1, since then its bytes are not what was asked for.
+//! The request is the one that longtail sends to such a URL. Prints the number of whole answers;
+//! any trouble ends it with exit code 1, since then its bytes are not what was asked for.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -132,7 +133,8 @@ impl Floor {
         let mut ready = VecDeque::with_capacity(EVENTS);
         let mut is_over = false;
         while self.outstanding > 0 {
-            // All answers of a wait, then all requests: where the server is woken for each of them it is dearer.
+            // All answers of a wait, then all requests: where the server is woken for each of them
+            // it is dearer.
             self.receive(&mut events, None, is_over, &mut ready)?;
             for slot in ready.drain(..) {
                 self.sockets[slot].ask(&self.request)?;
@@ -143,7 +145,8 @@ impl Floor {
         Ok(())
     }
 
-    /// Sends so many requests a second for this time, and then waits for the answers that are under way.
+    /// Sends so many requests a second for this time, and then waits for the answers that are under
+    /// way.
     fn pace(&mut self, connections: usize, time: Nanos, rate: u64) -> Result<(), Fault> {
         let clock = REAL_CLOCK;
         // As the lanes have it; the default would make each sleep end 50 us late.
@@ -215,7 +218,8 @@ impl Floor {
         if socket.is_over {
             return Ok(false);
         }
-        // Edge triggered: read until nothing is left. A read shorter than the buffer has taken all, but an end.
+        // Edge triggered: read until nothing is left. A read shorter than the buffer has taken all,
+        // but an end.
         let is_ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         loop {
             let n = match recv(&socket.stream, &mut self.buffer[..], RecvFlags::empty()) {

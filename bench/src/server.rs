@@ -1,4 +1,5 @@
-//! The servers that the load goes to: our load sink and nginx, each with its own count of what it received.
+//! The servers that the load goes to: our load sink and nginx, each with its own count of what it
+//! received.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -137,7 +138,8 @@ impl Running {
         control::sink_ledger(self.plain).ok()
     }
 
-    /// Its count when nobody is connected any more; `None` where somebody stays, or it does not answer.
+    /// Its count when nobody is connected any more; `None` where somebody stays, or it does not
+    /// answer.
     pub(crate) fn at_rest(&self, lab: &Lab<'_>) -> Option<Count> {
         let begun = lab.clock.now();
         loop {
@@ -173,8 +175,8 @@ impl Kind {
     }
 }
 
-/// What nginx says in each answer beside type and length (RFC 9110, sections 6.6.1, 7.6.1 and 10.2.4): who parses heads pays for it, so
-/// a sink without would flatter them.
+/// What nginx says in each answer beside type and length (RFC 9110, sections 6.6.1, 7.6.1 and 10.2.4):
+/// who parses heads pays for it, so a sink without would flatter them.
 const HEAD: [&str; 3] =
     ["server: nginx/1.22.1", "date: Sat, 21 Nov 2026 18:41:00 GMT", "connection: keep-alive"];
 
@@ -246,8 +248,8 @@ fn nginx_conf(listeners: &str, folder: &Path) -> String {
     )
 }
 
-/// The counts of `stub_status` (`ngx_http_stub_status_module`): connections open now, then accepted, handled and requests since
-/// the start. Whoever asks is among them.
+/// The counts of `stub_status` (`ngx_http_stub_status_module`): connections open now, then
+/// accepted, handled and requests since the start. Whoever asks is among them.
 fn of_stub_status(text: &str) -> Option<Count> {
     let number = |line: &str| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok();
     let mut lines = text.lines();

@@ -1,5 +1,6 @@
-//! The programs that make load: their names, the command lines by which each makes the same load on one thread, and what each says
-//! of its own run: ours is read from its study, others' by the code of `audit`.
+//! The programs that make load: their names, the command lines by which each makes the same load on
+//! one thread, and what each says of its own run: ours is read from its study, others' by the code
+//! of `audit`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -93,7 +94,8 @@ impl Tool {
         })
     }
 
-    /// Whether it runs in every round. The others show where they stand; what is judged is judged by these.
+    /// Whether it runs in every round. The others show where they stand; what is judged is judged
+    /// by these.
     pub(crate) fn is_in_every_round(self) -> bool {
         matches!(self, Tool::Longtail | Tool::Floor | Tool::Wrk)
     }
@@ -181,7 +183,8 @@ impl Tool {
                     .rate
                     .map(|rate| format!("-q {}", f64::from(rate) / f64::from(c)))
                     .unwrap_or_default();
-                // It would send the address with its port as the server's name, which is no name (RFC 6066, section 3).
+                // It would send the address with its port as the server's name, which is no name
+                // (RFC 6066, section 3).
                 let name = where_tls("-host localhost");
                 format!(
                     "-cpus 1 -c {c} {} {rate} {name} {}",
@@ -272,7 +275,8 @@ pub(crate) struct Times {
     pub(crate) p999: Option<f64>,
 }
 
-/// What it printed, understood; `None` where nothing of it is. `studies` is where longtail keeps its own.
+/// What it printed, understood; `None` where nothing of it is. `studies` is where longtail keeps
+/// its own.
 pub(crate) fn said(tool: Tool, printed: &str, studies: &Path) -> Option<Said> {
     match (tool, tool.claims_as()) {
         (Tool::Floor, _) => Some(Said {

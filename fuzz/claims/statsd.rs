@@ -2,8 +2,8 @@
 
 use export::statsd::{MOST_SERIES, ParsedLine, StatsdCollector, parse};
 
-/// Panics where a line that was understood is not itself when it is printed and read again, where a line is in no place or in two, or where
-/// a figure cannot be.
+/// Panics where a line that was understood is not itself when it is printed and read again, where a
+/// line is in no place or in two, or where a figure cannot be.
 pub(crate) fn every_line_is_in_one_place(packet: &[u8], times: u64) {
     let lines =
         packet.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));

@@ -1,5 +1,5 @@
-//! longtail by itself: memory, of which a long run takes no more than a short one, and a log line for each request at full speed, what it
-//! costs and that dropped lines are counted.
+//! longtail by itself: memory, of which a long run takes no more than a short one, and a log line
+//! for each request at full speed, what it costs and that dropped lines are counted.
 
 use std::fmt::Write as _;
 use std::fs::File;

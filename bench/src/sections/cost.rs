@@ -1,4 +1,5 @@
-//! What a request costs, side by side: every kind of load as fast as each can, and against a server that leaves them idle.
+//! What a request costs, side by side: every kind of load as fast as each can, and against a server
+//! that leaves them idle.
 
 use std::fmt::Write as _;
 
@@ -60,7 +61,8 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     all
 }
 
-/// Against nginx, which is slower than a generator: whoever sleeps between answers pays for each wake-up, and may come late.
+/// Against nginx, which is slower than a generator: whoever sleeps between answers pays for each
+/// wake-up, and may come late.
 pub(super) fn idle_cases(extent: &Extent) -> Vec<Case> {
     let all: &[u32] = if extent.quick { &[4] } else { &[1, 4, 16, 64, 256] };
     let case = |connections: &u32, tls: bool| Case {

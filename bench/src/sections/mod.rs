@@ -1,5 +1,5 @@
-//! What is shown: what a request costs, also where the server leaves the generator idle (`cost`), system calls (`calls`), due times
-//! (`timing`), memory and the log (`alone`).
+//! What is shown: what a request costs, also where the server leaves the generator idle (`cost`),
+//! system calls (`calls`), due times (`timing`), memory and the log (`alone`).
 
 pub(crate) mod alone;
 pub(crate) mod cost;

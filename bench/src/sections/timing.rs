@@ -1,5 +1,5 @@
-//! Open loop against answers that take exactly a millisecond: how late requests leave, and how far the times that each
-//! reports are from the truth.
+//! Open loop against answers that take exactly a millisecond: how late requests leave, and how far
+//! the times that each reports are from the truth.
 
 use model::Nanos;
 use report::number;

@@ -1,7 +1,8 @@
 //! The size of the workspace, and whether it keeps its own rules: `make size`.
 //!
-//! Prints the lines of each crate, without comments, blanks and tests. Exit code 1 when a type name stands twice, files of a
-//! crate import each other in a circle, or a parameter is a tuple; a test asks the same.
+//! Prints the lines of each crate, without comments, blanks and tests. Exit code 1 when a type name
+//! stands twice, files of a crate import each other in a circle, or a parameter is a tuple; a test
+//! asks the same.
 
 mod source;
 

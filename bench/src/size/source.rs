@@ -1,4 +1,5 @@
-//! One file: its lines, the types it defines, the parameters that are tuples, and the paths it names.
+//! One file: its lines, the types it defines, the parameters that are tuples, and the paths it
+//! names.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,7 +11,8 @@ use syn::{Attribute, FnArg, Ident, ImplItem, Item, ItemUse, Type, UseTree, Visib
 /// A path through modules, as `["crate", "lane", "Lane"]`.
 pub(crate) type ModulePath = Vec<String>;
 
-/// What a source file holds. Lines in `shipped` and `tests` have code on them; blank lines are nowhere.
+/// What a source file holds. Lines in `shipped` and `tests` have code on them; blank lines are
+/// nowhere.
 #[derive(Debug, Default)]
 pub(crate) struct SourceFile {
     /// Below the root of the workspace.
@@ -24,7 +26,8 @@ pub(crate) struct SourceFile {
     pub(crate) type_names: Vec<String>,
     /// `line: name` of each parameter whose type is, or holds, a tuple.
     pub(crate) tuples: Vec<String>,
-    /// Where it stands in its crate, as `["lane", "run"]`; the root is empty. `None` where no crate is made of it.
+    /// Where it stands in its crate, as `["lane", "run"]`; the root is empty. `None` where no crate
+    /// is made of it.
     pub(crate) module: Option<ModulePath>,
     /// What it names that may be in another file of its crate, each from the crate's root.
     pub(crate) imports: Vec<ModulePath>,

@@ -1,12 +1,15 @@
 //! The ceiling: instructions that our own code may take for a request, in the release build.
 //!
-//! A debug build takes ten times as many, so this runs where `LONGTAIL_RELEASE` names a release build, as `make ceiling`
-//! (part of `make test` where the processor counts) has it. Instructions are counted by the processor (`perf`), or where it counts none, as in many virtual machines,
-//! by valgrind, which runs them one by one: what it does not see is the kernel, and the clock that the kernel maps into the process.
+//! A debug build takes ten times as many, so this runs where `LONGTAIL_RELEASE` names a release
+//! build, as `make ceiling` (part of `make test` where the processor counts) has it. Instructions
+//! are counted by the processor (`perf`), or where it counts none, as in many virtual machines, by
+//! valgrind, which runs them one by one: what it does not see is the kernel, and the clock that the
+//! kernel maps into the process.
 //!
-//! Two runs of different length are compared, so that what start and report take cancels out. Lane and sink share one
-//! processor: then each wait of the lane finds all the answers, whatever else the machine does, and the count is the
-//! same within a few percent. Where a wait finds fewer, its own cost is shared by fewer requests.
+//! Two runs of different length are compared, so that what start and report take cancels out. Lane
+//! and sink share one processor: then each wait of the lane finds all the answers, whatever else
+//! the machine does, and the count is the same within a few percent. Where a wait finds fewer, its
+//! own cost is shared by fewer requests.
 
 use std::fs;
 use std::net::TcpListener;
@@ -17,8 +20,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::{Killed, say, skipped};
 
-/// Whose clock says when an answer came, and the instructions in user mode that a request may take then, all measuring on. To be
-/// lowered when the loop becomes cheaper, and raised only with a reason here.
+/// Whose clock says when an answer came, and the instructions in user mode that a request may take
+/// then, all measuring on. To be lowered when the loop becomes cheaper, and raised only with a
+/// reason here.
 const CEILINGS: [(&str, f64); 2] = [("kernel", 880.0), ("user", 720.0)];
 const CONNECTIONS: u32 = 16;
 /// The cheapest of some pairs counts: what disturbs a run makes it dearer, never cheaper.
@@ -117,7 +121,8 @@ impl Counter {
                 command.args(["stat", "-x,", "-e", "instructions:u", "-o"]).arg(&file).arg("--")
             }
             Counter::Valgrind => {
-                // In the request loop alone: what the longer run's study takes to be written is not a request's.
+                // In the request loop alone: what the longer run's study takes to be written is not
+                // a request's.
                 let within = "--toggle-collect=engine::lane::run::*::run";
                 command
                     .args(["--tool=callgrind", within])

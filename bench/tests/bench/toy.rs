@@ -1,5 +1,5 @@
-//! The bench itself, at toy size, with those of the tools that are here and know less than a second. Only counts are
-//! looked at.
+//! The bench itself, at toy size, with those of the tools that are here and know less than a
+//! second. Only counts are looked at.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use crate::{Killed, skipped};
 
-/// The bench, or `None` (and why, printed) where there is no longtail beside it: `cargo test -p bench` does not build it.
+/// The bench, or `None` (and why, printed) where there is no longtail beside it: `cargo test -p
+/// bench` does not build it.
 fn bench(folder: &Path) -> Option<Command> {
     let bench = PathBuf::from(env!("CARGO_BIN_EXE_bench"));
     let longtail = bench.with_file_name("longtail");
@@ -157,7 +158,8 @@ fn a_tool_that_hangs_or_fails_is_said_and_the_others_run() {
     let output = command.args(asked.split(' ')).env("PATH", path).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    // perf now and then ends with 0 where its child did not: then it is found out by what the server received.
+    // perf now and then ends with 0 where its child did not: then it is found out by what the
+    // server received.
     let hangs = "wrk: 1 of its runs failed: it had not ended 5s after its time";
     let fails =
         text.lines().find(|line| line.contains("hey: 1 of its runs failed: ")).unwrap_or_default();

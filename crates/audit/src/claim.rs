@@ -53,14 +53,14 @@ impl LoadTool {
         matches!(self, LoadTool::Hey | LoadTool::LongTail)
     }
 
-    /// Whether a connection sends its next request only when the last was answered, and times run from the send: then
-    /// rate times mean is at most the connections.
+    /// Whether a connection sends its next request only when the last was answered, and times run
+    /// from the send: then rate times mean is at most the connections.
     pub(crate) fn is_closed_loop(self) -> bool {
         !matches!(self, LoadTool::Wrk2 | LoadTool::Vegeta | LoadTool::Attack | LoadTool::Workload)
     }
 
-    /// How far its percentiles may be off by the way it keeps them, as a fraction: wrk2's histogram has three digits,
-    /// vegeta's digest estimates.
+    /// How far its percentiles may be off by the way it keeps them, as a fraction: wrk2's histogram
+    /// has three digits, vegeta's digest estimates.
     pub(crate) fn percentile_error(self) -> f64 {
         match self {
             LoadTool::Wrk2 => 0.001,
@@ -186,12 +186,13 @@ impl ClaimedServer {
 /// How the workers shared the requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClaimedShares {
-    /// Each worker's deviation from an even share, as a fraction of that share; unlike all other figures, it may be negative.
+    /// Each worker's deviation from an even share, as a fraction of that share; unlike all other
+    /// figures, it may be negative.
     pub deviations: Vec<PrintedFigure>,
     /// The printed standard deviation of the shares, in percentage points of all requests.
     pub stdev_points: Option<PrintedFigure>,
-    /// What a request occupies a slot for when none has to wait, from the row of the same table where slots were
-    /// enough: connections / rate.
+    /// What a request occupies a slot for when none has to wait, from the row of the same table
+    /// where slots were enough: connections / rate.
     pub unloaded_s: Option<FigureRange>,
 }
 
@@ -265,9 +266,10 @@ impl Claim {
         })
     }
 
-    /// Requests that failed: answers of 4xx and 5xx, or as many as the tool itself calls bad, those without an answer, and
-    /// those whose time was too long to be kept; not what was only under way when time was up. `None` where none of it
-    /// is counted. wrk, wrk2 and hey name them only where there are some.
+    /// Requests that failed: answers of 4xx and 5xx, or as many as the tool itself calls bad, those
+    /// without an answer, and those whose time was too long to be kept; not what was only under way
+    /// when time was up. `None` where none of it is counted. wrk, wrk2 and hey name them only where
+    /// there are some.
     pub fn failed(&self) -> Option<u64> {
         let failed =
             self.bad().saturating_add(self.lost()).saturating_add(self.timeouts.unwrap_or(0));
@@ -295,7 +297,8 @@ impl Claim {
         self.errors.unwrap_or(0).saturating_sub(self.unfinished.unwrap_or(0))
     }
 
-    /// Connections that were really opened: wrk gives each thread `connections / threads`, without the rest.
+    /// Connections that were really opened: wrk gives each thread `connections / threads`, without
+    /// the rest.
     pub fn used_connections(&self) -> Option<u64> {
         let stated = self.connections?;
         match self.threads {
@@ -323,8 +326,8 @@ impl Claim {
         }
     }
 
-    /// The time from one request of a connection to its next, by Little's law the largest mean that there can be:
-    /// at once / rate.
+    /// The time from one request of a connection to its next, by Little's law the largest mean that
+    /// there can be: at once / rate.
     pub fn cycle_s(&self) -> Option<FigureRange> {
         FigureRange::exactly(self.at_once()? as f64).over(self.timed_rate()?)
     }

@@ -1,5 +1,6 @@
-//! A printed figure and the range of values that rounding leaves for it and for what follows from it; and figures as text: printed ones
-//! with their own digits, up to six, computed ones with three.
+//! A printed figure and the range of values that rounding leaves for it and for what follows from
+//! it; and figures as text: printed ones with their own digits, up to six, computed ones with
+//! three.
 
 use model::Nanos;
 use report::number::{self, fixed};
@@ -17,7 +18,8 @@ pub struct PrintedFigure {
 }
 
 impl PrintedFigure {
-    /// Digits with at most one point: `4880.11`, `500`, `.5`. No sign, no exponent, no thousands' separators.
+    /// Digits with at most one point: `4880.11`, `500`, `.5`. No sign, no exponent, no thousands'
+    /// separators.
     pub fn parse(text: &str) -> Option<PrintedFigure> {
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
         let points = text.bytes().filter(|b| *b == b'.').count();
@@ -57,8 +59,8 @@ impl PrintedFigure {
     }
 }
 
-/// A number that lies between two others, both included. Only for numbers that are not negative: products and quotients
-/// take the ends as they are.
+/// A number that lies between two others, both included. Only for numbers that are not negative:
+/// products and quotients take the ends as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FigureRange {
     /// Not less than this.

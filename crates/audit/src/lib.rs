@@ -1,10 +1,13 @@
-//! Is this published table even possible? Reads what load generators print, and holds their figures against each other:
-//! Little's law, what percentiles force the mean to be, counts, bytes, and what each tool is known to do to its samples.
+//! Is this published table even possible? Reads what load generators print, and holds their figures
+//! against each other: Little's law, what percentiles force the mean to be, counts, bytes, and what
+//! each tool is known to do to its samples.
 //!
-//! Pure functions on text: nothing here opens a file, prints, or measures. A figure counts as printed, with the half
-//! of its last digit that rounding may have moved it: a check fails only where no rounding can save it.
+//! Pure functions on text: nothing here opens a file, prints, or measures. A figure counts as
+//! printed, with the half of its last digit that rounding may have moved it: a check fails only
+//! where no rounding can save it.
 //!
-//! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`CHECKS`] make findings of a claim, and [`text()`] says them.
+//! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`CHECKS`] make findings of a
+//! claim, and [`text()`] says them.
 
 pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck, ClaimGrade};
 pub use claim::{Claim, LoadTool};
@@ -111,8 +114,8 @@ pub fn text(audited: &[AuditedClaim]) -> String {
     text
 }
 
-/// Rows of a table of which the same was found are printed once. What is impossible is printed of each: the evidence
-/// counts.
+/// Rows of a table of which the same was found are printed once. What is impossible is printed of
+/// each: the evidence counts.
 fn is_like(one: &AuditedClaim, other: &AuditedClaim) -> bool {
     let is_row = matches!(one.claim.tool, LoadTool::LongTail | LoadTool::ResponseTimeWrk);
     let found = |audited: &AuditedClaim| -> Vec<_> {
@@ -146,7 +149,8 @@ fn summary(audited: &[AuditedClaim]) -> String {
     format!("{}: {}.\n", count_of(audited.len() as u64, "claim"), parts.join(", "))
 }
 
-/// The headline, what fails, is doubtful or explains in full, and one line each for what holds and what is unchecked.
+/// The headline, what fails, is doubtful or explains in full, and one line each for what holds and
+/// what is unchecked.
 fn claim_text(audited: &AuditedClaim) -> String {
     let word = <&str>::from(&audited.verdict).to_uppercase();
     let mut text = String::new();

@@ -11,7 +11,8 @@ use crate::scheduler::DueRequest;
 /// Bytes of the longest answer that is kept for checks.
 pub(crate) const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
 
-/// The raw answer that was kept, unless it is longer than [`LONGEST_ANSWER`]; the next one is kept from its first byte.
+/// The raw answer that was kept, unless it is longer than [`LONGEST_ANSWER`]; the next one is kept
+/// from its first byte.
 pub(crate) fn take_answer(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
     let answer = std::mem::take(answer);
     (answer.len() <= LONGEST_ANSWER).then(|| answer.into_boxed_slice())
@@ -51,8 +52,8 @@ pub(crate) struct Outstanding {
     pub(crate) written: usize,
 }
 
-/// The requests that are out on a connection, the oldest first: the one whose answer comes next. The oldest stands here in place,
-/// as without pipelining there is no other.
+/// The requests that are out on a connection, the oldest first: the one whose answer comes next.
+/// The oldest stands here in place, as without pipelining there is no other.
 #[derive(Debug, Default)]
 pub(crate) struct RequestsInFlight {
     oldest: Option<Outstanding>,
@@ -115,8 +116,9 @@ pub(crate) struct LaneConnection {
     pub(crate) outstanding: RequestsInFlight,
     /// How many of them are sent in full: the next byte to send belongs to the one behind those.
     pub(crate) sent_in_full: usize,
-    /// Whether what is out is on the [fast path](crate::lane) so far: one measured request, not HEAD, sent whole in one go on a connection
-    /// that was open, and nothing of its answer has come.
+    /// Whether what is out is on the [fast path](crate::lane) so far: one measured request, not
+    /// HEAD, sent whole in one go on a connection that was open, and nothing of its answer has
+    /// come.
     pub(crate) on_fast_path: bool,
     /// When the first byte of the present answer was seen.
     pub(crate) first_byte: Nanos,

@@ -1,4 +1,5 @@
-//! Drives one run: opens many connections beforehand, starts the lanes, waits for them, and merges what they recorded.
+//! Drives one run: opens many connections beforehand, starts the lanes, waits for them, and merges
+//! what they recorded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
@@ -15,7 +16,8 @@ use crate::thread::{ensure_descriptors, spawn_scoped, unshare_table};
 use crate::wire::{ConnectionDriver, SocketDriver};
 use crate::wire_tls::TlsDriver;
 
-/// Time for each lane, which are all ready, to wake up before the first request is due; and for all of them at the most.
+/// Time for each lane, which are all ready, to wake up before the first request is due; and for all
+/// of them at the most.
 const LEAD: Nanos = Nanos::from_millis(1);
 const LONGEST_LEAD: Nanos = Nanos::from_millis(5);
 
@@ -34,7 +36,8 @@ pub struct DriveResult {
     pub elapsed: Nanos,
 }
 
-/// Drives one run to its end, or until `interrupt` is set. Each lane writes a journal where there is a reader for it.
+/// Drives one run to its end, or until `interrupt` is set. Each lane writes a journal where there
+/// is a reader for it.
 ///
 /// # Errors
 /// Before any load is sent, where descriptors do not suffice.
@@ -53,8 +56,9 @@ pub fn drive(
     Ok(DriveResult::of(spec, start, clock.now(), outcome))
 }
 
-/// Drives this generator's part of a run, as [`drive`]. When its lanes are ready it asks when to start; `None`: not at all. When that was, and what
-/// the lanes left behind; `None` where there was none.
+/// Drives this generator's part of a run, as [`drive`]. When its lanes are ready it asks when to
+/// start; `None`: not at all. When that was, and what the lanes left behind; `None` where there was
+/// none.
 ///
 /// # Errors
 /// As [`drive`].
@@ -145,7 +149,8 @@ impl LaneThread<'_> {
     fn run_over(self, mut wire: impl ConnectionDriver) -> Option<LaneOutcome> {
         let open = wants_preconnect(self.spec)
             .then(|| preconnect(&mut wire, &self.clock, self.share, self.interrupt, self.progress));
-        // Where nobody hears it, another lane could not start, and nobody says when to begin either.
+        // Where nobody hears it, another lane could not start, and nobody says when to begin
+        // either.
         let _ = self.ready.send(());
         drop(self.ready);
         let start = self.begun.recv().ok()?;
@@ -156,7 +161,8 @@ impl LaneThread<'_> {
 }
 
 impl DriveResult {
-    /// What the lanes of a run, all of them, left behind that began at `start` and was over at `end`.
+    /// What the lanes of a run, all of them, left behind that began at `start` and was over at
+    /// `end`.
     pub fn of(
         spec: &LoadSpec,
         start: Nanos,
@@ -181,16 +187,18 @@ impl DriveResult {
 
 /// Fewer connections take milliseconds, and their first requests tell what a connect costs.
 const MANY: u32 = 1000;
-/// Connects under way at a time, in all lanes: fewer than servers' accept queues hold (nginx's 511, Puma's 1024).
+/// Connects under way at a time, in all lanes: fewer than servers' accept queues hold (nginx's 511,
+/// Puma's 1024).
 const AT_ONCE: u32 = 256;
-/// A server that takes no further connection for so long is loaded with those that it has taken. The others are opened when their first
-/// request is due, and what becomes of that is counted.
+/// A server that takes no further connection for so long is loaded with those that it has taken.
+/// The others are opened when their first request is due, and what becomes of that is counted.
 const LONGEST_STALL: Nanos = Nanos::from_secs(2);
 /// How late an interruption may be noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
 
-/// Whether connections are opened before the first request is due: a closed loop of many, kept alive, that all get a request. Opening them
-/// takes as long as a short run, and a burst of connects overflows the server's accept queue: both would be measured in place of the server.
+/// Whether connections are opened before the first request is due: a closed loop of many, kept
+/// alive, that all get a request. Opening them takes as long as a short run, and a burst of
+/// connects overflows the server's accept queue: both would be measured in place of the server.
 fn wants_preconnect(spec: &LoadSpec) -> bool {
     let all_are_used = spec.requests_total.is_none_or(|total| total >= u64::from(spec.connections));
     let is_plain = spec.transport.tls.is_none() && !spec.traces;

@@ -1,8 +1,9 @@
 //! Response heads: parsed once, recognised after.
 //!
-//! A server answers the same request with the same head, byte for byte, but for a date once a second and a name per worker.
-//! So a lane keeps the last few heads with what was parsed from them, and a head that starts with the same bytes is that
-//! head. Same bytes, same parse: nothing is guessed. Everything else goes through `httparse`.
+//! A server answers the same request with the same head, byte for byte, but for a date once a
+//! second and a name per worker. So a lane keeps the last few heads with what was parsed from them,
+//! and a head that starts with the same bytes is that head. Same bytes, same parse: nothing is
+//! guessed. Everything else goes through `httparse`.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,8 @@ const FIELDS: usize = 256;
 /// Worker names that are distinguished; later ones count as unnamed (a request id is no worker).
 const WORKERS: usize = 4096;
 
-/// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it, or of something else.
+/// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it,
+/// or of something else.
 const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
 
 /// How the body's end is found (RFC 9112 section 6.3).
@@ -45,7 +47,8 @@ pub struct ResponseHead {
     pub keep_alive: bool,
     /// The worker that answered, as an index into [`HeadCache::workers`].
     pub worker: Option<u16>,
-    /// What the app says of its time, where that is read; stamps are on the clock that processes share.
+    /// What the app says of its time, where that is read; stamps are on the clock that processes
+    /// share.
     pub app_time: Option<AppTime>,
 }
 
@@ -64,7 +67,8 @@ impl ResponseHead {
 pub(crate) struct CachedHead {
     bytes: Box<[u8]>,
     pub(crate) head: ResponseHead,
-    /// Its number among all heads that were ever cached, from 1: it tells it from others at the same index.
+    /// Its number among all heads that were ever cached, from 1: it tells it from others at the
+    /// same index.
     pub(crate) serial: u64,
     /// Bytes of the whole response; 0 where the head does not say.
     pub(crate) length: usize,
@@ -90,7 +94,8 @@ impl CachedHead {
 #[derive(Debug, Default)]
 pub struct HeadCache {
     worker_header: String,
-    /// Whether what the app says of its time is read. Then no head is as the one before, and each is parsed.
+    /// Whether what the app says of its time is read. Then no head is as the one before, and each
+    /// is parsed.
     pub(crate) reads_app_times: bool,
     /// The content that a good answer must have, where that is known.
     pub(crate) wanted_bytes: Option<u64>,
@@ -137,7 +142,8 @@ impl HeadCache {
             .map(|known| &known.head)
     }
 
-    /// As [`HeadCache::whole`], if the response is good, as long as wanted, and its connection goes on.
+    /// As [`HeadCache::whole`], if the response is good, as long as wanted, and its connection goes
+    /// on.
     #[inline]
     pub(crate) fn fast_path(&self, bytes: &[u8], hint: u8) -> Option<&CachedHead> {
         self.cached_at(hint, bytes).filter(|known| known.fast_path_length == bytes.len())
@@ -268,8 +274,8 @@ fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
     }
 }
 
-/// Of a head that is against the grammar: whether it is because a field goes on in the next line. The first line that is no field
-/// decides, so that it does not matter how much has come behind it.
+/// Of a head that is against the grammar: whether it is because a field goes on in the next line.
+/// The first line that is no field decides, so that it does not matter how much has come behind it.
 fn malformed(bytes: &[u8]) -> BadResponse {
     let first = bytes.split(|byte| *byte == b'\n').skip(1).find(|line| !is_field(line));
     let is_folded = first.is_some_and(|line| matches!(line.first(), Some(b' ' | b'\t')));
@@ -303,7 +309,8 @@ fn app_stamps(value: &[u8]) -> Option<AppTime> {
     }
 }
 
-/// The whole app's duration in a `Server-Timing` field, in its milliseconds: `db;dur=53, app;dur=47.2` (W3C, Server Timing).
+/// The whole app's duration in a `Server-Timing` field, in its milliseconds: `db;dur=53,
+/// app;dur=47.2` (W3C, Server Timing).
 fn server_timing(value: &[u8]) -> Option<AppTime> {
     let text = std::str::from_utf8(value).ok()?;
     let took = |whole: &str| text.split(',').find_map(|metric| duration_of(metric, whole));

@@ -1,17 +1,20 @@
 //! The request loop: one thread, its connections, its tally.
 //!
-//! Each turn (`lane/run.rs`): wait for news; read the clock once; receive all that came and record what ended at that instant
-//! (`lane/receive.rs`); send all that is due, the clock read before each send (`lane/send.rs`). Receiving comes first so that the k-th
-//! answer of a batch does not carry the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. What stays true: every
-//! request that was begun is recorded exactly once (`lane/records.rs`), with `due ≤ sent ≤ ended`. This file is a lane's state, and how its
-//! requests and connections end.
+//! Each turn (`lane/run.rs`): wait for news; read the clock once; receive all that came and record
+//! what ended at that instant (`lane/receive.rs`); send all that is due, the clock read before each
+//! send (`lane/send.rs`). Receiving comes first so that the k-th answer of a batch does not carry
+//! the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. What stays
+//! true: every request that was begun is recorded exactly once (`lane/records.rs`), with `due ≤
+//! sent ≤ ended`. This file is a lane's state, and how its requests and connections end.
 //!
-//! Most requests of a busy closed loop take the fast path: three straight pieces of code, `begin_on_fast_path`, `take_on_fast_path` and
-//! `Records::fast_path`. Such a request is measured, and goes out whole and in one go on a connection that is open and has nothing else out. Its
-//! answer comes in one read before the window ends, with a head that was seen before: a good one, as long as it has to be, and the connection
-//! goes on. Then only what is the request's own is recorded, its times; what it has in common with others is counted by the head, and added up
-//! when somebody asks. Whatever is otherwise at any point goes the general way, and the two leave the same tally (law
-//! `the_fast_path_and_the_general_one_record_the_same`).
+//! Most requests of a busy closed loop take the fast path: three straight pieces of code,
+//! `begin_on_fast_path`, `take_on_fast_path` and `Records::fast_path`. Such a request is measured,
+//! and goes out whole and in one go on a connection that is open and has nothing else out. Its
+//! answer comes in one read before the window ends, with a head that was seen before: a good one,
+//! as long as it has to be, and the connection goes on. Then only what is the request's own is
+//! recorded, its times; what it has in common with others is counted by the head, and added up when
+//! somebody asks. Whatever is otherwise at any point goes the general way, and the two leave the
+//! same tally (law `the_fast_path_and_the_general_one_record_the_same`).
 
 mod receive;
 mod records;
@@ -54,12 +57,13 @@ pub struct Lane<'a, C, W> {
     reads_paths: bool,
     records: Records,
     start: Nanos,
-    /// Connections that can take the next request at once: in a closed loop those whose next request is due, in
-    /// an open loop all free ones, the most recently used last.
+    /// Connections that can take the next request at once: in a closed loop those whose next
+    /// request is due, in an open loop all free ones, the most recently used last.
     free: Vec<u32>,
     /// The other half of `free` while it is being emptied.
     freed_before: Vec<u32>,
-    /// Connections whose sockets may hold more than was taken in one turn, and whether the server has closed them.
+    /// Connections whose sockets may hold more than was taken in one turn, and whether the server
+    /// has closed them.
     unread: Vec<(u32, bool)>,
     /// Connections in a pause (a user who thinks, a connect that failed), and until when.
     pausing: BinaryHeap<Reverse<(Nanos, u32)>>,
@@ -86,7 +90,8 @@ pub struct Lane<'a, C, W> {
 }
 
 impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
-    /// A lane that will start at `start` on `clock`, and write a journal where there is a reader for it.
+    /// A lane that will start at `start` on `clock`, and write a journal where there is a reader
+    /// for it.
     pub fn new(
         spec: &'a LoadSpec,
         share: LaneShare,
@@ -162,14 +167,15 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
         self.close(slot);
         if let Some(pause) = pause {
-            // In a closed loop the next request is due when the pause is over; free_place() puts it off until then.
+            // In a closed loop the next request is due when the pause is over; free_place() puts it
+            // off until then.
             self.connections[slot].next_due = now + pause;
         }
         self.record_all(slot, outcome, None, now, bytes);
     }
 
-    /// Records that all that is out on `slot` ended in `outcome`, a bad response for this `reason`; `bytes` were received of the
-    /// oldest's answer.
+    /// Records that all that is out on `slot` ended in `outcome`, a bad response for this `reason`;
+    /// `bytes` were received of the oldest's answer.
     fn record_all(
         &mut self,
         slot: usize,
@@ -218,8 +224,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         connection.state = ConnectionState::Closed;
     }
 
-    /// A measured request on `slot` has taken long enough for a retransmission: whether there was one. On a connection that was
-    /// slow before only what came since is looked at.
+    /// A measured request on `slot` has taken long enough for a retransmission: whether there was
+    /// one. On a connection that was slow before only what came since is looked at.
     #[cold]
     fn note_slow(&mut self, slot: usize, took: Nanos) {
         if let Some(TcpInfo { retransmitted, .. }) = self.wire.tcp_info(slot) {
@@ -229,7 +235,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// A request of `slot` has ended, and its end was seen at `seen`: its place on the connection is free for the next one.
+    /// A request of `slot` has ended, and its end was seen at `seen`: its place on the connection
+    /// is free for the next one.
     #[inline(always)]
     fn free_place(&mut self, slot: usize, was_measured: bool, seen: Nanos) {
         let connection = &mut self.connections[slot];

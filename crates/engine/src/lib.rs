@@ -1,8 +1,10 @@
-//! The load generator: drives one server with many connections and records what becomes of each request.
+//! The load generator: drives one server with many connections and records what becomes of each
+//! request.
 //!
-//! One thread per lane, nothing shared between lanes. A lane waits for its sockets, reads answers, records them, and sends
-//! what is due, in one loop (`lane`). Everything that can be done before the start (addresses, request bytes) or after the
-//! end (merging, percentiles) is done there. This crate never prints and never reads a clock but the one it is given.
+//! One thread per lane, nothing shared between lanes. A lane waits for its sockets, reads answers,
+//! records them, and sends what is due, in one loop (`lane`). Everything that can be done before
+//! the start (addresses, request bytes) or after the end (merging, percentiles) is done there. This
+//! crate never prints and never reads a clock but the one it is given.
 
 mod connection;
 mod drive;
@@ -40,7 +42,8 @@ pub use wire_tls::TlsDriver;
 
 use thiserror::Error;
 
-/// Why a run cannot start, or cannot connect as it was asked to: one line that names the fault and how to fix it.
+/// Why a run cannot start, or cannot connect as it was asked to: one line that names the fault and
+/// how to fix it.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct EngineError(pub String);

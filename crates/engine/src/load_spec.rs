@@ -34,13 +34,15 @@ pub struct LoadSpec {
     pub requests_total: Option<u64>,
     /// Measured requests that each connection makes; the run ends when all have made theirs.
     pub requests_per_connection: Option<u64>,
-    /// Closed loop: a pause between the end of a request and the due time of the connection's next one.
+    /// Closed loop: a pause between the end of a request and the due time of the connection's next
+    /// one.
     pub think: Nanos,
     /// Open loop: what becomes of a request that is due while all connections are busy.
     pub late: LatePolicy,
     /// Open loop: how precisely due times are kept.
     pub timing: Timing,
-    /// Closed loop: whether a lane may poll for answers that come soon, where a core is free for it.
+    /// Closed loop: whether a lane may poll for answers that come soon, where a core is free for
+    /// it.
     pub busy_polls: bool,
     /// Whose clock says when an answer came.
     pub timestamps: Timestamps,
@@ -52,8 +54,8 @@ pub struct LoadSpec {
     pub pipeline: u32,
     /// Longest wait for an answer, from the moment the request was begun: a connect counts.
     pub timeout: Nanos,
-    /// Closed loop: how long unmeasured requests are waited for when the last measured one has ended; `None`: until each has ended. What
-    /// is out then is counted as in flight.
+    /// Closed loop: how long unmeasured requests are waited for when the last measured one has
+    /// ended; `None`: until each has ended. What is out then is counted as in flight.
     pub drain: Option<Nanos>,
     /// The response header, lower case, in which a worker names itself; empty for none.
     pub worker_header: String,
@@ -63,12 +65,13 @@ pub struct LoadSpec {
     pub body_bytes: Option<u64>,
     /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
     pub keep_answers: bool,
-    /// Whether the journal tells how the kernel and the app know each request ([`crate::RequestTrace`]). Not with pipelining.
+    /// Whether the journal tells how the kernel and the app know each request
+    /// ([`crate::RequestTrace`]). Not with pipelining.
     pub traces: bool,
 }
 
-/// Which of a run's generators one is. Their lanes are numbered through the whole run, so that all of them together are one generator
-/// with as many lanes.
+/// Which of a run's generators one is. Their lanes are numbered through the whole run, so that all
+/// of them together are one generator with as many lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorPart {
     /// Its number, from 0.
@@ -134,8 +137,8 @@ impl LoadSpec {
         Window { from, until: self.measured.map_or(Nanos::MAX, |length| from + length) }
     }
 
-    /// Whether requests can take the lane's fast path: a closed loop without pauses, pipelining or quotas of its connections, of which
-    /// nobody wants to see the requests one by one.
+    /// Whether requests can take the lane's fast path: a closed loop without pauses, pipelining or
+    /// quotas of its connections, of which nobody wants to see the requests one by one.
     pub(crate) fn allows_fast_path(&self) -> bool {
         let keeps_connections = self.keep_alive
             && self.reconnect_after.is_none()
@@ -148,7 +151,8 @@ impl LoadSpec {
             && !self.reads_app_times
     }
 
-    /// The lanes of this generator. Connections are dealt out to the lanes of the whole run: 10 on 4 lanes are 3 + 3 + 2 + 2.
+    /// The lanes of this generator. Connections are dealt out to the lanes of the whole run: 10 on
+    /// 4 lanes are 3 + 3 + 2 + 2.
     pub fn shares(&self) -> Vec<LaneShare> {
         let GeneratorPart { index, of } = self.part;
         let lanes = self.lanes.max(1).saturating_mul(of).clamp(1, self.connections.max(1));

@@ -1,7 +1,9 @@
-//! What leaves a lane while it runs: its progress, its tally when somebody asks, and a journal of single requests.
+//! What leaves a lane while it runs: its progress, its tally when somebody asks, and a journal of
+//! single requests.
 //!
-//! A lane never waits for a reader. It stores its progress into a place of its own, and clones its tally once for each question; records it
-//! hands over in batches, and what does not fit because the reader is too slow is dropped and counted.
+//! A lane never waits for a reader. It stores its progress into a place of its own, and clones its
+//! tally once for each question; records it hands over in batches, and what does not fit because
+//! the reader is too slow is dropped and counted.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -88,8 +90,9 @@ impl RunProgress {
         self.lanes.iter().map(|lane| lane.ended.load(Ordering::Relaxed)).sum()
     }
 
-    /// What all lanes have recorded up to about the last call of this, merged; `None` where not all have answered yet.
-    /// Each call asks anew: costs each lane a copy of its tally (about 1 MB), so once a second is often enough.
+    /// What all lanes have recorded up to about the last call of this, merged; `None` where not all
+    /// have answered yet. Each call asks anew: costs each lane a copy of its tally (about 1 MB), so
+    /// once a second is often enough.
     pub fn tally(&self) -> Option<Tally> {
         let answers: Option<Vec<Tally>> = self
             .lanes
@@ -127,9 +130,11 @@ pub struct RequestRecord {
     pub exchange: Exchange,
     /// What was wrong with the answer, where it was a bad response.
     pub reason: Option<BadResponse>,
-    /// The raw bytes of the answer, head included, where they were asked for and are not more than 2 MiB.
+    /// The raw bytes of the answer, head included, where they were asked for and are not more than
+    /// 2 MiB.
     pub answer: Option<Box<[u8]>>,
-    /// How others know it, where that was asked for and it was answered; not known of a generator elsewhere.
+    /// How others know it, where that was asked for and it was answered; not known of a generator
+    /// elsewhere.
     #[serde(skip)]
     pub trace: Option<RequestTrace>,
 }

@@ -1,6 +1,7 @@
 //! Checks before any load that a server can be reached: a connect, a TLS handshake, one request.
 //!
-//! A lane never asks so: what becomes of its connects and requests are outcomes that it counts. This is for whoever has to tell a person.
+//! A lane never asks so: what becomes of its connects and requests are outcomes that it counts.
+//! This is for whoever has to tell a person.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,14 +22,16 @@ use crate::progress::RunProgress;
 use crate::tls::TlsSettings;
 use crate::transport::{ConnectAddress, Transport, own_address, stream};
 
-/// A connected socket that blocks, for whoever asks before the start. The connect, each send and each receive may take `timeout`.
+/// A connected socket that blocks, for whoever asks before the start. The connect, each send and
+/// each receive may take `timeout`.
 fn connect_blocking(endpoint: &Endpoint, timeout: Duration) -> Result<OwnedFd, Errno> {
     let to = ConnectAddress::new(endpoint, &[])?;
     let fd = stream(to.address.address_family(), SocketFlags::empty())?;
     for direction in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
         sockopt::set_socket_timeout(&fd, direction, Some(timeout))?;
     }
-    // A process that is stopped and goes on is interrupted (signal(7)): asked again, the kernel waits on.
+    // A process that is stopped and goes on is interrupted (signal(7)): asked again, the kernel
+    // waits on.
     loop {
         match connect(&fd, &to.address) {
             Err(Errno::INTR) => {}
@@ -52,16 +55,17 @@ pub enum Unreachable {
     Silent(Duration),
 }
 
-/// Connects once, waits for `timeout` at the most, and closes at once what succeeds. What fails otherwise (a Unix socket that
-/// this user may not open or whose accept queue is full, say) is not unreachable: the run will tell. A lane never does this: what becomes
-/// of its connects are outcomes that it counts.
+/// Connects once, waits for `timeout` at the most, and closes at once what succeeds. What fails
+/// otherwise (a Unix socket that this user may not open or whose accept queue is full, say) is not
+/// unreachable: the run will tell. A lane never does this: what becomes of its connects are
+/// outcomes that it counts.
 ///
 /// # Errors
 /// Where nobody takes the connection.
 pub fn reach(endpoint: &Endpoint, timeout: Duration) -> Result<(), Unreachable> {
     match connect_blocking(endpoint, timeout) {
-        // Where nobody listens at a port that the kernel deals out, it may deal out that very port to this connect, and
-        // the connection leads to itself (RFC 9293, 3.5, simultaneous open).
+        // Where nobody listens at a port that the kernel deals out, it may deal out that very port
+        // to this connect, and the connection leads to itself (RFC 9293, 3.5, simultaneous open).
         Ok(fd) if own_address(&fd).is_some_and(|ours| *endpoint == Endpoint::Tcp(ours)) => {
             Err(Unreachable::Refused)
         }
@@ -76,8 +80,9 @@ pub fn reach(endpoint: &Endpoint, timeout: Duration) -> Result<(), Unreachable> 
 }
 
 impl TlsSettings {
-    /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only counts that it failed; this is
-    /// for whoever has to tell a person. The connect, each read and each write may take `timeout`.
+    /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only
+    /// counts that it failed; this is for whoever has to tell a person. The connect, each read and
+    /// each write may take `timeout`.
     pub fn failure(&self, endpoint: &Endpoint, timeout: Duration) -> Option<EngineError> {
         // Of whichever family: it only reads and writes.
         let mut stream = UnixStream::from(connect_blocking(endpoint, timeout).ok()?);
@@ -110,9 +115,11 @@ impl TlsSettings {
     }
 }
 
-/// Renders a request without a body, with these header lines, `name: value`, beside those that every request has.
+/// Renders a request without a body, with these header lines, `name: value`, beside those that
+/// every request has.
 ///
-/// `host` goes into the Host header, which HTTP/1.1 demands (RFC 9112 section 3.2) and newer Pumas insist on.
+/// `host` goes into the Host header, which HTTP/1.1 demands (RFC 9112 section 3.2) and newer Pumas
+/// insist on.
 pub fn render(
     method: &str,
     host: &str,
@@ -142,8 +149,8 @@ pub struct FetchedResponse {
     pub body_bytes: u64,
 }
 
-/// Sends `request` on a new connection, waits for the answer, `timeout` at the most or until `interrupt` is set, and
-/// closes the connection.
+/// Sends `request` on a new connection, waits for the answer, `timeout` at the most or until
+/// `interrupt` is set, and closes the connection.
 ///
 /// # Errors
 /// Where no whole, well-formed response came in time: why, in some words.

@@ -1,8 +1,10 @@
-//! Resolves names to addresses, once, before the start; and refuses addresses outside `--allow-net`.
+//! Resolves names to addresses, once, before the start; and refuses addresses outside
+//! `--allow-net`.
 //!
-//! Whatever a user names, by a URL, a control server's or a receiver's address, comes through here before anybody connects. The C
-//! library looks it up; under [`Resolver::allowed`] it is asked only about what no name server needs to know, or where all of those
-//! have allowed addresses themselves.
+//! Whatever a user names, by a URL, a control server's or a receiver's address, comes through here
+//! before anybody connects. The C library looks it up; under [`Resolver::allowed`] it is asked only
+//! about what no name server needs to know, or where all of those have allowed addresses
+//! themselves.
 
 use std::collections::HashSet;
 use std::fs;
@@ -77,8 +79,8 @@ impl Resolver {
         Resolver { allowed, ..Resolver::default() }
     }
 
-    /// All addresses of `host` at `port`, in the resolver's order and each once. A host is a name, or an address in any
-    /// spelling, an IPv6 address with its brackets or without.
+    /// All addresses of `host` at `port`, in the resolver's order and each once. A host is a name,
+    /// or an address in any spelling, an IPv6 address with its brackets or without.
     ///
     /// # Errors
     /// Where there is none, or one of them may not be connected to.
@@ -150,7 +152,8 @@ impl Resolver {
             // Never anybody else's (RFC 6761 section 6.3).
             return Ok(of_port(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]));
         }
-        // No name ends in a number (URL Standard, "ends in a number checker"): the C library may know it, or ask about it.
+        // No name ends in a number (URL Standard, "ends in a number checker"): the C library may
+        // know it, or ask about it.
         let last = host.rsplit('.').next().unwrap_or_default();
         if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit())
             || last.starts_with("0x")

@@ -50,8 +50,8 @@ impl ResponseReader {
         self.bytes
     }
 
-    /// Says whether the next response is one to a HEAD request, which has no body whatever its head says (RFC 9110
-    /// section 9.3.2).
+    /// Says whether the next response is one to a HEAD request, which has no body whatever its head
+    /// says (RFC 9110 section 9.3.2).
     #[inline]
     pub fn expect(&mut self, to_head: bool) {
         self.to_head = to_head;
@@ -78,7 +78,8 @@ impl ResponseReader {
         })
     }
 
-    /// Takes the next bytes of the connection: the response that they complete, and how many of them it took; `None` where it goes on.
+    /// Takes the next bytes of the connection: the response that they complete, and how many of
+    /// them it took; `None` where it goes on.
     ///
     /// # Errors
     /// Where they can not be (part of) a response.
@@ -116,7 +117,8 @@ impl ResponseReader {
         Ok(response.map(|response| (response, at + taken as usize)))
     }
 
-    /// Reads a head, the final response's or an interim one's; how many of the bytes it took, or `None` where it needs more.
+    /// Reads a head, the final response's or an interim one's; how many of the bytes it took, or
+    /// `None` where it needs more.
     fn read_head(
         &mut self,
         bytes: &[u8],
@@ -172,8 +174,8 @@ impl ResponseReader {
     }
 }
 
-/// The body of the whole response `raw`, chunks joined; `None` where it is none. For those who check answers after the fact, never on a
-/// lane's time.
+/// The body of the whole response `raw`, chunks joined; `None` where it is none. For those who
+/// check answers after the fact, never on a lane's time.
 pub fn response_body(raw: &[u8]) -> Option<Vec<u8>> {
     let (mut heads, mut rest) = (HeadCache::new(""), raw);
     loop {

@@ -1,7 +1,8 @@
-//! What a lane has to send next, and when: the run's one schedule in an open loop, a count in a closed one.
+//! What a lane has to send next, and when: the run's one schedule in an open loop, a count in a
+//! closed one.
 //!
-//! Each request has a number in the run. A lane takes every `lanes`-th of them, so all lanes together follow one schedule
-//! and neither rate nor count depends on how many there are.
+//! Each request has a number in the run. A lane takes every `lanes`-th of them, so all lanes
+//! together follow one schedule and neither rate nor count depends on how many there are.
 
 use std::collections::VecDeque;
 use std::iter::{Peekable, Skip, StepBy};
@@ -15,7 +16,8 @@ use crate::load_spec::{LaneShare, LoadSpec};
 pub(crate) struct DueRequest {
     pub(crate) number: u64,
     pub(crate) at: Nanos,
-    /// Since when the generator could have begun it: the due time, or when a connection became free for it.
+    /// Since when the generator could have begun it: the due time, or when a connection became free
+    /// for it.
     pub(crate) possible: Nanos,
     /// Whether it became due in the measured window.
     pub(crate) is_measured: bool,
@@ -98,14 +100,15 @@ impl Scheduler {
         }
     }
 
-    /// Open loop: when the last request of all was due; `None` while others are to come, and in a closed loop.
+    /// Open loop: when the last request of all was due; `None` while others are to come, and in a
+    /// closed loop.
     #[inline]
     pub(crate) fn ended_at(&mut self) -> Option<Nanos> {
         (self.is_open() && self.next_due().is_none()).then_some(self.last_due)
     }
 
-    /// Open loop: the request that has been due longest. If it is measured and had to wait for a connection, that is added to
-    /// `waits`.
+    /// Open loop: the request that has been due longest. If it is measured and had to wait for a
+    /// connection, that is added to `waits`.
     #[inline]
     pub(crate) fn pop(&mut self, now: Nanos, waits: &mut DurationSummary) -> Option<DueRequest> {
         let mut due = self.queued.pop_front()?;

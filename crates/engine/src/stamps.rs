@@ -1,10 +1,13 @@
-//! When bytes came, by the kernel's account: a stamp with each receive, and what that is on another clock.
+//! When bytes came, by the kernel's account: a stamp with each receive, and what that is on another
+//! clock.
 //!
-//! The stamp (`SO_TIMESTAMPNS`) is taken in the softirq that brings a segment in, so neither a late wake-up of the lane nor
-//! its being preempted is in it. It is that of the last segment that a receive touched, and segments that wait together for a
-//! reader take the stamp of the latest: with one request out on a connection, the arrival of the last byte read
-//! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, `net/ipv4/tcp_input.c`). Its clock is the wall clock, which
-//! runs as fast as the monotonic one but may be set: [`WallClock`] finds that out.
+//! The stamp (`SO_TIMESTAMPNS`) is taken in the softirq that brings a segment in, so neither a late
+//! wake-up of the lane nor its being preempted is in it. It is that of the last segment that a
+//! receive touched, and segments that wait together for a reader take the stamp of the latest: with
+//! one request out on a connection, the arrival of the last byte read
+//! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, `net/ipv4/tcp_input.c`). Its
+//! clock is the wall clock, which runs as fast as the monotonic one but may be set: [`WallClock`]
+//! finds that out.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd};
@@ -20,8 +23,8 @@ use rustix::net::{AddressFamily, SocketType, socket};
 pub(crate) struct ArrivalStamps {
     control: TimestampMessage,
     last: Option<Nanos>,
-    /// Keeps the kernel stamping between two connections: it starts a moment after the first socket asks
-    /// (`net_enable_timestamp`, net/core/dev.c).
+    /// Keeps the kernel stamping between two connections: it starts a moment after the first socket
+    /// asks (`net_enable_timestamp`, net/core/dev.c).
     _keeper: std::os::fd::OwnedFd,
 }
 
@@ -59,8 +62,9 @@ impl ArrivalStamps {
     }
 }
 
-/// The control message beside what is received: a `struct cmsghdr` of a length, a level and a type, then the time, a `struct timespec`
-/// (cmsg(3); of 64-bit kernels, so that no other stamp is read elsewhere). Read here and not by a walk over messages: there is one at most.
+/// The control message beside what is received: a `struct cmsghdr` of a length, a level and a type,
+/// then the time, a `struct timespec` (cmsg(3); of 64-bit kernels, so that no other stamp is read
+/// elsewhere). Read here and not by a walk over messages: there is one at most.
 #[derive(Debug, Default)]
 struct TimestampMessage([u8; CONTROL]);
 
@@ -97,13 +101,14 @@ pub(crate) fn ask(fd: &impl AsFd) -> Result<(), Errno> {
         .map_err(|errno| Errno::from_raw_os_error(errno as i32))
 }
 
-/// Whether the kernel takes the request for stamps. (Whether they come is seen in the run, and said.)
+/// Whether the kernel takes the request for stamps. (Whether they come is seen in the run, and
+/// said.)
 pub fn can_stamp() -> bool {
     ArrivalStamps::new().is_ok()
 }
 
-/// One question for another clock: asked and answered by ours, and what the other showed in between. Their origins differ, so either may
-/// be ahead: sums go round (two's complement).
+/// One question for another clock: asked and answered by ours, and what the other showed in
+/// between. Their origins differ, so either may be ahead: sums go round (two's complement).
 #[derive(Clone, Copy, Debug)]
 pub struct ClockExchange {
     /// When it was asked.
@@ -120,7 +125,8 @@ impl ClockExchange {
         self.answered.saturating_sub(self.asked)
     }
 
-    /// How far our clock is ahead, if the other was read in the middle; at most half of the round trip off.
+    /// How far our clock is ahead, if the other was read in the middle; at most half of the round
+    /// trip off.
     pub fn ahead(&self) -> u64 {
         let middle = self.asked.0 + self.round_trip().0 / 2;
         middle.wrapping_sub(self.there.0)
@@ -131,8 +137,8 @@ impl ClockExchange {
         self.ahead().wrapping_sub(later.ahead()).cast_signed().unsigned_abs()
     }
 
-    /// The most that this may be off where `later` was the best exchange at the end of the run: half of the longer round trip, and
-    /// what the clocks drifted apart meanwhile.
+    /// The most that this may be off where `later` was the best exchange at the end of the run:
+    /// half of the longer round trip, and what the clocks drifted apart meanwhile.
     pub fn error(&self, later: &ClockExchange) -> Nanos {
         Nanos(self.round_trip().max(later.round_trip()).0.div_ceil(2) + self.drift(later))
     }
@@ -146,8 +152,8 @@ const BETWEEN: Nanos = Nanos::from_secs(1);
 /// Clocks this much further apart than before: the wall clock was set.
 const STEP: u64 = 20_000;
 
-/// The wall clock as seen from the lane's clock. The two run at the same speed (`timekeeping.c` slews both alike), so
-/// their distance changes only when the wall clock is set.
+/// The wall clock as seen from the lane's clock. The two run at the same speed (`timekeeping.c`
+/// slews both alike), so their distance changes only when the wall clock is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock {
     best: ClockExchange,
@@ -242,7 +248,8 @@ mod tests {
         assert_eq!(control.stamp(), None);
     }
 
-    /// Whichever clock is ahead, and however long the way is: the error is known, and the truth within it.
+    /// Whichever clock is ahead, and however long the way is: the error is known, and the truth
+    /// within it.
     #[test]
     fn a_clock_is_known_to_half_a_round_trip() {
         for (here, there) in [(5_000_000, 305_000_000_u64), (305_000_000, 5_000_000), (1 << 40, 7)]

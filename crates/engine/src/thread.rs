@@ -1,4 +1,5 @@
-//! A lane's thread: how it is started, how many files it may open, what CPU time it uses, and when it did not run.
+//! A lane's thread: how it is started, how many files it may open, what CPU time it uses, and when
+//! it did not run.
 
 use std::fs::File;
 use std::os::fd::RawFd;
@@ -33,7 +34,8 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
     Builder::new().name(name.into()).spawn_scoped(scope, run).map_err(|error| no_thread(&error))
 }
 
-/// Sets a flag when it goes, however that comes about: what a scope's threads look at, so that they end where one of them could not be started.
+/// Sets a flag when it goes, however that comes about: what a scope's threads look at, so that they
+/// end where one of them could not be started.
 pub struct RaiseOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for RaiseOnDrop<'_> {
@@ -69,19 +71,24 @@ pub fn ensure_descriptors(connections: u64) -> Result<(), EngineError> {
 /// Where the kernel lists what the calling thread has open.
 const OPEN_FILES: &str = "/proc/thread-self/fd";
 
-/// Gives the calling thread a table of descriptors of its own, with nothing in it but standard input, output and error: whether the kernel did. Where it did
-/// not (a container may forbid the call, `/proc` may not be there), all stays as it was.
+/// Gives the calling thread a table of descriptors of its own, with nothing in it but standard
+/// input, output and error: whether the kernel did. Where it did not (a container may forbid the
+/// call, `/proc` may not be there), all stays as it was.
 ///
-/// Threads share their process's table of open files. In a shared one each `send`, `recv` and `epoll_wait` takes and gives back a
-/// reference to its file, so that no other thread can close it meanwhile; in a table that nobody shares the kernel leaves that
-/// out (`__fget_light`, fs/file.c: "if the file table isn't shared"). That is some 50 instructions a call, two of them atomic.
+/// Threads share their process's table of open files. In a shared one each `send`, `recv` and
+/// `epoll_wait` takes and gives back a reference to its file, so that no other thread can close it
+/// meanwhile; in a table that nobody shares the kernel leaves that out (`__fget_light`, fs/file.c:
+/// "if the file table isn't shared"). That is some 50 instructions a call, two of them atomic.
 ///
-/// For threads that have no descriptors yet and get none from others: those that the process has open are not open here
-/// afterwards. Were they, a connection that another thread closes would stay open for as long as this one lives.
+/// For threads that have no descriptors yet and get none from others: those that the process has
+/// open are not open here afterwards. Were they, a connection that another thread closes would stay
+/// open for as long as this one lives.
 ///
-/// A signal is handled on any thread, so no handler of the process may use a descriptor: its number may be a socket here. Ours set flags.
+/// A signal is handled on any thread, so no handler of the process may use a descriptor: its number
+/// may be a socket here. Ours set flags.
 pub(crate) fn unshare_table() -> bool {
-    // Where the kernel gives no random bytes they come from a file, which the process has open, and which must stay open here.
+    // Where the kernel gives no random bytes they come from a file, which the process has open, and
+    // which must stay open here.
     let has_random_bytes = getrandom(&mut [0_u8; 1], GetRandomFlags::NONBLOCK).is_ok();
     if !has_random_bytes
         || std::fs::read_dir(OPEN_FILES).is_err()
@@ -105,8 +112,8 @@ fn listed() -> Vec<RawFd> {
         .collect()
 }
 
-/// What the kernel says that the calling thread has used, `/proc/thread-self/schedstat` (Documentation/scheduler/sched-stats.rst): ns on a
-/// CPU, ns waiting for one, time slices.
+/// What the kernel says that the calling thread has used, `/proc/thread-self/schedstat`
+/// (Documentation/scheduler/sched-stats.rst): ns on a CPU, ns waiting for one, time slices.
 #[derive(Debug)]
 pub(crate) struct CpuAccount {
     file: File,
@@ -136,12 +143,14 @@ impl CpuAccount {
 /// Shorter stretches are the scheduler's (they are in the lane's wait for a CPU).
 pub(crate) const NOTABLE: Nanos = Nanos::from_millis(10);
 
-/// When the lane did not run within the measured window: it was stopped (Ctrl-Z, a debugger, a frozen cgroup), had no processor, or its
-/// machine had none.
+/// When the lane did not run within the measured window: it was stopped (Ctrl-Z, a debugger, a
+/// frozen cgroup), had no processor, or its machine had none.
 ///
-/// A turn ends when its wait does, or later by what its work takes. What lies between the longest that it could wait and its end, and no
-/// time on a processor explains, is such a stretch, whatever the cause; a shorter one that ends with news cannot be distinguished from the server's
-/// silence. One comparison a turn finds it; the thread's processor time is read ten times a second, and where a turn was that long.
+/// A turn ends when its wait does, or later by what its work takes. What lies between the longest
+/// that it could wait and its end, and no time on a processor explains, is such a stretch, whatever
+/// the cause; a shorter one that ends with news cannot be distinguished from the server's silence.
+/// One comparison a turn finds it; the thread's processor time is read ten times a second, and
+/// where a turn was that long.
 #[derive(Debug)]
 pub(crate) struct Standstill {
     window: Window,

@@ -1,6 +1,7 @@
 //! TLS settings, made before the start: whom to trust, our own certificate, the server's name.
 //!
-//! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider; HTTP/1.1 is the only protocol offered.
+//! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider;
+//! HTTP/1.1 is the only protocol offered.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,10 +25,12 @@ use crate::resolve::without_brackets;
 /// TLS for every connection of a run.
 ///
 /// # What a handshake costs
-/// Sessions are resumed, as rustls does by default: the tickets that the server hands out (256 servers' worth, shared by all
-/// lanes) are used for later connections to the same name. A resumed handshake needs no certificate and no signature (of
-/// RSA the dearest part of it), so the first connections of a run cost the server more than those that replace them, as
-/// with a browser that comes back. To measure strangers only, set [`ClientConfig::resumption`] to `Resumption::disabled()`.
+/// Sessions are resumed, as rustls does by default: the tickets that the server hands out (256
+/// servers' worth, shared by all lanes) are used for later connections to the same name. A resumed
+/// handshake needs no certificate and no signature (of RSA the dearest part of it), so the first
+/// connections of a run cost the server more than those that replace them, as with a browser that
+/// comes back. To measure strangers only, set [`ClientConfig::resumption`] to
+/// `Resumption::disabled()`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "TlsMaterial", into = "TlsMaterial")]
 pub struct TlsSettings {
@@ -172,14 +175,16 @@ impl TryFrom<TlsMaterial> for TlsSettings {
 /// Whom a client trusts.
 #[derive(Debug)]
 struct TrustPolicy {
-    /// `None`: anyone (`--insecure`), though the certificate is expired, of another name, or one that webpki cannot even read. The
-    /// handshake's signature is not checked either then: it would prove that the server holds the key of a certificate which proves
-    /// nothing. The connection is encrypted, towards whoever answers.
+    /// `None`: anyone (`--insecure`), though the certificate is expired, of another name, or one
+    /// that webpki cannot even read. The handshake's signature is not checked either then: it would
+    /// prove that the server holds the key of a certificate which proves nothing. The connection is
+    /// encrypted, towards whoever answers.
     authorities: Option<Arc<WebPkiServerVerifier>>,
     /// Certificates that are trusted for a server as they are.
     ///
-    /// That is what OpenSSL and so curl do with those of `--cacert`, and what makes `openssl req -x509` usable: the pair it writes calls
-    /// itself an authority, and webpki takes no authority for a server (`CaUsedAsEndEntity`) even where it is trusted by name.
+    /// That is what OpenSSL and so curl do with those of `--cacert`, and what makes `openssl req -x509`
+    /// usable: the pair it writes calls itself an authority, and webpki takes no authority for a
+    /// server (`CaUsedAsEndEntity`) even where it is trusted by name.
     exact: Vec<CertificateDer<'static>>,
     schemes: Vec<SignatureScheme>,
 }
@@ -242,8 +247,8 @@ impl ServerCertVerifier for TrustPolicy {
             ocsp_response,
             now,
         ) {
-            // webpki looks at the dates before it looks at this, so only the name is still to be checked
-            // (webpki 0.103, verify_cert.rs, check_issuer_independent_properties).
+            // webpki looks at the dates before it looks at this, so only the name is still to be
+            // checked (webpki 0.103, verify_cert.rs, check_issuer_independent_properties).
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.exact.contains(end_entity) =>
             {

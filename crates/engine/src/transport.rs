@@ -1,6 +1,7 @@
 //! How a run connects: TCP or Unix sockets, plain or TLS, decided before the start.
 //!
-//! What stands here is plain data that every lane copies: names are resolved (`resolve.rs`) and certificates read (`tls.rs`) before.
+//! What stands here is plain data that every lane copies: names are resolved (`resolve.rs`) and
+//! certificates read (`tls.rs`) before.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -18,9 +19,9 @@ use crate::tls::TlsSettings;
 
 /// How the connections of a run are made.
 ///
-/// Connections are numbered through the whole run, over all lanes. Connection `i` goes to endpoint `i % endpoints`, and
-/// each endpoint's connections go round the source addresses of its family in their turn, so that every pair is used
-/// and none more than once oftener than another.
+/// Connections are numbered through the whole run, over all lanes. Connection `i` goes to endpoint
+/// `i % endpoints`, and each endpoint's connections go round the source addresses of its family in
+/// their turn, so that every pair is used and none more than once oftener than another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transport {
     /// Where to connect; never empty.
@@ -50,8 +51,9 @@ impl Transport {
         self.endpoints.iter().any(is_far)
     }
 
-    /// Whether connections can be made like this, as far as this machine can tell without connecting. Once, before the
-    /// start: a lane that cannot use an address can only say which error the kernel gave.
+    /// Whether connections can be made like this, as far as this machine can tell without
+    /// connecting. Once, before the start: a lane that cannot use an address can only say which
+    /// error the kernel gave.
     ///
     /// # Errors
     /// Where an address cannot be used.
@@ -83,7 +85,8 @@ impl Transport {
     }
 }
 
-/// An endpoint as the kernel wants it, and the addresses from which to go there (port 0; empty: the kernel chooses).
+/// An endpoint as the kernel wants it, and the addresses from which to go there (port 0; empty: the
+/// kernel chooses).
 pub(crate) struct ConnectAddress {
     pub(crate) address: SocketAddrAny,
     pub(crate) sources: Vec<SocketAddr>,
@@ -122,9 +125,10 @@ pub(crate) fn stream(family: AddressFamily, flags: SocketFlags) -> Result<OwnedF
 
 /// Binds to an address and leaves the port to `connect()`.
 ///
-/// A plain bind would take a port at once, one that nobody else uses: with a connection a request, each source would be
-/// out of ports after 28 000 in a minute, for as long as closed connections linger. `connect()` only asks that the pair of both
-/// ends be new (ip(7), `IP_BIND_ADDRESS_NO_PORT`; for IPv6 sockets too).
+/// A plain bind would take a port at once, one that nobody else uses: with a connection a request,
+/// each source would be out of ports after 28 000 in a minute, for as long as closed connections
+/// linger. `connect()` only asks that the pair of both ends be new (ip(7),
+/// `IP_BIND_ADDRESS_NO_PORT`; for IPv6 sockets too).
 pub(crate) fn bind_source(fd: &OwnedFd, source: &SocketAddr) -> Result<(), Errno> {
     // Where the kernel does not know it (before 4.2), the port is taken early.
     let _ = nix::sys::socket::setsockopt(fd, nix::sys::socket::sockopt::IpBindAddressNoPort, &true);

@@ -1,21 +1,23 @@
-//! How a lane waits while it has nothing to do: it sleeps, knowing how late it is woken; or polls; or leaves responses unread until it has to
-//! wake anyway.
+//! How a lane waits while it has nothing to do: it sleeps, knowing how late it is woken; or polls;
+//! or leaves responses unread until it has to wake anyway.
 
 use model::{Clock, Nanos};
 
 use crate::thread::CpuAccount;
 use crate::wire::ConnectionEvent;
 
-/// The most that sleeps are aimed early: a lane that waits for a processor for longer would poll in vain.
+/// The most that sleeps are aimed early: a lane that waits for a processor for longer would poll in
+/// vain.
 pub(crate) const LONGEST_WAKE_DELAY: Nanos = Nanos::from_micros(50);
 /// How far one sleep moves the estimate.
 const ESTIMATE_STEP: Nanos = Nanos(250);
 
-/// How late the lane is woken from its sleeps: the median so far, which each sleep moves a step, up or down. A precise lane aims its sleeps
-/// early by that much, and polls for what is then left.
+/// How late the lane is woken from its sleeps: the median so far, which each sleep moves a step, up
+/// or down. A precise lane aims its sleeps early by that much, and polls for what is then left.
 ///
-/// A timer's interrupt, the way out of the processor's idle state and the scheduler take a few microseconds on bare metal and some twenty
-/// on a virtual machine, and they take them nearly each time: as the time is known beforehand, no request needs to be late by it.
+/// A timer's interrupt, the way out of the processor's idle state and the scheduler take a few
+/// microseconds on bare metal and some twenty on a virtual machine, and they take them nearly each
+/// time: as the time is known beforehand, no request needs to be late by it.
 #[derive(Debug, Default)]
 pub(crate) struct WakeDelay {
     median: Nanos,
@@ -57,22 +59,27 @@ const WAITING: f64 = 0.05;
 
 /// How long to poll for the next answer, and what that rule has learnt.
 ///
-/// To sleep and to be woken takes tens of microseconds, on a virtual machine more than a hundred, and all of it is charged to the server's
-/// account: a closed loop with few connections then measures the wake-ups. So a lane of a closed loop polls for news before it
-/// sleeps, as long as answers have lately come within [`LONGEST_POLL`], by the rule of KVM's halt polling (`grow_halt_poll_ns`,
-/// `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended soon doubles the time, one that took long halves it. Against a
-/// slow server it is off by itself after a few answers.
+/// To sleep and to be woken takes tens of microseconds, on a virtual machine more than a hundred,
+/// and all of it is charged to the server's account: a closed loop with few connections then
+/// measures the wake-ups. So a lane of a closed loop polls for news before it sleeps, as long as
+/// answers have lately come within [`LONGEST_POLL`], by the rule of KVM's halt polling
+/// (`grow_halt_poll_ns`, `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended
+/// soon doubles the time, one that took long halves it. Against a slow server it is off by itself
+/// after a few answers.
 ///
-/// A response that is read and answered at once costs both sides a system call more than it needs: who finds several reads them in one
-/// turn, and so does the server with the requests that follow. So a poll that found only a few of the responses that are out goes on for a
-/// moment ([`GATHERING`]) before they are taken. Where the kernel stamps arrivals, the response times do not hold that moment.
+/// A response that is read and answered at once costs both sides a system call more than it needs:
+/// who finds several reads them in one turn, and so does the server with the requests that follow.
+/// So a poll that found only a few of the responses that are out goes on for a moment
+/// ([`GATHERING`]) before they are taken. Where the kernel stamps arrivals, the response times do
+/// not hold that moment.
 ///
-/// Responses are waited for: while pieces of long ones come, a lane sleeps between them, for each piece that it reads at once costs
-/// two system calls (`lane/run.rs`, `wait`).
+/// Responses are waited for: while pieces of long ones come, a lane sleeps between them, for each
+/// piece that it reads at once costs two system calls (`lane/run.rs`, `wait`).
 ///
-/// A lane that polls takes a core. Where it has to wait for that core, somebody else wants it, and polling is off, for longer each time. How
-/// much is runnable on the machine does not say so: the kernel's own threads, which carry the packets of a loopback load, are among it. What is
-/// spent polling is counted apart from work.
+/// A lane that polls takes a core. Where it has to wait for that core, somebody else wants it, and
+/// polling is off, for longer each time. How much is runnable on the machine does not say so: the
+/// kernel's own threads, which carry the packets of a loopback load, are among it. What is spent
+/// polling is counted apart from work.
 #[derive(Debug)]
 pub(crate) struct BusyPoll {
     /// How long to poll for the next answer.
@@ -93,7 +100,8 @@ pub(crate) struct BusyPoll {
 }
 
 impl BusyPoll {
-    /// Off so far; `None` where the process has fewer cores than `lanes`, or nobody can say whether one is free.
+    /// Off so far; `None` where the process has fewer cores than `lanes`, or nobody can say whether
+    /// one is free.
     pub(crate) fn new(lanes: u32) -> Option<BusyPoll> {
         let cores = std::thread::available_parallelism().ok()?.get();
         let account = CpuAccount::begin()?;
@@ -110,8 +118,9 @@ impl BusyPoll {
         })
     }
 
-    /// Replaces `events` by the news of the connections that have something `out`, waiting for them with `poll` (how long, where they go)
-    /// `at_most` this long: without sleep as long as the budget allows.
+    /// Replaces `events` by the news of the connections that have something `out`, waiting for them
+    /// with `poll` (how long, where they go) `at_most` this long: without sleep as long as the
+    /// budget allows.
     #[inline]
     pub(crate) fn wait(
         &mut self,
@@ -225,16 +234,20 @@ impl BusyPoll {
 
 /// A response waits no longer than this to be read.
 const LONGEST_UNREAD: Nanos = Nanos::from_millis(1);
-/// Longer responses are read at once, so that they never fill the socket's buffer and hold up the server.
+/// Longer responses are read at once, so that they never fill the socket's buffer and hold up the
+/// server.
 const SHORT: u64 = 16 * 1024;
 /// Responses in a row that have to be plain before the first one is left unread.
 const PLAIN_RESPONSES: u32 = 256;
 
-/// Whether responses may be left in the kernel until the next request is due, by what is known of them so far.
+/// Whether responses may be left in the kernel until the next request is due, by what is known of
+/// them so far.
 ///
-/// An open loop has to wake for each due time. A lane that wakes for each response as well does so twice a request, and waking costs more than
-/// all else that it does. Where the kernel stamps arrivals a response time is the same whenever the response is read, so the lane may sleep until it
-/// is about to send, and read then. It does so only as long as nothing else depends on the moment: see [`UnreadResponses::may_wait`].
+/// An open loop has to wake for each due time. A lane that wakes for each response as well does so
+/// twice a request, and waking costs more than all else that it does. Where the kernel stamps
+/// arrivals a response time is the same whenever the response is read, so the lane may sleep until
+/// it is about to send, and read then. It does so only as long as nothing else depends on the
+/// moment: see [`UnreadResponses::may_wait`].
 #[derive(Debug, Default)]
 pub(crate) struct UnreadResponses {
     /// Plain ones in a row.
@@ -246,7 +259,8 @@ pub(crate) struct UnreadResponses {
 }
 
 impl UnreadResponses {
-    /// A response has ended. It is plain where the kernel stamped it, it is short, it came in one piece and its connection stays open.
+    /// A response has ended. It is plain where the kernel stamped it, it is short, it came in one
+    /// piece and its connection stays open.
     #[inline]
     pub(crate) fn ended(&mut self, bytes: u64, is_whole_and_stamped: bool) {
         self.plain =
@@ -258,9 +272,10 @@ impl UnreadResponses {
         self.plain = 0;
     }
 
-    /// Whether responses may wait for `time`, until the lane sends again. Not while a connection is being opened (there is something
-    /// to send as soon as it is open), nor after anything but plain responses: the first byte of one that comes in pieces is a time of its own,
-    /// a long one needs a reader, and what ends without a response ends when it is seen.
+    /// Whether responses may wait for `time`, until the lane sends again. Not while a connection is
+    /// being opened (there is something to send as soon as it is open), nor after anything but
+    /// plain responses: the first byte of one that comes in pieces is a time of its own, a long one
+    /// needs a reader, and what ends without a response ends when it is seen.
     #[inline]
     pub(crate) fn may_wait(&self, time: Nanos) -> bool {
         self.plain >= PLAIN_RESPONSES
@@ -298,8 +313,9 @@ mod tests {
         );
     }
 
-    /// The numbers of the connections that one wait finds, and what time it is then: `arrivals` come at these microseconds, a poll
-    /// takes one, and the last turn's news are still in the list.
+    /// The numbers of the connections that one wait finds, and what time it is then: `arrivals`
+    /// come at these microseconds, a poll takes one, and the last turn's news are still in the
+    /// list.
     fn found(budget: u64, arrivals: &[u64], out: usize) -> (Vec<u32>, u64) {
         let mut busy_poll = BusyPoll { budget: Nanos::from_micros(budget), ..poll() };
         let (clock, mut coming) = (Stepped::default(), (0..).zip(arrivals).peekable());

@@ -1,7 +1,9 @@
-//! What a lane needs of the operating system: connections by number, and a wait for their news; and plain sockets, which give it that.
+//! What a lane needs of the operating system: connections by number, and a wait for their news; and
+//! plain sockets, which give it that.
 //!
-//! [`ConnectionDriver`] is the one trait between the request loop and the sockets, so that the loop runs under a scripted wire and a stepped
-//! clock in tests. It is generic, never dynamic: the compiler makes one loop per wire.
+//! [`ConnectionDriver`] is the one trait between the request loop and the sockets, so that the loop
+//! runs under a scripted wire and a stepped clock in tests. It is generic, never dynamic: the
+//! compiler makes one loop per wire.
 
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -37,7 +39,8 @@ impl ConnectionEvent {
         self.flags.intersects(EventFlags::OUT.union(EventFlags::ERR).union(EventFlags::HUP))
     }
 
-    /// Whether the peer has closed its half, or the connection is broken: read until the end is seen.
+    /// Whether the peer has closed its half, or the connection is broken: read until the end is
+    /// seen.
     #[inline]
     pub fn is_closing(self) -> bool {
         self.flags.intersects(CLOSING)
@@ -46,7 +49,8 @@ impl ConnectionEvent {
 
 const CLOSING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
-/// Whether an operation that failed so did nothing for now, and an event will say when to try again.
+/// Whether an operation that failed so did nothing for now, and an event will say when to try
+/// again.
 #[inline]
 pub(crate) fn would_block(errno: Errno) -> bool {
     matches!(errno, Errno::AGAIN | Errno::INTR | Errno::INPROGRESS)
@@ -57,16 +61,18 @@ pub(crate) fn is_reset(errno: Errno) -> bool {
     matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN | Errno::CONNABORTED)
 }
 
-/// Connections by number (slot), nonblocking. What goes wrong is said as the kernel says it; a TLS session that fails is `EPROTO`.
+/// Connections by number (slot), nonblocking. What goes wrong is said as the kernel says it; a TLS
+/// session that fails is `EPROTO`.
 pub trait ConnectionDriver {
-    /// Starts to open the connection. Done when a send succeeds; until then it would block, and is tried again at each
-    /// event of the connection, whatever its kind (a handshake goes both ways).
+    /// Starts to open the connection. Done when a send succeeds; until then it would block, and is
+    /// tried again at each event of the connection, whatever its kind (a handshake goes both ways).
     ///
     /// # Errors
     /// Where even the start of it fails.
     fn open(&mut self, slot: usize) -> Result<(), Errno>;
 
-    /// Whether the socket of a connection that is being opened is connected, so that what is still missing is a handshake.
+    /// Whether the socket of a connection that is being opened is connected, so that what is still
+    /// missing is a handshake.
     fn is_connected(&self, slot: usize) -> bool;
 
     /// Our end's port, from the start of the connect on; `None` where there is none.
@@ -74,7 +80,8 @@ pub trait ConnectionDriver {
         None
     }
 
-    /// Whether bytes are there on a connection that is being opened, before anything was sent on it; `false` where that is unknown.
+    /// Whether bytes are there on a connection that is being opened, before anything was sent on
+    /// it; `false` where that is unknown.
     fn has_unasked(&self, _slot: usize) -> bool {
         false
     }
@@ -84,17 +91,19 @@ pub trait ConnectionDriver {
         None
     }
 
-    /// Waits for news of any connection, `at_most` this long, and replaces `events` by it (none if the time is over).
+    /// Waits for news of any connection, `at_most` this long, and replaces `events` by it (none if
+    /// the time is over).
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>);
 
-    /// Receives into `buffer`; 0 is the end of the stream. Fewer bytes than the buffer holds: nothing is left for now.
+    /// Receives into `buffer`; 0 is the end of the stream. Fewer bytes than the buffer holds:
+    /// nothing is left for now.
     ///
     /// # Errors
     /// Where nothing can be received now, or ever.
     fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Errno>;
 
-    /// When the kernel received the last of the bytes that the last `receive` of this slot returned, by the wall clock;
-    /// `None` where it does not say.
+    /// When the kernel received the last of the bytes that the last `receive` of this slot
+    /// returned, by the wall clock; `None` where it does not say.
     fn stamp(&self, slot: usize) -> Option<Nanos>;
 
     /// Sends the first of `bytes`, as many as go.
@@ -110,10 +119,12 @@ pub trait ConnectionDriver {
 /// Events taken from the kernel in one wait.
 const EVENTS: usize = 1024;
 
-/// The connections of one lane: TCP over IPv4 and IPv6, and Unix sockets, over epoll, edge triggered. Each is registered once and never
-/// touched by `epoll_ctl` again. What goes over the sockets is not looked at.
+/// The connections of one lane: TCP over IPv4 and IPv6, and Unix sockets, over epoll, edge
+/// triggered. Each is registered once and never touched by `epoll_ctl` again. What goes over the
+/// sockets is not looked at.
 ///
-/// The wait is to the nanosecond (crate `poller`), and the lane's timer slack is 1 ns (the default of 50 000 ns would make each send that late).
+/// The wait is to the nanosecond (crate `poller`), and the lane's timer slack is 1 ns (the default
+/// of 50 000 ns would make each send that late).
 pub struct SocketDriver {
     first_connection: usize,
     addresses: Vec<ConnectAddress>,
@@ -132,11 +143,12 @@ struct SlotSocket {
 }
 
 impl SocketDriver {
-    /// No connection yet, room for `slots`, of which the first has the number `first_connection` in the run. Sets the
-    /// calling thread's timer slack: call it on the lane's own thread.
+    /// No connection yet, room for `slots`, of which the first has the number `first_connection` in
+    /// the run. Sets the calling thread's timer slack: call it on the lane's own thread.
     ///
     /// # Errors
-    /// Where the kernel gives no epoll instance (out of descriptors) or no stamps, or the transport has not passed [`Transport::check`].
+    /// Where the kernel gives no epoll instance (out of descriptors) or no stamps, or the transport
+    /// has not passed [`Transport::check`].
     ///
     /// # Panics
     /// Where the transport has no endpoint: our bug.
@@ -191,9 +203,10 @@ impl SocketDriver {
         }
         match connect(&fd, &to.address) {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(fd),
-            // The listener's accept queue is full (unix(7); net/unix/af_unix.c, unix_stream_connect). Unlike TCP,
-            // where the kernel tries again by itself, nothing is under way and no event would ever come. It is the
-            // server's side that did not take us: refused.
+            // The listener's accept queue is full (unix(7); net/unix/af_unix.c,
+            // unix_stream_connect). Unlike TCP, where the kernel tries again by itself, nothing is
+            // under way and no event would ever come. It is the server's side that did not take us:
+            // refused.
             Err(Errno::AGAIN) if to.is_unix() => Err(Errno::CONNREFUSED),
             Err(errno) => Err(errno),
         }
@@ -272,8 +285,8 @@ impl ConnectionDriver for SocketDriver {
 
 /// What the kernel's TCP knows of a connection's path (`TCP_INFO`, tcp(7)).
 ///
-/// Only what this end sends again is known here. A lost answer is the server's to send again, and shows as time alone, unless our
-/// request was not acknowledged before it and is sent again too.
+/// Only what this end sends again is known here. A lost answer is the server's to send again, and
+/// shows as time alone, unless our request was not acknowledged before it and is sent again too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
     /// Segments that were sent again since the connection was opened, its first (SYN) included.
@@ -299,7 +312,8 @@ impl TcpInfo {
         let mut bytes = [0u8; BYTES];
         let mut length = BYTES as libc::socklen_t;
         let fd = socket.as_fd().as_raw_fd();
-        // SAFETY: `fd` is open as long as `socket` is borrowed, and the kernel writes `length` bytes at most to `bytes`.
+        // SAFETY: `fd` is open as long as `socket` is borrowed, and the kernel writes `length`
+        // bytes at most to `bytes`.
         let done = unsafe {
             libc::getsockopt(
                 fd,

@@ -1,9 +1,12 @@
-//! TLS over the same sockets: a rustls session a connection, driven by the same edge-triggered events.
+//! TLS over the same sockets: a rustls session a connection, driven by the same edge-triggered
+//! events.
 //!
-//! Three things stay true. What `send` calls sent is in the kernel, not in a buffer of ours, so that sent bytes and times mean
-//! the same as without TLS. News that a session holds back (the kernel announces bytes once, and a handshake may already have read
-//! them) is announced by `wait` as an event of its own. A stream that ends without the peer's word for it (`close_notify`) is a
-//! reset, never an end (RFC 8446 section 6.1): a body without a length could have been cut anywhere.
+//! Three things stay true. What `send` calls sent is in the kernel, not in a buffer of ours, so
+//! that sent bytes and times mean the same as without TLS. News that a session holds back (the
+//! kernel announces bytes once, and a handshake may already have read them) is announced by `wait`
+//! as an event of its own. A stream that ends without the peer's word for it (`close_notify`) is a
+//! reset, never an end (RFC 8446 section 6.1): a body without a length could have been cut
+//! anywhere.
 
 use std::io::{self, Read, Write};
 use std::mem;
@@ -18,7 +21,8 @@ use crate::wire::{
     ConnectionDriver, ConnectionEvent, SocketDriver, TcpInfo, is_reset, would_block,
 };
 
-/// The most plaintext in one record (RFC 8446 section 5.1), and so the most that can be encrypted and not yet sent.
+/// The most plaintext in one record (RFC 8446 section 5.1), and so the most that can be encrypted
+/// and not yet sent.
 const RECORD: usize = 16 * 1024;
 
 /// The encrypted connections of one lane.
@@ -36,7 +40,8 @@ struct TlsSession {
     tls: Option<ClientConnection>,
     /// Whether the handshake is done, our last message of it sent.
     is_established: bool,
-    /// Plaintext bytes that are encrypted and not yet called sent, for the record they are in is not all sent.
+    /// Plaintext bytes that are encrypted and not yet called sent, for the record they are in is
+    /// not all sent.
     held: usize,
     /// What broke the connection, found while there was something else to return.
     trouble: Option<Errno>,
@@ -53,18 +58,20 @@ impl TlsDriver {
         TlsDriver { sockets, tls, owed: Vec::with_capacity(sessions.len()), sessions }
     }
 
-    /// Goes on with the handshake: `Ok` when it is done, `WouldBlock` while it waits for the server or the socket.
+    /// Goes on with the handshake: `Ok` when it is done, `WouldBlock` while it waits for the server
+    /// or the socket.
     ///
-    /// A server that is not to be trusted, breaks the protocol, or leaves before the end: `Failed`, for no connection has
-    /// come about. If it resets the connection, that is a `Reset` here too.
+    /// A server that is not to be trusted, breaks the protocol, or leaves before the end: `Failed`,
+    /// for no connection has come about. If it resets the connection, that is a `Reset` here too.
     #[cold]
     fn handshake(&mut self, slot: usize) -> Result<(), Errno> {
         let session = &mut self.sessions[slot];
         let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
         let mut pipe = TlsPipe::new(&mut self.sockets, slot);
         while tls.is_handshaking() {
-            // To the very end, a short read or not: the event that brought us here may have announced an end too. Where we break it off,
-            // the server is told why, if it still listens.
+            // To the very end, a short read or not: the event that brought us here may have
+            // announced an end too. Where we break it off, the server is told why, if it still
+            // listens.
             if let Err(error) = tls.complete_io(&mut pipe) {
                 let is_ours =
                     error.get_ref().is_some() || error.kind() == io::ErrorKind::UnexpectedEof;
@@ -160,14 +167,16 @@ impl ConnectionDriver for TlsDriver {
                 Ok(state) => session.has_ended |= state.peer_has_closed(),
                 Err(_) => session.trouble = Some(Errno::PROTO),
             }
-            // An alert, or the refusal to renegotiate. Not while part of a request waits: that goes, and is counted, in send().
+            // An alert, or the refusal to renegotiate. Not while part of a request waits: that
+            // goes, and is counted, in send().
             if tls.wants_write() && session.held == 0 {
                 let _ = pipe.flush(tls);
             }
         };
         session.has_ended = true;
         if filled > 0 {
-            // First what came before the end; the end itself at the next call, which somebody has to ask for.
+            // First what came before the end; the end itself at the next call, which somebody has
+            // to ask for.
             owe(&mut self.owed, slot);
             return Ok(filled);
         }
@@ -178,8 +187,9 @@ impl ConnectionDriver for TlsDriver {
         self.sessions[slot].stamp
     }
 
-    /// A record at a time. When the socket takes only a part of one, all of its plaintext but the last byte is called
-    /// sent: the caller comes back for that byte when the socket can take more, and the rest of the record goes first then.
+    /// A record at a time. When the socket takes only a part of one, all of its plaintext but the
+    /// last byte is called sent: the caller comes back for that byte when the socket can take more,
+    /// and the rest of the record goes first then.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno> {
         if !self.sessions[slot].is_established {
             self.handshake(slot)?;
@@ -219,7 +229,8 @@ impl ConnectionDriver for TlsDriver {
         if sent > 0 { Ok(sent) } else { Err(Errno::AGAIN) }
     }
 
-    /// Says goodbye (`close_notify`) where there is somebody to hear it, for many servers log a connection that ends without.
+    /// Says goodbye (`close_notify`) where there is somebody to hear it, for many servers log a
+    /// connection that ends without.
     fn close(&mut self, slot: usize) {
         let mut session = mem::take(&mut self.sessions[slot]);
         let is_whole = session.is_established

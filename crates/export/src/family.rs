@@ -1,4 +1,5 @@
-//! A metric as all protocols print it ([`MetricFamily`]): name, unit, help, and a value for each set of labels.
+//! A metric as all protocols print it ([`MetricFamily`]): name, unit, help, and a value for each
+//! set of labels.
 //!
 //! Base units only: seconds, requests a second, ratios, counts.
 
@@ -12,13 +13,15 @@ pub struct ExportedMetric {
     pub name: &'static str,
     /// Of its values.
     pub unit: MetricUnit,
-    /// Whether it only rises while the program lives; else it can fall, or is of a run that is over.
+    /// Whether it only rises while the program lives; else it can fall, or is of a run that is
+    /// over.
     pub is_counter: bool,
     /// What it is, in a sentence without a full stop.
     pub help: &'static str,
 }
 
-/// A table of quantities: `NAME = "name" Unit, "help";`, with `counter` before the name of what only rises.
+/// A table of quantities: `NAME = "name" Unit, "help";`, with `counter` before the name of what
+/// only rises.
 macro_rules! metrics {
     (@is_counter) => { false };
     (@is_counter counter) => { true };
@@ -96,9 +99,9 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// What Prometheus appends to a name (what is counted stands in the name), and the unit as the Unified Code for Units
-    /// of Measure has it, what is counted in braces: OTLP's way. By OpenTelemetry's rules for Prometheus the second comes
-    /// to the first.
+    /// What Prometheus appends to a name (what is counted stands in the name), and the unit as the
+    /// Unified Code for Units of Measure has it, what is counted in braces: OTLP's way. By
+    /// OpenTelemetry's rules for Prometheus the second comes to the first.
     pub(crate) fn suffix_and_ucum(self) -> (&'static str, &'static str) {
         match self {
             MetricUnit::Seconds => ("_seconds", "s"),
@@ -133,7 +136,8 @@ impl MetricFamily {
         }
     }
 
-    /// The families of all of `families`, each name once, its points together in the order in which they came.
+    /// The families of all of `families`, each name once, its points together in the order in which
+    /// they came.
     pub fn merged(families: impl IntoIterator<Item = MetricFamily>) -> Vec<MetricFamily> {
         let mut merged = Vec::new();
         for MetricFamily { metric, points } in families {

@@ -1,4 +1,5 @@
-//! The table of all exported metrics: of a finished run, of a sweep or a load, and of the run that goes on.
+//! The table of all exported metrics: of a finished run, of a sweep or a load, and of the run that
+//! goes on.
 //!
 //! A figure that is not known is not in the list, and of an INVALID run none of
 //! the times and rates is: what a report does not print, no protocol carries.
@@ -59,7 +60,8 @@ metrics! {
         "Completed rate over the theoretical maximum, slots / service time";
 }
 
-/// Edges of the histogram of response times, in microseconds: the usual ones of Prometheus' clients, and some to either side.
+/// Edges of the histogram of response times, in microseconds: the usual ones of Prometheus'
+/// clients, and some to either side.
 #[rustfmt::skip]
 const EDGES: [u64; 18] = [
     100, 250, 500,
@@ -275,8 +277,8 @@ pub struct LiveRun {
     pub number: u64,
     /// Its connections.
     pub connections: u32,
-    /// The last look at each quantity, of those that were looked at lately: what, as a curve of [`model::Watch`] is named;
-    /// of which worker, empty for the whole server; and the value.
+    /// The last look at each quantity, of those that were looked at lately: what, as a curve of
+    /// [`model::Watch`] is named; of which worker, empty for the whole server; and the value.
     pub samples: Vec<(&'static str, String, u64)>,
 }
 
@@ -308,7 +310,8 @@ static READINGS: [(&str, &ExportedMetric); 5] = [
     ("pool_capacity", &FREE_THREADS),
 ];
 
-/// The families of now: requests that have ended in all runs, warm-up included, runs that are over, and the run that goes on.
+/// The families of now: requests that have ended in all runs, warm-up included, runs that are over,
+/// and the run that goes on.
 pub fn live(requests_ended: u64, runs_done: u64, run: Option<&LiveRun>) -> Vec<MetricFamily> {
     let mut families = Vec::new();
     let mut add = |metric, labels, value: f64| {

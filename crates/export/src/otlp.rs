@@ -45,7 +45,8 @@ pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
     ExportRequest { resource_metrics: vec![resource_metrics] }.encode_to_vec()
 }
 
-/// Data points that the receiver took, but could not use, and why; `None` where it has used all, or the answer cannot be read.
+/// Data points that the receiver took, but could not use, and why; `None` where it has used all, or
+/// the answer cannot be read.
 pub fn rejected(answer: &[u8]) -> Option<(i64, String)> {
     let partial = ExportResponse::decode(answer).ok()?.partial_success?;
     (partial.rejected_data_points > 0)
@@ -73,7 +74,7 @@ fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> OtlpMetric {
                 numbers.extend(quantiles.iter().map(|(quantile, value)| {
                     let quantile = attribute("quantile", &quantile.to_string());
                     number(attributes.iter().cloned().chain([quantile]).collect(), *value)
-                }))
+                }));
             }
             PointValue::Buckets { edges, sum, count } => {
                 let below = edges.iter().map(|(_, below)| *below).chain([*count]);
@@ -118,9 +119,10 @@ macro_rules! messages {
     };
 }
 
-// As far as they are sent or read here: numbers and types as in `opentelemetry/proto` (metrics/v1, common/v1, resource/v1,
-// collector/metrics/v1). The published crate of all messages brings an SDK with it, which is a dozen crates more; tests
-// decode with that crate what is encoded here. A value is only ever a string, and a metric has one of gauge and histogram.
+// As far as they are sent or read here: numbers and types as in `opentelemetry/proto` (metrics/v1,
+// common/v1, resource/v1, collector/metrics/v1). The published crate of all messages brings an SDK
+// with it, which is a dozen crates more; tests decode with that crate what is encoded here. A value
+// is only ever a string, and a metric has one of gauge and histogram.
 messages! {
     ExportRequest { resource_metrics: Vec<ResourceMetrics> = "1" message repeated; }
     ExportResponse { partial_success: Option<PartialSuccess> = "1" message optional; }

@@ -1,11 +1,13 @@
-//! statsd, with what `DogStatsD` adds (several values, a sample rate, tags): one line of it, and what many lines come to.
+//! statsd, with what `DogStatsD` adds (several values, a sample rate, tags): one line of it, and
+//! what many lines come to.
 //!
-//! `NAME:VALUE[:VALUE…]|TYPE[|@RATE][|#TAG,TAG…][|…]` (statsd, "Metric types"; Datadog, "Datagram format",
-//! protocol 1.0 to 1.3). Further sections (container, time stamp) are skipped. No bytes make the parser panic, and a line
-//! that was printed parses to itself.
+//! `NAME:VALUE[:VALUE…]|TYPE[|@RATE][|#TAG,TAG…][|…]` (statsd, "Metric types"; Datadog, "Datagram
+//! format", protocol 1.0 to 1.3). Further sections (container, time stamp) are skipped. No bytes
+//! make the parser panic, and a line that was printed parses to itself.
 //!
-//! Lines come to a series for each metric with its tags: count, sum, smallest, largest and last of all values. Where there are
-//! [`MOST_SERIES`], lines of further ones are counted and left out. So a run takes little memory, whatever is sent.
+//! Lines come to a series for each metric with its tags: count, sum, smallest, largest and last of
+//! all values. Where there are [`MOST_SERIES`], lines of further ones are counted and left out. So
+//! a run takes little memory, whatever is sent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -114,10 +116,10 @@ impl fmt::Display for StatsdLine {
         out.write_str(&self.name)?;
         match &self.values {
             StatsdValues::Numbers(values) => {
-                values.iter().try_for_each(|value| write!(out, ":{value}"))?
+                values.iter().try_for_each(|value| write!(out, ":{value}"))?;
             }
             StatsdValues::Changes(values) => {
-                values.iter().try_for_each(|value| write!(out, ":{value:+}"))?
+                values.iter().try_for_each(|value| write!(out, ":{value:+}"))?;
             }
             StatsdValues::Name(name) => write!(out, ":{name}")?,
         }
@@ -220,8 +222,8 @@ impl StatsdCollector {
 }
 
 impl StatsdSeries {
-    /// Takes the values of a line. Before the window only what a gauge is matters; one that nobody has set begins at 0, as
-    /// with statsd.
+    /// Takes the values of a line. Before the window only what a gauge is matters; one that nobody
+    /// has set begins at 0, as with statsd.
     fn add(&mut self, is_in_window: bool, values: &StatsdValues, weight: f64) {
         let (values, are_changes) = match values {
             StatsdValues::Numbers(values) => (values, false),

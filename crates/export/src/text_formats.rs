@@ -1,9 +1,11 @@
-//! Figures in the two text formats: what a scrape of Prometheus is answered with, and packets of `DogStatsD`.
+//! Figures in the two text formats: what a scrape of Prometheus is answered with, and packets of
+//! `DogStatsD`.
 //!
-//! Prometheus' format is 0.0.4 (its documentation: "Exposition formats"). `DogStatsD` has gauges with tags, in the units of their names: a
-//! distribution is its quantiles and no `…_count`, for the bridge takes that for the name of a summary's own, and drops it. Gauges alone, for a
-//! receiver adds counters up, and a finished run has nothing to be added to. A bridge to Prometheus (`statsd_exporter`) gives each the name that
-//! our own endpoint gives it.
+//! Prometheus' format is 0.0.4 (its documentation: "Exposition formats"). `DogStatsD` has gauges
+//! with tags, in the units of their names: a distribution is its quantiles and no `…_count`, for
+//! the bridge takes that for the name of a summary's own, and drops it. Gauges alone, for a
+//! receiver adds counters up, and a finished run has nothing to be added to. A bridge to Prometheus
+//! (`statsd_exporter`) gives each the name that our own endpoint gives it.
 
 use std::fmt::Write as _;
 
@@ -88,7 +90,7 @@ pub fn lines(families: &[MetricFamily]) -> Vec<StatsdLine> {
         for MetricPoint { labels, value } in &family.points {
             match value {
                 PointValue::Number(number) => {
-                    lines.push(gauge(name.clone(), labels, None, *number))
+                    lines.push(gauge(name.clone(), labels, None, *number));
                 }
                 PointValue::Quantiles { quantiles, .. } => {
                     let of =
@@ -117,7 +119,8 @@ fn tag_value(text: &str) -> String {
     text.chars().map(|c| if matches!(c, ',' | '|') || c.is_control() { '_' } else { c }).collect()
 }
 
-/// Lines put together to packets of at most [`LONGEST_PACKET`] bytes; a longer line is a packet of its own.
+/// Lines put together to packets of at most [`LONGEST_PACKET`] bytes; a longer line is a packet of
+/// its own.
 pub fn packets(lines: &[StatsdLine]) -> Vec<String> {
     let mut packets: Vec<String> = Vec::new();
     for line in lines {

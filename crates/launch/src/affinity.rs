@@ -1,7 +1,9 @@
-//! CPU affinity: which processors a thread or process may use, which it shares with whom, and threads kept to some of them.
+//! CPU affinity: which processors a thread or process may use, which it shares with whom, and
+//! threads kept to some of them.
 //!
-//! A thread passes its processors on to the threads and processes that it starts (`sched_setaffinity(2)`). Everybody may ask for
-//! any process's; of a process of many threads it is the first one's that is told.
+//! A thread passes its processors on to the threads and processes that it starts
+//! (`sched_setaffinity(2)`). Everybody may ask for any process's; of a process of many threads it
+//! is the first one's that is told.
 
 use model::{Cpus, Placement};
 use rustix::io::Errno;
@@ -13,7 +15,8 @@ pub fn ours() -> Option<Cpus> {
     of(None)
 }
 
-/// Where a server of these first processes serves, and which processors are left to the lanes; `None` where none of them lives.
+/// Where a server of these first processes serves, and which processors are left to the lanes;
+/// `None` where none of them lives.
 pub fn beside(roots: &[u32]) -> Option<Placement> {
     let ours = ours()?;
     let of_process = |pid: u32| of(Some(Pid::from_raw(i32::try_from(pid).ok()?)?));
@@ -51,7 +54,8 @@ pub struct CpuRestriction {
 }
 
 impl CpuRestriction {
-    /// Off the server's processors, where some are left without it; `None` where nothing is changed.
+    /// Off the server's processors, where some are left without it; `None` where nothing is
+    /// changed.
     pub fn off_the_server(placement: Option<&Placement>) -> Option<CpuRestriction> {
         let placement = placement.filter(|placement| !placement.is_shared())?;
         let before = ours().filter(|before| *before != placement.lanes)?;

@@ -1,5 +1,5 @@
-//! Where a server listens: a loopback address that was free a moment ago, in Puma's words (`-b`) and in a person's; and the certificate
-//! that is made for TLS.
+//! Where a server listens: a loopback address that was free a moment ago, in Puma's words (`-b`)
+//! and in a person's; and the certificate that is made for TLS.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -35,8 +35,8 @@ impl ServerBind {
 
     /// The value of Puma's `-b` (binder.rb, `parse`).
     ///
-    /// The paths are those of our private directory, which has no character that a URI would want escaped. An IPv6
-    /// address prints itself in brackets, as a URI wants it.
+    /// The paths are those of our private directory, which has no character that a URI would want
+    /// escaped. An IPv6 address prints itself in brackets, as a URI wants it.
     pub(crate) fn argument(&self) -> String {
         match (&self.place, &self.tls) {
             (Endpoint::Tcp(address), None) => format!("tcp://{address}"),
@@ -67,7 +67,8 @@ impl fmt::Display for ServerBind {
 /// No authority knows it: whoever is to trust it must be given the certificate itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsPair {
-    /// The certificate: for `localhost`, 127.0.0.1, `::1` and the address that the server listens on.
+    /// The certificate: for `localhost`, 127.0.0.1, `::1` and the address that the server listens
+    /// on.
     pub certificate: PathBuf,
     /// Its key, which only this user can read.
     pub key: PathBuf,
@@ -105,8 +106,8 @@ fn pem(host: IpAddr) -> Result<(String, String), rcgen::Error> {
     Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
 }
 
-/// Where Puma and its control server listen. `PUMA_TEST_HOST4`, `PUMA_TEST_HOST6`, `PUMA_TEST_PORT` and
-/// `PUMA_TEST_CTRL` in the environment of Puma's own scripts.
+/// Where Puma and its control server listen. `PUMA_TEST_HOST4`, `PUMA_TEST_HOST6`, `PUMA_TEST_PORT`
+/// and `PUMA_TEST_CTRL` in the environment of Puma's own scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses {
     /// For `-s tcp4`, `ssl4` and for the control server: an address of 127.0.0.0/8, or `localhost`.
@@ -130,7 +131,8 @@ impl Default for Addresses {
     }
 }
 
-/// A free address of the kind, or the one that was asked for, for a server other than Puma: on loopback, or at `reached_at`, where generators on other machines reach it.
+/// A free address of the kind, or the one that was asked for, for a server other than Puma: on
+/// loopback, or at `reached_at`, where generators on other machines reach it.
 ///
 /// # Errors
 /// As [`puma::prepare`](crate::puma::prepare), of hosts and ports.
@@ -154,7 +156,8 @@ pub(crate) struct ChosenAddresses {
 }
 
 impl ChosenAddresses {
-    /// The server is on loopback, or at the address where generators on other machines reach it; its control server on loopback.
+    /// The server is on loopback, or at the address where generators on other machines reach it;
+    /// its control server on loopback.
     pub(crate) fn choose(
         socket: Socket,
         reached_at: Option<IpAddr>,

@@ -1,5 +1,6 @@
-//! Makes servers that are not there yet: copies and builds a commit of a checkout, installs a version of Puma. Both go into longtail's own
-//! folder, once; nothing is written into the user's repository.
+//! Makes servers that are not there yet: copies and builds a commit of a checkout, installs a
+//! version of Puma. Both go into longtail's own folder, once; nothing is written into the user's
+//! repository.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -112,7 +113,8 @@ pub struct InstalledGem {
     pub env: BTreeMap<String, String>,
 }
 
-/// The Puma of that version: installed already, or put into longtail's own folder now; `note` learns of that.
+/// The Puma of that version: installed already, or put into longtail's own folder now; `note`
+/// learns of that.
 ///
 /// # Errors
 /// Where there is none, and none can be had.
@@ -223,15 +225,16 @@ impl Build<'_> {
     }
 }
 
-/// `branch commit` of the checkout that `dir` is in, such as `main f6e6058`; `detached` where no branch is checked out.
-/// `None` where it is none, or where `git` is missing.
+/// `branch commit` of the checkout that `dir` is in, such as `main f6e6058`; `detached` where no
+/// branch is checked out. `None` where it is none, or where `git` is missing.
 pub fn git_head(dir: &Path) -> Option<String> {
     let commit = ask_git(dir, &["rev-parse", "--short", "HEAD"])?;
     let branch = ask_git(dir, &["symbolic-ref", "--short", "--quiet", "HEAD"]);
     Some(format!("{} {commit}", branch.unwrap_or_else(|| "detached".to_owned())))
 }
 
-/// What git says of the checkout that `dir` is in; `None` where that is nothing, it fails, or there is no git.
+/// What git says of the checkout that `dir` is in; `None` where that is nothing, it fails, or there
+/// is no git.
 fn ask_git(dir: &Path, words: &[&str]) -> Option<String> {
     let mut git = Command::new("git");
     git.arg("-C").arg(dir).args(words).stdin(Stdio::null()).stderr(Stdio::null());

@@ -1,11 +1,13 @@
-//! The guard: a small process between longtail and a server, which sees to it that the server never outlives longtail.
+//! The guard: a small process between longtail and a server, which sees to it that the server never
+//! outlives longtail.
 //!
-//! longtail starts itself again with a hidden subcommand whose whole body is [`run`]. The guard has a process group of
-//! its own, so a terminal's Ctrl-C reaches neither it nor the server, and it survives SIGINT, SIGTERM and SIGHUP. It is
-//! a child subreaper (prctl(2), `PR_SET_CHILD_SUBREAPER`): what the server forks and leaves behind, daemons included,
-//! becomes the guard's child, is found by walking `/proc`, and is killed. Orders come by stdin; the end of that pipe
-//! says that longtail is gone, in whatever way, since the kernel closes it. Reports go to stdout. Stderr is the pipe
-//! that the server's stdout and stderr go to as well.
+//! longtail starts itself again with a hidden subcommand whose whole body is [`run`]. The guard has
+//! a process group of its own, so a terminal's Ctrl-C reaches neither it nor the server, and it
+//! survives SIGINT, SIGTERM and SIGHUP. It is a child subreaper (prctl(2),
+//! `PR_SET_CHILD_SUBREAPER`): what the server forks and leaves behind, daemons included, becomes
+//! the guard's child, is found by walking `/proc`, and is killed. Orders come by stdin; the end of
+//! that pipe says that longtail is gone, in whatever way, since the kernel closes it. Reports go to
+//! stdout. Stderr is the pipe that the server's stdout and stderr go to as well.
 //!
 //! | who dies | what happens |
 //! |---|---|
@@ -13,10 +15,11 @@
 //! | the server | the guard kills what it left behind, reports, and exits |
 //! | the guard, by SIGKILL | the kernel kills the server (parent-death signal) and longtail kills its process group |
 //!
-//! Not covered: with the guard *and* longtail killed by SIGKILL, the server's own process dies but its children are not
-//! told. Puma's workers notice a dead master by themselves and exit; other servers' children may stay, as may those
-//! that left the process group where the guard alone is killed. A server that runs as another user (`sudo`) cannot be
-//! killed by us at all: it is reported as beyond reach.
+//! Not covered: with the guard *and* longtail killed by SIGKILL, the server's own process dies but
+//! its children are not told. Puma's workers notice a dead master by themselves and exit; other
+//! servers' children may stay, as may those that left the process group where the guard alone is
+//! killed. A server that runs as another user (`sudo`) cannot be killed by us at all: it is
+//! reported as beyond reach.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -45,9 +48,9 @@ pub(crate) const NONE: &str = "-";
 
 /// Runs a server under guard until nothing of it lives; gives the guard's own exit code.
 ///
-/// `arguments` are those after the hidden subcommand, unaltered: only [`Server::start`](crate::Server::start) makes
-/// them. To be called from the main thread of a process that does nothing else: the server is killed when the thread
-/// that started it ends.
+/// `arguments` are those after the hidden subcommand, unaltered: only
+/// [`Server::start`](crate::Server::start) makes them. To be called from the main thread of a
+/// process that does nothing else: the server is killed when the thread that started it ends.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let mut arguments = arguments.into_iter();
     let scratch = arguments.next().filter(|path| path != NONE).map(PathBuf::from);
@@ -106,7 +109,8 @@ impl Guard {
         let _ = rustix::thread::set_name(c"longtail-guard");
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|errno| failed("subreaper")(errno.into()))?;
-        // Handlers, not SIG_IGN: an ignored signal stays ignored after exec, and the server must hear its SIGTERM.
+        // Handlers, not SIG_IGN: an ignored signal stays ignored after exec, and the server must
+        // hear its SIGTERM.
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
                 .map_err(failed("signals"))?;
@@ -195,8 +199,9 @@ impl Guard {
                 let mut bytes = [0; 256];
                 match rustix::io::read(stdio::stdin(), &mut bytes) {
                     Ok(0) => return GuardEvent::LongtailGone,
-                    // An order is one write of fewer than PIPE_BUF bytes, and so whole. One at a time is ever of use: whoever says more
-                    // after `stop` says `kill`, which comes last.
+                    // An order is one write of fewer than PIPE_BUF bytes, and so whole. One at a
+                    // time is ever of use: whoever says more after `stop` says `kill`, which comes
+                    // last.
                     Ok(n) => {
                         let mut lines = bytes[..n].split(|byte| *byte == b'\n').rev();
                         match lines.find_map(|line| serde_json::from_slice(line).ok()) {
@@ -221,11 +226,12 @@ impl Guard {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.server => {
-                    reaped.exit = Some(exit_of(status))
+                    reaped.exit = Some(exit_of(status));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return reaped,
-                // Only of this error nothing is left to wait for; where the call itself is refused, its news must not be lost.
+                // Only of this error nothing is left to wait for; where the call itself is refused,
+                // its news must not be lost.
                 Err(errno) if errno == Errno::CHILD || refusals > MOST_REFUSALS => {
                     reaped.childless = true;
                     return reaped;
@@ -235,10 +241,11 @@ impl Guard {
         }
     }
 
-    /// Kills every descendant until there is none, whatever they fork meanwhile. As a subreaper without children, this
-    /// process has no descendants.
+    /// Kills every descendant until there is none, whatever they fork meanwhile. As a subreaper
+    /// without children, this process has no descendants.
     fn kill_all(&self) -> LastDeaths {
-        // A scan of /proc can miss what is forked meanwhile: it is repeated. What it never shows we cannot reach.
+        // A scan of /proc can miss what is forked meanwhile: it is repeated. What it never shows we
+        // cannot reach.
         const BLIND_SCANS: u32 = 1000;
         let me = std::process::id();
         let mut exit = None;
@@ -317,11 +324,13 @@ fn alarm(time: Nanos) -> Option<OwnedFd> {
 }
 
 fn tell(report: &GuardReport) {
-    // One write of fewer than PIPE_BUF bytes is never torn. Where nobody listens any more, the work goes on.
+    // One write of fewer than PIPE_BUF bytes is never torn. Where nobody listens any more, the work
+    // goes on.
     let _ = rustix::io::write(stdio::stdout(), line(report).as_bytes());
 }
 
-/// What longtail tells a guard. The end of the pipe is an order too: longtail is dead, kill everything.
+/// What longtail tells a guard. The end of the pipe is an order too: longtail is dead, kill
+/// everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum GuardOrder {
     /// SIGTERM, and SIGKILL after this grace.
@@ -330,7 +339,8 @@ pub(crate) enum GuardOrder {
     Kill,
 }
 
-/// What a guard tells longtail. The end of the pipe without [`GuardReport::Ended`] means that the guard was killed.
+/// What a guard tells longtail. The end of the pipe without [`GuardReport::Ended`] means that the
+/// guard was killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum GuardReport {
     /// The server runs, with this process id.
@@ -373,21 +383,24 @@ pub(crate) fn line(words: &impl Serialize) -> String {
     serde_json::to_string(words).expect("words and numbers are JSON") + "\n"
 }
 
-/// Has the kernel kill the command's process as soon as the *thread* that spawns it ends, however that comes about (prctl(2),
-/// `PR_SET_PDEATHSIG`). So it must be the main thread, or the process goes sooner than it should. The one unsafe act of this crate is what
-/// a child does between fork and exec.
+/// Has the kernel kill the command's process as soon as the *thread* that spawns it ends, however
+/// that comes about (prctl(2), `PR_SET_PDEATHSIG`). So it must be the main thread, or the process
+/// goes sooner than it should. The one unsafe act of this crate is what a child does between fork
+/// and exec.
 #[expect(
     unsafe_code,
     reason = "std gives no safe way to ask for the parent-death signal before exec"
 )]
 pub fn dies_with_us(command: &mut Command) {
     let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed. These two are bare system calls, which
-    // neither allocate nor lock, and an `Errno` becomes an `io::Error` without allocating.
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. These two are bare
+    // system calls, which neither allocate nor lock, and an `Errno` becomes an `io::Error` without
+    // allocating.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have died before that call; then nobody would send the signal any more.
+            // The parent may have died before that call; then nobody would send the signal any
+            // more.
             if rustix::process::getppid() == Some(parent) {
                 Ok(())
             } else {

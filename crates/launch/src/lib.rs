@@ -1,8 +1,8 @@
 //! Starts a server process, keeps it under guard, stops it, and knows why it did not start.
 //!
-//! It neither asks the server anything (that is `probe`) nor decides when it is ready (that is `sweep`). It prints
-//! nothing and reads no clock. What stays true: however longtail ends, nothing of a server that it started lives on;
-//! [`guard`] says how, and what cannot be covered.
+//! It neither asks the server anything (that is `probe`) nor decides when it is ready (that is
+//! `sweep`). It prints nothing and reads no clock. What stays true: however longtail ends, nothing
+//! of a server that it started lives on; [`guard`] says how, and what cannot be covered.
 
 pub mod affinity;
 mod bind;
@@ -25,11 +25,12 @@ pub use puma::{Puma, Surroundings};
 pub use server::{Server, ServerOutput};
 pub use spec::{GuardCommand, LaunchSpec, Scratch, find_program};
 
-/// Why a server was not started: a mistake that the user can fix, as one line that says how. A server that started and died later is no
-/// error but a [`ServerExit`].
+/// Why a server was not started: a mistake that the user can fix, as one line that says how. A
+/// server that started and died later is no error but a [`ServerExit`].
 #[derive(Debug, Error)]
 pub enum LaunchError {
-    /// Neither a bundle with Puma, nor a checkout of it, nor `puma` on PATH. The caller may use another server.
+    /// Neither a bundle with Puma, nor a checkout of it, nor `puma` on PATH. The caller may use
+    /// another server.
     #[error(
         "no puma found: run `gem install puma`, or give --puma COMMAND, or use --server builtin"
     )]

@@ -1,7 +1,9 @@
-//! Builds the command that starts Puma as its own benchmark scripts do, from what was asked ([`ServerPlan`]). `server.rs` starts it.
+//! Builds the command that starts Puma as its own benchmark scripts do, from what was asked
+//! ([`ServerPlan`]). `server.rs` starts it.
 //!
-//! Nothing is started here, but everything is checked that would fail later with a worse message. What stays true:
-//! Puma is bound to loopback only, unless generators on other machines are to reach it.
+//! Nothing is started here, but everything is checked that would fail later with a worse message.
+//! What stays true: Puma is bound to loopback only, unless generators on other machines are to
+//! reach it.
 
 mod installation;
 
@@ -21,8 +23,8 @@ use crate::{
     Addresses, LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, unwritable,
 };
 
-/// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a socket's path has 108 at the
-/// most (unix(7)). `server.sock` is shorter.
+/// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a
+/// socket's path has 108 at the most (unix(7)). `server.sock` is shorter.
 const SOCKET_DIR_LIMIT: usize = 70;
 
 /// What is found around us and decides which Puma is started and how.
@@ -61,7 +63,8 @@ impl Surroundings {
         })
     }
 
-    /// The same for a server that runs in another folder, or with other settings in its environment.
+    /// The same for a server that runs in another folder, or with other settings in its
+    /// environment.
     #[must_use]
     pub fn of(mut self, dir: Option<&Path>, env: &BTreeMap<OsString, OsString>) -> Surroundings {
         self.dir = dir.map_or(self.dir, Path::to_owned);
@@ -88,16 +91,19 @@ pub struct Puma {
     pub control: ControlServer,
 }
 
-/// Makes the command out of the plan, chooses ports or names, and writes our app where none is given, and a certificate
-/// where one is needed.
+/// Makes the command out of the plan, chooses ports or names, and writes our app where none is
+/// given, and a certificate where one is needed.
 ///
-/// As always with Puma, where no config file is given it reads `config/puma.rb` if there is one, and what neither the
-/// plan nor a file says it takes from `WEB_CONCURRENCY` and `PUMA_MAX_THREADS`.
+/// As always with Puma, where no config file is given it reads `config/puma.rb` if there is one,
+/// and what neither the plan nor a file says it takes from `WEB_CONCURRENCY` and
+/// `PUMA_MAX_THREADS`.
 ///
-/// A port that is free now may be taken by another program before Puma binds it; Puma then says so at boot.
+/// A port that is free now may be taken by another program before Puma binds it; Puma then says so
+/// at boot.
 ///
 /// # Errors
-/// Whatever the user can fix: no Puma, a file that does not exist, a port in use, a host that is not loopback.
+/// Whatever the user can fix: no Puma, a file that does not exist, a port in use, a host that is
+/// not loopback.
 ///
 /// # Panics
 /// Where the plan is for another server than Puma.
@@ -186,8 +192,9 @@ pub fn prepare(
     })
 }
 
-/// What a Puma that was asked for this has said it lacks, where it has said so. It need not have ended: in cluster mode
-/// the master starts one worker after the other, each of which fails to load the app.
+/// What a Puma that was asked for this has said it lacks, where it has said so. It need not have
+/// ended: in cluster mode the master starts one worker after the other, each of which fails to load
+/// the app.
 pub fn lacks(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
         return None;
@@ -231,8 +238,9 @@ fn build_extension(output: &ServerOutput) -> String {
     }
 }
 
-/// What a Puma's workers say where they cannot start: its master tries again for ever. The first may be a passing trouble, such as a
-/// database that is not there yet; `None` until a second one has failed.
+/// What a Puma's workers say where they cannot start: its master tries again for ever. The first
+/// may be a passing trouble, such as a database that is not there yet; `None` until a second one
+/// has failed.
 pub fn failed_workers(plan: &ServerPlan, output: &ServerOutput) -> Option<Vec<String>> {
     const LINES: usize = 12;
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
@@ -246,14 +254,16 @@ pub fn failed_workers(plan: &ServerPlan, output: &ServerOutput) -> Option<Vec<St
         .then(|| said.iter().take(LINES).map(|line| (*line).to_owned()).collect())
 }
 
-/// Puma 3 to 8 (cluster.rb, cluster/worker.rb); behind it the exception, of 5 and before only where it was raised.
+/// Puma 3 to 8 (cluster.rb, cluster/worker.rb); behind it the exception, of 5 and before only where
+/// it was raised.
 const NO_WORKER: &str = "! Unable to start worker";
 
-/// What Puma says at an `ssl://` bind where it was built without OpenSSL: 5 and later (binder.rb), and before (`mini_ssl.c`).
+/// What Puma says at an `ssl://` bind where it was built without OpenSSL: 5 and later (binder.rb),
+/// and before (`mini_ssl.c`).
 const NO_SSL: [&str; 2] = ["Puma compiled without SSL support", "SSL not available in this build"];
 
-/// The private directory. Puma reads a socket's path as a URI, so it must be short and plain: where the usual place is
-/// not, `/tmp` is.
+/// The private directory. Puma reads a socket's path as a URI, so it must be short and plain: where
+/// the usual place is not, `/tmp` is.
 fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     let bytes = temporary.as_os_str().as_encoded_bytes();
@@ -263,8 +273,8 @@ fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
     Scratch::new(within).map_err(unwritable(within))
 }
 
-/// The files of an app, by their places below the directory that it is written into; the first is its rackup file. Rails finds each of
-/// its own by that place.
+/// The files of an app, by their places below the directory that it is written into; the first is
+/// its rackup file. Rails finds each of its own by that place.
 const fn files(app: App) -> &'static [(&'static str, &'static str)] {
     match app {
         App::Sleep => &[("sleep.ru", include_str!("../../../servers/sleep.ru"))],
@@ -284,7 +294,8 @@ const fn files(app: App) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// How the Rails app begins its last words where there is no Rails; what is missing follows in parentheses.
+/// How the Rails app begins its last words where there is no Rails; what is missing follows in
+/// parentheses.
 const NO_RAILS: &str = "Rails is not installed (";
 
 /// Writes the app into `dir` and returns its rackup file.

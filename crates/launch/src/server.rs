@@ -1,8 +1,9 @@
 //! Starts a server under guard, reads its output, stops it ([`Server`]).
 //!
-//! Whether it is *ready* is not known here. What stays true: when [`Server::stop`] has returned, or a `Server` was dropped, nothing of it
-//! lives (but what is beyond our rights). Whatever it writes to stdout and stderr is read, so that it never blocks; what is in the middle
-//! of much is forgotten.
+//! Whether it is *ready* is not known here. What stays true: when [`Server::stop`] has returned, or
+//! a `Server` was dropped, nothing of it lives (but what is beyond our rights). Whatever it writes
+//! to stdout and stderr is read, so that it never blocks; what is in the middle of much is
+//! forgotten.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -19,10 +20,11 @@ use rustix::process::{Pid, Signal};
 use crate::guard::{GuardOrder, GuardReport, NONE, ServerExit, line};
 use crate::{GuardCommand, LaunchError, LaunchSpec, find_program};
 
-/// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended. Generous: only a
-/// guard that is itself stuck takes seconds.
+/// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended.
+/// Generous: only a guard that is itself stuck takes seconds.
 const GUARD_PATIENCE: Nanos = Nanos::from_secs(30);
-/// How long we wait for what should come at once: the last lines of a server that is gone, the end of what was killed.
+/// How long we wait for what should come at once: the last lines of a server that is gone, the end
+/// of what was killed.
 const LAST_PATIENCE: Nanos = Nanos::from_secs(5);
 /// Between two looks whether a command has ended.
 const STEP: Nanos = Nanos::from_millis(10);
@@ -66,11 +68,12 @@ enum GuardState {
 }
 
 impl Server {
-    /// Starts the command under a guard and returns when the server's process exists, which says nothing about its
-    /// being ready. `clock` only bounds the wait for the guard.
+    /// Starts the command under a guard and returns when the server's process exists, which says
+    /// nothing about its being ready. `clock` only bounds the wait for the guard.
     ///
     /// # Errors
-    /// Where the program or its directory does not exist, where it cannot be executed, or where the guard fails.
+    /// Where the program or its directory does not exist, where it cannot be executed, or where the
+    /// guard fails.
     ///
     /// # Panics
     /// Where `spec.argv` is empty.
@@ -156,8 +159,8 @@ impl Server {
         self.spec.command_line()
     }
 
-    /// How the server ended by itself, or `None` while anything of it lives. Does not wait. With `Some`, all it wrote
-    /// is in [`Server::output`], and what it left behind was killed.
+    /// How the server ended by itself, or `None` while anything of it lives. Does not wait. With
+    /// `Some`, all it wrote is in [`Server::output`], and what it left behind was killed.
     pub fn exited(&self) -> Option<ServerExit> {
         let mut link = self.link();
         link.listen(Nanos::ZERO);
@@ -177,8 +180,8 @@ impl Server {
         self.transcript.so_far()
     }
 
-    /// Asks it to stop (SIGTERM), kills it when `grace` has passed, and returns when nothing of it lives. Where it has
-    /// ended already, says how: by SIGKILL where it outlived the grace.
+    /// Asks it to stop (SIGTERM), kills it when `grace` has passed, and returns when nothing of it
+    /// lives. Where it has ended already, says how: by SIGKILL where it outlived the grace.
     pub fn stop(&self, grace: Nanos, clock: &dyn Clock) -> ServerExit {
         self.link().order(GuardOrder::Stop(grace));
         let begun = clock.now();
@@ -257,7 +260,7 @@ impl GuardLink {
         match serde_json::from_str(line) {
             Ok(GuardReport::Started(pid)) => self.group = Pid::from_raw(pid),
             Ok(refused @ (GuardReport::Failed(_) | GuardReport::NotExecuted(_))) => {
-                self.refused = Some(refused)
+                self.refused = Some(refused);
             }
             Ok(GuardReport::Exited(exit)) => self.exit = Some(exit),
             Ok(GuardReport::BeyondReach) => self.is_beyond_reach = true,
@@ -292,10 +295,12 @@ impl GuardLink {
         let _ = self.guard.wait();
     }
 
-    /// Kills the server's process group where its guard no longer can; says whether anybody may still be in it.
+    /// Kills the server's process group where its guard no longer can; says whether anybody may
+    /// still be in it.
     ///
-    /// While a process group has members, its number is not given to another process. Once it has none it is left
-    /// alone, so that only a group whose number went round within the moment since the guard died could be mistaken.
+    /// While a process group has members, its number is not given to another process. Once it has
+    /// none it is left alone, so that only a group whose number went round within the moment since
+    /// the guard died could be mistaken.
     fn kill_group(&mut self) -> bool {
         let killed = self
             .group
@@ -307,8 +312,9 @@ impl GuardLink {
     }
 }
 
-/// Runs a command that ends by itself: how it ended, and what it printed. Where `gives_up`, asked again and again with the time that has
-/// passed, says so, it is stopped as [`Server::stop`] does, and its end is `None`.
+/// Runs a command that ends by itself: how it ended, and what it printed. Where `gives_up`, asked
+/// again and again with the time that has passed, says so, it is stopped as [`Server::stop`] does,
+/// and its end is `None`.
 ///
 /// # Errors
 /// As [`Server::start`].
@@ -333,7 +339,8 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()>
     std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
 }
 
-/// Waits until all is read that the server wrote. Bounded: a process that nobody could kill may hold the pipe.
+/// Waits until all is read that the server wrote. Bounded: a process that nobody could kill may
+/// hold the pipe.
 fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
     let begun = clock.now();
     while !transcript.is_finished() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
@@ -341,7 +348,8 @@ fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
     }
 }
 
-/// Finds what would fail anyway, before anything is started and with a better message than the kernel's.
+/// Finds what would fail anyway, before anything is started and with a better message than the
+/// kernel's.
 fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     let program = spec.argv.first().expect("a command has a program");
     if !spec.dir.is_dir() {
@@ -382,8 +390,8 @@ impl ServerOutput {
         self.first.iter().chain(&self.last).map(String::as_str)
     }
 
-    /// The line that most likely says why a server ended: the first that names an error, else the last that is not
-    /// blank. A Ruby backtrace ends with the frame that matters least.
+    /// The line that most likely says why a server ended: the first that names an error, else the
+    /// last that is not blank. A Ruby backtrace ends with the frame that matters least.
     pub(crate) fn telling_line(&self) -> Option<String> {
         let names_an_error = |line: &&str| {
             line.contains("Error") || line.contains("error:") || line.contains("ERROR")

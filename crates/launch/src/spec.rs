@@ -1,5 +1,6 @@
-//! What to start and who guards it, as values; the private directory of a server's files; and commands as people type them: words out of a
-//! text, and a program's name to its file. No shell is started: `$`, `*` and `|` stand for themselves.
+//! What to start and who guards it, as values; the private directory of a server's files; and
+//! commands as people type them: words out of a text, and a program's name to its file. No shell is
+//! started: `$`, `*` and `|` stand for themselves.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -67,7 +68,8 @@ pub struct GuardCommand {
 impl GuardCommand {
     /// This very executable, with this hidden subcommand.
     pub fn this_program(subcommand: &str) -> GuardCommand {
-        // The name may be gone (an upgrade, a rebuild): the kernel's link still leads to what is running.
+        // The name may be gone (an upgrade, a rebuild): the kernel's link still leads to what is
+        // running.
         let program = std::env::current_exe()
             .ok()
             .filter(|path| path.exists())
@@ -89,7 +91,8 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, &'static str> {
     }
 }
 
-/// The file that would be executed: `program` itself, from `dir`, where it holds a slash, else the first in `path`.
+/// The file that would be executed: `program` itself, from `dir`, where it holds a slash, else the
+/// first in `path`.
 #[must_use]
 pub fn find_program(program: &OsStr, dir: &Path, path: &OsStr) -> Option<PathBuf> {
     let executable = |file: &PathBuf| {
@@ -124,7 +127,8 @@ impl Scratch {
             let path = within.join(format!("{PREFIX}{}", random_hex(8)));
             // `create` fails where the name exists, so nobody can have put a link there before us.
             DirBuilder::new().mode(0o700).create(&path)?;
-            // Another longtail that looks for abandoned ones may have found it before it was locked.
+            // Another longtail that looks for abandoned ones may have found it before it was
+            // locked.
             if let Some(ours) = lock(&path)? {
                 return Ok(Scratch { path, _ours: ours });
             }
@@ -144,7 +148,8 @@ impl Drop for Scratch {
     }
 }
 
-/// The directory, locked by us; `None` where another has it, or it is gone. Where the file system knows no locks it is ours unlocked.
+/// The directory, locked by us; `None` where another has it, or it is gone. Where the file system
+/// knows no locks it is ours unlocked.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match open(path, flags, Mode::empty()) {
@@ -184,7 +189,8 @@ fn remove_the_abandoned(within: &Path) {
 
 /// `digits` (at most 32) hexadecimal digits that others cannot guess.
 ///
-/// The standard library's hasher is keyed with the kernel's randomness and is a pseudo-random function under that key.
+/// The standard library's hasher is keyed with the kernel's randomness and is a pseudo-random
+/// function under that key.
 pub(crate) fn random_hex(digits: usize) -> String {
     let keyed = std::hash::RandomState::new();
     let mut hex = format!("{:016x}{:016x}", keyed.hash_one(0u8), keyed.hash_one(1u8));

@@ -12,13 +12,15 @@ use thiserror::Error;
 pub(crate) enum Exit {
     /// All was done.
     Fine = 0,
-    /// A threshold was missed, or nobody can tell because the generator was the limit; or a check of the answers failed.
+    /// A threshold was missed, or nobody can tell because the generator was the limit; or a check
+    /// of the answers failed.
     Missed = 1,
     /// The user's mistake, or a server that does not start: no load was sent.
     Mistake = 2,
     /// longtail itself failed: a bug.
     Fault = 70,
-    /// Load was sent, and no figure is the server's: nothing came back good, counts disagree, or the server died.
+    /// Load was sent, and no figure is the server's: nothing came back good, counts disagree, or
+    /// the server died.
     Invalid = 3,
     /// The user ended it; what there is was reported.
     Interrupted = 130,
@@ -43,8 +45,9 @@ impl Exit {
         Exit::strictly(study, false)
     }
 
-    /// What a study says: [`Exit::Invalid`] where it has no other verdict, or something is expected of an invalid run. An arm of a
-    /// comparison that is worse is missed; `is_strict`: also where it cannot be told.
+    /// What a study says: [`Exit::Invalid`] where it has no other verdict, or something is expected
+    /// of an invalid run. An arm of a comparison that is worse is missed; `is_strict`: also where
+    /// it cannot be told.
     pub(crate) fn strictly(study: &Study, is_strict: bool) -> Exit {
         let (is_interrupted, is_worse) = match study {
             Study::Sweep(study) => (study.interrupted, false),

@@ -1,5 +1,6 @@
-//! `longtail doctor --generators`: runs each generator against one load sink, in rounds of alternating order, and prints the sink's count
-//! beside each claim. The generators' own words are in `crate::generators`.
+//! `longtail doctor --generators`: runs each generator against one load sink, in rounds of
+//! alternating order, and prints the sink's count beside each claim. The generators' own words are
+//! in `crate::generators`.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -64,7 +65,8 @@ pub(crate) struct ComparedGenerator {
     pub(crate) failures: Vec<String>,
 }
 
-/// A run that was done: what the sink says, what the kernel says, and what the generator says of itself.
+/// A run that was done: what the sink says, what the kernel says, and what the generator says of
+/// itself.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CalibrationRun {
     /// In which round, from 1.

@@ -1,8 +1,9 @@
-//! longtail: finds out what a web server does when it has more requests than threads, and says whether the numbers can
-//! be trusted.
+//! longtail: finds out what a web server does when it has more requests than threads, and says
+//! whether the numbers can be trusted.
 //!
-//! This file is the table of contents. Text is printed in `ui`, exit codes and mistakes are in `exit`,
-//! files are written in `store`; each command is a file in `commands`, with its flags, and flags that several have are in `args`.
+//! This file is the table of contents. Text is printed in `ui`, exit codes and mistakes are in
+//! `exit`, files are written in `store`; each command is a file in `commands`, with its flags, and
+//! flags that several have are in `args`.
 
 mod args;
 mod commands;
@@ -38,7 +39,8 @@ fn main() {
     signals::end_at_a_panic();
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == GUARD) {
-        // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed by them.
+        // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed
+        // by them.
         std::process::exit(launch::guard::run(words));
     }
     let exit = match commands::parse(std::env::args_os()) {

@@ -1,8 +1,9 @@
-//! Metrics while longtail works: statsd comes in; `DogStatsD` goes out after each run and once a second, `GET /metrics` answers Prometheus,
-//! and OTLP over HTTP goes out after each run.
+//! Metrics while longtail works: statsd comes in; `DogStatsD` goes out after each run and once a
+//! second, `GET /metrics` answers Prometheus, and OTLP over HTTP goes out after each run.
 //!
-//! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and finished runs are exported between runs, once
-//! they are judged. What cannot be delivered is counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.
+//! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and
+//! finished runs are exported between runs, once they are judged. What cannot be delivered is
+//! counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,8 +29,8 @@ use crate::ui;
 
 /// How soon Ctrl-C ends the wait for a last scrape.
 const GLANCE: Nanos = Nanos::from_millis(50);
-/// Settings by which apps find their statsd: puma-plugin-statsd and the statsd gems read the first two, Shopify's statsd-instrument the
-/// third.
+/// Settings by which apps find their statsd: puma-plugin-statsd and the statsd gems read the first
+/// two, Shopify's statsd-instrument the third.
 const SETTINGS: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
 /// Between two accounts of how things stand.
 const PERIOD: Nanos = Nanos::from_secs(1);
@@ -221,7 +222,8 @@ fn taken(flag: &str, address: SocketAddr, error: &std::io::Error) -> Mistake {
     ))
 }
 
-/// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of it.
+/// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of
+/// it.
 type LiveBoard = Mutex<LiveState>;
 
 fn locked(board: &LiveBoard) -> MutexGuard<'_, LiveState> {
@@ -268,8 +270,9 @@ impl LiveState {
     }
 }
 
-/// Serves `GET /metrics` from a thread that lives as long as the process, one request a connection, one connection at a time; where. A
-/// client that does not ask, or does not read, is let go after a moment.
+/// Serves `GET /metrics` from a thread that lives as long as the process, one request a connection,
+/// one connection at a time; where. A client that does not ask, or does not read, is let go after a
+/// moment.
 ///
 /// # Errors
 /// Where the address cannot be listened to.

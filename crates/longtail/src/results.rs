@@ -1,4 +1,5 @@
-//! Where the results of one study go: its file in the data folder, the files that the user named, and stdout.
+//! Where the results of one study go: its file in the data folder, the files that the user named,
+//! and stdout.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +14,16 @@ use crate::ui;
 /// The places of one study's results.
 pub(crate) struct Results<'a> {
     output: &'a OutputArgs,
-    /// Where the study is kept: its own file in the data folder, and those that the user named for it.
+    /// Where the study is kept: its own file in the data folder, and those that the user named for
+    /// it.
     studies: Vec<PathBuf>,
     /// What is written when all is measured.
     files: Vec<OutputFile>,
 }
 
 impl<'a> Results<'a> {
-    /// Of a new study of `command`. That each place can be written is found out now, not after minutes of load.
+    /// Of a new study of `command`. That each place can be written is found out now, not after
+    /// minutes of load.
     ///
     /// # Errors
     /// Where one of them cannot be written.
@@ -42,7 +45,8 @@ impl<'a> Results<'a> {
         &self.studies[0]
     }
 
-    /// Writes the study as it is now, to each of its files: one that cannot be written keeps no other from it.
+    /// Writes the study as it is now, to each of its files: one that cannot be written keeps no
+    /// other from it.
     ///
     /// # Errors
     /// Of the first that cannot be written.
@@ -56,8 +60,8 @@ impl<'a> Results<'a> {
             .collect()
     }
 
-    /// Keeps the whole study, prints it, writes the other files, and says where the study is. What was measured is printed also where it
-    /// cannot be kept.
+    /// Keeps the whole study, prints it, writes the other files, and says where the study is. What
+    /// was measured is printed also where it cannot be kept.
     ///
     /// # Errors
     /// Of the first file that cannot be written.

@@ -1,5 +1,5 @@
-//! `longtail doctor --self-test`: loads sinks whose right answers are known, and prints how far off longtail was. The right answers are
-//! computed from the seed and the due times alone.
+//! `longtail doctor --self-test`: loads sinks whose right answers are known, and prints how far off
+//! longtail was. The right answers are computed from the seed and the due times alone.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -55,9 +55,11 @@ pub(crate) struct CaseResult {
     pub(crate) worst_error_ns: Option<Nanos>,
     /// How late requests were sent, at the 99th percentile.
     pub(crate) send_lag_p99_ns: Option<Nanos>,
-    /// How late the sink itself was with its answers, likewise: a part of the error that is not the engine's.
+    /// How late the sink itself was with its answers, likewise: a part of the error that is not the
+    /// engine's.
     pub(crate) sink_lateness_p99_ns: Option<Nanos>,
-    /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that others had.
+    /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that
+    /// others had.
     pub(crate) run_queue_ns: Option<Nanos>,
     /// What must be equal, whatever the machine does.
     pub(crate) balances: Vec<CountBalance>,
@@ -81,7 +83,8 @@ pub(crate) struct CountBalance {
     pub(crate) found: u64,
 }
 
-/// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink answers all.
+/// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink
+/// answers all.
 fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountBalance> {
     let (tally, good) = (&done.tally, done.tally.counts.good());
     let balances = [
@@ -170,7 +173,8 @@ impl SelftestCase {
         }
     }
 
-    /// What each request should take, had it been sent when it was due. `offset` is from the sink's start to the run's.
+    /// What each request should take, had it been sent when it was due. `offset` is from the sink's
+    /// start to the run's.
     fn expected(&self, due: &[Nanos], offset: Nanos) -> Vec<Nanos> {
         match (self.slots, self.stalls) {
             (Some(slots), _) => first_come(due, slots, self.delay.mean()),
@@ -372,8 +376,8 @@ impl ResponseFigures {
     }
 }
 
-/// Requests due at `due` that take `service` each and go out when no pause holds them. Due times are counted from
-/// `offset` after the sink's start.
+/// Requests due at `due` that take `service` each and go out when no pause holds them. Due times
+/// are counted from `offset` after the sink's start.
 pub(crate) fn stalled(
     due: &[Nanos],
     offset: Nanos,
@@ -383,8 +387,9 @@ pub(crate) fn stalled(
     due.iter().map(|due| stalls.release(offset + *due + service) - (offset + *due)).collect()
 }
 
-/// First come, first served by `slots` slots, each request holding one for `service`: Kiefer and Wolfowitz's
-/// recursion (1955). Request k starts when it came or when a slot is free, whichever is later.
+/// First come, first served by `slots` slots, each request holding one for `service`: Kiefer and
+/// Wolfowitz's recursion (1955). Request k starts when it came or when a slot is free, whichever is
+/// later.
 pub(crate) fn first_come(due: &[Nanos], slots: u32, service: Nanos) -> Vec<Nanos> {
     let mut free: BinaryHeap<Reverse<Nanos>> = (0..slots).map(|_| Reverse(Nanos::ZERO)).collect();
     let serve = |due: &Nanos| {
@@ -443,8 +448,8 @@ mod tests {
         );
     }
 
-    /// M/D/5 at a load of 0.8 in its steady state, in units of the service time: mean wait by Crommelin's series, quantiles by
-    /// Franx (2001); the response is one more.
+    /// M/D/5 at a load of 0.8 in its steady state, in units of the service time: mean wait by
+    /// Crommelin's series, quantiles by Franx (2001); the response is one more.
     const MD5_WAIT: [f64; 4] = [0.289_060_007_263, 0.051_470_91, 1.937_438_8, 3.006_321_8];
 
     #[test]
@@ -460,7 +465,8 @@ mod tests {
         let path = ResponseFigures::exactly(&first_come(&due, 5, service)).unwrap();
         let ratio = |(time, wait): (Nanos, f64)| time.0 as f64 / (service.0 as f64 * (wait + 1.0));
         let ratios: Vec<f64> = path.all().into_iter().zip(MD5_WAIT).map(ratio).collect();
-        // Neighbours wait together, so that two million requests tell the last of these to about 2 %.
+        // Neighbours wait together, so that two million requests tell the last of these to about 2
+        // %.
         assert!(ratios.iter().all(|ratio| (ratio - 1.0).abs() < 0.03), "{ratios:?}");
     }
 

@@ -1,11 +1,13 @@
 //! Signals and panics: what ends longtail before its time.
 //!
-//! Ctrl-C: the first ends the run and reports what there is, a later one leaves at once. Leaving at once is safe: the guard of a server
-//! sees that we are gone and kills it. SIGTERM and SIGHUP count as Ctrl-C.
+//! Ctrl-C: the first ends the run and reports what there is, a later one leaves at once. Leaving at
+//! once is safe: the guard of a server sees that we are gone and kills it. SIGTERM and SIGHUP count
+//! as Ctrl-C.
 //!
-//! A panic, of whatever thread, is a fault of longtail itself: a line that says so, and an exit code of its own. Otherwise the other
-//! threads would go on, and the report would be made of what is left of the run, or waited for without end. A terminal that is drawn
-//! on is given back before (the screen of `watch` puts its own hook before this one).
+//! A panic, of whatever thread, is a fault of longtail itself: a line that says so, and an exit
+//! code of its own. Otherwise the other threads would go on, and the report would be made of what
+//! is left of the run, or waited for without end. A terminal that is drawn on is given back before
+//! (the screen of `watch` puts its own hook before this one).
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -21,7 +23,8 @@ use signal_hook::iterator::Signals;
 use crate::exit::{Exit, Mistake, wrong};
 use crate::ui;
 
-/// Where this is set, the end of stdin counts as Ctrl-C: who started us over a connection is gone, or wants us to stop.
+/// Where this is set, the end of stdin counts as Ctrl-C: who started us over a connection is gone,
+/// or wants us to stop.
 pub(crate) const ENDS_WITH_INPUT: &str = "LONGTAIL_ENDS_WITH_INPUT";
 
 /// `timeout` sends its signal to us, and then to our whole group.

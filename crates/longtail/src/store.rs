@@ -1,8 +1,10 @@
-//! Studies on disk: each finished run is saved before the next starts, and the last study can be found again.
+//! Studies on disk: each finished run is saved before the next starts, and the last study can be
+//! found again.
 //!
-//! They are in `$XDG_DATA_HOME/longtail/studies` (or `~/.local/share/longtail/studies`), named by their start. A file
-//! is replaced as a whole, so that whoever reads it, also when longtail was killed, sees a whole study. It is not waited for until a disk has it:
-//! that takes longer than a short load.
+//! They are in `$XDG_DATA_HOME/longtail/studies` (or `~/.local/share/longtail/studies`), named by
+//! their start. A file is replaced as a whole, so that whoever reads it, also when longtail was
+//! killed, sees a whole study. It is not waited for until a disk has it: that takes longer than a
+//! short load.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,7 +21,8 @@ use crate::exit::{Mistake, unwritable, wrong};
 /// No study and no output of a tool is larger.
 const LARGEST: u64 = 256 << 20;
 
-/// The file of a new study of `command`. That it can be written is found out now, not after minutes of load.
+/// The file of a new study of `command`. That it can be written is found out now, not after minutes
+/// of load.
 ///
 /// # Errors
 /// Where the folder cannot be made, or the file cannot be written.
@@ -208,7 +211,8 @@ pub(crate) fn wall_time() -> String {
     now.round(jiff::Unit::Second).unwrap_or(now).to_string()
 }
 
-/// This program's command line as it was typed, as far as it is text: as a shell takes it, and without secrets.
+/// This program's command line as it was typed, as far as it is text: as a shell takes it, and
+/// without secrets.
 pub(crate) fn command_line() -> String {
     without_secrets(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
 }

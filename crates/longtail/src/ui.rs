@@ -1,8 +1,8 @@
-//! Printing: results to stdout, progress and complaints to stderr. The live screen, logs to stdout and the pipes between processes are
-//! elsewhere.
+//! Printing: results to stdout, progress and complaints to stderr. The live screen, logs to stdout
+//! and the pipes between processes are elsewhere.
 //!
-//! Progress is drawn by a thread of its own on a terminal; elsewhere a run is a line of stderr. It reads one number per lane a few times
-//! a second and is never waited for.
+//! Progress is drawn by a thread of its own on a terminal; elsewhere a run is a line of stderr. It
+//! reads one number per lane a few times a second and is never waited for.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -27,8 +27,9 @@ use crate::exit::{Exit, Mistake};
 /// Redraws of the progress line.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What controls a terminal or turns text around becomes visible, as JSON writes it: text from outside (a server's stderr, the value of a header,
-/// a git branch, a study's strings, a name in statsd) is in what we print. Inside JSON it stays the same string.
+/// What controls a terminal or turns text around becomes visible, as JSON writes it: text from
+/// outside (a server's stderr, the value of a header, a git branch, a study's strings, a name in
+/// statsd) is in what we print. Inside JSON it stays the same string.
 fn harmless(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t')
@@ -79,7 +80,8 @@ pub(crate) fn choose_color(choice: clap::ColorChoice) {
     }
 }
 
-/// Prints to stdout, in colour where that is wanted. Text that would control a terminal is printed without.
+/// Prints to stdout, in colour where that is wanted. Text that would control a terminal is printed
+/// without.
 pub(crate) fn print_painted(
     plain: &str,
     painted: impl FnOnce(&dyn Fn(Emphasis, &str) -> String) -> String,
@@ -121,7 +123,8 @@ pub(crate) fn note(text: &str) {
     say(&format!("longtail: {text}"));
 }
 
-/// Says on stderr what went wrong: a server's own last lines where there are any, then our one line.
+/// Says on stderr what went wrong: a server's own last lines where there are any, then our one
+/// line.
 pub(crate) fn complain(mistake: &Mistake) {
     for line in mistake.last_lines() {
         say(&format!("  | {line}"));
@@ -137,7 +140,8 @@ pub(crate) fn fault(text: &str) {
     note(text);
 }
 
-/// What a long command shows while it goes on: the rows that are done, and a line of progress below them. All of it goes at the end.
+/// What a long command shows while it goes on: the rows that are done, and a line of progress below
+/// them. All of it goes at the end.
 pub(crate) struct Ui {
     bar: ProgressBar,
     line: Arc<Mutex<ProgressLine>>,
@@ -291,7 +295,8 @@ struct ProgressLine {
     figures: String,
 }
 
-/// The figures are worked out anew so often: each time costs a generator thread a copy of its tally.
+/// The figures are worked out anew so often: each time costs a generator thread a copy of its
+/// tally.
 const REFRESH: Duration = Duration::from_secs(2);
 
 impl ProgressLine {

@@ -1,14 +1,17 @@
 //! Where the response time went, by the app's own time stamps: before the app, in it, and the rest.
 //!
-//! An app that is asked to (`x-app-stamps`) stamps when it began and ended, by the clock that all processes of a host share; the
-//! client knows when the request was due, sent and answered. So for each request
+//! An app that is asked to (`x-app-stamps`) stamps when it began and ended, by the clock that all
+//! processes of a host share; the client knows when the request was due, sent and answered. So for
+//! each request
 //!
 //! response time = send lag + before the app + app + rest
 //!
-//! where *before the app* is from the first byte sent to the app's start (kernel's accept queue, server's own queue, the server's
-//! reading) and *rest* from the app's end to the answer's last byte. An app that says how long it took and not when
-//! (`Server-Timing`) leaves the first and the last of these together, as rest. A stamp that lies outside its request is no part
-//! of anything: it is counted. A lane adds to sums by response time, so that the slowest requests are known without keeping any.
+//! where *before the app* is from the first byte sent to the app's start (kernel's accept queue,
+//! server's own queue, the server's reading) and *rest* from the app's end to the answer's last
+//! byte. An app that says how long it took and not when (`Server-Timing`) leaves the first and the
+//! last of these together, as rest. A stamp that lies outside its request is no part of anything:
+//! it is counted. A lane adds to sums by response time, so that the slowest requests are known
+//! without keeping any.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Exchange, Nanos};
 
-/// The request header that asks an app for its stamps, and the response header that has them: two whole numbers, the
-/// nanoseconds of `CLOCK_MONOTONIC` at its start and at its end.
+/// The request header that asks an app for its stamps, and the response header that has them: two
+/// whole numbers, the nanoseconds of `CLOCK_MONOTONIC` at its start and at its end.
 pub const STAMPS: &str = "x-app-stamps";
 
 /// What an app said in an answer.
@@ -96,11 +99,13 @@ pub struct Anatomy {
     pub source: AppSource,
     /// Of all that said it.
     pub all: AnatomySums,
-    /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None` of fewer than 10.
+    /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None`
+    /// of fewer than 10.
     pub slowest: Option<AnatomySums>,
     /// Good answers that did not say it, or in another way.
     pub silent: u64,
-    /// Good answers whose stamps lie outside their request, or whose app took longer than their service time.
+    /// Good answers whose stamps lie outside their request, or whose app took longer than their
+    /// service time.
     pub impossible: u64,
 }
 
@@ -168,7 +173,8 @@ impl Dissection {
         self.impossible += other.impossible;
     }
 
-    /// What it comes to: by stamps where there are any. `None` where no answer said anything at all.
+    /// What it comes to: by stamps where there are any. `None` where no answer said anything at
+    /// all.
     pub fn anatomy(&self) -> Option<Anatomy> {
         let nothing = (&AppSource::Stamps, &BTreeMap::new());
         // The first is by stamps, where there are any.
@@ -182,7 +188,8 @@ impl Dissection {
     }
 }
 
-/// The sum of all groups, which stand by response time, and that of the slowest tenth of their requests; `None` of fewer than 10.
+/// The sum of all groups, which stand by response time, and that of the slowest tenth of their
+/// requests; `None` of fewer than 10.
 pub(crate) fn whole_and_slowest<S: Default>(
     groups: &BTreeMap<u64, S>,
     requests: fn(&S) -> u64,
@@ -199,8 +206,8 @@ pub(crate) fn whole_and_slowest<S: Default>(
     (all, slowest)
 }
 
-/// How many groups of these sizes, the slowest first, come nearest to a tenth of all requests; at least one. A group is not cut:
-/// where 9.9 % are slow, the fast ones are no part of the slowest.
+/// How many groups of these sizes, the slowest first, come nearest to a tenth of all requests; at
+/// least one. A group is not cut: where 9.9 % are slow, the fast ones are no part of the slowest.
 fn slowest_groups(sizes: impl Iterator<Item = u64>, all: u64) -> usize {
     let mut taken = 0;
     let comes_nearer = |size: u64| {

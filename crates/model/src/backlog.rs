@@ -1,24 +1,29 @@
-//! The backlog of an open loop (requests that are due and not answered), sampled during the run; and whether it grew all along: an
-//! overload.
+//! The backlog of an open loop (requests that are due and not answered), sampled during the run;
+//! and whether it grew all along: an overload.
 //!
-//! Whoever offers more than a server can do finds it here, whatever the order of service: response times grow only where everybody waits his
-//! turn. A server that keeps up has a backlog that comes and goes; of an overload it grows all along. The increments from part to part of the
-//! run decide: of a backlog that comes back they cancel out, of one that wanders their mean is within its own error.
+//! Whoever offers more than a server can do finds it here, whatever the order of service: response
+//! times grow only where everybody waits his turn. A server that keeps up has a backlog that comes
+//! and goes; of an overload it grows all along. The increments from part to part of the run decide:
+//! of a backlog that comes back they cancel out, of one that wanders their mean is within its own
+//! error.
 
 use serde::{Deserialize, Serialize};
 
 use crate::steadiness::{in_errors, mean};
 use crate::{Nanos, Window};
 
-/// Samples at the most. Where nobody knows how long a run will be, the time between two doubles whenever they are full.
+/// Samples at the most. Where nobody knows how long a run will be, the time between two doubles
+/// whenever they are full.
 const MOST: usize = 128;
 /// The time between the first samples of such a run.
 const SHORTEST: Nanos = Nanos::from_millis(1);
-/// Parts of the run whose increments are compared. The first is left out: a run begins with nothing under way.
+/// Parts of the run whose increments are compared. The first is left out: a run begins with nothing
+/// under way.
 const PARTS: usize = 16;
 /// Growth below this share of what was offered is no overload that a run could show.
 const GROWS: f64 = 0.01;
-/// Standard errors: beyond chance (at full load to the last request, once in fifty runs; at 95 % once in a thousand).
+/// Standard errors: beyond chance (at full load to the last request, once in fifty runs; at 95 %
+/// once in a thousand).
 const BEYOND_CHANCE: f64 = 3.0;
 /// Fewer requests than this come and go.
 const FEW: f64 = 5.0;
@@ -104,8 +109,8 @@ impl BacklogSamples {
         self.last_due = self.last_due.max(other.last_due);
     }
 
-    /// What they say of a run in which `requests` became due, in a window of that `length` where time ended it. `None` of a run that is
-    /// too short to tell.
+    /// What they say of a run in which `requests` became due, in a window of that `length` where
+    /// time ended it. `None` of a run that is too short to tell.
     pub fn backlog(&self, requests: u64, length: Option<Nanos>) -> Option<Backlog> {
         let last = self.all.len().checked_sub(1).filter(|last| *last >= 2 * PARTS)?;
         // After the last request one more gap would have come.
@@ -132,7 +137,8 @@ impl BacklogSamples {
     }
 }
 
-/// How the backlog of an open loop went: requests that were due and not answered, those that were given up among them.
+/// How the backlog of an open loop went: requests that were due and not answered, those that were
+/// given up among them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
     /// For how long requests became due.

@@ -1,8 +1,10 @@
-//! What happened in each part of a run: the good answers by when they were due, in some hundred batches of equal time.
+//! What happened in each part of a run: the good answers by when they were due, in some hundred
+//! batches of equal time.
 //!
-//! Requests near each other in time share a queue and are no independent samples; how unlike whole batches are says how much
-//! less the run knows than its count of answers suggests (see [`crate::statistics`]). Recording is a handful of
-//! instructions and, once warm, allocates nothing. Not part of the study: what is derived from it is, such as the counts of response time
+//! Requests near each other in time share a queue and are no independent samples; how unlike whole
+//! batches are says how much less the run knows than its count of answers suggests (see
+//! [`crate::statistics`]). Recording is a handful of instructions and, once warm, allocates
+//! nothing. Not part of the study: what is derived from it is, such as the counts of response time
 //! over due time in a few hundred cells, which show what a plot with a dot a request would.
 
 use std::ops::Range;
@@ -12,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::{self, BucketIndex};
 use crate::{Nanos, Window};
 
-/// Batches at the most. Where nobody knows how long a run will be, their time doubles whenever they are full.
+/// Batches at the most. Where nobody knows how long a run will be, their time doubles whenever they
+/// are full.
 pub(crate) const MOST: usize = 128;
 /// The time of the first batches of such a run.
 const SHORTEST: Nanos = Nanos::from_millis(1);
@@ -52,7 +55,8 @@ pub struct Batches {
     last: usize,
     /// Whether the length of the run is not known before its end.
     grows: bool,
-    /// The response times of the first batch, then those of the second: one allocation, whose pages are not touched before they are used.
+    /// The response times of the first batch, then those of the second: one allocation, whose pages
+    /// are not touched before they are used.
     #[serde(with = "filled_buckets")]
     buckets: Box<[u32]>,
 }
@@ -88,7 +92,8 @@ impl Batches {
         Batches { from: window.from, width, all, last: 0, grows, buckets }
     }
 
-    /// Records a good answer: when its request was due, within the window; its response time; the generator's own lag.
+    /// Records a good answer: when its request was due, within the window; its response time; the
+    /// generator's own lag.
     #[inline]
     pub fn record(&mut self, due: Nanos, response_time: Nanos, lag: Nanos) {
         self.record_at(BucketIndex::of(response_time), due, response_time, lag);
@@ -184,8 +189,9 @@ impl Batches {
         Nanos(histogram::times_of(bucket * NEIGHBOURS).0)
     }
 
-    /// For each batch of [`Batches::filled`]: its answers, and how many of them were slower than about the quantile `q` of all.
-    /// The edge is that of the buckets which leaves nearest to `1 - q` above it; `None` where none leaves any on both sides.
+    /// For each batch of [`Batches::filled`]: its answers, and how many of them were slower than
+    /// about the quantile `q` of all. The edge is that of the buckets which leaves nearest to `1 -
+    /// q` above it; `None` where none leaves any on both sides.
     pub fn above(&self, q: f64) -> Option<Vec<(u64, u64)>> {
         let mut totals = vec![0_u64; BUCKETS];
         for buckets in self.filled_buckets() {
@@ -229,10 +235,12 @@ pub struct ResponseTimeMap {
     /// The time of one column.
     #[serde(rename = "column_ns")]
     pub column: Nanos,
-    /// Edges of the rows, rising: a row counts the times from its lower edge up to its upper one, without that.
+    /// Edges of the rows, rising: a row counts the times from its lower edge up to its upper one,
+    /// without that.
     #[serde(rename = "edges_ns")]
     pub edges: Vec<Nanos>,
-    /// For each column since the start of the window the responses in each row, the shortest times first.
+    /// For each column since the start of the window the responses in each row, the shortest times
+    /// first.
     pub counts: Vec<Vec<u64>>,
 }
 

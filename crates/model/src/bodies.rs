@@ -1,4 +1,5 @@
-//! A study of `sweep --bodies`: kinds and sizes of response bodies over several kinds of socket, one run each.
+//! A study of `sweep --bodies`: kinds and sizes of response bodies over several kinds of socket,
+//! one run each.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +57,9 @@ impl BodiesPlan {
         self.streams_on(slots).saturating_mul(self.connections_per_stream)
     }
 
-    /// The `repeat`-th pass, from 1: the kinds of socket in the order in which they are served, and for each the bodies in
-    /// the order of their runs. Every body is there once for each kind of socket; the order is one of chance that the seed
-    /// repeats.
+    /// The `repeat`-th pass, from 1: the kinds of socket in the order in which they are served, and
+    /// for each the bodies in the order of their runs. Every body is there once for each kind of
+    /// socket; the order is one of chance that the seed repeats.
     pub fn pass(&self, repeat: u32) -> Vec<(Socket, Vec<Body>)> {
         let mut draws = (0..).map(|n| uniform(self.seed ^ (u64::from(repeat) << 32), n));
         let sockets = shuffled(self.sockets.clone(), &mut draws);
@@ -172,8 +173,8 @@ impl BodyRun {
         (answers > 0).then(|| tally.body_bytes as f64 / answers as f64)
     }
 
-    /// Bytes received an answer, head and chunks' frames included; `None` where bytes of unfinished answers are among
-    /// those that were received.
+    /// Bytes received an answer, head and chunks' frames included; `None` where bytes of unfinished
+    /// answers are among those that were received.
     pub fn whole_bytes(&self) -> Option<f64> {
         let tally = &self.run.tally;
         let (answers, requests) = (tally.all_answers(), tally.all_requests());
@@ -248,7 +249,8 @@ mod tests {
             let mut draws = (0..).map(|n| uniform(seed, n));
             first[shuffled((0..5).collect::<Vec<usize>>(), &mut draws)[0]] += 1;
         }
-        // Chi-square of four degrees of freedom; 30 has a probability of 5e-6, and the seeds are fixed.
+        // Chi-square of four degrees of freedom; 30 has a probability of 5e-6, and the seeds are
+        // fixed.
         assert!(test_fixtures::chi_square(&first) < 30.0, "{first:?}");
     }
 

@@ -26,7 +26,8 @@ pub enum BodyKind {
     /// An array of strings of 1 kB.
     #[strum(serialize = "a", message = "array")]
     Array,
-    /// An enumerator of strings of 1 kB, without a Content-Length, so that the server sends it in chunks.
+    /// An enumerator of strings of 1 kB, without a Content-Length, so that the server sends it in
+    /// chunks.
     #[strum(serialize = "c", message = "chunk")]
     Chunked,
     /// One string.
@@ -78,7 +79,8 @@ impl fmt::Display for Body {
     }
 }
 
-/// The largest size, in kB: the app keeps a string of each size, and the generator's own limit is measured with it.
+/// The largest size, in kB: the app keeps a string of each size, and the generator's own limit is
+/// measured with it.
 pub const LARGEST_BODY: u32 = 100 * 1024;
 
 /// Sizes where none are given, in kB.

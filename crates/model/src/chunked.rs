@@ -37,8 +37,8 @@ impl ChunkedDecoder {
         self.state == ChunkState::Done
     }
 
-    /// Takes bytes of the body until it ends, and gives what is in its chunks to `content`; how many it took. `None`: this is no
-    /// chunked body.
+    /// Takes bytes of the body until it ends, and gives what is in its chunks to `content`; how
+    /// many it took. `None`: this is no chunked body.
     pub fn feed(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() && self.state != ChunkState::Done {

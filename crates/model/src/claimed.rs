@@ -1,7 +1,8 @@
-//! What another generator (`--generator wrk`) claims of a run that it made: the figures that it printed.
+//! What another generator (`--generator wrk`) claims of a run that it made: the figures that it
+//! printed.
 //!
-//! Nothing here was recorded by us: such a run has no tally and no histogram. What the generator did not print is absent, never
-//! computed from something else.
+//! Nothing here was recorded by us: such a run has no tally and no histogram. What the generator
+//! did not print is absent, never computed from something else.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ use crate::diagnostic::FindingGrade;
 use crate::objective::ObjectiveFigure;
 use crate::{Diagnostic, Nanos, PercentileTime};
 
-/// What a generator says of its run; absent is what it does not say. Times are its own: of most from when a request was sent, of wrk2
-/// from when it was due.
+/// What a generator says of its run; absent is what it does not say. Times are its own: of most
+/// from when a request was sent, of wrk2 from when it was due.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorClaim {
     /// Whose run it is: `wrk`, `hey`.
@@ -23,7 +24,8 @@ pub struct GeneratorClaim {
     pub command_line: String,
     /// Requests that ended.
     pub requests: Option<u64>,
-    /// Of them, and of those that never got an answer, what it counts as errors, bad statuses or timeouts.
+    /// Of them, and of those that never got an answer, what it counts as errors, bad statuses or
+    /// timeouts.
     pub failed: Option<u64>,
     /// Requests per second.
     pub rate_per_s: Option<f64>,
@@ -48,12 +50,14 @@ pub struct GeneratorClaim {
     pub statuses: BTreeMap<String, u64>,
     /// Bytes received.
     pub received_bytes: Option<f64>,
-    /// Requests that it says ended in its own warm-up, a run before this one whose figures are thrown away; `None`
-    /// where there was none, or it did not say.
+    /// Requests that it says ended in its own warm-up, a run before this one whose figures are
+    /// thrown away; `None` where there was none, or it did not say.
     pub warm_up_requests: Option<u64>,
-    /// Requests that the server counted from before the warm-up to when it was idle again; `None` where it does not say.
+    /// Requests that the server counted from before the warm-up to when it was idle again; `None`
+    /// where it does not say.
     pub server_requests: Option<u64>,
-    /// What its figures, held against each other, leave of its claim. What the audit found is among the run's warnings.
+    /// What its figures, held against each other, leave of its claim. What the audit found is among
+    /// the run's warnings.
     pub audit: Believable,
     /// CPU time of its process, user and system together, warm-up left out.
     #[serde(rename = "cpu_ns")]
@@ -106,7 +110,8 @@ impl GeneratorClaim {
         Some(self.requests? + self.warm_up_requests.unwrap_or(0))
     }
 
-    /// The value of an objective's figure, in its unit; `None` where the generator did not print it.
+    /// The value of an objective's figure, in its unit; `None` where the generator did not print
+    /// it.
     pub(crate) fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         let nanos = |time: Option<Nanos>| time.map(|time| time.0 as f64);
         match figure {
@@ -124,8 +129,9 @@ impl GeneratorClaim {
         }
     }
 
-    /// Whether an impossible claim leaves nothing of this figure: of its times always, of its rate unless the audit (`found`) explains
-    /// why the times alone are wrong, of its count of errors nothing is lost.
+    /// Whether an impossible claim leaves nothing of this figure: of its times always, of its rate
+    /// unless the audit (`found`) explains why the times alone are wrong, of its count of errors
+    /// nothing is lost.
     pub(crate) fn spoils(&self, figure: ObjectiveFigure, found: &[Diagnostic]) -> bool {
         let explains =
             |it: &Diagnostic| matches!(it, Diagnostic::Audited { is: FindingGrade::Explains, .. });
@@ -137,8 +143,9 @@ impl GeneratorClaim {
         self.audit == Believable::Impossible && touches
     }
 
-    /// Where the server counted other requests than the generator tells of: more than could have been under way on its
-    /// `connections` when its time was up, in each of `runs` (the warm-up is one), or fewer.
+    /// Where the server counted other requests than the generator tells of: more than could have
+    /// been under way on its `connections` when its time was up, in each of `runs` (the warm-up is
+    /// one), or fewer.
     pub fn ledger_doubt(&self, connections: u32, runs: u64) -> Option<Diagnostic> {
         let (claimed, server) = (self.all_requests()?, self.server_requests?);
         let under_way = u64::from(connections) * runs;

@@ -1,4 +1,5 @@
-//! Time as a parameter ([`Clock`]). The system's clock is read here and nowhere else; tests step theirs.
+//! Time as a parameter ([`Clock`]). The system's clock is read here and nowhere else; tests step
+//! theirs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +13,8 @@ use crate::Nanos;
 /// How soon a sleeper notices that it is over.
 const GLANCE: Nanos = Nanos::from_millis(20);
 
-/// A monotonic clock. On Linux the real one is `CLOCK_MONOTONIC`, which every process of the host shares.
+/// A monotonic clock. On Linux the real one is `CLOCK_MONOTONIC`, which every process of the host
+/// shares.
 pub trait Clock {
     /// Nanoseconds since a fixed, arbitrary origin. Never falls.
     fn now(&self) -> Nanos;
@@ -20,7 +22,8 @@ pub trait Clock {
     /// Waits until `duration` has passed on this clock.
     fn sleep(&self, duration: Nanos);
 
-    /// Waits until `instant`, and says `true`; gives up within 20 ms where it is `over`: `false`. Never used by a lane.
+    /// Waits until `instant`, and says `true`; gives up within 20 ms where it is `over`: `false`.
+    /// Never used by a lane.
     fn sleep_until(&self, instant: Nanos, over: &AtomicBool) -> bool {
         loop {
             if over.load(Ordering::Relaxed) {
@@ -34,10 +37,12 @@ pub trait Clock {
         }
     }
 
-    /// The wall clock (`CLOCK_REALTIME`): since 1970 in UTC. It may be set, and fall. Only for what others have stamped by it.
+    /// The wall clock (`CLOCK_REALTIME`): since 1970 in UTC. It may be set, and fall. Only for what
+    /// others have stamped by it.
     fn wall(&self) -> Nanos;
 
-    /// By how much the clock that the server's processes stamp by, their host's `CLOCK_MONOTONIC`, is ahead of [`Clock::now`].
+    /// By how much the clock that the server's processes stamp by, their host's `CLOCK_MONOTONIC`,
+    /// is ahead of [`Clock::now`].
     fn shared_ahead(&self) -> Nanos {
         Nanos::ZERO
     }
@@ -61,7 +66,8 @@ impl SystemClock {
         SystemClock { origin, shared_ahead: Nanos(origin) }
     }
 
-    /// The clock that is `ahead` of this one (sums go round), where processes stamp by one that is `shared_ahead` of that.
+    /// The clock that is `ahead` of this one (sums go round), where processes stamp by one that is
+    /// `shared_ahead` of that.
     #[must_use]
     pub fn shifted(self, ahead: u64, shared_ahead: Nanos) -> SystemClock {
         SystemClock { origin: self.origin.wrapping_sub(ahead), shared_ahead }
@@ -117,7 +123,8 @@ mod tests {
     fn a_shifted_clock_shows_the_others_time_whichever_is_ahead() {
         for own in [SystemClock::SINCE_BOOT, SystemClock::start()] {
             for ahead in [0, 3_600_000_000_000, 3_600_000_000_000_u64.wrapping_neg()] {
-                // An hour after the origin, so that a clock that is an hour behind does not fall below it.
+                // An hour after the origin, so that a clock that is an hour behind does not fall
+                // below it.
                 let own = own.shifted(3_600_000_000_000, Nanos::ZERO);
                 let other = own.shifted(ahead, Nanos(7));
                 let (before, shown, after) = (own.now(), other.now(), own.now());

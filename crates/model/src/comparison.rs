@@ -1,5 +1,6 @@
-//! A comparison: two or more ways to run a server, measured in blocks. In each block every arm runs once, on a fresh server; what is
-//! compared are the runs of the same block, so that what the machine does from minute to minute falls on all arms alike.
+//! A comparison: two or more ways to run a server, measured in blocks. In each block every arm runs
+//! once, on a fresh server; what is compared are the runs of the same block, so that what the
+//! machine does from minute to minute falls on all arms alike.
 
 mod analysis;
 mod metric;
@@ -36,9 +37,11 @@ pub struct ComparisonStudy {
     pub plan: ComparisonPlan,
     /// The machine.
     pub environment: Environment,
-    /// The server of each arm of the plan, as it was last started; `None` of one that never was. The control's is the base's.
+    /// The server of each arm of the plan, as it was last started; `None` of one that never was.
+    /// The control's is the base's.
     pub servers: Vec<Option<ServerFacts>>,
-    /// What each arm of the plan did at most, in requests per second, before the first block; empty where the load is no share of it.
+    /// What each arm of the plan did at most, in requests per second, before the first block; empty
+    /// where the load is no share of it.
     pub maxima_per_s: Vec<f64>,
     /// The runs that were finished, in order.
     pub runs: Vec<ComparisonRun>,
@@ -110,7 +113,8 @@ impl ComparisonStudy {
         counted(&self.runs, block, arm)
     }
 
-    /// The rate that every arm was offered; `None` of a closed loop, and where the maximum is not known.
+    /// The rate that every arm was offered; `None` of a closed loop, and where the maximum is not
+    /// known.
     pub fn rate_per_s(&self) -> Option<f64> {
         match self.plan.load {
             ComparisonLoad::Closed { .. } => None,

@@ -1,5 +1,5 @@
-//! Counts requests by outcome; their sum is the number planned. Beside the outcomes, never in place of them, it counts why a response could
-//! not be read or was not the one that was wanted.
+//! Counts requests by outcome; their sum is the number planned. Beside the outcomes, never in place
+//! of them, it counts why a response could not be read or was not the one that was wanted.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,7 +15,8 @@ use crate::Outcome;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
 pub struct Counts(
-    /// An answer stands at its status code, every other outcome at its place in [`OTHERS`], which no status has.
+    /// An answer stands at its status code, every other outcome at its place in [`OTHERS`], which
+    /// no status has.
     Box<[u64]>,
 );
 
@@ -187,7 +188,8 @@ impl TryFrom<BTreeMap<String, u64>> for Counts {
     }
 }
 
-/// What is wrong with a [bad response](crate::Outcome::BadResponse): the first thing that its reader met.
+/// What is wrong with a [bad response](crate::Outcome::BadResponse): the first thing that its
+/// reader met.
 #[derive(
     Clone,
     Copy,
@@ -244,7 +246,8 @@ impl BadResponse {
     }
 }
 
-/// Bad responses by reason: requests, of which each has one reason. Reasons that did not occur are absent.
+/// Bad responses by reason: requests, of which each has one reason. Reasons that did not occur are
+/// absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BadResponses(BTreeMap<BadResponse, u64>);
@@ -281,8 +284,9 @@ impl BadResponses {
     }
 }
 
-/// Each reason, the most frequent first, with its number of requests in brackets where there are several:
-/// `the response's chunked body is malformed (37), bytes after the end of the response (3)`.
+/// Each reason, the most frequent first, with its number of requests in brackets where there are
+/// several: `the response's chunked body is malformed (37), bytes after the end of the response
+/// (3)`.
 impl fmt::Display for BadResponses {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut all: Vec<_> = self.iter().collect();
@@ -299,7 +303,8 @@ impl fmt::Display for BadResponses {
     }
 }
 
-/// How long the content of those answers was that were [not as long as they were to be](crate::Outcome::WrongLength).
+/// How long the content of those answers was that were [not as long as they were to
+/// be](crate::Outcome::WrongLength).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongLengths {
     /// Bytes that were wanted.

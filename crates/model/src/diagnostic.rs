@@ -1,8 +1,10 @@
-//! Checks and warnings ([`Diagnostic`]): a question that was asked of a run, or a doubt beside a number.
+//! Checks and warnings ([`Diagnostic`]): a question that was asked of a run, or a doubt beside a
+//! number.
 //!
-//! One variant is one diagnostic. It carries its evidence and prints itself as a sentence; `grade.rs` says how bad it is and what helps. A
-//! [`Judgement`](crate::Judgement) holds those that were asked of every run (its checks); a run holds those that came up (its
-//! warnings). The limits are those of docs/METHOD.md, "The verdict" and "Warnings".
+//! One variant is one diagnostic. It carries its evidence and prints itself as a sentence;
+//! `grade.rs` says how bad it is and what helps. A [`Judgement`](crate::Judgement) holds those that
+//! were asked of every run (its checks); a run holds those that came up (its warnings). The limits
+//! are those of docs/METHOD.md, "The verdict" and "Warnings".
 
 mod words;
 
@@ -42,7 +44,8 @@ pub enum Diagnostic {
         /// Due.
         due: u64,
     },
-    /// How late the generator was by itself: from due to the start of sending, waits for a connection left out.
+    /// How late the generator was by itself: from due to the start of sending, waits for a
+    /// connection left out.
     #[error("the generator sent up to {:.3} ms late (p99), {} of the response time's p99", .p99.as_millis_f64(), percent(*.of_response_time))]
     #[strum(
         message = "use more --generator-threads on cores of their own; in an open loop also --timing spin"
@@ -54,7 +57,8 @@ pub enum Diagnostic {
         /// That over the 99th percentile of the response time.
         of_response_time: f64,
     },
-    /// How late the generator read the responses, by the kernel's time stamps. It is not in the times.
+    /// How late the generator read the responses, by the kernel's time stamps. It is not in the
+    /// times.
     #[error("the generator read responses up to {:.3} ms late (p99), {} of the response time's p99", .p99.as_millis_f64(), percent(*.of_response_time))]
     #[strum(
         message = "use more --generator-threads on cores of their own, fewer connections, or a lower rate"
@@ -80,7 +84,8 @@ pub enum Diagnostic {
         #[serde(rename = "grown_ns")]
         grown: Nanos,
     },
-    /// By how much the generator's own lag may have raised a percentile, beside how well the sample knows it.
+    /// By how much the generator's own lag may have raised a percentile, beside how well the sample
+    /// knows it.
     #[error(
         "the generator's own lag may raise p{} by up to {:.3} ms; the sample gives it to ±{:.3} ms",
         percentile(*.quantile), .width.as_millis_f64(), .half_interval.as_millis_f64()
@@ -116,7 +121,8 @@ pub enum Diagnostic {
         /// Share of the run, 0 to 1.
         share: f64,
     },
-    /// The most that a lane stood still: it did not run, and neither its wait for news nor its work explains that.
+    /// The most that a lane stood still: it did not run, and neither its wait for news nor its work
+    /// explains that.
     #[error("{}", standstill(*.share, *.longest))]
     #[strum(
         message = "was it stopped (Ctrl-Z, a debugger, a CPU quota), or the machine too busy? Run again: what happened in that time is not the server's"
@@ -148,7 +154,8 @@ pub enum Diagnostic {
         /// Of so many.
         planned: u64,
     },
-    /// Closed loop without think time: mean response time x rate must be the connections (Little's law).
+    /// Closed loop without think time: mean response time x rate must be the connections (Little's
+    /// law).
     #[error("by Little's law {in_flight:.1} requests were in flight on {connections} connections")]
     #[strum(
         message = "run longer (--for): some requests took as long as the window, or time is counted wrongly somewhere"
@@ -174,7 +181,8 @@ pub enum Diagnostic {
         /// Requests that the server says it took.
         server: u64,
     },
-    /// Connections that the kernel dropped because the server's accept queue was full, on this machine, in the run.
+    /// Connections that the kernel dropped because the server's accept queue was full, on this
+    /// machine, in the run.
     #[error("full accept queues dropped {dropped} connects, of all servers on this machine")]
     #[strum(
         message = "raise the server's backlog and net.core.somaxconn: a dropped connect shows as 1, 2, 3 … s"
@@ -183,7 +191,8 @@ pub enum Diagnostic {
         /// How many.
         dropped: u64,
     },
-    /// Connects that the kernel had to try again because nobody answered, on this machine, in the run (`TCPSynRetrans`).
+    /// Connects that the kernel had to try again because nobody answered, on this machine, in the
+    /// run (`TCPSynRetrans`).
     #[error("the kernel tried {retried} connects again; the longest took {:.2} s", .longest.as_secs_f64())]
     #[strum(
         message = "an accept queue or a SYN queue was full: raise the server's backlog, or open fewer connections at once"
@@ -202,11 +211,13 @@ pub enum Diagnostic {
         /// Since when, from the start of the window; `None` where they did not.
         #[serde(rename = "settled_after_ns")]
         settled_after: Option<Nanos>,
-        /// The mean response time of the second half less that of the first, as a share of the mean.
+        /// The mean response time of the second half less that of the first, as a share of the
+        /// mean.
         shift: f64,
         /// That difference over its standard error.
         shift_in_errors: f64,
-        /// Open loop: that the server keeps up is what the run says. A closed loop says nothing of the kind.
+        /// Open loop: that the server keeps up is what the run says. A closed loop says nothing of
+        /// the kind.
         is_claimed: bool,
     },
     /// Independent arrivals: whether the draw came near the rate.
@@ -233,7 +244,8 @@ pub enum Diagnostic {
         share: f64,
     },
 
-    /// A generator on another machine of which nothing is known: it ended in the middle of the run, or did not answer.
+    /// A generator on another machine of which nothing is known: it ended in the middle of the run,
+    /// or did not answer.
     #[error("the generator '{name}' is lost: {why}. Its requests are not counted")]
     #[strum(
         message = "run again; the figures are those of the other generators, and the load was less than planned"
@@ -331,21 +343,24 @@ pub enum Diagnostic {
         /// So many independent ones they are worth for that percentile, where that is fewer.
         worth: Option<u64>,
     },
-    /// Open loop: more was offered than the server can do, so response times depend on how long the run was.
+    /// Open loop: more was offered than the server can do, so response times depend on how long the
+    /// run was.
     #[error(
         "more was offered than the server can do: the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and {}",
         .growth.map_or("the longest response times with it".to_owned(), |growth| format!("response times by {growth:.3} s"))
     )]
     #[strum(message = "there is no steady state, and so no percentile of it: offer less (--rate)")]
     Growing {
-        /// Growth of the response time, in seconds per second of due time; `None` where only some got slower.
+        /// Growth of the response time, in seconds per second of due time; `None` where only some
+        /// got slower.
         growth: Option<f64>,
         /// Growth of the backlog, in requests a second.
         growth_per_s: f64,
         /// The backlog when the last request became due.
         at_end: u64,
     },
-    /// Open loop: the backlog grew all along, and it is not known why: the responses that came did not get slower.
+    /// Open loop: the backlog grew all along, and it is not known why: the responses that came did
+    /// not get slower.
     #[error(
         "the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and the responses that came did not get slower: this is an overload, or some requests take longer than the run"
     )]
@@ -356,7 +371,8 @@ pub enum Diagnostic {
         /// The backlog when the last request became due.
         at_end: u64,
     },
-    /// Some responses came without a time stamp of the kernel's, so that our late reading is in their times.
+    /// Some responses came without a time stamp of the kernel's, so that our late reading is in
+    /// their times.
     #[error("{} of {of} have no time stamp of the kernel's: their times include how late we read them", counted(*.answers, "response"))]
     #[strum(message = "use --timestamps user where they are to be all alike")]
     Unstamped {
@@ -365,7 +381,8 @@ pub enum Diagnostic {
         /// Good and other responses that there are.
         of: u64,
     },
-    /// The app's stamps of some responses lie outside their request, so they are no part of its time.
+    /// The app's stamps of some responses lie outside their request, so they are no part of its
+    /// time.
     #[error("the app's time stamps of {} (of {of}) lie outside the request", counted(*.answers, "response"))]
     #[strum(
         message = "is there a cache, or another machine's or namespace's clock? Stamps are ns of CLOCK_MONOTONIC"
@@ -385,7 +402,8 @@ pub enum Diagnostic {
         /// Good responses that there are.
         of: u64,
     },
-    /// The wait in the accept queue, inferred from its length, is longer than all that it is a part of.
+    /// The wait in the accept queue, inferred from its length, is longer than all that it is a part
+    /// of.
     #[error(
         "by its length the accept queue held requests for {:.1} ms, longer than the {:.1} ms that this is a part of",
         .accept_queue.as_millis_f64(), .wait.as_millis_f64()
@@ -397,11 +415,13 @@ pub enum Diagnostic {
         /// The mean wait by the queue's length.
         #[serde(rename = "accept_queue_ns")]
         accept_queue: Nanos,
-        /// The mean of what it is a part of: before the app, where that was measured, or the whole response time.
+        /// The mean of what it is a part of: before the app, where that was measured, or the whole
+        /// response time.
         #[serde(rename = "wait_ns")]
         wait: Nanos,
     },
-    /// Of some responses the kernel's part is not known, or is not in order with the client's and the app's.
+    /// Of some responses the kernel's part is not known, or is not in order with the client's and
+    /// the app's.
     #[error(
         "the kernel's stamps of {} (of {of}) are unknown, and of {impossible} out of order with ours and the app's",
         counted(*.unmatched, "response")
@@ -455,7 +475,8 @@ pub enum Diagnostic {
         /// How many.
         closed: u64,
     },
-    /// The end of each response came as late after its beginning as a kernel delays an acknowledgement.
+    /// The end of each response came as late after its beginning as a kernel delays an
+    /// acknowledgement.
     #[error("responses end {:.0} ms after they begin, as long as Linux delays an acknowledgement", .waited.as_millis_f64())]
     #[strum(
         message = "a server that writes head and body apart without TCP_NODELAY waits for that (Nagle's algorithm): set TCP_NODELAY there, or write both at once"
@@ -465,7 +486,8 @@ pub enum Diagnostic {
         #[serde(rename = "waited_ns")]
         waited: Nanos,
     },
-    /// Connections were served in turns, some requests in a row each, while others waited to be accepted.
+    /// Connections were served in turns, some requests in a row each, while others waited to be
+    /// accepted.
     #[error(
         "the server took connections in turns: {answers_a_turn:.1} responses in a row for one, while {} waited",
         counted((*.waiting).into(), "other")
@@ -499,7 +521,8 @@ pub enum Diagnostic {
         /// Measured over possible.
         ratio: f64,
     },
-    /// The server was still busy when the wait for it to become idle was given up: the next run starts on its backlog.
+    /// The server was still busy when the wait for it to become idle was given up: the next run
+    /// starts on its backlog.
     #[error("the server was still busy {:.1} s after the run: {what}", .waited.as_secs_f64())]
     #[strum(message = "run fewer multiples, or each on its own")]
     StillBusy {
@@ -509,7 +532,8 @@ pub enum Diagnostic {
         /// What was still going on.
         what: String,
     },
-    /// A worker was replaced during the run. Between the two readings others may have come and gone.
+    /// A worker was replaced during the run. Between the two readings others may have come and
+    /// gone.
     #[error("the server replaced at least {} during the run", counted((*.new).into(), "worker"))]
     #[strum(message = "see the server's log: a worker that dies or is phased out spoils the run")]
     WorkersChanged {

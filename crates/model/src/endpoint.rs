@@ -1,6 +1,8 @@
-//! Addresses: of a stream socket, of Puma's control server, and of the networks that may be connected to.
+//! Addresses: of a stream socket, of Puma's control server, and of the networks that may be
+//! connected to.
 //!
-//! Pure arithmetic: names are resolved by `engine::Resolver`, which asks [`AllowedNetworks`] about each address before anybody connects to it.
+//! Pure arithmetic: names are resolved by `engine::Resolver`, which asks [`AllowedNetworks`] about
+//! each address before anybody connects to it.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -12,8 +14,8 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`). A path ends with a zero byte there, an abstract
-/// name begins with one: 107 are left to either.
+/// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`). A path ends with a zero
+/// byte there, an abstract name begins with one: 107 are left to either.
 const UNIX_ADDRESS: usize = 108;
 
 /// An address.
@@ -81,9 +83,11 @@ pub enum ServerLocation {
     /// On this machine: what the kernel holds for it can be seen here.
     #[default]
     Here,
-    /// At an address of this machine that passes connections on. What is behind it is not seen here.
+    /// At an address of this machine that passes connections on. What is behind it is not seen
+    /// here.
     Forwarded {
-        /// The program that does it, such as `docker-proxy` or `ssh`; `None`: nobody listens here, so the kernel does (NAT).
+        /// The program that does it, such as `docker-proxy` or `ssh`; `None`: nobody listens here,
+        /// so the kernel does (NAT).
         by: Option<String>,
     },
     /// At an address of another machine or network namespace.
@@ -111,8 +115,9 @@ pub struct ControlServer {
 pub struct AllowedNetworks(Vec<IpNet>);
 
 impl AllowedNetworks {
-    /// Whether `address` may be connected to. An IPv4-mapped IPv6 address is IPv4 on the wire, and judged as such (RFC 4291
-    /// section 2.5.5.2). No address stands for others: `0.0.0.0` is allowed where a network with it is.
+    /// Whether `address` may be connected to. An IPv4-mapped IPv6 address is IPv4 on the wire, and
+    /// judged as such (RFC 4291 section 2.5.5.2). No address stands for others: `0.0.0.0` is
+    /// allowed where a network with it is.
     pub fn permits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
@@ -160,8 +165,9 @@ impl fmt::Display for AllowedNetworks {
     }
 }
 
-/// Whether an address is of the public internet: none of loopback, link-local, private use (RFC 1918, RFC 4193) or a carrier's
-/// NAT (RFC 6598). Addresses for documentation count as public: who types one should see it named.
+/// Whether an address is of the public internet: none of loopback, link-local, private use (RFC
+/// 1918, RFC 4193) or a carrier's NAT (RFC 6598). Addresses for documentation count as public: who
+/// types one should see it named.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {

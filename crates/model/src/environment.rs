@@ -1,5 +1,6 @@
-//! Where a study was made: the machine, the server under test, the processors of server and generator, and how many lanes (threads of the
-//! generator) a load has where nobody asked for a number.
+//! Where a study was made: the machine, the server under test, the processors of server and
+//! generator, and how many lanes (threads of the generator) a load has where nobody asked for a
+//! number.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -48,14 +49,16 @@ pub struct ServerFacts {
     pub threads: u32,
     /// Whether it runs worker processes (Puma's cluster mode).
     pub cluster: bool,
-    /// Where its processes may run, and where the lanes do; `None` where the kernel does not say, and of older files.
+    /// Where its processes may run, and where the lanes do; `None` where the kernel does not say,
+    /// and of older files.
     pub placement: Option<Placement>,
-    /// What a Puma's config file and environment say of who waits for whom; `None` where that is not known.
+    /// What a Puma's config file and environment say of who waits for whom; `None` where that is
+    /// not known.
     pub settings: Option<PumaSettings>,
 }
 
-/// What a Puma's own configuration comes to, as far as it decides who waits for whom. What is `None` is as this version of Puma has
-/// it by default.
+/// What a Puma's own configuration comes to, as far as it decides who waits for whom. What is
+/// `None` is as this version of Puma has it by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PumaSettings {
     /// `max_fast_inline`, of Puma up to 6: requests of one connection in a row while others wait.
@@ -67,7 +70,8 @@ pub struct PumaSettings {
     /// `wait_for_less_busy_worker`: the longest delay before an accept.
     #[serde(rename = "wait_for_less_busy_worker_ns")]
     pub wait_for_less_busy_worker: Option<Nanos>,
-    /// Whether its thread pool can wait with an accept until a thread is free (`wait_until_not_full`).
+    /// Whether its thread pool can wait with an accept until a thread is free
+    /// (`wait_until_not_full`).
     pub waits_until_not_full: Option<bool>,
 }
 
@@ -194,7 +198,8 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// A server that is kept to some of `ours` leaves the others to the lanes; one that may run everywhere shares them.
+    /// A server that is kept to some of `ours` leaves the others to the lanes; one that may run
+    /// everywhere shares them.
     pub fn beside(server: Cpus, ours: &Cpus) -> Placement {
         let left = ours.without(&server);
         Placement { lanes: if left.is_empty() { ours.clone() } else { left }, server }
@@ -206,9 +211,9 @@ impl Placement {
         if from.is_empty() { self } else { Placement { lanes: Cpus::default(), ..self } }
     }
 
-    /// Where a server serves whose first process may run on `parent` and those below it on `workers`. A parent that may run on all
-    /// of `ours` does not count where all its workers are kept to some (as nginx's, with `worker_cpu_affinity`): they serve, and it
-    /// waits for them.
+    /// Where a server serves whose first process may run on `parent` and those below it on
+    /// `workers`. A parent that may run on all of `ours` does not count where all its workers are
+    /// kept to some (as nginx's, with `worker_cpu_affinity`): they serve, and it waits for them.
     pub fn serving(parent: Cpus, workers: &[Cpus], ours: &Cpus) -> Cpus {
         let is_free = |cpus: &Cpus| cpus.contain(ours);
         let waits = !workers.is_empty() && is_free(&parent) && !workers.iter().any(is_free);
@@ -221,10 +226,12 @@ impl Placement {
     }
 }
 
-/// What a lane is trusted to send in a second of an open loop: a tenth of what it can, so that it never queues by itself.
+/// What a lane is trusted to send in a second of an open loop: a tenth of what it can, so that it
+/// never queues by itself.
 pub(crate) const TRUSTED_RATE: f64 = 20_000.0;
 
-/// Why a run has so many lanes: the smallest of several bounds. In few words; in none where nobody need know.
+/// Why a run has so many lanes: the smallest of several bounds. In few words; in none where nobody
+/// need know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneCountReason {
@@ -246,8 +253,9 @@ pub enum LaneCountReason {
 }
 
 impl LaneCountReason {
-    /// The lanes of a load: those that were asked for, else as many as there are processors for, and in an open loop no more than its
-    /// highest rate (requests per second) needs, as each is one more thread that wakes up beside the server.
+    /// The lanes of a load: those that were asked for, else as many as there are processors for,
+    /// and in an open loop no more than its highest rate (requests per second) needs, as each is
+    /// one more thread that wakes up beside the server.
     pub fn choose(
         asked: Option<u32>,
         highest_rate: Option<f64>,
@@ -292,7 +300,8 @@ mod tests {
             ("1".to_owned(), "0-1".to_owned())
         );
         assert_eq!((serving("0-3", &[]), serving("2", &[])), ("0-3".to_owned(), "2".to_owned()));
-        // One that is not kept to some may serve anywhere; a parent that is kept to some may serve there.
+        // One that is not kept to some may serve anywhere; a parent that is kept to some may serve
+        // there.
         assert_eq!(
             (serving("0-3", &["1", "0-3"]), serving("2", &["1"])),
             ("0-3".to_owned(), "1-2".to_owned())

@@ -1,7 +1,8 @@
-//! One request, from when it was due to when it ended ([`Exchange`]): what every measurement is made of.
+//! One request, from when it was due to when it ended ([`Exchange`]): what every measurement is
+//! made of.
 //!
-//! The due time is a field here, so that response time, service time and send lag are three methods and nobody can
-//! use one for another silently.
+//! The due time is a field here, so that response time, service time and send lag are three methods
+//! and nobody can use one for another silently.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,8 @@ pub enum Outcome {
     NoPort,
     /// The connection could not be opened: this process has no descriptor left for it.
     NoDescriptor,
-    /// The connection could not be opened for another reason (no TLS came about, no memory, forbidden).
+    /// The connection could not be opened for another reason (no TLS came about, no memory,
+    /// forbidden).
     ConnectFailed,
     /// The connection was reset after it was opened.
     Reset,
@@ -36,7 +38,8 @@ pub enum Outcome {
     WrongLength,
     /// Still without an answer when the run ended.
     InFlight,
-    /// Due while every connection was busy, and not sent because the user wants late requests skipped.
+    /// Due while every connection was busy, and not sent because the user wants late requests
+    /// skipped.
     Skipped,
 }
 
@@ -51,7 +54,8 @@ impl Outcome {
         (Outcome::Refused..=Outcome::ConnectFailed).contains(&self)
     }
 
-    /// Whether the true response time is longer than what was seen: the answer might still have come.
+    /// Whether the true response time is longer than what was seen: the answer might still have
+    /// come.
     pub(crate) fn is_censored(self) -> bool {
         matches!(self, Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight)
     }
@@ -81,7 +85,8 @@ impl Exchange {
         self.sent < self.ended
     }
 
-    /// `ended - due`: what a user who wanted it then has waited. Includes every delay of the generator.
+    /// `ended - due`: what a user who wanted it then has waited. Includes every delay of the
+    /// generator.
     pub fn response_time(&self) -> Nanos {
         self.ended.saturating_sub(self.due)
     }
@@ -91,7 +96,8 @@ impl Exchange {
         self.ended.saturating_sub(self.sent)
     }
 
-    /// `sent - due`: what the generator (a busy lane, a connection that had to be opened first) took.
+    /// `sent - due`: what the generator (a busy lane, a connection that had to be opened first)
+    /// took.
     pub fn send_lag(&self) -> Nanos {
         self.sent.saturating_sub(self.due)
     }

@@ -43,7 +43,8 @@ pub enum Finding {
         /// What it completes there, in requests per second.
         rate_per_s: f64,
     },
-    /// One load was tried, and the server is not seen to be at a limit: whether it does more under another is not known.
+    /// One load was tried, and the server is not seen to be at a limit: whether it does more under
+    /// another is not known.
     OneLoad {
         /// Connections.
         connections: u32,
@@ -60,7 +61,8 @@ pub enum Finding {
         connections: u32,
         /// The rate there, in requests per second.
         rate_per_s: f64,
-        /// How many more CPUs other processes used there: then it is not known whether the server itself does less.
+        /// How many more CPUs other processes used there: then it is not known whether the server
+        /// itself does less.
         more_cpus_of_others: Option<f64>,
     },
     /// A few requests wait many times as long as the others, and not for the app.
@@ -71,7 +73,8 @@ pub enum Finding {
         connections: u32,
         /// The two kinds of requests.
         groups: TwoGroups,
-        /// What each would take if all were served first come, first served: connections / throughput (Little's law).
+        /// What each would take if all were served first come, first served: connections /
+        /// throughput (Little's law).
         #[serde(rename = "first_come_first_served_ns")]
         in_order: Nanos,
     },
@@ -150,7 +153,8 @@ pub enum Finding {
         completed_per_s: f64,
         /// Growth of the backlog, in requests a second.
         backlog_growth_per_s: f64,
-        /// Growth of the mean response time, in seconds per second; `None` where it does not grow all along.
+        /// Growth of the mean response time, in seconds per second; `None` where it does not grow
+        /// all along.
         growth: Option<f64>,
         /// Where some requests do not wait at all: the two kinds of requests.
         groups: Option<TwoGroups>,
@@ -184,7 +188,8 @@ pub enum Finding {
     Claimed {
         /// Its name and version.
         by: String,
-        /// What its figures, held against each other, leave of its claim; of several runs the worst.
+        /// What its figures, held against each other, leave of its claim; of several runs the
+        /// worst.
         audit: Believable,
     },
     /// Requests failed.

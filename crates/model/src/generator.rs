@@ -1,15 +1,18 @@
-//! What the generator's lanes, the machine and the server's processes did during a run, by the kernel's account, for the checks of [`crate::diagnostic`].
+//! What the generator's lanes, the machine and the server's processes did during a run, by the
+//! kernel's account, for the checks of [`crate::diagnostic`].
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Diagnostic, Nanos, Tally};
 
-/// What a generator's lanes and machine did during a run, for the checks. What could not be read is absent.
+/// What a generator's lanes and machine did during a run, for the checks. What could not be read is
+/// absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorFacts {
     /// Each lane's use of the CPU.
     pub lanes: Vec<LaneFacts>,
-    /// How often the wall clock, by which the kernel stamps arrivals, was set meanwhile; `None` where no stamps were taken.
+    /// How often the wall clock, by which the kernel stamps arrivals, was set meanwhile; `None`
+    /// where no stamps were taken.
     pub clock_steps: Option<u32>,
     /// What the same settings reach against a server that takes no time.
     pub ceiling: Option<Ceiling>,
@@ -17,7 +20,8 @@ pub struct GeneratorFacts {
     pub steal: Option<f64>,
     /// Connects dropped by full accept queues in this network namespace.
     pub listen_overflows: Option<u64>,
-    /// Connects that the kernel tried again for want of an answer, in this network namespace (`TCPSynRetrans`).
+    /// Connects that the kernel tried again for want of an answer, in this network namespace
+    /// (`TCPSynRetrans`).
     pub syn_retransmits: Option<u64>,
     /// What the server's processes had of the CPU at the same time.
     pub server: Option<ServerCpu>,
@@ -26,7 +30,8 @@ pub struct GeneratorFacts {
 }
 
 impl GeneratorFacts {
-    /// The same where the load came from other machines: their kernels tried the connects, and the worst of the machines counts.
+    /// The same where the load came from other machines: their kernels tried the connects, and the
+    /// worst of the machines counts.
     #[must_use]
     pub fn from_far(mut self, far: Vec<FarGenerator>) -> GeneratorFacts {
         if !far.is_empty() {
@@ -53,7 +58,8 @@ pub struct LaneFacts {
     /// Of the time on a CPU: busy polling, for answers that were to come soon.
     #[serde(rename = "spun_ns")]
     pub spun: Nanos,
-    /// Time in the measured window in which it did not run for 10 ms or longer, and neither its wait nor its work explains it.
+    /// Time in the measured window in which it did not run for 10 ms or longer, and neither its
+    /// wait nor its work explains it.
     #[serde(rename = "stood_still_ns")]
     pub stood_still: Nanos,
     /// The longest such stretch.
@@ -68,14 +74,16 @@ impl LaneFacts {
     }
 }
 
-/// What a generator with certain settings reaches against a server that takes no time, on this machine.
+/// What a generator with certain settings reaches against a server that takes no time, on this
+/// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Requests per second.
     pub rate_per_s: f64,
 }
 
-/// What a server's processes had of the CPU during a run, warm-up included. Absent where they are not known.
+/// What a server's processes had of the CPU during a run, warm-up included. Absent where they are
+/// not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerCpu {
     /// Each process that lived to the end.
@@ -89,10 +97,12 @@ pub struct ServerCpu {
     pub of: f64,
     /// Whether the generator may run on the same.
     pub is_shared: bool,
-    /// How many of these CPUs were busy, on average, whoever it was with; `None` where the kernel does not tell.
+    /// How many of these CPUs were busy, on average, whoever it was with; `None` where the kernel
+    /// does not tell.
     pub busy: Option<f64>,
-    /// How many of them had nothing to run, on average; `None` where the kernel does not tell. On a virtual machine busy and idle may be less
-    /// than all: the host took the rest, and did not say so.
+    /// How many of them had nothing to run, on average; `None` where the kernel does not tell. On a
+    /// virtual machine busy and idle may be less than all: the host took the rest, and did not say
+    /// so.
     pub idle: Option<f64>,
     /// Whether the processes run Ruby, which lets one thread of a process compute at a time.
     pub is_ruby: bool,
@@ -111,7 +121,8 @@ pub struct ProcessCpu {
     pub run_queue: Nanos,
 }
 
-/// A process with less than this of the busiest one's CPU time does not serve: it waits for those that do.
+/// A process with less than this of the busiest one's CPU time does not serve: it waits for those
+/// that do.
 const SERVES: f64 = 0.2;
 
 impl ServerCpu {
@@ -146,8 +157,9 @@ impl ServerCpu {
         self.processes.iter().filter(serves).map(of).collect()
     }
 
-    /// The highest rate that its CPUs allow at this run's CPU time a request, in requests per second: in Ruby no more than one CPU
-    /// for each of `workers`, but for what a process was seen to use beside its lock.
+    /// The highest rate that its CPUs allow at this run's CPU time a request, in requests per
+    /// second: in Ruby no more than one CPU for each of `workers`, but for what a process was seen
+    /// to use beside its lock.
     pub fn maximum_rate(&self, workers: u32) -> Option<f64> {
         let per_request = self.per_request().filter(|time| *time > Nanos::ZERO)?;
         let serving = self.serving();
@@ -161,7 +173,8 @@ impl ServerCpu {
 
 /// A later start than this is not the common start.
 pub(crate) const LATEST_START: Nanos = Nanos::from_millis(5);
-/// Clocks that are known less well put what the server and the client saw beside each other wrongly.
+/// Clocks that are known less well put what the server and the client saw beside each other
+/// wrongly.
 pub(crate) const LARGEST_CLOCK_ERROR: Nanos = Nanos::from_millis(5);
 /// Medians further apart than this, of so many answers at least, are worth a word.
 const MEDIANS_APART: f64 = 0.1;
@@ -182,7 +195,8 @@ pub struct FarGenerator {
     /// Their 99th percentile.
     #[serde(rename = "p99_ns")]
     pub p99: Option<Nanos>,
-    /// The most that its clock may be off from the one here, drift during the run included; `None` where nobody compared them.
+    /// The most that its clock may be off from the one here, drift during the run included; `None`
+    /// where nobody compared them.
     #[serde(rename = "clock_error_ns")]
     pub clock_error: Option<Nanos>,
     /// How long after the common start it started.
@@ -217,7 +231,8 @@ impl FarGenerator {
     }
 }
 
-/// The checks of generators on other machines: that none is lost, that they started together, and that their clocks are known.
+/// The checks of generators on other machines: that none is lost, that they started together, and
+/// that their clocks are known.
 pub(crate) fn far_checks(far: &[FarGenerator]) -> Vec<Diagnostic> {
     let lost = far.iter().filter_map(|one| Some((one, one.lost.clone()?)));
     let mut checks: Vec<Diagnostic> =
@@ -234,7 +249,8 @@ pub(crate) fn far_checks(far: &[FarGenerator]) -> Vec<Diagnostic> {
     checks
 }
 
-/// The generator whose median is furthest from that of all of them together, where that is worth a word.
+/// The generator whose median is furthest from that of all of them together, where that is worth a
+/// word.
 pub(crate) fn differs(far: &[FarGenerator], all: &Tally) -> Option<Diagnostic> {
     let merged = all.response_time.quantile(0.5).filter(|_| far.len() > 1)?;
     let apart = |p50: Nanos| (p50.0 as f64 / (merged.0 as f64).max(1.0) - 1.0).abs();

@@ -1,4 +1,5 @@
-//! Grades a diagnostic: how bad it is, whom it blames and what helps. The limits are those of docs/METHOD.md, "The verdict" and "Warnings".
+//! Grades a diagnostic: how bad it is, whom it blames and what helps. The limits are those of
+//! docs/METHOD.md, "The verdict" and "Warnings".
 
 use strum::EnumMessage as _;
 
@@ -111,7 +112,8 @@ impl Diagnostic {
         }
     }
 
-    /// Whether a failure of it means that the generator was the limit; else it means that the figures are worth nothing.
+    /// Whether a failure of it means that the generator was the limit; else it means that the
+    /// figures are worth nothing.
     pub(crate) fn blames_the_generator(&self) -> bool {
         matches!(
             self,
@@ -147,7 +149,8 @@ fn hint_for_failures(outcomes: &[String]) -> &'static str {
     let occurred = |wanted: fn(Outcome) -> bool| {
         outcomes.iter().any(|name| counts::outcome(name).is_some_and(wanted))
     };
-    // What a client got wrong, or what is no HTTP, is so under any load; too many requests (429) are not.
+    // What a client got wrong, or what is no HTTP, is so under any load; too many requests (429)
+    // are not.
     let may_be_of_the_load = |outcome| match outcome {
         Outcome::Answered(status) => status >= 500 || status == 429,
         Outcome::BadResponse | Outcome::WrongLength => false,

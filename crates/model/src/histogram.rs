@@ -1,8 +1,11 @@
-//! A distribution of times: buckets for the quantiles, with the exact smallest, largest and sum beside.
+//! A distribution of times: buckets for the quantiles, with the exact smallest, largest and sum
+//! beside.
 //!
-//! The buckets are those of `HdrHistogram` at three significant digits: at most 0.1 % wide, and a quantile is the *highest* time of its bucket,
-//! so it may read up to 0.1 % too high and never too low. Smallest, largest and mean are exact. Recording is our own, as a lane does it
-//! half a dozen times a request: some fifteen instructions, a quarter of what the crate takes (a test holds the two against each other).
+//! The buckets are those of `HdrHistogram` at three significant digits: at most 0.1 % wide, and a
+//! quantile is the *highest* time of its bucket, so it may read up to 0.1 % too high and never too
+//! low. Smallest, largest and mean are exact. Recording is our own, as a lane does it half a dozen
+//! times a request: some fifteen instructions, a quarter of what the crate takes (a test holds the
+//! two against each other).
 
 use std::fmt;
 
@@ -12,7 +15,8 @@ use crate::Nanos;
 
 /// Each power of two from 2^11 ns on is cut into 2^10 buckets; below, each nanosecond has one.
 const CUTS: u32 = 10;
-/// The longest time that has a bucket of its own, 1 h; a longer one is counted in the last (its maximum stays exact).
+/// The longest time that has a bucket of its own, 1 h; a longer one is counted in the last (its
+/// maximum stays exact).
 const LONGEST: u64 = 3_600_000_000_000;
 /// Buckets for all times up to [`LONGEST`].
 pub(crate) const BUCKETS: usize = bucket(LONGEST) + 1;
@@ -63,7 +67,8 @@ pub struct Histogram {
     sum: u128,
 }
 
-/// The filled buckets alone: the pages of all others are not even touched, which for a run of one request is half of its time.
+/// The filled buckets alone: the pages of all others are not even touched, which for a run of one
+/// request is half of its time.
 impl Clone for Histogram {
     fn clone(&self) -> Histogram {
         let mut copy = Histogram::default();
@@ -150,7 +155,8 @@ impl Histogram {
         }
     }
 
-    /// The standard deviation (of the population), from the buckets: within 0.1 %. `None` of an empty histogram.
+    /// The standard deviation (of the population), from the buckets: within 0.1 %. `None` of an
+    /// empty histogram.
     pub fn standard_deviation(&self) -> Option<Nanos> {
         let middles = || self.filled().map(|(bucket, n)| (middle(bucket), n as f64));
         let count = self.count as f64;
@@ -159,8 +165,8 @@ impl Histogram {
         (self.count > 0).then(|| Nanos((squares / count).sqrt().round() as u64))
     }
 
-    /// The time with `rank` records at or below it, by nearest rank (1-based), up to 0.1 % high and never above the
-    /// exact maximum; `None` where there are fewer records.
+    /// The time with `rank` records at or below it, by nearest rank (1-based), up to 0.1 % high and
+    /// never above the exact maximum; `None` where there are fewer records.
     pub fn at_rank(&self, rank: u64) -> Option<Nanos> {
         if rank == 0 || rank > self.count {
             return None;
@@ -199,8 +205,8 @@ impl Histogram {
         self.sum += other.sum;
     }
 
-    /// The highest time that stands in one bucket with `time`: at most 0.1 % above it. What was recorded up to there can be
-    /// counted exactly.
+    /// The highest time that stands in one bucket with `time`: at most 0.1 % above it. What was
+    /// recorded up to there can be counted exactly.
     pub fn edge(time: Nanos) -> Nanos {
         Nanos(times_of(place(time.0)).1)
     }
@@ -229,7 +235,8 @@ fn middle(bucket: usize) -> f64 {
 
 /// The nearest rank of quantile `q` among `n`: `⌈q·n⌉`, at least 1.
 ///
-/// A product that only floating point lifts above a whole number (0.9 · 10 = 9.000000000000002) counts as that number.
+/// A product that only floating point lifts above a whole number (0.9 · 10 = 9.000000000000002)
+/// counts as that number.
 pub fn rank(q: f64, n: u64) -> u64 {
     let exact = q * n as f64;
     let nearest = exact.round();
@@ -328,7 +335,8 @@ impl From<StoredHistogram> for Histogram {
             histogram.count += n;
         }
         histogram.min = if stored.count == 0 { u64::MAX } else { stored.min_ns };
-        // No honest file has a bucket outside its extremes; of another the buckets are still all shown.
+        // No honest file has a bucket outside its extremes; of another the buckets are still all
+        // shown.
         if place(histogram.min) > place(lowest) {
             histogram.min = lowest;
         }
@@ -440,7 +448,8 @@ mod tests {
         // HdrHistogram alone reports 1 401 855 µs for this one.
         let (one, largest) = (of(&[1_401_000_000]), Some(Nanos(1_401_000_000)));
         assert_eq!((one.max(), one.quantile(1.0)), (largest, largest));
-        // Beyond the highest bucket's time all stand in that bucket, and the extremes are exact all the same.
+        // Beyond the highest bucket's time all stand in that bucket, and the extremes are exact all
+        // the same.
         let time = 3_601_330_077_696;
         let read = Histogram::from(StoredHistogram::from(&of(&[time, u64::MAX / 4])));
         assert_eq!((read.min(), read.max()), (Some(Nanos(time)), Some(Nanos(u64::MAX / 4))));

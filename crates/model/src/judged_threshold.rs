@@ -8,7 +8,8 @@ use crate::{Nanos, Objective, Quantile, Run, Threshold, Verdict};
 /// What came of a threshold in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdResult {
-    /// The figure, in the unit of the condition; infinite where nothing bounds it, `None` where it is not known.
+    /// The figure, in the unit of the condition; infinite where nothing bounds it, `None` where it
+    /// is not known.
     pub value: Option<f64>,
     /// Its 95 % confidence interval, of a percentile of the response times.
     pub interval: Option<ThresholdInterval>,
@@ -56,7 +57,8 @@ impl Run {
         Some(format!("{condition}: it is {}", condition.shown(figure)))
     }
 
-    /// What came of a threshold; `None` where there is no figure, and it is no claim of another generator.
+    /// What came of a threshold; `None` where there is no figure, and it is no claim of another
+    /// generator.
     pub fn held_against(&self, threshold: &Threshold) -> Option<ThresholdResult> {
         let figure = threshold.condition.figure;
         let (value, interval) = (self.figure(figure), self.interval(figure));
@@ -108,8 +110,9 @@ impl Run {
         (low.is_some() || high.is_some()).then_some(ThresholdInterval { low, high })
     }
 
-    /// A figure in its unit; `None` where nothing was measured, or another generator did not print it. A response time that requests
-    /// without an answer could change is infinite: it cannot have met a limit.
+    /// A figure in its unit; `None` where nothing was measured, or another generator did not print
+    /// it. A response time that requests without an answer could change is infinite: it cannot have
+    /// met a limit.
     fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         if let Some(claim) = &self.claim {
             return claim.figure(figure);

@@ -1,13 +1,14 @@
-//! Where requests waited, by the kernel's tracepoints: the waits of each process of the server, and each request's path.
+//! Where requests waited, by the kernel's tracepoints: the waits of each process of the server, and
+//! each request's path.
 //!
-//! Stamps are of `CLOCK_MONOTONIC`, which the kernel, the client and the app share. So where client and kernel are joined, for
-//! each request
+//! Stamps are of `CLOCK_MONOTONIC`, which the kernel, the client and the app share. So where client
+//! and kernel are joined, for each request
 //!
 //! response time = send lag + sending + accept queue + receive queue + in the server + reading
 //!
-//! and where the app stamps too, *in the server* is server queue + app + answering. Each part is the distance of two stamps, the
-//! end of one the start of the next, so nothing is inferred and the sum is the whole. A request whose stamps are not in order is
-//! no part of anything: it is counted.
+//! and where the app stamps too, *in the server* is server queue + app + answering. Each part is
+//! the distance of two stamps, the end of one the start of the next, so nothing is inferred and the
+//! sum is the whole. A request whose stamps are not in order is no part of anything: it is counted.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,8 @@ use crate::{Exchange, Nanos};
 pub struct KernelView {
     /// By process, rising; those alone that accepted, read, answered or ran.
     pub processes: Vec<ProcessWaits>,
-    /// Answers of which it was not seen when their request arrived or their connection was accepted: in `answers` alone.
+    /// Answers of which it was not seen when their request arrived or their connection was
+    /// accepted: in `answers` alone.
     pub unfollowed: u64,
     /// Connections, buckets and answers that there was no room for.
     pub lost: u64,
@@ -30,7 +32,8 @@ pub struct KernelView {
     pub ways: Option<RequestPaths>,
 }
 
-/// What one process of the server had in a run. Waits are of connections and requests that came in the measured window.
+/// What one process of the server had in a run. Waits are of connections and requests that came in
+/// the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessWaits {
     /// Its id.
@@ -39,7 +42,8 @@ pub struct ProcessWaits {
     pub answers: u64,
     /// Of each connection it accepted: from the end of the handshake to `accept`.
     pub accept_queue: Waits,
-    /// Of each request: from its arrival, or its connection's accept where that was later, to the server's first read.
+    /// Of each request: from its arrival, or its connection's accept where that was later, to the
+    /// server's first read.
     pub receive_queue: Waits,
     /// Of each request: from that read until the answer's first bytes were in the client's socket.
     pub in_server: Waits,
@@ -143,8 +147,8 @@ impl PathSums {
         let between = |from: Nanos, until: Nanos| until.0.checked_sub(from.0).map(Nanos);
         let arrived = kernel.arrived?;
         let taken = arrived.max(kernel.accepted?);
-        // By the kernel's receive time stamp, which is taken a moment before the bytes are in the socket, an answer of one
-        // segment ends just before it begins.
+        // By the kernel's receive time stamp, which is taken a moment before the bytes are in the
+        // socket, an answer of one segment ends just before it begins.
         let answered = kernel.answered.min(exchange.ended);
         let in_server = between(kernel.read, answered)?;
         let (server_queue, app) = match app {
@@ -173,11 +177,13 @@ impl PathSums {
 /// The ways of a run's measured good answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPaths {
-    /// How the app's part is known; `None` where no app said anything: then the time in the server is one.
+    /// How the app's part is known; `None` where no app said anything: then the time in the server
+    /// is one.
     pub app: Option<AppSource>,
     /// Of all that are joined.
     pub all: PathSums,
-    /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None` of fewer than 10.
+    /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None`
+    /// of fewer than 10.
     pub slowest: Option<PathSums>,
     /// Good answers whose app did not say it, or in another way, where others' did.
     pub silent: u64,
@@ -197,7 +203,8 @@ pub struct Wayfinding {
 }
 
 impl Wayfinding {
-    /// Takes in a measured good answer, what the kernel saw of it and what its app said, all on one clock.
+    /// Takes in a measured good answer, what the kernel saw of it and what its app said, all on one
+    /// clock.
     pub fn record(
         &mut self,
         exchange: &Exchange,
@@ -274,7 +281,8 @@ impl Waits {
         self.sum.0.checked_div(self.count).map(Nanos)
     }
 
-    /// The quantile `q` (0 to 1) by nearest rank; `None` of fewer times than it takes to have one above it.
+    /// The quantile `q` (0 to 1) by nearest rank; `None` of fewer times than it takes to have one
+    /// above it.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         if (self.count as f64) * (1.0 - q) < 1.0 - 1e-9 {
             return None;
@@ -339,7 +347,8 @@ mod tests {
     #[test]
     fn each_wait_is_found_where_it_was() {
         let mut found = Wayfinding::default();
-        // In the accept queue from its arrival on; in it before its arrival; and on a connection accepted long ago.
+        // In the accept queue from its arrival on; in it before its arrival; and on a connection
+        // accepted long ago.
         found.record(
             &exchange(0, 1, 700),
             Some(&kernel(1, 402, 2, 403, 690)),

@@ -1,7 +1,9 @@
-//! The words of longtail, as types: what was asked (`Plan`), what happened (`Exchange`, `Tally`, `Run`), what was
-//! expected (`Forecast`), what is doubtful (`Diagnostic`), and the whole of it (`Study`, the file format).
+//! The words of longtail, as types: what was asked (`Plan`), what happened (`Exchange`, `Tally`,
+//! `Run`), what was expected (`Forecast`), what is doubtful (`Diagnostic`), and the whole of it
+//! (`Study`, the file format).
 //!
-//! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
+//! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this
+//! one knows none.
 
 pub mod app_time;
 pub mod backlog;

@@ -1,8 +1,8 @@
 //! The limit: what kept a run from doing more, with its evidence.
 //!
-//! A verdict says whether the server was measured; the limit says what would have to give for more. What the evidence does not show
-//! is not known, and then it is said what was seen.
-//! With the verdict and the checks that it rests on it is a run's [`Judgement`].
+//! A verdict says whether the server was measured; the limit says what would have to give for more.
+//! What the evidence does not show is not known, and then it is said what was seen. With the
+//! verdict and the checks that it rests on it is a run's [`Judgement`].
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use thiserror::Error;
 
 use crate::{Diagnostic, GeneratorFacts, Grade, LaneFacts, Nanos, NetworkPath, Tally};
 
-/// What limited a run. A run that was offered less than the server can do, or whose figures are void, has none. Printed, it is its name
-/// and the evidence.
+/// What limited a run. A run that was offered less than the server can do, or whose figures are
+/// void, has none. Printed, it is its name and the evidence.
 #[derive(Clone, Debug, PartialEq, Error, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum Limit {
@@ -40,7 +40,8 @@ pub enum Limit {
         /// The server beside its CPUs.
         cpu: CpuUsage,
     },
-    /// Connections that the kernel dropped for a full accept queue, and tried again a second later or more.
+    /// Connections that the kernel dropped for a full accept queue, and tried again a second later
+    /// or more.
     #[error("accept queue: {dropped} connects dropped, {retried} tried again, the longest {:.2} s", .longest.as_secs_f64())]
     AcceptQueue {
         /// Dropped by full accept queues, on this machine.
@@ -61,7 +62,8 @@ pub enum Limit {
         slow: u64,
         /// Of those: with a segment that was sent again meanwhile.
         retransmitted: u64,
-        /// The share of all service time that went into round trips, or into requests with a retransmission: the larger.
+        /// The share of all service time that went into round trips, or into requests with a
+        /// retransmission: the larger.
         share: f64,
     },
     /// The generator, by this check.
@@ -129,7 +131,8 @@ impl CpuUsage {
 pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     let (server, cpu) = (facts.server.as_ref()?, CpuUsage::of(facts)?);
     let beside = if server.is_shared { cpu.generator } else { 0.0 } + cpu.others.unwrap_or(0.0);
-    // What is not idle is not to be had, whoever has it: a host takes processors from a virtual machine unseen.
+    // What is not idle is not to be had, whoever has it: a host takes processors from a virtual
+    // machine unseen.
     let used = server.idle.map_or(cpu.server + beside, |idle| cpu.of - idle);
     let is_alone = beside < OTHERS_USE * cpu.of || !server.is_shared;
     let on_cpus = |cpu| if is_alone { Limit::Cpu(cpu) } else { Limit::SharedCpus(cpu) };
@@ -149,8 +152,9 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     })
 }
 
-/// From this share of the service time on the network is what limits: of round trips, which every request has, and of requests with a
-/// retransmission, which few have and which are slow because of it.
+/// From this share of the service time on the network is what limits: of round trips, which every
+/// request has, and of requests with a retransmission, which few have and which are slow because of
+/// it.
 const ROUND_TRIPS: f64 = 0.5;
 const RETRANSMISSIONS: f64 = 0.1;
 
@@ -168,7 +172,8 @@ pub(crate) fn of_network(tally: &Tally) -> Option<Limit> {
 }
 
 impl Limit {
-    /// Whether it is CPUs that requests wait for, and not threads: they share them, and do not hold one each for a time of their own.
+    /// Whether it is CPUs that requests wait for, and not threads: they share them, and do not hold
+    /// one each for a time of their own.
     pub fn is_computing(&self) -> bool {
         matches!(self, Limit::Cpu(_) | Limit::RubyLock { .. } | Limit::SharedCpus(_))
     }
@@ -221,8 +226,8 @@ pub enum Verdict {
     ServerBound,
     /// The generator: the figures say more about it than about the server.
     GeneratorBound,
-    /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and the times hold but for the
-    /// generator's stated part.
+    /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and
+    /// the times hold but for the generator's stated part.
     SharedCpus,
     /// The network between them: round trips, or segments that were sent again, took the time.
     NetworkBound,
@@ -340,7 +345,8 @@ mod tests {
         assert_eq!(of_cpus(&by_host), None);
         by_host.server.iter_mut().for_each(|server| server.idle = Some(0.0));
         assert_eq!(of_cpus(&by_host).map(|it| it.name()), Some("shared CPUs"));
-        // Two workers that hand their locks on: 80 % of each CPU, and some of the time they wait for one. Two more workers did 21 % more.
+        // Two workers that hand their locks on: 80 % of each CPU, and some of the time they wait
+        // for one. Two more workers did 21 % more.
         let mut waiting = facts(&[80, 80], 2, 166, ruby);
         waiting
             .server

@@ -1,5 +1,5 @@
-//! A condition on a figure of a run: `p99 > 200ms`, `failed > 0.1%`, `sent < 99% of offered`; and what the user wants of it (`--expect`,
-//! `--fail-if`).
+//! A condition on a figure of a run: `p99 > 200ms`, `failed > 0.1%`, `sent < 99% of offered`; and
+//! what the user wants of it (`--expect`, `--fail-if`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -149,7 +149,8 @@ impl fmt::Display for Objective {
 
 text_in_json!(Objective);
 
-/// A condition that must hold, or must not. Printed, it is `expect p99 < 200ms` or `fail if p99 > 200ms`.
+/// A condition that must hold, or must not. Printed, it is `expect p99 < 200ms` or `fail if p99 >
+/// 200ms`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
     /// The condition.

@@ -1,11 +1,13 @@
 //! When request `n` is due ([`Pace`]), and which request of a list it is.
 //!
-//! A pace never sees a clock: the due time of request `n` depends on the pace, its seed and `n` alone, so that a
-//! late sender cannot move the schedule and a run can be repeated to the nanosecond.
+//! A pace never sees a clock: the due time of request `n` depends on the pace, its seed and `n`
+//! alone, so that a late sender cannot move the schedule and a run can be repeated to the
+//! nanosecond.
 //!
-//! An open loop is made of two things. A *profile* says how many requests should have become due by a time; an *arrival
-//! law* spaces them: `S(n)`, the n-th point of a process of one arrival per unit. Request `n` is due when the profile
-//! has reached `S(n)`. So every law goes with every profile.
+//! An open loop is made of two things. A *profile* says how many requests should have become due by
+//! a time; an *arrival law* spaces them: `S(n)`, the n-th point of a process of one arrival per
+//! unit. Request `n` is due when the profile has reached `S(n)`. So every law goes with every
+//! profile.
 
 use std::sync::Arc;
 
@@ -89,8 +91,8 @@ impl Pace {
         }
     }
 
-    /// The due times in order, from request 0, since the start of the run; `None` in a closed loop, where the
-    /// answers decide.
+    /// The due times in order, from request 0, since the start of the run; `None` in a closed loop,
+    /// where the answers decide.
     pub fn schedule(&self) -> Option<DueTimes> {
         match self {
             Pace::Closed => None,
@@ -123,7 +125,8 @@ impl Profile {
                 if count >= in_ramp {
                     return length + (count - in_ramp) / b;
                 }
-                // a·t + (b − a)·t² / 2·length = count, by the form of the root that does not cancel.
+                // a·t + (b − a)·t² / 2·length = count, by the form of the root that does not
+                // cancel.
                 let slope = (b - a) / length;
                 2.0 * count / (a + (a * a + 2.0 * slope * count).max(0.0).sqrt())
             }
@@ -196,7 +199,8 @@ impl Iterator for DueTimes {
         }
         let point = number / self.burst;
         self.units = match self.arrivals {
-            // From the number each time, not by adding gaps: an error in the gap would grow with the run.
+            // From the number each time, not by adding gaps: an error in the gap would grow with
+            // the run.
             Arrivals::Constant => point as f64,
             // The first request of a random stream has a gap before it as every other.
             Arrivals::Poisson => self.units - uniform(self.seed, point).ln(),
@@ -207,8 +211,8 @@ impl Iterator for DueTimes {
     }
 }
 
-/// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014), which is a
-/// mixing function of a counter and so needs no state.
+/// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014),
+/// which is a mixing function of a counter and so needs no state.
 pub fn uniform(seed: u64, number: u64) -> f64 {
     let mut z = mix(seed).wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = mix(z);
@@ -226,11 +230,13 @@ fn mix(mut z: u64) -> u64 {
 pub struct Request {
     /// Head and body, as they go over the wire.
     pub bytes: Arc<[u8]>,
-    /// Whether the method is HEAD: its response has no body, whatever its head says (RFC 9110 section 9.3.2).
+    /// Whether the method is HEAD: its response has no body, whatever its head says (RFC 9110
+    /// section 9.3.2).
     pub is_head: bool,
 }
 
-/// The order in which a list of requests is sent: a pure function of the number of the request, so that a run can be repeated.
+/// The order in which a list of requests is sent: a pure function of the number of the request, so
+/// that a run can be repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RequestOrder {
@@ -325,7 +331,8 @@ mod tests {
         }
     }
 
-    /// The Anderson-Darling statistic of `sample` against the law with distribution function `below`.
+    /// The Anderson-Darling statistic of `sample` against the law with distribution function
+    /// `below`.
     fn anderson_darling(mut sample: Vec<f64>, below: impl Fn(f64) -> f64) -> f64 {
         sample.sort_by(f64::total_cmp);
         let n = sample.len() as f64;
@@ -344,8 +351,8 @@ mod tests {
 
     #[test]
     fn gaps_have_their_law() {
-        // 1 % critical values (Stephens 1974): 1.959 / (1 + 0.6/n) where the mean is estimated, 3.857 of a law fully known. The seeds are
-        // fixed, so this is a fact and not a chance.
+        // 1 % critical values (Stephens 1974): 1.959 / (1 + 0.6/n) where the mean is estimated, 3.857
+        // of a law fully known. The seeds are fixed, so this is a fact and not a chance.
         for seed in 1..=5 {
             let poisson = gaps(&flat(100.0, Arrivals::Poisson, seed), 5000);
             let mean = poisson.iter().sum::<f64>() / 5000.0;

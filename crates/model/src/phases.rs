@@ -1,18 +1,20 @@
-//! The client's view of a request's time: connect, handshake, write, first byte, read; the slowest requests; and TCP's round trips and
-//! retransmissions.
+//! The client's view of a request's time: connect, handshake, write, first byte, read; the slowest
+//! requests; and TCP's round trips and retransmissions.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{DurationSummary, Exchange, Histogram, Nanos};
 
-/// The phases of a request. Each counts only the requests that had it: a kept-alive connection is opened once.
+/// The phases of a request. Each counts only the requests that had it: a kept-alive connection is
+/// opened once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phases {
     /// From the start of a connect until the socket was connected.
     pub connect: DurationSummary,
     /// From there until the TLS handshake was done.
     pub handshake: DurationSummary,
-    /// From the first byte of the request handed to the kernel to the last; 0 where one call took all.
+    /// From the first byte of the request handed to the kernel to the last; 0 where one call took
+    /// all.
     pub write: DurationSummary,
     /// From the first byte sent to the first byte of the answer seen.
     pub first_byte: DurationSummary,
@@ -96,8 +98,8 @@ impl Slowest {
 
 /// What the kernel's TCP says of a run's connections (`TCP_INFO`).
 ///
-/// It knows what this end sent again. What the server sent again is not seen: the count of slow requests with a retransmission is a
-/// lower bound of those that the network made slow.
+/// It knows what this end sent again. What the server sent again is not seen: the count of slow
+/// requests with a retransmission is a lower bound of those that the network made slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkPath {
     /// The shortest round trip of each connection to another machine, read when it ended.
@@ -111,10 +113,12 @@ pub struct NetworkPath {
 }
 
 impl NetworkPath {
-    /// TCP waits so long at least before it sends a lone segment again (`TCP_RTO_MIN`, `include/net/tcp.h`; RFC 6298 says 1 s).
+    /// TCP waits so long at least before it sends a lone segment again (`TCP_RTO_MIN`,
+    /// `include/net/tcp.h`; RFC 6298 says 1 s).
     pub const SLOW: Nanos = Nanos::from_millis(200);
 
-    /// Notes a slow measured request that took this time, and whether TCP sent something again meanwhile.
+    /// Notes a slow measured request that took this time, and whether TCP sent something again
+    /// meanwhile.
     pub fn record_slow(&mut self, took: Nanos, with_retransmission: bool) {
         self.slow += 1;
         if with_retransmission {
@@ -138,14 +142,16 @@ impl NetworkPath {
         self.slow_with_retransmission.merge(&other.slow_with_retransmission);
     }
 
-    /// The share of the mean service time that one round trip is, 0 to 1; `None` where either is not known.
+    /// The share of the mean service time that one round trip is, 0 to 1; `None` where either is
+    /// not known.
     pub fn share_of_round_trip(&self, service_time: &Histogram) -> Option<f64> {
         let round_trip = self.round_trip.mean()?;
         let mean = service_time.mean().filter(|mean| *mean > Nanos::ZERO)?;
         Some((round_trip.0 as f64 / mean.0 as f64).min(1.0))
     }
 
-    /// The share of all service time that went by in requests with a retransmission, 0 to 1; 0 where nothing was answered.
+    /// The share of all service time that went by in requests with a retransmission, 0 to 1; 0
+    /// where nothing was answered.
     pub(crate) fn share_of_retransmissions(&self, service_time: &Histogram) -> f64 {
         let all = service_time.sum().as_secs_f64();
         if all > 0.0 {

@@ -1,4 +1,5 @@
-//! What a study was asked to do, every default made explicit: the server, the stream of requests, the load.
+//! What a study was asked to do, every default made explicit: the server, the stream of requests,
+//! the load.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -30,12 +31,13 @@ pub struct Plan {
     pub calibrate: bool,
     /// Whether a short probe with and without keep-alive tells the order of service first.
     pub probe_discipline: bool,
-    /// `--generator`: the other generator that makes the load, by its program's name; `None` is our own.
+    /// `--generator`: the other generator that makes the load, by its program's name; `None` is our
+    /// own.
     pub with: Option<String>,
     /// `--inspect`: what is read of server and kernel while a run goes on.
     pub probe: Probe,
-    /// `--statsd-listen`: where app and server find a statsd that is ours; port 0 is whichever is free. It is part of what is
-    /// measured: they are told, and send.
+    /// `--statsd-listen`: where app and server find a statsd that is ours; port 0 is whichever is
+    /// free. It is part of what is measured: they are told, and send.
     pub statsd_listen: Option<SocketAddr>,
     /// `--expect` and `--fail-if`: what each run must keep.
     pub thresholds: Vec<Threshold>,
@@ -66,7 +68,8 @@ pub struct ProbeUsed {
 }
 
 impl Plan {
-    /// Multiple and connections of each run of a pass, on a server of so many slots. There is at least one connection.
+    /// Multiple and connections of each run of a pass, on a server of so many slots. There is at
+    /// least one connection.
     pub fn loads(&self, slots: u32) -> Vec<(f64, u32)> {
         let of_multiple =
             |multiple: &f64| (*multiple, ((multiple * f64::from(slots)).round() as u32).max(1));
@@ -116,9 +119,11 @@ pub struct ServerPlan {
     pub yjit: bool,
     /// `-s`: the kind of socket to bind.
     pub socket: Socket,
-    /// `--server-cpus`: the processors that it may run on; `None` where it may run wherever longtail may.
+    /// `--server-cpus`: the processors that it may run on; `None` where it may run wherever
+    /// longtail may.
     pub cpus: Option<Cpus>,
-    /// `--server-address`: the address of this machine that it listens on, for generators on other machines; `None` is loopback.
+    /// `--server-address`: the address of this machine that it listens on, for generators on other
+    /// machines; `None` is loopback.
     pub address: Option<IpAddr>,
 }
 
@@ -237,7 +242,8 @@ impl Socket {
 /// The stream of requests of each run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamPlan {
-    /// `-d`: how long the app is asked to hold a thread; the theory's service time. `None`: unknown, measured first.
+    /// `-d`: how long the app is asked to hold a thread; the theory's service time. `None`:
+    /// unknown, measured first.
     #[serde(rename = "delay_ns")]
     pub delay: Option<Nanos>,
     /// `--path`: what is requested; `None` is `/sleep<delay>`, or the body's.
@@ -262,7 +268,8 @@ pub struct StreamPlan {
     pub worker_header: String,
     /// `--inspect app`: whether the app is asked when it began and ended.
     pub anatomy: bool,
-    /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
+    /// `--from`: the commands that lead to the generators on other machines; none: the generator is
+    /// this process.
     pub from: Vec<String>,
 }
 
@@ -277,7 +284,8 @@ impl StreamPlan {
         }
     }
 
-    /// Header lines that go with it: a body and its delay are asked for as Puma's own apps understand it too.
+    /// Header lines that go with it: a body and its delay are asked for as Puma's own apps
+    /// understand it too.
     pub fn headers(&self) -> Vec<String> {
         let ask = self.anatomy.then(|| format!("{STAMPS}: 1"));
         let Some(body) = self.body else { return ask.into_iter().collect() };
@@ -315,10 +323,12 @@ pub enum LatePolicy {
 pub enum Timing {
     /// Wakes at whole milliseconds and sends what has become due: least CPU, up to 1 ms late.
     Coalesce,
-    /// Wakes for each due time, by the nanosecond timer, early by what wake-ups are usually late: a few microseconds late.
+    /// Wakes for each due time, by the nanosecond timer, early by what wake-ups are usually late: a
+    /// few microseconds late.
     #[default]
     Precise,
-    /// As precise, and busy polling for the last 50 µs before each due time: below a microsecond late on a free core.
+    /// As precise, and busy polling for the last 50 µs before each due time: below a microsecond
+    /// late on a free core.
     Spin,
 }
 
@@ -327,8 +337,8 @@ pub enum Timing {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Timestamps {
-    /// The kernel's: when the last segment of it came in. What the lane adds before it reads (read lag) is measured, and
-    /// not in the times.
+    /// The kernel's: when the last segment of it came in. What the lane adds before it reads (read
+    /// lag) is measured, and not in the times.
     Kernel,
     /// The lane's, when it reads: what it adds is in the times, and unknown.
     #[default]
@@ -340,8 +350,8 @@ pub enum Timestamps {
 pub struct LoadPlan {
     /// The URL that requests go to, without credentials.
     pub url: String,
-    /// The socket behind it, in words: `127.0.0.1:3000`, `unix /run/app.sock`, `unix @app`; several where a name has
-    /// several addresses.
+    /// The socket behind it, in words: `127.0.0.1:3000`, `unix /run/app.sock`, `unix @app`; several
+    /// where a name has several addresses.
     pub endpoints: Vec<String>,
     /// Whether the connection is encrypted.
     pub tls: bool,
@@ -390,7 +400,8 @@ pub struct LoadPlan {
     pub service_time: Option<Nanos>,
     /// `--statsd-listen`: where statsd was listened to.
     pub statsd_listen: Option<SocketAddr>,
-    /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
+    /// `--from`: the commands that lead to the generators on other machines; none: the generator is
+    /// this process.
     pub from: Vec<String>,
 }
 

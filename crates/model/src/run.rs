@@ -1,4 +1,5 @@
-//! One run ([`Run`]): what was asked, what happened, what others counted, what theory expected, what is doubtful.
+//! One run ([`Run`]): what was asked, what happened, what others counted, what theory expected,
+//! what is doubtful.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +23,8 @@ pub struct Run {
     pub tally: Tally,
     /// What another generator says of the run that it made; `None` of our own.
     pub claim: Option<Box<GeneratorClaim>>,
-    /// Length of the measured window, from which rates are computed: as planned, or up to the last answer where a
-    /// count ended the run, or up to the interruption.
+    /// Length of the measured window, from which rates are computed: as planned, or up to the last
+    /// answer where a count ended the run, or up to the interruption.
     #[serde(rename = "measured_ns")]
     pub measured: Nanos,
     /// From the first connect to the end of the last request, warm-up and drain included.
@@ -35,7 +36,8 @@ pub struct Run {
     pub watch: Option<Watch>,
     /// What app and server said over statsd meanwhile; `None` where nobody listened.
     pub statsd: Option<StatsdReport>,
-    /// Where the response times went, by what the app said; `None` where it was not asked, or said nothing.
+    /// Where the response times went, by what the app said; `None` where it was not asked, or said
+    /// nothing.
     pub anatomy: Option<Anatomy>,
     /// Where requests waited, by the kernel's tracepoints; `None` where they were not listened to.
     pub kernel: Option<KernelView>,
@@ -45,7 +47,8 @@ pub struct Run {
     pub theory: Option<Theory>,
     /// What an overload in open loop says of the server; `None` where there was none.
     pub overload: Option<Overload>,
-    /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not sampled.
+    /// How well the percentiles are known, and whether the run was steady; `None` of a run that was
+    /// not sampled.
     pub statistics: Option<Statistics>,
     /// What the generator and its machine did.
     pub generator: GeneratorFacts,
@@ -82,7 +85,8 @@ pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.9
 impl Run {
     /// A first run of which nothing is known but what its lanes recorded.
     pub fn recorded(connections: u32, tally: Tally, measured: Nanos, elapsed: Nanos) -> Run {
-        // Each field: a default run would have histograms made for it, half a millisecond's work, and dropped.
+        // Each field: a default run would have histograms made for it, half a millisecond's work,
+        // and dropped.
         Run {
             repeat: 1,
             multiple: None,
@@ -128,7 +132,8 @@ impl Run {
             .map_or(String::new(), |multiple| format!("{}x", (multiple * 100.0).round() / 100.0))
     }
 
-    /// Requests per second: good answers of the measured window, or what another generator says; `None` where it does not.
+    /// Requests per second: good answers of the measured window, or what another generator says;
+    /// `None` where it does not.
     pub fn rate(&self) -> Option<f64> {
         self.claim.as_ref().map_or_else(|| Some(self.completed_rate()), |claim| claim.rate_per_s)
     }
@@ -153,7 +158,8 @@ impl Run {
         self.claim.as_ref().map_or_else(|| self.tally.response_time.mean(), |claim| claim.mean)
     }
 
-    /// Good answers per second of the measured window; 0 where it has no length, and of a run that another generator made.
+    /// Good answers per second of the measured window; 0 where it has no length, and of a run that
+    /// another generator made.
     pub fn completed_rate(&self) -> f64 {
         per_second(self.tally.completed_in_window, self.measured)
     }
@@ -170,13 +176,14 @@ impl Run {
 
     /// Requests per second that became due; `None` in a closed loop.
     pub fn offered_rate(&self, pace: &Pace) -> Option<f64> {
-        // Where a count ends the run, more time passes until the last answer than requests become due in.
+        // Where a count ends the run, more time passes until the last answer than requests become
+        // due in.
         let over = || self.offered_for().unwrap_or(self.measured);
         pace.is_open().then(|| per_second(self.tally.counts.total(), over()))
     }
 
-    /// Good answers a second while requests became due. Where a count ended the run the answers that came after the last of them are left
-    /// out, as far as whole seconds tell.
+    /// Good answers a second while requests became due. Where a count ended the run the answers
+    /// that came after the last of them are left out, as far as whole seconds tell.
     pub fn completed_under_load(&self) -> f64 {
         match self.offered_for().map(|over| (over.as_secs_f64() + 1e-3) as usize) {
             Some(seconds @ 1..) if self.tally.window.until == Nanos::MAX => {
@@ -192,7 +199,8 @@ impl Run {
         Some(self.rate()? / self.forecast.as_ref()?.maximum_rate)
     }
 
-    /// The response time at quantile `q`, as [`Tally::response_time_at`], where so many independent answers support it.
+    /// The response time at quantile `q`, as [`Tally::response_time_at`], where so many independent
+    /// answers support it.
     pub fn response_time(&self, q: f64) -> Quantile {
         match &self.claim {
             Some(claim) => Quantile::printed(claim.percentile(q)),
@@ -229,8 +237,8 @@ impl Run {
         (ideal > Nanos::ZERO).then(|| time.0 as f64 / ideal.0 as f64)
     }
 
-    /// Jain's index of the connections' good answers: 1 where all got the same, 1/n where one got all.
-    /// (Jain, Chiu, Hawe, DEC-TR-301, 1984.) `None` where there are none.
+    /// Jain's index of the connections' good answers: 1 where all got the same, 1/n where one got
+    /// all. (Jain, Chiu, Hawe, DEC-TR-301, 1984.) `None` where there are none.
     pub fn fairness(&self) -> Option<f64> {
         let counts = &self.tally.per_connection;
         let sum: f64 = counts.iter().map(|n| *n as f64).sum();
@@ -238,7 +246,8 @@ impl Run {
         (squares > 0.0).then(|| sum * sum / (counts.len() as f64 * squares))
     }
 
-    /// The workers' relative deviations from an even share, rising: -0.03 is 3 % less than even; none where nobody had a request.
+    /// The workers' relative deviations from an even share, rising: -0.03 is 3 % less than even;
+    /// none where nobody had a request.
     pub fn worker_deviations(&self) -> Vec<f64> {
         let total: u64 = self.workers.iter().map(|w| w.requests).sum();
         if total == 0 {
@@ -251,15 +260,18 @@ impl Run {
         deviations
     }
 
-    /// How long a good answer's request waited in the kernel's accept queue on average, by how long that queue was (Little's law).
+    /// How long a good answer's request waited in the kernel's accept queue on average, by how long
+    /// that queue was (Little's law).
     ///
-    /// In a closed loop each connection sends as soon as it is connected and has one request out, so each connection in the
-    /// accept queue is one request that waits there. Over the measured window the mean number of requests that wait is their rate
-    /// times the mean wait, a request that did not wait there counting 0 (J. D. C. Little, *Operations Research* 9(3), 1961): mean
-    /// wait = mean length x window / good answers in the window. Inferred, not measured: it knows the mean alone.
+    /// In a closed loop each connection sends as soon as it is connected and has one request out,
+    /// so each connection in the accept queue is one request that waits there. Over the measured
+    /// window the mean number of requests that wait is their rate times the mean wait, a request
+    /// that did not wait there counting 0 (J. D. C. Little, *Operations Research* 9(3), 1961): mean
+    /// wait = mean length x window / good answers in the window. Inferred, not measured: it knows
+    /// the mean alone.
     ///
-    /// `None` where the queue was not looked at often enough, or where requests failed: those given up may stand in the queue
-    /// still, and their number is not that of the answers.
+    /// `None` where the queue was not looked at often enough, or where requests failed: those given
+    /// up may stand in the queue still, and their number is not that of the answers.
     pub fn accept_queue_wait(&self) -> Option<Nanos> {
         let (track, queue) = self.watch.as_ref()?.curve("accept_queue")?;
         if self.tally.counts.failed() > 0 || self.tally.completed_in_window == 0 {

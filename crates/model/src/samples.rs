@@ -1,5 +1,5 @@
-//! Samples of a run ([`Watch`]): what server, kernel and app said while it went on, one time axis a source and one curve a quantity; and
-//! one series for each statsd metric and its tags.
+//! Samples of a run ([`Watch`]): what server, kernel and app said while it went on, one time axis a
+//! source and one curve a quantity; and one series for each statsd metric and its tags.
 //!
 //! A value that could not be had is absent, never 0.
 
@@ -13,7 +13,8 @@ use crate::Nanos;
 pub struct Watch {
     /// One for each source that answered.
     pub tracks: Vec<WatchTrack>,
-    /// CPU time that sampling took of this machine, all in our own threads, the warm-up's samples included.
+    /// CPU time that sampling took of this machine, all in our own threads, the warm-up's samples
+    /// included.
     #[serde(rename = "cpu_ns")]
     pub cpu: Nanos,
     /// What could not be read and why, a line each.
@@ -43,7 +44,8 @@ pub struct WatchCurve {
     pub unit: String,
     /// One for each sample of its track; `None` where it could not be had.
     pub values: Vec<Option<u64>>,
-    /// How old each value may have been when it was read, one for each sample; empty where all were read as they were.
+    /// How old each value may have been when it was read, one for each sample; empty where all were
+    /// read as they were.
     #[serde(rename = "staleness_ns")]
     pub staleness: Vec<Option<Nanos>>,
 }
@@ -70,16 +72,18 @@ impl Watch {
 }
 
 impl WatchTrack {
-    /// Its curves of that name. One with another number of values than there were samples is of no use to anybody.
+    /// Its curves of that name. One with another number of values than there were samples is of no
+    /// use to anybody.
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a WatchCurve> + 'a {
         self.curves
             .iter()
             .filter(move |curve| curve.name == name && curve.values.len() == self.at.len())
     }
 
-    /// Mean over time of a curve of this track from the start of the measured window up to `until`: between two samples
-    /// the mean of the two, so that samples that came late weigh as much as the time they stand for. `None` of fewer than
-    /// [`LEAST_SAMPLES`] samples, and where they leave out more than a tenth of that time.
+    /// Mean over time of a curve of this track from the start of the measured window up to `until`:
+    /// between two samples the mean of the two, so that samples that came late weigh as much as the
+    /// time they stand for. `None` of fewer than [`LEAST_SAMPLES`] samples, and where they leave
+    /// out more than a tenth of that time.
     pub fn mean(&self, curve: &WatchCurve, until: Nanos) -> Option<f64> {
         let samples = self.at.iter().zip(&curve.values).filter(|(at, _)| **at <= until);
         let known: Vec<(Nanos, u64)> =
@@ -148,7 +152,8 @@ pub struct StatsdMetric {
     pub kind: MetricKind,
     /// Values that came.
     pub values: u64,
-    /// How many they stand for: each value once for each that the sender left out by its sample rate.
+    /// How many they stand for: each value once for each that the sender left out by its sample
+    /// rate.
     pub stands_for: f64,
     /// The figures of the values; `None` of a set, whose values are names.
     pub figures: Option<StatsdFigures>,
@@ -274,15 +279,17 @@ mod tests {
         assert_eq!(WatchCurve::default().counted(), None);
     }
 
-    /// Simulated time, closed loop: `connections` on `slots` that each take 100 ms, a new connection for each request, for 10 s
-    /// after a warm-up of 1 s. The queue is looked at each 50 ms, just after what happened then.
+    /// Simulated time, closed loop: `connections` on `slots` that each take 100 ms, a new
+    /// connection for each request, for 10 s after a warm-up of 1 s. The queue is looked at each 50
+    /// ms, just after what happened then.
     fn played(connections: u64, slots: u64) -> Run {
         let (window, step) = (
             Window { from: Nanos::from_secs(1), until: Nanos::from_secs(11) },
             Nanos::from_millis(100),
         );
         let mut tally = Tally::new(window, connections as usize);
-        // Whoever came first is served first: each round, `slots` of them end, and come again at once.
+        // Whoever came first is served first: each round, `slots` of them end, and come again at
+        // once.
         let mut line: std::collections::VecDeque<Nanos> =
             (0..connections).map(|_| Nanos::ZERO).collect();
         let mut now = Nanos::ZERO;

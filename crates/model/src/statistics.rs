@@ -1,8 +1,10 @@
-//! How well a run knows its percentiles, which ones it supports, whether it was steady, and whether its generator fell behind.
+//! How well a run knows its percentiles, which ones it supports, whether it was steady, and whether
+//! its generator fell behind.
 //!
-//! Of `n` independent times, the number at or below the true quantile `p` is binomial, so the `l`-th and `u`-th smallest hold it
-//! with probability `F(u-1) - F(l-1)`; no law of the times is assumed (David, Nagaraja: Order Statistics, section 7.1). Times of
-//! one run are not independent: `n` of them are worth `n / inflation`.
+//! Of `n` independent times, the number at or below the true quantile `p` is binomial, so the
+//! `l`-th and `u`-th smallest hold it with probability `F(u-1) - F(l-1)`; no law of the times is
+//! assumed (David, Nagaraja: Order Statistics, section 7.1). Times of one run are not independent:
+//! `n` of them are worth `n / inflation`.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +33,9 @@ pub struct Statistics {
 pub struct Interval {
     /// The percentile, 0 to 1.
     pub quantile: f64,
-    /// By how much less than so many independent ones the answers are worth (at least 1), for this percentile; `None`
-    /// where the whole run hangs together, or is too short to tell: then there is no interval.
+    /// By how much less than so many independent ones the answers are worth (at least 1), for this
+    /// percentile; `None` where the whole run hangs together, or is too short to tell: then there
+    /// is no interval.
     pub inflation: Option<f64>,
     /// Lower end of the 95 % confidence interval.
     #[serde(rename = "low_ns")]
@@ -40,8 +43,8 @@ pub struct Interval {
     /// Its upper end; `None` where there are too few answers to bound it.
     #[serde(rename = "high_ns")]
     pub high: Option<Nanos>,
-    /// What the percentile would be at the least if the generator had never been late; it is at most what was measured. `None`
-    /// where the generator's reading was not measured.
+    /// What the percentile would be at the least if the generator had never been late; it is at
+    /// most what was measured. `None` where the generator's reading was not measured.
     #[serde(rename = "without_generator_ns")]
     pub without_generator: Option<Nanos>,
 }
@@ -52,8 +55,9 @@ impl Interval {
         Some(answers as f64 / self.inflation?)
     }
 
-    /// About how many answers it takes until half of the interval is no more than this part of `time`, the percentile: it shrinks with
-    /// the root of their number. `None` where that is so already.
+    /// About how many answers it takes until half of the interval is no more than this part of
+    /// `time`, the percentile: it shrinks with the root of their number. `None` where that is so
+    /// already.
     pub fn answers_needed(&self, answers: u64, time: Option<Nanos>, part: f64) -> Option<u64> {
         let both_ends = fewest_for_both_ends(self.quantile) * self.inflation.unwrap_or(1.0);
         let wide = time.zip(self.low).zip(self.high).map(|((time, low), high)| {
@@ -68,7 +72,8 @@ impl Interval {
 /// Whether response times and rate stayed what they were.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Steadiness {
-    /// From here on the run was steady, since the start of its window; `None` where no steady part was found.
+    /// From here on the run was steady, since the start of its window; `None` where no steady part
+    /// was found.
     #[serde(rename = "settled_after_ns")]
     pub settled_after: Option<Nanos>,
     /// The mean response time of the second half less that of the first, as a share of the mean.
@@ -93,14 +98,16 @@ pub struct LagSlope {
     pub grown: Nanos,
 }
 
-/// Shares of requests for which the generator may have been later than what is taken off a percentile: for each the bound
-/// holds, so the best of them does.
+/// Shares of requests for which the generator may have been later than what is taken off a
+/// percentile: for each the bound holds, so the best of them does.
 const SPARED: [f64; 8] = [0.0, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1];
-/// Growth of the response time below this, in seconds per second, is no overload that a run could show.
+/// Growth of the response time below this, in seconds per second, is no overload that a run could
+/// show.
 const GROWS: f64 = 0.01;
 /// Standard errors: beyond chance.
 const BEYOND_CHANCE: f64 = 6.0;
-/// Parts of a run that are compared for their share of slow answers: first so many, then half of them.
+/// Parts of a run that are compared for their share of slow answers: first so many, then half of
+/// them.
 const PARTS: [usize; 2] = [32, 16];
 /// Fewer batches with answers than this say nothing.
 const LEAST: usize = 16;
@@ -108,7 +115,8 @@ const LEAST: usize = 16;
 const MSER: usize = 5;
 
 impl Statistics {
-    /// Of a run with this tally, whose good answers are in `batches`; `percentiles` are those that its report prints.
+    /// Of a run with this tally, whose good answers are in `batches`; `percentiles` are those that
+    /// its report prints.
     pub fn of(tally: &Tally, batches: &Batches, percentiles: &[f64]) -> Statistics {
         Statistics {
             intervals: percentiles.iter().map(|q| interval(tally, batches, *q)).collect(),
@@ -126,9 +134,11 @@ impl Statistics {
         (grows && steadiness.settled_after.is_none()).then_some(steadiness.growth)
     }
 
-    /// Open loop: whether more was offered than the server can do, so that there is no steady state. Response times grow all along where
-    /// everybody waits his turn. Where some are served at once and others wait for ever longer, the backlog grows, and the longest times of
-    /// those that end. A backlog alone may also be of answers that take longer than the run: then it is not known.
+    /// Open loop: whether more was offered than the server can do, so that there is no steady
+    /// state. Response times grow all along where everybody waits his turn. Where some are served
+    /// at once and others wait for ever longer, the backlog grows, and the longest times of those
+    /// that end. A backlog alone may also be of answers that take longer than the run: then it is
+    /// not known.
     pub fn is_overload(&self, tally: &Tally) -> bool {
         self.backlog.is_some_and(|backlog| {
             self.growth().is_some() || backlog.grows() && tally.series.lengthens(backlog.over)
@@ -141,7 +151,8 @@ impl Statistics {
         Statistics { backlog, ..self }
     }
 
-    /// Whether fewer than one independent answer is expected above the percentile, or above a lower one, of so many answers.
+    /// Whether fewer than one independent answer is expected above the percentile, or above a lower
+    /// one, of so many answers.
     pub(crate) fn is_too_thin(&self, quantile: f64, answers: u64) -> bool {
         let is_thin = |interval: &Interval| {
             interval
@@ -177,8 +188,9 @@ fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
     }
 }
 
-/// `Q(p - η) - x`, where the generator's own lag was above `x` for a share `η` of the requests: no law of either is assumed,
-/// nor that they are independent. Where arrivals are stamped by the kernel, nothing else of the generator's is in the times.
+/// `Q(p - η) - x`, where the generator's own lag was above `x` for a share `η` of the requests: no
+/// law of either is assumed, nor that they are independent. Where arrivals are stamped by the
+/// kernel, nothing else of the generator's is in the times.
 fn without_generator(tally: &Tally, quantile: f64) -> Option<Nanos> {
     let (lag, read) = (&tally.generator_lag, &tally.read_lag);
     // An answer in a hundred without a stamp is one whose late reading is in its time.
@@ -194,9 +206,10 @@ fn without_generator(tally: &Tally, quantile: f64) -> Option<Nanos> {
     SPARED.into_iter().filter(|spared| *spared < quantile).filter_map(bound).max()
 }
 
-/// How much more the share of answers above the quantile varies from part to part than it would among independent answers,
-/// `B/(B-1) Σ(k - p·m)² / (n p (1-p))` over `B` parts with `k` such answers of `m`: at least 1. `None` where parts next to each other
-/// are alike however long they are made, or there are too few.
+/// How much more the share of answers above the quantile varies from part to part than it would
+/// among independent answers, `B/(B-1) Σ(k - p·m)² / (n p (1-p))` over `B` parts with `k` such
+/// answers of `m`: at least 1. `None` where parts next to each other are alike however long they
+/// are made, or there are too few.
 fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     let filled = batches.filled().iter().filter(|batch| batch.answers > 0).count();
     if filled < LEAST {
@@ -286,7 +299,8 @@ pub enum Quantile {
     Unanswered,
     /// There are too few requests for it: fewer than one independent answer is expected above it.
     TooFew,
-    /// More was offered than the server can do: there is no steady state, and the time would only say how long the run was.
+    /// More was offered than the server can do: there is no steady state, and the time would only
+    /// say how long the run was.
     Growing,
     /// Another generator made the run, and did not print it.
     NotPrinted,
@@ -308,7 +322,8 @@ impl Quantile {
         time.map_or(Quantile::NotPrinted, Quantile::Time)
     }
 
-    /// The same, if there is a steady state, and the answers of `tally` are worth enough independent ones for quantile `q`.
+    /// The same, if there is a steady state, and the answers of `tally` are worth enough
+    /// independent ones for quantile `q`.
     pub(crate) fn supported(
         self,
         statistics: Option<&Statistics>,
@@ -328,9 +343,10 @@ impl Quantile {
 impl Tally {
     /// The response time at quantile `q` (0 to 1).
     ///
-    /// Good answers are the population. A timeout or a request in flight would have been slower than any answer, so
-    /// each stands above them; where the quantile falls among those, or failures of any kind are as large a part as `1 - q`,
-    /// or fewer than one request is expected above the quantile, there is no figure.
+    /// Good answers are the population. A timeout or a request in flight would have been slower
+    /// than any answer, so each stands above them; where the quantile falls among those, or
+    /// failures of any kind are as large a part as `1 - q`, or fewer than one request is expected
+    /// above the quantile, there is no figure.
     pub fn response_time_at(&self, q: f64) -> Quantile {
         self.at(q, &self.response_time)
     }
@@ -367,7 +383,8 @@ impl Tally {
 /// What is left outside of an interval on each side.
 const EACH_SIDE: f64 = 0.025;
 
-/// The ranks (1-based) of the times between which the true quantile is, with 95 %; `None` where the sample has no such time.
+/// The ranks (1-based) of the times between which the true quantile is, with 95 %; `None` where the
+/// sample has no such time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantileRanks {
     /// Of the lower end.
@@ -376,8 +393,9 @@ pub struct QuantileRanks {
     pub high: Option<u64>,
 }
 
-/// The ranks for the quantile `p` (0 to 1, exclusive) of `n` times that are worth `n / inflation` independent ones
-/// (`inflation` ≥ 1): the highest `l` with `F(l-1) ≤ 2.5 %` and the lowest `u` with `F(u-1) ≥ 97.5 %`, F the binomial distribution.
+/// The ranks for the quantile `p` (0 to 1, exclusive) of `n` times that are worth `n / inflation`
+/// independent ones (`inflation` ≥ 1): the highest `l` with `F(l-1) ≤ 2.5 %` and the lowest `u`
+/// with `F(u-1) ≥ 97.5 %`, F the binomial distribution.
 pub fn ranks(p: f64, n: u64, inflation: f64) -> QuantileRanks {
     let worth = (n as f64 / inflation.max(1.0)).floor() as u64;
     if worth == 0 || !(0.0 < p && p < 1.0) {
@@ -403,15 +421,16 @@ pub fn ranks(p: f64, n: u64, inflation: f64) -> QuantileRanks {
     }
 }
 
-/// The fewest independent times of which one is above the quantile `p` with 97.5 %, so that its interval has an upper end.
+/// The fewest independent times of which one is above the quantile `p` with 97.5 %, so that its
+/// interval has an upper end.
 fn fewest_for_both_ends(p: f64) -> f64 {
     (EACH_SIDE.ln() / p.ln()).ceil()
 }
 
 /// The binomial probabilities that are not nothing, and the count that the first of them is of.
 ///
-/// By the recurrence `P(k+1) / P(k) = (n-k)/(k+1) · p/(1-p)` from the mode outwards, made to sum to one: exact to rounding
-/// for any `n`, in `O(√n)`.
+/// By the recurrence `P(k+1) / P(k) = (n-k)/(k+1) · p/(1-p)` from the mode outwards, made to sum to
+/// one: exact to rounding for any `n`, in `O(√n)`.
 pub fn binomial(p: f64, n: u64) -> (u64, Vec<f64>) {
     const NOTHING: f64 = 1e-20;
     let odds = p / (1.0 - p);
@@ -449,7 +468,8 @@ mod tests {
     const WINDOW: Window = Window { from: Nanos::ZERO, until: Nanos::from_secs(10) };
     const PERCENTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
-    /// A run of 10 000 answers, a millisecond apart: each takes what `time` says (ms), and was begun `lag` late.
+    /// A run of 10 000 answers, a millisecond apart: each takes what `time` says (ms), and was
+    /// begun `lag` late.
     fn run(
         time: impl Fn(u64) -> f64,
         lag: impl Fn(u64) -> Nanos,

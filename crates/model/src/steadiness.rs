@@ -1,6 +1,7 @@
 //! Whether a series settles, and whether it climbs: MSER-5 and the slope of a straight line.
 
-/// How many standard errors a figure is; where there is no error at all, a number that a file can hold.
+/// How many standard errors a figure is; where there is no error at all, a number that a file can
+/// hold.
 pub(crate) fn in_errors(figure: f64, error: f64) -> f64 {
     match error {
         error if error > 0.0 => figure / error,
@@ -11,8 +12,9 @@ pub(crate) fn in_errors(figure: f64, error: f64) -> f64 {
 
 /// Where a series settles, by MSER-m: the number of batch means to leave out, of how many.
 ///
-/// White, 1997: of the batch means `Z` of `m` values each, leave out the first `d` so that `Σ(Z-Z̄)² / (n-d)²` over the rest is
-/// least, `d` at most `n/2`. Where it is `n/2`, no steady part was found.
+/// White, 1997: of the batch means `Z` of `m` values each, leave out the first `d` so that
+/// `Σ(Z-Z̄)² / (n-d)²` over the rest is least, `d` at most `n/2`. Where it is `n/2`, no steady part
+/// was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettledPart {
     /// Batch means to leave out.
@@ -28,7 +30,8 @@ impl SettledPart {
     }
 }
 
-/// MSER-`m` of a series; a rest that fills no batch is left out. `None` of fewer than eight batch means.
+/// MSER-`m` of a series; a rest that fills no batch is left out. `None` of fewer than eight batch
+/// means.
 pub(crate) fn mser(series: &[f64], m: usize) -> Option<SettledPart> {
     let means: Vec<f64> = series.chunks_exact(m.max(1)).map(mean).collect();
     if means.len() < 8 {
@@ -46,7 +49,8 @@ pub(crate) fn mser(series: &[f64], m: usize) -> Option<SettledPart> {
     Some(SettledPart { after, of: means.len() })
 }
 
-/// How far the second half of a series is from its first, in standard errors, and as a share of the whole's mean.
+/// How far the second half of a series is from its first, in standard errors, and as a share of the
+/// whole's mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HalfShift {
     /// Second half's mean - first half's mean, over the standard error of that.
@@ -55,7 +59,8 @@ pub struct HalfShift {
     pub of_mean: f64,
 }
 
-/// The shift of a series between its halves; the errors are those of eight batch means in each. `None` of fewer than 32 values.
+/// The shift of a series between its halves; the errors are those of eight batch means in each.
+/// `None` of fewer than 32 values.
 pub fn shift(series: &[f64]) -> Option<HalfShift> {
     const PARTS: usize = 8;
     let half = series.len() / 2;

@@ -1,7 +1,7 @@
 //! A study: one invocation and all its runs. As JSON it is the product's file format.
 //!
-//! Each command that measures has its own kind, because each was asked something else; what they have in common is
-//! made of the same parts. In a file the key `command` says which it is.
+//! Each command that measures has its own kind, because each was asked something else; what they
+//! have in common is made of the same parts. In a file the key `command` says which it is.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,8 @@ use crate::{
     ProbeUsed, Run, ServerFacts, ServerLocation, Threshold,
 };
 
-/// The version of the file format that this code writes. It rises with each change that an older reader would misread.
+/// The version of the file format that this code writes. It rises with each change that an older
+/// reader would misread.
 pub const SCHEMA: u32 = 1;
 
 /// Any study, as it stands in a file.
@@ -41,7 +42,8 @@ impl Study {
         }
     }
 
-    /// What the user wants of the figures of each run; a comparison expects of its arms that none is worse.
+    /// What the user wants of the figures of each run; a comparison expects of its arms that none
+    /// is worse.
     pub fn thresholds(&self) -> &[Threshold] {
         match self {
             Study::Sweep(study) => &study.plan.thresholds,
@@ -87,7 +89,8 @@ pub struct SweepStudy {
     pub environment: Environment,
     /// The server under test.
     pub server: ServerFacts,
-    /// How `--inspect auto` came out, and why not otherwise; `None` where nothing was read, and of older files.
+    /// How `--inspect auto` came out, and why not otherwise; `None` where nothing was read, and of
+    /// older files.
     pub probed: Option<ProbeUsed>,
     /// What theory takes for the service time; `None` where it is neither given nor measured.
     pub service_time: Option<ServiceTime>,
@@ -105,7 +108,8 @@ pub struct SweepStudy {
 }
 
 impl SweepStudy {
-    /// Which order of service the runs with more connections than slots look like; `None` without such a run.
+    /// Which order of service the runs with more connections than slots look like; `None` without
+    /// such a run.
     pub fn inferred_discipline(&self) -> Option<InferredDiscipline> {
         let slots = self.server.slots();
         let judged = self.runs.iter().filter(|run| run.connections > slots);
@@ -128,7 +132,8 @@ pub struct LoadStudy {
     pub environment: Environment,
     /// Where the server is: what is not here is not known.
     pub server: ServerLocation,
-    /// Where the server's processes may run, and where the lanes do; `None` where it is not known who serves, and of older files.
+    /// Where the server's processes may run, and where the lanes do; `None` where it is not known
+    /// who serves, and of older files.
     pub placement: Option<Placement>,
     /// Why there are so many lanes.
     pub lanes_by: LaneCountReason,

@@ -1,7 +1,8 @@
 //! What one lane recorded: histograms, counts, seconds, and each connection's and worker's share.
 //!
-//! A lane owns its tally and shares nothing; at the end they are merged, in any order, into what a single lane would
-//! have recorded. A request belongs to the measured window if it was **due** in it; of the others, before and after, only the counts are kept.
+//! A lane owns its tally and shares nothing; at the end they are merged, in any order, into what a
+//! single lane would have recorded. A request belongs to the measured window if it was **due** in
+//! it; of the others, before and after, only the counts are kept.
 
 use std::collections::BTreeMap;
 
@@ -49,12 +50,14 @@ pub struct Tally {
     pub window: Window,
     /// The measured requests by outcome; the sum is the number planned.
     pub counts: Counts,
-    /// The requests that are not measured, by outcome: the warm-up's, and those that kept the load up while the last
-    /// measured ones were waited for.
+    /// The requests that are not measured, by outcome: the warm-up's, and those that kept the load
+    /// up while the last measured ones were waited for.
     pub unmeasured: Counts,
-    /// Why the measured bad responses were bad; the sum is their number in `counts`. Empty in a file from before it was counted.
+    /// Why the measured bad responses were bad; the sum is their number in `counts`. Empty in a
+    /// file from before it was counted.
     pub bad_responses: BadResponses,
-    /// How long the measured answers of a wrong length were; none of them, or a file from before it was recorded: `None`.
+    /// How long the measured answers of a wrong length were; none of them, or a file from before it
+    /// was recorded: `None`.
     pub wrong_lengths: Option<WrongLengths>,
     /// Response times of the good answers.
     pub response_time: Histogram,
@@ -62,29 +65,35 @@ pub struct Tally {
     pub service_time: Histogram,
     /// Send lags of all measured requests that were sent.
     pub send_lag: Histogram,
-    /// How late the generator was by itself: from due to the start of sending or of a connect. What the schedule, or a
-    /// connection that was not free, adds to the send lag is not in it.
+    /// How late the generator was by itself: from due to the start of sending or of a connect. What
+    /// the schedule, or a connection that was not free, adds to the send lag is not in it.
     pub generator_lag: Histogram,
-    /// How late the generator read the answers, by the kernel's stamps: from an answer's arrival in the kernel to when the
-    /// lane had it. Empty where the kernel was not asked; it is not in the response times.
+    /// How late the generator read the answers, by the kernel's stamps: from an answer's arrival in
+    /// the kernel to when the lane had it. Empty where the kernel was not asked; it is not in the
+    /// response times.
     pub read_lag: Histogram,
-    /// Response times of the answers that were not good: another population, never mixed with the good ones.
+    /// Response times of the answers that were not good: another population, never mixed with the
+    /// good ones.
     pub failed_response_time: Histogram,
-    /// Good answers that *ended* inside the window, whenever they were due: what the completed rate is made of.
+    /// Good answers that *ended* inside the window, whenever they were due: what the completed rate
+    /// is made of.
     pub completed_in_window: u64,
     /// Requests whose first byte was *sent* inside the window, whenever they were due.
     pub sent_in_window: u64,
-    /// Open loop: how long those requests waited in the generator for a free connection that found none when due.
+    /// Open loop: how long those requests waited in the generator for a free connection that found
+    /// none when due.
     pub queued: DurationSummary,
     /// Where the time of the measured good answers went.
     pub phases: Phases,
     /// The slowest of them.
     pub slowest: Slowest,
-    /// Good answers of each connection, measured requests only, by the connection's number in the whole run.
+    /// Good answers of each connection, measured requests only, by the connection's number in the
+    /// whole run.
     pub per_connection: Vec<u64>,
     /// By the worker's own name for itself; empty where the server does not say.
     pub per_worker: BTreeMap<String, WorkerCount>,
-    /// Bytes of responses received over all connections, heads, unfinished responses and unmeasured ones included.
+    /// Bytes of responses received over all connections, heads, unfinished responses and unmeasured
+    /// ones included.
     pub received_bytes: u64,
     /// Of those the content of whole answers, without heads and without what chunks are wrapped in.
     pub body_bytes: u64,
@@ -96,7 +105,8 @@ pub struct Tally {
     pub exhausted: u64,
     /// Kept-alive connections that the server closed.
     pub closed_by_server: u64,
-    /// Kept-alive connections that we closed between two requests, because the server sent on them what nobody had asked for.
+    /// Kept-alive connections that we closed between two requests, because the server sent on them
+    /// what nobody had asked for.
     pub closed_for_unasked: u64,
     /// End of the last measured request.
     #[serde(rename = "last_ended_ns")]
@@ -108,7 +118,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally for `connections` connections in the whole run, with room so that recording does not allocate.
+    /// An empty tally for `connections` connections in the whole run, with room so that recording
+    /// does not allocate.
     pub fn new(window: Window, connections: usize) -> Tally {
         let span = if window.until == Nanos::MAX {
             Nanos::from_secs(60)
@@ -150,8 +161,8 @@ impl Tally {
         }
     }
 
-    /// As [`Tally::record`], where it is known whether the request [is measured](Tally::measures) and its outcome
-    /// [good](Outcome::is_good); all but its send lag and its service time.
+    /// As [`Tally::record`], where it is known whether the request [is measured](Tally::measures)
+    /// and its outcome [good](Outcome::is_good); all but its send lag and its service time.
     #[inline(always)]
     pub fn record_judged(
         &mut self,
@@ -183,9 +194,9 @@ impl Tally {
         }
     }
 
-    /// Records a good answer to a measured request that ended in the window, but for what it has in common with others:
-    /// its outcome, its connection, and that it was sent and completed in the window ([`Tally::add_alike`]). `place` is that of its
-    /// response time.
+    /// Records a good answer to a measured request that ended in the window, but for what it has in
+    /// common with others: its outcome, its connection, and that it was sent and completed in the
+    /// window ([`Tally::add_alike`]). `place` is that of its response time.
     #[inline(always)]
     pub fn record_own(&mut self, place: BucketIndex, due: Nanos, sent: Nanos, ended: Nanos) {
         let response_time = ended - due;
@@ -195,20 +206,23 @@ impl Tally {
         self.slowest.record_times(response_time, ended - sent, due - self.window.from);
     }
 
-    /// Adds what `answers` that were recorded [each for itself](Tally::record_own) have in common: this status.
+    /// Adds what `answers` that were recorded [each for itself](Tally::record_own) have in common:
+    /// this status.
     pub fn add_alike(&mut self, status: u16, answers: u64) {
         self.counts.add_answered(status, answers);
         self.completed_in_window += answers;
         self.sent_in_window += answers;
     }
 
-    /// Notes why `requests` ended in a bad response: measured ones, which are recorded as such besides.
+    /// Notes why `requests` ended in a bad response: measured ones, which are recorded as such
+    /// besides.
     #[cold]
     pub fn record_reason(&mut self, reason: BadResponse, requests: u64) {
         self.bad_responses.record(reason, requests);
     }
 
-    /// Notes how long the content of a measured answer was that is recorded as one of a wrong length besides.
+    /// Notes how long the content of a measured answer was that is recorded as one of a wrong
+    /// length besides.
     #[cold]
     pub fn record_wrong_length(&mut self, wanted_bytes: u64, bytes: u64) {
         self.add_wrong_lengths(WrongLengths::of(wanted_bytes, bytes));
@@ -229,7 +243,8 @@ impl Tally {
         self.wrong_lengths = Some(self.wrong_lengths.map_or(more, |known| known.and(more)));
     }
 
-    /// All requests of the run, unmeasured ones included: what the server should have seen at the most.
+    /// All requests of the run, unmeasured ones included: what the server should have seen at the
+    /// most.
     pub fn all_requests(&self) -> u64 {
         self.counts.total() + self.unmeasured.total()
     }
@@ -313,7 +328,8 @@ impl Series {
         Series { seconds: Vec::with_capacity((span.0 / SECOND) as usize + 2) }
     }
 
-    /// Counts a request in the second of its end, `ended` after the start of the window; and whether that was good.
+    /// Counts a request in the second of its end, `ended` after the start of the window; and
+    /// whether that was good.
     #[inline]
     pub fn record(&mut self, ended: Nanos, response_time: Nanos, good: bool) {
         let second = (ended.0 / SECOND) as usize;
@@ -341,8 +357,9 @@ impl Series {
         &mut self.seconds[second]
     }
 
-    /// Whether the longest response time of those that ended rose all along in the first `length`: in its second third above that of
-    /// the first, and in the last above both. `false` of less than three seconds.
+    /// Whether the longest response time of those that ended rose all along in the first `length`:
+    /// in its second third above that of the first, and in the last above both. `false` of less
+    /// than three seconds.
     pub(crate) fn lengthens(&self, length: Nanos) -> bool {
         let seconds = ((length.as_secs_f64() + 0.5) as usize).min(self.seconds.len());
         if seconds < 3 {
@@ -400,7 +417,7 @@ mod tests {
             if tally.measures(exchange.due) {
                 match exchange.outcome {
                     Outcome::BadResponse => {
-                        tally.record_reason(BadResponse::VARIANTS[*connection], 1)
+                        tally.record_reason(BadResponse::VARIANTS[*connection], 1);
                     }
                     Outcome::WrongLength => tally.record_wrong_length(100, exchange.ended.0),
                     _ => {}

@@ -1,5 +1,6 @@
-//! Theory beside a run, with its inputs named: the forecast, what each order of service predicts for a closed loop and which the run
-//! resembles, and what an overload in open loop says of the server's capacity and slots.
+//! Theory beside a run, with its inputs named: the forecast, what each order of service predicts
+//! for a closed loop and which the run resembles, and what an overload in open loop says of the
+//! server's capacity and slots.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -16,7 +17,8 @@ pub enum Discipline {
     /// Each worker has a line: Puma from 7 with several.
     #[error("split queues")]
     Split,
-    /// A thread stays with a connection for ten requests, and all others wait in one line: Puma up to 6 with keep-alive.
+    /// A thread stays with a connection for ten requests, and all others wait in one line: Puma up
+    /// to 6 with keep-alive.
     #[error("turns of ten")]
     Turns,
 }
@@ -35,12 +37,13 @@ pub struct Theory {
     pub tolerance: f64,
     /// Why the run is held against none of them; `None` where it is.
     pub not_judged: Option<NotJudged>,
-    /// Connections that each worker was seen to hold, the most first; `None` if that was not seen. They did not wait in one line for all
-    /// workers.
+    /// Connections that each worker was seen to hold, the most first; `None` if that was not seen.
+    /// They did not wait in one line for all workers.
     pub by_worker: Option<Vec<u32>>,
     /// Requests in a turn, where the server's configuration says other than ten.
     pub turn: Option<u32>,
-    /// What each says, in the order of [`Discipline::ALL`]; with one worker split queues are a shared one, and left out.
+    /// What each says, in the order of [`Discipline::ALL`]; with one worker split queues are a
+    /// shared one, and left out.
     pub forecasts: Vec<DisciplineForecast>,
 }
 
@@ -62,7 +65,8 @@ pub enum NotJudged {
         "how many workers the server has is not known: give -w and -t (each worker's threads) in place of --slots"
     )]
     ShapeUnknown,
-    /// The app takes many times longer for some requests than for most, also where none has to wait.
+    /// The app takes many times longer for some requests than for most, also where none has to
+    /// wait.
     #[error(
         "some requests take the app many times longer than most, also where none waits: long times need not be the server's order"
     )]
@@ -87,11 +91,13 @@ pub struct DisciplineForecast {
     pub percentiles: Vec<PercentileRange>,
     /// How well it fits, with the service time of the forecast; `None` where the run is not judged.
     pub fit: Option<DisciplineFit>,
-    /// The same by the shape of the distribution alone: with the service time that explains the measured rate.
+    /// The same by the shape of the distribution alone: with the service time that explains the
+    /// measured rate.
     pub shape: Option<DisciplineFit>,
 }
 
-/// What an order of service allows a percentile to be. It is a range if the percentile lies between two levels, or depends on chance.
+/// What an order of service allows a percentile to be. It is a range if the percentile lies between
+/// two levels, or depends on chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PercentileRange {
     /// The percentile, 0 to 1.
@@ -105,7 +111,8 @@ pub struct PercentileRange {
 }
 
 impl PercentileRange {
-    /// How far off `time` is: 0 within, 0.04 where it is 4 % above the most, -0.04 where it is 4 % below the least.
+    /// How far off `time` is: 0 within, 0.04 where it is 4 % above the most, -0.04 where it is 4 %
+    /// below the least.
     pub fn residual(&self, time: Nanos) -> f64 {
         let off = |end: Nanos| time.as_secs_f64() / end.as_secs_f64() - 1.0;
         if time > self.high && self.high > Nanos::ZERO {
@@ -133,7 +140,8 @@ pub struct DisciplineFit {
 /// What a run looks like.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Resemblance {
-    /// These orders of service, with the known service time: one, or several that the run does not tell apart.
+    /// These orders of service, with the known service time: one, or several that the run does not
+    /// tell apart.
     These(Vec<Discipline>),
     /// None with the known service time; by the shape alone these.
     ShapeOf(Vec<Discipline>),
@@ -273,7 +281,8 @@ pub struct Forecast {
     /// The highest possible rate, in requests per second: slots / service time.
     #[serde(rename = "maximum_rate_per_s")]
     pub maximum_rate: f64,
-    /// What every request would take if all waited their turn in one line: service time x max(1, connections / slots).
+    /// What every request would take if all waited their turn in one line: service time x max(1,
+    /// connections / slots).
     #[serde(rename = "ideal_response_time_ns")]
     pub ideal_response_time: Nanos,
 }
@@ -287,20 +296,23 @@ pub struct Estimate {
     pub half_width: f64,
 }
 
-/// What an overload at one rate says of the server: response times that grew all along, or else the backlog.
+/// What an overload at one rate says of the server: response times that grew all along, or else the
+/// backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overload {
     /// What was due, in requests per second.
     #[serde(rename = "offered_per_s")]
     pub offered: f64,
-    /// Growth of the response time, in seconds per second of due time; `None` where only some got slower.
+    /// Growth of the response time, in seconds per second of due time; `None` where only some got
+    /// slower.
     pub growth: Option<f64>,
     /// Growth of the backlog, in requests a second.
     #[serde(rename = "backlog_growth_per_s")]
     pub backlog_growth: f64,
     /// The backlog when the last request became due.
     pub backlog_at_end: u64,
-    /// What the server does, in requests per second: offered / (1 + growth), or offered - growth of the backlog.
+    /// What the server does, in requests per second: offered / (1 + growth), or offered - growth of
+    /// the backlog.
     #[serde(rename = "capacity_per_s")]
     pub capacity: Estimate,
     /// What was answered, in requests per second: the same by counting.

@@ -1,8 +1,8 @@
-//! Time as whole nanoseconds, and rates as requests per second of the whole run (never of a connection or a lane), with the units a person
-//! types and reads.
+//! Time as whole nanoseconds, and rates as requests per second of the whole run (never of a
+//! connection or a lane), with the units a person types and reads.
 //!
-//! Text in, text out: parsing what [`Nanos`] prints gives the same value, to the nanosecond. How a time is rounded
-//! for a table is not decided here but in the `report` crate.
+//! Text in, text out: parsing what [`Nanos`] prints gives the same value, to the nanosecond. How a
+//! time is rounded for a table is not decided here but in the `report` crate.
 
 use std::fmt;
 use std::iter::Sum;
@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A span of time, or an instant as the span since the clock's origin, in nanoseconds. Range: 0 to 584 years.
+/// A span of time, or an instant as the span since the clock's origin, in nanoseconds. Range: 0 to
+/// 584 years.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -147,7 +148,8 @@ impl fmt::Display for Nanos {
 /// Nobody means a longer time.
 const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 
-/// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`, `1m30s`; a bare number is seconds, as in Puma's own scripts.
+/// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`, `1m30s`; a bare number is seconds, as in Puma's
+/// own scripts.
 impl FromStr for Nanos {
     type Err = String;
 
@@ -234,7 +236,8 @@ impl Rate {
     /// A rate of `per_second` requests per second.
     ///
     /// # Errors
-    /// Where `per_second` is not a number above zero, or more than a billion: time is kept in nanoseconds.
+    /// Where `per_second` is not a number above zero, or more than a billion: time is kept in
+    /// nanoseconds.
     pub fn new(per_second: f64) -> Result<Rate, String> {
         if per_second.is_finite() && per_second > 0.0 && per_second <= HIGHEST_RATE {
             Ok(Rate(per_second))

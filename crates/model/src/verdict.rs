@@ -1,5 +1,5 @@
-//! Judges a run: was it the server that was measured, or the generator? Little's law, conservation of requests and the other checks are
-//! asked here, graded, and make the verdict.
+//! Judges a run: was it the server that was measured, or the generator? Little's law, conservation
+//! of requests and the other checks are asked here, graded, and make the verdict.
 //!
 //! What stays true: no check that was not looked at is counted as passed.
 
@@ -49,7 +49,8 @@ fn common(run: &Run, timing: Timing) -> Vec<Diagnostic> {
     checks.extend(
         most(|lane| lane.stood_still).map(|share| Diagnostic::Standstill { share, longest }),
     );
-    // The kernel counts for the whole machine: where all our connects were fast, what it dropped was others'.
+    // The kernel counts for the whole machine: where all our connects were fast, what it dropped
+    // was others'.
     let is_ours = |n: &u64| *n == 0 || has_stalled(tally);
     let (_, longest) = connects(tally);
     checks.extend(
@@ -97,15 +98,17 @@ fn steadiness(run: &Run, is_claimed: bool) -> Option<Diagnostic> {
     Some(Diagnostic::Steadiness { settled_after, shift, shift_in_errors, is_claimed })
 }
 
-/// Little's law of a closed loop without think time: the mean over the requests due in the window, times the rate of
-/// those that ended in it. What the window cuts off at either end is at most the longest request, or what a lane that stood still did not read.
+/// Little's law of a closed loop without think time: the mean over the requests due in the window,
+/// times the rate of those that ended in it. What the window cuts off at either end is at most the
+/// longest request, or what a lane that stood still did not read.
 fn littles_law(run: &Run, connections: u32) -> Option<Diagnostic> {
     let (tally, rate, measured) = (&run.tally, run.completed_rate(), run.measured);
     // A failed request holds its connection too, and its time is not in the mean.
     if tally.counts.failed() > 0 || measured == Nanos::ZERO {
         return None;
     }
-    // An answer that waits to be read keeps its connection, and by the kernel's stamps that wait is not in the mean.
+    // An answer that waits to be read keeps its connection, and by the kernel's stamps that wait is
+    // not in the mean.
     let (response, unread) = (&tally.response_time, &tally.read_lag);
     let mean = response.sum().saturating_add(unread.sum()).as_secs_f64() / response.count() as f64;
     let stood_still =
@@ -126,7 +129,8 @@ enum LoadLevel {
     KeepsUp,
     /// Fewer connections than slots, or pauses; an open loop that did not send all.
     Below,
-    /// As many connections as slots, or nobody who waits but for the server; an open loop: more was offered than it did.
+    /// As many connections as slots, or nobody who waits but for the server; an open loop: more was
+    /// offered than it did.
     Saturated {
         /// The server's threads, where they would be the limit.
         threads: Option<Limit>,
@@ -141,7 +145,8 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
     // Where a lane stood still it waited for a CPU: nobody had stopped it.
     let waited = facts.lanes.iter().all(|lane| lane.stood_still <= lane.run_queue);
     let failed = || checks.iter().filter(|check| check.grade() == Grade::Failed);
-    // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where the server waits as well.
+    // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where
+    // the server waits as well.
     let convicts = |check: &&Diagnostic| match check {
         Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. } if keeps_up => false,
         Diagnostic::LaneRunQueue { .. } if keeps_up || is_shared => false,
@@ -197,7 +202,8 @@ fn accept_queue(run: &Run) -> Option<Limit> {
     is_it.then_some(Limit::AcceptQueue { dropped, retried, longest })
 }
 
-/// The kernel tries a connect that nobody answered again after a second (RFC 6298, 2.1), so a shorter one was answered at once.
+/// The kernel tries a connect that nobody answered again after a second (RFC 6298, 2.1), so a
+/// shorter one was answered at once.
 const CONNECT_RETRY: Nanos = Nanos::from_millis(900);
 
 /// Whether one of our connects was tried again.
@@ -212,14 +218,15 @@ fn connects(tally: &Tally) -> (u64, Nanos) {
     )
 }
 
-/// Threads are the limit where they do about what they can at the most; where they do less, something behind them is.
+/// Threads are the limit where they do about what they can at the most; where they do less,
+/// something behind them is.
 const BUSY: f64 = 0.8;
 
 /// Judges a run in closed loop on a server of `slots` slots.
 pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let mut checks = common(run, Timing::default());
-    // Where a count ends the run, the connections end one after the other: load and response time fall, and the law does
-    // not hold to the end.
+    // Where a count ends the run, the connections end one after the other: load and response time
+    // fall, and the law does not hold to the end.
     if run.tally.window.until != Nanos::MAX {
         checks.extend(steadiness(run, false));
         checks.extend(littles_law(run, run.connections));
@@ -288,8 +295,8 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     judged(run, checks, level)
 }
 
-/// Open loop: whether the server did not keep up with what became due, or not answer all of it well. At one rate the backlog tells: what is
-/// under way at the end of the window is no lack.
+/// Open loop: whether the server did not keep up with what became due, or not answer all of it
+/// well. At one rate the backlog tells: what is under way at the end of the window is no lack.
 fn is_behind(run: &Run, pace: &Pace) -> bool {
     let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
     match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
@@ -307,7 +314,8 @@ fn is_flat(pace: &Pace) -> bool {
     matches!(pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. })
 }
 
-/// Whether the draw of independent arrivals came near the rate; asked of a flat rate, one at a time.
+/// Whether the draw of independent arrivals came near the rate; asked of a flat rate, one at a
+/// time.
 fn poisson_count(run: &Run, pace: &Pace) -> Option<Diagnostic> {
     match pace {
         Pace::Open {
@@ -351,7 +359,8 @@ mod tests {
     #[test]
     fn a_lane_that_stood_still_as_the_window_began_breaks_no_law() {
         let ms = Nanos::from_millis;
-        // It reads an answer of the warm-up 400 ms late, then sixty of 10 ms come in the second that is measured.
+        // It reads an answer of the warm-up 400 ms late, then sixty of 10 ms come in the second
+        // that is measured.
         for (stood_still, grade) in [(ms(400), Grade::Passed), (ms(0), Grade::Failed)] {
             let mut tally = Tally::new(Window { from: ms(1000), until: ms(2000) }, 1);
             for due in (0..60).map(|n| 1400 + 10 * n) {

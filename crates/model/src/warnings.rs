@@ -62,7 +62,8 @@ fn of_any(run: &Run, percentiles: &[f64], setting: RunSetting<'_>) -> Vec<Diagno
     warnings
 }
 
-/// Linux acknowledges what came alone after 40 ms at the soonest (`TCP_DELACK_MIN`); not all answers need wait for it.
+/// Linux acknowledges what came alone after 40 ms at the soonest (`TCP_DELACK_MIN`); not all
+/// answers need wait for it.
 const DELAYED: std::ops::RangeInclusive<Nanos> = Nanos::from_millis(30)..=Nanos::from_millis(60);
 /// A longer answer takes its time for other reasons.
 const SMALL: u64 = 16 << 10;
@@ -74,10 +75,12 @@ fn delayed_ack(tally: &Tally) -> Option<Diagnostic> {
     is_small.then_some(Diagnostic::DelayedAck { waited })
 }
 
-/// Lanes that take less than this of the processors that they share with the server are not seen in its figures.
+/// Lanes that take less than this of the processors that they share with the server are not seen in
+/// its figures.
 const TAKEN: f64 = 0.01;
 
-/// The processors that lanes and server share, where the lanes took a part of them that is worth a word.
+/// The processors that lanes and server share, where the lanes took a part of them that is worth a
+/// word.
 fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<Diagnostic> {
     let Placement { server, lanes } = placement.filter(|placement| placement.is_shared())?;
     let cpus = server.common(lanes);
@@ -117,8 +120,8 @@ pub fn of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     warnings
 }
 
-/// The accept queue's part by its length may exceed what it is a part of by so much of that and of the response time: samples are
-/// a sample.
+/// The accept queue's part by its length may exceed what it is a part of by so much of that and of
+/// the response time: samples are a sample.
 const ABOVE_WAIT: f64 = 0.05;
 const ABOVE_RESPONSE: f64 = 0.01;
 

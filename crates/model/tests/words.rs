@@ -79,10 +79,10 @@ fn every_row_is_printed_or_refused_as_it_says() {
         let text = |text: &str| text.replace("\\r", "\r").replace("\\n", "\n");
         match (line.split_once(" => "), line.split_once(" !! ")) {
             (Some((read, expected)), _) => {
-                assert_eq!(printed(name, &text(read)).as_deref(), Ok(expected), "{line}")
+                assert_eq!(printed(name, &text(read)).as_deref(), Ok(expected), "{line}");
             }
             (_, Some((read, words))) => {
-                assert!(printed(name, &text(read)).unwrap_err().contains(words), "{line}")
+                assert!(printed(name, &text(read)).unwrap_err().contains(words), "{line}");
             }
             _ => name = line.strip_suffix(':').unwrap_or_else(|| panic!("{line}")),
         }

@@ -1,9 +1,12 @@
-//! How a thread waits for many sockets: epoll, with timeouts to the nanosecond. The generator's threads and the sink's wait with it.
+//! How a thread waits for many sockets: epoll, with timeouts to the nanosecond. The generator's
+//! threads and the sink's wait with it.
 //!
-//! `epoll_pwait2` (Linux 5.11) takes them as they are. Where it is refused (an older kernel says `ENOSYS`, a sandbox `EPERM` or whatever
-//! its author chose), the epoll descriptor itself is polled from then on, with `ppoll`, which has always had nanoseconds, and then
-//! emptied. A system call more where nothing was ready, and no other difference. Where `ppoll` is refused too, waits end at whole
-//! milliseconds. Whether one can wait at all is tried when the poller is made, so that no wait has an error.
+//! `epoll_pwait2` (Linux 5.11) takes them as they are. Where it is refused (an older kernel says
+//! `ENOSYS`, a sandbox `EPERM` or whatever its author chose), the epoll descriptor itself is polled
+//! from then on, with `ppoll`, which has always had nanoseconds, and then emptied. A system call
+//! more where nothing was ready, and no other difference. Where `ppoll` is refused too, waits end
+//! at whole milliseconds. Whether one can wait at all is tried when the poller is made, so that no
+//! wait has an error.
 
 use std::os::fd::AsFd;
 
@@ -14,7 +17,8 @@ pub use rustix::event::epoll::{Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 
-/// Events taken from the kernel in one wait without `epoll_pwait2`; with it, as many as the caller has room for.
+/// Events taken from the kernel in one wait without `epoll_pwait2`; with it, as many as the caller
+/// has room for.
 const EVENTS: usize = 1024;
 
 /// The descriptors that a thread waits for.
@@ -40,7 +44,8 @@ impl Poller {
         Ok(poller)
     }
 
-    /// Reports from now on all that `interest` names of `fd`, with `data`; until the descriptor is closed.
+    /// Reports from now on all that `interest` names of `fd`, with `data`; until the descriptor is
+    /// closed.
     ///
     /// # Errors
     /// As `epoll_ctl(2)`.
@@ -56,7 +61,8 @@ impl Poller {
         epoll::modify(&self.epoll.0, fd, EventData::new_u64(data), interest)
     }
 
-    /// Waits `at_most` this long, and puts what is new into `events`, which need room. An interrupted wait is one without news.
+    /// Waits `at_most` this long, and puts what is new into `events`, which need room. An
+    /// interrupted wait is one without news.
     #[inline]
     pub fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
         events.clear();

@@ -1,13 +1,15 @@
-//! The kernel's tracepoints of one TCP server, by BPF: when its connections were accepted, when requests came, were read and
-//! answered, and when its threads waited for a CPU.
+//! The kernel's tracepoints of one TCP server, by BPF: when its connections were accepted, when
+//! requests came, were read and answered, and when its threads waited for a CPU.
 //!
-//! What runs in the kernel is `bpf/path.bpf.c`, kept compiled beside it so that no compiler is needed here. It looks and
-//! changes nothing. It is there as long as its [`TracedPath`] is: what holds it are descriptors of this process, which no child inherits and
-//! which the kernel closes however the process ends. Its maps (20 MB) are charged to the cgroup, as on every kernel that has these
-//! tracepoints: `RLIMIT_MEMLOCK`, which not everybody may raise, does not matter since 5.11.
+//! What runs in the kernel is `bpf/path.bpf.c`, kept compiled beside it so that no compiler is
+//! needed here. It looks and changes nothing. It is there as long as its [`TracedPath`] is: what
+//! holds it are descriptors of this process, which no child inherits and which the kernel closes
+//! however the process ends. Its maps (20 MB) are charged to the cgroup, as on every kernel that
+//! has these tracepoints: `RLIMIT_MEMLOCK`, which not everybody may raise, does not matter since 5.11.
 //!
-//! Not seen: Unix sockets; clients on other hosts (an answer is stamped where it reaches the client's socket); accepts by
-//! `io_uring`. With TLS the requests cannot be distinguished from the handshake's messages, so there connections and processes are all.
+//! Not seen: Unix sockets; clients on other hosts (an answer is stamped where it reaches the
+//! client's socket); accepts by `io_uring`. With TLS the requests cannot be distinguished from the
+//! handshake's messages, so there connections and processes are all.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -77,7 +79,8 @@ pub struct TracedPath {
 }
 
 impl TracedPath {
-    /// Attaches the programs. Nothing is counted before there is a window; answers are reported from now on.
+    /// Attaches the programs. Nothing is counted before there is a window; answers are reported
+    /// from now on.
     ///
     /// # Errors
     /// With what is missing. Then nothing is attached.
@@ -131,8 +134,8 @@ impl TracedPath {
         Ok(path)
     }
 
-    /// From when on waits are counted, by `CLOCK_MONOTONIC`: those of connections and requests that come then. Never, at
-    /// first.
+    /// From when on waits are counted, by `CLOCK_MONOTONIC`: those of connections and requests that
+    /// come then. Never, at first.
     ///
     /// # Errors
     /// Where the kernel refuses.
@@ -292,7 +295,8 @@ impl MissingRight {
     }
 }
 
-/// Whether it is the PID namespace that the kernel began with (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
+/// Whether it is the PID namespace that the kernel began with (`PROC_PID_INIT_INO`,
+/// `include/linux/proc_ns.h`).
 fn is_first(namespace: &Path) -> bool {
     namespace == Path::new("pid:[4026531836]")
 }

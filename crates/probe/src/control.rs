@@ -1,4 +1,5 @@
-//! Asks servers about themselves: Puma's control server, and where it is found; and the built-in server's own count at `/_ledger`.
+//! Asks servers about themselves: Puma's control server, and where it is found; and the built-in
+//! server's own count at `/_ledger`.
 //!
 //! A control server has one thread and no keep-alive, so each question is a connection of its own.
 
@@ -17,7 +18,8 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// Finds the address of a host and port; why there is none, in a line.
 pub type FindAddress<'a> = &'a dyn Fn(&str, u16) -> Result<SocketAddr, String>;
 
-/// The address as Puma takes it, `tcp://HOST:PORT` or `unix://PATH`. A server that listens on every address is asked on loopback.
+/// The address as Puma takes it, `tcp://HOST:PORT` or `unix://PATH`. A server that listens on every
+/// address is asked on loopback.
 ///
 /// # Errors
 /// Where it is no such URL, or its host has no address, in a line.
@@ -39,7 +41,8 @@ pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<Endpoint, Strin
     find(host, port).map(Endpoint::Tcp)
 }
 
-/// The control server that Puma's state file names: lines `control_url: …` and `control_auth_token: …` (`lib/puma/state_file.rb`).
+/// The control server that Puma's state file names: lines `control_url: …` and `control_auth_token:
+/// …` (`lib/puma/state_file.rb`).
 ///
 /// # Errors
 /// Where it names none, or none that can be found.

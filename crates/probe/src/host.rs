@@ -1,8 +1,8 @@
-//! The machine that a study is made on: what it is, and what happened to the whole of it between two moments (stolen time,
-//! connects dropped by full accept queues).
+//! The machine that a study is made on: what it is, and what happened to the whole of it between
+//! two moments (stolen time, connects dropped by full accept queues).
 //!
-//! Both of the latter are of the machine (the drops: of its network namespace), not of the server alone; on a machine that does other
-//! things they are an upper bound.
+//! Both of the latter are of the machine (the drops: of its network namespace), not of the server
+//! alone; on a machine that does other things they are an upper bound.
 
 use std::fs;
 
@@ -33,8 +33,8 @@ impl HostCounters {
         }
     }
 
-    /// Share of all processors' time since `before` that the hypervisor gave to others, 0 to 1. `None` where so little time has
-    /// passed that a single tick would be a share worth a word.
+    /// Share of all processors' time since `before` that the hypervisor gave to others, 0 to 1.
+    /// `None` where so little time has passed that a single tick would be a share worth a word.
     pub fn steal_since(&self, before: &HostCounters) -> Option<f64> {
         let passed = self.cpu?.since(&before.cpu?).filter(|passed| passed.all >= LEAST_TICKS)?;
         Some(passed.steal as f64 / passed.all as f64)
@@ -65,7 +65,8 @@ impl CpuTicks {
         CpuTicks::named(&fs::read_to_string("/proc/stat").ok()?, "cpu")
     }
 
-    /// Of the line of this name: user nice system idle iowait irq softirq steal … (proc(5)); guest time is in user's.
+    /// Of the line of this name: user nice system idle iowait irq softirq steal … (proc(5)); guest
+    /// time is in user's.
     pub(crate) fn named(stat: &str, name: &str) -> Option<CpuTicks> {
         let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         let ticks: Vec<u64> =
@@ -83,7 +84,8 @@ impl CpuTicks {
     }
 }
 
-/// A counter of `/proc/net/netstat`: a line of names, then a line of values, each behind the same prefix.
+/// A counter of `/proc/net/netstat`: a line of names, then a line of values, each behind the same
+/// prefix.
 fn counter(table: &str, prefix: &str, name: &str) -> Option<u64> {
     let mut lines = table.lines().filter_map(|line| line.strip_prefix(prefix));
     let (names, values) = (lines.next()?, lines.next()?);

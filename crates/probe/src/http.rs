@@ -39,8 +39,8 @@ impl HttpAnswer {
     }
 }
 
-/// Sends `request`, which asks for the connection to be closed, and reads to its end. No step of it (connect, write, each read) is
-/// waited for longer than `longest_wait`.
+/// Sends `request`, which asks for the connection to be closed, and reads to its end. No step of it
+/// (connect, write, each read) is waited for longer than `longest_wait`.
 ///
 /// # Errors
 /// Where it cannot be reached in time, or what comes back is no whole head of HTTP/1.

@@ -1,8 +1,9 @@
 //! Who listens where: listening sockets with their inodes, and the processes that hold them open.
 //!
-//! TCP sockets are asked for by `sock_diag`, and where there is none read from `/proc/net/{tcp,tcp6}`; those of Unix are in
-//! `/proc/net/unix`. Everybody may do so. Which process holds a socket is only in its `/proc/PID/fd`, which root and the process's own
-//! user may read (proc(5)).
+//! TCP sockets are asked for by `sock_diag`, and where there is none read from
+//! `/proc/net/{tcp,tcp6}`; those of Unix are in `/proc/net/unix`. Everybody may do so. Which
+//! process holds a socket is only in its `/proc/PID/fd`, which root and the process's own user may
+//! read (proc(5)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -44,8 +45,8 @@ pub struct SocketHolders {
 }
 
 impl SocketHolders {
-    /// Those whose parent holds none: the first process of each server. A service manager that keeps a socket for its server
-    /// (`systemd`, process 1) is none.
+    /// Those whose parent holds none: the first process of each server. A service manager that
+    /// keeps a socket for its server (`systemd`, process 1) is none.
     pub fn roots(&self) -> Vec<u32> {
         let stats: BTreeMap<u32, Option<ProcessStat>> =
             self.pids.keys().map(|pid| (*pid, ProcessStat::of(*pid))).collect();
@@ -85,7 +86,8 @@ pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
 /// `PermissionDenied` where it is another user's, `NotFound` where there is no such process.
 pub fn sockets_of(pid: u32) -> io::Result<BTreeSet<u64>> {
     let mut inodes = BTreeSet::new();
-    // All descriptors of the machine may be looked at: relative to their folder that takes a third of the time.
+    // All descriptors of the machine may be looked at: relative to their folder that takes a third
+    // of the time.
     let folder =
         open(format!("/proc/{pid}/fd"), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut entries = Vec::with_capacity(8192);
@@ -148,7 +150,8 @@ mod tests {
         assert_eq!(sockets_of(u32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
-    /// Both ways of asking the kernel must agree on each of these, whatever others listen meanwhile.
+    /// Both ways of asking the kernel must agree on each of these, whatever others listen
+    /// meanwhile.
     #[test]
     fn what_sock_diag_lists_is_what_the_table_lists() {
         let listeners: Vec<_> = ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0", "127.0.0.1:0"]
@@ -165,14 +168,16 @@ mod tests {
                 assert_eq!(of.len(), 1, "{place}");
                 of[0].clone()
             });
-            // The table does not tell who takes IPv6 alone: as nobody was asked to, those at an address of IPv6 do.
+            // The table does not tell who takes IPv6 alone: as nobody was asked to, those at an
+            // address of IPv6 do.
             assert_eq!(KernelSocket { is_v6_only: false, limit: None, ..by_netlink }, listed);
         }
         let ours = Endpoint::Tcp(connected.local_addr().unwrap());
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
     }
 
-    /// Listens there with a queue of 8, when `prepare` has set what it wants; `None` where that address cannot be had.
+    /// Listens there with a queue of 8, when `prepare` has set what it wants; `None` where that
+    /// address cannot be had.
     fn listening_at(address: &str, prepare: impl Fn(&OwnedFd)) -> Option<TcpListener> {
         let address: SocketAddr = address.parse().unwrap();
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };

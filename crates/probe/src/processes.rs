@@ -1,9 +1,12 @@
-//! The processes of a server, followed while workers come and go; and what this process itself has of the CPU.
+//! The processes of a server, followed while workers come and go; and what this process itself has
+//! of the CPU.
 //!
-//! Read of each: time on a CPU, waits for one, and threads; where details are wanted also its title (`/proc/PID/cmdline`) and resident
-//! memory (`/proc/PID/statm`). `/proc/PID/schedstat` is of the main thread alone, so the threads' are summed up:
-//! `/proc/PID/task/TID/schedstat` has ns on a CPU, ns on a run queue, and time slices (Documentation/scheduler/sched-stats.rst).
-//! Which of the server's connections it holds is in `/proc/PID/fd`, which root and its own user may read; all the rest everybody may.
+//! Read of each: time on a CPU, waits for one, and threads; where details are wanted also its title
+//! (`/proc/PID/cmdline`) and resident memory (`/proc/PID/statm`). `/proc/PID/schedstat` is of the
+//! main thread alone, so the threads' are summed up: `/proc/PID/task/TID/schedstat` has ns on a
+//! CPU, ns on a run queue, and time slices (Documentation/scheduler/sched-stats.rst). Which of the
+//! server's connections it holds is in `/proc/PID/fd`, which root and its own user may read; all
+//! the rest everybody may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,8 +37,8 @@ fn time_of(clock: ClockId) -> Nanos {
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
 }
 
-/// Resident memory of a process and its descendants, what is shared counted once: the sum of the proportional set sizes (PSS). Absent
-/// where the kernel does not say it of all of them.
+/// Resident memory of a process and its descendants, what is shared counted once: the sum of the
+/// proportional set sizes (PSS). Absent where the kernel does not say it of all of them.
 pub fn memory_of_tree(root: u32) -> Option<u64> {
     let all = proctree::descendants(root);
     all.iter().map(|process| process.pid).chain([root]).map(proportional_set_size).sum()
@@ -69,7 +72,8 @@ pub struct ProcessSample {
     pub used: Option<CpuShare>,
     /// Resident memory; what is shared with others is counted in each.
     pub memory_bytes: Option<u64>,
-    /// Of the server's accepted connections those that it holds; one that several hold is the first one's.
+    /// Of the server's accepted connections those that it holds; one that several hold is the first
+    /// one's.
     pub connections: Option<u32>,
 }
 
@@ -129,7 +133,8 @@ impl FollowedProcess {
 }
 
 impl ServerProcesses {
-    /// Of the trees of these processes, without this process and its own: of a shell that started both, what is ours is not the server's.
+    /// Of the trees of these processes, without this process and its own: of a shell that started
+    /// both, what is ours is not the server's.
     pub fn of(roots: &[u32]) -> ServerProcesses {
         let mut all = ServerProcesses {
             roots: Vec::new(),
@@ -155,7 +160,8 @@ impl ServerProcesses {
         !self.roots.is_empty()
     }
 
-    /// Whether one of its first processes still lives: a later process of the same number is another.
+    /// Whether one of its first processes still lives: a later process of the same number is
+    /// another.
     pub(crate) fn is_alive(&self) -> bool {
         self.roots.iter().any(is_same)
     }
@@ -173,7 +179,8 @@ impl ServerProcesses {
         self.left_out
     }
 
-    /// Looks for all that live now, `most` at the most. Who was born since the last search is followed from its birth.
+    /// Looks for all that live now, `most` at the most. Who was born since the last search is
+    /// followed from its birth.
     pub fn search(&mut self, most: usize) {
         let roots = self.roots.iter().filter(|root| is_same(root));
         let mut pids: BTreeSet<u32> = roots.flat_map(|root| tree(root.pid)).collect();
@@ -192,7 +199,8 @@ impl ServerProcesses {
         self.has_searched = true;
     }
 
-    /// All that live now, by their ids. `accepted` are the inodes of the server's accepted connections.
+    /// All that live now, by their ids. `accepted` are the inodes of the server's accepted
+    /// connections.
     pub fn sample(
         &mut self,
         accepted: Option<&BTreeSet<u64>>,
@@ -221,7 +229,8 @@ fn is_same(known: &ProcessStat) -> bool {
     living(known.pid).is_some_and(|now| now.started == known.started)
 }
 
-/// How many of these connections a process holds, which are then nobody else's; `None` where this user may not see that.
+/// How many of these connections a process holds, which are then nobody else's; `None` where this
+/// user may not see that.
 fn claim(pid: u32, unclaimed: &mut BTreeSet<u64>) -> Option<u32> {
     let held = owners::sockets_of(pid).ok()?;
     let before = unclaimed.len();
@@ -246,8 +255,9 @@ fn resident_pages(pid: u32) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Two counters that each thread of a process has, summed up from the first look on; of a process that was born meanwhile (`begun`) from
-/// its birth. The sums never fall: a thread that ends leaves what it had at the last look.
+/// Two counters that each thread of a process has, summed up from the first look on; of a process
+/// that was born meanwhile (`begun`) from its birth. The sums never fall: a thread that ends leaves
+/// what it had at the last look.
 #[derive(Debug, Default)]
 struct ThreadCounters {
     threads: BTreeMap<u32, [u64; 2]>,

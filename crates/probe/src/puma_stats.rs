@@ -1,8 +1,9 @@
 //! Puma's `/stats`, of every version: what each worker counts, and how old it is.
 //!
-//! In cluster mode each worker sends its figures to the master every `worker_check_interval` (default 5 s), and that is
-//! what the master hands out: a poll that comes sooner sees the same figures again. `requests_count` counts requests that
-//! were *started*, from Puma 5.0 on. A field that a version does not have is absent.
+//! In cluster mode each worker sends its figures to the master every `worker_check_interval`
+//! (default 5 s), and that is what the master hands out: a poll that comes sooner sees the same
+//! figures again. `requests_count` counts requests that were *started*, from Puma 5.0 on. A field
+//! that a version does not have is absent.
 
 use std::time::Duration;
 
@@ -36,7 +37,8 @@ pub struct WorkerStats {
     pub pid: Option<u32>,
     /// Whether it has booted and reported at least once.
     pub ready: bool,
-    /// When the master last had its report, as it writes it (whole seconds); absent in single mode, where figures are live.
+    /// When the master last had its report, as it writes it (whole seconds); absent in single mode,
+    /// where figures are live.
     pub last_checkin: Option<String>,
     /// Threads at the most.
     pub max_threads: Option<u32>,
@@ -118,14 +120,16 @@ fn worker(named: WorkerStats, status: &Value) -> WorkerStats {
 }
 
 impl WorkerStats {
-    /// Threads that are taken, by a request or by a connection that may send one: those at the most less those that are
-    /// free. (`busy_threads` counts what waits too, and only newer versions have it.)
+    /// Threads that are taken, by a request or by a connection that may send one: those at the most
+    /// less those that are free. (`busy_threads` counts what waits too, and only newer versions
+    /// have it.)
     pub fn busy_threads(&self) -> Option<u32> {
         Some(self.max_threads?.saturating_sub(self.pool_capacity?))
     }
 
-    /// How old the figures may be at the wall-clock time `wall`: since the worker last reported, which Puma tells in whole
-    /// seconds, rounded down. Zero in single mode; `None` where the time is not understood or lies ahead.
+    /// How old the figures may be at the wall-clock time `wall`: since the worker last reported,
+    /// which Puma tells in whole seconds, rounded down. Zero in single mode; `None` where the time
+    /// is not understood or lies ahead.
     pub fn age(&self, wall: Nanos) -> Option<Nanos> {
         if self.last_checkin.is_none() {
             return Some(Nanos::ZERO);
@@ -133,7 +137,8 @@ impl WorkerStats {
         wall.0.checked_sub(self.reported_at()?.0).map(Nanos)
     }
 
-    /// When it last reported, by the wall clock of its machine; `None` in single mode, and where the time is not understood.
+    /// When it last reported, by the wall clock of its machine; `None` in single mode, and where
+    /// the time is not understood.
     pub fn reported_at(&self) -> Option<Nanos> {
         let checkin = self.last_checkin.as_ref()?.parse::<Timestamp>().ok()?.as_nanosecond();
         u64::try_from(checkin).ok().map(Nanos)
@@ -146,8 +151,8 @@ impl PumaStats {
         !self.workers.is_empty() && self.workers.iter().all(|worker| worker.ready)
     }
 
-    /// Whether every worker has reported again since `before` was read, so that nothing in here is older than that.
-    /// Single mode is always fresh.
+    /// Whether every worker has reported again since `before` was read, so that nothing in here is
+    /// older than that. Single mode is always fresh.
     pub fn is_newer_than(&self, before: &PumaStats) -> bool {
         self.workers.iter().all(|worker| match &worker.last_checkin {
             None => true,

@@ -1,8 +1,10 @@
-//! Samples a server and the kernel again and again, from threads of its own: for a sweep while a run goes on, for `watch` until it ends.
+//! Samples a server and the kernel again and again, from threads of its own: for a sweep while a
+//! run goes on, for `watch` until it ends.
 //!
-//! The accept queue is looked at 20 times a second. Connections and processes are rarer, as a [`SamplingPlan`] says: the kernel walks its
-//! hash of sockets for the connections, and we all of `/proc` for new processes. A sample that took long makes the next one wait, so that
-//! all together take a twentieth of one CPU at the most. Nothing is kept here.
+//! The accept queue is looked at 20 times a second. Connections and processes are rarer, as a
+//! [`SamplingPlan`] says: the kernel walks its hash of sockets for the connections, and we all of
+//! `/proc` for new processes. A sample that took long makes the next one wait, so that all together
+//! take a twentieth of one CPU at the most. Nothing is kept here.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -24,7 +26,8 @@ const CPU_PART: u64 = 20;
 const STATISTICS_PERIOD: Nanos = Nanos::from_secs(1);
 /// Processes that are followed, at the most.
 const MOST_PROCESSES: usize = 256;
-/// Beside a run, whose connections are whose is looked at where there are no more of them than this: each is a link to be read.
+/// Beside a run, whose connections are whose is looked at where there are no more of them than
+/// this: each is a link to be read.
 const MOST_CONNECTIONS: usize = 2000;
 
 /// How closely a server is looked at.
@@ -101,15 +104,16 @@ pub struct ServerSample {
 pub struct Sampler {
     listener: ServerListener,
     processes: ServerProcesses,
-    /// The listening sockets whose holders are followed; of a process that was named, nobody else is.
+    /// The listening sockets whose holders are followed; of a process that was named, nobody else
+    /// is.
     listening: Option<BTreeSet<u64>>,
     plan: SamplingPlan,
     samples: usize,
 }
 
 impl Sampler {
-    /// Of the server behind `listener` whose first processes are `roots`. Where `listening` has the inodes of its sockets,
-    /// whoever holds these is followed, and otherwise nobody else.
+    /// Of the server behind `listener` whose first processes are `roots`. Where `listening` has the
+    /// inodes of its sockets, whoever holds these is followed, and otherwise nobody else.
     pub fn new(
         listener: ServerListener,
         roots: &[u32],
@@ -151,7 +155,8 @@ impl Sampler {
             } else {
                 (&mut next_queue, QUEUE_PERIOD)
             };
-            // A sample that came late is not made up for, and one that was dear is not soon repeated.
+            // A sample that came late is not made up for, and one that was dear is not soon
+            // repeated.
             *next = (*next + period).max(clock.now()).max(at + rest);
         }
     }
@@ -246,7 +251,8 @@ pub fn poll(
     }
 }
 
-/// A list that is bounded: where it is full every second item goes, and from then on every second is left out.
+/// A list that is bounded: where it is full every second item goes, and from then on every second
+/// is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThinnedList<T, const MOST: usize> {
     items: Vec<T>,

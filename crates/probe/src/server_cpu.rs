@@ -1,4 +1,5 @@
-//! CPU time of a server's processes from one moment to another, and how many CPUs they may use: read before a run and after it.
+//! CPU time of a server's processes from one moment to another, and how many CPUs they may use:
+//! read before a run and after it.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,8 @@ pub struct ServerCpuBefore {
     at: Nanos,
 }
 
-/// The first sample, at the instant `at`: of these processes and all their descendants, without this process and its own.
+/// The first sample, at the instant `at`: of these processes and all their descendants, without
+/// this process and its own.
 pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefore {
     let mut processes = ServerProcesses::of(roots);
     processes.search(usize::MAX);
@@ -31,7 +33,8 @@ pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefor
 }
 
 impl ServerCpuBefore {
-    /// The second sample, at the instant `at`, after so many requests. `None` where none of the processes can be read any more.
+    /// The second sample, at the instant `at`, after so many requests. `None` where none of the
+    /// processes can be read any more.
     pub fn after(mut self, at: Nanos, requests: u64) -> Option<ServerCpu> {
         self.processes.search(usize::MAX);
         let samples = self.processes.sample(None, false);
@@ -74,8 +77,8 @@ impl ServerCpuBefore {
 pub struct CpuRoom {
     /// How many, by its affinity and the quota of its control group.
     pub cpus: f64,
-    /// How long these CPUs were busy since the start of the machine, with anybody's work, in seconds of one CPU. Absent under a
-    /// quota, which others do not take from.
+    /// How long these CPUs were busy since the start of the machine, with anybody's work, in
+    /// seconds of one CPU. Absent under a quota, which others do not take from.
     pub busy: Option<f64>,
     /// Whether the server runs the Ruby that lets one thread of a process compute at a time.
     pub is_ruby: bool,
@@ -158,7 +161,8 @@ pub(crate) fn cpu_groups(list: &str) -> Vec<String> {
     list.lines().filter_map(folder).collect()
 }
 
-/// The tightest quota of these groups and of those above them, in CPUs, with the folder that has it; `None` where there is none.
+/// The tightest quota of these groups and of those above them, in CPUs, with the folder that has
+/// it; `None` where there is none.
 pub(crate) fn tightest_quota(
     groups: &[String],
     read: &dyn Fn(&str) -> Option<String>,

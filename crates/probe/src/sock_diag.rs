@@ -1,6 +1,7 @@
 //! The kernel's TCP sockets by `sock_diag` netlink (`sock_diag(7)`). Needs no privilege.
 //!
-//! A dump of listeners walks their small hash alone; `/proc/net/tcp` walks that of all connections too, and prints each.
+//! A dump of listeners walks their small hash alone; `/proc/net/tcp` walks that of all connections
+//! too, and prints each.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,7 +13,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-/// A socket as the kernel lists it: a listener, or the end of a connection that nobody here has closed.
+/// A socket as the kernel lists it: a listener, or the end of a connection that nobody here has
+/// closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelSocket {
     /// Where it is bound; of the server's end of a connection that is where its listener is.
@@ -21,15 +23,15 @@ pub struct KernelSocket {
     pub is_listener: bool,
     /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
     pub inode: u64,
-    /// Of a TCP listener the length of its accept queue, of a TCP connection its unread bytes; of Unix sockets the kernel does
-    /// not tell.
+    /// Of a TCP listener the length of its accept queue, of a TCP connection its unread bytes; of
+    /// Unix sockets the kernel does not tell.
     pub queue: Option<u32>,
     /// Of a listener the longest queue that it allows, where the kernel tells.
     pub limit: Option<u32>,
     /// Whose it is; of a Unix socket the kernel's table does not tell.
     pub user: Option<u32>,
-    /// Whether a listener takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as what listens at `[::]` takes both
-    /// unless it is set otherwise.
+    /// Whether a listener takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as
+    /// what listens at `[::]` takes both unless it is set otherwise.
     pub is_v6_only: bool,
 }
 
@@ -57,7 +59,8 @@ const IPPROTO_TCP: u8 = 6;
 pub(crate) const FAMILIES: [u8; 2] =
     [AddressFamily::INET.as_raw() as u8, AddressFamily::INET6.as_raw() as u8];
 
-/// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg` (`linux/inet_diag.h`).
+/// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg`
+/// (`linux/inet_diag.h`).
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
@@ -71,16 +74,19 @@ const SEND_QUEUE: usize = 60;
 const USER: usize = 64;
 const INODE: usize = 68;
 
-/// What may follow it: attributes (`struct rtattr`), each a length with its header, a type, and a value that begins at this offset.
+/// What may follow it: attributes (`struct rtattr`), each a length with its header, a type, and a
+/// value that begins at this offset.
 const VALUE: usize = 4;
-/// One byte, 1 where a socket of IPv6 takes no IPv4 (`IPV6_V6ONLY`). Told of each IPv6 listener, unasked (`inet_diag_msg_attrs_fill`,
-/// `net/ipv4/inet_diag.c`); old kernels do not know it.
+/// One byte, 1 where a socket of IPv6 takes no IPv4 (`IPV6_V6ONLY`). Told of each IPv6 listener,
+/// unasked (`inet_diag_msg_attrs_fill`, `net/ipv4/inet_diag.c`); old kernels do not know it.
 const INET_DIAG_SKV6ONLY: u16 = 11;
 
-/// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32 KiB).
+/// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32
+/// KiB).
 const BUFFER: usize = 64 * 1024;
 
-/// What is asked for: sockets in one of these states (bit 1 is state 1) that are bound to this port; 0 is any.
+/// What is asked for: sockets in one of these states (bit 1 is state 1) that are bound to this
+/// port; 0 is any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SocketQuery {
     pub(crate) states: u32,
@@ -88,8 +94,8 @@ pub(crate) struct SocketQuery {
 }
 
 impl SocketQuery {
-    /// One socket, by `struct inet_diag_msg` and the attributes that follow it. The kernel filters by state and port; what it tells is
-    /// held against them all the same.
+    /// One socket, by `struct inet_diag_msg` and the attributes that follow it. The kernel filters
+    /// by state and port; what it tells is held against them all the same.
     fn socket(self, message: &[u8; MESSAGE], attributes: &[u8]) -> Option<KernelSocket> {
         fn bytes<const N: usize>(message: &[u8; MESSAGE], at: usize) -> [u8; N] {
             std::array::from_fn(|n| message[at + n])

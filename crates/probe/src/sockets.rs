@@ -1,14 +1,18 @@
-//! A server's sockets as the kernel lists them: its listener, the accept queue, its ends of connections. Needs no privilege.
+//! A server's sockets as the kernel lists them: its listener, the accept queue, its ends of
+//! connections. Needs no privilege.
 //!
-//! **TCP** by `sock_diag` where there is netlink, else by `/proc/net/tcp` and `tcp6`. Of a listener the receive queue is the length
-//! of its accept queue (`sk_ack_backlog`; Linux `tcp_diag_get_info` and `get_tcp4_sock`), of a connection its unread bytes. A connection that
-//! nobody has accepted yet has no inode. The kernel walks its whole hash of sockets for a dump, but hands out those of the port alone, so
-//! that a sample costs a fraction of what `/proc/net/tcp` costs where there are many others.
+//! **TCP** by `sock_diag` where there is netlink, else by `/proc/net/tcp` and `tcp6`. Of a listener
+//! the receive queue is the length of its accept queue (`sk_ack_backlog`; Linux `tcp_diag_get_info`
+//! and `get_tcp4_sock`), of a connection its unread bytes. A connection that nobody has accepted
+//! yet has no inode. The kernel walks its whole hash of sockets for a dump, but hands out those of
+//! the port alone, so that a sample costs a fraction of what `/proc/net/tcp` costs where there are
+//! many others.
 //!
-//! **Unix** by `/proc/net/unix`. There are no queues in that table, but the server's end of each connection has the listener's address,
-//! path or abstract name alike, while ours has none (`net/unix/af_unix.c`, `unix_stream_connect`); before it is accepted it
-//! is in state `SS_CONNECTING` and has no inode (`unix_seq_show`: no `sk_socket`). It stays, as with TCP, until the
-//! server closes it, whatever we did.
+//! **Unix** by `/proc/net/unix`. There are no queues in that table, but the server's end of each
+//! connection has the listener's address, path or abstract name alike, while ours has none
+//! (`net/unix/af_unix.c`, `unix_stream_connect`); before it is accepted it is in state
+//! `SS_CONNECTING` and has no inode (`unix_seq_show`: no `sk_socket`). It stays, as with TCP, until
+//! the server closes it, whatever we did.
 
 use std::fs;
 use std::io;
@@ -29,11 +33,13 @@ pub struct ServerSockets {
     pub listening: bool,
     /// Connections that wait to be accepted.
     pub accept_queue: u32,
-    /// The server's ends of connections that it has not closed yet, those in the accept queue included.
+    /// The server's ends of connections that it has not closed yet, those in the accept queue
+    /// included.
     pub open: u32,
     /// Those of them that it has accepted.
     pub accepted: u32,
-    /// Those of them with bytes that the server has not read; of a Unix socket the kernel does not tell.
+    /// Those of them with bytes that the server has not read; of a Unix socket the kernel does not
+    /// tell.
     pub unread: Option<u32>,
     /// The longest accept queue that the listener allows; of the kernel's tables nobody can tell.
     pub limit: Option<u32>,
@@ -105,7 +111,8 @@ impl ServerListener {
         }
     }
 
-    /// The accept queue alone; with netlink only the hash of listeners is walked, a hundredth of the work of [`ServerListener::all`].
+    /// The accept queue alone; with netlink only the hash of listeners is walked, a hundredth of
+    /// the work of [`ServerListener::all`].
     ///
     /// # Errors
     /// Where the kernel does not tell.
@@ -145,7 +152,8 @@ impl ServerListener {
     }
 }
 
-/// A family without a listener has no connections either, and asking for them is half of the cost; the kernel may lack IPv6.
+/// A family without a listener has no connections either, and asking for them is half of the cost;
+/// the kernel may lack IPv6.
 fn diag(port: u16) -> io::Result<SocketSource> {
     let mut kernel = SockDiag::open()?;
     let listeners = SocketQuery { states: 1 << LISTEN, port };
@@ -229,7 +237,8 @@ fn unix_line(line: &str) -> Option<KernelSocket> {
     const SS_CONNECTING: &str = "02";
     const SS_CONNECTED: &str = "03";
     const ACCEPTS: u32 = 1 << 16;
-    // Num: RefCount Protocol Flags Type St Inode Path; the inode is padded with blanks, the path may hold some.
+    // Num: RefCount Protocol Flags Type St Inode Path; the inode is padded with blanks, the path
+    // may hold some.
     let ([_, _, _, flags, _, state, inode], address) = columns(line)?;
     let address = address.strip_prefix(' ').filter(|address| !address.is_empty())?;
     let is_listener = u32::from_str_radix(flags, 16).ok()? & ACCEPTS != 0;
@@ -374,7 +383,8 @@ mod tests {
                 .unwrap_or_else(|| panic!("{:?}", ServerListener::of_port(port).sample()));
             let queue = diag.queue().unwrap();
             assert_eq!((queue.accept_queue, queue.limit), (3, seen.limit));
-            // The table is no snapshot: a read of it may miss a socket, or show it twice, where others come and go meanwhile.
+            // The table is no snapshot: a read of it may miss a socket, or show it twice, where
+            // others come and go meanwhile.
             let table = || ServerListener(SocketSource::Table(port)).sample().unwrap();
             let agrees = (0..10_000).any(|_| ServerSockets { limit: None, ..seen } == table());
             assert!(agrees, "{seen:?}, and the table {:?}", table());

@@ -1,6 +1,7 @@
 //! Processes as `/proc/PID/stat` shows them, and who descends from whom.
 //!
-//! The one place that reads that file: the guard kills by it, the samplers follow a server by it. Everybody may read it.
+//! The one place that reads that file: the guard kills by it, the samplers follow a server by it.
+//! Everybody may read it.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -18,14 +19,16 @@ pub struct ProcessStat {
     pub is_dead: bool,
     /// Its time on a CPU, in user and kernel mode, in ticks.
     pub cpu_ticks: u64,
-    /// When it started, in ticks after the machine's boot: with its id this names a process for ever.
+    /// When it started, in ticks after the machine's boot: with its id this names a process for
+    /// ever.
     pub started: u64,
 }
 
 impl ProcessStat {
     /// The process `pid`, dead or alive; `None` where there is none.
     pub fn of(pid: u32) -> Option<ProcessStat> {
-        // In one read: all processes of a machine may be asked for. 52 numbers and a name are shorter.
+        // In one read: all processes of a machine may be asked for. 52 numbers and a name are
+        // shorter.
         let mut line = [0; 2048];
         let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
         ProcessStat::parse(&String::from_utf8_lossy(&line[..length]))
@@ -63,7 +66,8 @@ pub fn descendants(ancestor: u32) -> Vec<ProcessStat> {
     below(ancestor, all())
 }
 
-/// A process and all that descend from it, by their ids, rising. Only itself where `/proc` does not tell.
+/// A process and all that descend from it, by their ids, rising. Only itself where `/proc` does not
+/// tell.
 pub fn tree(root: u32) -> Vec<u32> {
     let mut tree = vec![root];
     let mut asked = 0;
@@ -79,14 +83,15 @@ pub fn tree(root: u32) -> Vec<u32> {
     tree
 }
 
-/// The children of a process's threads (`/proc/PID/task/TID/children`), none of one that has ended; `None` where the kernel does not
-/// tell, and `/proc` must be read as a whole. A child that ends at this moment may hide another, so nobody is killed by it.
+/// The children of a process's threads (`/proc/PID/task/TID/children`), none of one that has ended;
+/// `None` where the kernel does not tell, and `/proc` must be read as a whole. A child that ends at
+/// this moment may hide another, so nobody is killed by it.
 fn children(parent: u32) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for thread in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
         match fs::read_to_string(thread.path().join("children")) {
             Ok(pids) => {
-                all.extend(pids.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()))
+                all.extend(pids.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
             }
             // The thread has ended, or this kernel has no such file.
             Err(_) if thread.path().exists() => return None,

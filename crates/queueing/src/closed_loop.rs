@@ -1,22 +1,26 @@
 //! Closed loops, without think time and with it.
 //!
-//! Without: `N` connections, `c` slots, service time `s`. For any law of service and any discipline that leaves no slot idle while a
-//! request waits, Little's law gives `X = min(N, c) / s` and a mean response time of `s · max(1, N / c)`, exactly (Denning and Buzen,
-//! "The operational analysis of queueing network models", Computing Surveys 10(3), 1978). What differs is who waits.
+//! Without: `N` connections, `c` slots, service time `s`. For any law of service and any discipline
+//! that leaves no slot idle while a request waits, Little's law gives `X = min(N, c) / s` and a
+//! mean response time of `s · max(1, N / c)`, exactly (Denning and Buzen, "The operational analysis
+//! of queueing network models", Computing Surveys 10(3), 1978). What differs is who waits.
 //!
-//! With: connections send their next request some time after the last answer, on a number of slots (M/M/c//N, the machine-repair
-//! problem), or on a Ruby worker whose threads wait for I/O side by side and compute one at a time. Sources: Feller, Probability Theory
-//! I, XVII.5 and XVII.7; Kleinrock, Queueing Systems I, 3.8; for the limit on what is inside a worker, Chandy, Herzog and Woo,
-//! "Parametric analysis of queueing networks", IBM J. R&D 19 (1975). By birth and death in logarithms, for any number of connections:
-//! mean value analysis of several slots loses all digits (`tests/queueing/mva.rs`). Exact for exponential service; of the think time
-//! only the mean matters.
+//! With: connections send their next request some time after the last answer, on a number of slots
+//! (M/M/c//N, the machine-repair problem), or on a Ruby worker whose threads wait for I/O side by
+//! side and compute one at a time. Sources: Feller, Probability Theory I, XVII.5 and XVII.7;
+//! Kleinrock, Queueing Systems I, 3.8; for the limit on what is inside a worker, Chandy, Herzog and
+//! Woo, "Parametric analysis of queueing networks", IBM J. R&D 19 (1975). By birth and death in
+//! logarithms, for any number of connections: mean value analysis of several slots loses all digits
+//! (`tests/queueing/mva.rs`). Exact for exponential service; of the think time only the mean
+//! matters.
 
 use model::{Forecast, Nanos};
 
 use crate::numeric::{QueueingError, at_most, not_negative, positive, share, some};
 
-/// The forecast of one run: `c / s`, and the mean response time, which is everybody's where all wait their turn in one line. `None`
-/// for a service time of zero, of which theory has nothing to say.
+/// The forecast of one run: `c / s`, and the mean response time, which is everybody's where all
+/// wait their turn in one line. `None` for a service time of zero, of which theory has nothing to
+/// say.
 pub fn forecast(connections: u32, slots: u32, service_time: Nanos) -> Option<Forecast> {
     let service = service_time.as_secs_f64();
     let turns = (f64::from(connections) / f64::from(slots)).max(1.0);
@@ -27,8 +31,9 @@ pub fn forecast(connections: u32, slots: u32, service_time: Nanos) -> Option<For
     })
 }
 
-/// The same of a run whose CPUs allow `cpu_rate` requests per second at the most: where that is less than what the slots allow, the
-/// app computes, and first come, first served is connections / throughput (Little's law), for its slots share what they compute with.
+/// The same of a run whose CPUs allow `cpu_rate` requests per second at the most: where that is
+/// less than what the slots allow, the app computes, and first come, first served is connections /
+/// throughput (Little's law), for its slots share what they compute with.
 pub fn on_cpus(
     slots: Forecast,
     connections: u32,
@@ -56,10 +61,12 @@ pub struct ResponseLevel {
     pub share: f64,
 }
 
-/// The response times with constant service on `slots` slots of one line, each of which goes on with its connection for `turn`
-/// requests while others wait. With `N = q·c + r` connections the first requests of `(c - r)/c` of the turns wait for `q - 1` whole
-/// turns and those of `r/c` for `q`, as all turns end at once; the other requests wait for nobody. With a turn of 1 it is D//c: `q`
-/// service times or `q + 1`. Ascending. Where two levels meet a percentile is ambiguous: p50 of half and half is either.
+/// The response times with constant service on `slots` slots of one line, each of which goes on
+/// with its connection for `turn` requests while others wait. With `N = q·c + r` connections the
+/// first requests of `(c - r)/c` of the turns wait for `q - 1` whole turns and those of `r/c` for
+/// `q`, as all turns end at once; the other requests wait for nobody. With a turn of 1 it is D//c:
+/// `q` service times or `q + 1`. Ascending. Where two levels meet a percentile is ambiguous: p50 of
+/// half and half is either.
 ///
 /// # Errors
 /// Without a connection, slot, or request in a turn.
@@ -82,8 +89,8 @@ pub fn levels_in_step(
     Ok(all.into_iter().filter(|level| level.share > 0.0).collect())
 }
 
-/// As [`levels_in_step`], where the turns end at other times: the first of each waits for every other turn, `L·(n/t - 1) + 1` with
-/// turns of `L`. It has the same mean.
+/// As [`levels_in_step`], where the turns end at other times: the first of each waits for every
+/// other turn, `L·(n/t - 1) + 1` with turns of `L`. It has the same mean.
 ///
 /// # Errors
 /// As [`levels_in_step`].
@@ -108,7 +115,8 @@ fn checked(connections: u32, slots: u32, turn: u32) -> Result<(f64, f64, f64), Q
     Ok((n, c, length))
 }
 
-/// The quantile of some levels in ascending order, in service times: the first that at least `at` of the requests do not exceed.
+/// The quantile of some levels in ascending order, in service times: the first that at least `at`
+/// of the requests do not exceed.
 ///
 /// # Errors
 /// Where `at` is not in 0 to 1, or there is no level.
@@ -140,14 +148,14 @@ const MOST: u32 = 2000;
 pub struct RandomAssignment {
     /// Expected rate / the rate with all slots busy: `w·E[min(Bin(N, 1/w), t)] / (w·t)`.
     pub rate: f64,
-    /// Expected number of connections of the fullest worker; the slowest percentiles are its, and so is the end of a run
-    /// of a fixed count.
+    /// Expected number of connections of the fullest worker; the slowest percentiles are its, and
+    /// so is the end of a run of a fixed count.
     pub fullest: f64,
 }
 
-/// `connections` that each go to one of `workers` workers of `threads` threads by chance. The numbers are multinomial (Feller,
-/// Probability Theory I, VI.9); the fullest by summing over the workers one after the other, in probabilities, so that no factorial
-/// is computed.
+/// `connections` that each go to one of `workers` workers of `threads` threads by chance. The
+/// numbers are multinomial (Feller, Probability Theory I, VI.9); the fullest by summing over the
+/// workers one after the other, in probabilities, so that no factorial is computed.
 ///
 /// # Errors
 /// Without a connection, worker or thread, with more than 2000 connections or 1000 workers.
@@ -183,8 +191,9 @@ fn binomial(n: u32, p: f64) -> Vec<f64> {
     all
 }
 
-/// Probability that no worker has more than `most`: worker after worker takes a binomial part of what is left, and
-/// `left[r]` is the probability that `r` are left with nobody above `most` so far.
+/// Probability that no worker has more than `most`: worker after worker takes a binomial part of
+/// what is left, and `left[r]` is the probability that `r` are left with nobody above `most` so
+/// far.
 fn none_above(connections: u32, workers: u32, most: u32) -> f64 {
     let mut left = vec![0.0; connections as usize + 1];
     left[connections as usize] = 1.0;
@@ -218,9 +227,10 @@ pub struct ClosedLoopMeans {
     pub response: f64,
 }
 
-/// `connections` that think for `think` and then want one of the slots, which do `rate_with(n)` together where `n` are there:
-/// `p(n) ∝ Π (N - j + 1)/Z / rate(j)`, `X = Σ p(n)·rate(n)`, `R = L/X`. In logarithms, since the products leave the range of an f64
-/// long before their shares do. Without think time all are always there.
+/// `connections` that think for `think` and then want one of the slots, which do `rate_with(n)`
+/// together where `n` are there: `p(n) ∝ Π (N - j + 1)/Z / rate(j)`, `X = Σ p(n)·rate(n)`, `R =
+/// L/X`. In logarithms, since the products leave the range of an f64 long before their shares do.
+/// Without think time all are always there.
 fn birth_and_death(
     connections: u32,
     think: f64,
@@ -247,10 +257,12 @@ fn birth_and_death(
     ClosedLoopMeans { rate: rate / all, response: inside / rate }
 }
 
-/// `slots` slots of mean service time `service`, for which `connections` wait that think for `think`.
+/// `slots` slots of mean service time `service`, for which `connections` wait that think for
+/// `think`.
 ///
 /// # Errors
-/// Without a connection or a slot, where the service time is not above 0, or the think time is negative.
+/// Without a connection or a slot, where the service time is not above 0, or the think time is
+/// negative.
 pub fn machine_repair(
     connections: u32,
     slots: u32,
@@ -273,7 +285,8 @@ pub struct WorkerDemand {
     pub cpu: f64,
 }
 
-/// The most that a worker can do, by any law: `min(t/(s_io + s_cpu), 1/s_cpu)` (Denning and Buzen, Computing Surveys 10(3), 1978).
+/// The most that a worker can do, by any law: `min(t/(s_io + s_cpu), 1/s_cpu)` (Denning and Buzen,
+/// Computing Surveys 10(3), 1978).
 ///
 /// # Errors
 /// Without a thread, or where a time is not above 0.
@@ -283,8 +296,8 @@ pub fn highest_rate(threads: u32, demand: WorkerDemand) -> Result<f64, QueueingE
     Ok(f64::min(f64::from(threads) / (io + cpu), 1.0 / cpu))
 }
 
-/// What a worker does with all its threads always busy: below [`highest_rate`], since threads meet at the lock. `t`
-/// requests go round between I/O (a delay) and CPU (one server): M/M/1//t.
+/// What a worker does with all its threads always busy: below [`highest_rate`], since threads meet
+/// at the lock. `t` requests go round between I/O (a delay) and CPU (one server): M/M/1//t.
 ///
 /// # Errors
 /// As [`highest_rate`].
@@ -292,11 +305,12 @@ pub fn saturated_rate(threads: u32, demand: WorkerDemand) -> Result<f64, Queuein
     Ok(machine_repair(threads, 1, demand.cpu, positive("the I/O time", demand.io)?)?.rate)
 }
 
-/// `connections` that think for `think` on a worker of `threads` threads, each request keeping its thread from beginning to end: a
-/// server whose rate depends on how many are inside, at most `t`.
+/// `connections` that think for `think` on a worker of `threads` threads, each request keeping its
+/// thread from beginning to end: a server whose rate depends on how many are inside, at most `t`.
 ///
 /// # Errors
-/// Without a connection or thread, with more than [`MOST_CONNECTIONS`], where a time is not above 0, or the think time negative.
+/// Without a connection or thread, with more than [`MOST_CONNECTIONS`], where a time is not above
+/// 0, or the think time negative.
 pub fn worker(
     connections: u32,
     threads: u32,
@@ -413,7 +427,8 @@ mod tests {
         }
         // Puma 5.6.5, N = 12, c = 2, an app of 21.1 ms: p99 1081.7 ms.
         assert!((51.0 * 0.0211 / 1.0817 - 1.0f64).abs() < 0.01);
-        // Fifteen on ten: five of ten turns begin at once, and five after a whole turn of the others.
+        // Fifteen on ten: five of ten turns begin at once, and five after a whole turn of the
+        // others.
         for (connections, expected) in [
             (10, vec![(1.0, 1.0)]),
             (15, vec![(1.0, 0.9), (1.0, 0.05), (11.0, 0.05)]),
@@ -429,7 +444,8 @@ mod tests {
 
     #[test]
     fn an_even_split_by_chance_is_rare() {
-        // An even split of twenty is one chance in ninety-four: 20! / (5!)^4 / 4^20, by its factors.
+        // An even split of twenty is one chance in ninety-four: 20! / (5!)^4 / 4^20, by its
+        // factors.
         let exact: f64 =
             (1..=20).map(|k| f64::from(k) / (f64::from((k - 1) % 5 + 1) * 4.0)).product();
         assert!(

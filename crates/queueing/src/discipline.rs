@@ -1,8 +1,10 @@
-//! Which order of service (queueing discipline) does a server have? Theory predicts the response times of a closed loop without think time
-//! for each of three (one queue for all, one queue a worker, Puma's turns of ten) and compares them with a run.
+//! Which order of service (queueing discipline) does a server have? Theory predicts the response
+//! times of a closed loop without think time for each of three (one queue for all, one queue a
+//! worker, Puma's turns of ten) and compares them with a run.
 //!
-//! All three have the same mean response time (Little's law), so only the distribution tells them apart. A discipline fits when every
-//! measured figure fits. When there are no more connections than slots, all three are the same.
+//! All three have the same mean response time (Little's law), so only the distribution tells them
+//! apart. A discipline fits when every measured figure fits. When there are no more connections
+//! than slots, all three are the same.
 
 mod predict;
 
@@ -22,7 +24,8 @@ pub enum ConnectionDealing {
     ByChance,
     /// It is not known: by chance, or nearly evenly (round robin, least connections).
     Unknown,
-    /// The worker that accepts first. Each waits for the delay of Puma's throttle ([`crate::puma`]), of which this is the longest.
+    /// The worker that accepts first. Each waits for the delay of Puma's throttle
+    /// ([`crate::puma`]), of which this is the longest.
     Throttled(Nanos),
 }
 
@@ -31,11 +34,13 @@ pub enum ConnectionDealing {
 pub struct ServiceOrder {
     /// The order of service that the server should have.
     pub discipline: Option<Discipline>,
-    /// Whether a connection carries many requests, and with split queues stays with its worker. If not, each request is dealt anew.
+    /// Whether a connection carries many requests, and with split queues stays with its worker. If
+    /// not, each request is dealt anew.
     pub is_kept: bool,
     /// How connections come to the workers, when each worker has a queue.
     pub dealing: ConnectionDealing,
-    /// Requests of one connection in a row, where there are turns: [`TURN`] unless the server says otherwise.
+    /// Requests of one connection in a row, where there are turns: [`TURN`] unless the server says
+    /// otherwise.
     pub turn: u32,
 }
 
@@ -48,7 +53,8 @@ pub struct ClosedLoopServer {
     pub threads: u32,
     /// How long a request holds a slot, as given by the user or as measured.
     pub service_time: Nanos,
-    /// Whether the service time varies, anywhere between constant (an app that sleeps) and exponential.
+    /// Whether the service time varies, anywhere between constant (an app that sleeps) and
+    /// exponential.
     pub scatters: bool,
     /// Who waits for whom.
     pub order: ServiceOrder,
@@ -102,8 +108,8 @@ struct MeasuredLoop {
 }
 
 impl MeasuredLoop {
-    /// The run's percentiles from the median upwards, each with its 95 % interval if the run has one. Lower percentiles tell nothing:
-    /// those requests did not wait, in any model.
+    /// The run's percentiles from the median upwards, each with its 95 % interval if the run has
+    /// one. Lower percentiles tell nothing: those requests did not wait, in any model.
     fn of_run(run: &Run) -> MeasuredLoop {
         let quantile = |share: f64| {
             let time = run.response_time(share).time()?;
@@ -128,8 +134,9 @@ impl MeasuredLoop {
     }
 }
 
-/// How far off a figure may be and still fit, as a ratio. Work outside the slots (reading a request, handing it to a thread) is up to
-/// a tenth of typical times, and the orders of service differ by more.
+/// How far off a figure may be and still fit, as a ratio. Work outside the slots (reading a
+/// request, handing it to a thread) is up to a tenth of typical times, and the orders of service
+/// differ by more.
 pub const TOLERANCE: f64 = 1.15;
 
 /// The percentiles of a forecast.
@@ -138,13 +145,15 @@ const SHOWN: [f64; 3] = [0.50, 0.95, 0.99];
 /// More connections than this are not tried: a service time that varies is simulated.
 const MOST_CONNECTIONS: u32 = 5000;
 
-/// A run is too short to judge if it has fewer rounds of all connections, or fewer turns of ten, than these.
+/// A run is too short to judge if it has fewer rounds of all connections, or fewer turns of ten,
+/// than these.
 const ROUNDS: f64 = 5.0;
 const TURNS: f64 = 2.0;
 /// A turn may have no end, and a run need not last for two of those.
 const MOST_OF_A_TURN: u32 = 10 * TURN;
 
-/// A measured quantile may be that of a share this much lower or higher: at the edge between two levels it is either.
+/// A measured quantile may be that of a share this much lower or higher: at the edge between two
+/// levels it is either.
 const EDGE: f64 = 0.015;
 
 /// Theory beside `run`; `None` without a slot or a service time, or with very many connections.
@@ -184,7 +193,8 @@ fn not_the_servers(run: &Run) -> Option<NotJudged> {
     }
 }
 
-/// Compares every order of service with what was measured. `tolerance` is a ratio, such as 1.1: a figure may be 10 % off.
+/// Compares every order of service with what was measured. `tolerance` is a ratio, such as 1.1: a
+/// figure may be 10 % off.
 fn beside(
     server: &ClosedLoopServer,
     measured: &MeasuredLoop,
@@ -211,8 +221,9 @@ fn beside(
     })
 }
 
-/// What a discipline predicts; it uses none of the measured figures. When chance deals the connections to workers, the rate is the
-/// median of the draws, and nine draws in ten have their quantile within its ends.
+/// What a discipline predicts; it uses none of the measured figures. When chance deals the
+/// connections to workers, the rate is the median of the draws, and nine draws in ten have their
+/// quantile within its ends.
 fn forecast(
     discipline: Discipline,
     connections: u32,
@@ -239,13 +250,16 @@ fn forecast(
     }
 }
 
-/// Adds how well a forecast fits what was measured, twice. `fit` compares rate and quantiles, with the known service time. `shape`
-/// compares the shape of the distribution alone, with the service time that explains the measured rate: it recognises a server whose
-/// slots are held for longer than the app takes. A slot cannot be held for less than the service time.
+/// Adds how well a forecast fits what was measured, twice. `fit` compares rate and quantiles, with
+/// the known service time. `shape` compares the shape of the distribution alone, with the service
+/// time that explains the measured rate: it recognises a server whose slots are held for longer
+/// than the app takes. A slot cannot be held for less than the service time.
 ///
-/// When the workers' connections are not known, those of split queues are drawn as [`ConnectionDealing`] says (200 draws from a fixed
-/// seed, 8 if the service time varies), and one draw in twenty must fit: an even split, which looks like one queue, is rare by chance,
-/// but for two workers not rare enough. When they are known and some of them must wait, there is no single line for all workers.
+/// When the workers' connections are not known, those of split queues are drawn as
+/// [`ConnectionDealing`] says (200 draws from a fixed seed, 8 if the service time varies), and one
+/// draw in twenty must fit: an even split, which looks like one queue, is rare by chance, but for
+/// two workers not rare enough. When they are known and some of them must wait, there is no single
+/// line for all workers.
 fn judged(
     said: DisciplineForecast,
     server: &ClosedLoopServer,
@@ -253,7 +267,8 @@ fn judged(
     predictions: &[ResponsePrediction],
     tolerance: f64,
 ) -> DisciplineForecast {
-    // Each worker was seen to hold connections of its own while some of them had to wait: those did not wait in one line for all workers.
+    // Each worker was seen to hold connections of its own while some of them had to wait: those did
+    // not wait in one line for all workers.
     let holds_waiting =
         server.workers > 1 && server.by_worker.is_some() && measured.connections > server.slots();
     if said.discipline == Discipline::Shared && holds_waiting {
@@ -279,7 +294,8 @@ fn judged(
     }
 }
 
-/// The figure that is farthest off, if all times are `scale` times the predicted ones and the rate is `rate_off` off.
+/// The figure that is farthest off, if all times are `scale` times the predicted ones and the rate
+/// is `rate_off` off.
 fn fit(
     server: &ClosedLoopServer,
     measured: &MeasuredLoop,

@@ -1,8 +1,10 @@
-//! What ought to be: queueing theory as pure functions, each with its formula, source and range of validity.
+//! What ought to be: queueing theory as pure functions, each with its formula, source and range of
+//! validity.
 //!
-//! Nothing here measures, reads a clock or does I/O. A formula that is about one time takes [`model::Nanos`];
-//! all others take plain numbers in one unit of time of the caller's choice: with seconds, rates are per second; with the
-//! service time as unit, they are the tables of the books. What has no answer is a [`QueueingError`], never a NaN.
+//! Nothing here measures, reads a clock or does I/O. A formula that is about one time takes
+//! [`model::Nanos`]; all others take plain numbers in one unit of time of the caller's choice: with
+//! seconds, rates are per second; with the service time as unit, they are the tables of the books.
+//! What has no answer is a [`QueueingError`], never a NaN.
 //!
 //! In Kendall's letters, arrivals / service / slots: M is exponential, D constant, G any.
 //!

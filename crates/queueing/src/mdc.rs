@@ -1,10 +1,11 @@
-//! Poisson arrivals, constant service, `c` slots, first come first served: M/D/c, exactly. The right expectation for an
-//! open loop against an app that sleeps.
+//! Poisson arrivals, constant service, `c` slots, first come first served: M/D/c, exactly. The
+//! right expectation for an open loop against an app that sleeps.
 //!
-//! Source: Crommelin, "Delay probability formulae when the holding times are constant", P.O. Electrical Engineers' Journal
-//! 25 (1932) 41-50; the waiting times by Franx, "A simple solution for the M/D/c waiting time distribution", Operations
-//! Research Letters 29 (2001) 221-229, whose sums have positive terms only. Valid for ρ < 1 and up to [`MOST_SLOTS`]
-//! slots; the tables are met to 1e-10.
+//! Source: Crommelin, "Delay probability formulae when the holding times are constant", P.O.
+//! Electrical Engineers' Journal 25 (1932) 41-50; the waiting times by Franx, "A simple solution
+//! for the M/D/c waiting time distribution", Operations Research Letters 29 (2001) 221-229, whose
+//! sums have positive terms only. Valid for ρ < 1 and up to [`MOST_SLOTS`] slots; the tables are
+//! met to 1e-10.
 
 use crate::numeric::{QueueingError, at_most, first_where, poisson, solve_linear};
 use crate::open_loop::{ErlangQueue, OfferedLoad, SteadyQueue};
@@ -44,12 +45,14 @@ impl SteadyQueue for ConstantServiceQueue {
 
     /// The mean number waiting / λ (Little).
     fn mean_wait(&self) -> f64 {
-        // At hardly any load the quotient of two roundings; an exponential service waits longer in any case.
+        // At hardly any load the quotient of two roundings; an exponential service waits longer in
+        // any case.
         (self.sizes.mean_waiting() / self.load.rate()).clamp(0.0, self.longest)
     }
 
-    /// For `(k - 1)·s ≤ x < k·s` `P(W ≤ x) = Σ Q(kc - 1 - j) · e^(-y) y^j / j!` over `j < kc`, with `y = λ·(k·s - x)` and
-    /// `Q(j) = P(N ≤ c + j)`; summed here as its complement, so that small shares keep their digits.
+    /// For `(k - 1)·s ≤ x < k·s` `P(W ≤ x) = Σ Q(kc - 1 - j) · e^(-y) y^j / j!` over `j < kc`, with
+    /// `y = λ·(k·s - x)` and `Q(j) = P(N ≤ c + j)`; summed here as its complement, so that small
+    /// shares keep their digits.
     fn wait_above(&self, x: f64) -> f64 {
         if x < 0.0 {
             return 1.0;
@@ -88,11 +91,12 @@ const UNBALANCED: QueueingError =
 /// The most states before the tail.
 const MOST: usize = 1400;
 
-/// Probabilities of 0, 1, … in the system, by Crommelin's equations with a geometric tail:
-/// `p(j) = a(j)·Σ p(k), k ≤ c, + Σ p(k)·a(j - k + c), c < k ≤ c + j`, where `a` is the Poisson law of the arrivals in one
-/// service time. Far out `p(n + 1) / p(n)` is `1/τ`, with `τ > 1` the root of `λs·(τ - 1) = c·ln τ` (Tijms, A First Course
-/// in Stochastic Models, 9.6), so that finitely many unknowns are enough. How many is checked, not guessed: the equation
-/// of the first state of the tail must hold too.
+/// Probabilities of 0, 1, … in the system, by Crommelin's equations with a geometric tail: `p(j) =
+/// a(j)·Σ p(k), k ≤ c, + Σ p(k)·a(j - k + c), c < k ≤ c + j`, where `a` is the Poisson law of the
+/// arrivals in one service time. Far out `p(n + 1) / p(n)` is `1/τ`, with `τ > 1` the root of
+/// `λs·(τ - 1) = c·ln τ` (Tijms, A First Course in Stochastic Models, 9.6), so that finitely many
+/// unknowns are enough. How many is checked, not guessed: the equation of the first state of the
+/// tail must hold too.
 #[derive(Clone, Debug)]
 struct SystemSizes {
     slots: usize,

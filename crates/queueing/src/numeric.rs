@@ -1,5 +1,6 @@
-//! Numbers: why a formula has no answer, the checks that refuse a parameter before a formula makes a NaN of it, and numerical methods:
-//! bisection, which cannot miss where a function is monotone; linear equations; Poisson probabilities.
+//! Numbers: why a formula has no answer, the checks that refuse a parameter before a formula makes
+//! a NaN of it, and numerical methods: bisection, which cannot miss where a function is monotone;
+//! linear equations; Poisson probabilities.
 
 use thiserror::Error;
 
@@ -83,8 +84,9 @@ pub(crate) fn at_most(what: &'static str, value: u32, limit: u32) -> Result<u32,
 /// Steps of a bisection: more than an f64 has bits, so that it ends at two neighbours.
 const STEPS: u32 = 200;
 
-/// The quantile `share` of a time that exceeds `x` with probability `tail(x)`, which must not rise. `unit` is a time of
-/// the right order, where the search begins. Infinite only if the tail never falls below `1 - share`.
+/// The quantile `share` of a time that exceeds `x` with probability `tail(x)`, which must not rise.
+/// `unit` is a time of the right order, where the search begins. Infinite only if the tail never
+/// falls below `1 - share`.
 pub(crate) fn quantile(tail: impl Fn(f64) -> f64, share: f64, unit: f64) -> f64 {
     let above = 1.0 - share;
     if tail(0.0) <= above {
@@ -100,7 +102,8 @@ pub(crate) fn quantile(tail: impl Fn(f64) -> f64, share: f64, unit: f64) -> f64 
     first_where(0.0, high, |x| tail(x) <= above)
 }
 
-/// Bisection: the first `x` of `low..=high` from which on `holds` is true, which is false at `low` and true at `high`.
+/// Bisection: the first `x` of `low..=high` from which on `holds` is true, which is false at `low`
+/// and true at `high`.
 pub(crate) fn first_where(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..STEPS {
         let middle = f64::midpoint(low, high);
@@ -116,8 +119,9 @@ pub(crate) fn first_where(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bo
     high
 }
 
-/// Linear equations, by Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, 3.4): the `x` with `matrix · x = right`, where each row has as many entries as there are rows. `None` where the matrix is
-/// singular to working precision.
+/// Linear equations, by Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix
+/// Computations, 3.4): the `x` with `matrix · x = right`, where each row has as many entries as
+/// there are rows. `None` where the matrix is singular to working precision.
 pub(crate) fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let n = right.len();
     for column in 0..n {
@@ -148,8 +152,9 @@ pub(crate) fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Op
     Some(right)
 }
 
-/// Poisson probabilities: P(N = 0), P(N = 1), … for the mean `mean`, as many as `count`, in logarithms, so that nothing is lost to
-/// underflow that later terms need. Their relative error is some 1e-14.
+/// Poisson probabilities: P(N = 0), P(N = 1), … for the mean `mean`, as many as `count`, in
+/// logarithms, so that nothing is lost to underflow that later terms need. Their relative error is
+/// some 1e-14.
 pub(crate) fn poisson(mean: f64, count: usize) -> Vec<f64> {
     let mut log = -mean;
     (0..count)

@@ -1,12 +1,13 @@
-//! Open loops: what arrives at a given rate, whatever has become of the requests before. Poisson arrivals with exponential service
-//! (M/M/c, Erlang's formulas), the highest load that keeps an objective, and overload, which has no steady state.
+//! Open loops: what arrives at a given rate, whatever has become of the requests before. Poisson
+//! arrivals with exponential service (M/M/c, Erlang's formulas), the highest load that keeps an
+//! objective, and overload, which has no steady state.
 
 use model::theory::Estimate;
 
 use crate::numeric::{self, QueueingError, not_negative, positive, share, some};
 
-/// `c` slots, arrivals at rate `λ`, each holding a slot for `s` on average, in one unit of time. A load may be more than
-/// the slots can do; the formulas that need a steady state refuse it.
+/// `c` slots, arrivals at rate `λ`, each holding a slot for `s` on average, in one unit of time. A
+/// load may be more than the slots can do; the formulas that need a steady state refuse it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OfferedLoad {
     slots: u32,
@@ -27,7 +28,8 @@ impl OfferedLoad {
         Ok(OfferedLoad { slots, rate, service })
     }
 
-    /// The load that keeps `slots` slots busy for the share `utilisation` of the time, in units of the service time.
+    /// The load that keeps `slots` slots busy for the share `utilisation` of the time, in units of
+    /// the service time.
     #[cfg(test)]
     pub(crate) fn of_utilisation(slots: u32, utilisation: f64) -> OfferedLoad {
         OfferedLoad::new(slots, utilisation * f64::from(slots), 1.0).unwrap()
@@ -67,9 +69,10 @@ impl OfferedLoad {
         if utilisation < 1.0 { Ok(self) } else { Err(QueueingError::NoSteadyState { utilisation }) }
     }
 
-    /// The load of one of `workers` workers, where each arrival goes to one of them at random and stays: the same utilisation on
-    /// `slots / workers` slots. A Poisson process that is thinned at random is Poisson (Kingman, Poisson Processes, 5.1), so each
-    /// worker is a queue of its own, and waits while its neighbour idles.
+    /// The load of one of `workers` workers, where each arrival goes to one of them at random and
+    /// stays: the same utilisation on `slots / workers` slots. A Poisson process that is thinned at
+    /// random is Poisson (Kingman, Poisson Processes, 5.1), so each worker is a queue of its own,
+    /// and waits while its neighbour idles.
     ///
     /// # Errors
     /// Where the slots cannot be divided among the workers.
@@ -80,15 +83,17 @@ impl OfferedLoad {
         OfferedLoad::new(self.slots / workers, self.rate / f64::from(workers), self.service)
     }
 
-    /// Response time of whoever arrives at `time`, in the long run of an overload by any law: `s + (ρ - 1)·t`.
+    /// Response time of whoever arrives at `time`, in the long run of an overload by any law: `s +
+    /// (ρ - 1)·t`.
     pub fn response_in_overload(&self, time: f64) -> f64 {
         self.service + (self.utilisation() - 1.0).max(0.0) * time
     }
 }
 
-/// Highest rate that a server can do, from an overload at `rate` in which response times grow by `slope` seconds a second of the
-/// time of arrival: `λ / (1 + slope)`, with the 95 % interval that follows from the slope's standard error. It needs neither the
-/// slots nor the service time, and should agree with the completed rate. Times the service time it is the slots.
+/// Highest rate that a server can do, from an overload at `rate` in which response times grow by
+/// `slope` seconds a second of the time of arrival: `λ / (1 + slope)`, with the 95 % interval that
+/// follows from the slope's standard error. It needs neither the slots nor the service time, and
+/// should agree with the completed rate. Times the service time it is the slots.
 ///
 /// # Errors
 /// Where the rate is not above 0, or the slope or its error is below 0.
@@ -136,11 +141,12 @@ pub trait SteadyQueue {
     }
 }
 
-/// M/M/c: Poisson arrivals, exponential service. The wait is none with probability `1 - C`, and else exponential with rate
-/// `η = c·μ - λ`.
+/// M/M/c: Poisson arrivals, exponential service. The wait is none with probability `1 - C`, and
+/// else exponential with rate `η = c·μ - λ`.
 ///
-/// Source: A. K. Erlang, "Solution of some problems in the theory of probabilities of significance in automatic telephone
-/// exchanges" (1917); Kleinrock, Queueing Systems I, 3.4 and 3.5. First come, first served; a steady state needs ρ < 1.
+/// Source: A. K. Erlang, "Solution of some problems in the theory of probabilities of significance
+/// in automatic telephone exchanges" (1917); Kleinrock, Queueing Systems I, 3.4 and 3.5. First
+/// come, first served; a steady state needs ρ < 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErlangQueue {
     load: OfferedLoad,
@@ -150,7 +156,8 @@ pub struct ErlangQueue {
 
 impl ErlangQueue {
     /// Erlang C by way of Erlang B, the share `B` that finds all slots busy where none can wait:
-    /// `B(0) = 1, B(k) = a·B(k-1) / (k + a·B(k-1))`, `C = B / (1 - ρ·(1 - B))`. No factorial, no overflow.
+    /// `B(0) = 1, B(k) = a·B(k-1) / (k + a·B(k-1))`, `C = B / (1 - ρ·(1 - B))`. No factorial, no
+    /// overflow.
     ///
     /// # Errors
     /// Where there is no steady state.
@@ -183,7 +190,8 @@ impl SteadyQueue for ErlangQueue {
         if x < 0.0 { 1.0 } else { self.delayed * (-self.wait_ends() * x).exp() }
     }
 
-    /// `e^(-μx) + C·μ·(e^(-ηx) - e^(-μx)) / (μ - η)`, whose limit at `μ = η` is `e^(-μx)·(1 + C·μ·x)`.
+    /// `e^(-μx) + C·μ·(e^(-ηx) - e^(-μx)) / (μ - η)`, whose limit at `μ = η` is `e^(-μx)·(1 +
+    /// C·μ·x)`.
     fn response_above(&self, x: f64) -> f64 {
         exponential_response_above(x, 1.0 / self.load.service, self.delayed, self.wait_ends())
     }
@@ -195,7 +203,8 @@ fn exponential_response_above(x: f64, mu: f64, delayed: f64, eta: f64) -> f64 {
     }
     let difference = (mu - eta) * x;
     let in_service = (-mu * x).exp();
-    // (e^(difference) - 1) / difference, without its cancellation at 0 and its overflow far from it.
+    // (e^(difference) - 1) / difference, without its cancellation at 0 and its overflow far from
+    // it.
     let waited = if difference.abs() < 1.0 {
         let part = if difference == 0.0 { 1.0 } else { difference.exp_m1() / difference };
         in_service * mu * x * part
@@ -208,8 +217,9 @@ fn exponential_response_above(x: f64, mu: f64, delayed: f64, eta: f64) -> f64 {
 /// Hardly any load.
 const AT_REST: f64 = 1e-6;
 
-/// The highest utilisation at which `figure`, such as p99 of the response time, is at most `limit`; to `width`, by bisection: a
-/// response time grows with the load. A load at which there is no figure does not keep it.
+/// The highest utilisation at which `figure`, such as p99 of the response time, is at most `limit`;
+/// to `width`, by bisection: a response time grows with the load. A load at which there is no
+/// figure does not keep it.
 ///
 /// # Errors
 /// Where it is more than `limit` at hardly any load, has no value there, or a parameter is none.
@@ -294,7 +304,8 @@ mod tests {
             let response = OfferedLoad::of_utilisation(5, rho).response_in_overload(time);
             assert!((response - 1.0 - expected).abs() < 1e-12);
         }
-        // Puma 5.6.5, five threads, 60/s: the response time grew by 0.2264 s a second; the app held a slot for 0.1022 s.
+        // Puma 5.6.5, five threads, 60/s: the response time grew by 0.2264 s a second; the app held
+        // a slot for 0.1022 s.
         let capacity = |slope, error| super::capacity(60.0, slope, error);
         let measured = capacity(0.2264, 0.001).unwrap();
         assert!(
@@ -304,7 +315,8 @@ mod tests {
         assert!(capacity(-0.5, 0.0).is_err() && capacity(0.2, -1.0).is_err());
     }
 
-    /// attack.cr at 10/s against five threads that sleep for a second, as published: the first thirty requests, in ms.
+    /// attack.cr at 10/s against five threads that sleep for a second, as published: the first
+    /// thirty requests, in ms.
     #[test]
     fn the_slope_of_a_published_overload_says_five_slots() {
         let times: Vec<f64> = "
@@ -328,8 +340,9 @@ mod tests {
                 super::capacity(1000.0 / gap, slope, (off / 28.0 / spread).sqrt()).unwrap();
             (capacity.value, capacity.half_width)
         };
-        // Its steps are 485.848 ms high, and a slot is held for at least the second that the app sleeps: so the gap was 102.83 ms, and the
-        // rate not 10/s. With the pace that was asked for the server would have 5.14 slots.
+        // Its steps are 485.848 ms high, and a slot is held for at least the second that the app
+        // sleeps: so the gap was 102.83 ms, and the rate not 10/s. With the pace that was asked for
+        // the server would have 5.14 slots.
         let (value, half_width) = slots((1000.0 - 485.848) / 5.0);
         assert!(
             (value - 5.0).abs() < 0.1 && (value - 5.0).abs() < half_width,

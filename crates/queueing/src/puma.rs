@@ -1,7 +1,8 @@
 //! Puma's own rules of who waits, from its source: turns of ten, and the accept throttle.
 //!
-//! Sources: Puma 5.6.9 and 6.6.1, `lib/puma/const.rb` (`MAX_FAST_INLINE`, `FAST_TRACK_KA_TIMEOUT`), `server.rb` (`process_client`),
-//! `client.rb` (`reset`); Puma 7.0.4 and later, `cluster_accept_loop_delay.rb` and `server.rb` (`handle_servers`).
+//! Sources: Puma 5.6.9 and 6.6.1, `lib/puma/const.rb` (`MAX_FAST_INLINE`, `FAST_TRACK_KA_TIMEOUT`),
+//! `server.rb` (`process_client`), `client.rb` (`reset`); Puma 7.0.4 and later,
+//! `cluster_accept_loop_delay.rb` and `server.rb` (`handle_servers`).
 
 use crate::numeric::{QueueingError, positive, some};
 
@@ -11,25 +12,29 @@ pub const TURN: u32 = 10;
 /// How long a thread waits for its connection's next request: `FAST_TRACK_KA_TIMEOUT`, in seconds.
 pub const HOLD_SECONDS: f64 = 0.2;
 
-/// From Puma 7.0.4 a worker of a cluster with much to do accepts slowly, so that others can: `wait_for_less_busy_worker`, the longest
-/// delay, in seconds, where the config file says nothing else. It acts on new connections only: a keep-alive connection's next
-/// requests come by the reactor.
+/// From Puma 7.0.4 a worker of a cluster with much to do accepts slowly, so that others can:
+/// `wait_for_less_busy_worker`, the longest delay, in seconds, where the config file says nothing
+/// else. It acts on new connections only: a keep-alive connection's next requests come by the
+/// reactor.
 pub const LONGEST_DELAY_SECONDS: f64 = 0.005;
 
 /// The delay is the longest at so many requests a thread.
 const FULL_AT: f64 = 25.0;
 
-/// The delay before each accept, where `busy` requests run or wait in the worker: `longest·min(b, 25t)/(25t)`.
+/// The delay before each accept, where `busy` requests run or wait in the worker: `longest·min(b,
+/// 25t)/(25t)`.
 pub fn accept_delay(longest: f64, busy: u32, threads: u32) -> f64 {
     let full = FULL_AT * f64::from(threads);
     longest * f64::from(busy).min(full) / full
 }
 
-/// How many requests a worker holds, running and waiting, in an overload with a connection a request, where it accepts as many as
-/// it serves; the others wait in the kernel's queue, which all workers share. `min(b, t)/s = 25t/(5 ms·b)`, so `b = 5000·s` (with the
-/// usual `longest` of 5 ms) for services from `t/5000` s, and `√(5000·s·t)` for shorter ones, whose threads the throttle keeps
-/// waiting. `None` above `25·t`, which is `s ≥ 5 ms·t`: a worker accepts at least as fast as it serves even at the longest delay, the
-/// queue grows in the worker, and each worker is a queue of its own.
+/// How many requests a worker holds, running and waiting, in an overload with a connection a
+/// request, where it accepts as many as it serves; the others wait in the kernel's queue, which all
+/// workers share. `min(b, t)/s = 25t/(5 ms·b)`, so `b = 5000·s` (with the usual `longest` of 5 ms)
+/// for services from `t/5000` s, and `√(5000·s·t)` for shorter ones, whose threads the throttle
+/// keeps waiting. `None` above `25·t`, which is `s ≥ 5 ms·t`: a worker accepts at least as fast as
+/// it serves even at the longest delay, the queue grows in the worker, and each worker is a queue
+/// of its own.
 ///
 /// # Errors
 /// Without a thread, or where the service time or the longest delay is not above 0.

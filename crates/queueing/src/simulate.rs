@@ -1,10 +1,11 @@
-//! A small simulator, event by event, for what has no formula: other laws of service, split queues of any law, turns of ten
-//! with think time and hold.
+//! A small simulator, event by event, for what has no formula: other laws of service, split queues
+//! of any law, turns of ten with think time and hold.
 //!
-//! It is a pure function of its seed. A law is a function of a seed and a number, as everything random in longtail is, so
-//! that a law of the sink can be simulated as it is. It answers with an interval: of some independent replications, each
-//! with a warm-up that is left out, by Student's t (Law and Kelton, Simulation Modeling and Analysis, 9.4). The interval is
-//! of chance alone: that of a queue near saturation, whose warm-up is longer than the run, is too narrow.
+//! It is a pure function of its seed. A law is a function of a seed and a number, as everything
+//! random in longtail is, so that a law of the sink can be simulated as it is. It answers with an
+//! interval: of some independent replications, each with a warm-up that is left out, by Student's t
+//! (Law and Kelton, Simulation Modeling and Analysis, 9.4). The interval is of chance alone: that
+//! of a queue near saturation, whose warm-up is longer than the run, is too narrow.
 
 mod closed;
 
@@ -175,9 +176,9 @@ pub(crate) fn nearest_rank(ascending: &[f64], share: f64) -> f64 {
     ascending[rank.min(ascending.len()) - 1]
 }
 
-/// Simulates an open loop of the laws `gaps` between arrivals and `services`, whose means are those of `load`: one queue, first come,
-/// first served. Each arrival takes the slot that is free first (Kiefer and Wolfowitz, Trans. AMS 78, 1955), so no event list is
-/// needed.
+/// Simulates an open loop of the laws `gaps` between arrivals and `services`, whose means are those
+/// of `load`: one queue, first come, first served. Each arrival takes the slot that is free first
+/// (Kiefer and Wolfowitz, Trans. AMS 78, 1955), so no event list is needed.
 ///
 /// # Errors
 /// Where there is no steady state, the effort is none, or time stands still.

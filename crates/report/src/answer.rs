@@ -1,5 +1,6 @@
-//! The answer: what a person sees of a study by default, from its [`Summary`] alone. At most 30 lines of 100 columns: what was measured,
-//! the table, the conclusion, why, whether it can be trusted, what to type next.
+//! The answer: what a person sees of a study by default, from its [`Summary`] alone. At most 30
+//! lines of 100 columns: what was measured, the table, the conclusion, why, whether it can be
+//! trusted, what to type next.
 
 use std::fmt::Write as _;
 
@@ -17,7 +18,8 @@ use crate::trust::{TrustLine, TrustMark, shown_percentiles};
 
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
-/// Lines at the most, and rows of the table that are part of them: each further row is one line more.
+/// Lines at the most, and rows of the table that are part of them: each further row is one line
+/// more.
 const LINES: usize = 30;
 const ROWS: usize = 8;
 /// Of the table and of what is under it.
@@ -191,7 +193,8 @@ impl<'a> AnswerLayout<'a> {
         sentence.lines().map(|line| (self.paint)(emphasis, line) + "\n").collect()
     }
 
-    /// Why, what was expected, whether to trust it, what to type next: with so many doubts and commands.
+    /// Why, what was expected, whether to trust it, what to type next: with so many doubts and
+    /// commands.
     fn ending(&self, doubts: usize, commands: usize) -> String {
         const UNDER: &str = "         ";
         let named = |at: usize, name: &'static str| if at == 0 { name } else { UNDER };
@@ -294,7 +297,8 @@ pub(crate) fn table(summary: &Summary) -> DataTable {
     }
 }
 
-/// A row a run; columns of CPUs where they are known, and of slow requests where a run has two groups.
+/// A row a run; columns of CPUs where they are known, and of slow requests where a run has two
+/// groups.
 fn of_runs(runs: &[SummaryRun]) -> DataTable {
     type Cell = fn(&SummaryRun) -> String;
     let times = ColumnBand::new("response time, ms", "ms");
@@ -337,7 +341,8 @@ fn of_runs(runs: &[SummaryRun]) -> DataTable {
     DataTable { lead: 0, ..DataTable::of_columns(columns, runs.iter().map(row)) }
 }
 
-/// The answer for a pull request: the sentence, the table, why and whether to trust it, and everything else folded.
+/// The answer for a pull request: the sentence, the table, why and whether to trust it, and
+/// everything else folded.
 pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));

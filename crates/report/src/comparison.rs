@@ -1,4 +1,5 @@
-//! The report of a comparison: its table, how it was measured, and whether it can be trusted; its sentences are in `words`.
+//! The report of a comparison: its table, how it was measured, and whether it can be trusted; its
+//! sentences are in `words`.
 
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
@@ -267,7 +268,8 @@ fn is_shown(difference: &Difference) -> bool {
     difference.interval.is_some_and(excludes_zero)
 }
 
-/// The control's difference that says most: one that is shown before one that is not, then the furthest.
+/// The control's difference that says most: one that is shown before one that is not, then the
+/// furthest.
 fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Difference)> {
     let controls = summary.metrics.iter().filter_map(|row| Some((row, row.control.as_ref()?)));
     let known = controls.filter(|(_, control)| control.interval.is_some());
@@ -333,7 +335,8 @@ fn differing_settings(study: &ComparisonStudy, arm: usize) -> Vec<String> {
     }
 }
 
-/// Puma before 7 serves a keep-alive connection several times in a row, in some arms and not in others.
+/// Puma before 7 serves a keep-alive connection several times in a row, in some arms and not in
+/// others.
 fn turns(study: &ComparisonStudy) -> Option<String> {
     let has_turns = |arm: usize| {
         let runs = || study.runs.iter().filter(|run| run.arm == arm && run.is_sound());
@@ -379,7 +382,8 @@ fn slots(study: &ComparisonStudy) -> Option<String> {
     ))
 }
 
-/// What the best of several sizes says of larger ones: that CPUs are used up, or that none was tried.
+/// What the best of several sizes says of larger ones: that CPUs are used up, or that none was
+/// tried.
 fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
     let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
     let best = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)?;
@@ -413,7 +417,8 @@ fn used_up(run: &model::ComparisonRun) -> Option<CpuUsage> {
     }
 }
 
-/// More CPU at the same throughput is free only while CPUs are idle; less of it is no gain where requests wait longer.
+/// More CPU at the same throughput is free only while CPUs are idle; less of it is no gain where
+/// requests wait longer.
 fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
     let base = &summary.arms[0].letter;
     let verdict = |metric, arm: &str| Some(summary.metric(metric)?.difference(base, arm)?.verdict);

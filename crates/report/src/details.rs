@@ -1,5 +1,5 @@
-//! Everything that is known of a study beside its answer, as one tree: what was measured and where, a row a run, and sections in the order in
-//! which they are asked.
+//! Everything that is known of a study beside its answer, as one tree: what was measured and where,
+//! a row a run, and sections in the order in which they are asked.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -84,7 +84,8 @@ fn missing_runs(done: usize, planned: usize, is_interrupted: bool) -> Option<Rep
         .then(|| ReportSection::new(format!("{by}{done} of {planned_runs} to report")))
 }
 
-/// How the requests ended, of each run where not all were answered alike: how many of each kind, and why responses were bad.
+/// How the requests ended, of each run where not all were answered alike: how many of each kind,
+/// and why responses were bad.
 fn endings(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let item = |NamedRun { name, run }: &NamedRun<'_>| {
         let counts = &run.tally.counts;
@@ -116,9 +117,10 @@ struct Remark<'a> {
     hint: &'static str,
 }
 
-/// Checks that were not passed, then warnings, then notes, of the study and of its runs: a hint once, and a sentence once, with the names of all
-/// runs of which it is true. A comparison shows a percentile that one run alone does not support, for its blocks do: that it is not printed
-/// is not said there.
+/// Checks that were not passed, then warnings, then notes, of the study and of its runs: a hint
+/// once, and a sentence once, with the names of all runs of which it is true. A comparison shows a
+/// percentile that one run alone does not support, for its blocks do: that it is not printed is not
+/// said there.
 fn remarks(
     of_study: &[Diagnostic],
     runs: &[NamedRun<'_>],
@@ -166,10 +168,12 @@ fn remarks(
         .filled()
 }
 
-/// Each multiple over its repeats, in the order of the first pass: median, lowest and highest; nothing where there is one pass.
+/// Each multiple over its repeats, in the order of the first pass: median, lowest and highest;
+/// nothing where there is one pass.
 ///
-/// A figure is that of a run and never a mean of two: of an even number of runs the median is the lower of the two in
-/// the middle. A figure that one of the runs does not have is not summed up: what is missing tends to be the worst.
+/// A figure is that of a run and never a mean of two: of an even number of runs the median is the
+/// lower of the two in the middle. A figure that one of the runs does not have is not summed up:
+/// what is missing tends to be the worst.
 fn repeats(study: &SweepStudy) -> Option<ReportSection> {
     const FIGURES: [RunFigure<Run>; 4] = [
         RunFigure { title: "req/s", of: Run::rate, shown: number::rate },
@@ -287,8 +291,9 @@ pub(crate) struct RunFigure<R> {
 }
 
 impl RunFigure<BodyRun> {
-    /// The figure of a body over a kind of socket: over several passes that of the run in the middle, the lower of two. `None`
-    /// where any of its runs is missing it, is invalid, or was not done.
+    /// The figure of a body over a kind of socket: over several passes that of the run in the
+    /// middle, the lower of two. `None` where any of its runs is missing it, is invalid, or was not
+    /// done.
     pub(crate) fn of_body(&self, study: &BodiesStudy, place: PivotPlace) -> Option<f64> {
         let runs =
             study.runs.iter().filter(|run| run.socket == place.socket && run.body == place.body);
@@ -304,7 +309,8 @@ pub(crate) const MEDIAN_MS: RunFigure<BodyRun> =
 const MEGABYTES_A_SECOND: RunFigure<BodyRun> =
     RunFigure { title: "MB/s", of: |run| Some(run.content_rate()), shown: number::megabytes };
 
-/// Sizes down and types across; where there are several kinds of socket, sizes and types down and those across.
+/// Sizes down and types across; where there are several kinds of socket, sizes and types down and
+/// those across.
 fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
     const PIVOTED: [RunFigure<BodyRun>; 3] = [REQUESTS_A_SECOND, MEDIAN_MS, MEGABYTES_A_SECOND];
     let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
@@ -345,8 +351,8 @@ fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
 /// The percentiles of a sweep whose intervals are shown.
 const SHOWN: [f64; 3] = [0.50, 0.95, 0.99];
 
-/// A row a run: the intervals of [`SHOWN`], and the generator's part of the highest that is printed. Nothing of runs that have
-/// none, or whose figures are not to be shown.
+/// A row a run: the intervals of [`SHOWN`], and the generator's part of the highest that is
+/// printed. Nothing of runs that have none, or whose figures are not to be shown.
 fn intervals(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let row = |NamedRun { name, run }: &NamedRun<'_>| {
         let statistics = run.statistics.as_ref()?;
@@ -369,7 +375,8 @@ fn intervals(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     ReportSection::detail(title).table(table).filled()
 }
 
-/// Generators on other machines, what each saw beside what all saw together: a line for each generator of each run, and below one for all of them.
+/// Generators on other machines, what each saw beside what all saw together: a line for each
+/// generator of each run, and below one for all of them.
 fn far_generators(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let rows = runs.iter().filter(|named| !named.run.generator.far.is_empty()).flat_map(
         |NamedRun { name, run }| {

@@ -1,4 +1,5 @@
-//! Whether the user's thresholds (`--expect`, `--fail-if`) hold: one sentence a threshold, however many runs there are.
+//! Whether the user's thresholds (`--expect`, `--fail-if`) hold: one sentence a threshold, however
+//! many runs there are.
 
 use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Threshold, ThresholdDoubt, ThresholdResult};
@@ -32,7 +33,8 @@ pub struct ExpectedRun {
     pub result: &'static str,
     /// Why it is unknown.
     pub why: Option<ThresholdDoubt>,
-    /// The figure: of times in milliseconds, of rates per second, of shares 0 to 1; `null` where nothing bounds it.
+    /// The figure: of times in milliseconds, of rates per second, of shares 0 to 1; `null` where
+    /// nothing bounds it.
     pub value: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<[Option<f64>; 2]>,

@@ -1,15 +1,17 @@
 //! hey's layout (v0.1.4), for scripts that read it, with our numbers.
 //!
-//! Same lines, words, tabs and decimals, but for the spaces that hey leaves at the end of a line. What differs is what
-//! the numbers are of:
+//! Same lines, words, tabs and decimals, but for the spaces that hey leaves at the end of a line.
+//! What differs is what the numbers are of:
 //!
-//! - times are response times, from when a request was due (hey: from when it was sent), of good answers alone (hey: of
-//!   all answers, a 503 too); a percentile that the answers do not support is left out, as hey leaves out one that it
-//!   has not;
+//! - times are response times, from when a request was due (hey: from when it was sent), of good
+//!   answers alone (hey: of all answers, a 503 too); a percentile that the answers do not support
+//!   is left out, as hey leaves out one that it has not;
 //! - `Total` is the measured window, and `Requests/sec` the good answers per second in it;
-//! - `Total data` has the heads and the unmeasured requests in it (hey: bodies); `Size/request` is that by answers;
-//! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request), 0 for a connection that was
-//!   kept; with TLS the slowest is connect's and handshake's added up, so at most that;
+//! - `Total data` has the heads and the unmeasured requests in it (hey: bodies); `Size/request` is
+//!   that by answers;
+//! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request), 0 for a
+//!   connection that was kept; with TLS the slowest is connect's and handshake's added up, so at
+//!   most that;
 //! - a name is resolved once, before the start;
 //! - errors are said in our words.
 
@@ -116,13 +118,15 @@ fn details(study: &LoadStudy) -> String {
     text + "\n"
 }
 
-/// Average, fastest and slowest over all answers, as hey counts: a phase that an answer did not have took it no time.
+/// Average, fastest and slowest over all answers, as hey counts: a phase that an answer did not
+/// have took it no time.
 fn over_all(phase: &DurationSummary, answers: u64) -> [Nanos; 3] {
     let average = Nanos(phase.sum.0.checked_div(answers).unwrap_or(0));
     [average, if phase.count < answers { Nanos::ZERO } else { phase.min }, phase.max]
 }
 
-/// What ended without an answer, by kind; bad responses by what was wrong with them, as hey has a line for each text of an error.
+/// What ended without an answer, by kind; bad responses by what was wrong with them, as hey has a
+/// line for each text of an error.
 fn errors(study: &LoadStudy) -> String {
     let tally = &study.run.tally;
     let mut text = String::new();

@@ -1,7 +1,9 @@
-//! A study as one HTML page: the answer, plots, tables, and how to repeat it. It loads nothing and runs nothing.
+//! A study as one HTML page: the answer, plots, tables, and how to repeat it. It loads nothing and
+//! runs nothing.
 //!
-//! The page forbids itself the network and scripts (Content-Security-Policy). What a pointer shows are titles of the drawings.
-//! Every text of a study passes `escaped`, for servers and users choose some of it.
+//! The page forbids itself the network and scripts (Content-Security-Policy). What a pointer shows
+//! are titles of the drawings. Every text of a study passes `escaped`, for servers and users choose
+//! some of it.
 
 use std::fmt::Write as _;
 
@@ -75,7 +77,7 @@ fn drawn(study: &Study, summary: &Summary) -> String {
         match figure {
             Ok(figure) => drawn += &figure.html(title),
             Err(reason) => {
-                _ = write!(left_out, "<li>{}: {}</li>", escaped(title), escaped(&reason))
+                _ = write!(left_out, "<li>{}: {}</li>", escaped(title), escaped(&reason));
             }
         }
     }

@@ -86,8 +86,8 @@ struct OpenValue {
     is_flat: bool,
 }
 
-/// The study that [`write()`] wrote. A line break in one of its strings becomes visible, as JSON writes it: whoever wrote the file, a string
-/// makes no line of a report.
+/// The study that [`write()`] wrote. A line break in one of its strings becomes visible, as JSON
+/// writes it: whoever wrote the file, a string makes no line of a report.
 ///
 /// # Errors
 /// Where the text is not a study, or one of a newer schema than this code knows.

@@ -1,4 +1,5 @@
-//! Short labels for servers, machines, loads and runs, and for runs that another generator made (`--generator wrk`).
+//! Short labels for servers, machines, loads and runs, and for runs that another generator made
+//! (`--generator wrk`).
 
 use model::comparison::ComparisonRun;
 use model::{
@@ -152,7 +153,8 @@ fn rate(profile: &Profile) -> String {
 
 /// A run and what it is called.
 pub(crate) struct NamedRun<'a> {
-    /// `1.5x`, `tcp4 s10`, where there are several passes `1.5x run 2`; of a comparison `B, block 3`; empty of a load.
+    /// `1.5x`, `tcp4 s10`, where there are several passes `1.5x run 2`; of a comparison `B, block
+    /// 3`; empty of a load.
     pub(crate) name: String,
     pub(crate) run: &'a Run,
 }
@@ -164,7 +166,8 @@ pub(crate) fn is_hidden(run: &Run) -> bool {
         .is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
-/// Checks of a run that were not passed, the worst first, and its warnings, each with how it came out.
+/// Checks of a run that were not passed, the worst first, and its warnings, each with how it came
+/// out.
 pub(crate) fn diagnostics(run: &Run) -> impl Iterator<Item = (&Diagnostic, Grade)> {
     let judgement = run.judgement.iter();
     let checks =

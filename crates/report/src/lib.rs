@@ -1,8 +1,10 @@
-//! Studies as text, as Markdown, as HTML, as CSV and as the file that is kept: pure functions from a study to a `String`.
+//! Studies as text, as Markdown, as HTML, as CSV and as the file that is kept: pure functions from
+//! a study to a `String`.
 //!
-//! What a study comes to is gathered once, as a [`summary`]; everything beside it once, as a tree of sections (`details`). [`answer`],
-//! [`full()`], [`html`] and [`csv()`] lay them out. Layouts of other tools (`puma`, `hey`, `wrk`, `logs`) are of their own.
-//! Nothing here measures, prints, opens a file or reads a clock, and what a number looks like is decided in [`number`] alone.
+//! What a study comes to is gathered once, as a [`summary`]; everything beside it once, as a tree
+//! of sections (`details`). [`answer`], [`full()`], [`html`] and [`csv()`] lay them out. Layouts of
+//! other tools (`puma`, `hey`, `wrk`, `logs`) are of their own. Nothing here measures, prints,
+//! opens a file or reads a clock, and what a number looks like is decided in [`number`] alone.
 
 pub mod answer;
 pub mod comparison;
@@ -41,7 +43,8 @@ pub use text::{Width, broken, wrap};
 use tree::NamedFact;
 pub use two_studies::{StudyFile, side_by_side};
 
-/// Everything that is known of a study: the command line that repeats it, the answer with all its doubts, and the details.
+/// Everything that is known of a study: the command line that repeats it, the answer with all its
+/// doubts, and the details.
 pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
     let tree = details(study);
     let table =
@@ -58,7 +61,8 @@ pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
     ])
 }
 
-/// The same with the table of Puma's scripts in place of ours, character by character, to stand next to an old one.
+/// The same with the table of Puma's scripts in place of ours, character by character, to stand
+/// next to an old one.
 pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
     let tree = details(study);
     let ending = answer::conclusion(study, saved, width);

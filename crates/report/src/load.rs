@@ -1,5 +1,6 @@
-//! The report of a load beside its answer: response and service time side by side, the run over time, what the generator added, phases,
-//! failures (never mixed with the good answers), the network and bytes.
+//! The report of a load beside its answer: response and service time side by side, the run over
+//! time, what the generator added, phases, failures (never mixed with the good answers), the
+//! network and bytes.
 
 use std::fmt::Write as _;
 
@@ -36,8 +37,8 @@ pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     ]
 }
 
-/// What was asked and what became of it, of the requests that were due in the measured window: a generator that sends less than it was asked
-/// for has measured something else.
+/// What was asked and what became of it, of the requests that were due in the measured window: a
+/// generator that sends less than it was asked for has measured something else.
 fn rates(study: &LoadStudy) -> ReportSection {
     let (plan, run) = (&study.plan, &study.run);
     let counts = &run.tally.counts;
@@ -261,7 +262,8 @@ fn phases(study: &LoadStudy) -> Option<ReportSection> {
     Some(ReportSection::new("details by phase of the good answers, ms").table(table))
 }
 
-/// Round trip and retransmissions; nothing where the server is on this machine and nothing was sent again.
+/// Round trip and retransmissions; nothing where the server is on this machine and nothing was sent
+/// again.
 fn network(tally: &Tally) -> Option<ReportSection> {
     let NetworkPath { round_trip, retransmitted, slow, slow_with_retransmission } = tally.network;
     let mut lines = Vec::new();

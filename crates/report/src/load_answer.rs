@@ -1,5 +1,5 @@
-//! The figures of a load's answer: rates, percentiles with their intervals, and a picture: bars of the distribution of a closed loop,
-//! seconds of an open one.
+//! The figures of a load's answer: rates, percentiles with their intervals, and a picture: bars of
+//! the distribution of a closed loop, seconds of an open one.
 
 use std::fmt::Write as _;
 
@@ -126,8 +126,8 @@ fn bars(times: &Histogram) -> String {
     text
 }
 
-/// The run in a few slices of time, by the second in which a request ended: mean and longest response times; in a full report answers and
-/// failures too.
+/// The run in a few slices of time, by the second in which a request ended: mean and longest
+/// response times; in a full report answers and failures too.
 fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     let seconds = &study.run.tally.series.seconds;
     if seconds.len() < 2 {

@@ -1,10 +1,12 @@
 //! Request logs: a line a request, and their distributions as an `HdrHistogram` log.
 //!
-//! A request's line is CSV or as `attack.cr` prints it: exact to the nanosecond and so not rounded as tables are, and written without allocating.
-//! What `attack.cr` calls latency is our response time.
+//! A request's line is CSV or as `attack.cr` prints it: exact to the nanosecond and so not rounded
+//! as tables are, and written without allocating. What `attack.cr` calls latency is our response
+//! time.
 //!
-//! The log is of version 1.3, with V2 compressed histograms: one interval, the measured window, under two tags, `response` and `service`. Times
-//! are in nanoseconds, the log's own column of the longest in milliseconds. Only good answers are in it.
+//! The log is of version 1.3, with V2 compressed histograms: one interval, the measured window,
+//! under two tags, `response` and `service`. Times are in nanoseconds, the log's own column of the
+//! longest in milliseconds. Only good answers are in it.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -20,8 +22,9 @@ pub fn csv_header() -> &'static str {
     "request,due_s,sent_s,ended_s,response_time_ms,service_time_ms,send_lag_ms,status_or_error,bytes,reason\n"
 }
 
-/// Appends the line of request `number`. Instants are counted from `start`; before it (warm-up) they are negative. What there
-/// was not, as the sending of a request that was skipped, is an empty field; so is the `reason` of what is no bad response.
+/// Appends the line of request `number`. Instants are counted from `start`; before it (warm-up)
+/// they are negative. What there was not, as the sending of a request that was skipped, is an empty
+/// field; so is the `reason` of what is no bad response.
 pub fn write_csv(
     out: &mut String,
     number: u64,
@@ -65,11 +68,13 @@ pub fn write_csv(
     _ = writeln!(out, ",{},{}", exchange.received_bytes, reason.map_or("", BadResponse::name));
 }
 
-/// Appends `request 99 status=200 latency=1006.335446ms`; without an answer `request 7 error=timed_out after=20000.0ms`,
-/// and of a bad response `request 8 error=bad_response after=1.5ms reason=trailing_bytes`.
+/// Appends `request 99 status=200 latency=1006.335446ms`; without an answer `request 7
+/// error=timed_out after=20000.0ms`, and of a bad response `request 8 error=bad_response
+/// after=1.5ms reason=trailing_bytes`.
 ///
-/// The number is as Crystal prints an f64: the shortest digits that read back as it, one decimal at the least. It does
-/// so plainly from 0.0001 on; a shorter time, which no answer has, Rust prints plainly down to 0.00001.
+/// The number is as Crystal prints an f64: the shortest digits that read back as it, one decimal at
+/// the least. It does so plainly from 0.0001 on; a shorter time, which no answer has, Rust prints
+/// plainly down to 0.00001.
 pub fn write_attack_line(
     out: &mut String,
     number: u64,

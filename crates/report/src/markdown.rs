@@ -1,5 +1,5 @@
-//! A report as Markdown for a pull request, as GitHub lays it out: the figures and what is doubtful of them. What is of second interest
-//! is in the full text and in HTML.
+//! A report as Markdown for a pull request, as GitHub lays it out: the figures and what is doubtful
+//! of them. What is of second interest is in the full text and in HTML.
 
 use std::fmt::Write as _;
 
@@ -45,8 +45,8 @@ fn item(item: &ListItem) -> String {
     format!("- {}{}\n", escaped(&label), lines.chain(hints).collect::<Vec<_>>().join("<br>\n  "))
 }
 
-/// A table that can be read as it is too: numbers aligned right, what a row is of left. The column of marks goes where none is
-/// set; notes are a last column, where there are any.
+/// A table that can be read as it is too: numbers aligned right, what a row is of left. The column
+/// of marks goes where none is set; notes are a last column, where there are any.
 pub(crate) fn pipe_table(table: &DataTable) -> String {
     let is_empty = |at: usize| {
         table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()))

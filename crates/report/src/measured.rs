@@ -1,4 +1,5 @@
-//! What was measured and how: two lines above every answer; and in a full report addresses, commands, machine and generator.
+//! What was measured and how: two lines above every answer; and in a full report addresses,
+//! commands, machine and generator.
 
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
@@ -237,8 +238,8 @@ fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&s
     listed([maker, format!("answers given up after {}", number::span(stream.timeout))])
 }
 
-/// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
-/// processor with the server.
+/// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many and why, and
+/// whether they share any processor with the server.
 fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
     let why =
         by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
@@ -271,8 +272,8 @@ pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f
     Some((time, source, computing(study).map_or(slots, |(_, rate)| rate)))
 }
 
-/// Of an app that computes so much of its time that CPUs, and not slots, are the ceiling: its CPU time a request, and that ceiling. A
-/// worker in Ruby computes on one CPU at a time.
+/// Of an app that computes so much of its time that CPUs, and not slots, are the ceiling: its CPU
+/// time a request, and that ceiling. A worker in Ruby computes on one CPU at a time.
 fn computing(study: &SweepStudy) -> Option<(Nanos, f64)> {
     let ServiceTime { time, cpu, .. } = study.service_time?;
     let cpu = cpu.filter(|cpu| *cpu > Nanos::ZERO)?;
@@ -364,7 +365,8 @@ fn generator_of_load(study: &LoadStudy) -> String {
         Timing::Precise => "timing precise",
         Timing::Spin => "timing spin",
     };
-    // How much of the time the lanes polled for answers that were to come soon, where that is worth a word.
+    // How much of the time the lanes polled for answers that were to come soon, where that is worth
+    // a word.
     let sum = |part: fn(&LaneFacts) -> Nanos| {
         study.run.generator.lanes.iter().map(part).sum::<Nanos>().0 as f64
     };

@@ -1,4 +1,5 @@
-//! What to type next: commands that settle what a study leaves open. Each is the study's own command line with one thing changed.
+//! What to type next: commands that settle what a study leaves open. Each is the study's own
+//! command line with one thing changed.
 
 use model::comparison::{ComparisonDoubt, ComparisonFindings, Metric, MissingFigure};
 use model::plan::quoted;
@@ -23,7 +24,8 @@ pub struct NextCommand {
 
 /// More than these are a list to read.
 const MOST: usize = 3;
-/// Theory and a longer run come after what the findings ask for, of which there are at most so many.
+/// Theory and a longer run come after what the findings ask for, of which there are at most so
+/// many.
 const MOST_OF_FINDINGS: usize = 2;
 /// So many times as long is another kind of run.
 const LONGEST: f64 = 100.0;
@@ -163,8 +165,9 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
     next
 }
 
-/// How many times as long a run must be until p99 is known to a fifth of it, and how many answers that are, about; `None` where it is
-/// known, where no longer run would tell, or none that anybody would wait for.
+/// How many times as long a run must be until p99 is known to a fifth of it, and how many answers
+/// that are, about; `None` where it is known, where no longer run would tell, or none that anybody
+/// would wait for.
 fn more_answers(
     p99: Quantile,
     statistics: Option<&Statistics>,
@@ -188,8 +191,8 @@ fn two_digits_up(n: u64) -> u64 {
     n.div_ceil(unit) * unit
 }
 
-/// What theory says of these workers and threads, with what was measured: the service time, and of it the CPU time that Ruby's lock
-/// holds.
+/// What theory says of these workers and threads, with what was measured: the service time, and of
+/// it the CPU time that Ruby's lock holds.
 fn prediction(study: &SweepStudy) -> Option<NextCommand> {
     let run = study.runs.last()?;
     let service = study.service_time.as_ref()?;
@@ -217,7 +220,8 @@ const JUDGED: [&str; 3] = ["--expect", "--fail-if", "--stop-if"];
 
 fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let plan = &study.plan;
-    // A generator's threads, requests and files stay as they were typed; only how much is asked for changes.
+    // A generator's threads, requests and files stay as they were typed; only how much is asked for
+    // changes.
     let with = |flags: &str, dropped: &[&str]| edited(&study.command_line, flags, dropped);
     let mut next = Vec::new();
     let most_of = |rate: f64, why: &str| {
@@ -277,7 +281,8 @@ fn round_rate(rate: f64) -> String {
     number::shortest((rate / unit).round() * unit.max(1e-9)).chars().take(12).collect()
 }
 
-/// The command line with these flags in place of those dropped, which each have a value. What follows `--` is the server's.
+/// The command line with these flags in place of those dropped, which each have a value. What
+/// follows `--` is the server's.
 pub(crate) fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
     let mut typed = shlex::split(line).unwrap_or_default().into_iter();
     let (mut words, mut server): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());

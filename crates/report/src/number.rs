@@ -1,7 +1,8 @@
 //! The only place where a number becomes text.
 //!
-//! Tables show three to four significant digits: more would claim a precision that a run does not have, fewer would
-//! hide a difference that matters. A number that is not known is [`NONE`]; nobody prints 0 for it.
+//! Tables show three to four significant digits: more would claim a precision that a run does not
+//! have, fewer would hide a difference that matters. A number that is not known is [`NONE`]; nobody
+//! prints 0 for it.
 
 use model::Nanos;
 
@@ -13,7 +14,8 @@ pub fn or_none<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), shown)
 }
 
-/// Three to four significant digits, thousandths at the finest: `0.043`, `1.23`, `12.3`, `123`, `1234`.
+/// Three to four significant digits, thousandths at the finest: `0.043`, `1.23`, `12.3`, `123`,
+/// `1234`.
 pub fn significant(value: f64) -> String {
     // The bounds are where rounding would add a digit: 9.996 is 10.0, not 10.00.
     let decimals = match value {
@@ -48,7 +50,8 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A time in a column whose head says ms: `0.043` to `99999`; from 100 s on in seconds, and then says so: `120s`.
+/// A time in a column whose head says ms: `0.043` to `99999`; from 100 s on in seconds, and then
+/// says so: `120s`.
 pub fn milliseconds(time: Nanos) -> String {
     if time >= Nanos(99_999_500_000) {
         format!("{:.0}s", time.as_secs_f64())
@@ -122,7 +125,8 @@ pub fn rate_in_words(per_second: f64) -> String {
     }
 }
 
-/// How many times: two decimals up to 100, so that small differences from 1 line up: `0.98`, `1.02`, `12.34`, `123.4`.
+/// How many times: two decimals up to 100, so that small differences from 1 line up: `0.98`,
+/// `1.02`, `12.34`, `123.4`.
 pub fn times(ratio: f64) -> String {
     fixed(ratio, if ratio < 99.995 { 2 } else { usize::from(ratio < 999.95) })
 }
@@ -137,7 +141,8 @@ pub fn percent(fraction: f64) -> String {
     significant(fraction * 100.0)
 }
 
-/// A fraction in percent with one decimal, for columns of shares and deviations: `25.0`, `6.3`, `-3.6`.
+/// A fraction in percent with one decimal, for columns of shares and deviations: `25.0`, `6.3`,
+/// `-3.6`.
 pub(crate) fn percent_tenths(fraction: f64) -> String {
     fixed(fraction * 100.0, 1)
 }
@@ -170,12 +175,14 @@ pub fn shortest(value: f64) -> String {
     value.to_string()
 }
 
-/// A rate of bytes in a column whose head says MB/s, a million bytes per second: `0.043`, `12.3`, `1234`.
+/// A rate of bytes in a column whose head says MB/s, a million bytes per second: `0.043`, `12.3`,
+/// `1234`.
 pub(crate) fn megabytes(bytes: f64) -> String {
     significant(bytes / 1e6)
 }
 
-/// A mean that is a whole number where all it is made of are the same: `10240`, else with two decimals: `10239.47`.
+/// A mean that is a whole number where all it is made of are the same: `10240`, else with two
+/// decimals: `10239.47`.
 pub fn exact(mean: f64) -> String {
     fixed(mean, if mean.fract() == 0.0 { 0 } else { 2 })
 }

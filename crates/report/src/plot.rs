@@ -1,13 +1,15 @@
 //! A plot as inline SVG: two axes, and marks in the units of the axes.
 //!
-//! It says what is where, and nothing of colours or fonts: each mark has a class of the page's style sheet, so that one drawing is
-//! light, dark or on paper. The crates that draw plots write colours into the drawing, and take a minute to build.
+//! It says what is where, and nothing of colours or fonts: each mark has a class of the page's
+//! style sheet, so that one drawing is light, dark or on paper. The crates that draw plots write
+//! colours into the drawing, and take a minute to build.
 
 use std::fmt::Write as _;
 
 use crate::number;
 
-/// Width of a drawing in its own units; the page scales it. On a phone such a unit is three quarters of a pixel.
+/// Width of a drawing in its own units; the page scales it. On a phone such a unit is three
+/// quarters of a pixel.
 const WIDTH: f64 = 480.0;
 /// Room for the labels of the y axis, and under the plot for those of the x axis and its title.
 const LEFT: f64 = 56.0;
@@ -212,7 +214,8 @@ impl Plot {
         }
     }
 
-    /// The ticks of the x axis, without those whose labels would touch one before; the first and the last stay.
+    /// The ticks of the x axis, without those whose labels would touch one before; the first and
+    /// the last stay.
     fn ticks_that_fit(&self) -> Vec<&AxisTick> {
         let half = |tick: &AxisTick| tick.label.chars().count() as f64 * CHARACTER / 2.0 + 3.0;
         let apart =
@@ -306,7 +309,8 @@ impl Plot {
             .map(|(mark, last)| (self.y(last.y), mark.class.as_str(), mark.title.as_str()));
         let mut names: Vec<(f64, &str, &str)> = named.collect();
         names.sort_by(|a, b| b.0.total_cmp(&a.0));
-        // From the lowest upwards each at least a line above the one before; then down again where the top is passed.
+        // From the lowest upwards each at least a line above the one before; then down again where
+        // the top is passed.
         let mut limit = self.bottom();
         for (y, ..) in &mut names {
             *y = y.min(limit);
@@ -357,7 +361,8 @@ impl AxisScale {
         AxisScale::Linear { low: 0.0, high: if high > 0.0 { high * 1.08 } else { 1.0 } }
     }
 
-    /// Around these positive values, at least a factor of two high, with a little room at both ends.
+    /// Around these positive values, at least a factor of two high, with a little room at both
+    /// ends.
     pub(crate) fn around(values: impl IntoIterator<Item = f64>) -> AxisScale {
         let (mut low, mut high) = (f64::INFINITY, 0.0);
         for value in values.into_iter().filter(|value| *value > 0.0) {
@@ -457,7 +462,8 @@ impl PlotAxis {
     }
 }
 
-/// A text with nothing in it that HTML or SVG reads as more than text, in content and in attributes.
+/// A text with nothing in it that HTML or SVG reads as more than text, in content and in
+/// attributes.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

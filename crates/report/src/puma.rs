@@ -1,13 +1,17 @@
-//! The tables of Puma's own scripts, so that a new one can stand next to an old one: characters and widths are those of the scripts. Where a
-//! script would print a number that the requests do not support, there is a `-`.
+//! The tables of Puma's own scripts, so that a new one can stand next to an old one: characters and
+//! widths are those of the scripts. Where a script would print a number that the requests do not
+//! support, there is a `-`.
 //!
-//! `long_tail_hey`, of a sweep, as Puma 6.6 printed it, with one word changed: its band says "Latency", ours says what it is. Times are seconds;
-//! `Std Dev` is the population's, of the workers' shares in percentage points of the whole (Puma 7's script prints that of the relative deviations
-//! instead: larger by the number of workers); the deviations are relative to an even share. `Total Reqs` are good answers. As in the script, a
-//! server with one worker or none has no worker columns.
+//! `long_tail_hey`, of a sweep, as Puma 6.6 printed it, with one word changed: its band says
+//! "Latency", ours says what it is. Times are seconds; `Std Dev` is the population's, of the
+//! workers' shares in percentage points of the whole (Puma 7's script prints that of the relative
+//! deviations instead: larger by the number of workers); the deviations are relative to an even
+//! share. `Total Reqs` are good answers. As in the script, a server with one worker or none has no
+//! worker columns.
 //!
-//! `response_time_wrk`, of bodies: `Resp Size` is the content of an answer as it was counted; the script's was derived from wrk's rounded output
-//! and held what chunks are wrapped in too. Times are ours: nothing is added to them afterwards.
+//! `response_time_wrk`, of bodies: `Resp Size` is the content of an answer as it was counted; the
+//! script's was derived from wrk's rounded output and held what chunks are wrapped in too. Times
+//! are ours: nothing is added to them afterwards.
 
 use std::fmt::Write as _;
 
@@ -100,7 +104,8 @@ fn row(study: &SweepStudy, run: &Run) -> String {
 }
 
 fn worker_cells(deviations: &[f64], good: &str, workers: usize) -> String {
-    // A worker that is missing, or a new one, leaves nothing to compare with an even share of `workers`.
+    // A worker that is missing, or a new one, leaves nothing to compare with an even share of
+    // `workers`.
     let known = Some(deviations).filter(|deviations| deviations.len() == workers);
     let spread = or_none(known, |deviations| {
         number::fixed(standard_deviation(deviations) * 100.0 / workers as f64, 3)

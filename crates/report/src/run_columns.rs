@@ -1,4 +1,5 @@
-//! The columns of the table of runs, each with what it shows and what its name means: for a full report, HTML and CSV.
+//! The columns of the table of runs, each with what it shows and what its name means: for a full
+//! report, HTML and CSV.
 
 use model::comparison::{ComparisonRun, Metric};
 use model::run::PERCENTILES;
@@ -104,7 +105,8 @@ impl<'a, R> RunTable<'a, R> {
         self.asked(column("errors", "", errors), |of| TableCell::counted(run(of).failed()));
     }
 
-    /// The table, of which so many columns say what a row is of, with how far the generator was from being noticed.
+    /// The table, of which so many columns say what a row is of, with how far the generator was
+    /// from being noticed.
     fn finished(mut self, lead: usize) -> DataTable {
         let run = self.run;
         let band = ColumnBand::new("generator", "");
@@ -146,13 +148,15 @@ impl<'a, R> RunTable<'a, R> {
     }
 }
 
-/// A column: its name, its name in CSV where that is another, and what it means where that is not plain.
+/// A column: its name, its name in CSV where that is another, and what it means where that is not
+/// plain.
 fn column(name: &str, key: &str, meaning: &'static str) -> TableColumn {
     TableColumn { key: key.to_owned(), meaning, ..TableColumn::new(name) }
 }
 
-/// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
-/// nothing confirms, has a note and no mark: it would stand on every row and mean nothing.
+/// Whether something was seen that may have spoiled a number of the run's row. A number that is
+/// left out, or that nothing confirms, has a note and no mark: it would stand on every row and mean
+/// nothing.
 fn is_doubtful(run: &Run) -> bool {
     let fails = run.claim.as_ref().is_some_and(|claim| claim.failed > Some(0));
     fails || run.warnings.iter().any(|warning| warning.grade() != Grade::Note)
@@ -326,7 +330,8 @@ fn of_comparison(study: &ComparisonStudy) -> DataTable {
     table.finished(4)
 }
 
-/// Of a load, by its summary: a backlog that is served after the window counts as completed under this load.
+/// Of a load, by its summary: a backlog that is served after the window counts as completed under
+/// this load.
 fn of_load(study: &LoadStudy) -> DataTable {
     let times = response_times();
     let SummaryRun { connections, rate, .. } = load_run(study);

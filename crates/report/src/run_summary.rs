@@ -66,7 +66,8 @@ pub struct SummaryRun {
     pub interval_ms: BTreeMap<&'static str, [Option<f64>; 2]>,
     /// Why a percentile is missing.
     pub missing: BTreeMap<&'static str, &'static str>,
-    /// Connections / throughput: what each request would take first come, first served; of a closed loop without pauses.
+    /// Connections / throughput: what each request would take first come, first served; of a closed
+    /// loop without pauses.
     pub in_order_ms: Option<f64>,
     /// The slow group of requests, where there are two groups.
     pub slow: Option<SlowGroup>,
@@ -134,7 +135,8 @@ pub struct SummaryRate {
 /// Counts of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryCounts {
-    /// Requests that were to be made in the measured window; `None` where another generator does not say.
+    /// Requests that were to be made in the measured window; `None` where another generator does
+    /// not say.
     pub planned: Option<u64>,
     /// Good answers, likewise.
     pub ok: Option<u64>,

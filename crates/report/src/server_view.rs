@@ -62,17 +62,20 @@ fn row(label: &str, run: &Run, watch: &Watch) -> TableRow {
     ])
 }
 
-/// Sum over the workers of the mean of what each reported in the window; `None` where one reported nothing.
+/// Sum over the workers of the mean of what each reported in the window; `None` where one reported
+/// nothing.
 fn polled(watch: &Watch, name: &str) -> Option<f64> {
     let means: Option<Vec<f64>> =
         watch.curves(name).map(|(track, curve)| mean_of_reports(track, curve)).collect();
     means.filter(|means| !means.is_empty()).map(|means| means.iter().sum())
 }
 
-/// Reports closer to each other than this are one, read twice: workers report each second at the most.
+/// Reports closer to each other than this are one, read twice: workers report each second at the
+/// most.
 const SAME_REPORT: Nanos = Nanos::from_millis(500);
 
-/// Mean of a worker's reports, each counted once however often it was read. One that may be of before the window is none.
+/// Mean of a worker's reports, each counted once however often it was read. One that may be of
+/// before the window is none.
 fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
     let (mut sum, mut reports, mut last) = (0.0, 0.0, None::<Nanos>);
     for (place, (at, value)) in track.at.iter().zip(&curve.values).enumerate() {
@@ -89,8 +92,8 @@ fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
     (reports > 0.0).then(|| sum / reports)
 }
 
-/// Of a counter of ns: by how much all processes together raised it in a second of the time that they were looked at. One that
-/// was born or died in that time has its part of it.
+/// Of a counter of ns: by how much all processes together raised it in a second of the time that
+/// they were looked at. One that was born or died in that time has its part of it.
 fn share(watch: &Watch, name: &str) -> Option<f64> {
     let counted = |curve: &WatchCurve| {
         if curve.values.first() == Some(&None) { curve.most() } else { curve.counted() }
@@ -134,7 +137,8 @@ fn words(runs: &[NamedRun<'_>]) -> Vec<String> {
     queue.chain(inside).chain(source("cpu").map(|_| CPUS.to_owned())).collect()
 }
 
-/// The curves of that name, added up sample by sample, over seconds; a sample that one of them lacks is left out.
+/// The curves of that name, added up sample by sample, over seconds; a sample that one of them
+/// lacks is left out.
 pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<PlotPoint> {
     let mut sums: Vec<(Nanos, Option<u64>)> = Vec::new();
     for (track, curve) in watch.curves(name) {

@@ -1,5 +1,6 @@
-//! The summary of a study: what a person or a script wants of it first, with every percentile and nothing else. `--json` prints it;
-//! the answer, Markdown and HTML lay it out, so that all of them say the same.
+//! The summary of a study: what a person or a script wants of it first, with every percentile and
+//! nothing else. `--json` prints it; the answer, Markdown and HTML lay it out, so that all of them
+//! say the same.
 
 use model::{Finding, FindingRole, Study, findings};
 use serde::Serialize;

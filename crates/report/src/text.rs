@@ -1,7 +1,9 @@
-//! A report as text for a terminal: parts with a blank line between them, tables in columns, lines broken at spaces.
+//! A report as text for a terminal: parts with a blank line between them, tables in columns, lines
+//! broken at spaces.
 //!
-//! Widths are of characters, each one column wide on a terminal. Nothing is ever cut or left out: a table that is too wide is printed in
-//! parts, one below the other, and a word that has no space to break at is wider where it must be.
+//! Widths are of characters, each one column wide on a terminal. Nothing is ever cut or left out: a
+//! table that is too wide is printed in parts, one below the other, and a word that has no space to
+//! break at is wider where it must be.
 
 use std::fmt::Write as _;
 
@@ -73,12 +75,12 @@ fn section(section: &ReportSection, width: Width) -> String {
     for block in &section.blocks {
         match block {
             SectionBlock::Paragraph(line) => {
-                flow(&mut text, width, &indent, indent.len() + 2, line)
+                flow(&mut text, width, &indent, indent.len() + 2, line);
             }
             SectionBlock::List(items) => list(&mut text, items, &indent, width),
             SectionBlock::Table(table) => text.push_str(&self::table(table, indent.len(), width)),
             SectionBlock::Verbatim(lines) => {
-                lines.lines().for_each(|line| _ = writeln!(text, "{indent}{line}"))
+                lines.lines().for_each(|line| _ = writeln!(text, "{indent}{line}"));
             }
         }
     }
@@ -256,8 +258,8 @@ pub fn broken(line: &str, width: Width) -> String {
     text
 }
 
-/// `line` after `before`, broken at spaces; what follows is indented as far as `before` is long, and two more where the line
-/// itself is indented.
+/// `line` after `before`, broken at spaces; what follows is indented as far as `before` is long,
+/// and two more where the line itself is indented.
 pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
     let own = line.len() - line.trim_start().len();
     let before = format!("{before}{}", &line[..own]);
@@ -265,7 +267,8 @@ pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
     flow(text, width, &before, hang, line.trim_start());
 }
 
-/// `line` after `before`: as it is where it fits, on this line or on the next, else broken at spaces; what follows is indented by `hang`.
+/// `line` after `before`: as it is where it fits, on this line or on the next, else broken at
+/// spaces; what follows is indented by `hang`.
 pub(crate) fn flow(text: &mut String, width: Width, before: &str, hang: usize, line: &str) {
     let gap = |before: &str| if before.is_empty() || before.ends_with(' ') { "" } else { " " };
     let fits = |before: &str, part: &str| {
@@ -311,7 +314,7 @@ pub(crate) fn command(line: &str, width: Width) -> String {
         match lines.last_mut() {
             // Each line but the last ends in ` \`.
             Some(line) if width.fits(columns_of(line) + 1 + columns_of(word) + 2) => {
-                line.extend([" ", word])
+                line.extend([" ", word]);
             }
             Some(_) => lines.push(format!("    {word}")),
             None => lines.push(word.to_owned()),
@@ -325,7 +328,8 @@ pub(crate) fn shell_words(line: &str) -> Vec<&str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let parts = line.split(move |c| {
         let is_end = c == ' ' && !is_quoted && !is_escaped;
-        // In single quotes, which are the only ones that `plan::quoted` makes, a backslash is itself.
+        // In single quotes, which are the only ones that `plan::quoted` makes, a backslash is
+        // itself.
         is_quoted ^= c == '\'' && !is_escaped;
         is_escaped = c == '\\' && !is_quoted && !is_escaped;
         is_end

@@ -1,5 +1,5 @@
-//! Theory beside measurement: what the server's order of service says of each run, how far off the run was, which order it
-//! looks like, and what all of them say together.
+//! Theory beside measurement: what the server's order of service says of each run, how far off the
+//! run was, which order it looks like, and what all of them say together.
 
 use model::theory::{
     DisciplineFit, DisciplineProbe, InferredDiscipline, NotJudged, PercentileRange, Resemblance,
@@ -26,7 +26,8 @@ fn setting(study: &SweepStudy) -> String {
     format!("{}{version} with {keep_alive}", server.name)
 }
 
-/// A line a run: its name, whose forecast it is, and each figure with how far off it was measured; and what the runs look like.
+/// A line a run: its name, whose forecast it is, and each figure with how far off it was measured;
+/// and what the runs look like.
 pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
     let what = "theory beside measurement, ms; ±%: how far off it was measured";
     let expected = shown(study).find_map(|(_, theory)| Some(name(theory, theory.expected?)));

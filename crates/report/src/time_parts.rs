@@ -1,5 +1,5 @@
-//! Where the response time went: the means of a run's requests, and of its slowest, cut into parts that add up. The full report writes them
-//! as an equation, the page draws them as bars.
+//! Where the response time went: the means of a run's requests, and of its slowest, cut into parts
+//! that add up. The full report writes them as an equation, the page draws them as bars.
 
 use model::app_time::{AnatomySums, AppSource};
 use model::kernel::{PathSums, RequestPaths};
@@ -9,7 +9,8 @@ use crate::labels::{NamedRun, is_hidden};
 use crate::number;
 use crate::tree::{ListItem, ReportSection};
 
-/// A part of the response time: what it is, its class in the page's style sheet, and how long it is.
+/// A part of the response time: what it is, its class in the page's style sheet, and how long it
+/// is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TimePart {
     pub(crate) name: &'static str,
@@ -26,7 +27,8 @@ pub(crate) struct DividedTime {
 }
 
 impl DividedTime {
-    /// Of all responses of a run, and of its slowest: by the kernel's stamps, else by the app's, else by the length of the accept queue.
+    /// Of all responses of a run, and of its slowest: by the kernel's stamps, else by the app's,
+    /// else by the length of the accept queue.
     pub(crate) fn of(run: &Run) -> Vec<DividedTime> {
         let anatomy = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0);
         let in_line = run.accept_queue_wait();
@@ -44,7 +46,8 @@ impl DividedTime {
         all.into_iter().chain(slowest).collect()
     }
 
-    /// `response 690 = send lag 0.02 + accept queue 365 + receive queue 0.14 + server queue 118 + app 201 + rest 6.00`.
+    /// `response 690 = send lag 0.02 + accept queue 365 + receive queue 0.14 + server queue 118 +
+    /// app 201 + rest 6.00`.
     fn equation(&self) -> String {
         let name = if self.is_slowest {
             format!("slowest {}", self.requests)
@@ -57,7 +60,8 @@ impl DividedTime {
     }
 }
 
-/// An equation for each run that something is known of. Nothing of runs whose figures are not to be shown.
+/// An equation for each run that something is known of. Nothing of runs whose figures are not to be
+/// shown.
 pub(crate) fn section(runs: &[NamedRun<'_>], is_asked: bool) -> Option<ReportSection> {
     const SILENT: &str = "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
     let item = |NamedRun { name, run }: &NamedRun<'_>| {
@@ -101,7 +105,7 @@ fn of_path(sums: &PathSums, source: Option<AppSource>) -> DividedTime {
             part("rest", "rest", outside),
         ]),
         (_, None) => {
-            parts.extend([part("server and app", "app", left), part("rest", "rest", outside)])
+            parts.extend([part("server and app", "app", left), part("rest", "rest", outside)]);
         }
     }
     DividedTime {

@@ -1,5 +1,5 @@
-//! What a report says beside the answer, before it is laid out: a tree of sections that is built once and rendered as text, Markdown,
-//! HTML or CSV. Nothing here knows of lines, spaces or widths.
+//! What a report says beside the answer, before it is laid out: a tree of sections that is built
+//! once and rendered as text, Markdown, HTML or CSV. Nothing here knows of lines, spaces or widths.
 
 use std::borrow::Cow;
 
@@ -63,7 +63,8 @@ pub struct ListItem {
 pub struct DataTable {
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
-    /// So many columns say what a row is of: they are repeated in each part of a table that is too wide.
+    /// So many columns say what a row is of: they are repeated in each part of a table that is too
+    /// wide.
     pub(crate) lead: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Whether the figures of a study can be trusted, a line a thing: what speaks for them first, then each doubt once, however many runs
-//! have it.
+//! Whether the figures of a study can be trusted, a line a thing: what speaks for them first, then
+//! each doubt once, however many runs have it.
 
 use std::mem::discriminant;
 
@@ -60,7 +60,8 @@ impl TrustMark {
     }
 }
 
-/// The percentiles whose doubts are said. How well one run of a comparison knows a percentile does not matter: blocks tell that.
+/// The percentiles whose doubts are said. How well one run of a comparison knows a percentile does
+/// not matter: blocks tell that.
 pub(crate) fn shown_percentiles(command: &str) -> &'static [&'static str] {
     match command {
         "load" => &["p50", "p90", "p95", "p99", "p99.9"],
@@ -69,7 +70,8 @@ pub(crate) fn shown_percentiles(command: &str) -> &'static [&'static str] {
     }
 }
 
-/// What speaks for a study's figures and against them; `summaries` are those runs whose percentiles are shown.
+/// What speaks for a study's figures and against them; `summaries` are those runs whose percentiles
+/// are shown.
 pub(crate) fn trust(
     study: &Study,
     runs: &[NamedRun<'_>],
@@ -168,7 +170,7 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
                     }
                 }
                 None => {
-                    doubts.push(Doubt { diagnostic, grade, labels: vec![name.clone()], decides })
+                    doubts.push(Doubt { diagnostic, grade, labels: vec![name.clone()], decides });
                 }
             }
         }

@@ -1,5 +1,6 @@
-//! Two studies that exist already, set side by side at equal load. They were measured one after the other, so what the machine did in
-//! between is in every difference: the text says so, and calls nothing different that repeats inside the studies do not bear out.
+//! Two studies that exist already, set side by side at equal load. They were measured one after the
+//! other, so what the machine did in between is in every difference: the text says so, and calls
+//! nothing different that repeats inside the studies do not bear out.
 
 use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
 use model::{BodyRun, Nanos, Run, Study};
@@ -221,7 +222,8 @@ fn limits(base: &Study, other: &Study) -> Vec<String> {
     limits
 }
 
-/// The runs of a study that were measured by us and passed their checks, called by their load: those of one name are repeats.
+/// The runs of a study that were measured by us and passed their checks, called by their load:
+/// those of one name are repeats.
 fn comparable(file: StudyFile<'_>) -> Result<Vec<NamedRun<'_>>, String> {
     if file.study.is_claimed() {
         return Err(format!(

@@ -2,13 +2,17 @@
 //!
 //! Same lines, widths and units. What differs is what the numbers are of:
 //!
-//! - `Latency` is our response time, from when a request was due, of good answers to requests that were really sent:
-//!   nothing is added to the distribution afterwards (wrk does), so that the mean keeps Little's law;
-//! - `Req/Sec` is of whole seconds of all threads together (wrk: of tenths of a second of each thread);
+//! - `Latency` is our response time, from when a request was due, of good answers to requests that
+//!   were really sent: nothing is added to the distribution afterwards (wrk does), so that the mean
+//!   keeps Little's law;
+//! - `Req/Sec` is of whole seconds of all threads together (wrk: of tenths of a second of each
+//!   thread);
 //! - a percentile or a longest that the answers do not support is `-`;
-//! - `Requests/sec` is of good answers in the measured window, whose length stands after `requests in`;
+//! - `Requests/sec` is of good answers in the measured window, whose length stands after `requests
+//!   in`;
 //! - `read` and `Transfer/sec` are of the whole run, unmeasured requests included;
-//! - bad responses are among the `read` errors, and a line of ours, `Bad responses`, says what was wrong with them.
+//! - bad responses are among the `read` errors, and a line of ours, `Bad responses`, says what was
+//!   wrong with them.
 
 use std::fmt::Write as _;
 
@@ -65,7 +69,8 @@ pub fn whole(study: &LoadStudy) -> String {
     text
 }
 
-/// Average, standard deviation, longest, and the percentage within one deviation of the average; as text.
+/// Average, standard deviation, longest, and the percentage within one deviation of the average; as
+/// text.
 type Stats = [String; 4];
 
 fn latency(study: &LoadStudy) -> Stats {
@@ -119,7 +124,8 @@ fn stats_line(name: &str, [mean, deviation, max, within]: &Stats) -> String {
     )
 }
 
-/// Right-aligned so that the digits of different units line up: two columns are kept for the unit's letters.
+/// Right-aligned so that the digits of different units line up: two columns are kept for the unit's
+/// letters.
 fn padded(text: &str, width: usize) -> String {
     let letters = text.chars().rev().take(2).filter(char::is_ascii_alphabetic).count();
     let pad = 2 - letters;

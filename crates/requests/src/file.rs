@@ -1,7 +1,8 @@
 //! Reads files of requests, in four formats with one result.
 //!
-//! All requests of a file go to one origin, because a run has one. What the flags say (method, headers, body) is the
-//! default of each request, and what the request says itself wins; raw requests alone go out as they are.
+//! All requests of a file go to one origin, because a run has one. What the flags say (method,
+//! headers, body) is the default of each request, and what the request says itself wins; raw
+//! requests alone go out as they are.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,8 +24,8 @@ use crate::{RequestError, excerpt};
 const LARGEST_FILE: u64 = 1 << 30;
 /// Bytes of the largest request, head and body; and of the largest body file.
 const LARGEST_REQUEST: u64 = 64 << 20;
-/// Bytes that the requests of a file may take in memory: a short line becomes a whole head, and many lines may name
-/// one large body.
+/// Bytes that the requests of a file may take in memory: a short line becomes a whole head, and
+/// many lines may name one large body.
 const LARGEST_RENDERED: u64 = 2 << 30;
 /// Bytes that a request takes beside its own, roughly: pointer, counts, the allocator's.
 const OVERHEAD: u64 = 64;
@@ -55,7 +56,8 @@ impl RequestsFormat {
         ("list", RequestsFormat::List),
     ];
 
-    /// What a file that starts with these bytes is; `None` where it has no line but empty ones and comments.
+    /// What a file that starts with these bytes is; `None` where it has no line but empty ones and
+    /// comments.
     fn detect(bytes: &[u8]) -> Result<Option<RequestsFormat>, RequestError> {
         let Some((number, line)) = lines(bytes).find(|(_, line)| !is_skipped(line)) else {
             return Ok(None);
@@ -136,7 +138,8 @@ pub fn parse(
     }
 }
 
-/// Reads a requests file and the body files that it names; their paths start from the working directory, as vegeta's do.
+/// Reads a requests file and the body files that it names; their paths start from the working
+/// directory, as vegeta's do.
 ///
 /// # Errors
 /// As [`parse`], and where a file cannot be read.
@@ -209,7 +212,8 @@ impl CollectedRequests<'_> {
         Ok(TargetUrl { credentials: target.credentials.clone().or(given), ..target })
     }
 
-    /// Refuses a request to another origin than the target's. Where there is no target yet, this is it.
+    /// Refuses a request to another origin than the target's. Where there is no target yet, this is
+    /// it.
     fn same_origin(&mut self, url: &str, target: &TargetUrl) -> Result<(), RequestError> {
         let ours = self.target.get_or_insert_with(|| target.clone());
         if ours.has_origin_of(target) {
@@ -256,7 +260,8 @@ impl CollectedRequests<'_> {
         lines.try_for_each(|(number, line)| self.add_rendered(number, template, line))
     }
 
-    /// vegeta's JSON lines: `{"method":"POST","url":"http://…","body":"base64","header":{"Name":["value"]}}`.
+    /// vegeta's JSON lines:
+    /// `{"method":"POST","url":"http://…","body":"base64","header":{"Name":["value"]}}`.
     fn json(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
         for (number, line) in lines(bytes).filter(|(_, line)| !line.is_empty()) {
             let at = |error: RequestError| error.at_line(number);
@@ -326,7 +331,8 @@ impl CollectedRequests<'_> {
         self.add_rendered(line, &self.given.template.with(method, headers, body), url)
     }
 
-    /// Whole HTTP/1.1 requests back to back, sent byte for byte. A head is parsed only to find where its request ends and where it goes.
+    /// Whole HTTP/1.1 requests back to back, sent byte for byte. A head is parsed only to find
+    /// where its request ends and where it goes.
     fn raw(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
         let RequestTemplate { method, headers, body, keep_alive: _ } = &self.given.template;
         let user = self.given.target.as_ref().and_then(|target| target.credentials.as_ref());
@@ -337,7 +343,8 @@ impl CollectedRequests<'_> {
         }
         let (mut rest, mut line) = (bytes, 1);
         loop {
-            // Empty lines between requests are nobody's (RFC 9112 section 2.2), and editors end files with one.
+            // Empty lines between requests are nobody's (RFC 9112 section 2.2), and editors end
+            // files with one.
             let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             line += line_ends(&rest[..blank]);
             rest = &rest[blank..];
@@ -413,8 +420,9 @@ impl CollectedRequests<'_> {
                 "Content-Length says {said} bytes of body and {there} are left: correct it, or complete the body"
             ));
         }
-        // It goes to the target: by the URL in its first line if it has one, else by its Host where no target was given. (Captured
-        // requests name the host that they were captured from, so that where a target was given another Host is no error.)
+        // It goes to the target: by the URL in its first line if it has one, else by its Host where
+        // no target was given. (Captured requests name the host that they were captured from, so
+        // that where a target was given another Host is no error.)
         if path.contains("://") && !path.starts_with('/') {
             self.resolve(path.as_bytes())?;
         } else if self.given.target.is_none() {
@@ -428,8 +436,8 @@ impl CollectedRequests<'_> {
     }
 }
 
-/// A line of vegeta's. Stricter than there where leniency would send something else than was meant: a key that the format does not know
-/// (`headers`, for one) is an error.
+/// A line of vegeta's. Stricter than there where leniency would send something else than was meant:
+/// a key that the format does not know (`headers`, for one) is an error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JsonRequest {
@@ -512,7 +520,8 @@ fn line_ends(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Lines with their numbers, from 1, without the space around them. A byte order mark is none of the first line.
+/// Lines with their numbers, from 1, without the space around them. A byte order mark is none of
+/// the first line.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     text.split(|byte| *byte == b'\n')

@@ -1,8 +1,10 @@
 //! What to send: from flags and files to rendered bytes, before the start.
 //!
-//! A [`TargetUrl`] says where, a [`RequestTemplate`] says what, and [`RequestTemplate::render`] makes the bytes of both. A requests file
-//! ([`parse`]) makes many. Pure functions, but for [`read_file`] and [`read_body`]: nothing here opens a socket, reads a
-//! clock or prints, and nothing of it runs once the load has started. Which request is the n-th is the model's `RequestOrder`.
+//! A [`TargetUrl`] says where, a [`RequestTemplate`] says what, and [`RequestTemplate::render`]
+//! makes the bytes of both. A requests file ([`parse`]) makes many. Pure functions, but for
+//! [`read_file`] and [`read_body`]: nothing here opens a socket, reads a clock or prints, and
+//! nothing of it runs once the load has started. Which request is the n-th is the model's
+//! `RequestOrder`.
 
 mod file;
 mod target;
@@ -18,8 +20,9 @@ pub use template::{RequestHeader, RequestTemplate, method};
 /// Characters of the user's text that an error repeats.
 const EXCERPT: usize = 100;
 
-/// Why there is nothing to send, a mistake that the user can fix: one line, with a hint. Text of the user's goes through `excerpt` before it
-/// is part of it, so that it is no longer than a line, whatever a file holds.
+/// Why there is nothing to send, a mistake that the user can fix: one line, with a hint. Text of
+/// the user's goes through `excerpt` before it is part of it, so that it is no longer than a line,
+/// whatever a file holds.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct RequestError(String);
@@ -38,7 +41,8 @@ impl RequestError {
 
 /// The user's text, short, and without anything that would break a line or confuse a terminal.
 pub(crate) fn excerpt(text: impl AsRef<[u8]>) -> String {
-    // Four bytes are the longest character, so that much is enough, and a line of a gigabyte is not copied.
+    // Four bytes are the longest character, so that much is enough, and a line of a gigabyte is not
+    // copied.
     let bytes = text.as_ref();
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * (EXCERPT + 1))]);
     let mut chars = text.trim().chars();

@@ -1,7 +1,8 @@
 //! A URL, taken apart once ([`TargetUrl`]).
 //!
-//! Not here: names are resolved and sockets opened by who connects. The path stays as it was given, dots and percent
-//! signs included, because what the server makes of them may be the very thing under test.
+//! Not here: names are resolved and sockets opened by who connects. The path stays as it was given,
+//! dots and percent signs included, because what the server makes of them may be the very thing
+//! under test.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -16,13 +17,15 @@ const NOTHING_ASCII: &AsciiSet = &AsciiSet::EMPTY;
 
 const URL_HINT: &str = "write http://HOST:PORT/PATH";
 
-/// Where requests go, and for which path. Made by [`TargetUrl::parse`] only, so that every part fits into a request's head.
+/// Where requests go, and for which path. Made by [`TargetUrl::parse`] only, so that every part
+/// fits into a request's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TargetUrl {
     /// Whether it is https.
     pub tls: bool,
-    /// The host as a resolver takes it: lower case, an IPv6 address without brackets and with its zone.
+    /// The host as a resolver takes it: lower case, an IPv6 address without brackets and with its
+    /// zone.
     pub host: String,
     /// The port; 80 or 443 where the URL says none.
     pub port: u16,
@@ -68,7 +71,8 @@ impl TargetUrl {
         if place.is_empty() || place.starts_with(':') {
             return Err(RequestError::new(format!("'{}' names no host: {URL_HINT}", excerpt(url))));
         }
-        // A bracket later on is part of neither a name nor an address, though the grammar of `http` lets it pass.
+        // A bracket later on is part of neither a name nor an address, though the grammar of `http`
+        // lets it pass.
         if place.rfind('[').is_some_and(|at| at > 0) {
             return Err(no_host());
         }
@@ -98,7 +102,8 @@ impl TargetUrl {
         target.at(&path).map_err(|_| no_url())
     }
 
-    /// The same place with another path (and query); a fragment is dropped, and what is not ASCII is percent-encoded.
+    /// The same place with another path (and query); a fragment is dropped, and what is not ASCII
+    /// is percent-encoded.
     ///
     /// # Errors
     /// Where `path` does not start with `/` or a request line cannot carry it.
@@ -164,7 +169,8 @@ fn port_of(text: &str) -> Option<u16> {
     digits.parse().ok().filter(|port| *port != 0)
 }
 
-/// The host for a resolver and the host for a Host header. A zone (RFC 6874) means nothing to the other side.
+/// The host for a resolver and the host for a Host header. A zone (RFC 6874) means nothing to the
+/// other side.
 fn host_of(text: &str) -> Option<(String, String)> {
     let Some(inner) = text.strip_prefix('[') else {
         let host = text.to_ascii_lowercase();

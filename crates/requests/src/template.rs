@@ -1,7 +1,8 @@
-//! A request's method, headers and body ([`RequestTemplate`]), and the bytes that they become for a target.
+//! A request's method, headers and body ([`RequestTemplate`]), and the bytes that they become for a
+//! target.
 //!
-//! Rendered once, before the start. The default headers are those of a plain GET; each gives way to the user's header
-//! of the same name.
+//! Rendered once, before the start. The default headers are those of a plain GET; each gives way to
+//! the user's header of the same name.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +21,8 @@ pub struct RequestHeader {
 }
 
 impl RequestHeader {
-    /// A header with a value, which may be empty. The name keeps its case; space around the value goes.
+    /// A header with a value, which may be empty. The name keeps its case; space around the value
+    /// goes.
     ///
     /// # Errors
     /// Where the name is not a token, or the value has a line end or another control character.
@@ -45,7 +47,8 @@ impl RequestHeader {
         Ok(RequestHeader { name, value: value.map(<[u8]>::to_vec) })
     }
 
-    /// A header as curl takes it: `Name: value` sets it, `Name:` leaves it out, `Name;` sends it empty.
+    /// A header as curl takes it: `Name: value` sets it, `Name:` leaves it out, `Name;` sends it
+    /// empty.
     ///
     /// # Errors
     /// Where it is none of these, or name or value are not allowed.
@@ -162,8 +165,8 @@ impl RequestTemplate {
         defaults.extend(
             target.credentials.as_ref().and_then(|user| RequestHeader::basic_auth(user).ok()),
         );
-        // Methods that usually have a body say so when they have none (RFC 9110 section 8.6). With a
-        // Transfer-Encoding of the user's there must be no length (RFC 9112 section 6.2).
+        // Methods that usually have a body say so when they have none (RFC 9110 section 8.6). With
+        // a Transfer-Encoding of the user's there must be no length (RFC 9112 section 6.2).
         let expects_body = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
         let is_coded = self
             .headers
@@ -181,7 +184,8 @@ impl RequestTemplate {
         defaults
     }
 
-    /// This template for one request of a file: what the request says itself wins, header by header.
+    /// This template for one request of a file: what the request says itself wins, header by
+    /// header.
     pub(crate) fn with(
         &self,
         method: Method,

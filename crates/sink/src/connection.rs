@@ -1,6 +1,7 @@
-//! One client's connection: bytes in, requests out; a response in, bytes out; and the table of all that are open. One
-//! request at a time: what a client sends ahead stays in the kernel or in `unread` until its turn, so that neither side of
-//! a connection grows without bound and answers are in order.
+//! One client's connection: bytes in, requests out; a response in, bytes out; and the table of all
+//! that are open. One request at a time: what a client sends ahead stays in the kernel or in
+//! `unread` until its turn, so that neither side of a connection grows without bound and answers
+//! are in order.
 
 use std::mem;
 
@@ -25,7 +26,8 @@ pub(crate) enum ConnectionPhase {
     Reading,
     /// A request is in the pool, or waits for the ledger.
     Working(RequestHead),
-    /// A response that the kernel has not taken wholly: what follows it, and what it is to the ledger.
+    /// A response that the kernel has not taken wholly: what follows it, and what it is to the
+    /// ledger.
     Writing(AfterResponse, ResponseKind),
     /// There is nothing more to say; what the client still sends is dropped.
     Lingering,
@@ -36,7 +38,8 @@ pub(crate) enum ConnectionPhase {
 pub(crate) enum ResponseKind {
     /// The answer to a request.
     Answer,
-    /// A part of one, of which the bytes count alone: cut on purpose and counted so, or an interim response.
+    /// A part of one, of which the bytes count alone: cut on purpose and counted so, or an interim
+    /// response.
     Part,
     /// Nothing: a refusal, or the ledger itself.
     Uncounted,
@@ -87,7 +90,8 @@ pub(crate) struct SinkConnection {
     /// Its bytes.
     pub(crate) socket: ClientSocket,
     reader: RequestReader,
-    /// What the reader has not taken of what was received, from `unread_from` on: later requests, and a head without its end.
+    /// What the reader has not taken of what was received, from `unread_from` on: later requests,
+    /// and a head without its end.
     unread: Vec<u8>,
     unread_from: usize,
     /// What it is about.
@@ -126,8 +130,8 @@ impl SinkConnection {
             self.input.max(if half_closed { PendingInput::Ending } else { PendingInput::Readable });
     }
 
-    /// What to do next. Reads from the kernel at most once, into `buffer`, and only if `may_receive`: one client that
-    /// sends without end must not keep the others waiting.
+    /// What to do next. Reads from the kernel at most once, into `buffer`, and only if
+    /// `may_receive`: one client that sends without end must not keep the others waiting.
     pub(crate) fn step(
         &mut self,
         buffer: &mut [u8],
@@ -166,7 +170,8 @@ impl SinkConnection {
         }
     }
 
-    /// What of the bytes that lie here was not taken yet makes of the request; `None` where it is unfinished.
+    /// What of the bytes that lie here was not taken yet makes of the request; `None` where it is
+    /// unfinished.
     fn read_unread(&mut self, memo: &mut HeadMemo) -> Option<ReadProgress> {
         if self.unread.is_empty() {
             return None;
@@ -179,7 +184,8 @@ impl SinkConnection {
         progress
     }
 
-    /// Whether a close now would make the kernel reset the connection, and the client lose the response with it.
+    /// Whether a close now would make the kernel reset the connection, and the client lose the
+    /// response with it.
     pub(crate) fn may_hold_input(&self) -> bool {
         self.input != PendingInput::Drained || !self.unread.is_empty()
     }
@@ -215,7 +221,8 @@ impl SinkConnection {
         }
         match self.socket.receive(buffer) {
             ReadOutcome::Bytes { count, emptied } => {
-                // What comes later is a new edge. But the end of the stream was reported with this edge, or before it.
+                // What comes later is a new edge. But the end of the stream was reported with this
+                // edge, or before it.
                 if emptied && self.input == PendingInput::Readable {
                     self.input = PendingInput::Drained;
                 }
@@ -238,8 +245,9 @@ impl SinkConnection {
     }
 }
 
-/// A connection's name: its place in the table, and how often the place was taken before. It is never given to another:
-/// an event or an answer that comes after its connection was closed finds nobody, and not the next one.
+/// A connection's name: its place in the table, and how often the place was taken before. It is
+/// never given to another: an event or an answer that comes after its connection was closed finds
+/// nobody, and not the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConnectionKey(pub(crate) u64);
 

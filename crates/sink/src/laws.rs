@@ -1,5 +1,6 @@
-//! What the sink does on purpose: delays, pauses in which nothing goes out, and faults. Each is a pure function of the seed and the
-//! request's number, so that a client's ledger can be compared with what was done to it, exactly.
+//! What the sink does on purpose: delays, pauses in which nothing goes out, and faults. Each is a
+//! pure function of the seed and the request's number, so that a client's ledger can be compared
+//! with what was done to it, exactly.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -8,8 +9,8 @@ use std::str::FromStr;
 use model::Nanos;
 use model::pace::uniform;
 
-/// The seeded draws. Each law has its own stream of the one seed, so that switching a fault on does not change the
-/// delays; and each draw is the request's, whichever thread serves it and whenever.
+/// The seeded draws. Each law has its own stream of the one seed, so that switching a fault on does
+/// not change the delays; and each draw is the request's, whichever thread serves it and whenever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DrawStream {
     /// How long a request takes.
@@ -120,7 +121,8 @@ impl DelayLaw {
                 }
             }
             DelayLaw::LogNormal { median, sigma } => {
-                // Box and Muller (1958): two draws make one normal deviate, z = √(-2 ln u) · cos 2πv.
+                // Box and Muller (1958): two draws make one normal deviate, z = √(-2 ln u) · cos
+                // 2πv.
                 let (radius, angle) =
                     (u(number.wrapping_mul(2)), u(number.wrapping_mul(2).wrapping_add(1)));
                 scaled(median, (sigma * (-2.0 * radius.ln()).sqrt() * (TAU * angle).cos()).exp())
@@ -194,7 +196,8 @@ impl FromStr for DelayLaw {
     }
 }
 
-/// Stop-the-world pauses at every whole multiple of a time, counted from the sink's start. What would go out in one goes out at its end.
+/// Stop-the-world pauses at every whole multiple of a time, counted from the sink's start. What
+/// would go out in one goes out at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StallLaw {
     every: Nanos,
@@ -202,7 +205,8 @@ pub struct StallLaw {
 }
 
 impl StallLaw {
-    /// A pause of `length` at `every`, twice `every` and so on; `None` where the pauses would leave nothing between.
+    /// A pause of `length` at `every`, twice `every` and so on; `None` where the pauses would leave
+    /// nothing between.
     pub fn new(every: Nanos, length: Nanos) -> Option<StallLaw> {
         (length < every).then_some(StallLaw { every, length })
     }
@@ -241,9 +245,11 @@ pub struct FaultLaw {
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The connection is reset in place of an answer. On a Unix socket, which knows no reset, it is closed.
+    /// The connection is reset in place of an answer. On a Unix socket, which knows no reset, it is
+    /// closed.
     Reset,
-    /// The answer is cut in the middle of its body, and the connection closed. Where there is no body, in its head.
+    /// The answer is cut in the middle of its body, and the connection closed. Where there is no
+    /// body, in its head.
     Truncate,
     /// There is no answer, and the connection stays open.
     NoAnswer,
@@ -302,8 +308,8 @@ mod tests {
         sample
     }
 
-    /// The Anderson-Darling statistic of a sorted sample against the law with distribution function `below`. The law
-    /// fully known, its 1 % critical value is 3.857 (Stephens 1974).
+    /// The Anderson-Darling statistic of a sorted sample against the law with distribution function
+    /// `below`. The law fully known, its 1 % critical value is 3.857 (Stephens 1974).
     fn anderson_darling(sample: &[f64], below: impl Fn(f64) -> f64) -> f64 {
         let n = sample.len() as f64;
         let below = |at: usize| below(sample[at]).clamp(1e-12, 1.0 - 1e-12);
@@ -323,8 +329,8 @@ mod tests {
         if z < 0.0 { above } else { 1.0 - above }
     }
 
-    /// One seed in a hundred exceeds the 1 % critical value, where the law is right; of 100, as many as four with
-    /// probability 0.98. Of a wrong law, nearly all do.
+    /// One seed in a hundred exceeds the 1 % critical value, where the law is right; of 100, as
+    /// many as four with probability 0.98. Of a wrong law, nearly all do.
     fn assert_follows(text: &str, below: impl Fn(f64) -> f64) {
         let statistics = (1..=100).map(|seed| anderson_darling(&sample(&law(text), seed), &below));
         let exceeding: Vec<_> = statistics.filter(|statistic| *statistic > 3.857).collect();

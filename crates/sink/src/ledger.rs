@@ -1,5 +1,5 @@
-//! The sink's own count of what it received and sent: the server's side of "client's count = server's count". Each loop keeps its own, and
-//! they are added up when somebody asks.
+//! The sink's own count of what it received and sent: the server's side of "client's count =
+//! server's count". Each loop keeps its own, and they are added up when somebody asks.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 /// The sink's count since it started. Requests for `/_ledger` itself are in none of these.
 ///
-/// While the sink runs, `requests = answers + abandoned + faults.reset + faults.truncated + faults.unanswered + waiting +
-/// busy + those being written`, and the sum of `per_worker` and `waiting` and `busy` is `requests`.
+/// While the sink runs, `requests = answers + abandoned + faults.reset + faults.truncated +
+/// faults.unanswered + waiting + busy + those being written`, and the sum of `per_worker` and
+/// `waiting` and `busy` is `requests`.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SinkLedger {
     /// Whole, well-formed requests received.
@@ -28,8 +29,8 @@ pub struct SinkLedger {
     pub open_connections: u64,
     /// Bytes of the requests counted: heads, bodies and their framing. Of TLS, what is inside.
     pub received_bytes: u64,
-    /// Bytes handed to the kernel for the requests counted: whole and unfinished answers, and interim 100 responses. Of
-    /// TLS, what is inside, once it is sealed.
+    /// Bytes handed to the kernel for the requests counted: whole and unfinished answers, and
+    /// interim 100 responses. Of TLS, what is inside, once it is sealed.
     pub sent_bytes: u64,
     /// Requests each worker has finished, whether or not the client was still there.
     pub per_worker: Vec<u64>,
@@ -37,7 +38,8 @@ pub struct SinkLedger {
     pub waiting: u64,
     /// Slots in use now.
     pub busy: u64,
-    /// Times that the kernel did not take a response at once, because the client reads too slowly or not at all.
+    /// Times that the kernel did not take a response at once, because the client reads too slowly
+    /// or not at all.
     pub stalled: u64,
     /// Times that a connection could not be accepted: no file descriptor or no memory left.
     pub accept_failures: u64,
@@ -45,10 +47,12 @@ pub struct SinkLedger {
     pub failed_handshakes: u64,
     /// What went wrong on purpose.
     pub faults: FaultCounts,
-    /// How late answers were handed to the kernel: sent - due, of those that came out of the pool. An answer that is
-    /// given at once, as it takes no time and no slot is wanting, is not in here: it has no instant to keep.
+    /// How late answers were handed to the kernel: sent - due, of those that came out of the pool.
+    /// An answer that is given at once, as it takes no time and no slot is wanting, is not in here:
+    /// it has no instant to keep.
     pub lateness: Histogram,
-    /// Requests by the second of their arrival, since the start: a number a second, which a day makes 700 kB of.
+    /// Requests by the second of their arrival, since the start: a number a second, which a day
+    /// makes 700 kB of.
     pub arrivals: Vec<u64>,
 }
 
@@ -108,7 +112,8 @@ impl SinkLedger {
         }
     }
 
-    /// Requests received that nothing was said about yet: they wait, hold a slot, or their answer is being written.
+    /// Requests received that nothing was said about yet: they wait, hold a slot, or their answer
+    /// is being written.
     pub fn unfinished(&self) -> u64 {
         self.requests - self.answers - self.abandoned - self.faults.lost()
     }

@@ -1,10 +1,12 @@
-//! The test server inside longtail: a load sink that answers any request at once, faster than a generator can ask; or a server with workers
-//! x threads slots behind a queue, where each request holds a slot by a law. It stands in for Puma, and proves the generator honest.
+//! The test server inside longtail: a load sink that answers any request at once, faster than a
+//! generator can ask; or a server with workers x threads slots behind a queue, where each request
+//! holds a slot by a law. It stands in for Puma, and proves the generator honest.
 //!
-//! It does no work for a request but to hold its slot, reads no clock but the one it is given, and prints nothing.
-//! What is random is a pure function of the seed and the request's number, which the default answer carries: so a client
-//! can say of each request what should have become of it. What stays true: a request waits only while its queue lets it,
-//! an answer is never sent before it is due, and every request is in one place of the [`SinkLedger`].
+//! It does no work for a request but to hold its slot, reads no clock but the one it is given, and
+//! prints nothing. What is random is a pure function of the seed and the request's number, which
+//! the default answer carries: so a client can say of each request what should have become of it.
+//! What stays true: a request waits only while its queue lets it, an answer is never sent before it
+//! is due, and every request is in one place of the [`SinkLedger`].
 
 mod connection;
 mod laws;
@@ -34,7 +36,8 @@ use crate::ledger::LoopLedger;
 use crate::listener::{ListeningSocket, tls_config};
 use crate::serving::ServingLoop;
 
-/// A sink that serves, on a thread of its own for each loop, until it is stopped. Dropped, it stops in the same way.
+/// A sink that serves, on a thread of its own for each loop, until it is stopped. Dropped, it stops
+/// in the same way.
 #[derive(Debug)]
 pub struct Sink {
     started: Nanos,
@@ -48,7 +51,8 @@ impl Sink {
     /// Listens, and starts to serve.
     ///
     /// # Errors
-    /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
+    /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the
+    /// sink needs.
     pub fn start(
         settings: SinkSettings,
         clock: impl Clock + Clone + Send + 'static,
@@ -135,12 +139,14 @@ impl Sink {
             .expect("the sink listens at a TCP address")
     }
 
-    /// The counts now: they include every answer that any client has received before this is called.
+    /// The counts now: they include every answer that any client has received before this is
+    /// called.
     pub fn ledger(&self) -> SinkLedger {
         SinkLedger::sum(&self.ledgers)
     }
 
-    /// Stops: takes no more requests, answers those that are in the pool within two seconds, and gives the counts.
+    /// Stops: takes no more requests, answers those that are in the pool within two seconds, and
+    /// gives the counts.
     ///
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.

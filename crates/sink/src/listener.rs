@@ -1,13 +1,15 @@
-//! Where a sink listens: the listening sockets, and the certificate of those that speak TLS. It knows
-//! nothing of HTTP.
+//! Where a sink listens: the listening sockets, and the certificate of those that speak TLS. It
+//! knows nothing of HTTP.
 //!
-//! Several loops listen at one TCP address by a socket each (`SO_REUSEPORT`), among which the kernel deals connections
-//! by a hash of their addresses. Measured on Linux 6.18 with 64 connections on 4 loops, three times each: the loops got
-//! 9 to 20 of them so, as fair dice would; 0 to 63 where they shared one socket by `EPOLLEXCLUSIVE`, level or edge, one
-//! connection a turn or all, because the loop that was woken last is woken first. Unix sockets have no choice.
+//! Several loops listen at one TCP address by a socket each (`SO_REUSEPORT`), among which the
+//! kernel deals connections by a hash of their addresses. Measured on Linux 6.18 with 64
+//! connections on 4 loops, three times each: the loops got 9 to 20 of them so, as fair dice would;
+//! 0 to 63 where they shared one socket by `EPOLLEXCLUSIVE`, level or edge, one connection a turn
+//! or all, because the loop that was woken last is woken first. Unix sockets have no choice.
 //!
-//! TLS 1.2 and 1.3 by rustls with the `ring` provider, HTTP/1.1 the only protocol, sessions resumed as rustls does by
-//! default. Where no pair is given, one is made at the start that nobody has a reason to trust.
+//! TLS 1.2 and 1.3 by rustls with the `ring` provider, HTTP/1.1 the only protocol, sessions resumed
+//! as rustls does by default. Where no pair is given, one is made at the start that nobody has a
+//! reason to trust.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -61,7 +63,8 @@ impl ListeningSocket {
         let is_unix = at.place.tcp().is_none();
         let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
         if loops > 1 && at.place.port().is_some_and(|port| port != 0) {
-            // The kernel would let two sinks of one user share a port by the same option, each with half of the load.
+            // The kernel would let two sinks of one user share a port by the same option, each with
+            // half of the load.
             listen(bound(at, false)?, 1).map_err(|errno| refused(at, errno))?;
         }
         let failed = SinkError::of("open a listening socket");
@@ -86,13 +89,14 @@ impl ListeningSocket {
         Ok(all)
     }
 
-    /// The next connection, non-blocking, without waiting: `AGAIN` where none is there, another error where the kernel has
-    /// no descriptor or no memory, which it may have later.
+    /// The next connection, non-blocking, without waiting: `AGAIN` where none is there, another
+    /// error where the kernel has no descriptor or no memory, which it may have later.
     pub(crate) fn accept(&self) -> Result<OwnedFd, Errno> {
         loop {
             match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Err(error) if !NO_ACCEPT.contains(&error) => {
-                    // accept(2): errors that are pending on the new connection are reported here; the next may be well.
+                    // accept(2): errors that are pending on the new connection are reported here;
+                    // the next may be well.
                 }
                 accepted => return accepted,
             }
@@ -138,7 +142,8 @@ fn bound(at: &Listen, reuse_port: bool) -> Result<OwnedFd, SinkError> {
             if reuse_port {
                 sockopt::set_socket_reuseport(&socket, true).map_err(&failed)?;
             }
-            // Accepted sockets inherit it (Linux clones the listening socket): no call per connection.
+            // Accepted sockets inherit it (Linux clones the listening socket): no call per
+            // connection.
             sockopt::set_tcp_nodelay(&socket, true).map_err(&failed)?;
             bind(&socket, address)
         }
@@ -192,7 +197,8 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
     })
 }
 
-/// What every TLS connection uses. `names` are those for which a pair that is made here shall be good.
+/// What every TLS connection uses. `names` are those for which a pair that is made here shall be
+/// good.
 pub(crate) fn tls_config(
     pair: Option<&PemPair>,
     names: Vec<String>,

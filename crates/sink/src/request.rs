@@ -1,5 +1,6 @@
-//! Reads requests from a connection's bytes, in whatever pieces they come: the head, and how much body follows it. Bodies are read and
-//! dropped. A parsed head is a pure function of its bytes, which is why [`HeadMemo`] may reuse it for the next one.
+//! Reads requests from a connection's bytes, in whatever pieces they come: the head, and how much
+//! body follows it. Bodies are read and dropped. A parsed head is a pure function of its bytes,
+//! which is why [`HeadMemo`] may reuse it for the next one.
 
 use std::mem::MaybeUninit;
 
@@ -171,8 +172,8 @@ fn path(target: &str) -> &str {
     path.split('?').next().unwrap_or(path)
 }
 
-/// The last head seen, of whatever connection: a load generator sends the same one again and again, and comparing
-/// a hundred bytes is cheaper than parsing them.
+/// The last head seen, of whatever connection: a load generator sends the same one again and again,
+/// and comparing a hundred bytes is cheaper than parsing them.
 #[derive(Debug, Default)]
 pub(crate) struct HeadMemo {
     last: Option<RequestHead>,
@@ -227,9 +228,9 @@ impl RequestReader {
         RequestReader { stage: ReadStage::Head, bytes: 0 }
     }
 
-    /// Takes bytes from the front of `input`: how many, and what they make of the request; nothing where there is more to come.
-    /// Bytes after a whole request, and those of a
-    /// head without its end, are left for the next call; after a refusal the reader is of no more use.
+    /// Takes bytes from the front of `input`: how many, and what they make of the request; nothing
+    /// where there is more to come. Bytes after a whole request, and those of a head without its
+    /// end, are left for the next call; after a refusal the reader is of no more use.
     pub(crate) fn feed(
         &mut self,
         input: &[u8],
@@ -246,8 +247,8 @@ impl RequestReader {
     ) -> Result<(usize, Option<ReadProgress>), Refusal> {
         let mut taken = 0;
         if matches!(self.stage, ReadStage::Head) {
-            // One that comes in pieces is parsed again with each, which its longest length keeps from costing much, so that what is no
-            // request is refused as soon as it is known.
+            // One that comes in pieces is parsed again with each, which its longest length keeps
+            // from costing much, so that what is no request is refused as soon as it is known.
             let Some(head) = memo.parse(&input[..input.len().min(LONGEST)])? else {
                 return if input.len() < LONGEST { Ok((0, None)) } else { Err(Refusal::TooLarge) };
             };
@@ -257,7 +258,7 @@ impl RequestReader {
                 RequestFraming::Bodiless => return Ok((taken, Some(self.whole(head)))),
                 RequestFraming::Length(bytes) => self.stage = ReadStage::Length(head, bytes),
                 RequestFraming::Chunked => {
-                    self.stage = ReadStage::Chunked(head, ChunkedDecoder::default())
+                    self.stage = ReadStage::Chunked(head, ChunkedDecoder::default());
                 }
             }
             if taken == input.len() && head.expects_continue {
@@ -308,7 +309,8 @@ mod tests {
         }
     }
 
-    /// The requests that `pieces` contain, the refusal that ends them if any, and whether one is unfinished.
+    /// The requests that `pieces` contain, the refusal that ends them if any, and whether one is
+    /// unfinished.
     fn read<'a>(
         pieces: impl IntoIterator<Item = &'a [u8]>,
     ) -> (Vec<(RequestHead, u64)>, Option<Refusal>) {

@@ -1,5 +1,5 @@
-//! The sink's responses, rendered before the first request comes: an answer is sent as it lies in memory, except for the counter's four
-//! bytes. Only the ledger is rendered when it is asked for.
+//! The sink's responses, rendered before the first request comes: an answer is sent as it lies in
+//! memory, except for the counter's four bytes. Only the ledger is rendered when it is asked for.
 
 use std::ops::Range;
 
@@ -17,8 +17,9 @@ pub(crate) const OK: u16 = 200;
 /// The interim response that lets a client send its body.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// The counter's body before its four bytes, as `serde_cbor` writes the seed's struct: a map of two, text "status" and
-/// "replied", text "reply" and a map of one, text "arg" and a byte string of four (RFC 8949 section 3).
+/// The counter's body before its four bytes, as `serde_cbor` writes the seed's struct: a map of
+/// two, text "status" and "replied", text "reply" and a map of one, text "arg" and a byte string of
+/// four (RFC 8949 section 3).
 const COUNTER: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 
 /// What may become of a connection, in the order of the type's own variants.
@@ -141,7 +142,8 @@ impl AnswerTable {
     }
 }
 
-/// An answer that says when its slot was taken and given back. For who asks: it is made anew each time.
+/// An answer that says when its slot was taken and given back. For who asks: it is made anew each
+/// time.
 pub(crate) fn stamped(answer: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
     let head =
         answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 2);

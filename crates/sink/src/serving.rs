@@ -1,10 +1,12 @@
-//! A loop: a poller, the pool and the connections, in one thread. One turn waits, answers what is due, reads what came,
-//! and answers again; each request of a turn arrives at the instant at which the clock was last looked at.
+//! A loop: a poller, the pool and the connections, in one thread. One turn waits, answers what is
+//! due, reads what came, and answers again; each request of a turn arrives at the instant at which
+//! the clock was last looked at.
 //!
-//! It starts no thread and decides nothing about HTTP. What stays true: a connection is registered once, nothing is
-//! allocated per request, no client can make a turn longer than one read of each connection, and loops share nothing
-//! but the number of the next request. A loop's ledger is locked while a turn lasts and lies open between two turns: whoever reads it
-//! then finds all that was sent before.
+//! It starts no thread and decides nothing about HTTP. What stays true: a connection is registered
+//! once, nothing is allocated per request, no client can make a turn longer than one read of each
+//! connection, and loops share nothing but the number of the next request. A loop's ledger is
+//! locked while a turn lasts and lies open between two turns: whoever reads it then finds all that
+//! was sent before.
 
 mod answering;
 
@@ -45,8 +47,8 @@ const ACCEPTS: usize = 256;
 /// The one buffer that all connections are read into.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The name of the first listener among the events; the others' are below it. No connection's key is as high: it would be
-/// nearly the 2^32th of its place.
+/// The name of the first listener among the events; the others' are below it. No connection's key
+/// is as high: it would be nearly the 2^32th of its place.
 const FIRST_LISTENER: u64 = u64::MAX;
 /// Listeners, at most.
 const MOST_LISTENERS: u64 = 1 << 16;
@@ -96,8 +98,8 @@ pub(crate) struct ServingLoop<C> {
 }
 
 impl<C: Clock + Clone> ServingLoop<C> {
-    /// The loop of that number, which listens nowhere yet. What cannot work later is tried here and in
-    /// [`ServingLoop::listen`], so that [`ServingLoop::run`] has no errors.
+    /// The loop of that number, which listens nowhere yet. What cannot work later is tried here and
+    /// in [`ServingLoop::listen`], so that [`ServingLoop::run`] has no errors.
     pub(crate) fn new(
         settings: &SinkSettings,
         clock: C,
@@ -141,10 +143,11 @@ impl<C: Clock + Clone> ServingLoop<C> {
         })
     }
 
-    /// Serves until `stop` is set, which is looked at every turn and thus at least every 50 ms; then until what is in the
-    /// pool is answered, or two seconds.
+    /// Serves until `stop` is set, which is looked at every turn and thus at least every 50 ms;
+    /// then until what is in the pool is answered, or two seconds.
     pub(crate) fn run(mut self, stop: &AtomicBool) {
-        // The default slack lets the kernel end a wait 50 us late. Where this fails, answers are that much later.
+        // The default slack lets the kernel end a wait 50 us late. Where this fails, answers are
+        // that much later.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events = Vec::with_capacity(EVENTS);
         while !stop.load(Ordering::Acquire) {
@@ -213,7 +216,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.close_the_lingering();
     }
 
-    /// In a long turn, answers what has become due meanwhile. Where nothing is held, the clock is not looked at.
+    /// In a long turn, answers what has become due meanwhile. Where nothing is held, the clock is
+    /// not looked at.
     fn keep_up(&mut self) {
         if self.pool.next_due().is_some() {
             self.look_at_the_clock();
@@ -339,7 +343,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
             match listening.accept() {
                 Ok(socket) => {
                     let tls = listening.tls.clone();
-                    // By the schedule and not by now, as a late turn must not lower the rate; but no time is saved up.
+                    // By the schedule and not by now, as a late turn must not lower the rate; but
+                    // no time is saved up.
                     let earliest = self.now.saturating_sub(self.accept_gap);
                     self.next_accept = self.next_accept.max(earliest) + self.accept_gap;
                     self.take_in(socket, tls);

@@ -17,7 +17,8 @@ use crate::laws::{DelayLaw, FaultLaw, StallLaw};
 const MOST_WORKERS: u32 = 10_000;
 /// More threads than serve any purpose.
 const MOST_LOOPS: u32 = 1024;
-/// Workers x bytes of a body: each worker's answers are rendered beforehand, three times for each status.
+/// Workers x bytes of a body: each worker's answers are rendered beforehand, three times for each
+/// status.
 const MOST_BODY_BYTES: u64 = 256 << 20;
 
 /// One place to listen at.
@@ -52,7 +53,8 @@ impl fmt::Display for Listen {
     }
 }
 
-/// As it is printed; `tcp://` may stand before an address, and `ssl://` means `tls://` as in Puma's words.
+/// As it is printed; `tcp://` may stand before an address, and `ssl://` means `tls://` as in Puma's
+/// words.
 impl FromStr for Listen {
     type Err = String;
 
@@ -86,7 +88,8 @@ pub struct PemPair {
 /// What the sink answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkBody {
-    /// `application/cbor`, `{status: "replied", reply: {arg: …}}` with the request's number in four bytes, lowest first.
+    /// `application/cbor`, `{status: "replied", reply: {arg: …}}` with the request's number in four
+    /// bytes, lowest first.
     #[default]
     Counter,
     /// `text/plain`, "ok" and a line feed.
@@ -103,12 +106,14 @@ pub enum SlotQueue {
     Unlimited,
     /// One first-come-first-served queue for the slots of all workers.
     Shared,
-    /// Each connection belongs to a worker for its life, dealt in turn, and each worker has a queue of its own (Puma 7.0).
+    /// Each connection belongs to a worker for its life, dealt in turn, and each worker has a queue
+    /// of its own (Puma 7.0).
     Split,
     /// As `Split`, but a seeded draw chooses the worker.
     SplitRandom,
-    /// As Puma up to 6 with keep-alive: a slot stays with a connection for up to 10 requests in a row though others
-    /// wait, and after each answer for up to 0.2 s; connections are accepted only while a slot is free.
+    /// As Puma up to 6 with keep-alive: a slot stays with a connection for up to 10 requests in a
+    /// row though others wait, and after each answer for up to 0.2 s; connections are accepted only
+    /// while a slot is free.
     Inline10,
 }
 
@@ -155,14 +160,15 @@ impl FromStr for SlotQueue {
 pub struct SinkSettings {
     /// Where to listen; port 0 takes a free one.
     pub listen: Vec<Listen>,
-    /// For the TLS among them; `None` makes a pair at the start, for the addresses listened at and `localhost`.
+    /// For the TLS among them; `None` makes a pair at the start, for the addresses listened at and
+    /// `localhost`.
     pub pem: Option<PemPair>,
     /// The sink's own threads, 1 to 1024. Slots and their queues need 1.
     pub loops: u32,
     /// What stands before the slots.
     pub queue: SlotQueue,
-    /// Workers, 1 to 10 000. They are names in a header here, not processes. Of no meaning to an unlimited queue, which
-    /// has each loop for a worker.
+    /// Workers, 1 to 10 000. They are names in a header here, not processes. Of no meaning to an
+    /// unlimited queue, which has each loop for a worker.
     pub workers: u32,
     /// Slots a worker, 1 or more. Of no meaning to an unlimited queue.
     pub threads: u32,
@@ -174,20 +180,24 @@ pub struct SinkSettings {
     pub seed: u64,
     /// What is answered.
     pub body: SinkBody,
-    /// Further response headers, each a whole line `name: value`; sent as they are, but `connection: keep-alive` only where it is true.
+    /// Further response headers, each a whole line `name: value`; sent as they are, but
+    /// `connection: keep-alive` only where it is true.
     pub headers: Vec<String>,
-    /// The response header that names the worker (`0`, `1`, …), such as `x-worker`; `None` for none.
+    /// The response header that names the worker (`0`, `1`, …), such as `x-worker`; `None` for
+    /// none.
     pub worker_header: Option<String>,
-    /// Connections the kernel completes before they are accepted, if `net.core.somaxconn` allows as many; Linux lets one
-    /// more in. Of several loops each has its own on TCP.
+    /// Connections the kernel completes before they are accepted, if `net.core.somaxconn` allows as
+    /// many; Linux lets one more in. Of several loops each has its own on TCP.
     pub backlog: u32,
     /// The most connections accepted in a second, at even distances; `None` for all at once.
     pub accept_rate: Option<Rate>,
-    /// What goes wrong on purpose. A request has one fault at most, so that the shares add up to 100 % at most.
+    /// What goes wrong on purpose. A request has one fault at most, so that the shares add up to
+    /// 100 % at most.
     pub faults: Vec<FaultLaw>,
     /// A connection is closed after so many answers, and the last of them says so.
     pub close_after: Option<u32>,
-    /// Spin for so long before an answer is due, as a wake-up takes its time: costs that much of a CPU.
+    /// Spin for so long before an answer is due, as a wake-up takes its time: costs that much of a
+    /// CPU.
     pub spin: Nanos,
 }
 
@@ -302,8 +312,8 @@ fn can_name_a_field(name: &str) -> bool {
     HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !taken.contains(&name.as_str()))
 }
 
-/// The one header of those that HTTP needs itself that may be asked for: where a connection is kept the answer says so, as nginx's
-/// do. Otherwise only a client of HTTP/1.0 learns it.
+/// The one header of those that HTTP needs itself that may be asked for: where a connection is kept
+/// the answer says so, as nginx's do. Otherwise only a client of HTTP/1.0 learns it.
 pub(crate) const SAYS_KEEP_ALIVE: &str = "connection: keep-alive";
 
 /// `name: value`, the value of what can be seen, blanks and tabs.
@@ -315,8 +325,8 @@ fn is_field_line(line: &str) -> bool {
         })
 }
 
-/// Why the sink could not start, in a line that says how to fix it. Once it runs it has no errors: what clients do wrong is
-/// counted in its ledger.
+/// Why the sink could not start, in a line that says how to fix it. Once it runs it has no errors:
+/// what clients do wrong is counted in its ledger.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct SinkError(pub(crate) String);

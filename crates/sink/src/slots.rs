@@ -1,17 +1,20 @@
-//! The slots and the queue before them: a request arrives, may wait, holds a slot for its service time, and ends.
+//! The slots and the queue before them: a request arrives, may wait, holds a slot for its service
+//! time, and ends.
 //!
-//! The disciplines differ in three questions only: which worker's slots a request may use (any, or those of its
-//! connection's worker), in which queue it waits (one, or its worker's), and whether a slot stays with its connection
-//! after an answer. `inline10` is Puma up to 6 with keep-alive: the slot is held for that connection's next request for
-//! up to 0.2 s, and such a request starts at once, before all that wait. Only where the connection has had ten in a row
-//! and others wait is it sent to the end of its worker's queue, and connections are accepted only while a slot is free
+//! The disciplines differ in three questions only: which worker's slots a request may use (any, or
+//! those of its connection's worker), in which queue it waits (one, or its worker's), and whether a
+//! slot stays with its connection after an answer. `inline10` is Puma up to 6 with keep-alive: the
+//! slot is held for that connection's next request for up to 0.2 s, and such a request starts at
+//! once, before all that wait. Only where the connection has had ten in a row and others wait is it
+//! sent to the end of its worker's queue, and connections are accepted only while a slot is free
 //! (Puma 6.6.1: server.rb `process_client`, client.rb `FAST_TRACK_KA_TIMEOUT`, `max_fast_inline`,
 //! `wait_until_not_full`). `split` is Puma 7.0 with keep-alive.
 //!
-//! Pure: no I/O and no clock; instants are given, and never fall. What stays true: nobody waits while a slot that it
-//! may use is free; requests of one queue start in the order in which they arrived; each holds its slot for exactly its
-//! service time, and what ends in a stall ends with it. A slot's next request starts when the slot became free, not when
-//! we came to look: the loop's lateness does not add up along the queue.
+//! Pure: no I/O and no clock; instants are given, and never fall. What stays true: nobody waits
+//! while a slot that it may use is free; requests of one queue start in the order in which they
+//! arrived; each holds its slot for exactly its service time, and what ends in a stall ends with
+//! it. A slot's next request starts when the slot became free, not when we came to look: the loop's
+//! lateness does not add up along the queue.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -56,8 +59,8 @@ pub(crate) struct FinishedRequest {
     pub(crate) crowded: bool,
 }
 
-/// When a slot is given back. In the order of their instants, and those of one instant in the order in which they were
-/// made: the first two fields, which no two share, decide the derived order.
+/// When a slot is given back. In the order of their instants, and those of one instant in the order
+/// in which they were made: the first two fields, which no two share, decide the derived order.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotEnd {
     due: Nanos,
@@ -70,7 +73,8 @@ struct SlotEnd {
 enum SlotUse {
     /// A request holds it, from then on.
     Request(SlotRequest, Nanos),
-    /// It waits for this connection's next request. What came in time has left an end that no seat knows any more.
+    /// It waits for this connection's next request. What came in time has left an end that no seat
+    /// knows any more.
     Hold(ConnectionKey),
 }
 
@@ -109,7 +113,8 @@ pub(crate) struct SlotPool {
 }
 
 impl SlotPool {
-    /// The pool of these settings for the loop of that number. An unlimited queue is one worker with slots for all.
+    /// The pool of these settings for the loop of that number. An unlimited queue is one worker
+    /// with slots for all.
     pub(crate) fn new(settings: &SinkSettings, number: u32) -> SlotPool {
         let (first_worker, workers, threads) = match settings.queue {
             SlotQueue::Unlimited => (number, 1, u32::MAX),
@@ -161,15 +166,16 @@ impl SlotPool {
         self.seats.insert(connection, Seat { worker, held: None, in_a_row: 0 });
     }
 
-    /// A connection goes, and with it the hold of its slot. A request of it that is in the pool stays there.
+    /// A connection goes, and with it the hold of its slot. A request of it that is in the pool
+    /// stays there.
     pub(crate) fn close(&mut self, now: Nanos, connection: ConnectionKey) {
         if let Some(Seat { worker, held: Some(_), .. }) = self.seats.remove(&connection) {
             self.release(now, worker);
         }
     }
 
-    /// A request comes. Where any slot will do, one is free and the request is over at once, it is given back, and
-    /// nothing is spent on the pool.
+    /// A request comes. Where any slot will do, one is free and the request is over at once, it is
+    /// given back, and nothing is spent on the pool.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Nanos, request: SlotRequest) -> Option<FinishedRequest> {
         if self.queue.has_seats() {
@@ -200,7 +206,8 @@ impl SlotPool {
         self.ends.peek().map(|Reverse(end)| end.due)
     }
 
-    /// The next request that is over by `now`, in the order of due times. To be called until it gives `None`.
+    /// The next request that is over by `now`, in the order of due times. To be called until it
+    /// gives `None`.
     #[inline]
     pub(crate) fn finish(&mut self, now: Nanos) -> Option<FinishedRequest> {
         while self.next_due()? <= now {

@@ -1,5 +1,6 @@
-//! The disciplines against closed forms and exact results of queueing theory, in exact simulated time: no socket, no clock. The figures are
-//! those of the literature, in units of the service time.
+//! The disciplines against closed forms and exact results of queueing theory, in exact simulated
+//! time: no socket, no clock. The figures are those of the literature, in units of the service
+//! time.
 
 use std::collections::HashSet;
 
@@ -37,8 +38,8 @@ fn key(connection: u32) -> ConnectionKey {
     ConnectionKey(u64::from(connection))
 }
 
-/// The first `count` requests of `connections` that send the next the moment they have an answer. All are accepted before
-/// the first sends.
+/// The first `count` requests of `connections` that send the next the moment they have an answer.
+/// All are accepted before the first sends.
 fn closed(mut pool: SlotPool, connections: u32, delay: DelayLaw, count: usize) -> Vec<Way> {
     let mut sent = vec![0; connections as usize];
     let mut number = 0;
@@ -67,8 +68,8 @@ fn closed(mut pool: SlotPool, connections: u32, delay: DelayLaw, count: usize) -
     ways
 }
 
-/// Requests (arrival, service time) in the order of arrival, each over a connection of its own. Time goes from event to event, as in a
-/// loop that is never late.
+/// Requests (arrival, service time) in the order of arrival, each over a connection of its own.
+/// Time goes from event to event, as in a loop that is never late.
 fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> Vec<Way> {
     let mut ways: Vec<Way> = Vec::new();
     let settle = |pool: &mut SlotPool, ways: &mut Vec<Way>, until: Nanos| {
@@ -125,7 +126,8 @@ fn random_assignment_deals_as_dice() {
 
 #[test]
 fn inline_ten_makes_one_request_in_ten_wait_for_tens_of_others() {
-    // 9/10 at s, 1/10 at s·(10·(n/t - 1) + 1); where connections do not divide, as the mean of each one's first in its turn.
+    // 9/10 at s, 1/10 at s·(10·(n/t - 1) + 1); where connections do not divide, as the mean of each
+    // one's first in its turn.
     let whole = [(8, 4, 11), (16, 4, 31), (24, 4, 51), (32, 4, 71), (40, 5, 71), (12, 2, 51)];
     for (connections, threads, upper) in whole.into_iter().chain([(8, 5, 7), (32, 5, 55)]) {
         let service = Nanos::from_millis(20);
@@ -282,7 +284,8 @@ fn a_stall_holds_what_would_go_out_in_it() {
     }
 }
 
-/// The recursion of Kiefer and Wolfowitz (1955): each request in turn takes the slot that is free first.
+/// The recursion of Kiefer and Wolfowitz (1955): each request in turn takes the slot that is free
+/// first.
 fn recursion(slots: u32, requests: &[(u64, u64)]) -> Vec<u64> {
     let mut free_at = vec![0; slots as usize];
     let end = |(arrival, service): &(u64, u64)| {
@@ -325,7 +328,8 @@ proptest! {
             let seen: Vec<_> = dealt.iter().copied().skip(worker).step_by(workers as usize).collect();
             prop_assert_eq!(seen, expected);
         }
-        // A late loop delays nobody: all arrivals are given in time, but nobody looks after the slots until they are all in.
+        // A late loop delays nobody: all arrivals are given in time, but nobody looks after the
+        // slots until they are all in.
         let mut pool = pool(SlotQueue::Shared, workers, threads);
         let mut finished = Vec::new();
         for (number, (arrival, service)) in requests.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The bytes of one connection, plain or in TLS: reads, writes, and keeps the rest of a write. It knows nothing of HTTP.
+//! The bytes of one connection, plain or in TLS: reads, writes, and keeps the rest of a write. It
+//! knows nothing of HTTP.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -15,7 +16,8 @@ const KEPT_ROOM: usize = 16 * 1024;
 /// What a read brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
-    /// Bytes at the front of the buffer, 0 of them where TLS needs more to make any; and whether the socket is empty.
+    /// Bytes at the front of the buffer, 0 of them where TLS needs more to make any; and whether
+    /// the socket is empty.
     Bytes { count: usize, emptied: bool },
     /// Nothing there.
     Nothing,
@@ -64,7 +66,8 @@ impl ClientSocket {
                 Err(received) => received,
             };
         };
-        // What a quarter holds, and a record of which the end is in it, is never more than three quarters hold.
+        // What a quarter holds, and a record of which the end is in it, is never more than three
+        // quarters hold.
         let (plain, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
         let received = match read(&self.socket, sealed) {
             Ok(received) => received,
@@ -81,8 +84,9 @@ impl ClientSocket {
         }
     }
 
-    /// Hands bytes to the kernel, with the announcement of our end if these are the `last`: how many it took, and what
-    /// that means. The rest is kept. In TLS they are counted as they are, and once they are sealed.
+    /// Hands bytes to the kernel, with the announcement of our end if these are the `last`: how
+    /// many it took, and what that means. The rest is kept. In TLS they are counted as they are,
+    /// and once they are sealed.
     pub(crate) fn send(&mut self, bytes: &[u8], last: bool) -> (usize, WriteOutcome) {
         let Some(tls) = &mut self.tls else {
             let (taken, sent) = hand_over(&self.socket, bytes);
@@ -159,7 +163,8 @@ fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<usize, ReadOutcome> {
     }
 }
 
-/// Opens what came into `plain`: how many bytes there are, and whether the client announced its end.
+/// Opens what came into `plain`: how many bytes there are, and whether the client announced its
+/// end.
 fn open(
     tls: &mut ServerConnection,
     mut sealed: &[u8],

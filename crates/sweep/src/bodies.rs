@@ -1,8 +1,8 @@
 //! Conducts a study of bodies: kinds and sizes over each kind of socket, in randomised order.
 //!
-//! A block is a pass over all bodies on a fresh server of one kind of socket. Before its runs each body was asked for
-//! once and found to be of its length, and each kind was loaded for as long as a warm-up, so that no run is the first of
-//! its kind.
+//! A block is a pass over all bodies on a fresh server of one kind of socket. Before its runs each
+//! body was asked for once and found to be of its length, and each kind was loaded for as long as a
+//! warm-up, so that no run is the first of its kind.
 
 use std::collections::BTreeMap;
 
@@ -23,14 +23,16 @@ use crate::session::{FinishedRun, Job, Session, Watching};
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 /// Where our app says what it has answered, and the header that says it.
 const LEDGER: (&str, &str) = ("/ledger", "x-body-ledger");
-/// A worker is asked for its ledger until it happens to be the one that answers; so often for each worker.
+/// A worker is asked for its ledger until it happens to be the one that answers; so often for each
+/// worker.
 const QUESTIONS: usize = 100;
 
-/// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are, and says so.
+/// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are,
+/// and says so.
 ///
 /// # Errors
-/// Where a server cannot be started, is not ready in time, does not serve the bodies, or dies. The runs that were
-/// finished before were given to the observer.
+/// Where a server cannot be started, is not ready in time, does not serve the bodies, or dies. The
+/// runs that were finished before were given to the observer.
 pub fn conduct_bodies(
     plan: &BodiesPlan,
     context: &Context<'_>,
@@ -165,8 +167,8 @@ fn of_body(stream: &StreamPlan, body: Body) -> StreamPlan {
     StreamPlan { body: Some(body), ..stream.clone() }
 }
 
-/// Asks for every body once, before any load, and finds each to be of its length. Gives the bytes of a whole answer
-/// by size, heads included.
+/// Asks for every body once, before any load, and finds each to be of its length. Gives the bytes
+/// of a whole answer by size, heads included.
 fn ask_for_each(
     bodies: &[Body],
     session: &mut Session<'_>,
@@ -241,7 +243,8 @@ fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Resu
     Ok(())
 }
 
-/// The bytes of content that our app says it has answered beside those that we had, over this server's whole life.
+/// The bytes of content that our app says it has answered beside those that we had, over this
+/// server's whole life.
 fn compare_bytes(session: &mut Session<'_>) -> Option<Diagnostic> {
     if session.block.server.rackup.is_some()
         || session.block.server.app != App::Bodies

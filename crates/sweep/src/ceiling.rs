@@ -1,5 +1,6 @@
-//! Measures the generator's own ceiling: the same engine, lanes, connections, transport and bytes against the load sink, which answers at
-//! once, on this machine. No run can exceed it, and one that comes near it measured the generator.
+//! Measures the generator's own ceiling: the same engine, lanes, connections, transport and bytes
+//! against the load sink, which answers at once, on this machine. No run can exceed it, and one
+//! that comes near it measured the generator.
 
 use std::ffi::OsString;
 
@@ -16,9 +17,10 @@ const LENGTH: Nanos = Nanos::from_millis(300);
 /// Longest wait for the built-in server.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 
-/// The ceilings of `shapes`, which differ in connections only, in order, with answers of about `answer_bytes`; `None`
-/// where one cannot be measured, for one because the user interrupted. Where lanes are kept off the processors of the server that will be
-/// measured (`placement`), the sink goes to those.
+/// The ceilings of `shapes`, which differ in connections only, in order, with answers of about
+/// `answer_bytes`; `None` where one cannot be measured, for one because the user interrupted. Where
+/// lanes are kept off the processors of the server that will be measured (`placement`), the sink
+/// goes to those.
 ///
 /// # Errors
 /// Where the built-in server cannot be started.
@@ -59,7 +61,8 @@ pub(crate) fn ceilings(
     Ok(all)
 }
 
-/// A body for answers of about so many bytes: in steps of an eighth at the most, so that what is remembered is of use.
+/// A body for answers of about so many bytes: in steps of an eighth at the most, so that what is
+/// remembered is of use.
 fn body_of(answer_bytes: u64) -> u32 {
     let body = u32::try_from(answer_bytes.saturating_sub(128)).unwrap_or(u32::MAX);
     if body < 256 { 0 } else { body.min(1 << 27).next_multiple_of(1 << (body.ilog2().min(27) - 3)) }

@@ -1,8 +1,10 @@
-//! Conducts a comparison: blocks in which every arm runs once, each on a fresh server, in an order that is balanced over the blocks.
+//! Conducts a comparison: blocks in which every arm runs once, each on a fresh server, in an order
+//! that is balanced over the blocks.
 //!
-//! Before the first block each arm's server is started once: one that does not work is refused before any load, the slots of the base
-//! are known, and where the load is a share of what the arms can do, that is measured. A run that fails its checks, or whose server
-//! dies, is repeated once at the end of its block.
+//! Before the first block each arm's server is started once: one that does not work is refused
+//! before any load, the slots of the base are known, and where the load is a share of what the arms
+//! can do, that is measured. A run that fails its checks, or whose server dies, is repeated once at
+//! the end of its block.
 
 use std::collections::VecDeque;
 
@@ -29,8 +31,8 @@ const MOST_CONNECTIONS: u32 = 1000;
 /// How often a run is tried.
 const ATTEMPTS: u32 = 2;
 
-/// Conducts the study of `plan`. Where the user interrupts, or an arm's server fails again and again, the study has the runs that there
-/// are, and says so.
+/// Conducts the study of `plan`. Where the user interrupts, or an arm's server fails again and
+/// again, the study has the runs that there are, and says so.
 ///
 /// # Errors
 /// Where an arm's server cannot be started at all, or does not serve what it is asked for.
@@ -120,7 +122,8 @@ impl Comparison<'_> {
         rate.and_then(|rate| Rate::new(rate).ok()).map_or(Pace::Closed, Pace::constant)
     }
 
-    /// Connections, the same for all arms: of a closed loop twice the slots of the base, unless asked otherwise.
+    /// Connections, the same for all arms: of a closed loop twice the slots of the base, unless
+    /// asked otherwise.
     fn connections(&self) -> u32 {
         let slots = self.study.server(0).map_or(1, model::ServerFacts::slots);
         match self.plan.load {

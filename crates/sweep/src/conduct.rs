@@ -1,7 +1,8 @@
-//! The conductor: starts one server after the other, has each do its runs, and judges these once, when all is known.
+//! The conductor: starts one server after the other, has each do its runs, and judges these once,
+//! when all is known.
 //!
-//! What the servers are, what is asked of each, and what a run becomes is an [`Experiment`]'s: a sweep, a measurement of bodies, a
-//! comparison.
+//! What the servers are, what is asked of each, and what a run becomes is an [`Experiment`]'s: a
+//! sweep, a measurement of bodies, a comparison.
 
 use engine::ensure_descriptors;
 use model::{ServerKind, ServerPlan};
@@ -21,7 +22,8 @@ pub(crate) trait Experiment {
     /// Does one of them. `false` where the user ended it, so that there is nothing to tell.
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError>;
 
-    /// Judges all runs of this server. `is_whole`: none of them is missing, and the server's own count can be asked for.
+    /// Judges all runs of this server. `is_whole`: none of them is missing, and the server's own
+    /// count can be asked for.
     fn judge(&mut self, session: &mut Session<'_>, is_whole: bool);
 
     /// A server could not be started, or has died. `Ok` where the next one is worth a try.
@@ -33,7 +35,8 @@ pub(crate) trait Experiment {
 /// Conducts all blocks, or as many as the user wants.
 ///
 /// # Errors
-/// Where a server cannot be started, is not ready in time, does not serve what it is asked for, or dies.
+/// Where a server cannot be started, is not ready in time, does not serve what it is asked for, or
+/// dies.
 pub(crate) fn conduct(
     experiment: &mut impl Experiment,
     context: &Context<'_>,
@@ -82,7 +85,8 @@ fn conduct_jobs(
     Ok(())
 }
 
-/// Refuses more connections than there may be descriptors before a server is started, where its slots are known so early.
+/// Refuses more connections than there may be descriptors before a server is started, where its
+/// slots are known so early.
 ///
 /// # Errors
 /// Where there are too few.

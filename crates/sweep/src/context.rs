@@ -1,5 +1,5 @@
-//! What conducting a study needs: the clock, the command line, where servers run, another generator, the user's interruption, and an
-//! observer; and why a study could not be made.
+//! What conducting a study needs: the clock, the command line, where servers run, another
+//! generator, the user's interruption, and an observer; and why a study could not be made.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -111,7 +111,8 @@ pub trait OtherGenerator: Sync {
     /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Runs it once, its warm-up before it; `ended` says when to give up. `Ok(None)` where it was given up.
+    /// Runs it once, its warm-up before it; `ended` says when to give up. `Ok(None)` where it was
+    /// given up.
     ///
     /// # Errors
     /// Where it fails, or what it prints is not understood: why, in a line.
@@ -147,7 +148,8 @@ pub enum Phase {
         left: Option<Nanos>,
         /// Whether that is the most: the study ends when its answer is clear.
         may_end_early: bool,
-        /// Requests ended so far; `None` where another generator makes the load, which does not say.
+        /// Requests ended so far; `None` where another generator makes the load, which does not
+        /// say.
         progress: Option<Arc<RunProgress>>,
         /// The last readings of server and kernel; none where they are not read.
         live: Arc<LiveReadings>,
@@ -165,11 +167,13 @@ pub trait Observer {
     /// A new phase has begun.
     fn phase(&mut self, phase: &Phase);
 
-    /// A run was finished. It is the last of the study's runs, where it has no verdict yet; in `provisional` it has the verdict of its own
-    /// figures, which may still become INVALID. For the terminal alone.
+    /// A run was finished. It is the last of the study's runs, where it has no verdict yet; in
+    /// `provisional` it has the verdict of its own figures, which may still become INVALID. For the
+    /// terminal alone.
     fn run_done(&mut self, study: &Study, provisional: &Study);
 
-    /// All runs of the study so far are judged, once: what their server counted stands beside our own count, or cannot be known.
+    /// All runs of the study so far are judged, once: what their server counted stands beside our
+    /// own count, or cannot be known.
     fn judged(&mut self, study: &Study);
 }
 

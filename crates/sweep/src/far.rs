@@ -1,11 +1,13 @@
-//! Generators on other machines (`--from 'ssh box2'`): the conductor stays where the server is, and the load comes from elsewhere. What they
-//! say to each other is here: a line that names the version, then frames of JSON, each behind its length in four bytes.
+//! Generators on other machines (`--from 'ssh box2'`): the conductor stays where the server is, and
+//! the load comes from elsewhere. What they say to each other is here: a line that names the
+//! version, then frames of JSON, each behind its length in four bytes.
 //!
-//! `conductor.rs` starts `ssh box2 longtail generate` for each, and drives a run with them as `engine::drive` does with lanes of its own;
-//! `generator.rs` is the other end: it drives its part of the run with `engine::drive_part`. The lanes of all generators are numbered through
-//! the run, and all of them begin at the same instant of the conductor's clock, which each generator knows by the least round trip of some
-//! exchanges. So what they recorded is merged as that of a single generator's lanes. Where no pipe leads to a generator, its part is a file
-//! (`part.rs`).
+//! `conductor.rs` starts `ssh box2 longtail generate` for each, and drives a run with them as
+//! `engine::drive` does with lanes of its own; `generator.rs` is the other end: it drives its part
+//! of the run with `engine::drive_part`. The lanes of all generators are numbered through the run,
+//! and all of them begin at the same instant of the conductor's clock, which each generator knows
+//! by the least round trip of some exchanges. So what they recorded is merged as that of a single
+//! generator's lanes. Where no pipe leads to a generator, its part is a file (`part.rs`).
 
 pub(crate) mod conductor;
 mod generator;
@@ -22,7 +24,8 @@ pub use part::{LoadPart, NamedPart, drive_load_part, merge_parts};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// How a generator's first line begins; our version follows. Whatever a shell prints before it is passed over.
+/// How a generator's first line begins; our version follows. Whatever a shell prints before it is
+/// passed over.
 pub(super) const GREETING: &str = "longtail generate ";
 /// No frame is longer.
 const LONGEST: usize = 1 << 30;
@@ -65,8 +68,9 @@ pub(super) enum Report {
     Done(Box<PartDone>),
 }
 
-/// What is added to a generator's own clock to have the conductor's. Both are monotonic clocks of their hosts, with origins of their own,
-/// so either may be ahead: sums go round (two's complement).
+/// What is added to a generator's own clock to have the conductor's. Both are monotonic clocks of
+/// their hosts, with origins of their own, so either may be ahead: sums go round (two's
+/// complement).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockShift {
     /// From the generator's `now` to the conductor's.

@@ -1,9 +1,11 @@
-//! Listens to the kernel's tracepoints while a run goes on, decides whether that is to be done, and joins what the kernel saw of each request
-//! with what the client has of it: by the client's port, the request's number on its connection, and that the connection was made when the
-//! client was opening it.
+//! Listens to the kernel's tracepoints while a run goes on, decides whether that is to be done, and
+//! joins what the kernel saw of each request with what the client has of it: by the client's port,
+//! the request's number on its connection, and that the connection was made when the client was
+//! opening it.
 //!
-//! The kernel tells of an answer before the client can have read it. So whoever takes what the client says first and then all that the kernel
-//! reported has both halves of everything, and nothing ever waits for its other half.
+//! The kernel tells of an answer before the client can have read it. So whoever takes what the
+//! client says first and then all that the kernel reported has both halves of everything, and
+//! nothing ever waits for its other half.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +22,8 @@ use probe::processes;
 
 /// Between two readings of what the kernel has reported.
 const PERIOD: Nanos = Nanos::from_millis(10);
-/// Requests a second up to which the tracepoints' cost, 2 to 4 µs a request, is left out of account: 2 % of a CPU.
+/// Requests a second up to which the tracepoints' cost, 2 to 4 µs a request, is left out of
+/// account: 2 % of a CPU.
 const CHEAP: f64 = 5000.0;
 
 /// What is read in the end where `asked` says so, of a server of so many slots.
@@ -54,8 +57,8 @@ pub(crate) fn choose(
     }
 }
 
-/// Attaches the tracepoints of the server at `port` whose first process is `root`, for a run of `shape`. Where that is traced, each answer
-/// is reported.
+/// Attaches the tracepoints of the server at `port` whose first process is `root`, for a run of
+/// `shape`. Where that is traced, each answer is reported.
 ///
 /// # Errors
 /// With what is missing.
@@ -175,7 +178,8 @@ impl StampJoin {
         self.pending.entry((event.port, event.number)).or_default().push(event.stamps);
     }
 
-    /// What the client has of one request; all that was told of its answer was given to [`StampJoin::record_answer`] before.
+    /// What the client has of one request; all that was told of its answer was given to
+    /// [`StampJoin::record_answer`] before.
     pub(crate) fn record(&mut self, record: &RequestRecord) {
         let exchange = self.shared(&record.exchange);
         let kernel = record.trace.and_then(|trace| self.take(&trace, exchange.ended));

@@ -1,7 +1,8 @@
-//! Conducts studies: starts servers, waits until they are ready, drives their runs, asks server and kernel what they saw, and puts
-//! each run's theory and warnings beside it.
+//! Conducts studies: starts servers, waits until they are ready, drives their runs, asks server and
+//! kernel what they saw, and puts each run's theory and warnings beside it.
 //!
-//! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`] learns what happens.
+//! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`]
+//! learns what happens.
 
 mod bodies;
 mod ceiling;

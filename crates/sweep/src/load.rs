@@ -1,8 +1,10 @@
-//! Conducts a load: one run against a server that is already running, from the first connect to the study.
+//! Conducts a load: one run against a server that is already running, from the first connect to the
+//! study.
 //!
-//! It goes the way of every run: a job that is made before ([`PreparedLoad`]), the generator, who observes it meanwhile, what the machine
-//! did, the generator's own limit, and one judgement when all of that is known; where more was offered than the server can do, what that says
-//! of the server. Files and the terminal are the caller's.
+//! It goes the way of every run: a job that is made before ([`PreparedLoad`]), the generator, who
+//! observes it meanwhile, what the machine did, the generator's own limit, and one judgement when
+//! all of that is known; where more was offered than the server can do, what that says of the
+//! server. Files and the terminal are the caller's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -26,7 +28,8 @@ use crate::far::FarGenerators;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
 use crate::statsd::StatsdListener;
 
-/// How long unmeasured requests are waited for at the end: they kept the load up, and nobody needs their answers.
+/// How long unmeasured requests are waited for at the end: they kept the load up, and nobody needs
+/// their answers.
 const DRAIN: Nanos = Nanos::from_secs(2);
 /// How often the conditions that end a run early are checked.
 const CHECK_EVERY: Nanos = Nanos::from_secs(1);
@@ -99,7 +102,8 @@ pub fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) ->
     }
 }
 
-/// Takes single requests while a run goes on, on a thread of its own. Lanes never wait for it: what it is too slow for they drop and count.
+/// Takes single requests while a run goes on, on a thread of its own. Lanes never wait for it: what
+/// it is too slow for they drop and count.
 pub trait RequestJournal: Send {
     /// Takes batches until the lanes are done.
     fn record(&mut self, batches: &Receiver<RecordBatch>, lanes: u32, progress: &RunProgress);
@@ -211,8 +215,8 @@ pub(crate) fn judge(
     run.warnings.extend(stopped_by.map(|condition| Diagnostic::StoppedEarly { condition }));
 }
 
-/// When a load ends early: by Ctrl-C, for no reason of its own, or because one of the user's conditions holds, which is given with its
-/// figure.
+/// When a load ends early: by Ctrl-C, for no reason of its own, or because one of the user's
+/// conditions holds, which is given with its figure.
 fn early_end<'a>(
     interrupt: &'a AtomicBool,
     stop_if: &'a [Objective],
@@ -242,10 +246,11 @@ const AGREE: f64 = 0.05;
 /// Standard errors on both sides of a mean of fifteen increments (Student's t).
 const IN_95_PERCENT: f64 = 2.14;
 
-/// The capacity, by how fast response times grew, or else the backlog; `None` where the rate was not one number, or it was no overload.
+/// The capacity, by how fast response times grew, or else the backlog; `None` where the rate was
+/// not one number, or it was no overload.
 ///
-/// The slots are told with a service time that the user gives. The shortest service time of the run is none: requests that
-/// waited are all that an overload has.
+/// The slots are told with a service time that the user gives. The shortest service time of the run
+/// is none: requests that waited are all that an overload has.
 pub(crate) fn overload(run: &Run, plan: &LoadPlan) -> Option<Overload> {
     if !matches!(plan.pace, Pace::Open { profile: Profile::Flat { .. }, .. }) {
         return None;
@@ -281,8 +286,9 @@ pub(crate) fn overload(run: &Run, plan: &LoadPlan) -> Option<Overload> {
     })
 }
 
-/// Capacity x service time. What a request costs beside the time that was given holds its slot too. As the first of a run wait for
-/// nobody, the shortest response time tells how much that is at the most; where even that waited, it tells nothing.
+/// Capacity x service time. What a request costs beside the time that was given holds its slot too.
+/// As the first of a run wait for nobody, the shortest response time tells how much that is at the
+/// most; where even that waited, it tells nothing.
 fn slots(capacity: Estimate, service: f64, run: &Run) -> Estimate {
     let beside = run.tally.response_time.min().map(|least| least.as_secs_f64() / service - 1.0);
     let beside = beside.filter(|part| (0.0..BESIDE).contains(part)).unwrap_or(0.0);
@@ -353,7 +359,8 @@ mod tests {
         let slots = seen.slots.unwrap();
         assert!((slots.value - 5.0).abs() < 0.05 && slots.half_width < 0.1, "{seen:?}");
         assert_eq!(overload(&run, &plan(60.0, None)).unwrap().slots, None);
-        // The requests hold a slot for 100 ms, and 99 were said: 4.95 slots, and five are not ruled out.
+        // The requests hold a slot for 100 ms, and 99 were said: 4.95 slots, and five are not ruled
+        // out.
         let wider = overload(&run, &plan(60.0, Some(99))).unwrap().slots.unwrap();
         assert!(
             (wider.value - 4.95).abs() < 0.05 && wider.value + wider.half_width >= 5.0 - 1e-3,
@@ -365,7 +372,8 @@ mod tests {
     #[test]
     fn an_overload_that_no_median_shows_is_told_by_the_backlog() {
         let (ms, plan) = (Nanos::from_millis, plan(60.0, Some(100)));
-        // Every third waits for three quarters of all that has passed, as on kept connections of Puma before 7.
+        // Every third waits for three quarters of all that has passed, as on kept connections of
+        // Puma before 7.
         let run = taking(|n| if n % 3 == 0 { ms(100 + 3 * n * 1000 / 60) } else { ms(100) });
         let seen = overload(&run, &plan).expect("an overload");
         assert_eq!(seen.growth, None);

@@ -66,11 +66,13 @@ pub(crate) struct ObservedRun<E> {
     pub(crate) interrupted: bool,
     /// Records that the journal's reader was too slow for.
     pub(crate) dropped_records: u64,
-    /// CPU time of this process: lanes, and whoever observes; but for the listener to statsd, which stands for another process.
+    /// CPU time of this process: lanes, and whoever observes; but for the listener to statsd, which
+    /// stands for another process.
     pub(crate) own_cpu: Nanos,
 }
 
-/// A run that is not judged, with its statistics: what lanes recorded, and what is known of the `generator` beside.
+/// A run that is not judged, with its statistics: what lanes recorded, and what is known of the
+/// `generator` beside.
 pub(crate) fn recorded(
     done: DriveResult,
     shape: &LoadSpec,

@@ -1,4 +1,5 @@
-//! Runs that another generator makes (`--generator wrk`): its load instead of ours, and the server's own account beside what it claims.
+//! Runs that another generator makes (`--generator wrk`): its load instead of ours, and the
+//! server's own account beside what it claims.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use crate::context::{ClaimedRun, OtherGenerator, Phase, SweepError, Task};
 use crate::server_count::{replaced, shares_between};
 use crate::session::{Job, Session};
 
-/// Has another generator do its run, and adds what the machine spoiled meanwhile to what was found. A server that `is_here` has its
-/// accept queue on this machine.
+/// Has another generator do its run, and adds what the machine spoiled meanwhile to what was found.
+/// A server that `is_here` has its accept queue on this machine.
 ///
 /// # Errors
 /// As `run`.
@@ -37,7 +38,8 @@ pub fn observe_claimed(
 }
 
 impl Session<'_> {
-    /// One run of the other generator, and all that was seen of it; `Ok(None)` where it was given up.
+    /// One run of the other generator, and all that was seen of it; `Ok(None)` where it was given
+    /// up.
     ///
     /// # Errors
     /// Where the generator fails while the server lives.

@@ -1,9 +1,11 @@
-//! Samples server and kernel while a run goes on, and makes a [`Watch`] of it: on the axis of the run's window, with counters from the
-//! run's start or a process's birth. What could not be had is absent.
+//! Samples server and kernel while a run goes on, and makes a [`Watch`] of it: on the axis of the
+//! run's window, with counters from the run's start or a process's birth. What could not be had is
+//! absent.
 //!
-//! [`probe::sampler`] reads from threads of its own: connections and processes 4 times a second, new processes, at who holds how
-//! many of the connections, and at the server's statistics once. Lanes share nothing with these threads but the machine. What is kept is
-//! bounded: where it is full every second sample goes, and from then on every second is left out.
+//! [`probe::sampler`] reads from threads of its own: connections and processes 4 times a second,
+//! new processes, at who holds how many of the connections, and at the server's statistics once.
+//! Lanes share nothing with these threads but the machine. What is kept is bounded: where it is
+//! full every second sample goes, and from then on every second is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -20,8 +22,8 @@ use probe::sockets::ServerSockets;
 pub(crate) const SAMPLING: SamplingPlan =
     SamplingPlan { period: Nanos::from_millis(250), search_every: 4, has_details: false };
 
-/// The last value of each quantity, by name and whom it is of, for whoever shows them while a run goes on. Written by the threads that
-/// sample; no lane knows of it. It lives as long as its run.
+/// The last value of each quantity, by name and whom it is of, for whoever shows them while a run
+/// goes on. Written by the threads that sample; no lane knows of it. It lives as long as its run.
 #[derive(Debug, Default)]
 pub struct LiveReadings(Mutex<BTreeMap<(&'static str, String), u64>>);
 
@@ -97,7 +99,8 @@ pub(crate) fn sample(
     seen
 }
 
-/// Asks the server for its statistics until `over`. `single` names the one worker of single mode, whose statistics name none.
+/// Asks the server for its statistics until `over`. `single` names the one worker of single mode,
+/// whose statistics name none.
 pub(crate) fn poll(
     control: &ControlServer,
     clock: &SystemClock,
@@ -307,7 +310,8 @@ mod tests {
         ProcessSample { pid, used, connections, ..ProcessSample::default() }
     }
 
-    /// Looks at 2.95, 3, 3.01 and 3.25 s; of the process 12 nothing is seen, and 13 is born before the last.
+    /// Looks at 2.95, 3, 3.01 and 3.25 s; of the process 12 nothing is seen, and 13 is born before
+    /// the last.
     fn seen() -> SampledServer {
         let ms = Nanos::from_millis;
         let mut seen =

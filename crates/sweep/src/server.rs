@@ -1,8 +1,9 @@
 //! The server under test: started, ready, described; stopped when it is dropped.
 //!
-//! It is ready when it says that all its workers have booted, and then really answers. A listening socket is no sign: Puma's master
-//! listens before its first worker is forked, and what is sent then waits in the kernel. So nothing is sent before the statistics are
-//! there, and the one request that follows is answered by a booted worker.
+//! It is ready when it says that all its workers have booted, and then really answers. A listening
+//! socket is no sign: Puma's master listens before its first worker is forked, and what is sent
+//! then waits in the kernel. So nothing is sent before the statistics are there, and the one
+//! request that follows is answered by a booted worker.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -97,7 +98,8 @@ struct Preparation {
 }
 
 impl ServerUnderTest {
-    /// Starts the server of a block and waits until it is ready; `Ok(None)` where the user interrupted.
+    /// Starts the server of a block and waits until it is ready; `Ok(None)` where the user
+    /// interrupted.
     ///
     /// # Errors
     /// Where it cannot be started, does not become ready, or does not serve what will be requested.
@@ -207,7 +209,8 @@ impl ServerUnderTest {
 /// Waits until the server is ready; `Ok(None)` where the user interrupted.
 ///
 /// # Errors
-/// Where it lacks something, ends, takes longer than the boot timeout, or answers with a client's or server's error.
+/// Where it lacks something, ends, takes longer than the boot timeout, or answers with a client's
+/// or server's error.
 fn wait_until_ready(
     server: &Server,
     reached: &ServerAddress,
@@ -217,7 +220,8 @@ fn wait_until_ready(
 ) -> Result<Option<FetchedResponse>, SweepError> {
     let Block { server: plan, stream, .. } = block;
     let ServerAddress { authority, path, control, .. } = reached;
-    // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
+    // Its own connection, so closed after the answer: a connection left open would hold one of the
+    // server's threads.
     let request = render("GET", authority, path, &stream.headers(), false);
     // A slow app may well take its time for the first answer too.
     let boot_timeout = context.boot_timeout + stream.delay.unwrap_or(Nanos::ZERO);
@@ -252,7 +256,8 @@ fn wait_until_ready(
             }
         }
         if reported {
-            // A server with statistics answers; of any other, a listening socket may be all that there is yet.
+            // A server with statistics answers; of any other, a listening socket may be all that
+            // there is yet.
             let patience = left().max(STEP);
             match fetch(
                 transport,
@@ -318,7 +323,8 @@ pub(crate) fn check(
     }
 }
 
-/// How connections to it are made. TLS trusts the certificate that was made for this server, and nobody else's.
+/// How connections to it are made. TLS trusts the certificate that was made for this server, and
+/// nobody else's.
 fn transport(bind: &ServerBind) -> Result<Transport, EngineError> {
     let server_name = bind.place.tcp().map_or_else(String::new, |address| address.ip().to_string());
     let trusting = |pair: &TlsPair| {

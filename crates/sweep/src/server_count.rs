@@ -45,8 +45,9 @@ impl Ledger {
         Diagnostic::Conservation { worker: None, client: self.answers, server }
     }
 
-    /// Ours beside Puma's: in total, or, where workers name themselves by pid and the totals agree, those of the first
-    /// worker that counts otherwise. `first` names the workers that it had when it was ready.
+    /// Ours beside Puma's: in total, or, where workers name themselves by pid and the totals agree,
+    /// those of the first worker that counts otherwise. `first` names the workers that it had when
+    /// it was ready.
     ///
     /// # Errors
     /// Why this Puma's is not known.
@@ -81,7 +82,8 @@ impl Ledger {
     }
 }
 
-/// Puma's statistics, none of them older than this call. `None` where it does not answer, or `stop` says so.
+/// Puma's statistics, none of them older than this call. `None` where it does not answer, or `stop`
+/// says so.
 pub(crate) fn fresh_stats(
     control: &ControlServer,
     clock: &SystemClock,
@@ -100,8 +102,8 @@ pub(crate) fn fresh_stats(
     Some(now)
 }
 
-/// Each worker's part by what it counted between two readings. `single` is the name of the one worker of single mode,
-/// whose statistics name none.
+/// Each worker's part by what it counted between two readings. `single` is the name of the one
+/// worker of single mode, whose statistics name none.
 pub(crate) fn shares_between(
     before: &PumaStats,
     after: &PumaStats,
@@ -128,15 +130,17 @@ pub(crate) fn shares_between(
         .collect()
 }
 
-/// How many workers are new in these shares because others were replaced: processes of the server that were not there before the run
-/// and are now. A name that is no process of the server (an app may name its workers otherwise, and a process id of another namespace is
-/// none of ours) tells nothing, nor does a worker that was there and had no request yet.
+/// How many workers are new in these shares because others were replaced: processes of the server
+/// that were not there before the run and are now. A name that is no process of the server (an app
+/// may name its workers otherwise, and a process id of another namespace is none of ours) tells
+/// nothing, nor does a worker that was there and had no request yet.
 pub(crate) fn replaced(shares: &[WorkerShare], before: &[u32], after: &[u32]) -> u32 {
     let is_born = |pid: u32| after.contains(&pid) && !before.contains(&pid);
     shares.iter().filter(|share| share.worker.parse().is_ok_and(is_born)).count() as u32
 }
 
-/// Each worker's part by the header of its answers; workers that are known and got nothing are there with 0.
+/// Each worker's part by the header of its answers; workers that are known and got nothing are
+/// there with 0.
 pub(crate) fn shares_by_header(tally: &Tally, known: &[String]) -> Vec<WorkerShare> {
     let mut requests: BTreeMap<&str, u64> =
         known.iter().map(|worker| (worker.as_str(), 0)).collect();
@@ -225,7 +229,8 @@ mod tests {
             replaced(&names.iter().map(|name| share(name)).collect::<Vec<_>>(), before, after)
         };
         assert_eq!(of(&["12", "13"], &[10, 11, 12], &[10, 12, 13]), 1);
-        // One that had no request before, one that is no process of the server, and one that names itself otherwise.
+        // One that had no request before, one that is no process of the server, and one that names
+        // itself otherwise.
         assert_eq!(of(&["12"], &[10, 11, 12], &[10, 11, 12]), 0);
         assert_eq!(of(&["7", "web-1"], &[10, 11], &[10, 11]), 0);
     }

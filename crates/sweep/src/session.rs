@@ -1,4 +1,5 @@
-//! One server's life ([`Session`]): its runs, one after the other, and what each took. `conduct.rs` decides their order.
+//! One server's life ([`Session`]): its runs, one after the other, and what each took. `conduct.rs`
+//! decides their order.
 
 use std::sync::{Arc, Mutex};
 
@@ -47,8 +48,9 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// How long the study will take from `now` on: as long for each run as for those that are done, with all that lies
-    /// between; before there is one, as long as was asked for, or not known where each run has to start a server too.
+    /// How long the study will take from `now` on: as long for each run as for those that are done,
+    /// with all that lies between; before there is one, as long as was asked for, or not known
+    /// where each run has to start a server too.
     fn left(&self, now: Nanos) -> Option<Nanos> {
         let (done, left) = (self.number as u64 - 1, (self.of - self.number) as u64 + 1);
         match (self.stream.stop, done) {
@@ -89,8 +91,8 @@ const LEARNING: Nanos = Nanos::from_secs(1);
 const IDLE_STEP: Nanos = Nanos::from_millis(10);
 /// A server that is busy longer than this after a run is not waited for.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(60);
-/// Responses for each connection that the server closed, where Puma before 7 serves in turns of ten (`max_fast_inline`, request.rb and
-/// server.rb of 5.6); some connections are not closed at once.
+/// Responses for each connection that the server closed, where Puma before 7 serves in turns of ten
+/// (`max_fast_inline`, request.rb and server.rb of 5.6); some connections are not closed at once.
 const TURN: std::ops::RangeInclusive<f64> = 8.0..=15.0;
 
 /// What is read and statsd while a run goes on; by default nothing.
@@ -123,7 +125,8 @@ pub(crate) struct Session<'a> {
     pub(crate) ledger: Ledger,
     /// What the server had counted after the last run: what the next run's part is counted from.
     pub(crate) stats: Option<PumaStats>,
-    /// Whether any request was left without an answer, so that the server may rightly have counted more.
+    /// Whether any request was left without an answer, so that the server may rightly have counted
+    /// more.
     pub(crate) unanswered: bool,
     /// Bytes of content of all whole answers.
     pub(crate) body_bytes: u64,
@@ -334,7 +337,8 @@ impl<'a> Session<'a> {
         ceilings(shapes, answer_bytes, placement, self.context)
     }
 
-    /// Where workers' parts come from the statistics: what they say now, after all that came before the first run.
+    /// Where workers' parts come from the statistics: what they say now, after all that came before
+    /// the first run.
     pub(crate) fn take_baseline(&mut self) {
         if !self.workers_name_themselves() {
             self.stats = self.fresh_stats();
@@ -346,7 +350,8 @@ impl<'a> Session<'a> {
         fresh_stats(control, &self.context.clock, || self.context.is_interrupted())
     }
 
-    /// The median service time over one connection, and its CPU time; `None` where nothing was answered.
+    /// The median service time over one connection, and its CPU time; `None` where nothing was
+    /// answered.
     pub(crate) fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
         let mut shape = self.shape(&self.block.stream, 1);
         shape.warm_up = LEARNING / 5;
@@ -360,10 +365,12 @@ impl<'a> Session<'a> {
         Ok(run.tally.service_time.quantile(0.5).map(measured))
     }
 
-    /// Waits until nobody is connected to the server any more, a minute at the longest: never by a fixed sleep.
+    /// Waits until nobody is connected to the server any more, a minute at the longest: never by a
+    /// fixed sleep.
     ///
-    /// After a run all our connections are closed. The server is idle when it has closed its ends of them too: a request that
-    /// it still works on, or has not accepted yet, keeps its socket open, in every server and version.
+    /// After a run all our connections are closed. The server is idle when it has closed its ends
+    /// of them too: a request that it still works on, or has not accepted yet, keeps its socket
+    /// open, in every server and version.
     pub(crate) fn cool_down(&self) -> Option<Diagnostic> {
         let (clock, mut listener) = (&self.context.clock, self.server.listener());
         let start = clock.now();
@@ -387,8 +394,9 @@ impl<'a> Session<'a> {
 }
 
 impl Session<'_> {
-    /// Judges runs of this server, once: by their own figures and, where the server's own count is there for all of them (`is_whole`), by
-    /// our account of its whole life beside its own. Returns a warning where the two differ or cannot be compared.
+    /// Judges runs of this server, once: by their own figures and, where the server's own count is
+    /// there for all of them (`is_whole`), by our account of its whole life beside its own. Returns
+    /// a warning where the two differ or cannot be compared.
     pub(crate) fn judge<'r>(
         &self,
         runs: impl IntoIterator<Item = &'r mut Run>,
@@ -442,9 +450,9 @@ impl Session<'_> {
     }
 }
 
-/// Whether a server served its connections in turns: some requests in a row, then a close, while the others waited. With more
-/// connections than slots nine answers in ten then wait for nobody and the tenth carries the whole wait: percentiles jump, the rate
-/// does not.
+/// Whether a server served its connections in turns: some requests in a row, then a close, while
+/// the others waited. With more connections than slots nine answers in ten then wait for nobody and
+/// the tenth carries the whole wait: percentiles jump, the rate does not.
 fn served_in_turns(run: &Run, slots: u32, keep_alive: bool) -> Option<Diagnostic> {
     let (answers, closed) = (run.tally.all_answers(), run.tally.closed_by_server);
     if !keep_alive || run.connections <= slots || closed == 0 {

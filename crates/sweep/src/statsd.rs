@@ -1,9 +1,11 @@
-//! Listens to what app and server send over statsd while a run goes on, from a thread of its own. Lanes share nothing with it but the machine.
+//! Listens to what app and server send over statsd while a run goes on, from a thread of its own.
+//! Lanes share nothing with it but the machine.
 //!
-//! What a packet says is not known here (`export::statsd`). Only this machine can send to the socket, and what the kernel had to drop
-//! because nobody read is known where the kernel says it.
+//! What a packet says is not known here (`export::statsd`). Only this machine can send to the
+//! socket, and what the kernel had to drop because nobody read is known where the kernel says it.
 //!
-//! Between runs nobody reads the socket: what came then is taken before the run begins ([`StatsdListener::catch_up`]), and counted as of before.
+//! Between runs nobody reads the socket: what came then is taken before the run begins
+//! ([`StatsdListener::catch_up`]), and counted as of before.
 
 use std::fs;
 use std::io;
@@ -21,8 +23,9 @@ use rustix::net::RecvFlags;
 const LONGEST: usize = 65_536;
 /// How soon the end of a run is noticed.
 const GLANCE: Duration = Duration::from_millis(20);
-/// When the run is over, so many packets are still taken at the most: a sender that never stops would keep us for ever. The kernel holds
-/// fewer: each takes 256 bytes at the least of a buffer of twice 4 MiB (`SKB_TRUESIZE` in Linux' include/linux/skbuff.h).
+/// When the run is over, so many packets are still taken at the most: a sender that never stops
+/// would keep us for ever. The kernel holds fewer: each takes 256 bytes at the least of a buffer of
+/// twice 4 MiB (`SKB_TRUESIZE` in Linux' include/linux/skbuff.h).
 const REST: u32 = (8 << 20) / 256;
 
 /// A socket for statsd, and what came of it so far.
@@ -57,14 +60,15 @@ impl StatsdListener {
         self.address
     }
 
-    /// Packets that the kernel has dropped because too many were not read; `None` where it does not say.
+    /// Packets that the kernel has dropped because too many were not read; `None` where it does not
+    /// say.
     fn dropped(&self) -> Option<u64> {
         let table = if self.address.is_ipv6() { "/proc/net/udp6" } else { "/proc/net/udp" };
         drops(&fs::read_to_string(table).ok()?, self.address.port())
     }
 
-    /// Takes what came until now, as of before the next run. To be called before that begins: the receiving thread may get a CPU only
-    /// when the run is on.
+    /// Takes what came until now, as of before the next run. To be called before that begins: the
+    /// receiving thread may get a CPU only when the run is on.
     pub(crate) fn catch_up(&mut self) {
         let mut buffer = vec![0; LONGEST];
         for _ in 0..REST {
@@ -85,7 +89,8 @@ impl StatsdListener {
         let mut buffer = vec![0; LONGEST];
         let (mut dropped_before, mut rest) = (None, REST);
         loop {
-            // Asked before the packet is taken: what the kernel has when the run is over is still taken.
+            // Asked before the packet is taken: what the kernel has when the run is over is still
+            // taken.
             let is_over = over.load(Ordering::Relaxed);
             let packet =
                 receive(&self.socket, &mut buffer, if is_over { Duration::ZERO } else { GLANCE });
@@ -116,7 +121,8 @@ fn is_in_window(now: Nanos, start: Nanos, warm_up: Nanos) -> bool {
     start > Nanos::ZERO && now >= start + warm_up
 }
 
-/// The next packet; `None` where none came for `patience`. Without patience: what the kernel has now.
+/// The next packet; `None` where none came for `patience`. Without patience: what the kernel has
+/// now.
 fn receive<'b>(socket: &UdpSocket, buffer: &'b mut [u8], patience: Duration) -> Option<&'b [u8]> {
     let length = if patience == Duration::ZERO {
         let (_, length) = rustix::net::recv(socket, &mut *buffer, RecvFlags::DONTWAIT).ok()?;
@@ -128,8 +134,9 @@ fn receive<'b>(socket: &UdpSocket, buffer: &'b mut [u8], patience: Duration) -> 
     buffer.get(..length)
 }
 
-/// The last column of the socket of that port (proc(5), and `udp4_format_sock` in Linux' net/ipv4/udp.c). Several sockets of one port stand for several
-/// addresses; then nobody knows which is ours.
+/// The last column of the socket of that port (proc(5), and `udp4_format_sock` in Linux'
+/// net/ipv4/udp.c). Several sockets of one port stand for several addresses; then nobody knows
+/// which is ours.
 fn drops(table: &str, port: u16) -> Option<u64> {
     let port = format!(":{port:04X}");
     let of_line = |line: &str| {

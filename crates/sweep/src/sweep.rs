@@ -1,6 +1,7 @@
-//! Conducts a sweep: one run for each multiple of the slots, all on one server; each pass on a fresh one. With `--probe-discipline` two
-//! short closed loops come first, at three times the slots with keep-alive and with a connection for each request: which order of service
-//! does each look like?
+//! Conducts a sweep: one run for each multiple of the slots, all on one server; each pass on a
+//! fresh one. With `--probe-discipline` two short closed loops come first, at three times the slots
+//! with keep-alive and with a connection for each request: which order of service does each look
+//! like?
 
 use std::ops::RangeInclusive;
 
@@ -18,11 +19,12 @@ use crate::server::Block;
 use crate::session::{Job, Session, Watching};
 use crate::{kernel, theory};
 
-/// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are, and says so.
+/// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are,
+/// and says so.
 ///
 /// # Errors
-/// Where the server cannot be started, is not ready in time, or dies. The runs that were finished before were given to
-/// the observer.
+/// Where the server cannot be started, is not ready in time, or dies. The runs that were finished
+/// before were given to the observer.
 pub fn conduct_sweep(
     plan: &Plan,
     context: &Context<'_>,
@@ -63,7 +65,8 @@ fn most_connections(plan: &Plan, slots: u32) -> u32 {
 
 /// Responses of each connection after which a closed loop on a warm server is in its order.
 const SETTLED: f64 = 2.0;
-/// Such a warm-up is rounded up to so much: all connections are opened in it, and a person reads its length.
+/// Such a warm-up is rounded up to so much: all connections are opened in it, and a person reads
+/// its length.
 const WARM_UP_STEP: Nanos = Nanos::from_millis(100);
 
 struct Sweep<'a> {
@@ -76,8 +79,9 @@ struct Sweep<'a> {
     begun: Nanos,
 }
 
-/// How long a run over so many connections warms up. The first one of a server: as long as was asked for. One after another finds the
-/// server warm, and only its connections have to settle: until each has had [`SETTLED`] responses by the throughput of the run before.
+/// How long a run over so many connections warms up. The first one of a server: as long as was
+/// asked for. One after another finds the server warm, and only its connections have to settle:
+/// until each has had [`SETTLED`] responses by the throughput of the run before.
 fn warm_up(stream: &StreamPlan, before: Option<&Run>, connections: u32) -> Nanos {
     let throughput = before.map_or(0.0, Run::completed_rate);
     if throughput == 0.0 || matches!(stream.stop, Stop::RequestsPerConnection(_)) {
@@ -99,7 +103,8 @@ impl Experiment for Sweep<'_> {
         let slots = study.server.slots();
         let loads = plan.loads(slots);
         ensure_descriptors(u64::from(most_connections(plan, slots)))?;
-        // What a body costs is work, which slots of one process do not share in as they share a wait.
+        // What a body costs is work, which slots of one process do not share in as they share a
+        // wait.
         if study.service_time.is_none() && plan.stream.body.is_none() {
             session.observer.phase(&Phase::MeasuringServiceTime);
             study.service_time = session.learn_service_time()?;

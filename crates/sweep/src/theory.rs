@@ -1,9 +1,9 @@
-//! Which order of service a server should have, by its kind, version, configuration and load; and which worker was seen to hold which
-//! connections.
+//! Which order of service a server should have, by its kind, version, configuration and load; and
+//! which worker was seen to hold which connections.
 //!
-//! Source: Puma 5.6.5, 6.6.1, 7.0.4, 7.2.1, 8.0.2 and its main branch of 2026-07, `lib/puma/server.rb` (`process_client`,
-//! `handle_servers`), `thread_pool.rb`, `request.rb`, `response.rb`, `cluster_accept_loop_delay.rb`: see
-//! `queueing::puma`.
+//! Source: Puma 5.6.5, 6.6.1, 7.0.4, 7.2.1, 8.0.2 and its main branch of 2026-07,
+//! `lib/puma/server.rb` (`process_client`, `handle_servers`), `thread_pool.rb`, `request.rb`,
+//! `response.rb`, `cluster_accept_loop_delay.rb`: see `queueing::puma`.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,9 @@ use model::{
 use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};
 use queueing::puma;
 
-/// Theory beside a run under the load that `stream` describes; `None` if there is none. `app_scatters`: the app takes many times longer
-/// for some requests, even when none waits for a slot.
+/// Theory beside a run under the load that `stream` describes; `None` if there is none.
+/// `app_scatters`: the app takes many times longer for some requests, even when none waits for a
+/// slot.
 pub(crate) fn beside(
     run: &Run,
     plan: &ServerPlan,
@@ -48,8 +49,8 @@ pub(crate) fn beside(
 /// Which processes held the connections of a run, as far as they were sampled.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HeldConnections {
-    /// Connections of each process that held any, the fullest first. Known if every sample that found all connections agrees, and at
-    /// least half of the samples found them.
+    /// Connections of each process that held any, the fullest first. Known if every sample that
+    /// found all connections agrees, and at least half of the samples found them.
     by_worker: Option<Vec<u32>>,
     /// Processes that ever held one.
     holders: usize,
@@ -85,8 +86,9 @@ impl HeldConnections {
         }
     }
 
-    /// Connections of each of `workers` workers, with a 0 for those without any; `None` if more processes than that held some, or if
-    /// there are fewer processes than workers: then workers are something else, such as threads of one process.
+    /// Connections of each of `workers` workers, with a 0 for those without any; `None` if more
+    /// processes than that held some, or if there are fewer processes than workers: then workers
+    /// are something else, such as threads of one process.
     fn of_workers(&self, workers: u32) -> Option<Vec<u32>> {
         let workers = workers as usize;
         let mut held = self
@@ -98,8 +100,9 @@ impl HeldConnections {
     }
 }
 
-/// Workers, and threads of each. If another server's command was given with its slots alone, its workers are the processes that hold
-/// connections; `None` if none was seen to, or if their number does not divide the slots.
+/// Workers, and threads of each. If another server's command was given with its slots alone, its
+/// workers are the processes that hold connections; `None` if none was seen to, or if their number
+/// does not divide the slots.
 fn shape(plan: &ServerPlan, server: &ServerFacts, held: &HeldConnections) -> Option<(u32, u32)> {
     let is_given = !matches!(plan.kind, ServerKind::Command { .. })
         || plan.workers.is_some()
@@ -116,7 +119,8 @@ fn shape(plan: &ServerPlan, server: &ServerFacts, held: &HeldConnections) -> Opt
     }
 }
 
-/// An exponential law has its p99 at 6.6 medians. Beyond that a law has a tail, or two groups, that no model here describes.
+/// An exponential law has its p99 at 6.6 medians. Beyond that a law has a tail, or two groups, that
+/// no model here describes.
 const WIDEST: f64 = 7.0;
 /// One slow request is an accident.
 const SLOW_ONES: f64 = 3.0;
@@ -130,8 +134,9 @@ fn is_wide(times: &Histogram) -> bool {
     slow.as_secs_f64() > WIDEST * typical.as_secs_f64()
 }
 
-/// Whether the app itself takes many times longer for some requests than for most, by a run in which no request had to wait for a slot.
-/// If so, long times under more load need not come from the order of service.
+/// Whether the app itself takes many times longer for some requests than for most, by a run in
+/// which no request had to wait for a slot. If so, long times under more load need not come from
+/// the order of service.
 pub(crate) fn app_scatters(run: &Run, server: &ServerFacts) -> bool {
     run.connections <= server.slots() && is_wide(&run.tally.service_time)
 }
@@ -179,8 +184,8 @@ fn order(
     }
 }
 
-/// A thread stays with its connection for a turn, and then closes it where another waits in the kernel's queue, which all workers
-/// share: they accept only while a thread is free.
+/// A thread stays with its connection for a turn, and then closes it where another waits in the
+/// kernel's queue, which all workers share: they accept only while a thread is free.
 fn up_to_6(settings: &PumaSettings, unknown: ServiceOrder) -> ServiceOrder {
     let is_kept = unknown.is_kept && keeps_alive(settings);
     ServiceOrder {
@@ -191,9 +196,10 @@ fn up_to_6(settings: &PumaSettings, unknown: ServiceOrder) -> ServiceOrder {
     }
 }
 
-/// Workers accept all that comes, and what must wait does so in the pool of the worker (`@todo`), first come, first served: with
-/// keep-alive the next request of a connection goes to its end, whether by the reactor or at once (7.0.3), but where a thread is free
-/// anyway (7.1). From 7.0.4 a worker with much to do accepts later, so that another can be first.
+/// Workers accept all that comes, and what must wait does so in the pool of the worker (`@todo`),
+/// first come, first served: with keep-alive the next request of a connection goes to its end,
+/// whether by the reactor or at once (7.0.3), but where a thread is free anyway (7.1). From 7.0.4 a
+/// worker with much to do accepts later, so that another can be first.
 fn from_7(
     version: [u32; 3],
     settings: &PumaSettings,
@@ -205,7 +211,8 @@ fn from_7(
     let is_kept = unknown.is_kept && keeps_alive(settings);
     let longest = settings.wait_for_less_busy_worker.unwrap_or(LONGEST);
     let is_throttled = version >= [7, 0, 4] && server.workers > 1 && longest > Nanos::ZERO;
-    // When a worker accepts no faster than it serves, the others wait in the kernel: that is neither one line nor one a worker.
+    // When a worker accepts no faster than it serves, the others wait in the kernel: that is
+    // neither one line nor one a worker.
     let waits_in_the_kernel = || {
         let rest =
             puma::held_at_rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
@@ -281,7 +288,8 @@ mod tests {
         assert_eq!(builtin.discipline, Some(Discipline::Shared));
     }
 
-    /// A run of so many connections in which each of these processes held so many, sample by sample.
+    /// A run of so many connections in which each of these processes held so many, sample by
+    /// sample.
     fn run(connections: u32, held: &[Vec<Option<u64>>]) -> Run {
         let mut run = testkit::study::canonical().runs.remove(0);
         run.connections = connections;

@@ -33,7 +33,8 @@ pub fn sockets() -> BodiesStudy {
     played(&plan("si10", &[Socket::Tcp4, Socket::Ssl4, Socket::Aunix], 2))
 }
 
-/// Answers that are too short, a run that is worth nothing, one that is not there, an app that counts otherwise.
+/// Answers that are too short, a run that is worth nothing, one that is not there, an app that
+/// counts otherwise.
 pub fn troubled() -> BodiesStudy {
     let mut study = played(&plan("as10", &[Socket::Tcp4, Socket::Unix], 1));
     study.warnings = vec![Diagnostic::BytesDiffer { client: 10_240, app: 20_480 }];
@@ -150,7 +151,8 @@ fn server(socket: Socket) -> SocketServer {
     SocketServer { socket, server }
 }
 
-/// Sixteen connections that send again as soon as they have an answer, each after a time of its own.
+/// Sixteen connections that send again as soon as they have an answer, each after a time of its
+/// own.
 fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Outcome>) -> Run {
     let window = Window { from: WARM_UP, until: WARM_UP + LENGTH };
     let timestamps = timestamps(&[socket]);

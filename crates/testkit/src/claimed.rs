@@ -1,4 +1,5 @@
-//! Studies of runs that other generators made, for tests: no generator is run, what it printed and claims is in `data`.
+//! Studies of runs that other generators made, for tests: no generator is run, what it printed and
+//! claims is in `data`.
 
 use model::diagnostic::FindingGrade;
 use model::run::ShareSource;

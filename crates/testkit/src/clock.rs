@@ -1,14 +1,17 @@
-//! Clocks for tests: one whose time is what the test says, and the system's for tests with real processes and sockets.
+//! Clocks for tests: one whose time is what the test says, and the system's for tests with real
+//! processes and sockets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use model::{Clock, Nanos, SystemClock};
 
-/// The system's clock. It bounds the waits of tests with real processes and sockets; none asserts what it says.
+/// The system's clock. It bounds the waits of tests with real processes and sockets; none asserts
+/// what it says.
 pub const REAL_CLOCK: SystemClock = SystemClock::SINCE_BOOT;
 
-/// Waits until there is something; a test that waits longer than `patience` fails with what `seen` says.
+/// Waits until there is something; a test that waits longer than `patience` fails with what `seen`
+/// says.
 ///
 /// # Panics
 /// Where there never is.
@@ -30,7 +33,8 @@ pub fn eventually<T>(
 /// The wall clock of a [`Stepped`] clock that shows 0: some day in 2001.
 const WALL: u64 = 1_000_000_000_000_000_000;
 
-/// A clock that stands still until it is stepped. Clones show the same time, also to another thread.
+/// A clock that stands still until it is stepped. Clones show the same time, also to another
+/// thread.
 #[derive(Clone, Debug, Default)]
 pub struct Stepped {
     now: Arc<AtomicU64>,

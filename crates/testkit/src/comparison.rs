@@ -1,4 +1,5 @@
-//! Comparisons for tests, each run made by recording a seeded stream of exchanges into a real tally.
+//! Comparisons for tests, each run made by recording a seeded stream of exchanges into a real
+//! tally.
 
 use std::collections::BTreeMap;
 

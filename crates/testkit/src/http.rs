@@ -56,7 +56,8 @@ impl Receiver {
         Receiver::by(move |_| answer.into())
     }
 
-    /// A server that answers each request with what `answer` makes of it, and closes where it is asked to.
+    /// A server that answers each request with what `answer` makes of it, and closes where it is
+    /// asked to.
     ///
     /// # Panics
     /// Where no port is free.

@@ -1,8 +1,8 @@
-//! What tests of every crate share: a clock that a test steps, studies that are the same on every machine, golden files, and what other
-//! generators print.
+//! What tests of every crate share: a clock that a test steps, studies that are the same on every
+//! machine, golden files, and what other generators print.
 //!
-//! A dev-dependency only: no product code may know it. It knows `model`, and `queueing` for theory beside a study, so whatever
-//! it builds went through the real types.
+//! A dev-dependency only: no product code may know it. It knows `model`, and `queueing` for theory
+//! beside a study, so whatever it builds went through the real types.
 
 pub mod bodies;
 pub mod claimed;
@@ -24,7 +24,8 @@ pub mod golden {
     use std::fs;
     use std::path::Path;
 
-    /// Compares what `shown` makes of each row with what stands behind its ` => `; a row that begins with # is a comment.
+    /// Compares what `shown` makes of each row with what stands behind its ` => `; a row that
+    /// begins with # is a comment.
     ///
     /// # Panics
     /// Where they differ, or the file cannot be read or written.
@@ -82,7 +83,8 @@ pub fn every_study() -> Vec<model::Study> {
     sweeps.chain(bodies::every().into_iter().map(model::Study::from)).chain(loads).collect()
 }
 
-/// What was made before, by its name: a study is made once in a process, since tests ask for the same ones by the hundred.
+/// What was made before, by its name: a study is made once in a process, since tests ask for the
+/// same ones by the hundred.
 pub(crate) type Made<S> = Mutex<BTreeMap<String, S>>;
 
 /// What has this name, made where nobody has asked for it before.

@@ -1,5 +1,5 @@
-//! Studies of `longtail load` for tests, made as those of [`crate::study`]: a small queue is played and its exchanges
-//! are recorded into a real tally.
+//! Studies of `longtail load` for tests, made as those of [`crate::study`]: a small queue is played
+//! and its exchanges are recorded into a real tally.
 
 mod play;
 
@@ -19,7 +19,8 @@ use self::play::{PUMA, Server, play};
 use crate::machine::{base, environment, statsd};
 use crate::{Made, once};
 
-/// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second of warm-up.
+/// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second
+/// of warm-up.
 pub fn closed() -> LoadStudy {
     let plan = LoadPlan {
         pace: Pace::Closed,
@@ -73,7 +74,8 @@ pub fn open_poisson() -> LoadStudy {
     judged(study)
 }
 
-/// Steps from half of what the server can take to twice that: it falls behind, then the generator's connections do.
+/// Steps from half of what the server can take to twice that: it falls behind, then the generator's
+/// connections do.
 pub fn overloaded() -> LoadStudy {
     let rates = [50.0, 100.0, 150.0, 200.0].map(rate).to_vec();
     let pace = open(Profile::Steps { rates, each: Nanos::from_secs(5) }, Arrivals::Constant, 0);
@@ -125,7 +127,8 @@ pub fn steep() -> LoadStudy {
     study
 }
 
-/// Answers of 503, bad responses, refused connections, resets and timeouts: few of each, enough to hide the high percentiles.
+/// Answers of 503, bad responses, refused connections, resets and timeouts: few of each, enough to
+/// hide the high percentiles.
 pub fn failing() -> LoadStudy {
     let plan = LoadPlan {
         pace: open(Profile::Flat { rate: rate(200.0) }, Arrivals::Constant, 0),
@@ -268,8 +271,8 @@ fn open(profile: Profile, arrivals: Arrivals, seed: u64) -> Pace {
     Pace::Open { profile, arrivals, seed, burst: 1 }
 }
 
-/// `rate` requests a second at an even pace, for as long as the window is: when the `n`-th ends, which was due then, and how, says
-/// `play`. Recorded as a lane records it, with the backlog.
+/// `rate` requests a second at an even pace, for as long as the window is: when the `n`-th ends,
+/// which was due then, and how, says `play`. Recorded as a lane records it, with the backlog.
 pub fn paced(
     window: Window,
     rate: u64,
@@ -291,7 +294,8 @@ pub fn paced(
     Run { statistics: Some(statistics), ..Run::recorded(1, tally, window.until, window.until) }
 }
 
-/// The backlog of an open loop whose requests were due and answered then, in the order of their due times.
+/// The backlog of an open loop whose requests were due and answered then, in the order of their due
+/// times.
 fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
     let last_due = times.last()?.0;
     let mut samples = BacklogSamples::new(window);

@@ -1,5 +1,5 @@
-//! What the studies share: the machine, a generator at ease on it, and how exchanges are recorded. What needs no arithmetic is
-//! in `data`, in the words of a study file.
+//! What the studies share: the machine, a generator at ease on it, and how exchanges are recorded.
+//! What needs no arithmetic is in `data`, in the words of a study file.
 
 use model::{
     BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos,
@@ -109,7 +109,8 @@ impl Recorder {
         }
     }
 
-    /// Why this answer was bad, where it was, the `nth` of its kind. Three in four for one reason, the fourth for another.
+    /// Why this answer was bad, where it was, the `nth` of its kind. Three in four for one reason,
+    /// the fourth for another.
     pub(crate) fn note_reason(&mut self, exchange: &Exchange, nth: u64) {
         if exchange.outcome == Outcome::BadResponse && self.tally.measures(exchange.due) {
             let reason =
@@ -130,8 +131,9 @@ impl Recorder {
     }
 }
 
-/// Plays connections that send again as soon as they are answered, on a server that lets nobody wait. `answer` makes what it
-/// wants of the request of that number, from 0, which was sent and not yet answered.
+/// Plays connections that send again as soon as they are answered, on a server that lets nobody
+/// wait. `answer` makes what it wants of the request of that number, from 0, which was sent and not
+/// yet answered.
 pub(crate) fn answered_at_once(
     connections: u32,
     window: Window,

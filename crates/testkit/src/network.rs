@@ -1,8 +1,10 @@
-//! Other machines for a test: network namespaces, and wires between them that delay and lose packets.
+//! Other machines for a test: network namespaces, and wires between them that delay and lose
+//! packets.
 //!
-//! A [`Host`] is a network namespace with files of its own, which ends with the process that made it, however that ends. A [`Wire`]
-//! is two TUN interfaces and threads of this process that carry packets from one to the other (the kernels that tests run on need no
-//! netem). Packets go nowhere else: a namespace has no other way out. Needs root, and `unshare`, `nsenter` and `ip`.
+//! A [`Host`] is a network namespace with files of its own, which ends with the process that made
+//! it, however that ends. A [`Wire`] is two TUN interfaces and threads of this process that carry
+//! packets from one to the other (the kernels that tests run on need no netem). Packets go nowhere
+//! else: a namespace has no other way out. Needs root, and `unshare`, `nsenter` and `ip`.
 
 #![expect(
     unsafe_code,
@@ -104,7 +106,8 @@ impl Host {
         })
     }
 
-    /// A TUN interface of this host that is up and has these addresses: its packets, as whoever is behind it sees them.
+    /// A TUN interface of this host that is up and has these addresses: its packets, as whoever is
+    /// behind it sees them.
     fn interface(&self, addresses: &[&str]) -> Tun {
         let tun = self.enter(|| Tun::new().expect("root may make a TUN interface"));
         for address in addresses {
@@ -183,7 +186,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Joins `a` and `b`, with these addresses (`10.77.0.1/24`); `there` is the way from `a` to `b`.
+    /// Joins `a` and `b`, with these addresses (`10.77.0.1/24`); `there` is the way from `a` to
+    /// `b`.
     pub fn between(a: (&Host, &[&str]), b: (&Host, &[&str]), there: Way, back: Way) -> Wire {
         let (left, right) = (Arc::new(a.0.interface(a.1)), Arc::new(b.0.interface(b.1)));
         let (is_cut, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -194,7 +198,7 @@ impl Wire {
             let (from, to) = (Arc::clone(from), Arc::clone(to));
             let (cut, ends, count) = (Arc::clone(&is_cut), Arc::clone(&over), Arc::clone(&lost));
             threads.push(std::thread::spawn(move || {
-                take_in(&from, way, (&cut, &count, &ends), &sender)
+                take_in(&from, way, (&cut, &count, &ends), &sender);
             }));
             threads.push(std::thread::spawn(move || hand_on(&to, &arrivals)));
         }

@@ -1,8 +1,9 @@
 //! Studies for tests: one with the shape of Puma's published long-tail table, and the awkward ones.
 //!
-//! Each is made by playing a small queue (slots that serve whoever came first, with a seeded jitter) and recording
-//! its exchanges into real tallies, so that every derived figure comes from the code that will derive it for users.
-//! No clock and no chance is in it: the same study on every machine, for ever.
+//! Each is made by playing a small queue (slots that serve whoever came first, with a seeded
+//! jitter) and recording its exchanges into real tallies, so that every derived figure comes from
+//! the code that will derive it for users. No clock and no chance is in it: the same study on every
+//! machine, for ever.
 
 mod play;
 mod watch;
@@ -38,7 +39,8 @@ pub fn every() -> [SweepStudy; 13] {
     ]
 }
 
-/// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, 100 requests a connection.
+/// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, 100
+/// requests a connection.
 pub fn canonical() -> SweepStudy {
     let mut study = with_workers(4);
     study.runs[4].warnings = vec![Diagnostic::ConnectionsClosed { closed: 80 }];
@@ -199,7 +201,8 @@ pub fn tiny() -> SweepStudy {
     study
 }
 
-/// As [`canonical`], but the generator was too slow for one run, and one run's figures contradict each other.
+/// As [`canonical`], but the generator was too slow for one run, and one run's figures contradict
+/// each other.
 pub fn judged() -> SweepStudy {
     let mut study = canonical();
     let slots = study.server.slots();
@@ -212,8 +215,9 @@ pub fn judged() -> SweepStudy {
     study
 }
 
-/// As [`canonical`], with theory beside each run: all served in one line, where turns of ten were expected. The third is said to have a
-/// shorter service time, the fourth is too short; before them a probe that saw turns of ten, and one that nothing fits.
+/// As [`canonical`], with theory beside each run: all served in one line, where turns of ten were
+/// expected. The third is said to have a shorter service time, the fourth is too short; before them
+/// a probe that saw turns of ten, and one that nothing fits.
 pub fn theorized() -> SweepStudy {
     let mut study = canonical();
     let server = ClosedLoopServer {

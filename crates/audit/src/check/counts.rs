@@ -1,4 +1,5 @@
-//! Checks of counts: requests, answers, bytes and connections must add up or multiply; and what each tool is known to lose.
+//! Checks of counts: requests, answers, bytes and connections must add up or multiply; and what
+//! each tool is known to lose.
 
 use std::fmt::Write as _;
 
@@ -141,9 +142,9 @@ fn of_division(asked: u64, among: u64, used: u64) -> [NamedFigure; 3] {
     [("asked", asked as f64), ("among", among as f64), ("used", used as f64)]
 }
 
-/// Requests whose times are in no figure. hey keeps the first 1,000,000 times, and divides the sum of all of them by as
-/// many as it kept (requester/report.go), so that beyond a million its mean grows with the run. wrk2 forgets what it
-/// measured while it calibrated.
+/// Requests whose times are in no figure. hey keeps the first 1,000,000 times, and divides the sum
+/// of all of them by as many as it kept (requester/report.go), so that beyond a million its mean
+/// grows with the run. wrk2 forgets what it measured while it calibrated.
 pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
     let (requests, kept) = match claim.tool {
         LoadTool::Hey => claim.answered().map(|answered| (answered, answered.min(HEY_KEEPS)))?,
@@ -193,7 +194,8 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// Requests that failed, and are in the figures nevertheless: a refused connection is a fast answer.
+/// Requests that failed, and are in the figures nevertheless: a refused connection is a fast
+/// answer.
 pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     let requests = claim.ended().filter(|_| claim.counts_failures())?;
     let (bad_answers, lost, timeouts) = (claim.bad(), claim.lost(), claim.timeouts.unwrap_or(0));

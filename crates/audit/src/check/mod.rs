@@ -1,6 +1,8 @@
-//! The checks: pure functions from a claim to what was found, with the figures that prove it and the sentence that says it.
+//! The checks: pure functions from a claim to what was found, with the figures that prove it and
+//! the sentence that says it.
 //!
-//! A check that does not concern a claim says nothing; one that does, and lacks a figure, says which.
+//! A check that does not concern a claim says nothing; one that does, and lacks a figure, says
+//! which.
 
 mod counts;
 mod phantom;
@@ -16,7 +18,8 @@ use crate::claim::Claim;
 /// What a check does with a claim.
 type CheckFunction = fn(&Claim) -> Option<CheckOutcome>;
 
-/// The table of checks: what is held against what, the name in JSON, the name in text, and what does it.
+/// The table of checks: what is held against what, the name in JSON, the name in text, and what
+/// does it.
 macro_rules! checks {
     ($($(#[doc = $doc:literal])* $check:ident = $name:literal $run:path;)*) => {
         /// The checks by name, as JSON has them.
@@ -101,8 +104,8 @@ pub struct AuditFinding {
 pub struct CheckOutcome {
     /// In a word.
     pub is: ClaimGrade,
-    /// What was found, for whoever has to decide whether to believe the claim; of a check that could not be made, which
-    /// figure is missing. Empty where all is well.
+    /// What was found, for whoever has to decide whether to believe the claim; of a check that
+    /// could not be made, which figure is missing. Empty where all is well.
     pub text: String,
     /// The figures that prove it, by name; times in seconds. What is not known is absent.
     pub figures: BTreeMap<&'static str, f64>,
@@ -131,7 +134,8 @@ type NamedFigure = (&'static str, f64);
 const ABSENT: f64 = f64::NAN;
 
 impl CheckOutcome {
-    /// Its evidence is `figures`, of which those that are [`ABSENT`] or no numbers otherwise are left out.
+    /// Its evidence is `figures`, of which those that are [`ABSENT`] or no numbers otherwise are
+    /// left out.
     fn new(is: ClaimGrade, figures: &[NamedFigure], text: String) -> CheckOutcome {
         CheckOutcome {
             is,
@@ -141,7 +145,8 @@ impl CheckOutcome {
     }
 }
 
-/// Fails where it cannot be so, else is doubtful where it is not what a reader takes it for, else holds.
+/// Fails where it cannot be so, else is doubtful where it is not what a reader takes it for, else
+/// holds.
 #[expect(clippy::unnecessary_wraps, reason = "a check ends with it, and some have nothing to say")]
 fn judged(
     is_impossible: bool,

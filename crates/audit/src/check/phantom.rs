@@ -1,9 +1,11 @@
-//! wrk's phantom samples: after every run its `stats_correct` (wrk 4, src/stats.c) takes E = runtime / (requests /
-//! connections), and for each sample n ≥ 2E adds n − E, n − 2E, … as long as they are above E. Nobody sent those.
+//! wrk's phantom samples: after every run its `stats_correct` (wrk 4, src/stats.c) takes E =
+//! runtime / (requests / connections), and for each sample n ≥ 2E adds n − E, n − 2E, … as long as
+//! they are above E. Nobody sent those.
 //!
-//! What it did can be undone. With c(x) the printed and r(x) the real number of samples of length x, every phantom above
-//! E comes from one sample E longer, phantom or real: r(x) = c(x) − c(x + E) for x > E, and r(x) = c(x) for x ≤ E.
-//! Summed up, with F(2E) the part of the printed distribution up to 2E and S the part of its mean from there:
+//! What it did can be undone. With c(x) the printed and r(x) the real number of samples of length
+//! x, every phantom above E comes from one sample E longer, phantom or real: r(x) = c(x) − c(x + E)
+//! for x > E, and r(x) = c(x) for x ≤ E. Summed up, with F(2E) the part of the printed distribution
+//! up to 2E and S the part of its mean from there:
 //!
 //!   real samples / printed samples = F(2E),   real mean = (S + E (1 − F(2E))) / F(2E).
 //!
@@ -17,7 +19,8 @@ use crate::claim::Claim;
 use crate::figure::FigureRange;
 use crate::figure::{percent, time};
 
-/// How near the mean without phantoms must come to Little's law to explain a failure: its limits are wide already.
+/// How near the mean without phantoms must come to Little's law to explain a failure: its limits
+/// are wide already.
 const NEAR: f64 = 0.05;
 
 /// One corner of the distribution: quantile, and the least and most that its time may be.
@@ -110,7 +113,8 @@ fn real_samples(corners: &[Corner], interval: FigureRange) -> RealSamples {
     let outside = corners.iter().position(|corner| corner.time.low > twice.high);
     let part_low = corners[inside].quantile;
     let part_high = outside.map_or(1.0, |at| corners[at].quantile);
-    // The mean's part up to the corner `inside`, and from there on up to 2E, at the least and at the most.
+    // The mean's part up to the corner `inside`, and from there on up to 2E, at the least and at
+    // the most.
     let (mut least, mut most) = (0.0, 0.0);
     for pair in corners[..=inside].windows(2) {
         let width = pair[1].quantile - pair[0].quantile;

@@ -15,7 +15,8 @@ const TICK: f64 = 0.005;
 const MANY: u64 = 4;
 /// This many times away from the mean, on both sides.
 const FAR: f64 = 2.0;
-/// A prediction this near is the explanation, and so much of the rate lost to imbalance is worth a word.
+/// A prediction this near is the explanation, and so much of the rate lost to imbalance is worth a
+/// word.
 const NEAR: f64 = 0.03;
 
 /// No answer is faster than the server's own sleep.
@@ -34,8 +35,8 @@ pub(super) fn floor(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// The closed form of a server that only sleeps, in a closed loop of N connections on c slots: rate = min(N, c) / sleep,
-/// mean = N / rate, exactly, for any order of service.
+/// The closed form of a server that only sleeps, in a closed loop of N connections on c slots: rate
+/// = min(N, c) / sleep, mean = N / rate, exactly, for any order of service.
 pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
     let delay = claim.delay_s.filter(|delay| *delay > 0.0)?;
     let (server, printed) = (claim.server?, claim.rate_per_s?);
@@ -60,8 +61,9 @@ pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// With many more connections than slots, first come, first served gives everybody about the same: N / rate. Where half
-/// get far less and a tenth far more, either the server prefers some connections or the samples are not of requests.
+/// With many more connections than slots, first come, first served gives everybody about the same:
+/// N / rate. Where half get far less and a tenth far more, either the server prefers some
+/// connections or the samples are not of requests.
 pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
     let (slots, connections) = (claim.server?.slots(), claim.at_once()?);
     if connections < slots.saturating_mul(MANY) {
@@ -91,8 +93,9 @@ pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// A fixed number of requests is done when the fullest worker is done. With largest share m of the requests, t threads a
-/// worker, and a request that occupies a thread for s: rate = t / (s m), whatever the others do.
+/// A fixed number of requests is done when the fullest worker is done. With largest share m of the
+/// requests, t threads a worker, and a request that occupies a thread for s: rate = t / (s m),
+/// whatever the others do.
 pub(super) fn fullest_worker(claim: &Claim) -> Option<CheckOutcome> {
     let shares = claim.shares.as_ref()?;
     let (Some(server), Some(unloaded)) = (claim.server, shares.unloaded_s) else {
@@ -124,16 +127,19 @@ pub(super) fn fullest_worker(claim: &Claim) -> Option<CheckOutcome> {
     if is_near && predicted_per_s < even_per_s * (1.0 - NEAR) {
         return Some(CheckOutcome::new(ClaimGrade::Explains, &figures, text()));
     }
-    // Faster than the fullest worker can have been: then its threads were not all, or the shares are of another run.
+    // Faster than the fullest worker can have been: then its threads were not all, or the shares
+    // are of another run.
     judged(false, !is_near && printed_per_s >= predicted_per_s, &figures, text)
 }
 
-/// Which standard deviation the column shows: of the shares in percentage points of all requests, as a population.
+/// Which standard deviation the column shows: of the shares in percentage points of all requests,
+/// as a population.
 pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     let shares = claim.shares.as_ref()?;
     let printed = shares.stdev_points?;
     let workers = shares.deviations.len() as f64;
-    // A share deviates by the even share times the printed deviation, of which rounding hides up to its half width.
+    // A share deviates by the even share times the printed deviation, of which rounding hides up to
+    // its half width.
     let hidden = shares.deviations.iter().map(|deviation| deviation.half_width).fold(0.0, f64::max)
         * 100.0
         / workers;
@@ -156,11 +162,12 @@ pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// Paced requests, δ apart, to c slots that hold each for s, with c δ < s: the k-th answer takes
-/// s + ⌊(k − 1) / c⌋ (s − c δ). The step's length tells δ, and so the rate that was really sent: δ = (s − step) / c. With
-/// a hold that is known to be s at the least, δ is at least that.
+/// Paced requests, δ apart, to c slots that hold each for s, with c δ < s: the k-th answer takes s +
+/// ⌊(k − 1) / c⌋ (s − c δ). The step's length tells δ, and so the rate that was really sent: δ = (s
+/// − step) / c. With a hold that is known to be s at the least, δ is at least that.
 ///
-/// The first answer of each step is left out of its mean: a slow first request shifts one slot's phase for ever.
+/// The first answer of each step is left out of its mean: a slow first request shifts one slot's
+/// phase for ever.
 pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     if claim.answers.is_empty() {
         return None;
@@ -241,8 +248,8 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// How many answers make a step, and where the first whole step starts: answers rise sharply at every such distance,
-/// at least twice, and nowhere else.
+/// How many answers make a step, and where the first whole step starts: answers rise sharply at
+/// every such distance, at least twice, and nowhere else.
 fn steps(times: &[f64]) -> Option<(usize, usize)> {
     let rises: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let largest = rises.iter().copied().fold(0.0, f64::max);

@@ -18,9 +18,10 @@ const COARSE: f64 = 0.25;
 
 /// Little's law: in a closed loop without think time, rate x mean = requests at once.
 ///
-/// It is strict on one side. Each connection is busy with one request at a time, so the times of all requests add up to
-/// at most connections x duration: more is impossible. Less is what the generator itself took between an answer and the
-/// next request, or what a connection idled that had sent its part of a fixed count. (J. D. C. Little, 1961.)
+/// It is strict on one side. Each connection is busy with one request at a time, so the times of
+/// all requests add up to at most connections x duration: more is impossible. Less is what the
+/// generator itself took between an answer and the next request, or what a connection idled that
+/// had sent its part of a fixed count. (J. D. C. Little, 1961.)
 pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     if claim.answers.is_empty() && claim.mean_s.is_none() && claim.rate_per_s.is_none() {
         return None;
@@ -119,8 +120,8 @@ impl ForcedMean {
 
 /// What is above p90 took at least p90's time, and what is below it at most that.
 ///
-/// With percentiles t₁ ≤ t₂ ≤ … at q₁ < q₂ < …, shortest t₀ and longest tₙ₊₁:
-/// Σ tᵢ (qᵢ₊₁ − qᵢ) ≤ mean ≤ Σ tᵢ₊₁ (qᵢ₊₁ − qᵢ), with one sample's worth of slack in each q, for tools differ in how
+/// With percentiles t₁ ≤ t₂ ≤ … at q₁ < q₂ < …, shortest t₀ and longest tₙ₊₁: Σ tᵢ (qᵢ₊₁ − qᵢ) ≤
+/// mean ≤ Σ tᵢ₊₁ (qᵢ₊₁ − qᵢ), with one sample's worth of slack in each q, for tools differ in how
 /// they count ranks.
 fn forced_by_percentiles(claim: &Claim) -> Option<ForcedMean> {
     if claim.percentiles.is_empty() {
@@ -211,8 +212,8 @@ pub(super) fn order(claim: &Claim) -> Option<CheckOutcome> {
     judged(true, false, &figures, || format!("the {lower} is {low} and yet the {upper} is {high}."))
 }
 
-/// The largest standard deviation that a mean between two ends allows: √((longest − mean)(mean − shortest)), for a
-/// distribution of nothing but the two ends (Bhatia and Davis, 2000).
+/// The largest standard deviation that a mean between two ends allows: √((longest − mean)(mean −
+/// shortest)), for a distribution of nothing but the two ends (Bhatia and Davis, 2000).
 pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
     let stdev = claim.stdev_s?;
     let (Some(mean), Some(max)) = (claim.mean_s, claim.max_s) else {
@@ -220,7 +221,8 @@ pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
     };
     let (mean, max) = (mean.range(), max.range());
     let min = claim.min_s.map_or(0.0, |min| min.range().low);
-    // The product is largest where the mean is in the middle; over its range, at whichever end is nearer to that.
+    // The product is largest where the mean is in the middle; over its range, at whichever end is
+    // nearer to that.
     let middle = f64::midpoint(min, max.high).clamp(mean.low, mean.high);
     let largest = ((max.high - middle).max(0.0) * (middle - min).max(0.0)).sqrt();
     // Some divide by n − 1.

@@ -5,8 +5,9 @@ use super::{ToolReport, count_option};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::PrintedFigure;
 
-/// `ApacheBench`. Its first `Time per request` is concurrency x duration / requests, and so keeps Little's law whatever
-/// happened; the mean taken here is that of the table, of measured times, though only in whole milliseconds.
+/// `ApacheBench`. Its first `Time per request` is concurrency x duration / requests, and so keeps
+/// Little's law whatever happened; the mean taken here is that of the table, of measured times,
+/// though only in whole milliseconds.
 pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::Ab, &["ab"]);
     let path = |line: &str| Some(line.strip_prefix("Document Path:")?.trim().to_owned());
@@ -32,13 +33,13 @@ pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
             "Complete requests" => claim.requests = count(word),
             // An answer can be of another length and not 2xx at once: the larger count is certain.
             "Failed requests" | "Non-2xx responses" => {
-                claim.bad_answers = claim.bad_answers.max(count(word))
+                claim.bad_answers = claim.bad_answers.max(count(word));
             }
             "Total transferred" => claim.received_bytes = PrintedFigure::parse(word),
             "Requests per second" => claim.rate_per_s = PrintedFigure::parse(word),
             "Transfer rate" => {
                 claim.transfer_bytes_per_s =
-                    PrintedFigure::parse(word).map(|rate| rate.scaled(1024.0))
+                    PrintedFigure::parse(word).map(|rate| rate.scaled(1024.0));
             }
             // `min  mean[+/-sd] median   max`, in milliseconds.
             "Total" => {
@@ -57,7 +58,8 @@ pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
 /// bombardier. Its rate is the mean of rates sampled during the run, not requests / duration.
 pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::Bombardier, &["bombardier"]);
-    // `Bombarding http://localhost:8080 with 10000 request(s) using 125 connection(s)`, or `for 10s` instead of `with`.
+    // `Bombarding http://localhost:8080 with 10000 request(s) using 125 connection(s)`, or `for
+    // 10s` instead of `with`.
     if let Some(line) = report.near(6).find(|line| line.starts_with("Bombarding ")) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let behind = |name: &str| {
@@ -74,7 +76,7 @@ pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
                 [claim.mean_s, claim.stdev_s, claim.max_s] = [mean, stdev, max].map(time);
             }
             [percent, value] if percent.ends_with('%') => {
-                claim.percentiles.extend(percentile(percent, time(value)))
+                claim.percentiles.extend(percentile(percent, time(value)));
             }
             ["1xx", "-", ..] => {
                 let classes = words.chunks_exact(3).filter(|class| class[1] == "-");

@@ -1,7 +1,8 @@
-//! hey's summary, oha's, which has the same lines with other units, and the rows of Puma's `long_tail_hey`.
+//! hey's summary, oha's, which has the same lines with other units, and the rows of Puma's
+//! `long_tail_hey`.
 //!
-//! hey and oha name neither connections nor requests: the first come from a command line above (50 where that says
-//! nothing), the second from statuses and errors.
+//! hey and oha name neither connections nor requests: the first come from a command line above (50
+//! where that says nothing), the second from statuses and errors.
 
 use super::words::{self, bytes, count, first, key_and_value, time_in_words};
 use super::{ToolReport, bare, count_option, option, server};
@@ -56,7 +57,7 @@ fn figures(claim: &mut Claim, report: &ToolReport<'_>) {
             "Summary:" => summary(claim, line),
             "Response time histogram:" => claim.bins.extend(bin(line)),
             "Latency distribution:" | "Response time distribution:" => {
-                claim.percentiles.extend(percentile(line))
+                claim.percentiles.extend(percentile(line));
             }
             "Status code distribution:" | "Error distribution:" => match bracketed(line) {
                 Some((status, n)) if part.starts_with("Status") => {
@@ -117,7 +118,8 @@ fn bracketed(line: &str) -> Option<(&str, &str)> {
     Some((inside.trim(), rest.trim()))
 }
 
-/// The tables of Puma's `long_tail_hey`: hey's percentiles in seconds, and how the workers shared the requests.
+/// The tables of Puma's `long_tail_hey`: hey's percentiles in seconds, and how the workers shared
+/// the requests.
 pub(super) fn long_tail(lines: &[String]) -> Vec<Claim> {
     let is_head = |at: &usize| lines[*at].contains("Mult/Conn") && lines[*at].contains("req/sec");
     (0..lines.len()).filter(is_head).flat_map(|head| table(lines, head)).collect()

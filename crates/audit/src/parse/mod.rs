@@ -1,4 +1,5 @@
-//! Reads the text of a load generator into claims. What is not understood is absent; nothing here fails.
+//! Reads the text of a load generator into claims. What is not understood is absent; nothing here
+//! fails.
 
 mod closed_loop;
 mod hey;
@@ -39,7 +40,8 @@ pub fn claims(text: &str) -> Vec<Claim> {
     claims
 }
 
-/// Lines without what only a terminal, a mail or another system adds: colours, quotation marks, carriage returns.
+/// Lines without what only a terminal, a mail or another system adds: colours, quotation marks,
+/// carriage returns.
 fn cleaned(text: &str) -> Vec<String> {
     // A progress bar ends its frames with a bare carriage return: each is a line.
     text.replace("\r\n", "\n")
@@ -92,7 +94,8 @@ fn reports(lines: &[String], opens: impl Fn(&str) -> bool) -> impl Iterator<Item
 }
 
 impl<'a> ToolReport<'a> {
-    /// A claim of nothing but whose it is, and the nearest command line above that calls one of `programs`.
+    /// A claim of nothing but whose it is, and the nearest command line above that calls one of
+    /// `programs`.
     fn claim(&self, tool: LoadTool, programs: &[&str]) -> Claim {
         let calls = |program: &&str| self.near(40).map(bare).find(|line| is_call(line, program));
         let command = programs.iter().find_map(calls).map(str::to_owned);
@@ -125,8 +128,8 @@ fn is_call(line: &str, program: &str) -> bool {
         && (line.contains("://") || words.next().is_some_and(|second| second.starts_with('-')))
 }
 
-/// The value of the first of `names` that is given and that `read` makes sense of: `-c 20`, `-c20`, `-c=20`,
-/// `--connections=20`.
+/// The value of the first of `names` that is given and that `read` makes sense of: `-c 20`, `-c20`,
+/// `-c=20`, `--connections=20`.
 fn option<T>(command: &str, names: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<T> {
     let words: Vec<&str> = command.split_whitespace().collect();
     words.iter().enumerate().find_map(|(at, word)| {
@@ -148,7 +151,8 @@ fn count_option(command: &str, names: &[&str]) -> Option<u64> {
     option(command, names, words::option_count)
 }
 
-/// Puma's workers and threads, from a line with its options: `-w4  -t5:5`. Without `-w` it is one process.
+/// Puma's workers and threads, from a line with its options: `-w4 -t5:5`. Without `-w` it is one
+/// process.
 fn server(line: &str) -> Option<ClaimedServer> {
     let threads =
         option(line, &["-t"], |word| word.trim_end_matches(',').split_once(':')?.1.parse().ok())?;

@@ -34,7 +34,7 @@ pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {
                 ("Latencies", "mean") => claim.mean_s = time(value),
                 ("Latencies", "max") => claim.max_s = time(value),
                 ("Latencies", percent) => {
-                    claim.percentiles.extend(percentile(&format!("{percent}%"), time(value)))
+                    claim.percentiles.extend(percentile(&format!("{percent}%"), time(value)));
                 }
                 ("Bytes In", "total") => claim.received_bytes = PrintedFigure::parse(value),
                 ("Bytes In", "mean") => claim.answer_bytes = PrintedFigure::parse(value),
@@ -53,7 +53,8 @@ fn vegeta_rate(word: &str) -> Option<PrintedFigure> {
     Some(number.scaled(1.0 / per).exact())
 }
 
-/// The lines of `attack.cr`: one a request, in the order of their numbers, with its status and time.
+/// The lines of `attack.cr`: one a request, in the order of their numbers, with its status and
+/// time.
 pub(super) fn attack(lines: &[String]) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     let (mut floor, mut at) = (0, 0);
@@ -88,8 +89,8 @@ pub(super) fn attack(lines: &[String]) -> Vec<Claim> {
     claims
 }
 
-/// `request 99 status=200 latency=1006.335446ms`, and `request 7 error=timed_out after=20000.0ms`. Whoever copies from a
-/// terminal loses the first letter.
+/// `request 99 status=200 latency=1006.335446ms`, and `request 7 error=timed_out after=20000.0ms`.
+/// Whoever copies from a terminal loses the first letter.
 fn request_line(line: &str) -> Option<RequestLine> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [head, number, outcome, last] = words[..] else { return None };
@@ -137,7 +138,7 @@ pub(super) fn workload(report: &ToolReport<'_>) -> Claim {
                 claim.stdev_s = stdev.and_then(time_in_words);
             }
             Some(("Median", value)) => {
-                claim.set_percentiles(&[0.5], time_in_words(value).into_iter())
+                claim.set_percentiles(&[0.5], time_in_words(value).into_iter());
             }
             Some(("Longest", value)) => claim.max_s = time_in_words(value),
             Some(("Shortest", value)) => claim.min_s = time_in_words(value),

@@ -21,7 +21,8 @@ fn seconds_in(unit: &str) -> Option<f64> {
     })
 }
 
-/// A time with its unit, in seconds: `4.32ms`, `5.00m`, `21m47.89s`; compound ones as Go prints them.
+/// A time with its unit, in seconds: `4.32ms`, `5.00m`, `21m47.89s`; compound ones as Go prints
+/// them.
 pub(super) fn time(word: &str) -> Option<PrintedFigure> {
     let mut rest = word.trim_end_matches([',', ';']);
     let mut sum: Option<PrintedFigure> = None;

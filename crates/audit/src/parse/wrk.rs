@@ -1,5 +1,6 @@
-//! wrk's and wrk2's reports, and the rows of Puma's `response_time_wrk`. `stats_correct` has been over wrk's times: see
-//! the check of phantom samples. wrk2's run from when the schedule wanted a request sent.
+//! wrk's and wrk2's reports, and the rows of Puma's `response_time_wrk`. `stats_correct` has been
+//! over wrk's times: see the check of phantom samples. wrk2's run from when the schedule wanted a
+//! request sent.
 
 use super::words::{bytes, count, key_and_value, percentile, time};
 use super::{ToolReport, count_option, server};
@@ -71,8 +72,8 @@ fn total_count(line: &str) -> Option<u64> {
     count(rest.trim_start().strip_prefix('=')?.trim().trim_end_matches(']'))
 }
 
-/// The rows of Puma's `response_time_wrk`: wrk's rate and percentiles in milliseconds, with the size of an answer. The
-/// wrk command is in the row, or below the table for all of it.
+/// The rows of Puma's `response_time_wrk`: wrk's rate and percentiles in milliseconds, with the
+/// size of an answer. The wrk command is in the row, or below the table for all of it.
 pub(super) fn response_time_wrk(lines: &[String]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (at, line) in lines.iter().enumerate() {

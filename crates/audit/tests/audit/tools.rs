@@ -1,4 +1,5 @@
-//! Each tool's text, as it printed it or as its documentation shows it, becomes the figures that stand in it.
+//! Each tool's text, as it printed it or as its documentation shows it, becomes the figures that
+//! stand in it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -38,7 +39,8 @@ fn outcome(found: &AuditedClaim, check: &str) -> Value {
     finding.unwrap_or_else(|| panic!("no {check}: {findings:#}"))["outcome"]["is"].clone()
 }
 
-/// What is said of an output, and behind that each figure that was read of each claim, and each that a check has come to.
+/// What is said of an output, and behind that each figure that was read of each claim, and each
+/// that a check has come to.
 fn shown(found: &[AuditedClaim]) -> String {
     let mut text = audit::text(found);
     for one in found {
@@ -58,8 +60,8 @@ fn shown(found: &[AuditedClaim]) -> String {
     text
 }
 
-/// Every output, real or of a documentation, and the five documents that longtail grew out of, in which the audit finds what a person
-/// found by hand. Read a change beside the output.
+/// Every output, real or of a documentation, and the five documents that longtail grew out of, in
+/// which the audit finds what a person found by hand. Read a change beside the output.
 #[test]
 fn each_output_is_read_to_its_last_line() {
     let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/expected");

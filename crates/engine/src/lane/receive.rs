@@ -1,4 +1,5 @@
-//! First half of a turn: socket events, and the answers that came, each recorded at the instant of the turn.
+//! First half of a turn: socket events, and the answers that came, each recorded at the instant of
+//! the turn.
 
 use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
 use rustix::io::Errno;
@@ -49,8 +50,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Sends what could not be sent before. What is received after it came after it, and not before: its time from then on. What was
-    /// there before anything was sent is no answer.
+    /// Sends what could not be sent before. What is received after it came after it, and not
+    /// before: its time from then on. What was there before anything was sent is no answer.
     #[inline(never)]
     fn send_the_rest(&mut self, slot: usize, event: ConnectionEvent, now: Nanos) -> Nanos {
         let is_opening = self.connections[slot].state == ConnectionState::Opening;
@@ -63,8 +64,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         now
     }
 
-    /// Receives until the socket is drained or no request is out any more, `received` being the first that came of it. A server
-    /// that sends without end does not hold up the other connections: the rest is left for the next turn.
+    /// Receives until the socket is drained or no request is out any more, `received` being the
+    /// first that came of it. A server that sends without end does not hold up the other
+    /// connections: the rest is left for the next turn.
     #[inline(never)]
     fn receive_more(
         &mut self,
@@ -86,7 +88,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                                 &response,
                                 true,
                                 RequestEnd::seen(now),
-                            )
+                            );
                         }
                         None => self.end(slot, Outcome::Closed, now, None),
                     }
@@ -122,8 +124,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Takes the `n` bytes that were received into the buffer, if they are all of a fast answer to what was out on `slot`;
-    /// `false`: they are still to be taken.
+    /// Takes the `n` bytes that were received into the buffer, if they are all of a fast answer to
+    /// what was out on `slot`; `false`: they are still to be taken.
     #[inline(always)]
     fn take_on_fast_path(&mut self, slot: usize, n: usize, now: Nanos) -> bool {
         let end = self.arrival(slot, now);
@@ -146,8 +148,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         true
     }
 
-    /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with pipelining. Whether that is all: nothing is
-    /// out on the connection any more, or it is closed.
+    /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with
+    /// pipelining. Whether that is all: nothing is out on the connection any more, or it is closed.
     #[inline(always)]
     pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> bool {
         self.records.tally.received_bytes += n as u64;
@@ -183,7 +185,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 Ok(Some((response, _))) => response,
                 Err(reason) => return self.end_badly(slot, reason, end.seen),
             };
-            // With pipelining the next answer may follow, and the server has not closed before that.
+            // With pipelining the next answer may follow, and the server has not closed before
+            // that.
             let is_last = at == n;
             if !is_last && connection.outstanding.len() <= 1 {
                 // Bytes after the answer: this server cannot be followed on this connection.
@@ -196,7 +199,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// What came is no answer for this `reason`: neither to the oldest request, nor to those behind it.
+    /// What came is no answer for this `reason`: neither to the oldest request, nor to those behind
+    /// it.
     #[cold]
     fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> bool {
         let bytes = self.connections[slot].reader.received();
@@ -216,7 +220,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.answered(slot, response, closing, end)
     }
 
-    /// When what was just received came: by the kernel's stamp, where there is one that can be true.
+    /// When what was just received came: by the kernel's stamp, where there is one that can be
+    /// true.
     #[inline(always)]
     fn arrival(&self, slot: usize, now: Nanos) -> RequestEnd {
         let stamp = self.wall.as_ref().and_then(|wall| Some(wall.map(self.wire.stamp(slot)?)));
@@ -242,7 +247,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.close(slot);
     }
 
-    /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
+    /// A whole response came, to the oldest request; `closing`: and the server has closed the
+    /// connection.
     #[inline(always)]
     fn answered(
         &mut self,
@@ -279,7 +285,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
         let connection = &mut self.connections[slot];
         connection.until_reconnect -= 1;
-        // Answered before it was asked in full: the rest of the request would be read as the next one.
+        // Answered before it was asked in full: the rest of the request would be read as the next
+        // one.
         let asked_in_full = connection.sent_in_full > 0;
         connection.sent_in_full = connection.sent_in_full.saturating_sub(1);
         let server_keeps = response.head.keep_alive && asked_in_full && !closing;
@@ -299,7 +306,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// The answer was the last one of its connection: because the server wants it so, where `we_keep` it.
+    /// The answer was the last one of its connection: because the server wants it so, where
+    /// `we_keep` it.
     #[inline(never)]
     fn ended_with_its_connection(
         &mut self,

@@ -1,6 +1,8 @@
-//! What a lane records: each request that ended, in exactly one place of its tally, and in the journal where there is one.
+//! What a lane records: each request that ended, in exactly one place of its tally, and in the
+//! journal where there is one.
 //!
-//! Everything here runs once a request, so it is one straight piece of code: times are computed once, and nothing is looked up twice.
+//! Everything here runs once a request, so it is one straight piece of code: times are computed
+//! once, and nothing is looked up twice.
 
 use std::sync::mpsc::SyncSender;
 
@@ -83,7 +85,8 @@ impl LaneOutcome {
 pub(super) struct RequestEnd {
     pub(super) at: Nanos,
     pub(super) seen: Nanos,
-    /// Where the two are of two clocks: how long it waited to be read, but for the time in which the lane meant to leave it.
+    /// Where the two are of two clocks: how long it waited to be read, but for the time in which
+    /// the lane meant to leave it.
     pub(super) read_lag: Option<Nanos>,
 }
 
@@ -95,7 +98,8 @@ impl RequestEnd {
     }
 }
 
-/// Answers of the fast path that began with one cached head: they are alike in all but their times, and so they are only counted.
+/// Answers of the fast path that began with one cached head: they are alike in all but their times,
+/// and so they are only counted.
 #[derive(Clone, Copy, Default)]
 struct AnswersOfHead {
     serial: u64,
@@ -161,7 +165,8 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Nothing recorded yet, of a run that starts at `start`; a journal where there is a reader for it.
+    /// Nothing recorded yet, of a run that starts at `start`; a journal where there is a reader for
+    /// it.
     pub(super) fn new<C: Clock>(
         spec: &LoadSpec,
         share: LaneShare,
@@ -184,7 +189,8 @@ impl Records {
         }
     }
 
-    /// A whole response to `request` came: what it tells beside how the request ended. `first_byte` is when its first byte came.
+    /// A whole response to `request` came: what it tells beside how the request ended. `first_byte`
+    /// is when its first byte came.
     #[inline(always)]
     pub(super) fn response(
         &mut self,
@@ -237,8 +243,9 @@ impl Records {
         }
     }
 
-    /// An exchange of the fast path has ended on connection `slot`: `request` was sent on an open connection as soon as that was free, and
-    /// its answer came in one piece, with the `head` that is cached at `hint`.
+    /// An exchange of the fast path has ended on connection `slot`: `request` was sent on an open
+    /// connection as soon as that was free, and its answer came in one piece, with the `head` that
+    /// is cached at `hint`.
     #[inline(always)]
     pub(super) fn fast_path(
         &mut self,
@@ -295,8 +302,8 @@ impl Records {
         self.workers[worker].measured += more.measured;
     }
 
-    /// Records how `request` of connection `slot` ended, with the `bytes` that were received of its answer. Where there is a journal,
-    /// `complete` adds what it gets beside.
+    /// Records how `request` of connection `slot` ended, with the `bytes` that were received of its
+    /// answer. Where there is a journal, `complete` adds what it gets beside.
     #[inline(always)]
     pub(super) fn end(
         &mut self,

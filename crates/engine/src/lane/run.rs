@@ -23,7 +23,8 @@ const SPIN: Nanos = LONGEST_WAKE_DELAY;
 const COALESCED: Nanos = Nanos::from_millis(1);
 
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
-    /// Runs to the end: all planned requests ended, or `interrupt` was set. `progress` is where others see how far this lane is.
+    /// Runs to the end: all planned requests ended, or `interrupt` was set. `progress` is where
+    /// others see how far this lane is.
     pub fn run(mut self, interrupt: &AtomicBool, progress: &LaneProgress) -> LaneOutcome {
         let mut events = Vec::with_capacity(1024);
         let mut now = self.clock.now();
@@ -43,7 +44,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         while !self.is_over(now) {
             let before = now;
             if self.scheduler.is_open() {
-                // What was sent since has taken its time, and the next due time does not wait for it.
+                // What was sent since has taken its time, and the next due time does not wait for
+                // it.
                 now = self.clock.now();
                 if now >= self.backlog.next() {
                     self.sample_the_backlog(now);
@@ -100,8 +102,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.finish(interrupted_at, facts)
     }
 
-    /// Waits for news, `at_most` this long, and says whether it slept to the end of that: polling at first, where that pays. It does not pay for
-    /// the rest of answers of which the last news, still in `events`, were but pieces: who sleeps finds more of them at once, and reads less often.
+    /// Waits for news, `at_most` this long, and says whether it slept to the end of that: polling
+    /// at first, where that pays. It does not pay for the rest of answers of which the last news,
+    /// still in `events`, were but pieces: who sleeps finds more of them at once, and reads less
+    /// often.
     #[inline]
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) -> bool {
         if self.scheduler.next_due().is_some() && self.unread_responses.may_wait(at_most) {
@@ -129,8 +133,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         at_most > Nanos::ZERO && events.is_empty()
     }
 
-    /// Open loop: notes how many requests are due and not answered; those that were given up are among them. Once nothing becomes due any
-    /// more there is no load to have a backlog of.
+    /// Open loop: notes how many requests are due and not answered; those that were given up are
+    /// among them. Once nothing becomes due any more there is no load to have a backlog of.
     #[cold]
     fn sample_the_backlog(&mut self, now: Nanos) {
         let given_up = |counts: &Counts| counts.of(Outcome::TimedOut);
@@ -181,8 +185,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         until.saturating_sub(now)
     }
 
-    /// Begins what is due: in a closed loop a request on each free connection, in an open loop whatever the
-    /// schedule says, as far as connections are free.
+    /// Begins what is due: in a closed loop a request on each free connection, in an open loop
+    /// whatever the schedule says, as far as connections are free.
     #[inline]
     fn send_what_is_due(&mut self, now: Nanos) {
         if self.scheduler.is_open() {
@@ -193,7 +197,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     .ended_at()
                     .is_some_and(|last| now.saturating_sub(last) >= self.spec.timeout)
             {
-                // The server does not keep up: a timeout after the last due time nothing more is sent. What is out has its own timeout still.
+                // The server does not keep up: a timeout after the last due time nothing more is
+                // sent. What is out has its own timeout still.
                 self.drop_queued(now, Outcome::InFlight);
             }
             while !self.scheduler.queued.is_empty()
@@ -209,7 +214,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 }
             }
         } else if !self.free.is_empty() && self.keeps_loading(now) {
-            // A request that fails at once frees its connection again: that one waits for the next turn.
+            // A request that fails at once frees its connection again: that one waits for the next
+            // turn.
             std::mem::swap(&mut self.free, &mut self.freed_before);
             let mut slots = std::mem::take(&mut self.freed_before);
             for slot in slots.drain(..) {
@@ -221,22 +227,25 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             self.freed_before = slots;
         } else {
-            // The load is over. A server may hold a thread for each connection that is left open, while others wait for their last answer.
+            // The load is over. A server may hold a thread for each connection that is left open,
+            // while others wait for their last answer.
             while let Some(slot) = self.free.pop() {
                 self.retire(slot as usize);
             }
         }
     }
 
-    /// Closed loop: whether free connections are to make another request. After the window they do so, unmeasured,
-    /// until the last measured request has ended: those still out would find the server emptier than everybody before.
-    /// Each connection's first request is due at the start, and is made however late the lane wakes up.
+    /// Closed loop: whether free connections are to make another request. After the window they do
+    /// so, unmeasured, until the last measured request has ended: those still out would find the
+    /// server emptier than everybody before. Each connection's first request is due at the start,
+    /// and is made however late the lane wakes up.
     #[inline]
     fn keeps_loading(&self, now: Nanos) -> bool {
         now < self.window.until || self.busy_measured > 0 || !self.scheduler.has_begun()
     }
 
-    /// Open loop: what is due and has found no connection is not sent any more. It is skipped as soon as it is due, or in flight now.
+    /// Open loop: what is due and has found no connection is not sent any more. It is skipped as
+    /// soon as it is due, or in flight now.
     #[cold]
     fn drop_queued(&mut self, now: Nanos, outcome: Outcome) {
         while let Some(DueRequest { number, at: due, .. }) =
@@ -256,13 +265,15 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.next_scan = now + step;
         self.standstill.read_cpu_time();
         for slot in 0..self.connections.len() {
-            // The oldest one's answer comes first, so whatever is out behind it is given up with it.
+            // The oldest one's answer comes first, so whatever is out behind it is given up with
+            // it.
             let oldest = self.connections[slot].outstanding.oldest();
             if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.spec.timeout)
             {
                 let is_connected = self.connections[slot].state == ConnectionState::Open;
                 if now >= self.window.until && !self.scheduler.is_open() {
-                    // The load is over: who has had no answer for so long is not asked again on a new connection.
+                    // The load is over: who has had no answer for so long is not asked again on a
+                    // new connection.
                     self.connections[slot].requests_left =
                         self.connections[slot].outstanding.measured();
                 }

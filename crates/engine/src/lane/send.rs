@@ -44,7 +44,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Sends a request of the [fast path](super). What does not go out whole goes on the general way.
+    /// Sends a request of the [fast path](super). What does not go out whole goes on the general
+    /// way.
     #[inline(always)]
     fn begin_on_fast_path(&mut self, slot: usize, due: DueRequest, now: Nanos) {
         self.busy += 1;
@@ -139,8 +140,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// The server broke the connection before it had all of the request. Where it had answered first (413, and gone), that
-    /// is the answer: the kernel still hands over what came before the reset.
+    /// The server broke the connection before it had all of the request. Where it had answered
+    /// first (413, and gone), that is the answer: the kernel still hands over what came before the
+    /// reset.
     #[cold]
     fn receive_what_is_left(&mut self, slot: usize) {
         let now = self.clock.now();
@@ -152,7 +154,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.end(slot, Outcome::Reset, now, None);
     }
 
-    /// The connection did not come about, or had been closed before any of the request could be sent.
+    /// The connection did not come about, or had been closed before any of the request could be
+    /// sent.
     #[cold]
     fn not_opened(&mut self, slot: usize, errno: Errno) {
         let connection = &mut self.connections[slot];
@@ -162,7 +165,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
         let (outcome, is_exhausted) = not_connected(errno);
         self.records.tally.exhausted += u64::from(is_exhausted && is_measured);
-        // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
+        // A closed loop would spin on a server that is not there; an open one has its schedule, and
+        // waits for nobody.
         let pause = (!self.scheduler.is_open())
             .then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
         let now = self.clock.now();
@@ -170,7 +174,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 }
 
-/// What becomes of a request whose connection did not come about, and whether that is for want of something on this machine.
+/// What becomes of a request whose connection did not come about, and whether that is for want of
+/// something on this machine.
 fn not_connected(errno: Errno) -> (Outcome, bool) {
     match errno {
         Errno::CONNREFUSED => (Outcome::Refused, false),

@@ -1,4 +1,5 @@
-//! A server on threads of its own that treats each connection as a test says, and a load that must end.
+//! A server on threads of its own that treats each connection as a test says, and a load that must
+//! end.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -13,9 +14,11 @@ use testkit::clock::REAL_CLOCK;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(300);
-/// Of a load whose requests are answered, closed or refused: none of them may time out because the machine is busy.
+/// Of a load whose requests are answered, closed or refused: none of them may time out because the
+/// machine is busy.
 pub(crate) const LONG_TIMEOUT: Nanos = Nanos::from_secs(120);
-/// Of a load on a server that never answers, as short as this machine lets it be just now: see [`timed_out`].
+/// Of a load on a server that never answers, as short as this machine lets it be just now: see
+/// [`timed_out`].
 const SHORT_TIMEOUTS: [Nanos; 3] =
     [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
 /// A whole answer that keeps the connection.
@@ -63,7 +66,8 @@ impl Server {
             let mut accepted = 0;
             loop {
                 let (mut stream, _) = listener.accept().unwrap();
-                // The connection that says stop is the last in the queue: all others have been accepted before it.
+                // The connection that says stop is the last in the queue: all others have been
+                // accepted before it.
                 if stopped.load(Ordering::Acquire) {
                     break;
                 }
@@ -151,8 +155,8 @@ pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
     }
 }
 
-/// The same as an open loop, with a connection for each request: one that had to wait for a connection longer than the
-/// timeout after the last due time would never be sent.
+/// The same as an open loop, with a connection for each request: one that had to wait for a
+/// connection longer than the timeout after the last due time would never be sent.
 pub(crate) fn open(shape: &LoadSpec) -> LoadSpec {
     LoadSpec {
         pace: Pace::constant(Rate::new(500.0).unwrap()),
@@ -187,7 +191,8 @@ pub(crate) fn driven_until(
     done
 }
 
-/// Every request is in exactly one place: each exchange is a sound one, and counting them gives the tally.
+/// Every request is in exactly one place: each exchange is a sound one, and counting them gives the
+/// tally.
 fn assert_sound(shape: &LoadSpec, done: &LaneOutcome, exchanges: &[Exchange]) {
     let tally = &done.tally;
     let (mut measured, mut unmeasured) = (Counts::default(), Counts::default());
@@ -228,8 +233,9 @@ pub(crate) fn shown(done: &LaneOutcome) -> String {
     format!("{:?}", done.tally.counts.iter().collect::<Vec<_>>())
 }
 
-/// Drives a load on a server that never answers: each request times out. A busy machine may be too late with a short timeout:
-/// what it has not sent by then is given up, and the load is repeated with more. All loads, of which the last is as it should be.
+/// Drives a load on a server that never answers: each request times out. A busy machine may be too
+/// late with a short timeout: what it has not sent by then is given up, and the load is repeated
+/// with more. All loads, of which the last is as it should be.
 pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<LaneOutcome> {
     let mut all = Vec::new();
     for timeout in SHORT_TIMEOUTS {

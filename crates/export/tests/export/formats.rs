@@ -1,5 +1,5 @@
-//! What each protocol carries of the canonical studies, byte for byte, and that all carry the same figures.
-//! `UPDATE_GOLDEN=1 cargo test -p export` writes the files anew: read the difference.
+//! What each protocol carries of the canonical studies, byte for byte, and that all carry the same
+//! figures. `UPDATE_GOLDEN=1 cargo test -p export` writes the files anew: read the difference.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -209,7 +209,7 @@ fn the_figures_are_those_of_the_run() {
     };
     let p99 = run.response_time(0.99).time().unwrap().as_secs_f64();
     let is = |figure: f64, expected: f64| {
-        assert!((figure - expected).abs() < 1e-12, "{figure} and not {expected}")
+        assert!((figure - expected).abs() < 1e-12, "{figure} and not {expected}");
     };
     is(
         of(
@@ -318,7 +318,8 @@ fn what_a_receiver_rejects_is_read_from_its_answer() {
     assert_eq!(otlp::rejected(b"\xff\xff not found"), None);
 }
 
-/// The lines of statsd's and Datadog's own pages and of puma-plugin-statsd, and some that are none: what each is read as.
+/// The lines of statsd's and Datadog's own pages and of puma-plugin-statsd, and some that are none:
+/// what each is read as.
 #[test]
 fn lines_of_statsd_are_understood() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/statsd_lines.txt");

@@ -1,9 +1,11 @@
-//! Finds the Puma to start, by `--puma`, a checkout, a bundle or PATH; and reads what it says of itself: its version, its boot lines, its
-//! configuration.
+//! Finds the Puma to start, by `--puma`, a checkout, a bundle or PATH; and reads what it says of
+//! itself: its version, its boot lines, its configuration.
 //!
-//! For its configuration Puma is started once more, as it will be, with a script before it ([`SCRIPT`]) that prints what its launcher has
-//! made of config file, environment and flags, and ends it before anything is bound. So whatever a config file does is done, and a flag wins
-//! where Puma lets it. Boot lines are those of Puma 3 to 8; what a line does not say is `None`, never guessed.
+//! For its configuration Puma is started once more, as it will be, with a script before it
+//! ([`SCRIPT`]) that prints what its launcher has made of config file, environment and flags, and
+//! ends it before anything is bound. So whatever a config file does is done, and a flag wins where
+//! Puma lets it. Boot lines are those of Puma 3 to 8; what a line does not say is `None`, never
+//! guessed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -33,14 +35,15 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
 
 /// The command that starts Puma here, where none is given: the first of
 ///
-/// 1. in a checkout of Puma (or below): its own executable, by `bundle exec` where it has a lock file, else `ruby -Ilib`;
+/// 1. in a checkout of Puma (or below): its own executable, by `bundle exec` where it has a lock
+///    file, else `ruby -Ilib`;
 /// 2. in a bundle that has Puma, searched upward as bundler does: `bundle exec puma`;
 /// 3. `puma` on PATH.
 ///
 /// # Errors
 /// [`LaunchError::NoPuma`] where there is none, so that the caller can use another server;
-/// [`LaunchError::ProgramNotFound`] where there is one but not the `bundle` or `ruby` that it needs. Taking another
-/// Puma then would measure another version than the user's.
+/// [`LaunchError::ProgramNotFound`] where there is one but not the `bundle` or `ruby` that it
+/// needs. Taking another Puma then would measure another version than the user's.
 pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
     let bundle = |program: &OsStr| {
         found("bundle", "run `gem install bundler`, or give --puma COMMAND", around)?;
@@ -105,7 +108,8 @@ fn lock_of(gemfile: &Path) -> PathBuf {
     lock.into()
 }
 
-/// Whether a lock file has resolved Puma: a gem of the bundle is indented by four, what one of them wants by six.
+/// Whether a lock file has resolved Puma: a gem of the bundle is indented by four, what one of them
+/// wants by six.
 fn lists_puma(lock: &str) -> bool {
     lock.lines().any(|line| line.starts_with("    puma ("))
 }
@@ -128,7 +132,8 @@ const MARK: &str = "longtail-settings ";
 /// Puts a method before Puma's `run`, as soon as there is one.
 const SCRIPT: &str = include_str!("settings.rb");
 
-/// Whether there is a config file that Puma would read: `config/puma.rb` and `config/puma/ENVIRONMENT.rb` it finds by itself.
+/// Whether there is a config file that Puma would read: `config/puma.rb` and
+/// `config/puma/ENVIRONMENT.rb` it finds by itself.
 fn has_config(config: Option<&Path>, dir: &Path) -> bool {
     match config {
         Some(config) => config != Path::new("-"),
@@ -136,8 +141,9 @@ fn has_config(config: Option<&Path>, dir: &Path) -> bool {
     }
 }
 
-/// What a Puma's configuration says of who waits for whom: what the Puma of `spec` itself makes of its config file, its environment and its
-/// flags. Without such a file all is as its version has it. `None` where it did not say so in time, or the user interrupted.
+/// What a Puma's configuration says of who waits for whom: what the Puma of `spec` itself makes of
+/// its config file, its environment and its flags. Without such a file all is as its version has
+/// it. `None` where it did not say so in time, or the user interrupted.
 ///
 /// # Errors
 /// Where it cannot be started at all.
@@ -218,8 +224,8 @@ pub struct BootLines {
 }
 
 impl BootLines {
-    /// Reads them out of the lines that Puma wrote. The first word counts: Puma boots before the app writes anything, and a restart says
-    /// the same again.
+    /// Reads them out of the lines that Puma wrote. The first word counts: Puma boots before the
+    /// app writes anything, and a restart says the same again.
     pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>) -> BootLines {
         let mut boot = BootLines::default();
         for line in lines {
@@ -230,7 +236,8 @@ impl BootLines {
                 .and_then(|rest| rest.split_once("] "))
                 .map_or(line, |(_, rest)| rest);
             let Some(fact) = line.strip_prefix('*').map(str::trim) else { continue };
-            // `Puma version: 6.5.0 ("Sky's Version")`; Puma 4 and before: `Version 4.3.5 (ruby 2.6.5-p114), codename: …`.
+            // `Puma version: 6.5.0 ("Sky's Version")`; Puma 4 and before: `Version 4.3.5 (ruby 2.6.5-p114),
+            // codename: …`.
             if let Some(text) =
                 fact.strip_prefix("Puma version: ").or_else(|| fact.strip_prefix("Version "))
             {

@@ -16,7 +16,8 @@ use crate::kit::{
 };
 use testkit::clock::REAL_CLOCK;
 
-/// A child that leaves the server's process group and session, says its number, and would live for long.
+/// A child that leaves the server's process group and session, says its number, and would live for
+/// long.
 const STRAY: &str = "setsid sh -c 'echo stray $$; exec sleep 1000'";
 
 fn number(text: &str) -> u32 {

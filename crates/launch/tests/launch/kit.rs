@@ -46,7 +46,8 @@ pub(crate) fn said(server: &Server, word: &str) -> String {
     })
 }
 
-/// A process that is dead but not yet reaped, perhaps by an init that is slow or careless, does not live.
+/// A process that is dead but not yet reaped, perhaps by an init that is slow or careless, does not
+/// live.
 pub(crate) fn lives(pid: u32) -> bool {
     ProcessStat::of(pid).is_some_and(|process| !process.is_dead)
 }

@@ -1,4 +1,5 @@
-//! Which Puma is found, and what it is started with. No Puma is needed: only files with the right names.
+//! Which Puma is found, and what it is started with. No Puma is needed: only files with the right
+//! names.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,4 +1,5 @@
-//! The Puma of this machine, in both modes, from a plan to its end. Skipped, with the reason, where there is none.
+//! The Puma of this machine, in both modes, from a plan to its end. Skipped, with the reason, where
+//! there is none.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

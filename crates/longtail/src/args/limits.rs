@@ -73,12 +73,14 @@ pub(crate) fn path(text: &str) -> Result<String, String> {
 /// Whose clock says when a response came; `None` leaves it open.
 pub(crate) type WantedTimestamps = Option<Timestamps>;
 
-/// The words of `--timestamps`. By the kernel's own stamps a late reading of ours is measured, and not in the times.
+/// The words of `--timestamps`. By the kernel's own stamps a late reading of ours is measured, and
+/// not in the times.
 pub(crate) const TIMESTAMPS: WordTable<WantedTimestamps> =
     &[("auto", None), ("kernel", Some(Timestamps::Kernel)), ("user", Some(Timestamps::User))];
 
-/// What `--timestamps` comes to: the kernel's where it can. It stamps no Unix stream; and of several answers under way on a connection
-/// (`is_pipelined`) a stamp may be of a later one's bytes.
+/// What `--timestamps` comes to: the kernel's where it can. It stamps no Unix stream; and of
+/// several answers under way on a connection (`is_pipelined`) a stamp may be of a later one's
+/// bytes.
 ///
 /// # Errors
 /// Where the kernel's stamps were asked for and cannot be had.

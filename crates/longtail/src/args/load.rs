@@ -1,5 +1,5 @@
-//! Flags of `longtail load`, hey's and wrk's among them, and of `attack`, which is a load by another name; and when requests are due by them,
-//! over how many connections, for how long.
+//! Flags of `longtail load`, hey's and wrk's among them, and of `attack`, which is a load by
+//! another name; and when requests are due by them, over how many connections, for how long.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,8 @@ Examples:
 Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --generator-threads; wrk's -d (duration) is --for,
 and -d is the body, as in hey and curl. hey's -o csv is --log FILE.csv.";
 
-/// Gaps between the requests of an open loop: even, exponential as of users who know nothing of each other, from 0 to twice the mean.
+/// Gaps between the requests of an open loop: even, exponential as of users who know nothing of
+/// each other, from 0 to twice the mean.
 const ARRIVALS: &[(&str, Arrivals)] = &[
     ("constant", Arrivals::Constant),
     ("poisson", Arrivals::Poisson),
@@ -44,7 +45,8 @@ const ARRIVALS: &[(&str, Arrivals)] = &[
 /// Late requests wait and keep their due time, or are counted and not sent.
 const LATE: &[(&str, LatePolicy)] = &[("queue", LatePolicy::Queue), ("skip", LatePolicy::Skip)];
 
-/// The generator wakes at whole milliseconds, for each due time, or polls for the last 50 us before it.
+/// The generator wakes at whole milliseconds, for each due time, or polls for the last 50 us before
+/// it.
 const TIMINGS: &[(&str, Timing)] =
     &[("coalesce", Timing::Coalesce), ("precise", Timing::Precise), ("spin", Timing::Spin)];
 
@@ -161,7 +163,8 @@ pub(crate) struct LoadArgs {
     /// Open loop: queue a request that is due while all connections are busy, or skip it
     #[arg(long, value_name = "WHAT", value_parser = words(LATE), default_value = "queue", help_heading = ADVANCED)]
     pub(crate) late: LatePolicy,
-    /// How precisely due times are kept: coalesce (to whole milliseconds), precise, or spin (busy for the last 50 us)
+    /// How precisely due times are kept: coalesce (to whole milliseconds), precise, or spin (busy
+    /// for the last 50 us)
     #[arg(long, value_name = "HOW", value_parser = words(TIMINGS), default_value = "precise", help_heading = ADVANCED)]
     pub(crate) timing: Timing,
     /// Whose clock says when a response came: kernel, user (the generator), or auto
@@ -234,7 +237,8 @@ pub(crate) struct LoadArgs {
     /// Make the load on another machine, such as 'ssh box2'; repeatable
     #[arg(long, value_name = "COMMAND", help_heading = "Load")]
     pub(crate) from: Vec<String>,
-    /// How long a request holds a thread: an overload then shows how many requests the server processes at once
+    /// How long a request holds a thread: an overload then shows how many requests the server
+    /// processes at once
     #[arg(long, value_name = "TIME", value_parser = above_zero, help_heading = ADVANCED)]
     pub(crate) service: Option<Nanos>,
     /// Check the responses: status=200, length=1024, sha256=HEX, same-body, cbor-counter
@@ -245,7 +249,8 @@ pub(crate) struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// How the hosts of these flags are found: as `resolver` does it, which knows where connections may go.
+    /// How the hosts of these flags are found: as `resolver` does it, which knows where connections
+    /// may go.
     pub(crate) fn resolver(&self, mut resolver: Resolver) -> Resolver {
         resolver.version = match (self.ipv4, self.ipv6) {
             (true, _) => Some(IpVersion::V4),
@@ -256,7 +261,8 @@ impl LoadArgs {
         resolver
     }
 
-    /// A flag of these that needs the whole load in one process, where there is one, as it is typed.
+    /// A flag of these that needs the whole load in one process, where there is one, as it is
+    /// typed.
     pub(crate) fn own_process_flag(&self) -> Option<&'static str> {
         let given = [
             (self.generator.is_some(), "--generator"),
@@ -288,7 +294,8 @@ order of completion.";
 
 /// The command that is a load by attack.cr's flags.
 pub(crate) fn as_attack(command: clap::Command) -> clap::Command {
-    // On kept connections a Puma before 7 serves those that it has and lets the others wait: not in their turn.
+    // On kept connections a Puma before 7 serves those that it has and lets the others wait: not in
+    // their turn.
     command
         .mut_arg("rate", |arg| arg.long("target-throughput").required(true))
         .mut_arg("url", |arg| arg.long("url"))
@@ -395,7 +402,8 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_for_the_whole_run_and_every_run_ends() {
-        // The highest rate (of hey's -q: of all connections), connections (no more than requests), and seconds.
+        // The highest rate (of hey's -q: of all connections), connections (no more than requests),
+        // and seconds.
         for (words, expected) in [
             ("http://h/", (None, 50, Some(10))),
             ("-c 20 http://h/", (None, 20, Some(10))),

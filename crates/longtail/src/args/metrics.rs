@@ -1,4 +1,5 @@
-//! Flags for metrics beside the report: statsd in and out, Prometheus, OTLP. Listeners bind to loopback.
+//! Flags for metrics beside the report: statsd in and out, Prometheus, OTLP. Listeners bind to
+//! loopback.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -13,14 +14,15 @@ use crate::exit::{Mistake, refuse_if, wrong};
 #[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OutletArgs {
-    /// Record what app and server send by statsd during a run, such as 127.0.0.1:8125 (port 0: any free one); a server
-    /// that longtail starts gets STATSD_HOST, STATSD_PORT and STATSD_ADDR
+    /// Record what app and server send by statsd during a run, such as 127.0.0.1:8125 (port 0: any
+    /// free one); a server that longtail starts gets STATSD_HOST, STATSD_PORT and STATSD_ADDR
     #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) statsd_listen: Option<SocketAddr>,
     /// Send the results of each run, and live figures once a second, by DogStatsD
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) statsd_to: Option<HostPort>,
-    /// Let Prometheus scrape live figures and results at this address, such as 127.0.0.1:9464, under /metrics
+    /// Let Prometheus scrape live figures and results at this address, such as 127.0.0.1:9464,
+    /// under /metrics
     #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) metrics: Option<SocketAddr>,
     /// Keep that address open after the last run, so that its results are scraped
@@ -125,7 +127,8 @@ impl OutletArgs {
     }
 }
 
-/// An address to listen at: of this machine's loopback, so that nobody else can send to it or read from it.
+/// An address to listen at: of this machine's loopback, so that nobody else can send to it or read
+/// from it.
 fn listened_to(text: &str) -> Result<SocketAddr, String> {
     let HostPort { host, port } = text.parse()?;
     let ip: Option<IpAddr> = match &*host {

@@ -1,8 +1,8 @@
-//! Other tools' command lines: those of hey and wrk are taken whole (`--as`), and for single flags and commands of many more we say what to
-//! type here.
+//! Other tools' command lines: those of hey and wrk are taken whole (`--as`), and for single flags
+//! and commands of many more we say what to type here.
 //!
-//! Where a word of a whole line has no meaning here, that is said and nothing is sent; a flag that is silently ignored would make two results
-//! look comparable that are not.
+//! Where a word of a whole line has no meaning here, that is said and nothing is sent; a flag that
+//! is silently ignored would make two results look comparable that are not.
 
 use clap::{Arg, Command};
 
@@ -17,8 +17,9 @@ pub(crate) enum Tool {
     Wrk,
 }
 
-/// A flag of the other tool, under its names, and ours for it. Behind `=` it takes a value, which stands where ours has `{}`;
-/// `{flag}` is the name that was typed. Empty: it is taken and changes nothing. `None`: it cannot be done.
+/// A flag of the other tool, under its names, and ours for it. Behind `=` it takes a value, which
+/// stands where ours has `{}`; `{flag}` is the name that was typed. Empty: it is taken and changes
+/// nothing. `None`: it cannot be done.
 type OthersFlag = (&'static str, Option<&'static [&'static str]>);
 
 const HEY: &[OthersFlag] = &[
@@ -50,7 +51,8 @@ const WRK: &[OthersFlag] = &[
 /// # Errors
 /// One line, where a flag is not that tool's or cannot be done.
 pub(crate) fn translate(tool: Tool, words: &[String]) -> Result<Vec<String>, String> {
-    // Neither verifies certificates. hey sends 200 requests over 50 connections where nothing else is said.
+    // Neither verifies certificates. hey sends 200 requests over 50 connections where nothing else
+    // is said.
     let (name, flags, defaults): (_, _, &[[&str; 2]]) = match tool {
         Tool::Hey => ("hey", HEY, &[["-c", "50"], ["--timeout", "20s"]]),
         Tool::Wrk => (
@@ -143,8 +145,9 @@ fn find<'a>(
 /// Words of other tools, and ours for all of them.
 type Synonyms = (&'static str, &'static str);
 
-/// Flags of wrk, hey, oha, ab, k6, vegeta, bombardier and h2load without their dashes, and ours: a flag of that name, or
-/// a sentence where the word means several things. Of several entries the first counts whose flag the command has.
+/// Flags of wrk, hey, oha, ab, k6, vegeta, bombardier and h2load without their dashes, and ours: a
+/// flag of that name, or a sentence where the word means several things. Of several entries the
+/// first counts whose flag the command has.
 const FLAGS: &[Synonyms] = &[
     ("duration time length run-time timelimit run-for z D", "--for"),
     (
@@ -230,7 +233,8 @@ pub(crate) fn command(word: &str) -> Option<String> {
     found(COMMANDS, &word.to_ascii_lowercase()).next().map(|ours| format!("type {ours}"))
 }
 
-/// What to type for `flag`, which `command` has not; `words` are the whole command line, `all` is longtail.
+/// What to type for `flag`, which `command` has not; `words` are the whole command line, `all` is
+/// longtail.
 pub(crate) fn flag(
     all: &Command,
     command: &Command,
@@ -276,12 +280,13 @@ pub(crate) fn spelling(command: &Command, flag: &str) -> Option<String> {
     Some(format!("did you mean --{}?", known.get_long()?))
 }
 
-/// Short flags of `load` that other tools have for a time, the flag for that here, and the long one for what it is here.
+/// Short flags of `load` that other tools have for a time, the flag for that here, and the long one
+/// for what it is here.
 const TIMES: [(&str, &str, &str); 2] =
     [("-d", "--for", "--data"), ("-T", "--timeout", "--content-type")];
 
-/// Refuses what would be understood as something else: a long flag with one dash, as Go's tools have it (`-duration=5s`
-/// is `-d uration=5s`), and a time as a body or a type of content.
+/// Refuses what would be understood as something else: a long flag with one dash, as Go's tools
+/// have it (`-duration=5s` is `-d uration=5s`), and a time as a body or a type of content.
 ///
 /// # Errors
 /// Where there is one, with what to type.

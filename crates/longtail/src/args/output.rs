@@ -1,4 +1,5 @@
-//! Flags for results: what is printed, which files are written, and which thresholds must hold (`--expect`, `--fail-if`).
+//! Flags for results: what is printed, which files are written, and which thresholds must hold
+//! (`--expect`, `--fail-if`).
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use crate::ui;
 pub(crate) enum TextStyle {
     /// The full report
     Longtail,
-    /// Of a sweep: exactly the columns of Puma's `long_tail_hey`; of bodies: those of its `response_time_wrk`
+    /// Of a sweep: exactly the columns of Puma's `long_tail_hey`; of bodies: those of its
+    /// `response_time_wrk`
     Puma,
     /// Of a load: hey's layout
     Hey,
@@ -122,7 +124,8 @@ pub(crate) struct OutputArgs {
     style: Option<TextStyle>,
     #[arg(long, hide = true, group = "printed", value_parser = words(FORMATS))]
     format: Option<OutputFormat>,
-    /// Fit the text to this width; 0: show all columns, however wide [default: the terminal's width; 0 in a pipe]
+    /// Fit the text to this width; 0: show all columns, however wide [default: the terminal's
+    /// width; 0 in a pipe]
     #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit, help_heading = ADVANCED)]
     width: Option<usize>,
     /// Print the figures of an invalid run all the same
@@ -236,7 +239,8 @@ impl OutputArgs {
         matches!(self.printed(), OutputFormat::Answer | OutputFormat::Full | OutputFormat::Markdown)
     }
 
-    /// Whether what is printed has the verdict: other tools' layouts and a histogram have no place for it.
+    /// Whether what is printed has the verdict: other tools' layouts and a histogram have no place
+    /// for it.
     pub(crate) fn tells_verdict(&self) -> bool {
         let is_others = matches!(self.style(), TextStyle::Hey | TextStyle::Wrk);
         self.printed() != OutputFormat::Hdr && !(is_others && self.printed() == OutputFormat::Full)

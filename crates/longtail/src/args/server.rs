@@ -1,5 +1,5 @@
-//! Flags for the server under test: which one, where it listens, what is requested, what is sampled. `sweep` and each arm of `compare` have
-//! them, and the environment of Puma's own scripts.
+//! Flags for the server under test: which one, where it listens, what is requested, what is
+//! sampled. `sweep` and each arm of `compare` have them, and the environment of Puma's own scripts.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -58,10 +58,12 @@ pub(crate) struct PumaArgs {
     /// Start Ruby with YJIT
     #[arg(short = 'Y', long, help_heading = ADVANCED)]
     yjit: bool,
-    /// Command that starts Puma [default: bundle exec puma in a bundle, bin/puma in a checkout, or puma]
+    /// Command that starts Puma [default: bundle exec puma in a bundle, bin/puma in a checkout, or
+    /// puma]
     #[arg(long, value_name = "CMD", help_heading = ADVANCED)]
     pub(crate) puma: Option<String>,
-    /// CPUs for the server alone, such as 0-2; the generator runs on the others [default: all are shared]
+    /// CPUs for the server alone, such as 0-2; the generator runs on the others [default: all are
+    /// shared]
     #[arg(long, value_name = "LIST", help_heading = ADVANCED)]
     server_cpus: Option<Cpus>,
     /// How long the server may take to start
@@ -167,7 +169,8 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "NAME", value_parser = words(&[("sleep", App::Sleep), ("rails", App::Rails)]),
           conflicts_with = "rackup", help_heading = ADVANCED)]
     pub(crate) app: Option<App>,
-    /// With --from: the address of this machine that the server listens on [default: the one that ssh comes from]
+    /// With --from: the address of this machine that the server listens on [default: the one that
+    /// ssh comes from]
     #[arg(long, value_name = "IP", requires = "from", conflicts_with = "command", help_heading = ADVANCED)]
     pub(crate) server_address: Option<IpAddr>,
     /// Requests that the server of COMMAND handles at once [default: -w x -t]
@@ -274,7 +277,8 @@ impl ServerArgs {
         }
     }
 
-    /// What is sent until `stop`, after a warm-up. Of an app of our own that sleeps, it is known for how long.
+    /// What is sent until `stop`, after a warm-up. Of an app of our own that sleeps, it is known
+    /// for how long.
     ///
     /// # Errors
     /// Where flags contradict each other.
@@ -338,7 +342,8 @@ pub(crate) fn server_command(words: &mut Vec<String>) -> Vec<String> {
     words.iter().position(|word| word == "--").map(|at| words.split_off(at)).unwrap_or_default()
 }
 
-/// What everybody may read is `proc`; `kernel` adds its tracepoints; of `app`, no probe, each request says when it began and ended.
+/// What everybody may read is `proc`; `kernel` adds its tracepoints; of `app`, no probe, each
+/// request says when it began and ended.
 const INSPECTED: &[(&str, Option<Probe>)] = &[
     ("none", Some(Probe::None)),
     ("proc", Some(Probe::Proc)),
@@ -366,10 +371,12 @@ impl InspectArgs {
         self.anatomy || self.inspect.contains(&None)
     }
 
-    /// What is read of server and kernel, of servers on these kinds of socket; `None` where that was left open.
+    /// What is read of server and kernel, of servers on these kinds of socket; `None` where that
+    /// was left open.
     ///
     /// # Errors
-    /// Where two things exclude each other, or the kernel's tracepoints cannot see one of the sockets.
+    /// Where two things exclude each other, or the kernel's tracepoints cannot see one of the
+    /// sockets.
     pub(crate) fn probe(&self, sockets: &[Socket]) -> Result<Option<Probe>, Mistake> {
         let mut probes = self.inspect.iter().flatten().copied();
         let probe = probes.next();
@@ -413,7 +420,8 @@ pub(crate) fn addresses() -> Result<Addresses, Mistake> {
     })
 }
 
-/// A command line with what of it counts in the environment in front: together they repeat a study here.
+/// A command line with what of it counts in the environment in front: together they repeat a study
+/// here.
 pub(crate) fn with_environment(command_line: &str) -> String {
     let set = [HOST4, HOST6, PORT, CONTROL_PORT].iter().filter_map(|name| {
         std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value)))

@@ -1,4 +1,5 @@
-//! `longtail compare`: two or more ways to run a server. Each arm is the base command line with options of its own.
+//! `longtail compare`: two or more ways to run a server. Each arm is the base command line with
+//! options of its own.
 
 mod arm;
 
@@ -27,7 +28,8 @@ use crate::exit::{Exit, Mistake, wrong};
 use crate::results::Results;
 use crate::{GUARD, store, ui};
 
-/// Conducts a comparison, shows it as it grows, and keeps it on disk; of studies that exist, prints what they say of each other.
+/// Conducts a comparison, shows it as it grows, and keeps it on disk; of studies that exist, prints
+/// what they say of each other.
 ///
 /// # Errors
 /// Where a flag is wrong, an arm's server does not work, or the study cannot be kept.
@@ -329,7 +331,8 @@ pub(crate) fn as_compare(command: clap::Command) -> clap::Command {
         .mut_arg("puma", |arg| arg.help_heading("Server").help(puma))
 }
 
-/// An option of an arm takes the place of the common one, also where a command without arms would take both.
+/// An option of an arm takes the place of the common one, also where a command without arms would
+/// take both.
 fn overriding(command: clap::Command) -> clap::Command {
     ["socket", "inspect", "command"]
         .into_iter()

@@ -59,7 +59,8 @@ impl StudyStart {
         Ok(())
     }
 
-    /// What a conductor needs of the world; what is of one command alone is as if nobody had asked for it.
+    /// What a conductor needs of the world; what is of one command alone is as if nobody had asked
+    /// for it.
     pub(crate) fn context(&self, command_line: String, resolver: Resolver) -> Context<'_> {
         Context {
             clock: self.clock,
@@ -92,7 +93,8 @@ pub(crate) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
     })
 }
 
-/// Gives a server the address that ssh came from, where all of its generators name the same, so that they reach it there.
+/// Gives a server the address that ssh came from, where all of its generators name the same, so
+/// that they reach it there.
 pub(crate) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
     let addresses: Option<Vec<IpAddr>> =
         far.and_then(|far| far.hosts().into_iter().map(|host| host.conductor).collect());
@@ -108,7 +110,8 @@ pub(crate) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
     }
 }
 
-/// Takes the built-in server where no Puma is found and nothing was asked of one in particular; whether it does.
+/// Takes the built-in server where no Puma is found and nothing was asked of one in particular;
+/// whether it does.
 pub(crate) fn fall_back(server: &mut ServerPlan) -> Result<bool, Mistake> {
     if server.kind != (ServerKind::Puma { command: None }) {
         return Ok(false);
@@ -164,8 +167,8 @@ impl<'a> TerminalObserver<'a> {
         self.is_kept |= self.results.keep(study).is_ok();
     }
 
-    /// The study, kept and printed; where it ended before its time, says how to see the runs that were finished, if there are any.
-    /// `None` where the user ended it before the first.
+    /// The study, kept and printed; where it ended before its time, says how to see the runs that
+    /// were finished, if there are any. `None` where the user ended it before the first.
     ///
     /// # Errors
     /// Of the study, or where it cannot be kept.
@@ -187,7 +190,8 @@ impl<'a> TerminalObserver<'a> {
         self.results.publish(&study).map(|()| Some(study))
     }
 
-    /// Exports the runs of a sweep that were judged last. What another generator claims is nobody's measurement.
+    /// Exports the runs of a sweep that were judged last. What another generator claims is nobody's
+    /// measurement.
     fn export(&mut self, study: &SweepStudy) {
         let ours =
             (self.judged..study.runs.len()).filter(|number| study.runs[*number].claim.is_none());
@@ -238,7 +242,8 @@ impl Observer for TerminalObserver<'_> {
     }
 }
 
-/// What is known after a block of what decides: the estimates, and their intervals where there are blocks enough.
+/// What is known after a block of what decides: the estimates, and their intervals where there are
+/// blocks enough.
 fn progress(study: &ComparisonStudy, block: usize) -> String {
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let percent = report::number::deviation;

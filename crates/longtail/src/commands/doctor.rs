@@ -1,7 +1,8 @@
-//! `longtail doctor`: is this machine fit to measure on? What do this machine's generators reach (`--generators`), and how far off is
-//! longtail itself (`--self-test`)?
+//! `longtail doctor`: is this machine fit to measure on? What do this machine's generators reach
+//! (`--generators`), and how far off is longtail itself (`--self-test`)?
 //!
-//! What is asked of the machine, and what the answers mean, is in `probe::doctor`; here it becomes text.
+//! What is asked of the machine, and what the answers mean, is in `probe::doctor`; here it becomes
+//! text.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -39,7 +40,8 @@ const COLUMNS: usize = 100;
 /// Examines what was asked for, and prints what was found.
 ///
 /// # Errors
-/// Where a flag says something about another examination, or what is needed for this one cannot be had.
+/// Where a flag says something about another examination, or what is needed for this one cannot be
+/// had.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let is_of_generators = args.connections.is_some()
         || args.length.is_some()
@@ -196,7 +198,8 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     })
 }
 
-/// Runs all laws and prints how far off the engine was. A count that is wrong is a missed objective: exit 1.
+/// Runs all laws and prints how far off the engine was. A count that is wrong is a missed
+/// objective: exit 1.
 ///
 /// # Errors
 /// Where a sink or the engine cannot start.

@@ -1,7 +1,8 @@
-//! Tests of the documents: every `longtail` command in them parses, every link and source file exists, and the README begins with a command
-//! and its output.
+//! Tests of the documents: every `longtail` command in them parses, every link and source file
+//! exists, and the README begins with a command and its output.
 //!
-//! A command is parsed and not run. A block whose command cannot be parsed here has `<!-- not run: why -->` above it.
+//! A command is parsed and not run. A block whose command cannot be parsed here has `<!-- not run:
+//! why -->` above it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -78,7 +79,8 @@ impl Page {
         targets.filter(|target| !target.contains("://")).map(str::to_owned).collect()
     }
 
-    /// What a link into this page may name: its headings as GitHub spells them, and explicit anchors.
+    /// What a link into this page may name: its headings as GitHub spells them, and explicit
+    /// anchors.
     fn anchors(&self) -> Vec<String> {
         let headings = self.text.lines().filter(|line| line.starts_with('#'));
         let spelled = headings.map(|line| {
@@ -114,7 +116,7 @@ fn every_command_is_understood() {
             match parse(words(&command)) {
                 Ok(_) => understood += 1,
                 Err(mistake) => {
-                    refused.push(format!("{}: {command}\n  {mistake}", page.path.display()))
+                    refused.push(format!("{}: {command}\n  {mistake}", page.path.display()));
                 }
             }
         }

@@ -1,8 +1,10 @@
-//! `longtail fleet`: more than one machine, by Ansible's playbooks, which are in `deploy/fleet`; `fleet init` writes them to its folder.
+//! `longtail fleet`: more than one machine, by Ansible's playbooks, which are in `deploy/fleet`;
+//! `fleet init` writes them to its folder.
 //!
-//! Nothing is done here that a person could not do by hand: the commands that are printed are the ones that run. To measure, Ansible only
-//! prepares (`run.yml`): it keeps back what a task prints until the task is over, and has exit codes of its own. So longtail on the
-//! first box is started by ssh, with this terminal where there is one.
+//! Nothing is done here that a person could not do by hand: the commands that are printed are the
+//! ones that run. To measure, Ansible only prepares (`run.yml`): it keeps back what a task prints
+//! until the task is over, and has exit codes of its own. So longtail on the first box is started
+//! by ssh, with this terminal where there is one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -52,7 +54,8 @@ const GLANCE: Nanos = Nanos::from_millis(20);
 /// Writes the playbooks, or becomes one of them.
 ///
 /// # Errors
-/// Where the folder is there already, or is not there yet, Ansible is not installed, or the words are none for longtail.
+/// Where the folder is there already, or is not there yet, Ansible is not installed, or the words
+/// are none for longtail.
 pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Mistake> {
     match &args.verb {
         FleetVerb::Init { digitalocean } => init(&args.dir, *digitalocean),
@@ -98,7 +101,8 @@ fn of_this_program() -> String {
     format!("longtail_binary={}", PathBuf::from(crate::this_program()).display())
 }
 
-/// `longtail COMMAND WORDS` on the first box. The words are read here first: a mistake needs no box.
+/// `longtail COMMAND WORDS` on the first box. The words are read here first: a mistake needs no
+/// box.
 fn measure(dir: &Path, command: &str, words: &[String]) -> Result<Exit, Mistake> {
     let ours = ["-o", "--output", "--from"];
     if let Some(word) =

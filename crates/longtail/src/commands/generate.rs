@@ -1,5 +1,6 @@
-//! `longtail generate`: a generator that a conductor on another machine starts (`--from`) and controls over stdin and stdout, or one of
-//! several whose parts are files. `longtail merge` makes one result of those.
+//! `longtail generate`: a generator that a conductor on another machine starts (`--from`) and
+//! controls over stdin and stdout, or one of several whose parts are files. `longtail merge` makes
+//! one result of those.
 
 use std::fs::File;
 use std::io::{self, BufReader};

@@ -1,5 +1,5 @@
-//! The help: `-h` fits on a screen, `--help` lists every flag. Man pages and completions (`longtail generate-docs DIR`) come from the same
-//! definition; `DIR` is a prefix's `share`.
+//! The help: `-h` fits on a screen, `--help` lists every flag. Man pages and completions (`longtail
+//! generate-docs DIR`) come from the same definition; `DIR` is a prefix's `share`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ pub(crate) fn whole() -> Command {
     whole_for(|_| true)
 }
 
-/// The same, where only the help of the commands that are asked for is laid out: a command line names one of sixteen.
+/// The same, where only the help of the commands that are asked for is laid out: a command line
+/// names one of sixteen.
 pub(crate) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
     let mut whole = Cli::command().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
     whole = whole
@@ -93,7 +94,8 @@ fn laid_out_flag(arg: clap::Arg) -> clap::Arg {
     arg.hide_short_help(is_rare).hide_possible_values(takes_value)
 }
 
-/// The help of all flags of a command, each with its line; of longtail itself where `name` is no command.
+/// The help of all flags of a command, each with its line; of longtail itself where `name` is no
+/// command.
 pub(crate) fn long_help(mut whole: Command, name: Option<&str>) -> String {
     whole.build();
     let Some(command) = name.and_then(|name| whole.find_subcommand(name)) else {
@@ -166,8 +168,9 @@ pub(crate) fn in_short() -> String {
     )
 }
 
-/// Lays `text` out: an explanation for which an example's line has no room goes below it, and lines of prose that follow
-/// each other become one, which is wrapped to the terminal. What is indented stays as it is.
+/// Lays `text` out: an explanation for which an example's line has no room goes below it, and lines
+/// of prose that follow each other become one, which is wrapped to the terminal. What is indented
+/// stays as it is.
 fn examples(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut goes_on = false;

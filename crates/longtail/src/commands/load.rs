@@ -52,7 +52,8 @@ fn or_like(args: LoadArgs) -> Result<LoadArgs, Mistake> {
         Tool::Wrk => TextStyle::Wrk,
     };
     let mut load = load_words(words)?;
-    // What the other tool has no words for may stand before the --. Another generator's claim has a layout of its own.
+    // What the other tool has no words for may stand before the --. Another generator's claim has a
+    // layout of its own.
     load.output = if args.generator.is_some() { args.output } else { args.output.or_style(style) };
     load.log = args.log.or(load.log);
     load.thresholds = args.thresholds;
@@ -66,7 +67,8 @@ fn or_like(args: LoadArgs) -> Result<LoadArgs, Mistake> {
     Ok(load)
 }
 
-/// Runs the load that `attack` comes to: its lines, and how many of the started requests were completed.
+/// Runs the load that `attack` comes to: its lines, and how many of the started requests were
+/// completed.
 ///
 /// # Errors
 /// As [`run`].
@@ -132,7 +134,7 @@ fn measure(
             let ui = shown.get_or_insert_with(Ui::new);
             match phase {
                 Phase::Running { length, progress: Some(progress), .. } => {
-                    ui.loading(*length, args.number, progress)
+                    ui.loading(*length, args.number, progress);
                 }
                 _ => ui.phase(phase),
             }

@@ -1,5 +1,6 @@
-//! The command line: which commands there are, what the words on it ask for, and what is said of a mistake. Each command is a file here, with
-//! its flags and what it does (small ones that belong together share one); flags that several have are in `args`.
+//! The command line: which commands there are, what the words on it ask for, and what is said of a
+//! mistake. Each command is a file here, with its flags and what it does (small ones that belong
+//! together share one); flags that several have are in `args`.
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
@@ -46,7 +47,8 @@ use crate::ui;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Connect only to these networks, such as 127.0.0.0/8,::1/128, and to a server that longtail itself starts
+    /// Connect only to these networks, such as 127.0.0.0/8,::1/128, and to a server that longtail
+    /// itself starts
     #[arg(long, global = true, env = "LONGTAIL_ALLOW_NET", hide_env_values = true, value_name = "CIDR,…",
           help_heading = ADVANCED)]
     allow_net: Option<AllowedNetworks>,
@@ -90,7 +92,8 @@ pub(crate) enum Command {
     /// doctor --self-test
     #[command(hide = true)]
     Selftest(DoctorArgs),
-    /// (started by --from on another machine; or with -- and the words of a load: one part of it, into a file)
+    /// (started by --from on another machine; or with -- and the words of a load: one part of it,
+    /// into a file)
     #[command(hide = true)]
     Generate(Box<GenerateArgs>),
     /// One result of the parts that several generators wrote
@@ -102,7 +105,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it. `resolver` finds the addresses that the user names, and knows where connections may go.
+    /// Does it. `resolver` finds the addresses that the user names, and knows where connections may
+    /// go.
     ///
     /// # Errors
     /// What the user can mend, as one line.

@@ -107,7 +107,8 @@ pub(crate) struct PredictArgs {
     /// How long a request holds a thread: 200ms, another law (see --help), or a sweep's study
     #[arg(long, value_name = "LAW|FILE")]
     pub(crate) service: ServiceWord,
-    /// CPU time in that, which Ruby gives one thread of a worker at a time: how many threads are worth it?
+    /// CPU time in that, which Ruby gives one thread of a worker at a time: how many threads are
+    /// worth it?
     #[arg(long, value_name = "TIME")]
     pub(crate) cpu: Option<Nanos>,
     /// Open loop: random arrivals at this rate, such as 80/s

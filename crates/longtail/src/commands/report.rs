@@ -1,4 +1,5 @@
-//! `longtail report`: saved studies, printed again; and `longtail audit`: is what another tool printed even possible?
+//! `longtail report`: saved studies, printed again; and `longtail audit`: is what another tool
+//! printed even possible?
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! `longtail sink`: a test server with known answers, for whoever tests a generator. `sweep --server builtin` starts it too.
+//! `longtail sink`: a test server with known answers, for whoever tests a generator. `sweep --server
+//! builtin` starts it too.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! `longtail sweep`, and with `--bodies` kinds of body x sizes x sockets: the flags, Puma's own words among them, and the plan that they
-//! make together.
+//! `longtail sweep`, and with `--bodies` kinds of body x sizes x sockets: the flags, Puma's own
+//! words among them, and the plan that they make together.
 
 use clap::Args;
 use engine::Resolver;
@@ -152,7 +152,8 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
-    /// Load before each step, not measured; less where the server is warm [default: 1s, or none with -R]
+    /// Load before each step, not measured; less where the server is warm [default: 1s, or none
+    /// with -R]
     #[arg(long, value_name = "TIME", help_heading = ADVANCED)]
     warm_up: Option<Nanos>,
     /// Before the sweep, find out in which order the server serves, with keep-alive and without
@@ -173,7 +174,8 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) outlets: OutletArgs,
 
-    /// With --bodies, in the words of response_time_wrk.sh: streams [default: 80 % of workers x threads, at least 1]
+    /// With --bodies, in the words of response_time_wrk.sh: streams [default: 80 % of workers x
+    /// threads, at least 1]
     #[arg(short = 'T', long, value_name = "N", hide = true, value_parser = from_1_to(10_000))]
     streams: Option<u32>,
     /// And connections of each stream
@@ -213,7 +215,8 @@ impl SweepArgs {
     }
 }
 
-/// The command that `sweep --bodies` was before: its `-c` is of each stream, and its bodies have a default.
+/// The command that `sweep --bodies` was before: its `-c` is of each stream, and its bodies have a
+/// default.
 pub(crate) fn as_bodies(command: clap::Command) -> clap::Command {
     command
         .mut_arg("bodies", |arg| arg.default_value("acsi1,10,100,256,512,1024,2048"))
@@ -221,7 +224,8 @@ pub(crate) fn as_bodies(command: clap::Command) -> clap::Command {
         .mut_arg("connections_per_stream", |arg| arg.short('c').long("connections"))
 }
 
-/// The arms of `sweep --try 2x3,4x5,4x5k`: workers x threads, without keep-alive where a k stands behind them.
+/// The arms of `sweep --try 2x3,4x5,4x5k`: workers x threads, without keep-alive where a k stands
+/// behind them.
 ///
 /// # Errors
 /// Where one of them is none.

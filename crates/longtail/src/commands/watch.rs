@@ -24,7 +24,8 @@ use crate::{signals, ui};
 /// A key is answered so soon.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Finds the server, looks at it until it ends, its time is up or the user has seen enough, and tells what was seen.
+/// Finds the server, looks at it until it ends, its time is up or the user has seen enough, and
+/// tells what was seen.
 ///
 /// # Errors
 /// Where a flag is wrong, or there is no such server.
@@ -160,7 +161,8 @@ impl Viewer<'_> {
 
 /// Samples cannot be closer and still say anything.
 const SHORTEST: Nanos = Nanos::from_millis(100);
-/// Where nobody says how long: each worker of a Puma reports once in five seconds, so twice in this time.
+/// Where nobody says how long: each worker of a Puma reports once in five seconds, so twice in this
+/// time.
 const SHORT_WATCH: Nanos = Nanos::from_secs(7);
 
 const FEW_EXAMPLES: &str = "\
@@ -189,7 +191,8 @@ q, Esc and Ctrl-C end it.";
 #[derive(Debug, Args)]
 #[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct WatchArgs {
-    /// A port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/run/puma.sock or @name), or HOST:PORT
+    /// A port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/run/puma.sock or
+    /// @name), or HOST:PORT
     #[arg(value_name = "PORT|PID|SOCKET|HOST:PORT")]
     pub(crate) target: TargetName,
     /// Which port, where the process listens on several

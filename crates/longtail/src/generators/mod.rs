@@ -1,5 +1,5 @@
-//! Other load generators: a table of each one's flags, from which its command line is made. What a generator has no flag for is refused in
-//! one line before any load is sent.
+//! Other load generators: a table of each one's flags, from which its command line is made. What a
+//! generator has no flag for is refused in one line before any load is sent.
 
 mod process;
 
@@ -66,8 +66,9 @@ impl Generator {
         }
     }
 
-    /// How a load is put into its words: see [`LoadOrder::argument`] for what stands in braces. Brackets enclose what is left out where a
-    /// load has no such thing. What has no place here it cannot do.
+    /// How a load is put into its words: see [`LoadOrder::argument`] for what stands in braces.
+    /// Brackets enclose what is left out where a load has no such thing. What has no place here it
+    /// cannot do.
     fn words(self) -> &'static str {
         match self {
             Generator::Longtail => {
@@ -84,7 +85,8 @@ impl Generator {
                 "--no-tui -c {c} -t {s}s --redirect 0 --insecure [-z {time}s] [-n {n}] [-q {rate}] [-m {m}] \
                  [--disable-keepalive{closes}] [-H {header}] [-D {body}] {url}"
             }
-            // Without -l an answer of another length than the first is a failed one. -t alone ends it after 50 000 requests.
+            // Without -l an answer of another length than the first is a failed one. -t alone ends
+            // it after 50 000 requests.
             Generator::Ab => {
                 "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] [-H {header}] [-p {body}] {url}"
             }
@@ -175,13 +177,15 @@ pub(crate) struct LoadOrder {
     pub(crate) headers: Vec<String>,
     /// A file with the body.
     pub(crate) body: Option<PathBuf>,
-    /// What is known of the server that it goes to, for the audit: its size, and how long it sleeps over each request.
+    /// What is known of the server that it goes to, for the audit: its size, and how long it sleeps
+    /// over each request.
     pub(crate) server: Option<ClaimedServer>,
     pub(crate) delay: Option<Nanos>,
 }
 
 impl LoadOrder {
-    /// A closed loop of GET requests, each answered within half a minute; when it ends is still to be said.
+    /// A closed loop of GET requests, each answered within half a minute; when it ends is still to
+    /// be said.
     pub(crate) fn closed_loop(url: &str, connections: u32, threads: u32) -> LoadOrder {
         let timeout = Nanos::from_secs(30);
         LoadOrder {
@@ -194,8 +198,9 @@ impl LoadOrder {
         }
     }
 
-    /// Threads that share the connections evenly, so that all of them are opened: the largest divisor of the connections
-    /// that is at most what was asked for. (wrk gives each thread connections / threads and forgets the rest.)
+    /// Threads that share the connections evenly, so that all of them are opened: the largest
+    /// divisor of the connections that is at most what was asked for. (wrk gives each thread
+    /// connections / threads and forgets the rest.)
     fn even_threads(&self) -> u32 {
         (1..=self.threads.min(self.connections))
             .rev()
@@ -203,8 +208,8 @@ impl LoadOrder {
             .unwrap_or(1)
     }
 
-    /// What stands for `{name}` in the words of a generator; `None` where this load has no such thing. Some stand for nothing and only
-    /// say whether their words belong there.
+    /// What stands for `{name}` in the words of a generator; `None` where this load has no such
+    /// thing. Some stand for nothing and only say whether their words belong there.
     fn argument(&self, name: &str, folder: &Path) -> Option<String> {
         let seconds = self.time.map(whole_seconds);
         let marks = |is_so: bool| is_so.then(String::new);
@@ -214,13 +219,15 @@ impl LoadOrder {
             "s" => Some(whole_seconds(self.timeout).to_string()),
             "time" => seconds.map(|time| time.to_string()),
             "n" => self.requests.map(|number| number.to_string()),
-            // More than one thread of ab makes in that time, and costs it 32 bytes each: not more than 1.6 GB.
+            // More than one thread of ab makes in that time, and costs it 32 bytes each: not more
+            // than 1.6 GB.
             "enough" => seconds.map(|time| {
                 (2_000_000 * time).clamp(self.connections.into(), 50_000_000).to_string()
             }),
             "rate" => self.rate.map(|rate| rate.per_second().to_string()),
             "each" => self.rate_per_connection.map(|rate| rate.per_second().to_string()),
-            // One without a closed loop is given a rate that nothing reaches, or none: all its connections are busy then too.
+            // One without a closed loop is given a rate that nothing reaches, or none: all its
+            // connections are busy then too.
             "floods" => marks(self.rate.is_none()),
             "closes" => marks(!self.keep_alive),
             "keeps" => marks(self.keep_alive),
@@ -370,7 +377,8 @@ impl Generator {
         reasons.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| refused(why))
     }
 
-    /// Refuses to be asked at all where we make the load ourselves, and to be judged by what it does not print.
+    /// Refuses to be asked at all where we make the load ourselves, and to be judged by what it
+    /// does not print.
     ///
     /// # Errors
     /// Where it is ours, or there is such a threshold.

@@ -1,7 +1,9 @@
-//! Runs another generator as a child process: a warm-up that is thrown away, then the run; and reads what it printed and what CPU time it
-//! took. Nothing is computed that it did not print, but the sum of its errors.
+//! Runs another generator as a child process: a warm-up that is thrown away, then the run; and
+//! reads what it printed and what CPU time it took. Nothing is computed that it did not print, but
+//! the sum of its errors.
 //!
-//! It runs under the guard that servers run under, so that it and all that it starts die with us, whatever happens.
+//! It runs under the guard that servers run under, so that it and all that it starts die with us,
+//! whatever happens.
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,19 +26,21 @@ use crate::GUARD;
 use crate::exit::{Mistake, unwritable};
 use crate::store::shell_word;
 
-/// A generator that has not ended so long after its time (and its last answer's timeout) is taken for stuck.
+/// A generator that has not ended so long after its time (and its last answer's timeout) is taken
+/// for stuck.
 const STUCK_AFTER: Nanos = Nanos::from_secs(20);
 /// Time for a program to print its version.
 const VERSION_WITHIN: Nanos = Nanos::from_secs(5);
 const POLL_EVERY: Nanos = Nanos::from_millis(10);
 
-/// Sends the two streams into files, so that no pipe can be full and neither is lost in the other, takes away what would
-/// send the load to a proxy, and becomes the generator.
+/// Sends the two streams into files, so that no pipe can be full and neither is lost in the other,
+/// takes away what would send the load to a proxy, and becomes the generator.
 const INTO_FILES: &str = r#"out=$1 err=$2; shift 2
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 exec "$@" >"$out" 2>"$err" </dev/null"#;
 
-/// Runs generators, one at a time; their files are in a folder that goes with us where we are killed.
+/// Runs generators, one at a time; their files are in a folder that goes with us where we are
+/// killed.
 pub(crate) struct GeneratorRunner {
     scratch: Arc<Scratch>,
     guard: GuardCommand,
@@ -76,8 +80,8 @@ impl GeneratorRunner {
         self.scratch.path()
     }
 
-    /// One process of it, to its end; `meanwhile` is called again and again with the time since its start, and says
-    /// whether to give up: then there is no report.
+    /// One process of it, to its end; `meanwhile` is called again and again with the time since its
+    /// start, and says whether to give up: then there is no report.
     ///
     /// # Errors
     /// Where it cannot be started, fails, or does not end: why, in a line.
@@ -202,8 +206,8 @@ impl GeneratorRunner {
     }
 }
 
-/// CPU time of all children that have been waited for, and theirs: user and system. Between two readings only one
-/// child ends here, with its guard, which takes about a millisecond for itself.
+/// CPU time of all children that have been waited for, and theirs: user and system. Between two
+/// readings only one child ends here, with its guard, which takes about a millisecond for itself.
 fn used_by_children() -> Option<(Nanos, Nanos)> {
     let nanos = |time: TimeVal| {
         Nanos((time.tv_sec() as u64) * 1_000_000_000 + (time.tv_usec() as u64) * 1000)

@@ -1,7 +1,9 @@
-//! Asks the kernel before a load who listens at its target: for the placement of threads, and so that nobody loads a dead port.
+//! Asks the kernel before a load who listens at its target: for the placement of threads, and so
+//! that nobody loads a dead port.
 //!
-//! A server of this machine must not see a connection that is not load. So where the kernel lists a listener nothing is connected;
-//! only where it lists none is there one connect. What ends later in the run is an outcome.
+//! A server of this machine must not see a connection that is not load. So where the kernel lists a
+//! listener nothing is connected; only where it lists none is there one connect. What ends later in
+//! the run is an outcome.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -17,7 +19,8 @@ use crate::exit::{Mistake, wrong};
 
 /// How long one connect may take: two retransmissions of its first segment, after 1 and 3 s.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// Programs that take connections only to pass them on, as `/proc/PID/comm` has them (15 bytes at most).
+/// Programs that take connections only to pass them on, as `/proc/PID/comm` has them (15 bytes at
+/// most).
 const FORWARDERS: &str = "docker-proxy rootlessport rootlesskit slirp4netns pasta pasta.avx2 gvproxy com.docker.back kubectl ssh sshd \
                           sshd-session socat";
 
@@ -36,8 +39,8 @@ impl Listeners {
         self.0.iter().filter(move |one| leads_to(endpoint, one))
     }
 
-    /// The first endpoint that takes connections: a name may have more addresses than a server listens to. `given` is the flag or
-    /// the argument that named them.
+    /// The first endpoint that takes connections: a name may have more addresses than a server
+    /// listens to. `given` is the flag or the argument that named them.
     ///
     /// # Errors
     /// Where the kernel lists nobody at any of them, and none takes a connection.
@@ -65,7 +68,8 @@ impl Listeners {
         Err(wrong(format!("{}: start the server first, or correct {given}", refusals.join("; "))))
     }
 
-    /// Where whoever serves `endpoint` is, as far as this user may see; of a server that is here also its first processes.
+    /// Where whoever serves `endpoint` is, as far as this user may see; of a server that is here
+    /// also its first processes.
     pub(crate) fn serving(&self, endpoint: &Endpoint) -> (ServerLocation, Vec<u32>) {
         if !is_of_this_machine(endpoint) {
             return (ServerLocation::Elsewhere, Vec::new());
@@ -86,8 +90,9 @@ impl Listeners {
     }
 }
 
-/// Whether an address is of this machine and network namespace: loopback, or the one that the kernel itself would speak from to
-/// reach it. Nothing is sent to find out: a UDP socket that is connected only chooses its way.
+/// Whether an address is of this machine and network namespace: loopback, or the one that the
+/// kernel itself would speak from to reach it. Nothing is sent to find out: a UDP socket that is
+/// connected only chooses its way.
 pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
     let Endpoint::Tcp(address) = endpoint else { return true };
     let ip = address.ip().to_canonical();
@@ -116,14 +121,16 @@ fn leads_to(endpoint: &Endpoint, listening: &KernelSocket) -> bool {
     }
 }
 
-/// Whether a path leads to the socket that its server bound at `at`: by the same words, or another way to the same file.
+/// Whether a path leads to the socket that its server bound at `at`: by the same words, or another
+/// way to the same file.
 fn is_same_file(path: &Path, at: &Path) -> bool {
     path == at
         || at.is_absolute()
             && path.canonicalize().is_ok_and(|path| at.canonicalize().is_ok_and(|at| at == path))
 }
 
-/// Whether it may be: of a socket that its server bound by a relative path the kernel tells that path alone, not from where.
+/// Whether it may be: of a socket that its server bound by a relative path the kernel tells that
+/// path alone, not from where.
 fn may_lead_to(endpoint: &Endpoint, place: &Endpoint) -> bool {
     let (Endpoint::Unix(path), Endpoint::Unix(at)) = (endpoint, place) else { return false };
     at.is_relative()
@@ -214,7 +221,8 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A name with two addresses, of which a server listens to one, is no mistake; in whichever order.
+    /// A name with two addresses, of which a server listens to one, is no mistake; in whichever
+    /// order.
     #[test]
     fn one_endpoint_that_is_listened_to_is_enough() {
         let listener = TcpListener::bind("127.0.0.8:0").unwrap();

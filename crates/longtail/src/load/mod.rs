@@ -1,5 +1,6 @@
-//! Prepares a load from its flags: takes the URL apart, resolves names, renders requests, or has another generator do it (`--generator
-//! wrk`). `sweep::conduct_load` conducts it; `recorder` writes logs and checks answers meanwhile.
+//! Prepares a load from its flags: takes the URL apart, resolves names, renders requests, or has
+//! another generator do it (`--generator wrk`). `sweep::conduct_load` conducts it; `recorder`
+//! writes logs and checks answers meanwhile.
 
 mod listeners;
 mod recorder;
@@ -30,10 +31,12 @@ use crate::ui::{self, Ui};
 /// How long each step of a first handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(4);
 
-/// Makes the run that the flags ask for. Resolves names, and sends nothing but one connect where this machine does not list who listens.
+/// Makes the run that the flags ask for. Resolves names, and sends nothing but one connect where
+/// this machine does not list who listens.
 ///
 /// # Errors
-/// Where a flag is wrong, a file cannot be read, a name has no address, or nobody there takes connections.
+/// Where a flag is wrong, a file cannot be read, a name has no address, or nobody there takes
+/// connections.
 pub(crate) fn prepare(
     args: &LoadArgs,
     resolver: &Resolver,
@@ -262,8 +265,8 @@ pub(crate) fn order_load(
     let template = template(args)?;
     let own_host =
         template.headers.iter().find(|header| header.is("host")).and_then(RequestHeader::value);
-    // The other generator is given the name, by which it asks for a certificate; or the very address that was checked
-    // where only some may be connected to, or was chosen.
+    // The other generator is given the name, by which it asks for a certificate; or the very
+    // address that was checked where only some may be connected to, or was chosen.
     let gives_name =
         resolver.allowed.is_none() && resolver.version.is_none() && resolver.given.is_empty();
     let scheme = if target.tls { "https" } else { "http" };
@@ -314,7 +317,8 @@ pub(crate) fn order_load(
 }
 
 impl OrderedLoad {
-    /// Runs it. `Ok(None)` where the user ended it: what another generator has not finished has no figures.
+    /// Runs it. `Ok(None)` where the user ended it: what another generator has not finished has no
+    /// figures.
     ///
     /// # Errors
     /// Where the generator fails, or what it prints is not understood.

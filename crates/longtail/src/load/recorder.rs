@@ -1,7 +1,7 @@
 //! Writes the request log and checks answers while a load goes on, on a thread of its own.
 //!
-//! Lanes hand over batches, with the raw bytes of answers where those are checked, and never wait for this thread. What it has not kept up with
-//! is dropped by them and counted.
+//! Lanes hand over batches, with the raw bytes of answers where those are checked, and never wait
+//! for this thread. What it has not kept up with is dropped by them and counted.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -33,7 +33,8 @@ const HINT: &str = "give --log a file that you can write";
 struct RequestLog {
     out: Box<dyn Write + Send>,
     path: PathBuf,
-    /// Whether it is a table, and not attack.cr's lines: `request 99 status=200 latency=1006.335446ms`.
+    /// Whether it is a table, and not attack.cr's lines: `request 99 status=200
+    /// latency=1006.335446ms`.
     is_csv: bool,
 }
 
@@ -60,7 +61,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for this log, which may be stdout, and these checks; `None` where there is nothing to record.
+    /// A recorder for this log, which may be stdout, and these checks; `None` where there is
+    /// nothing to record.
     ///
     /// # Errors
     /// Where the log cannot be written.
@@ -142,7 +144,8 @@ impl Recorder {
             }
         }
         if let Err(why) = log.out.write_all(lines.as_bytes()).and_then(|()| log.out.flush()) {
-            // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either case.
+            // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either
+            // case.
             if why.kind() != io::ErrorKind::BrokenPipe {
                 self.failed = Some(unwritable(&log.path, &why, HINT));
             }
@@ -333,7 +336,8 @@ impl Checker {
     }
 }
 
-/// The counter of a load sink's body, `{"reply": {"arg": counter}}`: four bytes, as such or one by one, or a number.
+/// The counter of a load sink's body, `{"reply": {"arg": counter}}`: four bytes, as such or one by
+/// one, or a number.
 fn counter_of(body: &[u8]) -> Option<u32> {
     let reply = cbor_entry(Decoder::new(body), "reply")?;
     let mut counter = cbor_entry(reply, "arg")?;

@@ -1,4 +1,5 @@
-//! What queueing theory expects of a server: the exact formula where there is one, else a simulation with its interval.
+//! What queueing theory expects of a server: the exact formula where there is one, else a
+//! simulation with its interval.
 
 pub(crate) mod text;
 
@@ -259,7 +260,8 @@ impl QueueModel {
 
 type LinesAndNotes = (Vec<PredictedQueue>, Vec<String>);
 
-/// The load of one queue of each order of service: shared, and split. A single worker has but one queue.
+/// The load of one queue of each order of service: shared, and split. A single worker has but one
+/// queue.
 fn queues(
     server: &PredictedServer,
     load: OfferedLoad,
@@ -327,7 +329,8 @@ fn open_loop(
     Ok((lines, notes))
 }
 
-/// The highest utilisation of one queue that keeps the goal; of a simulation by the upper end of its interval. `None` where none does.
+/// The highest utilisation of one queue that keeps the goal; of a simulation by the upper end of
+/// its interval. `None` where none does.
 fn highest(server: &PredictedServer, slots: u32, goal: Goal) -> Result<Option<f64>, QueueingError> {
     let simulated = !matches!(server.law, DelayLaw::Constant(_) | DelayLaw::Exponential { .. })
         || slots > MOST_SLOTS;
@@ -343,8 +346,8 @@ fn highest(server: &PredictedServer, slots: u32, goal: Goal) -> Result<Option<f6
     }
 }
 
-/// Connections that wait for their answers: shared, split with the connections dealt evenly, and turns of ten, for which all wait in one
-/// line.
+/// Connections that wait for their answers: shared, split with the connections dealt evenly, and
+/// turns of ten, for which all wait in one line.
 fn closed_loop(
     server: &PredictedServer,
     connections: u32,
@@ -462,8 +465,9 @@ pub(crate) fn plot(server: &PredictedServer) -> Result<Vec<PredictedP99>, Queuei
 
 /// What Ruby's global lock leaves of threads: those of a worker compute one at a time.
 ///
-/// The lines of the orders of service take no account of it. Here is what a worker of each number of threads can do: at most, by any law, and
-/// with all threads busy where the times scatter exponentially, for which the formula is exact (`queueing::closed_loop`).
+/// The lines of the orders of service take no account of it. Here is what a worker of each number
+/// of threads can do: at most, by any law, and with all threads busy where the times scatter
+/// exponentially, for which the formula is exact (`queueing::closed_loop`).
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RubyLock {
     /// How long a request holds it.
@@ -486,7 +490,8 @@ pub(crate) struct LockedThreads {
     pub(crate) of_slots: f64,
     /// With the connections of a closed loop, dealt evenly to the workers; null in an open one.
     pub(crate) closed: Option<LockedLoop>,
-    /// The rate of an open loop, of that with all threads busy: from 1 on there is no steady state; null in a closed one.
+    /// The rate of an open loop, of that with all threads busy: from 1 on there is no steady state;
+    /// null in a closed one.
     pub(crate) offered_of_all_busy: Option<f64>,
 }
 
@@ -500,7 +505,8 @@ pub(crate) struct LockedLoop {
 /// What the lock leaves of this server, of whose service time a request holds it for `cpu` seconds.
 ///
 /// # Errors
-/// Where that is not above 0 or leaves nothing of the service time, or a worker has more connections than are computed.
+/// Where that is not above 0 or leaves nothing of the service time, or a worker has more
+/// connections than are computed.
 fn lock(server: &PredictedServer, cpu: f64, load: PredictLoad) -> Result<RubyLock, QueueingError> {
     let demand = WorkerDemand { io: server.service() - cpu, cpu };
     let workers = f64::from(server.workers);

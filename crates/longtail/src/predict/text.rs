@@ -55,7 +55,8 @@ pub(crate) fn whole(
     )
 }
 
-/// What is predicted of what, and the limits; `by_lock` is the rate that Ruby's lock allows, where that is the limit.
+/// What is predicted of what, and the limits; `by_lock` is the rate that Ruby's lock allows, where
+/// that is the limit.
 fn facts(prediction: &Prediction, by_lock: Option<f64>) -> [NamedFact; 3] {
     let mean = number::span(prediction.service_mean_ns);
     let service = if prediction.service.contains(':') {

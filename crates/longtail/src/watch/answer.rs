@@ -1,5 +1,5 @@
-//! The output of a watch: its answer as text (at most 30 lines of 100 columns), all its figures, a line a sample, and JSON
-//! (docs/FORMAT.md).
+//! The output of a watch: its answer as text (at most 30 lines of 100 columns), all its figures, a
+//! line a sample, and JSON (docs/FORMAT.md).
 
 use model::Nanos;
 use report::tree::{DataTable, ReportSection, TableRow};
@@ -268,7 +268,8 @@ fn columns(first: &str, cells: impl Iterator<Item = String>) -> String {
     format!("{first:>8}{}\n", cells.map(|cell| format!("{cell:>10}")).collect::<Vec<_>>().concat())
 }
 
-/// The answer with its evidence, and with all figures where there is a board; `end` is absent while the watch goes on.
+/// The answer with its evidence, and with all figures where there is a board; `end` is absent while
+/// the watch goes on.
 pub(crate) fn watch_json(
     target: &WatchTarget,
     seen: &WatchEvidence,
@@ -472,8 +473,8 @@ mod tests {
         Observation::Statistics { at, wall: Nanos::from_secs(60) + at, cpu: Nanos(0), stats }
     }
 
-    /// The figures and the workers after each of these, in `tests/golden/watch_figures.txt`: the workers are the whole, what is absent is no
-    /// zero, and what ends leaves nothing of now.
+    /// The figures and the workers after each of these, in `tests/golden/watch_figures.txt`: the
+    /// workers are the whole, what is absent is no zero, and what ends leaves nothing of now.
     #[test]
     fn what_is_observed_is_as_the_golden_file() {
         let both = |seconds| {

@@ -1,4 +1,5 @@
-//! Collects what a watch has seen, as series and last readings, and makes its evidence. Plain arithmetic; nothing is read here.
+//! Collects what a watch has seen, as series and last readings, and makes its evidence. Plain
+//! arithmetic; nothing is read here.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +15,8 @@ use super::{StartRate, WatchEvidence, WatchedWorker};
 
 /// Of each worker's reports, so many of the last are kept.
 const MOST_REPORTS: usize = 8;
-/// A rate over less than this is none: a worker reports every five seconds, and says when in whole seconds.
+/// A rate over less than this is none: a worker reports every five seconds, and says when in whole
+/// seconds.
 const LEAST_RATE_SPAN: f64 = 3.0;
 /// A rate whose instants may be wrong by more than this part of its span is rough.
 const ROUGH: f64 = 0.1;
@@ -23,7 +25,8 @@ const NOT_YET: &str = "no answer yet";
 const ANOTHER: &str =
     "the control server is another server's: none of its workers is among the processes";
 
-/// Whose a series is: a process's, or the whole server's; of overflows the whole network namespace's.
+/// Whose a series is: a process's, or the whole server's; of overflows the whole network
+/// namespace's.
 type Whose = Option<u32>;
 const SERVER: Whose = None;
 
@@ -61,7 +64,8 @@ pub(crate) struct WatchBoard {
     /// When it was asked last, by the wall clock, and when it answered first.
     asked_at: Nanos,
     first_asked_at: Option<Nanos>,
-    /// The last reports of each worker, which come less often than the server is asked; in single mode of process 0.
+    /// The last reports of each worker, which come less often than the server is asked; in single
+    /// mode of process 0.
     reports: BTreeMap<u32, VecDeque<WorkerReport>>,
     /// How many wait, over time.
     waiting: WaitingHistory,
@@ -72,7 +76,8 @@ pub(crate) struct WatchBoard {
 }
 
 impl WatchBoard {
-    /// With what is known from the start not to be visible; `is_asked`: whether the server is asked for its statistics.
+    /// With what is known from the start not to be visible; `is_asked`: whether the server is asked
+    /// for its statistics.
     pub(crate) fn new(not_visible: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
         let no_statistics = Some(if is_asked { NOT_YET } else { "" }.to_owned());
         let seen =
@@ -128,7 +133,7 @@ impl WatchBoard {
             Observation::Connected { at, took } => {
                 self.seen.watched = at;
                 let took = took.map_err(|why| {
-                    self.miss(format!("connect time, at some samples: the server {why}"))
+                    self.miss(format!("connect time, at some samples: the server {why}"));
                 });
                 self.gauge(SERVER, Quantity::ConnectTime, at, took.ok().map(Nanos::as_millis_f64));
                 self.note_waiting(at);
@@ -196,7 +201,8 @@ impl WatchBoard {
         self.note_waiting(at);
     }
 
-    /// What each has, and what they have used, whose sum is the server's. A process has a rate from its second sample on.
+    /// What each has, and what they have used, whose sum is the server's. A process has a rate from
+    /// its second sample on.
     fn take_processes(&mut self, at: Nanos, samples: Vec<ProcessSample>) {
         let known = std::mem::take(&mut self.processes);
         let mut whole: Option<[f64; 2]> = None;
@@ -284,7 +290,8 @@ impl WatchBoard {
         }
     }
 
-    /// How old a worker's figures were when the server was asked last. Another machine's clock does not tell by ours.
+    /// How old a worker's figures were when the server was asked last. Another machine's clock does
+    /// not tell by ours.
     fn age_of_report(&self, worker: &WorkerStats) -> Option<Nanos> {
         worker.age(self.asked_at).filter(|_| !self.seen.is_elsewhere)
     }
@@ -302,7 +309,8 @@ impl WatchBoard {
         self.processes.is_empty() || stats.workers.is_empty() || stats.workers.iter().any(is_there)
     }
 
-    /// The workers that Puma names; of a server without statistics those processes that call themselves so, else all.
+    /// The workers that Puma names; of a server without statistics those processes that call
+    /// themselves so, else all.
     fn workers(&self) -> Vec<WatchedWorker> {
         if let Some(said) = &self.said {
             // A worker that took the place of another comes last there.
@@ -359,7 +367,8 @@ impl WatchBoard {
         }
     }
 
-    /// What all workers began, up to the last report of each; `None` where one has said it but once.
+    /// What all workers began, up to the last report of each; `None` where one has said it but
+    /// once.
     fn start_rate(&self) -> Option<StartRate> {
         let age = self
             .reports
@@ -440,8 +449,9 @@ fn rounding(report: &WorkerReport) -> f64 {
     if report.worker.last_checkin.is_some() { 1.0 } else { 0.0 }
 }
 
-/// The first report since when the rate is that since `from`, but for chance (three standard deviations of the count) and the
-/// rounding of Puma's instants. So a load that has just begun, or changed, is not mixed with what was before.
+/// The first report since when the rate is that since `from`, but for chance (three standard
+/// deviations of the count) and the rounding of Puma's instants. So a load that has just begun, or
+/// changed, is not mixed with what was before.
 fn same_rate_from(reports: &VecDeque<WorkerReport>, mut from: usize) -> Option<usize> {
     let last = reports.back()?;
     while from > 0 {

@@ -1,5 +1,5 @@
-//! Concludes from the evidence of a watch: who waits, where, how long, what the limit is, and what to try. A sentence is said only where
-//! its evidence is there.
+//! Concludes from the evidence of a watch: who waits, where, how long, what the limit is, and what
+//! to try. A sentence is said only where its evidence is there.
 
 use model::Nanos;
 use report::number;
@@ -7,12 +7,14 @@ use serde::Serialize;
 
 use super::{WatchEvidence, WatchedWorker};
 
-/// Of the CPUs that a server may use, this part is all: the kernel counts in ticks, and nobody gets the last of them.
+/// Of the CPUs that a server may use, this part is all: the kernel counts in ticks, and nobody gets
+/// the last of them.
 const ALL_CPUS: f64 = 0.92;
-/// Of a Ruby process one thread computes at a time: where one runs or waits for a CPU for this part of the time, computing is what
-/// holds up the others.
+/// Of a Ruby process one thread computes at a time: where one runs or waits for a CPU for this part
+/// of the time, computing is what holds up the others.
 const COMPUTING: f64 = 0.85;
-/// Of a server without such a lock, this part of the CPUs; of all that is used, less than this is the smaller part.
+/// Of a server without such a lock, this part of the CPUs; of all that is used, less than this is
+/// the smaller part.
 const HALF: f64 = 0.5;
 /// Threads that wait for a CPU for this part of the time in which they could run wait long.
 const LONG_CPU_WAIT: f64 = 0.2;
@@ -56,7 +58,8 @@ pub(super) enum WatchLimit {
 /// What is concluded, in words.
 pub(super) struct Diagnosis {
     pub(super) limit: WatchLimit,
-    /// How long a request waits on average, by Little's law: those that wait by the rate at which they begin.
+    /// How long a request waits on average, by Little's law: those that wait by the rate at which
+    /// they begin.
     pub(super) wait: Option<Nanos>,
     /// A line each: who waits, where and how long, which threads are busy, how much CPU is used.
     pub(super) answer: Vec<String>,
@@ -72,7 +75,8 @@ impl Diagnosis {
     pub(super) fn of(seen: &WatchEvidence) -> Diagnosis {
         let limit = limit(seen);
         let rate = seen.rate.filter(|rate| rate.per_second > 0.0);
-        // Where a worker with free threads is beside one with a backlog, it matters to whom one comes.
+        // Where a worker with free threads is beside one with a backlog, it matters to whom one
+        // comes.
         let is_one_queue = !matches!(limit, WatchLimit::Imbalance | WatchLimit::Standstill);
         let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue);
         let estimate = waiting.zip(rate).map(|(waiting, rate)| {
@@ -129,7 +133,8 @@ fn limit(seen: &WatchEvidence) -> WatchLimit {
     limits.into_iter().find(|(is_so, _)| *is_so).map_or(WatchLimit::Threads, |(_, limit)| limit)
 }
 
-/// Whether all CPUs that the server may use are busy; under a quota that others do not take from, with its own work.
+/// Whether all CPUs that the server may use are busy; under a quota that others do not take from,
+/// with its own work.
 fn cpus_are_used_up(seen: &WatchEvidence) -> bool {
     let used = seen.busy_cpus.or(seen.cpu);
     used.zip(seen.cpus).is_some_and(|(used, cpus)| used >= ALL_CPUS * cpus)
@@ -276,6 +281,7 @@ fn since(seen: &WatchEvidence) -> Option<String> {
 }
 
 /// Why it is so, and what to try.
+#[expect(clippy::too_many_lines, reason = "one arm for each limit")]
 fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
     let load = seen.connections.zip(seen.slots()).map(|(connections, slots)| {
         format!(
@@ -406,7 +412,8 @@ fn why(seen: &WatchEvidence, limit: WatchLimit) -> (String, Vec<String>) {
     (why, Some(attempt).filter(|attempt| !attempt.is_empty()).into_iter().collect())
 }
 
-/// Requests a second that another figure of the last seconds may be divided by: not where they reach back before the watch.
+/// Requests a second that another figure of the last seconds may be divided by: not where they
+/// reach back before the watch.
 fn settled_rate(seen: &WatchEvidence) -> Option<f64> {
     Some(seen.rate.filter(|rate| rate.per_second > 0.0 && !rate.reaches_back)?.per_second)
 }
@@ -455,8 +462,8 @@ pub(super) mod tests {
         }
     }
 
-    /// What is seen in each situation of `tests/watch_situations.json`: as in the one that it is like, the first where none is named, but
-    /// for what differs.
+    /// What is seen in each situation of `tests/watch_situations.json`: as in the one that it is
+    /// like, the first where none is named, but for what differs.
     pub(in crate::watch) fn situations() -> Vec<(String, WatchEvidence)> {
         let text = include_str!("../../tests/watch_situations.json");
         let differences: Vec<Map<String, Value>> = serde_json::from_str(text).unwrap();
@@ -474,7 +481,8 @@ pub(super) mod tests {
         all.into_iter().map(|(name, seen)| (name, serde_json::from_value(seen).unwrap())).collect()
     }
 
-    /// In `tests/golden/watch_conclusions.txt` each sentence stands where it is true, where it is not, and where it is not decidable.
+    /// In `tests/golden/watch_conclusions.txt` each sentence stands where it is true, where it is
+    /// not, and where it is not decidable.
     #[test]
     fn each_situation_has_its_conclusion() {
         let mut text = String::new();

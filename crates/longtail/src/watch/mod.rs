@@ -1,9 +1,11 @@
-//! `longtail watch`: looks at a server that was there before us, and sends it nothing but questions to its control server; to one on
-//! another machine also a connect a second, which carries nothing.
+//! `longtail watch`: looks at a server that was there before us, and sends it nothing but questions
+//! to its control server; to one on another machine also a connect a second, which carries nothing.
 //!
-//! `target` finds it; `probe::sampler` looks at it from threads of its own and tells a `WatchBoard`, which keeps `series` and sums them up
-//! as [`WatchEvidence`] (here): the figures of now, of the last seconds or since the watch began, and the only thing that a conclusion
-//! rests on. `diagnosis` is that conclusion, `answer` its text and JSON, `screen` the terminal. What could not be seen is absent.
+//! `target` finds it; `probe::sampler` looks at it from threads of its own and tells a
+//! `WatchBoard`, which keeps `series` and sums them up as [`WatchEvidence`] (here): the figures of
+//! now, of the last seconds or since the watch began, and the only thing that a conclusion rests
+//! on. `diagnosis` is that conclusion, `answer` its text and JSON, `screen` the terminal. What
+//! could not be seen is absent.
 
 mod answer;
 mod board;
@@ -57,7 +59,8 @@ pub(crate) struct WatchEvidence {
     pub(crate) is_ruby: bool,
     /// How long it has lived.
     pub(crate) age: Option<Nanos>,
-    /// Why there are no statistics; of a server that nobody asks, because it is not known where, empty.
+    /// Why there are no statistics; of a server that nobody asks, because it is not known where,
+    /// empty.
     pub(crate) no_statistics: Option<String>,
     pub(crate) workers: Vec<WatchedWorker>,
     /// Requests that the workers began, a second.
@@ -70,7 +73,8 @@ pub(crate) struct WatchEvidence {
     pub(crate) queue_most: Option<f64>,
     /// The longest that is allowed.
     pub(crate) queue_limit: Option<u32>,
-    /// Connects that a full accept queue dropped since the watch began; of all servers in this network namespace.
+    /// Connects that a full accept queue dropped since the watch began; of all servers in this
+    /// network namespace.
     pub(crate) overflows: Option<f64>,
     /// Connections that are open, those in the accept queue too.
     pub(crate) connections: Option<f64>,

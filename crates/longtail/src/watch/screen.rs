@@ -1,4 +1,5 @@
-//! The live screen of a watch: the answer, and with `d` all figures. The terminal is restored at the end, at an error, and after a panic.
+//! The live screen of a watch: the answer, and with `d` all figures. The terminal is restored at
+//! the end, at an error, and after a panic.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::panic;
@@ -38,7 +39,8 @@ impl WatchScreen {
             give_back();
             say(panicked);
         }));
-        // Before the terminal is changed: where one of the steps below fails, dropping this gives the terminal back.
+        // Before the terminal is changed: where one of the steps below fails, dropping this gives
+        // the terminal back.
         let screen = WatchScreen { is_full, is_stale: true, scroll: 0 };
         let enter = || {
             execute!(
@@ -87,7 +89,7 @@ impl WatchScreen {
                 KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
                 KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
                 KeyCode::PageDown | KeyCode::Char(' ') => {
-                    self.scroll = self.scroll.saturating_add(20)
+                    self.scroll = self.scroll.saturating_add(20);
                 }
                 KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(20),
                 _ => {}

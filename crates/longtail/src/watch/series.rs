@@ -1,4 +1,5 @@
-//! A watched quantity over time: least, mean, most and last, the mean of the last seconds, and since when anything waits.
+//! A watched quantity over time: least, mean, most and last, the mean of the last seconds, and
+//! since when anything waits.
 //!
 //! A sample that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
 
@@ -10,16 +11,19 @@ use serde::Serialize;
 
 /// What goes on now is the mean over so long, in seconds.
 const RECENT: f64 = 5.0;
-/// Samples of those that wait that are kept: with one a second the trend is that of the last two minutes.
+/// Samples of those that wait that are kept: with one a second the trend is that of the last two
+/// minutes.
 const MOST_SAMPLES: usize = 120;
 /// The trend of fewer samples, or of a shorter time in seconds, is chance.
 const LEAST_SAMPLES: usize = 6;
 const LEAST_SPAN: f64 = 5.0;
-/// The workers of a cluster report every five seconds: what they say has no trend before the third report.
+/// The workers of a cluster report every five seconds: what they say has no trend before the third
+/// report.
 const LEAST_SPAN_OF_REPORTS: f64 = 12.0;
 /// A change by less than this, and by less than a quarter, is none.
 const LEAST_CHANGE: f64 = 3.0;
-/// So many connections wait at the least, on average over the last seconds, where anything is said to wait in the kernel.
+/// So many connections wait at the least, on average over the last seconds, where anything is said
+/// to wait in the kernel.
 pub(super) const LEAST_QUEUE: f64 = 0.5;
 
 /// One quantity, of the whole server or of a process. In the order of the table.
@@ -28,7 +32,8 @@ pub(super) const LEAST_QUEUE: f64 = 0.5;
 pub(super) enum Quantity {
     ConnectTime,
     AcceptQueue,
-    /// Of the server all that are open, those in the accept queue too; of a process those that it holds.
+    /// Of the server all that are open, those in the accept queue too; of a process those that it
+    /// holds.
     Connections,
     UnreadConnections,
     BusyThreads,
@@ -138,7 +143,8 @@ impl QuantitySeries {
         }
     }
 
-    /// Mean over the last seconds; of one single sample what that found, of a sample that found nothing nothing.
+    /// Mean over the last seconds; of one single sample what that found, of a sample that found
+    /// nothing nothing.
     pub(super) fn recent(&self) -> Option<f64> {
         let (area, seconds) =
             self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
@@ -158,7 +164,8 @@ pub(crate) struct WaitingSpan {
     pub(crate) length: Nanos,
     /// Whether somebody waited already when the watch began, so that it may be longer.
     pub(crate) is_from_start: bool,
-    /// So many more wait each second, fewer where it is below 0; 0 where it is steady, `None` where that is not known yet.
+    /// So many more wait each second, fewer where it is below 0; 0 where it is steady, `None` where
+    /// that is not known yet.
     pub(crate) trend: Option<f64>,
 }
 
@@ -166,7 +173,8 @@ pub(crate) struct WaitingSpan {
 #[derive(Debug, Default)]
 pub(super) struct WaitingHistory {
     samples: VecDeque<(Nanos, f64)>,
-    /// When the first of those samples was taken that found somebody and had none without before the last.
+    /// When the first of those samples was taken that found somebody and had none without before
+    /// the last.
     since: Option<(Nanos, bool)>,
     /// What the kernel's queue and the server's own held last, where they are seen.
     queues: [Option<f64>; 2],
@@ -307,8 +315,8 @@ mod tests {
         }
     }
 
-    /// Of samples a second apart, each of the kernel's queue and the server's own: how many seconds somebody waits, whether that
-    /// was so from the start, and how many more each second.
+    /// Of samples a second apart, each of the kernel's queue and the server's own: how many seconds
+    /// somebody waits, whether that was so from the start, and how many more each second.
     fn span(
         samples: impl IntoIterator<Item = [Option<f64>; 2]>,
     ) -> Option<(f64, bool, Option<f64>)> {

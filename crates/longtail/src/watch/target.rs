@@ -1,4 +1,5 @@
-//! Finds a running server by its port, process or Unix socket, and its Puma's control server by a state file or as the user named it.
+//! Finds a running server by its port, process or Unix socket, and its Puma's control server by a
+//! state file or as the user named it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +27,8 @@ const FOLDERS: [&str; 6] =
     ["", "tmp", "tmp/pids", "tmp/sockets", "../shared/tmp/pids", "../../shared/tmp/pids"];
 /// A larger file is no state file.
 const LARGEST: u64 = 16 << 10;
-/// A connect to another machine may take so long: two retransmissions of its first segment, after 1 and 3 s.
+/// A connect to another machine may take so long: two retransmissions of its first segment, after 1
+/// and 3 s.
 const LONGEST_CONNECT: Duration = Duration::from_secs(4);
 /// Another machine is not connected to more often.
 const CONNECT_PERIOD: Nanos = Nanos::from_secs(1);
@@ -86,7 +88,8 @@ impl TargetName {
 pub(crate) struct WatchTarget {
     /// Where it listens: one port, perhaps of several addresses, or one Unix socket.
     pub(crate) places: Vec<Endpoint>,
-    /// Its listening sockets, whose holders are followed; `None` where the process was named, and nobody else is.
+    /// Its listening sockets, whose holders are followed; `None` where the process was named, and
+    /// nobody else is.
     followed: Option<BTreeSet<u64>>,
     /// Its first processes; none where this user may not see them.
     pub(crate) roots: Vec<u32>,
@@ -97,8 +100,8 @@ pub(crate) struct WatchTarget {
 }
 
 impl WatchTarget {
-    /// The server that `word` means, of its listeners the one of `port`. `control` is where its control server listens,
-    /// which is not what is watched.
+    /// The server that `word` means, of its listeners the one of `port`. `control` is where its
+    /// control server listens, which is not what is watched.
     ///
     /// # Errors
     /// Where there is none, several are meant, or this user may not see it.
@@ -293,7 +296,8 @@ fn of_process(
     })
 }
 
-/// Connects to a server on another machine once a period until `over`, and closes at once: all of its state that is seen from here.
+/// Connects to a server on another machine once a period until `over`, and closes at once: all of
+/// its state that is seen from here.
 pub(crate) fn connect(
     to: SocketAddr,
     clock: &impl Clock,
@@ -323,8 +327,8 @@ pub(crate) struct StatisticsSource {
 }
 
 impl StatisticsSource {
-    /// That of the first state file below the folder of one of these processes that names the process itself and a control server
-    /// on this machine.
+    /// That of the first state file below the folder of one of these processes that names the
+    /// process itself and a control server on this machine.
     pub(crate) fn of_processes(pids: &[u32], resolver: &Resolver) -> Option<StatisticsSource> {
         pids.iter().find_map(|pid| {
             let folder = PathBuf::from(format!("/proc/{pid}/cwd"));

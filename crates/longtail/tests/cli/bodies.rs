@@ -1,5 +1,6 @@
-//! `longtail bodies` against the Puma of this machine: byte for byte what the app answered, on every kind of socket.
-//! Skipped, with the reason, where there is no Puma, or none with SSL, or no IPv6.
+//! `longtail bodies` against the Puma of this machine: byte for byte what the app answered, on
+//! every kind of socket. Skipped, with the reason, where there is no Puma, or none with SSL, or no
+//! IPv6.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -66,7 +67,8 @@ fn soaked(sockets: &str, mode: &str) {
     }
 }
 
-/// `None` where there were no requests in a run, or figures in none; all that is asserted of the runs holds without any too.
+/// `None` where there were no requests in a run, or figures in none; all that is asserted of the
+/// runs holds without any too.
 fn exact_for(words: &str) -> Option<()> {
     let lab = Lab::new();
     let words = format!("bodies {words} -t2:2 -b acsi1,300 --no-calibrate --inspect proc");

@@ -1,4 +1,5 @@
-//! `longtail compare`: every arm runs once a block, and at each place as often as another. The rest is in `scenarios/compare.txt`.
+//! `longtail compare`: every arm runs once a block, and at each place as often as another. The rest
+//! is in `scenarios/compare.txt`.
 
 use model::{ComparisonStudy, Study};
 

@@ -1,5 +1,6 @@
-//! Each command of the help and of the documents is run by a test: those that need nothing else here, on a server of the test and for a
-//! shorter time. What they print of commands that always print the same is what they print.
+//! Each command of the help and of the documents is run by a test: those that need nothing else
+//! here, on a server of the test and for a shorter time. What they print of commands that always
+//! print the same is what they print.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,8 @@ fn what_always_prints_the_same_is_printed_so() {
     assert!(commands >= 2, "{commands}");
 }
 
-/// What sets a documented command apart from those that are run here as they stand, and the file whose tests run such commands.
+/// What sets a documented command apart from those that are run here as they stand, and the file
+/// whose tests run such commands.
 const RUN_ELSEWHERE: [(&str, &str); 17] = [
     ("doctor --self-test", "scenarios/machine.txt"),
     ("doctor --generators", "scenarios/machine.txt"),
@@ -86,7 +88,8 @@ fn is_elsewhere(command: &str) -> bool {
     RUN_ELSEWHERE.iter().any(|(words, _)| is_such(words))
 }
 
-/// The commands of the documents, each with its page's folder; those that are marked as not run are left out.
+/// The commands of the documents, each with its page's folder; those that are marked as not run are
+/// left out.
 fn documented() -> Vec<(PathBuf, String)> {
     let pages = fs::read_dir(root().join("docs")).unwrap().map(|page| page.unwrap().path());
     let others =
@@ -129,7 +132,8 @@ fn shortened(command: &str) -> String {
     words.replacen("load ", &format!("load --no-calibrate {flags} "), 1)
 }
 
-/// Runs a load on a sink, or on one at a Unix socket; whether an objective is met is a matter of the machine.
+/// Runs a load on a sink, or on one at a Unix socket; whether an objective is met is a matter of
+/// the machine.
 fn run_load(command: &str) {
     let lab = Lab::new();
     lab.write("requests.txt", "/a\n/b\n");

@@ -1,5 +1,6 @@
-//! Other machines: network namespaces, joined by a wire that delays and loses packets (`testkit::network`). Skipped, with the reason,
-//! where none can be made. What is done with them is in `scenarios/far.txt`.
+//! Other machines: network namespaces, joined by a wire that delays and loses packets
+//! (`testkit::network`). Skipped, with the reason, where none can be made. What is done with them
+//! is in `scenarios/far.txt`.
 
 use std::process::Command;
 
@@ -63,8 +64,8 @@ pub(crate) fn certificate(lab: &Lab, name: &str) -> PemPair {
     PemPair { certificate, key: lab.write("key.pem", &made.signing_key.serialize_pem()) }
 }
 
-/// Whatever is typed, nothing leaves a machine whose connections are bounded: neither a packet of a load nor a name's look-up. The
-/// machine's one way out is a file of this test.
+/// Whatever is typed, nothing leaves a machine whose connections are bounded: neither a packet of a
+/// load nor a name's look-up. The machine's one way out is a file of this test.
 #[test]
 fn under_allowed_networks_nothing_leaves() {
     let Some(host) = host(&names("nameserver 203.0.113.53")) else { return };

@@ -1,7 +1,9 @@
-//! More than one machine by Ansible: the playbooks of `deploy/fleet`, as `longtail fleet` writes and runs them.
+//! More than one machine by Ansible: the playbooks of `deploy/fleet`, as `longtail fleet` writes
+//! and runs them.
 //!
-//! `DigitalOcean` is a small server of its API (`digitalocean.py`) in a namespace without a way out; boxes are the namespaces of
-//! `bin/fleet-demo`. Pods of Kubernetes are in `scenarios/far.txt`.
+//! `DigitalOcean` is a small server of its API (`digitalocean.py`) in a namespace without a way
+//! out; boxes are the namespaces of `bin/fleet-demo`. Pods of Kubernetes are in
+//! `scenarios/far.txt`.
 
 use std::fs;
 use std::path::Path;
@@ -86,7 +88,8 @@ fn on(lab: &Lab, host: &Host, program: &str) -> Command {
     command
 }
 
-/// One account, from nothing to nothing: what goes wrong on the way, what is said of it, and what the account has then.
+/// One account, from nothing to nothing: what goes wrong on the way, what is said of it, and what
+/// the account has then.
 #[test]
 fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name() {
     let Some(cloud) = Cloud::new() else { return };
@@ -160,8 +163,8 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
     assert!(said.contains("No box is in the inventory"), "{said}");
 }
 
-/// Two boxes of `bin/fleet-demo`, from nothing to nothing. longtail's progress and its exit code come from there; where it is killed here, it
-/// ends there.
+/// Two boxes of `bin/fleet-demo`, from nothing to nothing. longtail's progress and its exit code
+/// come from there; where it is killed here, it ends there.
 #[test]
 fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,4 +1,5 @@
-//! Every kind of study in a pipe. How else results leave a command is in `scenarios/machine.txt`, what they are in `scenarios/report.txt`.
+//! Every kind of study in a pipe. How else results leave a command is in `scenarios/machine.txt`,
+//! what they are in `scenarios/report.txt`.
 
 use crate::lab::Lab;
 

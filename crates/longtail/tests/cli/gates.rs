@@ -1,4 +1,5 @@
-//! Two gates of the verdict that are held against what the test itself knows; the others are in `situations`.
+//! Two gates of the verdict that are held against what the test itself knows; the others are in
+//! `situations`.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -23,8 +24,8 @@ fn grade(judgement: &Judgement, is: impl Fn(&Diagnostic) -> bool) -> Option<Grad
     judgement.checks.iter().find(|gate| is(gate)).map(Diagnostic::grade)
 }
 
-/// A load of one request whose generator is stopped when the request has come, and is answered then; and for how long at the least
-/// the answer was not read, of which half is proof enough.
+/// A load of one request whose generator is stopped when the request has come, and is answered
+/// then; and for how long at the least the answer was not read, of which half is proof enough.
 fn read_late(words: &str) -> (LoadStudy, Nanos) {
     let (lab, listener) = (Lab::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     listener.set_nonblocking(true).unwrap();
@@ -38,7 +39,8 @@ fn read_late(words: &str) -> (LoadStudy, Nanos) {
     running.send(Signal::STOP);
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
     let answered = REAL_CLOCK.now();
-    // At least for as long as all has taken until now: however slow the machine is, the answer is read later than it came.
+    // At least for as long as all has taken until now: however slow the machine is, the answer is
+    // read later than it came.
     REAL_CLOCK.sleep(Nanos::from_secs(1) + (answered - begun));
     let unread = REAL_CLOCK.now() - answered;
     running.send(Signal::CONT);

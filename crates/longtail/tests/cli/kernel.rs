@@ -1,4 +1,5 @@
-//! `longtail sweep --inspect kernel` leaves nothing in the kernel. What it sees is in `scenarios/waits.txt`.
+//! `longtail sweep --inspect kernel` leaves nothing in the kernel. What it sees is in
+//! `scenarios/waits.txt`.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! `kill -9` at any moment leaves nothing: no process, no socket, no BPF program, no study that is half written; and no folder, once the next
-//! longtail has begun.
+//! `kill -9` at any moment leaves nothing: no process, no socket, no BPF program, no study that is
+//! half written; and no folder, once the next longtail has begun.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,8 @@ use crate::kernel::loaded;
 use crate::lab::{LONGTAIL, Lab, PATIENCE, free_port, has, soaks, sockets};
 use crate::load::{sink, url};
 
-/// Starts it again and again, and kills it within `most` of its start, at moments that are spread over that time: 40 times in `make soak`.
+/// Starts it again and again, and kills it within `most` of its start, at moments that are spread
+/// over that time: 40 times in `make soak`.
 fn killed(words: impl Fn(u16) -> String, most: Nanos) {
     killed_times(if soaks() { 40 } else { 5 }, words, most);
 }
@@ -43,7 +44,8 @@ fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
             || format!("{n}: {:?}", left()),
             || (left() == (Vec::new(), 0, false)).then_some(()),
         );
-        // Other tests load theirs meanwhile: what is there now and was not before may be theirs, but not for long.
+        // Other tests load theirs meanwhile: what is there now and was not before may be theirs,
+        // but not for long.
         let grown = || loaded().difference(&before).copied().collect::<BTreeSet<u32>>();
         let first = grown();
         let stays = || first.intersection(&grown()).copied().collect::<BTreeSet<u32>>();

@@ -1,5 +1,5 @@
-//! One test's folder, and all that runs in it: longtail is started there, and a server inherits the folder from it, so
-//! that whatever is left behind is found by its working directory.
+//! One test's folder, and all that runs in it: longtail is started there, and a server inherits the
+//! folder from it, so that whatever is left behind is found by its working directory.
 
 use std::fs;
 use std::io::{self, Read, Write as _};
@@ -25,8 +25,9 @@ pub(crate) const PATIENCE: Nanos = Nanos::from_secs(600);
 /// The networks that tests may connect to: nothing leaves this machine, whatever a test types.
 pub(crate) const THIS_MACHINE: &str = "127.0.0.0/8,::1/128";
 
-/// The commands whose default output is the short answer. Tests read the full report: [`full_report`] asks for it where the words name
-/// no other output, [`Lab::answer`] does not. This is the one place to change.
+/// The commands whose default output is the short answer. Tests read the full report:
+/// [`full_report`] asks for it where the words name no other output, [`Lab::answer`] does not. This
+/// is the one place to change.
 const FULL_REPORT: [&str; 4] = ["sweep", "bodies", "load", "report"];
 
 /// Words that choose an output, and so leave out the flag for the full report.
@@ -49,7 +50,8 @@ impl Lab {
         let owner = Scratch::new(&std::env::temp_dir()).unwrap();
         let folder = owner.path().canonicalize().unwrap();
         fs::create_dir(folder.join("tmp")).unwrap();
-        // A Puma here reports its workers each second, and not every 5 s: a sweep waits for them before and after each run.
+        // A Puma here reports its workers each second, and not every 5 s: a sweep waits for them
+        // before and after each run.
         fs::create_dir(folder.join("config")).unwrap();
         let config = "worker_check_interval 1 if respond_to?(:worker_check_interval)\n";
         fs::write(folder.join("config/puma.rb"), config).unwrap();
@@ -62,8 +64,9 @@ impl Lab {
         LABS.load(Ordering::Relaxed)
     }
 
-    /// Waits until no other test is in a lab, for five minutes at the most: for a test that says what a quiet machine does.
-    /// `bin/run-tests`, which has other tests beside these, makes a file when they are over.
+    /// Waits until no other test is in a lab, for five minutes at the most: for a test that says
+    /// what a quiet machine does. `bin/run-tests`, which has other tests beside these, makes a file
+    /// when they are over.
     pub(crate) fn wait_for_the_others() {
         let until = REAL_CLOCK.now() + Nanos::from_secs(300);
         let over = std::env::var_os("LONGTAIL_TEST_QUIET").map(PathBuf::from);
@@ -95,8 +98,8 @@ impl Lab {
         path
     }
 
-    /// Writes a script that can be started, and its folder. Another process does, so that no child of ours has it open for writing, and
-    /// makes it busy, when it is started.
+    /// Writes a script that can be started, and its folder. Another process does, so that no child
+    /// of ours has it open for writing, and makes it busy, when it is started.
     pub(crate) fn executable(&self, name: &str, script: &str) -> PathBuf {
         let (source, path) = (self.write("script", script), self.path(name));
         end(self.program("install").args(["-D", "-m755"]).args([&source, &path])).with_code(0);
@@ -182,7 +185,8 @@ impl Lab {
         of_sweep(self.kept())
     }
 
-    /// The processes that live in the folder. One that is dead but not yet reaped has no working directory.
+    /// The processes that live in the folder. One that is dead but not yet reaped has no working
+    /// directory.
     pub(crate) fn living(&self) -> Vec<Pid> {
         let entries = fs::read_dir("/proc").unwrap().flatten();
         let pids =
@@ -194,8 +198,8 @@ impl Lab {
         pids.filter(is_here).collect()
     }
 
-    /// No process in the folder, no temporary file, nobody who listens on `port`: at once, or soon where the server
-    /// is killed by its guard.
+    /// No process in the folder, no temporary file, nobody who listens on `port`: at once, or soon
+    /// where the server is killed by its guard.
     pub(crate) fn assert_nothing_left(&self, port: u16) {
         let left = || {
             let files: Vec<_> = fs::read_dir(self.path("tmp"))
@@ -363,7 +367,8 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until `look`, which is shown the output so far, is content; fails where the process ends before.
+    /// Waits until `look`, which is shown the output so far, is content; fails where the process
+    /// ends before.
     pub(crate) fn until(&mut self, mut look: impl FnMut(&str) -> bool) {
         let (command, child, stdout, stderr) =
             (&self.command, &mut self.child, &self.stdout, &self.stderr);
@@ -407,7 +412,8 @@ impl Ended {
         self.status.code().unwrap_or_else(|| panic!("ended by a signal: {self:?}"))
     }
 
-    /// The line by which a user's mistake was named, which has `part` in it: exit code 2, and nothing else was printed.
+    /// The line by which a user's mistake was named, which has `part` in it: exit code 2, and
+    /// nothing else was printed.
     #[track_caller]
     pub(crate) fn refused(self, part: &str) -> String {
         assert_eq!(
@@ -424,7 +430,8 @@ impl Ended {
         self.stderr.lines().filter(|line| !line.starts_with("longtail: run ")).collect()
     }
 
-    /// What it printed; `None` where a busy machine is why this study, which it has kept, has no figures.
+    /// What it printed; `None` where a busy machine is why this study, which it has kept, has no
+    /// figures.
     pub(crate) fn measured(self, study: &Study) -> Option<Ended> {
         let is_excused = self.code() == 3 && is_of_the_machine(study);
         (!is_excused).then(|| self.with_code(0))
@@ -448,8 +455,9 @@ pub(crate) fn of_sweep(study: Study) -> SweepStudy {
     *study
 }
 
-/// A port that no other test takes, and outside the range from which the kernel deals them out. A run of the tests has a thousand
-/// of its own: it keeps the first of them taken as long as it lives, so that another run that goes on beside it has others.
+/// A port that no other test takes, and outside the range from which the kernel deals them out. A
+/// run of the tests has a thousand of its own: it keeps the first of them taken as long as it
+/// lives, so that another run that goes on beside it has others.
 pub(crate) fn free_port() -> u16 {
     const OWN: u16 = 1000;
     static KEPT: LazyLock<TcpListener> = LazyLock::new(|| {
@@ -490,7 +498,8 @@ pub(crate) fn get_well(port: u16, target: &str) -> Option<String> {
         .map(|(_, body)| body)
 }
 
-/// Whether a test can be done; where not, says and counts the skip past the test harness, which would hide it.
+/// Whether a test can be done; where not, says and counts the skip past the test harness, which
+/// would hide it.
 pub(crate) fn can(done: bool, reason: &str) -> bool {
     static SKIPPED: AtomicU32 = AtomicU32::new(0);
     if !done {
@@ -508,9 +517,10 @@ pub(crate) fn has(program: &str) -> bool {
     can(found, &format!("{program} is not on PATH"))
 }
 
-/// Tries with windows of longer and longer until each run has requests: a starved machine may not let a single one become due in a
-/// short window of a closed loop. `attempt` is given the words of the window, and says `None` where a run was empty, or none has figures
-/// ([`Ended::measured`]); all else that it asserts holds of an empty run too.
+/// Tries with windows of longer and longer until each run has requests: a starved machine may not
+/// let a single one become due in a short window of a closed loop. `attempt` is given the words of
+/// the window, and says `None` where a run was empty, or none has figures ([`Ended::measured`]);
+/// all else that it asserts holds of an empty run too.
 pub(crate) fn in_a_window<T>(attempt: impl FnMut(&str) -> Option<T>) -> T {
     let windows = ["--for 150ms --warm-up 50ms", "--for 3s --warm-up 1s", "--for 15s --warm-up 1s"];
     windows.into_iter().find_map(attempt).expect("each run of 15 s has requests")

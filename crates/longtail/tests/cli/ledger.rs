@@ -1,5 +1,6 @@
-//! Client's ledger = server's ledger: the engine drives a sink in this process, over real sockets, and both must have
-//! counted the same, to the byte: every stop rule and every pace over every transport. No duration and no rate is looked at.
+//! Client's ledger = server's ledger: the engine drives a sink in this process, over real sockets,
+//! and both must have counted the same, to the byte: every stop rule and every pace over every
+//! transport. No duration and no rate is looked at.
 
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -16,8 +17,8 @@ use testkit::clock::{REAL_CLOCK, eventually};
 
 /// Only a test that fails waits so long, and no request times out before.
 const TIME_LIMIT: Nanos = Nanos::from_secs(300);
-/// Lengths of a window, one after the other until one was long enough: a busy machine may let nothing of a closed loop become due in
-/// a short one. Each run's ledgers agree.
+/// Lengths of a window, one after the other until one was long enough: a busy machine may let
+/// nothing of a closed loop become due in a short one. Each run's ledgers agree.
 const WINDOWS: [Nanos; 4] =
     [Nanos::from_millis(40), Nanos::from_millis(400), Nanos::from_secs(4), Nanos::from_secs(40)];
 /// A stop by number, and by each connection's number.
@@ -50,8 +51,8 @@ fn spec(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) ->
     }
 }
 
-/// Drives it to its end, or until more than `at_most` requests have ended. Each exchange of its journal is a sound one, and counting them
-/// gives the tally.
+/// Drives it to its end, or until more than `at_most` requests have ended. Each exchange of its
+/// journal is a sound one, and counting them gives the tally.
 fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
     let (interrupt, progress) = (AtomicBool::new(false), RunProgress::new(spec.lanes));
     let (journal, records) = sync_channel(10_000);
@@ -163,8 +164,9 @@ fn paces() -> [(Pace, LatePolicy); 5] {
     ]
 }
 
-/// Each way against a sink at a place of its own, which `transport` leads to; in turn with each number of connections and lanes, with
-/// keep-alive, without, and with a reconnect now and then: `first` sets the transports apart.
+/// Each way against a sink at a place of its own, which `transport` leads to; in turn with each
+/// number of connections and lanes, with keep-alive, without, and with a reconnect now and then:
+/// `first` sets the transports apart.
 fn agree(
     first: usize,
     place: impl Fn() -> Listen,
@@ -192,7 +194,8 @@ fn agree(
     }
 }
 
-/// How many requests were measured; both ledgers have agreed on them, while the sink ran and when it had stopped, and no connection is left.
+/// How many requests were measured; both ledgers have agreed on them, while the sink ran and when
+/// it had stopped, and no connection is left.
 fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
     let done = driven(spec, (stop == Stop::Interruption).then_some(NUMBER));
     let (total, tally) = (done.tally.counts.total(), &done.tally);

@@ -1,4 +1,5 @@
-//! `longtail load` and `longtail attack` as a user types them, against a sink or a server of the test that counts what it got.
+//! `longtail load` and `longtail attack` as a user types them, against a sink or a server of the
+//! test that counts what it got.
 
 use std::path::Path;
 
@@ -27,7 +28,8 @@ pub(crate) fn url(sink: &Sink) -> String {
     format!("http://{}/", sink.address())
 }
 
-/// Runs `longtail load` with these words, which may be quoted as for a shell. The generator's own limit is not of interest here.
+/// Runs `longtail load` with these words, which may be quoted as for a shell. The generator's own
+/// limit is not of interest here.
 pub(crate) fn load(lab: &Lab, words: &str) -> Ended {
     lab.run(&format!("load --no-calibrate {words}"))
 }
@@ -48,7 +50,8 @@ pub(crate) fn assert_answered(study: &LoadStudy, sink: Sink) {
     let tally = &study.run.tally;
     assert_eq!(tally.counts.failed(), 0, "{:?}", outcomes(study));
     let ledger = sink.stop();
-    // Of a server on this machine nothing but the load's own connections is wanted: the kernel says whether it listens.
+    // Of a server on this machine nothing but the load's own connections is wanted: the kernel says
+    // whether it listens.
     if study.server == ServerLocation::Here && study.run.generator.far.is_empty() {
         assert_eq!(ledger.connections, tally.connections_opened);
     }

@@ -1,6 +1,7 @@
 //! The whole program, as a user starts it: the real binary, real servers, real sockets, real files.
 //!
-//! No test is decided by how fast or how idle the machine is. Each has a folder of its own (`lab`), so they run side by side.
+//! No test is decided by how fast or how idle the machine is. Each has a folder of its own (`lab`),
+//! so they run side by side.
 
 mod bodies;
 mod compare;

@@ -1,4 +1,5 @@
-//! What a user may get wrong, in every command: one line that names it, exit code 2, and nobody was sent anything.
+//! What a user may get wrong, in every command: one line that names it, exit code 2, and nobody was
+//! sent anything.
 
 use std::net::UdpSocket;
 use std::os::unix::net::UnixListener;

@@ -1,4 +1,5 @@
-//! A scrape while a load goes on, and the bridge from statsd to Prometheus. What else comes in and goes out is in `scenarios/outlets.txt`.
+//! A scrape while a load goes on, and the bridge from statsd to Prometheus. What else comes in and
+//! goes out is in `scenarios/outlets.txt`.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -1,9 +1,10 @@
-//! What every Puma must be to longtail, whatever its version: started, ready, its slots, each worker's count, its order of service,
-//! a forecast that holds, stopped, nothing left.
+//! What every Puma must be to longtail, whatever its version: started, ready, its slots, each
+//! worker's count, its order of service, a forecast that holds, stopped, nothing left.
 //!
-//! `LONGTAIL_PUMAS` names checkouts, separated by blanks (`make test-pumas DIRS="…"`); without it, it is the Puma on PATH, in `make soak`:
-//! `make test` has that one in `situations`. What is asserted of times is distinguished by factors; where the machine was too
-//! noisy for that, the skip is said.
+//! `LONGTAIL_PUMAS` names checkouts, separated by blanks (`make test-pumas DIRS="…"`); without it,
+//! it is the Puma on PATH, in `make soak`: `make test` has that one in `situations`. What is
+//! asserted of times is distinguished by factors; where the machine was too noisy for that, the
+//! skip is said.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -31,7 +32,8 @@ fn pumas() -> Vec<String> {
     if is_on_path { vec!["puma".to_owned()] } else { given }
 }
 
-/// Two workers of two threads, an app that sleeps 100 ms, at one and a half and three times the slots.
+/// Two workers of two threads, an app that sleeps 100 ms, at one and a half and three times the
+/// slots.
 fn swept(puma: &str, words: &str) -> SweepStudy {
     let (lab, port) = (Lab::new(), free_port());
     lab.write("turns_of_3.rb", "max_fast_inline 3\n");
@@ -98,7 +100,8 @@ fn print(study: &SweepStudy, words: &str) {
     }
 }
 
-/// Whether the expected order is among those that the runs look like, and its forecast holds in each of them.
+/// Whether the expected order is among those that the runs look like, and its forecast holds in
+/// each of them.
 fn holds(study: &SweepStudy, expected: Discipline) -> bool {
     let looks_like = |run: &Run| match run.theory.as_ref().unwrap().resemblance() {
         Resemblance::These(these) => these.contains(&expected),
@@ -107,7 +110,8 @@ fn holds(study: &SweepStudy, expected: Discipline) -> bool {
     study.runs.iter().all(looks_like)
 }
 
-/// Sweeps until the forecast holds, three times at the most; a machine that never let it hold and was disturbed is skipped with a word.
+/// Sweeps until the forecast holds, three times at the most; a machine that never let it hold and
+/// was disturbed is skipped with a word.
 fn assert_contract(puma: &str, words: &str, is_kept: bool) {
     let mut was_disturbed = false;
     let mut seen = Vec::new();
@@ -118,7 +122,8 @@ fn assert_contract(puma: &str, words: &str, is_kept: bool) {
         let expected = by_the_book(major(&study.server), is_kept);
         for run in &study.runs {
             assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma} {words}");
-            // However noisy it is: in turns most of the time is waited by few, else all wait about alike.
+            // However noisy it is: in turns most of the time is waited by few, else all wait about
+            // alike.
             let times = &run.tally.response_time;
             let (median, mean) = (times.quantile(0.5).unwrap(), times.mean().unwrap());
             if run.multiple > Some(2.0) {
@@ -156,7 +161,8 @@ fn every_puma_with_a_connection_for_each_request_is_as_forecast() {
 #[test]
 fn every_pumas_config_file_is_in_the_forecast() {
     for puma in pumas() {
-        // Without the reactor there is no keep-alive, whatever the client asks for; workers and threads are the file's alone.
+        // Without the reactor there is no keep-alive, whatever the client asks for; workers and
+        // threads are the file's alone.
         let study = swept(&puma, "-C closes.rb");
         assert_sound(&study);
         print(&study, "-C closes.rb");
@@ -183,7 +189,8 @@ fn every_pumas_config_file_is_in_the_forecast() {
     }
 }
 
-/// Whether a lane waited for a processor, or the hypervisor took some, for longer than is passed over.
+/// Whether a lane waited for a processor, or the hypervisor took some, for longer than is passed
+/// over.
 fn shared_its_processors(run: &Run) -> bool {
     let checks = run.judgement.iter().flat_map(|judgement| &judgement.checks);
     checks

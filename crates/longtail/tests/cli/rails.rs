@@ -1,4 +1,5 @@
-//! The Rails app in a bundle, and started by hand; `sweep --app rails` is in `scenarios/puma.txt`. Skipped, with the reason, where there is no Rails.
+//! The Rails app in a bundle, and started by hand; `sweep --app rails` is in `scenarios/puma.txt`.
+//! Skipped, with the reason, where there is no Rails.
 
 use std::path::Path;
 
@@ -39,8 +40,9 @@ fn a_bundle_that_has_rails_is_used() {
     assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
 }
 
-/// The app of this repository, as its README starts it, in no environment that is named: it sleeps as long as it is asked to and says who did,
-/// what it cannot do is one line, and requests beyond its threads are served in their turn.
+/// The app of this repository, as its README starts it, in no environment that is named: it sleeps
+/// as long as it is asked to and says who did, what it cannot do is one line, and requests beyond
+/// its threads are served in their turn.
 #[test]
 fn it_sleeps_as_long_as_it_is_asked_to() {
     if !is_there("rails") {
@@ -54,7 +56,8 @@ fn it_sleeps_as_long_as_it_is_asked_to() {
         assert!(head.starts_with("HTTP/1.0 200 ") && body == "ok", "{target}: {head} {body}");
         assert!(head.contains(&format!("\r\nx-worker-pid: {}\r\n", puma.pid())), "{head}");
     }
-    // Less than a second is slept too. A sleep may be longer where the machine is busy, and is never shorter.
+    // Less than a second is slept too. A sleep may be longer where the machine is busy, and is
+    // never shorter.
     let asked = REAL_CLOCK.now();
     get(port, "/sleep?ms=999").unwrap();
     assert!(REAL_CLOCK.now() - asked >= Nanos::from_millis(999), "it did not sleep");
@@ -79,7 +82,8 @@ fn it_sleeps_as_long_as_it_is_asked_to() {
     }
 }
 
-/// Whichever takes how long: when one is completed, all before it were begun, and no more than the other threads' are unfinished.
+/// Whichever takes how long: when one is completed, all before it were begun, and no more than the
+/// other threads' are unfinished.
 fn served_in_their_turn(lab: &Lab, attack: &str) {
     let attack = lab.run(attack).with_code(0);
     let number = |line: &str| -> Option<usize> {

@@ -1,5 +1,6 @@
-//! A kernel or a sandbox that refuses a system call: each that longtail makes, once, on each of its threads and processes, by strace. It goes
-//! another way or says in one line what it lacks; it never hangs, never spins, and never panics.
+//! A kernel or a sandbox that refuses a system call: each that longtail makes, once, on each of its
+//! threads and processes, by strace. It goes another way or says in one line what it lacks; it
+//! never hangs, never spins, and never panics.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,8 @@ use testkit::clock::{REAL_CLOCK, eventually};
 use crate::lab::{LONGTAIL, Lab, Running, can, end, has, soaks};
 use crate::load::{sink, url};
 
-/// So long none of these commands takes, however busy the machine is; who is not back by then hangs.
+/// So long none of these commands takes, however busy the machine is; who is not back by then
+/// hangs.
 const PATIENCE: Nanos = Nanos::from_secs(120);
 
 /// What cannot be refused, and why: the program is not running yet, or the call has no way to fail.
@@ -174,7 +176,8 @@ fn a_sweep_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
         let of_a_load =
             if soaks() { vec![] } else { calls(&Lab::new(), &a_load(&sink(SinkBody::Counter))) };
         let mut except: Vec<&str> = of_a_load.iter().map(String::as_str).collect();
-        // By it Rust's standard library asks whether a child was executed, and waits for the child's end where it is refused.
+        // By it Rust's standard library asks whether a child was executed, and waits for the
+        // child's end where it is refused.
         except.push("recvfrom");
         refused(words, &except);
     }
@@ -198,7 +201,8 @@ fn without_epoll_pwait2_a_load_is_made_all_the_same() {
     }
 }
 
-/// The kernel says that it has received more than there was room for: a lane panics. (No kernel does; any fault of longtail would do.)
+/// The kernel says that it has received more than there was room for: a lane panics. (No kernel
+/// does; any fault of longtail would do.)
 #[test]
 fn a_fault_of_longtail_ends_the_run_with_its_server() {
     if !can_refuse() {

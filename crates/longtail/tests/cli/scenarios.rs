@@ -1,8 +1,10 @@
-//! Scenarios: what a user types, and what must be there then. Each file of `scenarios/` is a list of them; `scenarios/load.txt` begins with
-//! the words that they are written in. `LONGTAIL_SCENARIO=PART` plays those that have this in their name.
+//! Scenarios: what a user types, and what must be there then. Each file of `scenarios/` is a list
+//! of them; `scenarios/load.txt` begins with the words that they are written in.
+//! `LONGTAIL_SCENARIO=PART` plays those that have this in their name.
 //!
-//! After each one, whatever it says: every kept study conserves its requests and its times, the sinks of this process have counted what the
-//! loads did, and no process, no temporary file and no listener is left.
+//! After each one, whatever it says: every kept study conserves its requests and its times, the
+//! sinks of this process have counted what the loads did, and no process, no temporary file and no
+//! listener is left.
 
 pub(crate) mod laws;
 mod stage;
@@ -82,7 +84,8 @@ fn repeated(scenario: String) -> Vec<String> {
     vec![scenario; times as usize]
 }
 
-/// Plays a scenario; one that names a {window} again with a longer one, until each run has requests.
+/// Plays a scenario; one that names a {window} again with a longer one, until each run has
+/// requests.
 fn play(scenario: &str) {
     let attempt = |window: &str| {
         let mut stage = Stage::new(scenario);
@@ -164,7 +167,8 @@ impl Stage {
         Played::Whole
     }
 
-    /// Does what this word says, where it is one that does something; an error is what this machine has not.
+    /// Does what this word says, where it is one that does something; an error is what this machine
+    /// has not.
     fn act(&mut self, verb: &str, rest: &str) -> Result<bool, String> {
         let (first, more) = rest.split_once(' ').unwrap_or((rest, ""));
         match verb {
@@ -325,7 +329,8 @@ impl Stage {
         (!is_right).then(String::new)
     }
 
-    /// What is wrong with the study that was kept last, or with what was printed, where that is not said by a panic.
+    /// What is wrong with the study that was kept last, or with what was printed, where that is not
+    /// said by a panic.
     fn against_law(&self, verb: &str, rest: &str) -> Option<String> {
         let study = || self.newest_study().expect("a study");
         match verb {
@@ -348,10 +353,10 @@ impl Stage {
                 return (came.as_deref() != Some(grade)).then(|| format!("{judgement:?}"));
             }
             "followed" => {
-                study().runs().into_iter().for_each(|run| assert_followed(run, rest == "later"))
+                study().runs().into_iter().for_each(|run| assert_followed(run, rest == "later"));
             }
             "exported" => {
-                assert_exported(&fs::read_to_string(self.lab.path(rest)).unwrap(), &study())
+                assert_exported(&fs::read_to_string(self.lab.path(rest)).unwrap(), &study());
             }
             "posted" => assert_posted(&self.receiver.kept(), &lab::of_sweep(study())),
             "agreed" => assert_agreed(&lab::of_sweep(study())),

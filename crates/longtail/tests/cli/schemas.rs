@@ -1,5 +1,7 @@
-//! The published schemas of what is no study (`docs/{audit,calibrate,doctor,selftest,summary}.schema.json`): they take what these commands really
-//! print, whole, and nothing else. The tests of each command hold what it printed against its schema.
+//! The published schemas of what is no study
+//! (`docs/{audit,calibrate,doctor,selftest,summary}.schema.json`): they take what these commands
+//! really print, whole, and nothing else. The tests of each command hold what it printed against
+//! its schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,7 +36,7 @@ fn assert_valid(schema: &jsonschema::Validator, printed: &Value) {
 fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(all) => {
-            all.iter().enumerate().for_each(|(n, one)| objects(one, &format!("{at}/{n}"), found))
+            all.iter().enumerate().for_each(|(n, one)| objects(one, &format!("{at}/{n}"), found));
         }
         Value::Object(all) if !FREE.iter().any(|free| at.ends_with(free)) => {
             found.push(at.to_owned());
@@ -44,7 +46,8 @@ fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What a command printed is as its schema says, each key of it is in the schema, and each is needed.
+/// What a command printed is as its schema says, each key of it is in the schema, and each is
+/// needed.
 #[track_caller]
 pub(crate) fn assert_keeps(command: &str, printed: &Value) {
     let schema = schema(command);
@@ -92,7 +95,8 @@ fn summaries_keep_their_schema() {
     }
 }
 
-/// What the audit finds in every fixture, and in a text that contradicts itself, keeps the schema, which has each check.
+/// What the audit finds in every fixture, and in a text that contradicts itself, keeps the schema,
+/// which has each check.
 #[test]
 fn what_is_found_in_other_peoples_output_keeps_its_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../audit/tests/fixtures");

@@ -1,5 +1,6 @@
-//! The table of caused situations: each is brought about by the real thing, and what the program says of it is held against what is
-//! so. docs/SITUATIONS.md says what it must say; `situations.txt` how it is caused, and what else is proven.
+//! The table of caused situations: each is brought about by the real thing, and what the program
+//! says of it is held against what is so. docs/SITUATIONS.md says what it must say;
+//! `situations.txt` how it is caused, and what else is proven.
 //!
 //! To add one: a row of the page and lines of the text.
 
@@ -41,8 +42,9 @@ struct Situation {
     is_of_order: bool,
 }
 
-/// What the program says of a situation, in the words of the page: exit code (or `signal`), the run's verdict, its limit, and the one order
-/// of service that the runs look like. A dash: nothing of the kind is said, or asked.
+/// What the program says of a situation, in the words of the page: exit code (or `signal`), the
+/// run's verdict, its limit, and the one order of service that the runs look like. A dash: nothing
+/// of the kind is said, or asked.
 type Cells = [String; 4];
 
 /// The marks and the steps of each situation that has a cause.
@@ -130,8 +132,9 @@ const OTHERS: f64 = 0.03;
 /// A thread that has stood still for so long was kept from its work.
 const STANDSTILL: Nanos = Nanos::from_millis(5);
 
-/// Whether the kernel says that a lane waited for a processor or stood still, the machine for its host, others' accept queues lost
-/// connections while all of ours were made at once, or that others had a part of the CPUs.
+/// Whether the kernel says that a lane waited for a processor or stood still, the machine for its
+/// host, others' accept queues lost connections while all of ours were made at once, or that others
+/// had a part of the CPUs.
 fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
     let is_of_machine = |check: &&Diagnostic| {
         matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. })
@@ -175,12 +178,13 @@ fn hold(group: &str) {
             Came::Excused(..) => alone.push(row),
             // Other tests run beside it, and not all that they do to it is seen.
             Came::Judged(seen, _) if may_be_the_machines(&seen.cells, &row.expected) => {
-                alone.push(row)
+                alone.push(row);
             }
             came => said.add(group, &row, came),
         }
     }
-    // What needs the machine for itself, and what others have disturbed: one at a time, and when all other tests are over.
+    // What needs the machine for itself, and what others have disturbed: one at a time, and when
+    // all other tests are over.
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     for row in alone {
         Lab::wait_for_the_others();
@@ -188,7 +192,8 @@ fn hold(group: &str) {
     }
     let Said { wrong, judged, excused } = said;
     assert!(wrong.is_empty(), "wrong cells:\n{wrong}");
-    // A machine is busy now and then. What is wrong each time, and nobody else saw why, is wrong, and not the machine.
+    // A machine is busy now and then. What is wrong each time, and nobody else saw why, is wrong,
+    // and not the machine.
     assert!(
         excused <= judged,
         "{group}: {excused} situations laid to the machine, and only {judged} judged"
@@ -269,8 +274,9 @@ fn caused(row: &Situation, tries: usize) -> Came {
     Came::Excused(before, is_witnessed)
 }
 
-/// Does it, and says what disturbed the machine meanwhile by our own account and not by the program's: a thread of ours that sleeps now and
-/// then was woken late, processes that are not ours had a part of the CPUs, or another test went on, whose processes are ours too.
+/// Does it, and says what disturbed the machine meanwhile by our own account and not by the
+/// program's: a thread of ours that sleeps now and then was woken late, processes that are not ours
+/// had a part of the CPUs, or another test went on, whose processes are ours too.
 fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<String>) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -301,7 +307,8 @@ fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<String>) {
     })
 }
 
-/// CPU time of processes that are not this one nor its children, in hundredths of a second (proc(5)).
+/// CPU time of processes that are not this one nor its children, in hundredths of a second
+/// (proc(5)).
 fn ticks_of_others() -> u64 {
     let sum = |text: &str, fields: &[usize]| -> u64 {
         let numbers: Vec<u64> =
@@ -315,9 +322,10 @@ fn ticks_of_others() -> u64 {
         .saturating_sub(sum(own.rsplit_once(')').unwrap().1, &[11, 12, 13, 14]))
 }
 
-/// Whether a machine whose processors others use can be why this was said: that the generator or the processors were the limit, that
-/// nothing settled, or another limit or order of service by the times that the machine made. Another verdict or exit code is wrong on any
-/// machine. Where the processors are contested on purpose it is no excuse that they are.
+/// Whether a machine whose processors others use can be why this was said: that the generator or
+/// the processors were the limit, that nothing settled, or another limit or order of service by the
+/// times that the machine made. Another verdict or exit code is wrong on any machine. Where the
+/// processors are contested on purpose it is no excuse that they are.
 fn may_be_the_machines(said: &Cells, expected: &Cells) -> bool {
     let [exit, verdict, limit, _] = said.each_ref().map(String::as_str);
     if limit == "accept queue" && expected[2] != limit {

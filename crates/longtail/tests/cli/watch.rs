@@ -1,4 +1,5 @@
-//! `longtail watch` on a terminal, and of a Puma whose threads are all taken. The rest is in `scenarios/watch.txt`.
+//! `longtail watch` on a terminal, and of a Puma whose threads are all taken. The rest is in
+//! `scenarios/watch.txt`.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -11,7 +12,8 @@ use testkit::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, free_port, has, sockets};
 use crate::scenarios::values::{at, unlike};
 
-/// Puma up to 6 accepts nothing while its threads are taken: all slots are busy, and the rest waits in the kernel.
+/// Puma up to 6 accepts nothing while its threads are taken: all slots are busy, and the rest waits
+/// in the kernel.
 #[test]
 fn a_puma_is_watched_with_its_slots_and_its_workers() {
     if !has("puma") {
@@ -31,7 +33,8 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     };
     let stats = || probe::puma_stats::read_soon(&control_server);
     eventually(PATIENCE, || format!("{:?}", stats()), || stats().ok().filter(PumaStats::is_ready));
-    // One is accepted before its request comes, and the worker keeps it: it waits in Puma's own queue in the end.
+    // One is accepted before its request comes, and the worker keeps it: it waits in Puma's own
+    // queue in the end.
     let mut early = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let waiting = || sockets(port);
     eventually(
@@ -54,7 +57,8 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     // A Puma from 7.0 on accepts them all.
     eventually(PATIENCE, || format!("{:?}", waiting()), || (waiting().open >= 12).then_some(()));
     let old = waiting().accept_queue > 0;
-    // What was accepted early is not in the kernel's queue, and one of the load's may have been too.
+    // What was accepted early is not in the kernel's queue, and one of the load's may have been
+    // too.
     let in_pumas = || {
         stats()
             .ok()
@@ -75,7 +79,8 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
         "answer.0 has All 4 threads are busy. ",
         "answer.0 has  wait",
         "figures.name=busy_threads&pid=null.last = 4",
-        // The parts of the workers and of the processes are the whole, and the workers' figures have an age.
+        // The parts of the workers and of the processes are the whole, and the workers' figures
+        // have an age.
         "sum figures.name=busy_threads.last = 8",
         "sum figures.name=cpu.mean ~ 2 * figures.name=cpu&pid=null.mean 1e-9",
         "sum figures.name=run_queue_wait.mean ~ 2 * figures.name=run_queue_wait&pid=null.mean 1e-9",

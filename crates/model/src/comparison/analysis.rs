@@ -1,8 +1,10 @@
-//! The analysis of a comparison: for each metric, what each arm has, its distance from the base, and whether that is a difference.
+//! The analysis of a comparison: for each metric, what each arm has, its distance from the base,
+//! and whether that is a difference.
 //!
-//! Compared are runs of the same block: d = ln(B / A), or B - A of shares. The metrics that decide share the chance of a false alarm
-//! of the look among them (Holm, Scandinavian Journal of Statistics 6, 1979), and so do the others, which are looked at once, when it is
-//! over. An interval is that of its test: it leaves 0 out exactly where the test does.
+//! Compared are runs of the same block: d = ln(B / A), or B - A of shares. The metrics that decide
+//! share the chance of a false alarm of the look among them (Holm, Scandinavian Journal of
+//! Statistics 6, 1979), and so do the others, which are looked at once, when it is over. An
+//! interval is that of its test: it leaves 0 out exactly where the test does.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +34,8 @@ pub enum ComparisonVerdict {
 }
 
 impl ComparisonVerdict {
-    /// What a difference of `metric` with that interval and estimate is, where one up to `margin` does not matter.
+    /// What a difference of `metric` with that interval and estimate is, where one up to `margin`
+    /// does not matter.
     pub fn of(metric: Metric, interval: [f64; 2], estimate: f64, margin: f64) -> ComparisonVerdict {
         if interval.into_iter().all(|end| end.abs() < margin) {
             ComparisonVerdict::Same
@@ -73,8 +76,9 @@ pub enum ComparisonDoubt {
     Noise,
 }
 
-/// How far an arm is from another one, in a metric. Differences are parts of the base's figure (.05 is 5 % more), of shares
-/// they are shares. Arms are letters; the control's is that of the base with a prime.
+/// How far an arm is from another one, in a metric. Differences are parts of the base's figure (.05
+/// is 5 % more), of shares they are shares. Arms are letters; the control's is that of the base
+/// with a prime.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// What it is measured against.
@@ -95,8 +99,8 @@ pub struct Difference {
     pub doubt: Option<ComparisonDoubt>,
     /// Where it cannot be told: the smallest difference that these blocks could have shown.
     pub smallest: Option<f64>,
-    /// Where it cannot be told: about how many blocks would show the margin, or of a difference that is there that it is within the
-    /// margin; `None` of more than a thousand.
+    /// Where it cannot be told: about how many blocks would show the margin, or of a difference
+    /// that is there that it is within the margin; `None` of more than a thousand.
     pub blocks_needed: Option<u32>,
 }
 
@@ -270,7 +274,7 @@ impl ComparisonFindings {
             };
             match verdict {
                 ComparisonVerdict::Worse | ComparisonVerdict::Better => {
-                    ranking.ahead_of.push(other)
+                    ranking.ahead_of.push(other);
                 }
                 ComparisonVerdict::Same => ranking.level_with.push(other),
                 ComparisonVerdict::CannotTell => ranking.unclear.push(other),
@@ -339,7 +343,8 @@ impl TestFamily {
     }
 }
 
-/// The metrics that are shown: those that decide, and of the others those of which anything is known.
+/// The metrics that are shown: those that decide, and of the others those of which anything is
+/// known.
 fn shown(plan: &ComparisonPlan, blocks: u32, figures: &Figures<'_>) -> Vec<Metric> {
     let known = |metric: Metric| {
         let runs =
@@ -365,7 +370,8 @@ struct FamilyTest {
     level: f64,
 }
 
-/// These tests, which share a chance of `level` of a false alarm (Holm), in the order of their metrics and arms.
+/// These tests, which share a chance of `level` of a false alarm (Holm), in the order of their
+/// metrics and arms.
 fn shared_by_holm(mut tests: Vec<FamilyTest>, level: f64) -> Vec<FamilyTest> {
     tests.sort_by(|a, b| a.p.total_cmp(&b.p));
     let mut left = tests.len();
@@ -423,8 +429,8 @@ impl Samples {
         self.blocks[block].get(arm)?.as_ref()?.ok()
     }
 
-    /// How far the first run of a block is above the others, where that is no noise. What an arm has more than others is taken off
-    /// before, by the median over the blocks.
+    /// How far the first run of a block is above the others, where that is no noise. What an arm
+    /// has more than others is taken off before, by the median over the blocks.
     fn first_run_effect(&self, first: &[usize]) -> Option<f64> {
         let arms = self.blocks.first()?.len();
         // Each block that is whole, less its mean.
@@ -526,7 +532,8 @@ impl Samples {
             return Difference { verdict, doubt: None, ..difference };
         }
         let half = (high - estimate).max(estimate - low);
-        // A difference that is there, but small, is the same once its interval ends within the margin.
+        // A difference that is there, but small, is the same once its interval ends within the
+        // margin.
         let narrow = if excludes_zero([low, high]) { margin - estimate.abs() } else { margin };
         let blocks = f64::from(ranks.count()) * (half / narrow.max(1e-9)).powi(2);
         Difference {

@@ -1,4 +1,5 @@
-//! The metrics of a comparison: where each is in a run, why there may be none, and which direction is worse.
+//! The metrics of a comparison: where each is in a run, why there may be none, and which direction
+//! is worse.
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, VariantArray};
@@ -7,7 +8,8 @@ use thiserror::Error;
 use super::ComparisonRun;
 use crate::{Nanos, Quantile};
 
-/// A figure of a run that is compared, in the order in which they are shown. Its word is what one types.
+/// A figure of a run that is compared, in the order in which they are shown. Its word is what one
+/// types.
 #[derive(
     Clone,
     Copy,
@@ -84,8 +86,8 @@ impl Metric {
         self == Metric::Throughput
     }
 
-    /// Whether it is a share, which may be 0: two of them are subtracted and not divided. A ratio to 0 says nothing, and from 0.1 % to
-    /// 0.2 % is not the same news as from 10 % to 20 %.
+    /// Whether it is a share, which may be 0: two of them are subtracted and not divided. A ratio
+    /// to 0 says nothing, and from 0.1 % to 0.2 % is not the same news as from 10 % to 20 %.
     pub fn is_share(self) -> bool {
         matches!(self, Metric::Failed | Metric::Slow | Metric::Workers)
     }
@@ -100,8 +102,9 @@ impl Metric {
         }
     }
 
-    /// A difference up to this does not matter, where `margin` is the one of the plan: a part of the base's figure, or of shares so much of
-    /// all requests. One failure in a thousand requests always matters.
+    /// A difference up to this does not matter, where `margin` is the one of the plan: a part of
+    /// the base's figure, or of shares so much of all requests. One failure in a thousand requests
+    /// always matters.
     pub(super) fn margin(self, margin: f64) -> f64 {
         if self == Metric::Failed { margin.min(FAILED_MARGIN) } else { margin }
     }
@@ -131,7 +134,8 @@ impl Metric {
                 Err(MissingFigure::TooFewAnswers)
             }
             Metric::Throughput => Ok(whole.completed_rate()),
-            // A request without an answer may have taken any time, and some kinds of failure take none.
+            // A request without an answer may have taken any time, and some kinds of failure take
+            // none.
             Metric::Mean if failed > FAILED_AT_MOST || counts.censored() > 0 => {
                 Err(MissingFigure::Failures)
             }

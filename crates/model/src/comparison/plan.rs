@@ -1,4 +1,5 @@
-//! What `longtail compare` was asked: the arms, the load, how many blocks, and in which order a block runs the arms.
+//! What `longtail compare` was asked: the arms, the load, how many blocks, and in which order a
+//! block runs the arms.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,13 +20,15 @@ pub struct ComparisonPlan {
     pub question: ComparisonQuestion,
     /// What is compared, two or more. The first is the base.
     pub arms: Vec<ArmPlan>,
-    /// Whether the base runs once more in each block, as one arm more: what differs between the two is noise.
+    /// Whether the base runs once more in each block, as one arm more: what differs between the two
+    /// is noise.
     pub control: bool,
     /// The load on each arm.
     pub load: ComparisonLoad,
     /// How many blocks.
     pub blocks: ComparisonBlocks,
-    /// `--metric`: what decides. Empty: [`Metric::Mean`], and [`Metric::Throughput`] for which is best.
+    /// `--metric`: what decides. Empty: [`Metric::Mean`], and [`Metric::Throughput`] for which is
+    /// best.
     pub gates: Vec<Metric>,
     /// `--margin`: a difference up to this does not matter; .05 is 5 %.
     pub margin: f64,
@@ -53,8 +56,8 @@ pub enum ComparisonQuestion {
 pub struct ArmPlan {
     /// What it is called.
     pub name: String,
-    /// The settings in which it differs from what is common, in words, one a setting: `-k`, `-t3:3`, `RUBY_YJIT_ENABLE=1`,
-    /// `branch main 43b8bba1`.
+    /// The settings in which it differs from what is common, in words, one a setting: `-k`,
+    /// `-t3:3`, `RUBY_YJIT_ENABLE=1`, `branch main 43b8bba1`.
     pub settings: Vec<String>,
     /// The server and how to start it.
     pub server: ServerPlan,
@@ -119,7 +122,8 @@ pub struct Look {
 
 /// The chance of a false alarm that a comparison may have.
 pub(super) const LEVEL: f64 = 0.05;
-/// The looks of [`ComparisonBlocks::UntilDecided`]. Each has a fourth of [`LEVEL`], so that all of them together have no more.
+/// The looks of [`ComparisonBlocks::UntilDecided`]. Each has a fourth of [`LEVEL`], so that all of
+/// them together have no more.
 const LOOKS: [u32; 4] = [8, 12, 16, 20];
 
 impl ComparisonBlocks {
@@ -207,8 +211,9 @@ impl ComparisonPlan {
 
     /// The order in which a block (from 1) runs its arms.
     ///
-    /// As many blocks as there are arms are a Latin square: every arm is once at each place. Which arm stands where in the square, and
-    /// which of its rows comes first, the seed decides anew for each square.
+    /// As many blocks as there are arms are a Latin square: every arm is once at each place. Which
+    /// arm stands where in the square, and which of its rows comes first, the seed decides anew for
+    /// each square.
     pub fn order(&self, block: u32) -> Vec<usize> {
         let arms = self.arms_of_a_block();
         let (square, row) =
@@ -230,7 +235,8 @@ impl ComparisonPlan {
         (0..bases).flat_map(|base| (base + 1..arms).map(move |arm| ArmPair { base, arm })).collect()
     }
 
-    /// Whether the arms differ in what longtail reads meanwhile, so that its own CPU time is of interest.
+    /// Whether the arms differ in what longtail reads meanwhile, so that its own CPU time is of
+    /// interest.
     pub(crate) fn differs_in_instruments(&self) -> bool {
         let instruments = |arm: &ArmPlan| (arm.probe, arm.stream.timestamps, arm.stream.anatomy);
         self.arms.windows(2).any(|arms| instruments(&arms[0]) != instruments(&arms[1]))
@@ -239,8 +245,9 @@ impl ComparisonPlan {
     /// Whether any outcome at all would decide at the last look.
     ///
     /// # Errors
-    /// With the number of blocks that could: of `n` blocks that all show the same direction, the signed-rank test says p = 2 / 2^n, and the
-    /// first of so many tests needs its part of the level (Holm).
+    /// With the number of blocks that could: of `n` blocks that all show the same direction, the
+    /// signed-rank test says p = 2 / 2^n, and the first of so many tests needs its part of the
+    /// level (Holm).
     pub fn feasible(&self) -> Result<(), Infeasible> {
         let tests = (self.pairs().len() * self.deciding().len()).max(1) as u32;
         let least = |look: &Look| least_blocks(look.level / f64::from(tests));

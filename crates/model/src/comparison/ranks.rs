@@ -1,10 +1,12 @@
 //! Estimates a difference and its exact interval by ranks: Hodges and Lehmann.
 //!
-//! Of pairs (the runs of one block) it is Wilcoxon's signed ranks (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, chapter 3).
-//! All comes from the means of all pairs of differences, each with itself too (Walsh averages): the estimate is their median, an
-//! end of the interval one of them counted from an end, the test how many are above 0. So the test rejects 0 exactly where the interval
-//! leaves it out. Of the differences nothing is assumed but that they are independent and symmetric about their middle. Where
-//! some are equal, or 0, those averages count on both sides: the interval is then at least as wide as it need be.
+//! Of pairs (the runs of one block) it is Wilcoxon's signed ranks (Hollander, Wolfe, Chicken:
+//! Nonparametric Statistical Methods, chapter 3). All comes from the means of all pairs of
+//! differences, each with itself too (Walsh averages): the estimate is their median, an end of the
+//! interval one of them counted from an end, the test how many are above 0. So the test rejects 0
+//! exactly where the interval leaves it out. Of the differences nothing is assumed but that they
+//! are independent and symmetric about their middle. Where some are equal, or 0, those averages
+//! count on both sides: the interval is then at least as wide as it need be.
 //!
 //! Of two sets that are not paired it is the rank sum (Mann and Whitney), in the same way.
 
@@ -45,14 +47,16 @@ impl SignedRanks {
         (2.0 * tail).min(1.0)
     }
 
-    /// The ends of the interval that leaves the middle out with a chance of at most `level`; `None` of too few differences.
+    /// The ends of the interval that leaves the middle out with a chance of at most `level`; `None`
+    /// of too few differences.
     pub fn interval(&self, level: f64) -> Option<[f64; 2]> {
         ends(&self.averages, distribution(self.n), level)
     }
 }
 
-/// The ends of the interval that leaves the middle out with a chance of at most `level`: so many of the rising values are left out on either
-/// side as have that chance together. `None` of too few values.
+/// The ends of the interval that leaves the middle out with a chance of at most `level`: so many of
+/// the rising values are left out on either side as have that chance together. `None` of too few
+/// values.
 fn ends(rising: &[f64], chances: impl IntoIterator<Item = f64>, level: f64) -> Option<[f64; 2]> {
     let mut below = 0.0;
     let within = |chance: &f64| {
@@ -64,8 +68,8 @@ fn ends(rising: &[f64], chances: impl IntoIterator<Item = f64>, level: f64) -> O
     Some([*rising.get(low)?, *rising.get(high)?])
 }
 
-/// The probability of each sum of the ranks of the positive ones among `n` differences, from 0 up, where each sign is as likely: one
-/// rank after the other is added or not.
+/// The probability of each sum of the ranks of the positive ones among `n` differences, from 0 up,
+/// where each sign is as likely: one rank after the other is added or not.
 fn distribution(n: usize) -> Vec<f64> {
     let mut weights = vec![0.0; n * (n + 1) / 2 + 1];
     weights[0] = 1.0;
@@ -118,7 +122,8 @@ impl RankSum {
         middle(&self.shifts)
     }
 
-    /// The ends of the interval of the shift that leaves it out with a chance of at most `level`; `None` of too few values.
+    /// The ends of the interval of the shift that leaves it out with a chance of at most `level`;
+    /// `None` of too few values.
     pub fn interval(&self, level: f64) -> Option<[f64; 2]> {
         let RankSum { base, other, .. } = *self;
         let sums = dealt(base + other, other);

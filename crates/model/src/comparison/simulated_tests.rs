@@ -22,7 +22,8 @@ struct Law {
 
 const EQUAL: Law = Law { noise: 0.1, effect: 0.0, drift: 0.0, first: 0.0 };
 
-/// The figures of a study: times share half of the variance of their noise with each other, CPU and memory have their own.
+/// The figures of a study: times share half of the variance of their noise with each other, CPU and
+/// memory have their own.
 fn study(
     plan: &ComparisonPlan,
     law: Law,
@@ -126,7 +127,8 @@ fn drift_and_who_runs_first_change_no_verdict() {
     }
 }
 
-/// Shares of "worse", by the noise from run to run and by how much slower B is, as docs/compare.md has them.
+/// Shares of "worse", by the noise from run to run and by how much slower B is, as docs/compare.md
+/// has them.
 #[test]
 fn slower_arms_are_found() {
     for (noise, effect, least) in [
@@ -142,7 +144,8 @@ fn slower_arms_are_found() {
             share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Worse);
         assert!(found >= least, "noise {noise}, {effect} slower: {found}");
     }
-    // At the margin itself either answer is right; what is never said is "better", and "same" seldom.
+    // At the margin itself either answer is right; what is never said is "better", and "same"
+    // seldom.
     let law = Law { noise: 0.02, effect: 0.05, ..EQUAL };
     assert!(
         share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Same)

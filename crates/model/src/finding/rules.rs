@@ -1,5 +1,5 @@
-//! Draws findings from the figures of the runs. Where the figures do not decide, the finding says so. A run that failed its checks is no
-//! evidence for anything but that.
+//! Draws findings from the figures of the runs. Where the figures do not decide, the finding says
+//! so. A run that failed its checks is no evidence for anything but that.
 
 use super::{FailureCount, Finding};
 use crate::{
@@ -11,7 +11,8 @@ use crate::{
 const SAME_RATE: f64 = 0.05;
 /// It is worth a word where throughput at the highest load is this part lower than the best.
 const COLLAPSE: f64 = 0.15;
-/// Other processes disturb a comparison of two loads where they have this part of the CPUs more at one than at the other.
+/// Other processes disturb a comparison of two loads where they have this part of the CPUs more at
+/// one than at the other.
 const DISTURBED: f64 = 0.10;
 /// Loads that differ by less than this factor do not show whether throughput still rises.
 const NEXT_LOAD: f64 = 1.2;
@@ -76,7 +77,8 @@ struct SweepPoint<'a> {
 }
 
 impl SweepPoint<'_> {
-    /// Connections / throughput: by Little's law the mean response time of a closed loop that never pauses, and in order everybody's.
+    /// Connections / throughput: by Little's law the mean response time of a closed loop that never
+    /// pauses, and in order everybody's.
     fn in_order(&self) -> Nanos {
         Nanos::from_secs_f64(f64::from(self.run.connections) / self.rate)
     }

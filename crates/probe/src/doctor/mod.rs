@@ -1,8 +1,10 @@
-//! Is this machine fit to measure on? Each question is a [`MachineCheck`]: what was seen, its grade, what it spoils, and a hint.
+//! Is this machine fit to measure on? Each question is a [`MachineCheck`]: what was seen, its
+//! grade, what it spoils, and a hint.
 //!
-//! Only what changes a decision is asked. It needs no privilege, changes nothing and sends only to itself. It looks at the machine at
-//! rest for a second, and measures waits for a fifth of one. Limits and their reasons are in docs/how-good.md. What
-//! stays true: what cannot be read is [`MachineGrade::Unknown`], never fine.
+//! Only what changes a decision is asked. It needs no privilege, changes nothing and sends only to
+//! itself. It looks at the machine at rest for a second, and measures waits for a fifth of one.
+//! Limits and their reasons are in docs/how-good.md. What stays true: what cannot be read is
+//! [`MachineGrade::Unknown`], never fine.
 
 mod questions;
 mod samples;

@@ -1,4 +1,5 @@
-//! The questions of `doctor`: what each reads, measures or tries, and its answer. What cannot be read is unknown.
+//! The questions of `doctor`: what each reads, measures or tries, and its answer. What cannot be
+//! read is unknown.
 //!
 //! Kernel facts of connections are those of Linux `net/ipv4/{inet_connection_sock,tcp_ipv4}.c` and
 //! `Documentation/networking/ip-sysctl.rst`.
@@ -213,7 +214,8 @@ fn memory(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let (total, available) = (kib("MemTotal")?, kib("MemAvailable")?);
     let gib = |kib: u64| format!("{:.1} GiB", kib as f64 / f64::from(1 << 20));
     let seen = format!("{} of {} available", gib(available), gib(total));
-    // In MiB that are lacking: 512 are comfortable for a small server, below 128 it is about to be killed.
+    // In MiB that are lacking: 512 are comfortable for a small server, below 128 it is about to be
+    // killed.
     let lacking = -((available >> 10) as f64);
     let hint = "end what holds it: ps -e --sort=-rss -o rss,pid,comm | head";
     Some(MachineAnswer::graded(lacking, -512.0, -128.0, seen, hint))
@@ -280,7 +282,8 @@ fn descriptors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     Some(MachineAnswer::graded(-(room as f64), -4000.0, -200.0, seen, hint))
 }
 
-/// How many connects a second the ports allow, and how many of them are held by connections that were closed (`TIME_WAIT`).
+/// How many connects a second the ports allow, and how many of them are held by connections that
+/// were closed (`TIME_WAIT`).
 fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let range = (evidence.read)("/proc/sys/net/ipv4/ip_local_port_range")?;
     let (first, last) = range.trim().split_once(char::is_whitespace)?;

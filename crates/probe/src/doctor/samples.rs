@@ -1,5 +1,5 @@
-//! Measurements of `doctor`: what else the machine does in a second of sleep, whether a wait ends on time, and what a send and a reading of
-//! the clock take.
+//! Measurements of `doctor`: what else the machine does in a second of sleep, whether a wait ends
+//! on time, and what a send and a reading of the clock take.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -35,7 +35,8 @@ impl Activity {
     }
 }
 
-/// The names of the three programs that ran the most, those that ran a twentieth of the sample at least.
+/// The names of the three programs that ran the most, those that ran a twentieth of the sample at
+/// least.
 pub(super) fn busiest(before: &[ProcessStat], after: &[ProcessStat]) -> Vec<String> {
     let least = rustix::param::clock_ticks_per_second() / 20;
     let before: BTreeMap<u32, u64> =
@@ -55,7 +56,8 @@ pub(super) fn busiest(before: &[ProcessStat], after: &[ProcessStat]) -> Vec<Stri
 /// Waits that are measured, and how long each is to be.
 pub(super) const WAITS: usize = 200;
 pub(super) const WAIT: Nanos = Nanos::from_millis(1);
-/// Sends that are measured, the bytes of each, and the time between two, in which the reader falls asleep.
+/// Sends that are measured, the bytes of each, and the time between two, in which the reader falls
+/// asleep.
 pub(super) const SENDS: usize = 200;
 const SENT_BYTES: usize = 100;
 const BETWEEN_SENDS: Nanos = Nanos::from_micros(300);
@@ -69,7 +71,8 @@ pub(super) struct WaitLateness {
     pub(super) worst: Nanos,
 }
 
-/// The lateness of waits as the lanes wait, with a timer slack of 1 ns; `None` where that cannot be set. The thread goes on with its own.
+/// The lateness of waits as the lanes wait, with a timer slack of 1 ns; `None` where that cannot be
+/// set. The thread goes on with its own.
 pub(super) fn lane_waits(clock: &impl Clock) -> Option<WaitLateness> {
     let before = current_timer_slack().ok()?;
     set_current_timer_slack(NonZeroU64::new(1)).ok()?;
@@ -101,7 +104,8 @@ pub(super) fn lateness(clock: &impl Clock, mut wait: impl FnMut()) -> WaitLatene
     WaitLateness { median: late[WAITS / 2], worst: late[WAITS - 1] }
 }
 
-/// How long a lane's send takes, at the median, over loopback to a reader that sleeps; `None` where that cannot be tried.
+/// How long a lane's send takes, at the median, over loopback to a reader that sleeps; `None` where
+/// that cannot be tried.
 pub(super) fn lane_sends(clock: &impl Clock) -> Option<Nanos> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let mut sender = TcpStream::connect(listener.local_addr().ok()?).ok()?;

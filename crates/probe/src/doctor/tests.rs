@@ -102,7 +102,8 @@ fn a_puma_that_cannot_tell_its_version_and_a_kernel_that_refuses_are_doubts() {
     assert_eq!((check.grade, check.seen.as_str()), (Warn, refused));
 }
 
-/// The answer to one question on a machine that has these files, and no others, with other evidence beside them.
+/// The answer to one question on a machine that has these files, and no others, with other evidence
+/// beside them.
 fn asked_with(
     name: &str,
     files: &[(&str, &str)],
@@ -173,7 +174,7 @@ fn busy_is_neither_idle_nor_stolen() {
     let busiest = vec!["rustc".to_owned()];
     let of = |name| {
         asked_with(name, &[], |all| {
-            all.activity = Some(Activity { ticks, busiest: busiest.clone() })
+            all.activity = Some(Activity { ticks, busiest: busiest.clone() });
         })
     };
     assert_eq!(

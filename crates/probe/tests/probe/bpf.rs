@@ -1,5 +1,6 @@
-//! What the kernel's tracepoints tell of a server and a client of our own: counts, order, and that the kernel's sums are those
-//! of its single records. Where BPF cannot be had, the tests that need it say so and do nothing.
+//! What the kernel's tracepoints tell of a server and a client of our own: counts, order, and that
+//! the kernel's sums are those of its single records. Where BPF cannot be had, the tests that need
+//! it say so and do nothing.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -65,7 +66,8 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         path.count_from(Nanos::ZERO).unwrap();
         let host = if address.starts_with("[::1]") { "::1" } else { "127.0.0.1" };
         let before = now();
-        // Connections that wait, then are accepted; each asks three times, the second time in two segments.
+        // Connections that wait, then are accepted; each asks three times, the second time in two
+        // segments.
         let mut clients: Vec<TcpStream> =
             (0..5).map(|_| TcpStream::connect((host, port)).unwrap()).collect();
         let ports: Vec<u16> =

@@ -1,4 +1,5 @@
-//! The compiled program that is kept is the one that its source makes: compiled anew where Debian's clang 14 is there.
+//! The compiled program that is kept is the one that its source makes: compiled anew where Debian's
+//! clang 14 is there.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -7,7 +8,8 @@ use std::process::Command;
 
 use object::{File, Object as _, ObjectSection as _, SectionKind};
 
-/// Programs, maps and constants by section: what is loaded. Types carry line numbers and are left out.
+/// Programs, maps and constants by section: what is loaded. Types carry line numbers and are left
+/// out.
 fn loaded(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let bytes = std::fs::read(path).unwrap();
     let file = File::parse(bytes.as_slice()).unwrap();

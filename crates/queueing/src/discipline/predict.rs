@@ -1,4 +1,5 @@
-//! The distributions that the disciplines predict: by formula if the service time is constant, simulated if it varies.
+//! The distributions that the disciplines predict: by formula if the service time is constant,
+//! simulated if it varies.
 
 use model::Discipline;
 
@@ -35,7 +36,8 @@ impl ResponsePrediction {
     }
 }
 
-/// What `discipline` predicts: once, or for each assignment of connections to workers that is tried.
+/// What `discipline` predicts: once, or for each assignment of connections to workers that is
+/// tried.
 pub(super) fn all(
     server: &ClosedLoopServer,
     connections: u32,
@@ -45,11 +47,12 @@ pub(super) fn all(
         return Ok(vec![dealt_anew(server, connections)?]);
     }
     let assignments = match (discipline, &server.by_worker) {
-        // A connection whose turn is over is closed where another waits to be accepted (`process_client`, `request.rb`), and so goes
-        // to the end of the kernel's queue, which all workers share.
+        // A connection whose turn is over is closed where another waits to be accepted
+        // (`process_client`, `request.rb`), and so goes to the end of the kernel's queue, which all
+        // workers share.
         (Discipline::Shared, _) | (Discipline::Turns, None) => vec![vec![connections]],
-        // Where all were accepted (their requests came after them, so that no thread was taken) nobody is closed, and the turns are
-        // those of each worker.
+        // Where all were accepted (their requests came after them, so that no thread was taken)
+        // nobody is closed, and the turns are those of each worker.
         (Discipline::Split | Discipline::Turns, Some(known)) => vec![known.clone()],
         (Discipline::Split, None) => {
             let draws = if server.scatters { 8 } else { 200 };
@@ -90,8 +93,8 @@ fn dealt(
     }
 }
 
-/// Split queues when each request is a connection of its own and goes to a worker anew: by chance, or by a throttle, on a quiet machine
-/// or on a busy one.
+/// Split queues when each request is a connection of its own and goes to a worker anew: by chance,
+/// or by a throttle, on a quiet machine or on a busy one.
 fn dealt_anew(
     server: &ClosedLoopServer,
     connections: u32,
@@ -155,8 +158,9 @@ fn assigned(
         .collect();
     let busy = |pool: &ThreadPool| f64::from(pool.connections.min(threads));
     let all_busy: f64 = pools.iter().map(busy).sum();
-    // In step, requests take whole numbers of turns. With a little jitter all requests of one queue take the mean. Real servers are
-    // between the two. (Split queues that are dealt by chance vary by more than that.)
+    // In step, requests take whole numbers of turns. With a little jitter all requests of one queue
+    // take the mean. Real servers are between the two. (Split queues that are dealt by chance vary
+    // by more than that.)
     let in_step_alone = discipline == Discipline::Split && server.by_worker.is_none();
     let ways = if in_step_alone {
         vec![levels_in_step as fn(_, _, _) -> _]

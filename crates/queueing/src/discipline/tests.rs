@@ -1,4 +1,5 @@
-//! The choice against what each discipline makes, against measured rows, and against what others have published.
+//! The choice against what each discipline makes, against measured rows, and against what others
+//! have published.
 
 use model::theory::Resemblance;
 use model::{Exchange, Outcome, Tally, Window};
@@ -113,7 +114,8 @@ fn each_discipline_is_recognised_by_what_it_makes() {
     // With one worker split queues are a shared one.
     let one = ClosedLoopServer { workers: 1, threads: 20, ..SERVER };
     assert_fits(&one, &seen(&[ThreadPool::first_come(20, 80)], &constant(0.1)), 1.1, &[Shared]);
-    // Thirty on twenty: in step half take one turn and half two; with jitter all take about one and a half.
+    // Thirty on twenty: in step half take one turn and half two; with jitter all take about one and
+    // a half.
     assert_fits(
         &one,
         &seen(&[ThreadPool::first_come(20, 30)], &with_jitter(0.01)),
@@ -148,7 +150,8 @@ fn who_is_held_by_a_worker_did_not_wait_in_one_line() {
     let uneven = made_by(Split, &[26, 14, 19, 21]);
     assert_fits(&held(&[26, 14, 19, 21]), &uneven, 1.01, &[Split]);
     assert!(beside(&held(&[26, 15, 19, 21]), &uneven, None, 1.1).is_err(), "they do not add up");
-    // Even split queues of constant service are one queue by their times; who held the connections tells them apart.
+    // Even split queues of constant service are one queue by their times; who held the connections
+    // tells them apart.
     let even = made_by(Split, &[10; 4]);
     assert!(fits(&SERVER, &even, 1.1)[0].contains(&Shared));
     assert_fits(&held(&[10; 4]), &even, 1.1, &[Split]);
@@ -163,7 +166,8 @@ fn who_is_held_by_a_worker_did_not_wait_in_one_line() {
 
 #[test]
 fn turns_of_connections_that_the_workers_hold_are_each_workers_own() {
-    // Puma 6.6.1 with turns of three, 12 connections on two workers of two threads, all of which had been accepted: 6 + 6.
+    // Puma 6.6.1 with turns of three, 12 connections on two workers of two threads, all of which
+    // had been accepted: 6 + 6.
     let measured = row(12, 39.2, &[(0.5, 0.101), (0.95, 0.725), (0.99, 0.727)]);
     let server = |held: &[u32]| ClosedLoopServer {
         by_worker: Some(held.to_vec()),
@@ -177,8 +181,9 @@ fn turns_of_connections_that_the_workers_hold_are_each_workers_own() {
 
 #[test]
 fn turns_wait_in_one_line_for_all_workers() {
-    // Fifteen on two workers of five threads, as Puma 5.6.5 and 6.6.1 had it: the workers' turns end at different times, so that half of
-    // those who wait do so for a part of a turn and half for the rest of it.
+    // Fifteen on two workers of five threads, as Puma 5.6.5 and 6.6.1 had it: the workers' turns
+    // end at different times, so that half of those who wait do so for a part of a turn and half
+    // for the rest of it.
     for (p95, p99) in [(0.324, 1.008), (0.817, 1.022)] {
         let measured = row(15, 100.0, &[(0.5, 0.101), (0.95, p95), (0.99, p99)]);
         assert_fits(&two_workers(5), &measured, 1.15, &[Turns]);
@@ -259,7 +264,8 @@ fn a_connection_for_each_request_is_dealt_anew() {
         order: ServiceOrder { is_kept: false, dealing, ..ORDER },
         ..SERVER
     };
-    // No worker keeps too many, but the queues are never quite even: neither shared, nor as where connections are kept.
+    // No worker keeps too many, but the queues are never quite even: neither shared, nor as where
+    // connections are kept.
     for (arrivals, pools, expected) in [
         (PoolArrivals::Random, vec![ThreadPool::first_come(5, 15); 4], Split),
         (PoolArrivals::Kept, vec![ThreadPool::first_come(20, 60)], Shared),
@@ -273,7 +279,8 @@ fn a_connection_for_each_request_is_dealt_anew() {
             &[expected],
         );
     }
-    // A cluster of node deals in turn: four workers of one request at a time, 20 ms, twelve connections of one request each. Measured.
+    // A cluster of node deals in turn: four workers of one request at a time, 20 ms, twelve
+    // connections of one request each. Measured.
     let measured = row(12, 193.0, &[(0.5, 0.063), (0.75, 0.073), (0.95, 0.080), (0.99, 0.083)]);
     let service_time = Nanos::from_millis(20);
     let node = ClosedLoopServer {
@@ -301,8 +308,9 @@ fn four_times_the_slots_was_no_single_queue() {
     assert!(!fits(&server, &twice, 1.12)[0].contains(&Turns));
 }
 
-/// `times` with wrk's phantom samples, ascending (wg/wrk at a211dd5, `src/stats.c`, `stats_correct`): with `E = connections / rate`, for
-/// each time `n ≥ 2E` it adds `n - E`, `n - 2E`, … while above `E`, in whole microseconds.
+/// `times` with wrk's phantom samples, ascending (wg/wrk at a211dd5, `src/stats.c`,
+/// `stats_correct`): with `E = connections / rate`, for each time `n ≥ 2E` it adds `n - E`, `n -
+/// 2E`, … while above `E`, in whole microseconds.
 fn recorded_by_wrk(times: &[f64], connections: u32, rate: f64) -> Vec<f64> {
     let expected = (f64::from(connections) / rate * 1e6).floor();
     let mut all = Vec::new();
@@ -340,7 +348,8 @@ fn wrks_table_of_64_connections_is_turns_of_ten_with_phantom_samples() {
             judged(said, &server, &measured, &predictions, 1.2).fit.unwrap().worst <= 1.2
         });
         assert_eq!(fitting.collect::<Vec<_>>(), [Turns], "{connections}");
-        // Taken as it is printed, the table fits nothing: it is of a population that was never sent.
+        // Taken as it is printed, the table fits nothing: it is of a population that was never
+        // sent.
         assert_fits(&server, &measured, 1.2, &[]);
     }
     // 64 connections: 90 % at s, 10 % at 55 s, and the phantoms: X·R is 160 and not 64.
@@ -356,7 +365,8 @@ fn wrks_table_of_64_connections_is_turns_of_ten_with_phantom_samples() {
     assert_eq!(trail, [0.0005, 0.002, 0.002, 0.003, 0.004, 0.005]);
 }
 
-/// A run of a hundred seconds on 2 x 5 slots of 0.1 s, whose `n`-th answer of each ten took these times.
+/// A run of a hundred seconds on 2 x 5 slots of 0.1 s, whose `n`-th answer of each ten took these
+/// times.
 fn run(connections: u32, tenths: [f64; 10], rate: u64) -> Run {
     let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(1000) };
     let mut tally = Tally::new(window, connections as usize);
@@ -383,7 +393,8 @@ fn theory_of(run: &Run) -> Theory {
 
 #[test]
 fn turns_of_ten_are_known_and_their_forecast_is_right() {
-    // Thirty on ten slots: one in ten waits for the turns of the others, 10 (3 - 1) + 1 = 21 service times.
+    // Thirty on ten slots: one in ten waits for the turns of the others, 10 (3 - 1) + 1 = 21
+    // service times.
     let theory = theory_of(&run(30, turns(2.1), 100));
     assert_eq!(theory.resemblance(), Resemblance::These(vec![Turns]), "{theory:?}");
     let said = theory.shown().unwrap();

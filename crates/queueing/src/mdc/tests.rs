@@ -8,9 +8,9 @@ fn mdc(slots: u32, rho: f64) -> ConstantServiceQueue {
     ConstantServiceQueue::new(OfferedLoad::of_utilisation(slots, rho)).unwrap()
 }
 
-/// The mean wait once more, by Crommelin's series, which shares no step with [`ConstantServiceQueue`]:
-/// `Wq / s = Σ [P(N ≥ i·c) - P(N ≥ i·c + 1) / ρ]` over `i ≥ 1`, `N` Poisson with mean `i·c·ρ`.
-/// Near ρ = 1 it takes for ever.
+/// The mean wait once more, by Crommelin's series, which shares no step with
+/// [`ConstantServiceQueue`]: `Wq / s = Σ [P(N ≥ i·c) - P(N ≥ i·c + 1) / ρ]` over `i ≥ 1`, `N`
+/// Poisson with mean `i·c·ρ`. Near ρ = 1 it takes for ever.
 fn mean_wait_by_series(load: OfferedLoad) -> f64 {
     let (slots, rho) = (f64::from(load.slots()), load.utilisation());
     let mut sum = 0.0;

@@ -1,5 +1,5 @@
-//! A closed loop: connections that send their next request some time after the last answer, on pools of threads, each with a
-//! queue and Puma's turns.
+//! A closed loop: connections that send their next request some time after the last answer, on
+//! pools of threads, each with a queue and Puma's turns.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,10 +14,11 @@ pub struct ThreadPool {
     pub threads: u32,
     /// Connections that belong to it.
     pub connections: u32,
-    /// Requests of one connection in a row while others wait: 1 is first come, first served by request; Puma up to 6 has
-    /// [`puma::TURN`].
+    /// Requests of one connection in a row while others wait: 1 is first come, first served by
+    /// request; Puma up to 6 has [`puma::TURN`].
     pub turn: u32,
-    /// How long a thread waits for its connection's next request, within a turn. No meaning where a turn is 1.
+    /// How long a thread waits for its connection's next request, within a turn. No meaning where a
+    /// turn is 1.
     pub hold: f64,
 }
 
@@ -33,9 +34,11 @@ impl ThreadPool {
 pub enum PoolArrivals {
     /// Each belongs to one from the start.
     Kept,
-    /// Each request is a connection of its own, dealt to a pool by dice. There are no turns: no connection comes back.
+    /// Each request is a connection of its own, dealt to a pool by dice. There are no turns: no
+    /// connection comes back.
     Random,
-    /// The same, but each pool is a worker of Puma from 7.0.4, and accepts by itself after the delay of its throttle.
+    /// The same, but each pool is a worker of Puma from 7.0.4, and accepts by itself after the
+    /// delay of its throttle.
     Throttled(AcceptThrottle),
 }
 
@@ -54,17 +57,19 @@ impl AcceptThrottle {
         AcceptThrottle { longest, late: 0.000_05 }
     }
 
-    /// On a busy one, where a thread waits for a CPU or for Ruby's lock before it accepts. Lateness beyond this changes little: what
-    /// decides then is who has answered last.
+    /// On a busy one, where a thread waits for a CPU or for Ruby's lock before it accepts. Lateness
+    /// beyond this changes little: what decides then is who has answered last.
     pub fn busy(longest: f64) -> AcceptThrottle {
         AcceptThrottle { longest, late: 0.001 }
     }
 }
 
-/// Simulates a closed loop, which begins with all connections thinking. Pools share nothing but the clock, and what `arrivals` says.
+/// Simulates a closed loop, which begins with all connections thinking. Pools share nothing but the
+/// clock, and what `arrivals` says.
 ///
 /// # Errors
-/// Without a connection, or with a pool without a thread or a request in a turn; where the effort is none, or time stands still.
+/// Without a connection, or with a pool without a thread or a request in a turn; where the effort
+/// is none, or time stands still.
 pub fn closed(
     pools: &[ThreadPool],
     arrivals: PoolArrivals,
@@ -80,7 +85,8 @@ pub fn closed(
     })
 }
 
-/// How many of `connections` that come at once, and stay, each of `workers` accepts by that throttle.
+/// How many of `connections` that come at once, and stay, each of `workers` accepts by that
+/// throttle.
 ///
 /// # Errors
 /// Without a worker or a thread.
@@ -169,8 +175,8 @@ impl LawDraws<'_> {
 struct ClosedSimulation<'a> {
     queues: Vec<PoolQueue>,
     clients: Vec<SimulatedClient>,
-    /// By time, as its bits, whose order is that of times from 0; what happens at one time happens in the order of its
-    /// planning.
+    /// By time, as its bits, whose order is that of times from 0; what happens at one time happens
+    /// in the order of its planning.
     events: BTreeMap<(u64, u64), SimulatedEvent>,
     planned: u64,
     thinks: LawDraws<'a>,

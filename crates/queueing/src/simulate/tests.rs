@@ -1,5 +1,6 @@
-//! The simulator against exact results. Seeds are fixed: these are facts, not chances. An exact value must lie within two
-//! half widths of the 95 % interval (of ten replications: once in some hundred by chance), and the interval must be small.
+//! The simulator against exact results. Seeds are fixed: these are facts, not chances. An exact
+//! value must lie within two half widths of the 95 % interval (of ten replications: once in some
+//! hundred by chance), and the interval must be small.
 
 use super::*;
 use crate::closed_loop::machine_repair;
@@ -80,7 +81,8 @@ fn a_closed_loop_with_thought_is_machine_repair() {
 
 #[test]
 fn closed_loops_without_thought_have_their_levels() {
-    // Connections, threads, requests in a turn; a share and its level on both sides of a step, in service times.
+    // Connections, threads, requests in a turn; a share and its level on both sides of a step, in
+    // service times.
     for (connections, threads, turn, low, high) in [
         (30, 20, 1, (0.3, 1.0), (0.99, 2.0)),
         (7, 5, 1, (0.3, 1.0), (0.99, 2.0)),
@@ -105,8 +107,8 @@ fn closed_loops_without_thought_have_their_levels() {
 
 #[test]
 fn a_held_thread_does_nothing_for_a_fifth_of_a_second() {
-    // Two threads, forty connections that send every two seconds: 20/s are wanted, and 2 / (service + hold) = 10/s done. Measured on
-    // Puma 5.6.5: 20/s over 40 connections overload it.
+    // Two threads, forty connections that send every two seconds: 20/s are wanted, and 2 / (service +
+    // hold) = 10/s done. Measured on Puma 5.6.5: 20/s over 40 connections overload it.
     let pool = ThreadPool { threads: 2, connections: 40, turn: TURN, hold: HOLD_SECONDS };
     let simulated = kept(&[pool], &exponential(2.0), &constant(0.0001));
     let (rate, bound) = (simulated.rate().value, 2.0 / (0.0001 + HOLD_SECONDS));
@@ -153,8 +155,9 @@ fn what_cannot_be_simulated_is_refused() {
 
 #[test]
 fn a_network_that_deals_anew_is_its_product_form() {
-    // N customers, no think time, w single servers chosen at random, exponential service: all states are as likely, and a server is
-    // busy with probability N / (N + w - 1) (Jackson 1963; Gordon and Newell 1967).
+    // N customers, no think time, w single servers chosen at random, exponential service: all
+    // states are as likely, and a server is busy with probability N / (N + w - 1) (Jackson 1963;
+    // Gordon and Newell 1967).
     for (connections, workers) in [(4u32, 2u32), (12, 4)] {
         let pools = vec![ThreadPool::first_come(1, connections / workers); workers as usize];
         let effort =
@@ -170,8 +173,8 @@ fn a_network_that_deals_anew_is_its_product_form() {
 
 #[test]
 fn the_throttle_deals_nearly_evenly() {
-    // Twenty that come at once to two workers of five threads: by dice the fullest has 14 or more in one of 9 (binomial), by the throttle
-    // hardly ever.
+    // Twenty that come at once to two workers of five threads: by dice the fullest has 14 or more
+    // in one of 9 (binomial), by the throttle hardly ever.
     let fullest = |seed| {
         let dealt = dealt_by_throttle(20, 2, 5, AcceptThrottle::quiet(0.005), seed).unwrap();
         assert_eq!((dealt.len(), dealt.iter().sum::<u32>()), (2, 20));
@@ -195,8 +198,9 @@ fn throttled(
 
 #[test]
 fn a_connection_for_each_request_on_puma_from_7_is_as_measured() {
-    // Puma 7.0.4, 7.2.1, 8.0.2 and main, `-w2 -t5:5`, 100 ms: p50 of 202 and p99 of 302 ms at 20 connections (hey: 303), 404 and 504 at
-    // 40 (hey: 503); by dice they were 200 and 400, 400 and 700. On a quiet machine the dealing may stay even.
+    // Puma 7.0.4, 7.2.1, 8.0.2 and main, `-w2 -t5:5`, 100 ms: p50 of 202 and p99 of 302 ms at 20
+    // connections (hey: 303), 404 and 504 at 40 (hey: 503); by dice they were 200 and 400, 400 and 700.
+    // On a quiet machine the dealing may stay even.
     let effort = SimulationEffort { replications: 4, requests: 10_000, warm_up: 2000, seed: 7 };
     for (connections, p50, p99) in [(20, 0.202, 0.302), (40, 0.404, 0.504)] {
         let seen = throttled(connections / 2, AcceptThrottle::busy(0.005), 0.1, effort);
@@ -209,8 +213,8 @@ fn a_connection_for_each_request_on_puma_from_7_is_as_measured() {
         }
         assert!((seen.rate().value / 100.0 - 1.0).abs() < 0.03, "{:?}", seen.rate());
     }
-    // 1 ms on five threads: a worker comes to rest with about as many as it has threads, and so the throttle costs throughput, but nobody
-    // waits long in a worker.
+    // 1 ms on five threads: a worker comes to rest with about as many as it has threads, and so the
+    // throttle costs throughput, but nobody waits long in a worker.
     let effort = SimulationEffort { requests: 20_000, warm_up: 5000, ..effort };
     let fast = throttled(30, AcceptThrottle::quiet(0.005), 0.001, effort);
     assert!(

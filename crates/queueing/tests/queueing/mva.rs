@@ -1,10 +1,12 @@
-//! Mean value analysis of several slots, which this crate does not use: its recursion computes the probability of an empty station
-//! as 1 less all others, and the error of that grows by a factor with each connection. With few of them it is a proof.
+//! Mean value analysis of several slots, which this crate does not use: its recursion computes the
+//! probability of an empty station as 1 less all others, and the error of that grows by a factor
+//! with each connection. With few of them it is a proof.
 
 use queueing::closed_loop::{WorkerDemand, machine_repair, worker};
 
-/// Reiser and Lavenberg (JACM 27(2), 1980) with a station of `slots` slots, and single servers of `others` demands: the rate
-/// and the response time in all but the think time, for 1 to `connections` connections.
+/// Reiser and Lavenberg (JACM 27(2), 1980) with a station of `slots` slots, and single servers of
+/// `others` demands: the rate and the response time in all but the think time, for 1 to
+/// `connections` connections.
 fn mean_values(
     connections: usize,
     slots: usize,
@@ -46,8 +48,9 @@ fn with_few_connections_both_agree() {
         assert!((rate - x).abs() < 6e-7 && (response - r).abs() < 6e-7);
         assert!((exact.rate - rate).abs() < 1e-12 && (exact.response - response).abs() < 1e-11);
     }
-    // I/O in four servers, CPU in one. With no more requests than threads, who keeps his thread keeps it from nobody: the same network.
-    // With more, those that wait for the CPU would leave theirs to others.
+    // I/O in four servers, CPU in one. With no more requests than threads, who keeps his thread
+    // keeps it from nobody: the same network. With more, those that wait for the CPU would leave
+    // theirs to others.
     for (n, (rate, response)) in (1..=10).zip(mean_values(10, 4, 0.1, 1.0, &[0.02])) {
         let kept = worker(n, 4, WorkerDemand { io: 0.1, cpu: 0.02 }, 1.0).unwrap();
         let is_same =

@@ -217,7 +217,8 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
             .filter(|it| it.row.decides)
             .map(|it| of_deciding(summary, it.row, it.difference)),
     );
-    // A tail and a median that change in opposite directions, if neither decides: many requests pay for a few, or a few for many.
+    // A tail and a median that change in opposite directions, if neither decides: many requests pay
+    // for a few, or a few for many.
     let (p50, p99) = (find(Metric::P50), find(Metric::P99));
     let tail = p50.zip(p99).filter(|(median, tail)| !median.row.decides && !tail.row.decides);
     let tail = tail.and_then(|(median, tail)| {
@@ -276,8 +277,8 @@ impl ComparedRow<'_> {
     }
 }
 
-/// Response times that move against what decides by more than the margin, where only what decides is tested: who reads `better` must
-/// see them.
+/// Response times that move against what decides by more than the margin, where only what decides
+/// is tested: who reads `better` must see them.
 fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
     let decided = |verdict| {
         summary

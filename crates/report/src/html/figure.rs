@@ -1,5 +1,6 @@
-//! A figure of the page: title, legend, plots one below the other, and a sentence that says what they show; and the two figures that sweeps
-//! and loads share: the spread of times, and response time over due time above the accept queue.
+//! A figure of the page: title, legend, plots one below the other, and a sentence that says what
+//! they show; and the two figures that sweeps and loads share: the spread of times, and response
+//! time over due time above the accept queue.
 
 use model::{Nanos, ResponseTimeMap, Run, Watch};
 
@@ -73,8 +74,8 @@ pub(crate) fn time_axis(seconds: f64) -> PlotAxis {
     PlotAxis::rounded("", AxisScale::Linear { low: 0.0, high: seconds.max(1e-3) }, 8)
 }
 
-/// The sum over the server's processes of a curve that was watched, sample by sample, thinned to the highest of neighbours. Empty where nobody
-/// looked.
+/// The sum over the server's processes of a curve that was watched, sample by sample, thinned to
+/// the highest of neighbours. Empty where nobody looked.
 pub(crate) fn watched(watch: Option<&Watch>, name: &str) -> Vec<PlotPoint> {
     thinned(&watch.map(|watch| crate::server_view::summed(watch, name)).unwrap_or_default())
 }
@@ -88,9 +89,11 @@ pub(crate) fn thinned(points: &[PlotPoint]) -> Vec<PlotPoint> {
     points.chunks(few).filter_map(highest).collect()
 }
 
-/// How times are spread: each percentile up to the last that is known. A line ends where its answers end.
+/// How times are spread: each percentile up to the last that is known. A line ends where its
+/// answers end.
 ///
-/// It is the log-log plot of how many answers took longer, turned so that it reads as HDR plots do: each further nine has the same room.
+/// It is the log-log plot of how many answers took longer, turned so that it reads as HDR plots do:
+/// each further nine has the same room.
 pub(crate) fn spread(
     class: impl Into<String>,
     time_at: impl Fn(f64) -> Option<Nanos>,

@@ -44,7 +44,8 @@ fn axis(runs: &ShownRuns<'_>) -> PlotAxis {
     PlotAxis::labelled(title, scale, ticks)
 }
 
-/// Percentiles and the longest response time, with their intervals, beside what first come, first served would give.
+/// Percentiles and the longest response time, with their intervals, beside what first come, first
+/// served would give.
 pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let (saturation, saturated) = saturation(runs).unzip();
     let is_repeated = runs.study.plan.repeat > 1;

@@ -1,4 +1,5 @@
-//! The figures of loads, of bodies, and of comparisons: a forest plot of where each difference is, the control beside it.
+//! The figures of loads, of bodies, and of comparisons: a forest plot of where each difference is,
+//! the control beside it.
 
 use model::comparison::{ComparedMetric, Difference};
 use model::tally::Second;

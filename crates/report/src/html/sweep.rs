@@ -180,7 +180,8 @@ struct TimeBar<'a> {
     time: DividedTime,
 }
 
-/// Where the time of a response went, as stacked bars of each load: of all responses of a run, and of its slowest.
+/// Where the time of a response went, as stacked bars of each load: of all responses of a run, and
+/// of its slowest.
 fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let of_run = |run| {
         let divided = DividedTime::of(run);

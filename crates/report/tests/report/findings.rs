@@ -1,4 +1,5 @@
-//! Each sentence of an answer, against studies of which it is true, of which it is not, and which do not decide it.
+//! Each sentence of an answer, against studies of which it is true, of which it is not, and which
+//! do not decide it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -52,7 +53,8 @@ fn steady(n: u64) -> f64 {
     101.0 + (n % 7) as f64 * 0.1
 }
 
-/// 60/s offered over 10 s, of which each third request waits ever longer: Puma 5.6.5, keep-alive, 5 threads of 100 ms.
+/// 60/s offered over 10 s, of which each third request waits ever longer: Puma 5.6.5, keep-alive, 5
+/// threads of 100 ms.
 fn overloaded_in_turns() -> LoadStudy {
     let mut study = load::steep();
     let play = |n, due: Nanos| {
@@ -118,7 +120,8 @@ fn situations() -> Vec<(&'static str, Study)> {
     newer.server.version = Some("7.2.1".to_owned());
     let beside_idle = |last: Run| sweep(vec![run(10, 99, &steady), last]);
     let sweeps = vec![
-        // First come, first served is connections / throughput by Little's law, and no product of a service time and the load.
+        // First come, first served is connections / throughput by Little's law, and no product of a
+        // service time and the load.
         ("nine of ten at once and the tenth far later", unfair),
         ("the same of a Puma that does not do this", newer),
         (

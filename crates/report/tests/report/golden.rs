@@ -1,5 +1,5 @@
-//! What each kind of report looks like, byte for byte. `UPDATE_GOLDEN=1 cargo test -p report` writes the files anew:
-//! then look at the difference as someone who has to act on the report.
+//! What each kind of report looks like, byte for byte. `UPDATE_GOLDEN=1 cargo test -p report`
+//! writes the files anew: then look at the difference as someone who has to act on the report.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ fn sweeps() {
 #[test]
 fn loads() {
     let of = |name: &str, study: LoadStudy, endings: &str| {
-        golden_of(&format!("load/{name}"), study, endings)
+        golden_of(&format!("load/{name}"), study, endings);
     };
     of("open_poisson", load::open_poisson(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("closed", load::closed(), "txt hey.txt wrk.txt 80.txt answer.txt");
@@ -124,7 +124,8 @@ fn two_studies_side_by_side() {
     }
 }
 
-/// A run of it may have too few independent answers for p99, and its blocks enough: the table shows it, and no warning says otherwise.
+/// A run of it may have too few independent answers for p99, and its blocks enough: the table shows
+/// it, and no warning says otherwise.
 #[test]
 fn a_comparison_does_not_call_a_percentile_unprinted_that_it_prints() {
     let mut study = comparison::few();

@@ -1,5 +1,5 @@
-//! The HTML page: what is in it, and how a real browser lays it out. Without Chromium on PATH (`bin/install-missing test` brings it)
-//! the second part is skipped, and says so.
+//! The HTML page: what is in it, and how a real browser lays it out. Without Chromium on PATH
+//! (`bin/install-missing test` brings it) the second part is skipped, and says so.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -29,7 +29,8 @@ fn hey_counts_every_good_answer_in_eleven_bins() {
 const HEY: &str = include_str!("../../../audit/tests/fixtures/real/hey.txt");
 const WRK: &str = include_str!("../../../audit/tests/fixtures/real/wrk_slow.txt");
 
-/// A line with every number as `9` and every bar as one square: what a script that reads it relies on.
+/// A line with every number as `9` and every bar as one square: what a script that reads it relies
+/// on.
 fn shape(line: &str) -> String {
     let mut shape = String::new();
     for c in line.chars() {

@@ -1,4 +1,5 @@
-//! The pieces of a sweep's full report: a blank line parts its command line, the answer, its facts, the table, and what stands below it.
+//! The pieces of a sweep's full report: a blank line parts its command line, the answer, its facts,
+//! the table, and what stands below it.
 
 use model::{Run, Study, SweepStudy};
 use report::Width;

@@ -1,5 +1,5 @@
-//! Puma's published table (`long_tail_hey`, Puma 6.5.0, `-w4 -t5:5 -R100 -d0.2`) beside ours: same layout, and its
-//! arithmetic on workers gives the numbers it printed.
+//! Puma's published table (`long_tail_hey`, Puma 6.5.0, `-w4 -t5:5 -R100 -d0.2`) beside ours: same
+//! layout, and its arithmetic on workers gives the numbers it printed.
 
 use model::run::ShareSource;
 use model::{Run, SweepStudy, WorkerShare};
@@ -78,7 +78,8 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
             .collect();
         let row = row(&study, &with_shares(&study, &shares));
         let (ours, our_deviations) = printed(&row);
-        // The published deviations are rounded to 0.1 % of a quarter: 0.0125 points of the whole at the most.
+        // The published deviations are rounded to 0.1 % of a quarter: 0.0125 points of the whole at
+        // the most.
         assert!((ours - standard_deviation).abs() <= 0.01, "{ours} for {standard_deviation}");
         for (ours, published) in our_deviations.iter().zip(&deviations) {
             assert!((ours - published).abs() < 0.1 + 1e-9, "{ours} for {published}");

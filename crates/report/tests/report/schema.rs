@@ -1,4 +1,5 @@
-//! The published schema (`docs/study.schema.json`) takes every study that we write, and not just anything.
+//! The published schema (`docs/study.schema.json`) takes every study that we write, and not just
+//! anything.
 
 use jsonschema::Validator;
 use model::{Diagnostic, EndedBy, LaneCountReason, Nanos, Study};

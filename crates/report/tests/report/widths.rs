@@ -7,7 +7,8 @@ use testkit::study;
 
 const TERMINALS: [usize; 3] = [80, 100, 146];
 
-/// No line is wider or ends in a space; of what was wrapped or parted, all words are there, and each part of a table says whose rows they are.
+/// No line is wider or ends in a space; of what was wrapped or parted, all words are there, and
+/// each part of a table says whose rows they are.
 #[test]
 fn a_narrow_report_keeps_to_its_width_and_loses_nothing() {
     let words = |text: &str| -> BTreeSet<String> {

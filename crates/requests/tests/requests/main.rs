@@ -1,4 +1,5 @@
-//! What users give, as rows of files, and at random: what is sent, and what is said when nothing can be.
+//! What users give, as rows of files, and at random: what is sent, and what is said when nothing
+//! can be.
 
 use std::path::Path;
 
@@ -145,7 +146,8 @@ fn flags_are_each_requests_default_and_its_own_word_wins() {
     }
 }
 
-/// What is refused, and a part of what is said: a file, a line of JSON or a raw request behind a good one, a URL, a header, a method.
+/// What is refused, and a part of what is said: a file, a line of JSON or a raw request behind a
+/// good one, a URL, a header, a method.
 #[test]
 fn every_mistake_is_one_line_that_names_it() {
     for [kind, text, says] in rows::<[String; 3]>(include_str!("mistakes.jsonl")) {
@@ -211,8 +213,8 @@ fn every_file_of_the_fuzzers_corpus_is_sendable_or_refused_in_a_line() {
     assert!(replayed >= 10, "only {replayed} files: is the corpus there?");
 }
 
-/// The gaps of a Poisson pace with the same seed fall with `uniform`: unmixed draws would correlate fully, and one request would always come
-/// after the long gaps.
+/// The gaps of a Poisson pace with the same seed fall with `uniform`: unmixed draws would correlate
+/// fully, and one request would always come after the long gaps.
 #[test]
 fn a_pick_says_nothing_about_the_gap_before_it() {
     let (n, seed) = (10_000u64, 7);

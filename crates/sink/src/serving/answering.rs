@@ -50,7 +50,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Takes a request: into the pool, or answers it at once. Whether the connection may go on to its next.
+    /// Takes a request: into the pool, or answers it at once. Whether the connection may go on to
+    /// its next.
     fn serve(&mut self, key: ConnectionKey, head: RequestHead, bytes: u64) -> bool {
         if head.route == RequestRoute::Ledger {
             return self.ask_for_ledger(key, head);
@@ -83,8 +84,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Takes a request for the ledger, which leaves no trace in it and is answered with the next turn, when those of all loops can be
-    /// read. Whether the connection may go on to its next.
+    /// Takes a request for the ledger, which leaves no trace in it and is answered with the next
+    /// turn, when those of all loops can be read. Whether the connection may go on to its next.
     fn ask_for_ledger(&mut self, key: ConnectionKey, head: RequestHead) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         if connection.booking == Booking::New {

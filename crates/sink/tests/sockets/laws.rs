@@ -1,5 +1,5 @@
-//! What the sink does by law, seen from a client over real sockets: the counter, the faults, the queues, the listeners and
-//! the loops. Counts, bytes and order are asserted, never a duration.
+//! What the sink does by law, seen from a client over real sockets: the counter, the faults, the
+//! queues, the listeners and the loops. Counts, bytes and order are asserted, never a duration.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -99,7 +99,8 @@ fn a_large_body_arrives_whole() {
     assert_eq!(sink.stop().sent_bytes, client.received_bytes);
 }
 
-/// Asks `count` times, over a new connection where the last has ended; what the client counted, and the bytes it got.
+/// Asks `count` times, over a new connection where the last has ended; what the client counted, and
+/// the bytes it got.
 fn count(sink: &Sink, count: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64, u64) {
     let (mut outcomes, mut received, mut connections) = (BTreeMap::new(), 0, 0);
     let mut client = None;
@@ -208,8 +209,8 @@ fn a_delay_is_as_often_late_as_it_was_due() {
 
 #[test]
 fn answers_to_several_connections_come_in_the_order_of_their_delays() {
-    // The first is held for longer than any test takes. Of the others, the one that asks last is held longer too: however late it
-    // asks, it is answered after the other.
+    // The first is held for longer than any test takes. Of the others, the one that asks last is
+    // held longer too: however late it asks, it is answered after the other.
     let delay: DelayLaw = "uniform:0s:1000s".parse().unwrap();
     let held = |seed, number| delay.of(seed, number);
     let second = Nanos::from_secs(1);
@@ -275,10 +276,12 @@ fn inline_ten_makes_room_for_who_waits_outside() {
     assert_eq!(first.get("/").field("connection"), None);
     let mut second = Client::connect(sink.address());
     second.send("GET / HTTP/1.1\r\n\r\n");
-    // Nine more, sent ahead: the slot is held for them. The tenth in a row ends the connection, as somebody waits.
+    // Nine more, sent ahead: the slot is held for them. The tenth in a row ends the connection, as
+    // somebody waits.
     first.send("GET / HTTP/1.1\r\n\r\n".repeat(9));
     let last = (0..9).map(|_| first.receive()).last().unwrap();
-    // Where the hold ended before they came, the second was let in meanwhile and the row began anew.
+    // Where the hold ended before they came, the second was let in meanwhile and the row began
+    // anew.
     if last.field("connection") == Some("close") {
         assert!(first.is_closed());
     }
@@ -300,7 +303,8 @@ fn accepts_are_spaced_and_none_is_lost() {
 
 #[test]
 fn a_full_backlog_leaves_clients_outside() {
-    // The one slot is busy, so that nobody is accepted; the kernel keeps backlog + 1 and drops the others' attempts.
+    // The one slot is busy, so that nobody is accepted; the kernel keeps backlog + 1 and drops the
+    // others' attempts.
     let sink = start(SinkSettings { queue: SlotQueue::Inline10, backlog: 2, ..anywhere() });
     let _busy = busy(&sink, 1);
     let (connected, news) = channel();

@@ -1,5 +1,6 @@
-//! The sink's ledger while it serves, when it stops and when it cannot start. No duration is asserted. That a client's ledger is the same,
-//! however long connections live, is `longtail/tests/cli/ledger.rs`.
+//! The sink's ledger while it serves, when it stops and when it cannot start. No duration is
+//! asserted. That a client's ledger is the same, however long connections live, is
+//! `longtail/tests/cli/ledger.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,6 @@
-//! What the tests over real sockets share: a sink with default settings, and a client that reads what a server
-//! really says. Nothing here asserts a duration; time limits only end a test that would hang.
+//! What the tests over real sockets share: a sink with default settings, and a client that reads
+//! what a server really says. Nothing here asserts a duration; time limits only end a test that
+//! would hang.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -203,7 +204,8 @@ impl<S: Read + Write> Client<S> {
     }
 }
 
-/// The counts, when `settled` says that they are those the test waits for; a test that waits for ever fails.
+/// The counts, when `settled` says that they are those the test waits for; a test that waits for
+/// ever fails.
 pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&SinkLedger) -> bool) -> SinkLedger {
     let seen = || format!("{:?}", sink.ledger());
     eventually(PATIENCE.into(), seen, || Some(sink.ledger()).filter(&settled))

@@ -21,7 +21,8 @@ use super::{ClockShift, FarHost, GREETING, Order, PartDone, Report, frame, merge
 
 /// Exchanges by which a clock is known.
 const EXCHANGES: u32 = 20;
-/// Longest silence: of a start, and of a generator at work, which says every quarter of a second how far it is.
+/// Longest silence: of a start, and of a generator at work, which says every quarter of a second
+/// how far it is.
 const LONGEST_SILENCE: Nanos = Nanos::from_secs(30);
 /// How late an interruption is passed on.
 const GLANCE: Nanos = Nanos::from_millis(20);
@@ -49,7 +50,8 @@ struct RemoteGenerator {
     link: Option<Link>,
 }
 
-/// A process that leads to a generator. It ends when this is dropped: its input ends, and then the kernel kills what has not.
+/// A process that leads to a generator. It ends when this is dropped: its input ends, and then the
+/// kernel kills what has not.
 struct Link {
     process: Child,
     orders: Option<ChildStdin>,
@@ -158,7 +160,8 @@ impl FarGenerators {
         driven
     }
 
-    /// What all of them together reach with each of these settings against sinks on their own machines.
+    /// What all of them together reach with each of these settings against sinks on their own
+    /// machines.
     ///
     /// # Errors
     /// Where one cannot measure it.
@@ -456,7 +459,8 @@ fn greeting(output: &mut impl BufRead) -> Result<String, String> {
     Err(noise)
 }
 
-/// Why it ended, as far as that is known: of one that never began (`noise` is what came instead), and of one that did.
+/// Why it ended, as far as that is known: of one that never began (`noise` is what came instead),
+/// and of one that did.
 fn end_of(noise: Option<&str>, complaint: &str) -> String {
     let last = |text: &str| {
         text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)

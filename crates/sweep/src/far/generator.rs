@@ -1,7 +1,8 @@
-//! A generator that is told by a conductor elsewhere what to do, over its standard input and output.
+//! A generator that is told by a conductor elsewhere what to do, over its standard input and
+//! output.
 //!
-//! Its lanes never wait for the pipe: what is said of progress is said by another thread. When the input ends the conductor is gone, and
-//! the caller ends the process.
+//! Its lanes never wait for the pipe: what is said of progress is said by another thread. When the
+//! input ends the conductor is gone, and the caller ends the process.
 
 use std::env;
 use std::io::{self, Read, Write};
@@ -21,7 +22,8 @@ use crate::context::Context;
 
 /// Between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
-/// Batches of requests that may wait for the pipe; lanes drop and count what comes while all of them do.
+/// Batches of requests that may wait for the pipe; lanes drop and count what comes while all of
+/// them do.
 const WAITING: usize = 64;
 /// How long a server may take to accept the one connect that asks whether it is there.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
@@ -33,7 +35,8 @@ struct Wishes {
     tally: AtomicBool,
 }
 
-/// Does what is ordered on `input` and reports on `output`, until `input` ends; then calls `gone`, on another thread.
+/// Does what is ordered on `input` and reports on `output`, until `input` ends; then calls `gone`,
+/// on another thread.
 ///
 /// # Errors
 /// Where `output` cannot be written to, or a thread cannot be had.

@@ -1,6 +1,8 @@
-//! One generator's part of a load as a file, where no conductor is connected to it (a job of a cluster); and such files merged.
+//! One generator's part of a load as a file, where no conductor is connected to it (a job of a
+//! cluster); and such files merged.
 //!
-//! What the generators have in common is the load, word for word, and the instant of the start by the clocks of their machines.
+//! What the generators have in common is the load, word for word, and the instant of the start by
+//! the clocks of their machines.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
@@ -61,7 +63,8 @@ pub fn drive_load_part(
     Ok(LoadPart { version: context.version.to_owned(), part, start, study, done })
 }
 
-/// Drives a part whose lanes begin at the common start. When they are ready, `start` waits until shortly before that instant and gives it.
+/// Drives a part whose lanes begin at the common start. When they are ready, `start` waits until
+/// shortly before that instant and gives it.
 pub(super) fn drive_at(
     start: impl FnOnce() -> Option<Nanos>,
     spec: &LoadSpec,

@@ -1,6 +1,7 @@
-//! Plays a load. The queue has two lines: in the generator for a free connection, and in the server for a free slot; both
-//! serve whoever came first. Only a Poisson pace takes logarithms, which may differ in their last bit from one machine to
-//! another: it moves a due time by a nanosecond at the most.
+//! Plays a load. The queue has two lines: in the generator for a free connection, and in the server
+//! for a free slot; both serve whoever came first. Only a Poisson pace takes logarithms, which may
+//! differ in their last bit from one machine to another: it moves a due time by a nanosecond at the
+//! most.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,7 +27,8 @@ const SERVICE: u64 = 12;
 const STALLS: u64 = 13;
 const CONNECT: u64 = 14;
 
-/// Plays the load, and says of each request when it was due and ended; `fault` says how the `n`-th request that is sent ends instead of well.
+/// Plays the load, and says of each request when it was due and ended; `fault` says how the `n`-th
+/// request that is sent ends instead of well.
 pub(super) fn play(
     plan: &LoadPlan,
     server: &Server,
@@ -121,7 +123,8 @@ pub(super) fn play(
     (recorder, times)
 }
 
-/// The phases of a good answer; `opened` holds the times of the connect and the handshake before it.
+/// The phases of a good answer; `opened` holds the times of the connect and the handshake before
+/// it.
 fn note_good_answer(tally: &mut Tally, exchange: &Exchange, opened: Option<([Nanos; 2], bool)>) {
     if !tally.measures(exchange.due) {
         return;

@@ -1,5 +1,5 @@
-//! Plays a sweep: connections that send again as soon as they are answered, and slots that serve whoever came first, with a
-//! seeded jitter. Its exchanges are recorded into real tallies.
+//! Plays a sweep: connections that send again as soon as they are answered, and slots that serve
+//! whoever came first, with a seeded jitter. Its exchanges are recorded into real tallies.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -19,7 +19,8 @@ use crate::{Made, once};
 const WARM_UP: Nanos = Nanos::from_secs(1);
 const DELAY: Nanos = Nanos::from_millis(200);
 
-/// A sweep of a Puma on so many workers (0: single mode) and threads: at these multiples of its slots, 100 requests a connection.
+/// A sweep of a Puma on so many workers (0: single mode) and threads: at these multiples of its
+/// slots, 100 requests a connection.
 pub(super) fn plan(workers: u32, threads: u32, multiples: &[f64]) -> Plan {
     Plan {
         server: puma(workers, threads),
@@ -41,8 +42,8 @@ pub(super) fn plan(workers: u32, threads: u32, multiples: &[f64]) -> Plan {
     }
 }
 
-/// The study of these words, of which no two studies have the same: of all multiples, each as often as it is to be repeated, in
-/// which all goes well.
+/// The study of these words, of which no two studies have the same: of all multiples, each as often
+/// as it is to be repeated, in which all goes well.
 pub(super) fn played(words: &str, plan: Plan) -> SweepStudy {
     static MADE: Made<SweepStudy> = Made::new(BTreeMap::new());
     once(&MADE, words, || played_anew(words, plan))
@@ -185,7 +186,8 @@ const JITTER: u64 = 2;
 const STALLS: u64 = 3;
 const CHOICE: u64 = 4;
 
-/// How long a slot is held: the delay, a little jitter that differs by worker, and a stall now and then.
+/// How long a slot is held: the delay, a little jitter that differs by worker, and a stall now and
+/// then.
 fn held(worker: u32, repeat: u32, number: u64) -> Nanos {
     // Products only: a logarithm may differ in its last bit from one machine to another.
     let chance = uniform(JITTER + 10 * u64::from(repeat), number);

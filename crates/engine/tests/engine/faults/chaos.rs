@@ -1,4 +1,5 @@
-//! One server with every fault, drawn by chance from a fixed seed: nothing is lost whatever comes after what.
+//! One server with every fault, drawn by chance from a fixed seed: nothing is lost whatever comes
+//! after what.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -36,8 +37,8 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
     (server, answers)
 }
 
-/// So long an answer is waited for, one after the other until every kind of outcome came up: a busy machine may be too slow for any
-/// answer.
+/// So long an answer is waited for, one after the other until every kind of outcome came up: a busy
+/// machine may be too slow for any answer.
 const TIMEOUTS: [Nanos; 3] = [Nanos::from_millis(200), Nanos::from_secs(1), Nanos::from_secs(5)];
 
 fn survives(seed: u64, change: impl Fn(LoadSpec) -> LoadSpec) {
@@ -62,7 +63,8 @@ fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(LoadSpec) -> LoadSpe
     }
     let mut known =
         vec![GOOD, Outcome::Reset, Outcome::Closed, Outcome::TimedOut, Outcome::BadResponse];
-    // Every kind of trouble in a closed loop; how many connections an open loop uses is a matter of its luck.
+    // Every kind of trouble in a closed loop; how many connections an open loop uses is a matter of
+    // its luck.
     let wanted = if load.pace.is_open() { 2 } else { known.len() };
     if load.pace.is_open() {
         // Those that found no connection in time.

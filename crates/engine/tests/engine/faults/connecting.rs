@@ -61,7 +61,8 @@ fn a_server_that_comes_up_in_the_middle_is_found() {
 fn a_server_that_never_accepts_times_out_while_connecting() {
     let (port, address) = taken_port();
     listen(&port, 0).unwrap();
-    // Its queue is full when a connect does not come through (tcp_conn_request in net/ipv4/tcp_input.c drops the SYN).
+    // Its queue is full when a connect does not come through (tcp_conn_request in
+    // net/ipv4/tcp_input.c drops the SYN).
     let mut queued = Vec::new();
     while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
         queued.push(stream);

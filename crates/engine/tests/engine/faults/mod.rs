@@ -1,8 +1,9 @@
-//! The engine against servers that misbehave, over real sockets: each fault is a counted outcome, never a hang, a panic or
-//! a request that is in two places or in none.
+//! The engine against servers that misbehave, over real sockets: each fault is a counted outcome,
+//! never a hang, a panic or a request that is in two places or in none.
 //!
-//! No duration and no rate is looked at. What servers do is in `servers.txt`. Each load is driven closed and open, and each server says at its
-//! end how many connections it took, which must be as many as the client says it opened.
+//! No duration and no rate is looked at. What servers do is in `servers.txt`. Each load is driven
+//! closed and open, and each server says at its end how many connections it took, which must be as
+//! many as the client says it opened.
 
 mod chaos;
 mod connecting;
@@ -24,7 +25,8 @@ use crate::kit::{
 
 const SERVERS: &str = include_str!("servers.txt");
 
-/// The rows below a headline of [`SERVERS`], or all of them: what stands before the colon, and the steps.
+/// The rows below a headline of [`SERVERS`], or all of them: what stands before the colon, and the
+/// steps.
 fn servers(headline: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let rows = SERVERS.lines().skip_while(move |line| !line.starts_with(headline)).skip(1);
     let rows = rows
@@ -44,9 +46,10 @@ fn play(stream: &mut TcpStream, steps: &str) -> io::Result<()> {
                 ("wait", _) => until_closed(stream)?,
                 ("half", _) => stream.shutdown(Shutdown::Write)?,
                 ("reset", _) => {
-                    rustix::net::sockopt::set_socket_linger(&*stream, Some(Duration::ZERO))?
+                    rustix::net::sockopt::set_socket_linger(&*stream, Some(Duration::ZERO))?;
                 }
-                // Held back until the close, which then goes into the same segment (tcp_send_fin in net/ipv4/tcp_output.c).
+                // Held back until the close, which then goes into the same segment (tcp_send_fin in
+                // net/ipv4/tcp_output.c).
                 ("held", text) => drop(send(&*stream, &bytes(text), SendFlags::MORE)?),
                 ("drip", rest) => {
                     let (millis, text) = rest.split_once(' ').expect("drip MS BYTES");
@@ -105,7 +108,8 @@ fn endings(done: &LaneOutcome) -> Vec<String> {
     good.chain(done.tally.bad_responses.iter().map(|(reason, _)| format!("{reason:?}"))).collect()
 }
 
-/// Every request to each server below this headline ends as it is said there, in a closed loop and in an open one.
+/// Every request to each server below this headline ends as it is said there, in a closed loop and
+/// in an open one.
 fn all_end(headline: &str) {
     let mut rows = 0;
     for (said, steps) in servers(headline) {
@@ -161,7 +165,8 @@ fn a_close_behind_the_answer_costs_at_most_the_request_that_met_it() {
     for steps in ["read; {answer}", "read; {answer}; half; wait"] {
         let server = playing(steps);
         let done = driven(&shape(server.address));
-        // A connection's first request is answered; its next one either finds it closed or crosses the close.
+        // A connection's first request is answered; its next one either finds it closed or crosses
+        // the close.
         let connections = server.stop();
         assert_eq!(
             (done.tally.connections_opened, done.tally.counts.good()),
@@ -195,7 +200,8 @@ fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
 #[test]
 fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
     let server = playing("read; {answer}");
-    // The close comes while the user thinks, however busy the machine is: the server's thread does nothing else meanwhile.
+    // The close comes while the user thinks, however busy the machine is: the server's thread does
+    // nothing else meanwhile.
     let done = driven(&LoadSpec { think: Nanos::from_secs(4), ..shape(server.address) });
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
     assert_eq!(done.tally.connections_opened, REQUESTS);
@@ -300,8 +306,8 @@ fn answers_half_a_request(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(TOO_LARGE)
 }
 
-/// A closed and an open load of [`large`] requests on a server that treats each connection so, and keeps it until the load is over; and what of
-/// each is looked at.
+/// A closed and an open load of [`large`] requests on a server that treats each connection so, and
+/// keeps it until the load is over; and what of each is looked at.
 fn on_a_server_that_stays(
     serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
     loads: impl Fn(&LoadSpec) -> Vec<LaneOutcome>,
@@ -354,9 +360,10 @@ fn a_request_that_nobody_takes_times_out_half_sent() {
     );
 }
 
-/// A server that answers, closes and does not linger resets the connection. One that answers each head at once and reads on may have read all
-/// of the request by the time the client sees the answer: then the connection can be used again, and otherwise not, as the server would take
-/// the rest for the next request.
+/// A server that answers, closes and does not linger resets the connection. One that answers each
+/// head at once and reads on may have read all of the request by the time the client sees the
+/// answer: then the connection can be used again, and otherwise not, as the server would take the
+/// rest for the next request.
 #[test]
 fn an_early_answer_counts_though_a_reset_follows_and_another_request_comes_only_behind_a_whole_one()
 {

@@ -1,7 +1,8 @@
-//! The fast path of an exchange and the general one record the same, whatever a server does, in exact simulated time.
+//! The fast path of an exchange and the general one record the same, whatever a server does, in
+//! exact simulated time.
 //!
-//! Where there is a journal all requests go the general way; so one and the same load, against a server whose moods come from a seed,
-//! is driven once with and once without.
+//! Where there is a journal all requests go the general way; so one and the same load, against a
+//! server whose moods come from a seed, is driven once with and once without.
 
 use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
 use model::{Clock, Nanos, Outcome, Pace, RequestOrder, Timestamps};

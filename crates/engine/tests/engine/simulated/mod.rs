@@ -1,7 +1,9 @@
-//! The request loop in exact simulated time: a stepped clock, a scripted server, figures compared with `==`.
+//! The request loop in exact simulated time: a stepped clock, a scripted server, figures compared
+//! with `==`.
 //!
-//! The server here has a pool of slots and one first-come-first-served line, and may be frozen once (a garbage collection, a stop of the
-//! virtual machine). Connecting and sending take no time at all.
+//! The server here has a pool of slots and one first-come-first-served line, and may be frozen once
+//! (a garbage collection, a stop of the virtual machine). Connecting and sending take no time at
+//! all.
 
 mod fast_path;
 mod wire;
@@ -31,7 +33,8 @@ struct Slots {
     refuses: Option<usize>,
     /// Whether every use is.
     always_refuses: bool,
-    /// How long connecting takes, of a server that answers as soon as it is connected, and never again.
+    /// How long connecting takes, of a server that answers as soon as it is connected, and never
+    /// again.
     greets_after: Option<Nanos>,
     connected_at: Nanos,
     /// Whether the app says when it began and ended, as it is asked to.
@@ -168,7 +171,8 @@ impl Simulated {
 
 #[test]
 fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing() {
-    // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for 1.4 s from 10 s on.
+    // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for 1.4
+    // s from 10 s on.
     let server = Slots { stall: Some((Nanos::from_secs(10), ms(1400))), ..slots(1, ms(1)) };
     let done =
         run(&LoadSpec { measured: Some(Nanos::from_secs(30)), ..spec(1, paced(100.0)) }, server);
@@ -182,7 +186,8 @@ fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing
         let read = done.tally.response_time.quantile(q).unwrap().0 as f64;
         assert!((0.0..=0.001).contains(&(read / exact.0 as f64 - 1.0)), "{read} for {exact}");
     }
-    // From the send alone the same run looks fine: one request in 3000 was slow. That is what coordinated omission hides.
+    // From the send alone the same run looks fine: one request in 3000 was slow. That is what
+    // coordinated omission hides.
     let service =
         [0.5, 0.99, 0.999, 1.0].map(|q| done.exact(Exchange::service_time, q).0 / 1_000_000);
     assert_eq!(service, [1, 1, 1, 1401]);
@@ -190,7 +195,8 @@ fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing
     assert!(done.exchanges.iter().all(|e| e.response_time() == e.send_lag() + e.service_time()));
 }
 
-/// A server that takes 20 ms and stalls for 400 ms once, for as many as there are connections, and the verdict on two seconds of it.
+/// A server that takes 20 ms and stalls for 400 ms once, for as many as there are connections, and
+/// the verdict on two seconds of it.
 fn judged(connections: u32, pace: Pace) -> (Tally, Judgement) {
     let server = Slots { stall: Some((ms(500), ms(400))), ..slots(connections as usize, ms(20)) };
     let end =
@@ -228,7 +234,8 @@ fn an_answer_that_is_there_before_its_request_is_sent_is_a_bad_response() {
 
 #[test]
 fn the_backlog_is_what_is_due_and_not_answered() {
-    // Five slots of 100 ms are 50 a second: of 60 ten more wait each second, of 50 none, whether time ends the run or a count.
+    // Five slots of 100 ms are 50 a second: of 60 ten more wait each second, of 50 none, whether
+    // time ends the run or a count.
     for (rate, growth) in [(60.0, 10.0), (50.0, 0.0), (20.0, 0.0)] {
         for (requests_total, measured) in [(Some(10 * rate as u64), None), (None, Some(ms(10_000)))]
         {
@@ -252,7 +259,8 @@ fn twice_the_threads_work_is_a_staircase() {
     assert_eq!(done.millis(Exchange::response_time), staircase);
 }
 
-/// A closed loop for 10 s after 2 s of warm-up, on an app of 100 ms that says when it began and ended.
+/// A closed loop for 10 s after 2 s of warm-up, on an app of 100 ms that says when it began and
+/// ended.
 fn dissected(connections: u32, n: usize) -> LaneOutcome {
     let (warm_up, measured) = (ms(2000), Some(ms(10_000)));
     let spec =
@@ -262,7 +270,8 @@ fn dissected(connections: u32, n: usize) -> LaneOutcome {
 
 #[test]
 fn the_wait_is_found_where_it_was_put() {
-    // Whoever has no slot waits in the server, before the app: 4 rounds less one, half of a round on average, none.
+    // Whoever has no slot waits in the server, before the app: 4 rounds less one, half of a round
+    // on average, none.
     for (connections, slots, wait) in [(40, 10, 300), (15, 10, 50), (10, 10, 0), (3, 1, 200)] {
         let end = dissected(connections, slots);
         let anatomy = end.dissection.unwrap().anatomy().unwrap();
@@ -321,7 +330,8 @@ fn a_trace_tells_port_and_place_on_its_connection() {
 
 #[test]
 fn a_closed_loop_takes_its_turns() {
-    // 12 connections on 5 slots of 200 ms: Little's law to the nanosecond, and each waits q or q + 1 services.
+    // 12 connections on 5 slots of 200 ms: Little's law to the nanosecond, and each waits q or q +
+    // 1 services.
     let (warm_up, measured) = (ms(2000), Some(ms(12_000)));
     let done = run(&LoadSpec { warm_up, measured, ..spec(12, Pace::Closed) }, slots(5, ms(200)));
     assert_eq!(done.tally.completed_in_window, 300, "25 a second for 12 s");
@@ -373,7 +383,8 @@ fn a_refused_connect_is_an_outcome_and_is_tried_again_after_a_pause() {
 
 #[test]
 fn an_open_loop_keeps_its_schedule_though_connects_are_refused() {
-    // Two connections for a request each 5 ms: were one that was refused kept out of use for its pause of 10 ms, some would wait.
+    // Two connections for a request each 5 ms: were one that was refused kept out of use for its
+    // pause of 10 ms, some would wait.
     let server = Slots { always_refuses: true, ..slots(2, ms(1)) };
     let done = run(&LoadSpec { requests_total: Some(400), ..spec(2, paced(200.0)) }, server);
     assert_eq!(done.tally.counts.of(Outcome::Refused), 400);
@@ -412,8 +423,8 @@ fn what_finds_no_connection_waits_with_its_due_time_or_is_skipped_and_counted() 
     assert_eq!(tally.send_lag.max(), Some(Nanos::ZERO));
 }
 
-/// Two connections, one slot of 100 ms, a window of 250: the second one's last answer ends the load at 400, while one of the first, which
-/// kept the server busy for it, is still out.
+/// Two connections, one slot of 100 ms, a window of 250: the second one's last answer ends the load
+/// at 400, while one of the first, which kept the server busy for it, is still out.
 #[test]
 fn a_connection_that_is_not_needed_any_more_is_closed_at_once() {
     let server = slots(1, ms(100));
@@ -454,7 +465,8 @@ fn a_connection_is_opened_anew_after_its_number_of_requests() {
 
 #[test]
 fn a_pipeline_sends_ahead_and_takes_the_answers_in_order() {
-    // One connection with four requests out, four slots of 100 ms: as four connections, but for the sockets.
+    // One connection with four requests out, four slots of 100 ms: as four connections, but for the
+    // sockets.
     let spec = LoadSpec { requests_total: Some(12), pipeline: 4, ..spec(1, Pace::Closed) };
     let done = run(&spec, slots(4, ms(100)));
     assert_eq!((done.tally.counts.good(), done.tally.connections_opened), (12, 1));
@@ -480,15 +492,17 @@ fn what_is_piped_behind_a_request_without_an_answer_is_given_up_with_it() {
 
 #[test]
 fn the_drain_of_an_open_loop_has_an_end() {
-    // One connection, one slot of 500 ms, twenty requests in a second, a timeout of 2 s: five get through, a sixth is out
-    // when the sending ends (950 ms + 2 s), and the rest is in flight at the end.
+    // One connection, one slot of 500 ms, twenty requests in a second, a timeout of 2 s: five get
+    // through, a sixth is out when the sending ends (950 ms + 2 s), and the rest is in flight at
+    // the end.
     let spec = LoadSpec { requests_total: Some(20), timeout: ms(2000), ..spec(1, paced(20.0)) };
     let done = run(&spec, slots(1, ms(500)));
     assert_eq!((done.tally.counts.good(), done.tally.counts.of(Outcome::InFlight)), (6, 14));
     assert_eq!(done.exchanges.iter().map(|exchange| exchange.ended).max(), Some(ms(3000)));
 }
 
-/// Four connections on four slots of 10 ms for a second, by a lane that wakes 3 ms late for every answer.
+/// Four connections on four slots of 10 ms for a second, by a lane that wakes 3 ms late for every
+/// answer.
 fn read_late(timestamps: Timestamps, set_wall_at: Option<(Nanos, i64)>) -> Simulated {
     let server = Slots { late: ms(3), set_wall_at, ..slots(4, ms(10)) };
     let done =
@@ -531,7 +545,8 @@ fn a_wall_clock_that_is_set_is_found_out_and_moves_no_request_out_of_its_time() 
     }
 }
 
-/// Two thousand requests, one each half of a millisecond, each answered after 300 µs; and how often the lane waited for news.
+/// Two thousand requests, one each half of a millisecond, each answered after 300 µs; and how often
+/// the lane waited for news.
 fn read_when_due(timestamps: Timestamps, timing: Timing) -> (Simulated, u64) {
     let server = slots(8, Nanos::from_micros(300));
     let waits = Rc::clone(&server.waits);

@@ -1,4 +1,5 @@
-//! A wire in simulated time: what a scripted server does comes when the server says, to the nanosecond.
+//! A wire in simulated time: what a scripted server does comes when the server says, to the
+//! nanosecond.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -49,7 +50,8 @@ pub(crate) trait Server: Sized {
 
     fn close(&mut self, _slot: usize, _now: Nanos) {}
 
-    /// How late the lane is woken for the next news; `order` is the number of all that were to come so far.
+    /// How late the lane is woken for the next news; `order` is the number of all that were to come
+    /// so far.
     fn wakes_late(&self, _order: u64) -> Nanos {
         Nanos::ZERO
     }
@@ -167,7 +169,8 @@ impl<S: Server> ConnectionDriver for SimulatedWire<S> {
     }
 }
 
-/// One lane on this server to its end, or interrupted in its first turn; and its journal, where that `is_kept`.
+/// One lane on this server to its end, or interrupted in its first turn; and its journal, where
+/// that `is_kept`.
 pub(crate) fn run<S: Server>(
     spec: &LoadSpec,
     server: S,

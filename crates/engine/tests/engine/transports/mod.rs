@@ -1,7 +1,8 @@
-//! Every transport against real listeners: each kind of address, and TLS with all that can go wrong with it.
+//! Every transport against real listeners: each kind of address, and TLS with all that can go wrong
+//! with it.
 //!
-//! The loads are those of a run: what a wire forgets to announce is a hang, and times out. Only what a lane cannot see is asked of a wire
-//! itself.
+//! The loads are those of a run: what a wire forgets to announce is a hang, and times out. Only
+//! what a lane cannot see is asked of a wire itself.
 
 mod plain;
 mod tls;

@@ -66,7 +66,8 @@ fn read_hello(stream: &mut TcpStream) -> io::Result<()> {
 
 #[test]
 fn a_handshake_that_does_not_come_about_has_failed_or_was_reset() {
-    /// The end, with what the client still sends read: a close with something unread would be a reset.
+    /// The end, with what the client still sends read: a close with something unread would be a
+    /// reset.
     fn end(stream: &mut TcpStream, last: &[u8]) -> io::Result<()> {
         stream.write_all(last)?;
         stream.shutdown(Shutdown::Write)?;
@@ -284,7 +285,8 @@ fn what_is_called_sent_is_not_in_a_buffer_of_ours() {
             let _ = session.complete_io(&mut stream);
             (session, stream)
         };
-        // Shakes hands with the first, and no more. (The client leaves with our tickets unread, which is a reset.)
+        // Shakes hands with the first, and no more. (The client leaves with our tickets unread,
+        // which is a reset.)
         let first = handshake();
         let length = length.recv().expect("the client knows by now");
         drop(first);

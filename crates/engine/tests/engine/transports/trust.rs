@@ -107,7 +107,8 @@ fn a_server_that_asks_who_we_are_is_told_or_refuses_in_both_versions() {
                     .expect("a pair");
             assert_eq!(outcome(server_config(&pair, &[version], Some(issuer.as_ref())), tls), GOOD);
         }
-        // TLS 1.3: our side of the handshake is over before the server has looked for the certificate, and the request is out.
+        // TLS 1.3: our side of the handshake is over before the server has looked for the
+        // certificate, and the request is out.
         let refused = outcome(server_config(&pair, &[version], Some(issuer.as_ref())), insecure());
         assert!(
             matches!(refused, Outcome::ConnectFailed | Outcome::Reset),

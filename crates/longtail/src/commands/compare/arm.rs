@@ -1,4 +1,5 @@
-//! Reads an arm: `[NAME=][REF] [OPTIONS] [-- COMMAND]`; and `longtail overhead`, the older name of a comparison whose arms are instruments.
+//! Reads an arm: `[NAME=][REF] [OPTIONS] [-- COMMAND]`; and `longtail overhead`, the older name of
+//! a comparison whose arms are instruments.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -208,7 +209,8 @@ fn check(words: &[String]) -> Result<(), String> {
     Err(sentence(&error, &whole, &command, words))
 }
 
-/// The common words, and an arm's: before the `--` of a command, where there is one. A command of the arm's own takes its place.
+/// The common words, and an arm's: before the `--` of a command, where there is one. A command of
+/// the arm's own takes its place.
 fn together(common: &[String], mut own: Vec<String>) -> Vec<String> {
     let mut words: Vec<String> =
         std::iter::once("longtail".to_owned()).chain(common.iter().cloned()).collect();
@@ -270,7 +272,7 @@ pub(crate) fn as_comparison(words: &[String]) -> Result<Option<Vec<String>>, Mis
             || glued.map(str::to_owned).or_else(|| typed.next().cloned()).unwrap_or_default();
         match flag {
             "--arms" => {
-                arms.extend(value().split(',').map(instrument).collect::<Result<Vec<_>, _>>()?)
+                arms.extend(value().split(',').map(instrument).collect::<Result<Vec<_>, _>>()?);
             }
             "--env" => arms.push(format!("--env {}", model::plan::quoted(&value()))),
             _ => rest.push(word.clone()),

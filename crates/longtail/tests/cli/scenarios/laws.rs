@@ -11,7 +11,8 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use prost::Message as _;
 use testkit::http::KeptRequest;
 
-/// Every request of each run is in exactly one place, whichever way one counts, and the parts of the times are the whole.
+/// Every request of each run is in exactly one place, whichever way one counts, and the parts of
+/// the times are the whole.
 pub(crate) fn assert_sound(study: &Study) {
     let measured = |run: &&Run| run.claim.is_none();
     for run in study.runs().into_iter().filter(measured) {
@@ -49,9 +50,11 @@ pub(crate) fn assert_conserved(run: &Run) {
     }
 }
 
-/// Whether no run of a study has a figure, and all that is wrong with each is what a machine without a CPU for us does: a window that was over
-/// before a request was due, a generator that was told its start too late, or requests so slow at an edge of the window that the law of its
-/// middle, and its steadiness, are lost. That a count is another, or that answers fail, no machine excuses.
+/// Whether no run of a study has a figure, and all that is wrong with each is what a machine
+/// without a CPU for us does: a window that was over before a request was due, a generator that was
+/// told its start too late, or requests so slow at an edge of the window that the law of its
+/// middle, and its steadiness, are lost. That a count is another, or that answers fail, no machine
+/// excuses.
 pub(crate) fn is_of_the_machine(study: &Study) -> bool {
     let is_so = |run: &Run| {
         let judgement =
@@ -136,8 +139,9 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
     assert_eq!(servers.len(), 1, "the same workers");
 }
 
-/// The kernel has seen each answer, of each worker as many as it was named in; of the `later` ones alone, where the first two did not go on.
-/// Processes are looked for once a second: of workers that were born a look at them is asked where it has gone on for two, at 0.02 s a request.
+/// The kernel has seen each answer, of each worker as many as it was named in; of the `later` ones
+/// alone, where the first two did not go on. Processes are looked for once a second: of workers
+/// that were born a look at them is asked where it has gone on for two, at 0.02 s a request.
 pub(super) fn assert_followed(run: &Run, later: bool) {
     let Some(view) = &run.kernel else { return };
     let sums = (view.unfollowed, view.lost, view.answers());
@@ -156,7 +160,8 @@ pub(super) fn assert_followed(run: &Run, later: bool) {
     }
 }
 
-/// The log has each request once, in order of completion, and with the outcomes that the study counts.
+/// The log has each request once, in order of completion, and with the outcomes that the study
+/// counts.
 pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
     let (header, lines) = csv.split_at(report::logs::csv_header().len());
     assert_eq!(header, report::logs::csv_header());
@@ -216,8 +221,8 @@ pub(super) fn assert_exported(text: &str, study: &Study) {
     assert_eq!(came, text_formats::lines(&families).iter().map(ToString::to_string).collect());
 }
 
-/// Each run was posted once, byte for byte what `export` makes of it; its tests decode that with the messages of `opentelemetry-proto`,
-/// and hold each figure against the run.
+/// Each run was posted once, byte for byte what `export` makes of it; its tests decode that with
+/// the messages of `opentelemetry-proto`, and hold each figure against the run.
 pub(super) fn assert_posted(posts: &[KeptRequest], study: &SweepStudy) {
     assert_eq!(posts.len(), study.runs.len());
     for ((post, run), number) in posts.iter().zip(&study.runs).zip(1..) {

@@ -1,5 +1,6 @@
-//! What a scenario is played on: its folder, the servers and programs of it, the machines and control groups that it is given, and the studies that
-//! it has left. `is_there` says what this machine has of all that.
+//! What a scenario is played on: its folder, the servers and programs of it, the machines and
+//! control groups that it is given, and the studies that it has left. `is_there` says what this
+//! machine has of all that.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +27,8 @@ use crate::load::sink_with;
 /// What {answer} says where the scenario has no answer.
 const GREETING: &str = "HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nhello";
 
-/// The sinks by their names, and where they listen: those of 10.77 and beyond on the machines of a wire.
+/// The sinks by their names, and where they listen: those of 10.77 and beyond on the machines of a
+/// wire.
 const SINKS: [(&str, &str); 11] = [
     ("ok", "127.0.0.1:0"),
     ("counter", "127.0.0.1:0"),
@@ -216,7 +218,8 @@ impl Stage {
         self.ended.as_ref().expect("a command comes before what it must print")
     }
 
-    /// Whether it ended with this exit code: with 3 in place of 0 or 1 where a busy machine is why no figure is the server's.
+    /// Whether it ended with this exit code: with 3 in place of 0 or 1 where a busy machine is why
+    /// no figure is the server's.
     pub(super) fn has_code(&self, code: i32) -> bool {
         let came = self.ended().status.code();
         let is_excused = || self.newest_study().is_some_and(|study| is_of_the_machine(&study));
@@ -280,7 +283,8 @@ impl Stage {
             match study {
                 Study::Load(study) if study.run.claim.is_none() => {
                     let tally = &study.run.tally;
-                    // Elsewhere one more is made: of a server here the kernel says whether it listens.
+                    // Elsewhere one more is made: of a server here the kernel says whether it
+                    // listens.
                     let has_lost = study.run.generator.far.iter().any(|one| one.lost.is_some());
                     is_here &=
                         study.server == ServerLocation::Here && study.run.generator.far.is_empty();

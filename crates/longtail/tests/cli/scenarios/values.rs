@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// The values at a path: a step is a key, a place, `*` for each, or `KEY=VALUE&KEY=VALUE` for those of a list that have them.
+/// The values at a path: a step is a key, a place, `*` for each, or `KEY=VALUE&KEY=VALUE` for those
+/// of a list that have them.
 pub(crate) fn at<'v>(whole: &'v Value, path: &str) -> Vec<&'v Value> {
     path.split('.').fold(vec![whole], |found, step| {
         let is_so = |one: &&Value| {
@@ -27,8 +28,9 @@ pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The numbers that a sum is, of numbers and of paths, such as `2 * runs.*.connections + 1`; `sum`, `count`, `median` or `max` before a
-/// path make one number of all. `None` where a value is no number.
+/// The numbers that a sum is, of numbers and of paths, such as `2 * runs.*.connections + 1`; `sum`,
+/// `count`, `median` or `max` before a path make one number of all. `None` where a value is no
+/// number.
 fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
     let mut total = vec![0.0];
     for term in sum.split(" + ") {
@@ -70,7 +72,8 @@ fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
     Some(total)
 }
 
-/// What is wrong with the values at a path, such as `runs.*.connections = 4`: all that are there must be so, or `||` as another says.
+/// What is wrong with the values at a path, such as `runs.*.connections = 4`: all that are there
+/// must be so, or `||` as another says.
 pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
     if let Some((one, other)) = condition.split_once(" || ") {
         return unlike(whole, one).and_then(|_| unlike(whole, other));
