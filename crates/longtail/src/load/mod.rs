@@ -18,7 +18,9 @@ use launch::{CpuRestriction, affinity};
 pub(crate) use listeners::is_of_this_machine;
 use model::{Clock, LaneCountReason, LoadPlan, LoadStudy, Run, ServerLocation, SystemClock};
 pub(crate) use recorder::{Check, Recorder};
-use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
+use requests::{
+    FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl,
+};
 use sweep::{ClaimedRun, Context, FarGenerators, OtherGenerator as _, PreparedLoad};
 
 use self::listeners::Listeners;
@@ -57,6 +59,10 @@ pub(crate) fn prepare(
     let schedule = args.schedule()?;
     let template = template(args)?;
     let rendered = rendered(args, template)?;
+    refuse_if(
+        args.pipeline > 1 && !rendered.keep_alive,
+        "--pipeline sends the next request on the same connection, and 'Connection: close' ends that: leave one of them out",
+    )?;
     let target = rendered.target;
     let begun = clock.now();
     let mut transport = transport(args, resolver, &target)?;
@@ -106,7 +112,7 @@ pub(crate) fn prepare(
         length: schedule.length,
         requests_total: args.number,
         warm_up: args.warm_up,
-        keep_alive: !args.no_keep_alive,
+        keep_alive: rendered.keep_alive,
         requests_per_connection: args.requests_per_connection,
         pipeline: args.pipeline,
         timeout: args.timeout,
@@ -147,18 +153,21 @@ struct Rendered {
     target: TargetUrl,
     requests: Vec<model::Request>,
     described: String,
+    /// Whether a connection carries more than one of them.
+    keep_alive: bool,
 }
 
 fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mistake> {
     let target = args.url.as_deref().map(TargetUrl::parse).transpose()?;
     if let Some(path) = &args.requests {
         let given = FileDefaults { format: args.requests_format, target, template };
-        let RenderedRequests { format, target, requests } = requests::read_file(path, &given)?;
+        let RenderedRequests { format, target, requests, keep_alive } =
+            requests::read_file(path, &given)?;
         let order =
             if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
         let described =
             format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
-        return Ok(Rendered { target, requests, described });
+        return Ok(Rendered { target, requests, described, keep_alive });
     }
     let target =
         target.ok_or_else(|| wrong("say where to: a URL such as http://127.0.0.1:9292/"))?;
@@ -168,7 +177,8 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
         .map(|body| format!(" with {} bytes", body.len()))
         .unwrap_or_default();
     let described = format!("{}{body}", template.method);
-    Ok(Rendered { requests: vec![template.render(&target)], target, described })
+    let RenderedRequest { request, keeps_connection } = template.render(&target)?;
+    Ok(Rendered { requests: vec![request], target, described, keep_alive: keeps_connection })
 }
 
 /// What is sent, but for its target.
@@ -284,6 +294,9 @@ pub(crate) fn order_load(
             header.name()
         )));
     }
+    if template.headers.iter().any(|header| header.is("transfer-encoding")) {
+        return Err(refused("it frames bodies by itself: leave out -H 'Transfer-Encoding: …'"));
+    }
     let line = |header: &RequestHeader| {
         format!(
             "{}: {}",
@@ -295,7 +308,8 @@ pub(crate) fn order_load(
         return Err(refused("give --for or -n: what comes first ends only our own runs"));
     }
     let credentials = target.credentials.as_ref().map(RequestHeader::basic_auth).transpose()?;
-    let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
+    // What frames bodies and connections is understood here, and said in the generator's own words.
+    let own = template.headers.iter().filter(|header| !header.is("host") && !header.frames());
     let mut order = LoadOrder {
         host,
         time: plan.length,
@@ -306,7 +320,7 @@ pub(crate) fn order_load(
         keep_alive: plan.keep_alive,
         timeout: plan.timeout,
         method: Some(template.method.to_string()).filter(|method| method != "GET"),
-        headers: own.chain(credentials.as_ref().map(line)).collect(),
+        headers: own.map(line).chain(credentials.as_ref().map(line)).collect(),
         body: template.body.is_some().then(|| "body".into()),
         ..LoadOrder::closed_loop(&url, plan.connections, plan.lanes)
     };

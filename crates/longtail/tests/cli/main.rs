@@ -24,3 +24,4 @@ mod scenarios;
 mod schemas;
 mod situations;
 mod watch;
+mod wire;

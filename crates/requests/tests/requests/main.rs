@@ -92,9 +92,10 @@ fn a_request_has_what_its_user_said_and_defaults_where_he_said_nothing() {
         rows::<TemplateRow>(include_str!("templates.jsonl"))
     {
         let (method, body) = (requests::method(&method).unwrap(), body.map(String::into_bytes));
-        let request = RequestTemplate { method, body, keep_alive, ..with_headers(&headers) }
-            .render(&target(&url));
-        assert_eq!(String::from_utf8_lossy(&request.bytes), sent);
+        let template = RequestTemplate { method, body, keep_alive, ..with_headers(&headers) };
+        let rendered = template.render(&target(&url)).unwrap();
+        assert_eq!(String::from_utf8_lossy(&rendered.request.bytes), sent);
+        assert_eq!(rendered.keeps_connection, keep_alive, "{sent}");
     }
     assert_eq!(RequestHeader::parse(b"X: \xe9".as_slice()).unwrap().value(), Some(&b"\xe9"[..]));
     assert!(RequestHeader::basic_auth("Aladdin").unwrap_err().to_string().contains("no colon"));
@@ -275,7 +276,8 @@ proptest! {
             body: body.clone(),
             keep_alive,
         };
-        let request = template.render(&target("http://localhost:3000").at(&path).unwrap());
+        let target = target("http://localhost:3000").at(&path).unwrap();
+        let request = template.render(&target).unwrap().request;
         let mut fields = [httparse::EMPTY_HEADER; 32];
         let mut parsed = httparse::Request::new(&mut fields);
         let head = parsed.parse(&request.bytes).unwrap().unwrap();
@@ -300,7 +302,7 @@ proptest! {
         let rendered: Vec<Vec<u8>> = requests.iter().map(|(kind, body)| {
             let method = requests::method(["POST", "PUT", "HEAD"][usize::from(*kind)]).unwrap();
             let template = RequestTemplate { method, body: Some(body.clone()), ..RequestTemplate::default() };
-            template.render(&target("http://h/x")).bytes.to_vec()
+            template.render(&target("http://h/x")).unwrap().request.bytes.to_vec()
         }).collect();
         let read = parse(&rendered.concat(), &FileDefaults::default(), body_of).unwrap();
         let cut: Vec<Vec<u8>> = read.requests.iter().map(|request| request.bytes.to_vec()).collect();
