@@ -147,6 +147,8 @@ pub struct FetchedResponse {
     pub bytes: u64,
     /// Bytes of its content.
     pub body_bytes: u64,
+    /// From the first byte sent to the last byte back.
+    pub took: Nanos,
 }
 
 /// Sends `request` on a new connection, waits for the answer, `timeout` at the most or until
@@ -182,6 +184,7 @@ pub fn fetch(
             worker: tally.per_worker.keys().next().cloned(),
             bytes: tally.received_bytes,
             body_bytes: tally.body_bytes,
+            took: tally.service_time.max().unwrap_or_default(),
         }),
         other => Err(model::counts::name(other).replace('_', " ")),
     }

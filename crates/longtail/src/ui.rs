@@ -196,7 +196,7 @@ impl Ui {
             ..
         } = phase
         else {
-            return self.working(waits_for(phase));
+            return self.working(&waits_for(phase));
         };
         // The first estimate of a study of one run would only say its length again.
         let left = left.filter(|_| *of > 1).map(|left| {
@@ -258,17 +258,25 @@ impl Ui {
 }
 
 /// What is going on where no run is.
-fn waits_for(phase: &Phase) -> &'static str {
-    match phase {
+fn waits_for(phase: &Phase) -> Cow<'static, str> {
+    let what = match phase {
         Phase::Calibrating => "measuring the generator's own limit",
         Phase::Starting => "starting the server",
         Phase::WarmingUp => "warming the server up with each body",
-        Phase::MeasuringServiceTime => "measuring the service time over one connection",
+        Phase::MeasuringServiceTime { at_most } => {
+            let most = report::number::span(*at_most);
+            return format!("measuring what one request takes alone, {most} at most").into();
+        }
+        Phase::RepeatingFirstLoad { length } => {
+            let length = report::number::span(*length);
+            return format!("the first load once more, {length}, for the runs differ").into();
+        }
         Phase::Probing => "probing who waits for whom, with keep-alive and without",
         Phase::CoolingDown => "waiting until the server is idle",
         Phase::Reconciling => "waiting for the server's own count",
         _ => "stopping the server",
-    }
+    };
+    what.into()
 }
 
 impl Drop for Ui {

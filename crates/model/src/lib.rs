@@ -32,6 +32,7 @@ pub mod phases;
 pub mod plan;
 pub mod run;
 pub mod samples;
+mod service_time;
 pub mod statistics;
 pub mod steadiness;
 pub mod study;

@@ -98,6 +98,9 @@ pub struct SweepStudy {
     pub probes: Vec<DisciplineProbe>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
+    /// The first server's first load once more, for a shorter time, after its last run: done where
+    /// the runs differ in a way that load does not explain. No run of the sweep, and in no table.
+    pub first_load_again: Option<Box<Run>>,
     /// What is doubtful about the whole.
     pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.

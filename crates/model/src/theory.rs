@@ -7,6 +7,10 @@ use thiserror::Error;
 
 use crate::Nanos;
 
+pub use crate::service_time::{
+    AnswersAlone, LogNormalTime, MeanAgain, ServiceTime, ServiceTimeSource,
+};
+
 /// An order of service: who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -246,30 +250,6 @@ impl InferredDiscipline {
         }
         (inferred.runs > 0).then_some(inferred)
     }
-}
-
-/// Where the service time of a forecast comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ServiceTimeSource {
-    /// The user's delay (`-d`).
-    #[default]
-    Given,
-    /// The median over a single connection, before the sweep.
-    Measured,
-}
-
-/// How long a slot is held by one request, and how that is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServiceTime {
-    /// The time.
-    #[serde(rename = "time_ns")]
-    pub time: Nanos,
-    /// Where it comes from.
-    pub source: ServiceTimeSource,
-    /// Of that: on a CPU, where it was measured.
-    #[serde(rename = "cpu_ns")]
-    pub cpu: Option<Nanos>,
 }
 
 /// The expectation for one run.

@@ -12,6 +12,7 @@ mod closed;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use model::statistics::student;
 use model::steadiness::mean;
 use model::theory::Estimate;
 
@@ -106,13 +107,6 @@ pub struct Simulated {
     replications: Vec<Replication>,
 }
 
-/// Student's t at 97.5 %, for 1 to 30 degrees of freedom.
-const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045, 2.042,
-];
-
 impl Simulated {
     /// Requests per unit of time.
     pub fn rate(&self) -> Estimate {
@@ -161,11 +155,12 @@ impl Simulated {
         let beyond = figures.len() - 1;
         let variance =
             figures.iter().map(|figure| (figure - value).powi(2)).sum::<f64>() / beyond as f64;
-        let t = beyond.checked_sub(1).and_then(|at| STUDENT.get(at));
-        Estimate {
-            value,
-            half_width: t.map_or(f64::INFINITY, |t| t * (variance / figures.len() as f64).sqrt()),
-        }
+        let half_width = if beyond == 0 {
+            f64::INFINITY
+        } else {
+            student(beyond as u64) * (variance / figures.len() as f64).sqrt()
+        };
+        Estimate { value, half_width }
     }
 }
 

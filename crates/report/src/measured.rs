@@ -204,13 +204,45 @@ fn app(study: &SweepStudy) -> String {
     let path = plan.stream.target_path();
     let alone = study
         .service_time
-        .filter(|known| known.source == ServiceTimeSource::Measured && known.time > Nanos::ZERO);
-    let takes = alone.map(|known| {
-        let cpu =
-            known.cpu.map(|cpu| format!(", {} of it CPU", number::time(cpu))).unwrap_or_default();
-        format!(" takes {} when alone{cpu}", number::time(known.time))
-    });
+        .filter(|known| known.source == ServiceTimeSource::Measured && known.mean > Nanos::ZERO);
+    let takes = alone.map(|known| format!(" {}", takes_alone(&known)));
     format!("GET {path}{}", takes.unwrap_or_default())
+}
+
+/// `takes 20.7 ms when alone, 1.20 ms of it CPU`, and what is odd about that time.
+fn takes_alone(known: &ServiceTime) -> String {
+    let cpu = known.cpu.map(|cpu| format!("{} of it CPU", number::time(cpu)));
+    let first =
+        known.first.map(|first| format!("the first request of a worker {}", number::time(first)));
+    let later = known
+        .again
+        .filter(|again| again.differs)
+        .map(|again| format!("{} at the end", number::time(again.mean)));
+    let takes = format!("takes {} when alone", time_alone(known));
+    [Some(takes), cpu, first, later].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `20.7 ms`; where the mean is not known well, `15.0 ms, half of them; mean 69.0 ms, 41.0 to
+/// 110 ms,`.
+fn time_alone(known: &ServiceTime) -> String {
+    // Of older files nothing but a median is known.
+    if known.is_well_known() || known.answers == 0 {
+        return number::time(known.mean);
+    }
+    let median = number::time(known.median);
+    format!("{median}, half of them; mean {}, {},", number::time(known.mean), interval(known))
+}
+
+/// Where the mean lies: `41.0 to 110 ms`.
+fn interval(known: &ServiceTime) -> String {
+    let (low, high) = (number::time(known.low), number::time(known.high));
+    if known.high == Nanos::MAX {
+        return format!("{low} or more");
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((low, unit)), Some((_, same))) if unit == same => format!("{low} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
 }
 
 /// `2 CPUs, shared with longtail`, or who runs where.
@@ -262,27 +294,27 @@ fn beside_the_server(who: String, placement: Option<&Placement>) -> String {
 ///
 /// Before the first run there is no forecast yet; a delay that was given says the same.
 pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
-    let ServiceTime { time, source, .. } =
-        study.service_time.filter(|known| known.time > Nanos::ZERO)?;
+    let ServiceTime { mean, source, .. } =
+        study.service_time.filter(|known| known.mean > Nanos::ZERO)?;
     let source = match source {
         ServiceTimeSource::Given => "given",
-        ServiceTimeSource::Measured => "measured over one connection",
+        ServiceTimeSource::Measured => "measured one request at a time",
     };
-    let slots = f64::from(study.server.slots()) / time.as_secs_f64();
-    Some((time, source, computing(study).map_or(slots, |(_, rate)| rate)))
+    let slots = f64::from(study.server.slots()) / mean.as_secs_f64();
+    Some((mean, source, computing(study).map_or(slots, |(_, rate)| rate)))
 }
 
 /// Of an app that computes so much of its time that CPUs, and not slots, are the ceiling: its CPU
 /// time a request, and that ceiling. A worker in Ruby computes on one CPU at a time.
 fn computing(study: &SweepStudy) -> Option<(Nanos, f64)> {
-    let ServiceTime { time, cpu, .. } = study.service_time?;
+    let ServiceTime { mean, cpu, .. } = study.service_time?;
     let cpu = cpu.filter(|cpu| *cpu > Nanos::ZERO)?;
     let server = &study.server;
     let cpus = server.placement.as_ref()?.server.len() as f64;
     let is_ruby = server.runtime.as_ref().is_some_and(|runtime| runtime.starts_with("ruby"));
     let at_once = if is_ruby { cpus.min(f64::from(server.workers)) } else { cpus };
     let rate = at_once / cpu.as_secs_f64();
-    (rate * time.as_secs_f64() < f64::from(server.slots())).then_some((cpu, rate))
+    (rate * mean.as_secs_f64() < f64::from(server.slots())).then_some((cpu, rate))
 }
 
 /// What the server can do at most, by theory.
@@ -293,8 +325,14 @@ fn most_possible(study: &SweepStudy) -> String {
     let on_cpu = computing(study)
         .map(|(cpu, _)| format!(", {} of it on a CPU", number::time(cpu)))
         .unwrap_or_default();
+    let known = study.service_time.unwrap_or_default();
+    let spread = if known.answers == 0 || known.is_well_known() {
+        String::new()
+    } else {
+        format!(" (the mean may be {})", interval(&known))
+    };
     let (time, maximum) = (number::time(time), number::rate_in_words(maximum));
-    format!("service time {time} ({source}){on_cpu}, so {maximum} req/s at most")
+    format!("service time {time} ({source}){on_cpu}, so {maximum} req/s at most{spread}")
 }
 
 fn load_of_bodies(study: &BodiesStudy) -> Vec<String> {

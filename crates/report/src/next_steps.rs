@@ -3,6 +3,7 @@
 
 use model::comparison::{ComparisonDoubt, ComparisonFindings, Metric, MissingFigure};
 use model::plan::quoted;
+use model::theory::ServiceTime;
 use model::{
     ComparisonStudy, Finding, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu,
     ServerKind, Statistics, Stop, Study, SweepStudy, Verdict,
@@ -199,14 +200,24 @@ fn prediction(study: &SweepStudy) -> Option<NextCommand> {
     let (workers, threads) = (study.server.workers.max(1), study.server.threads);
     let cpu = run.generator.server.as_ref().and_then(ServerCpu::per_request).or(service.cpu);
     let is_puma = matches!(study.plan.server.kind, ServerKind::Puma { .. });
-    let cpu = cpu.filter(|cpu| is_puma && cpu.0 > 0 && cpu.0 < service.time.0);
+    let cpu = cpu.filter(|cpu| is_puma && cpu.0 > 0 && cpu.0 < service.mean.0);
     let cpu = cpu.map(|cpu| format!(" --cpu {}", in_millis(cpu))).unwrap_or_default();
     let line = format!(
         "longtail predict -w{workers} -t{threads}:{threads} --service {}{cpu} -c {}",
-        in_millis(service.time),
+        law(service),
         run.connections
     );
     (threads > 0).then(|| command(line, "theory, with these figures"))
+}
+
+/// A service time as `--service` takes it, with its mean and its variation.
+fn law(service: &ServiceTime) -> String {
+    match service.log_normal() {
+        None => in_millis(service.mean),
+        Some(law) => {
+            format!("lognormal:{}:{}", in_millis(law.median), number::significant(law.sigma))
+        }
+    }
 }
 
 fn in_millis(time: Nanos) -> String {

@@ -122,7 +122,7 @@ fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
             let shape = these.first().and_then(|first| theory.forecast(*first)?.shape);
             format!(
                 "no model fits with {}: {}; by its shape {}, where a request holds a slot for {}",
-                or_none(service_time, |known| format!("{} a slot", number::time(known.time))),
+                or_none(service_time, |known| format!("{} a slot", number::time(known.mean))),
                 nearest(theory),
                 names_and_expected(theory, &these),
                 or_none(shape, |fit| number::time(fit.held)),

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use engine::LoadSpec;
 use model::comparison::{ComparisonLoad, Decision, LostRun, decision};
 use model::study::SCHEMA;
-use model::theory::{ServiceTime, ServiceTimeSource};
+use model::theory::ServiceTime;
 use model::{
     Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Rate, Stop,
     StreamPlan,
@@ -299,5 +299,5 @@ impl Experiment for Comparison<'_> {
 
 /// The service time where the app is told it.
 fn given_service_time(stream: &StreamPlan) -> Option<ServiceTime> {
-    stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None })
+    stream.delay.map(ServiceTime::given)
 }

@@ -22,6 +22,11 @@ pub(crate) trait Experiment {
     /// Does one of them. `false` where the user ended it, so that there is nothing to tell.
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError>;
 
+    /// What is asked of a server after its last run, where all of them were done.
+    fn finish(&mut self, _: &mut Session<'_>) -> Result<(), SweepError> {
+        Ok(())
+    }
+
     /// Judges all runs of this server. `is_whole`: none of them is missing, and the server's own
     /// count can be asked for.
     fn judge(&mut self, session: &mut Session<'_>, is_whole: bool);
@@ -76,13 +81,13 @@ fn conduct_jobs(
 ) -> Result<(), SweepError> {
     for job in experiment.jobs(session)? {
         if session.context.is_interrupted() || !experiment.run(&job, session)? {
-            break;
+            return Ok(());
         }
         if let Some(death) = session.server.death(job.connections) {
             return Err(death);
         }
     }
-    Ok(())
+    if session.context.is_interrupted() { Ok(()) } else { experiment.finish(session) }
 }
 
 /// Refuses more connections than there may be descriptors before a server is started, where its

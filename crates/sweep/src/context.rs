@@ -126,8 +126,16 @@ pub enum Phase {
     Calibrating,
     /// The server is being started.
     Starting,
-    /// One connection, to learn the service time.
-    MeasuringServiceTime,
+    /// One request at a time, to learn what each takes alone.
+    MeasuringServiceTime {
+        /// How long that takes at the most, but for requests that are out by then.
+        at_most: Nanos,
+    },
+    /// The first load once more, after the last run.
+    RepeatingFirstLoad {
+        /// How long that takes.
+        length: Nanos,
+    },
     /// A short load with keep-alive and one without, to learn the order of service.
     Probing,
     /// Load that is not measured, so that the server has seen what will be asked of it.

@@ -42,7 +42,7 @@ pub(crate) fn choose(
             if let Err(missing) = bpf::possible() {
                 return proc_because(missing.to_string());
             }
-            let most = service_time.map(|known| f64::from(slots) / known.time.as_secs_f64());
+            let most = service_time.map(|known| f64::from(slots) / known.mean.as_secs_f64());
             if most.is_some_and(|rate| rate <= CHEAP) {
                 return Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
             }
@@ -225,13 +225,11 @@ impl StampJoin {
 #[cfg(test)]
 mod tests {
     use model::Outcome;
-    use model::theory::ServiceTimeSource;
 
     use super::*;
 
     fn why(asked: Probe, is_tcp: bool, time: Option<Nanos>) -> Option<(Probe, Option<String>)> {
-        let service_time =
-            time.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None });
+        let service_time = time.map(ServiceTime::given);
         choose(asked, is_tcp, 10, service_time).map(|used| (used.probe, used.why_no_bpf))
     }
 

@@ -4,6 +4,7 @@
 //! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`]
 //! learns what happens.
 
+mod alone;
 mod bodies;
 mod ceiling;
 mod compare;
@@ -21,6 +22,7 @@ mod session;
 mod statsd;
 mod sweep;
 mod theory;
+mod trend;
 
 pub use bodies::conduct_bodies;
 pub use ceiling::start_sink;

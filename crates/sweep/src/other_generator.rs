@@ -103,7 +103,7 @@ impl Session<'_> {
             None => (!self.context.is_interrupted()).then(unknown),
         });
         let forecast = service_time
-            .and_then(|known| queueing::closed_loop::forecast(connections, slots, known.time));
+            .and_then(|known| queueing::closed_loop::forecast(connections, slots, known.mean));
         let claimed =
             Run { multiple: Some(job.multiple), ..Run::claimed(connections, claim, elapsed) };
         Ok(Some(Run {

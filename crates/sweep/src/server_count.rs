@@ -102,6 +102,11 @@ pub(crate) fn fresh_stats(
     Some(now)
 }
 
+/// Whether each worker has started a request, as far as it counts them.
+pub(crate) fn has_served(stats: &PumaStats) -> bool {
+    stats.workers.iter().all(|worker| worker.requests_count != Some(0))
+}
+
 /// Each worker's part by what it counted between two readings. `single` is the name of the one
 /// worker of single mode, whose statistics name none.
 pub(crate) fn shares_between(

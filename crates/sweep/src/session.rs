@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use engine::{FetchedResponse, LoadSpec, RunProgress};
 use launch::CpuRestriction;
 use model::run::PERCENTILES;
-use model::theory::{ServiceTime, ServiceTimeSource};
+use model::theory::ServiceTime;
 use model::warnings::RunSetting;
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind,
@@ -85,8 +85,6 @@ impl Job {
     }
 }
 
-/// Load of one connection to learn a service time that nobody gave us.
-const LEARNING: Nanos = Nanos::from_secs(1);
 /// Between two looks whether the server is idle.
 const IDLE_STEP: Nanos = Nanos::from_millis(10);
 /// A server that is busy longer than this after a run is not waited for.
@@ -235,16 +233,27 @@ impl<'a> Session<'a> {
         job: &Job,
         service_time: Option<ServiceTime>,
     ) -> Result<FinishedRun, SweepError> {
-        let slots = self.server.facts.slots();
-        let shape = self.shape(&job.stream, job.connections);
-        let progress = Arc::new(self.context.progress(&shape));
+        let progress = Arc::new(self.context.progress(&self.shape(&job.stream, job.connections)));
         let watching =
             Watching { probe: job.probe, live: Arc::default(), statsd: self.context.statsd };
         let now = self.context.clock.now();
         self.observer.phase(&job.phase(now, Some(Arc::clone(&progress)), &watching.live));
+        self.measure(job, service_time, &progress, &watching)
+    }
+
+    /// As [`Session::run`], of which the observer was told already.
+    pub(crate) fn measure(
+        &mut self,
+        job: &Job,
+        service_time: Option<ServiceTime>,
+        progress: &RunProgress,
+        watching: &Watching<'_>,
+    ) -> Result<FinishedRun, SweepError> {
+        let slots = self.server.facts.slots();
+        let shape = self.shape(&job.stream, job.connections);
         let family = tree(self.server.pid());
         let ObservedRun { run, ended_by, interrupted, own_cpu, .. } =
-            self.drive(&shape, &progress, &watching)?;
+            self.drive(&shape, progress, watching)?;
         let memory_bytes = memory_of_tree(self.server.pid());
         self.observer.phase(&Phase::CoolingDown);
         let busy = if self.block.cool_down && !interrupted { self.cool_down() } else { None };
@@ -283,7 +292,7 @@ impl<'a> Session<'a> {
         let facts = &self.server.facts;
         let cpu_rate =
             run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(facts.workers));
-        run.forecast = queueing::closed_loop::forecast(run.connections, facts.slots(), known.time)
+        run.forecast = queueing::closed_loop::forecast(run.connections, facts.slots(), known.mean)
             .map(|forecast| {
                 queueing::closed_loop::on_cpus(
                     forecast,
@@ -348,21 +357,6 @@ impl<'a> Session<'a> {
     pub(crate) fn fresh_stats(&self) -> Option<PumaStats> {
         let control = self.server.reached.control.as_ref()?;
         fresh_stats(control, &self.context.clock, || self.context.is_interrupted())
-    }
-
-    /// The median service time over one connection, and its CPU time; `None` where nothing was
-    /// answered.
-    pub(crate) fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
-        let mut shape = self.shape(&self.block.stream, 1);
-        shape.warm_up = LEARNING / 5;
-        shape.measured = Some(LEARNING);
-        shape.requests_per_connection = None;
-        let ObservedRun { run, .. } =
-            self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
-        self.cool_down();
-        let cpu = run.generator.server.and_then(|cpu| cpu.per_request());
-        let measured = |time: Nanos| ServiceTime { time, source: ServiceTimeSource::Measured, cpu };
-        Ok(run.tally.service_time.quantile(0.5).map(measured))
     }
 
     /// Waits until nobody is connected to the server any more, a minute at the longest: never by a

@@ -8,16 +8,17 @@ use std::ops::RangeInclusive;
 use engine::{LoadSpec, ensure_descriptors};
 use model::study::SCHEMA;
 use model::theory::DisciplineProbe;
-use model::theory::{ServiceTime, ServiceTimeSource};
+use model::theory::ServiceTime;
 use model::{Ceiling, Clock, Nanos, Plan, Probe, Run, Stop, StreamPlan, SweepStudy};
 use probe::host;
 
+use crate::alone::OneConnection as _;
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::observe::ObservedRun;
 use crate::server::Block;
 use crate::session::{Job, Session, Watching};
-use crate::{kernel, theory};
+use crate::{alone, kernel, theory, trend};
 
 /// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are,
 /// and says so.
@@ -39,13 +40,10 @@ pub fn conduct_sweep(
         environment: host::environment(context.version),
         server: model::ServerFacts::default(),
         probed: None,
-        service_time: plan.stream.delay.map(|time| ServiceTime {
-            time,
-            source: ServiceTimeSource::Given,
-            cpu: None,
-        }),
+        service_time: plan.stream.delay.map(ServiceTime::given),
         probes: Vec::new(),
         runs: Vec::new(),
+        first_load_again: None,
         warnings: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
@@ -105,9 +103,11 @@ impl Experiment for Sweep<'_> {
         ensure_descriptors(u64::from(most_connections(plan, slots)))?;
         // What a body costs is work, which slots of one process do not share in as they share a
         // wait.
-        if study.service_time.is_none() && plan.stream.body.is_none() {
-            session.observer.phase(&Phase::MeasuringServiceTime);
-            study.service_time = session.learn_service_time()?;
+        let is_first = session.block.repeat == 1;
+        let learns = is_first && plan.stream.body.is_none();
+        if learns {
+            session.observer.phase(&Phase::MeasuringServiceTime { at_most: alone::AT_MOST });
+            study.service_time = session.learn_service_time()?.or(study.service_time);
         }
         if plan.probe_discipline && study.probes.is_empty() {
             session.observer.phase(&Phase::Probing);
@@ -119,8 +119,11 @@ impl Experiment for Sweep<'_> {
         }
         if session.context.other.is_none() {
             session.take_baseline();
+            if learns {
+                session.meet_missing_workers()?;
+            }
         }
-        if session.block.repeat == 1 && plan.calibrate {
+        if is_first && plan.calibrate {
             session.observer.phase(&Phase::Calibrating);
             let shapes: Vec<LoadSpec> =
                 loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
@@ -163,6 +166,33 @@ impl Experiment for Sweep<'_> {
         Ok(true)
     }
 
+    fn finish(&mut self, session: &mut Session<'_>) -> Result<(), SweepError> {
+        if session.block.repeat > 1 {
+            return Ok(());
+        }
+        if let Some(known) = self.study.service_time
+            && known.answers > 0
+        {
+            let at_most = alone::AT_MOST_AGAIN;
+            session.observer.phase(&Phase::MeasuringServiceTime { at_most });
+            let again = session.learn_service_time_again()?;
+            let longest = longest_in_lowest_load(&self.study.runs);
+            let known = known.with_rare(longest);
+            self.study.service_time =
+                Some(again.map_or(known, |again| known.with_again(&again, longest)));
+        }
+        let runs: Vec<&Run> = self.study.runs.iter().collect();
+        let slots = self.study.server.slots();
+        // Another generator's runs are what it says; ours would not be one of them.
+        if session.context.other.is_none()
+            && !session.is_over()
+            && trend::has_trend(&runs, slots, self.study.service_time)
+        {
+            self.study.first_load_again = self.repeat_first_load(session)?.map(Box::new);
+        }
+        Ok(())
+    }
+
     fn judge(&mut self, session: &mut Session<'_>, is_whole: bool) {
         let Sweep { plan, study, .. } = self;
         // Another generator's account is compared run by run.
@@ -172,9 +202,9 @@ impl Experiment for Sweep<'_> {
         }
         let repeat = session.block.repeat;
         let of_this_server = |run: &&mut Run| run.repeat == repeat && run.claim.is_none();
-        study
-            .warnings
-            .extend(session.judge(study.runs.iter_mut().filter(of_this_server), is_whole));
+        let again = study.first_load_again.as_deref_mut();
+        let runs = study.runs.iter_mut().chain(again).filter(of_this_server);
+        study.warnings.extend(session.judge(runs, is_whole));
         let scatters = study.runs.iter().any(|run| theory::app_scatters(run, &study.server));
         for run in study.runs.iter_mut().filter(of_this_server) {
             run.theory = theory::beside(
@@ -188,6 +218,53 @@ impl Experiment for Sweep<'_> {
         }
         session.observer.judged(&study.clone().into());
     }
+}
+
+/// How long the first load is made once more at the most, where its requests are short.
+const LENGTH_AGAIN: Nanos = Nanos::from_secs(3);
+/// Longer ones are made so often by each connection, as far as the first run was as long.
+const ROUNDS_AGAIN: u64 = 10;
+
+impl Sweep<'_> {
+    /// The first load of the server once more, for a shorter time; `None` where the user
+    /// interrupted it, or its first run has no length.
+    fn repeat_first_load(&self, session: &mut Session<'_>) -> Result<Option<Run>, SweepError> {
+        let Some(first) = self.study.runs.first() else { return Ok(None) };
+        let mean = first.tally.response_time.mean().unwrap_or_default();
+        let length = (mean * ROUNDS_AGAIN).max(LENGTH_AGAIN).min(first.measured);
+        if length == Nanos::ZERO {
+            return Ok(None);
+        }
+        let stream = StreamPlan {
+            warm_up: warm_up(&self.plan.stream, Some(first), first.connections),
+            stop: Stop::After(length),
+            ..self.plan.stream.clone()
+        };
+        session.observer.phase(&Phase::RepeatingFirstLoad { length: length + stream.warm_up });
+        let job = Job {
+            probe: self.study.probed.as_ref().map_or(Probe::None, |probed| probed.probe),
+            stream,
+            what: String::new(),
+            multiple: first.multiple.unwrap_or_default(),
+            connections: first.connections,
+            ceiling: first.generator.ceiling,
+            number: self.study.runs.len(),
+            of: self.plan.runs(),
+            begun: self.begun,
+            may_end_early: false,
+        };
+        let progress = session.context.progress(&session.shape(&job.stream, job.connections));
+        let watching = Watching { probe: job.probe, ..Watching::default() };
+        let run = session.measure(&job, self.study.service_time, &progress, &watching)?.run;
+        Ok((!session.context.is_interrupted()).then_some(run))
+    }
+}
+
+/// The longest time of a request in the runs with the fewest connections.
+fn longest_in_lowest_load(runs: &[Run]) -> Nanos {
+    let fewest = runs.iter().map(|run| run.connections).min();
+    let lowest = runs.iter().filter(|run| Some(run.connections) == fewest);
+    lowest.filter_map(|run| run.tally.service_time.max()).max().unwrap_or_default()
 }
 
 /// Connections / slots: enough to see who waits for whom.
@@ -208,7 +285,7 @@ impl Session<'_> {
         service_time: Option<ServiceTime>,
         allowed: model::Probe,
     ) -> Result<Vec<DisciplineProbe>, SweepError> {
-        let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else {
+        let Some(known) = service_time.filter(|known| known.mean > Nanos::ZERO) else {
             return Ok(Vec::new());
         };
         let mut probes = Vec::new();
@@ -230,8 +307,8 @@ impl Session<'_> {
     ) -> Result<DisciplineProbe, SweepError> {
         let slots = self.server.facts.slots();
         let connections = (slots * MULTIPLE).max(1);
-        let turn = known.time * u64::from(queueing::puma::TURN);
-        let of_answers = known.time * (ANSWERS / u64::from(slots.max(1)));
+        let turn = known.mean * u64::from(queueing::puma::TURN);
+        let of_answers = known.mean * (ANSWERS / u64::from(slots.max(1)));
         let stream = StreamPlan {
             keep_alive,
             warm_up: turn * WARM_UP_TURNS,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use model::samples::HELD_CONNECTIONS;
 use model::theory::NotJudged;
-use model::theory::{ServiceTime, ServiceTimeSource};
+use model::theory::ServiceTime;
 use model::{
     Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, ServerKind, ServerPlan,
     StreamPlan, Theory,
@@ -29,17 +29,17 @@ pub(crate) fn beside(
     app_scatters: bool,
 ) -> Option<Theory> {
     let known = known?;
-    let scatters = scatters(plan, stream, known.source);
+    let scatters = scatters(plan, stream, &known);
     if app_scatters && scatters && run.connections > server.slots() {
         return Some(Theory::not_judged(NotJudged::AppScatters, TOLERANCE));
     }
-    let order = order(&plan.kind, server, stream.keep_alive, known.time, run.connections);
+    let order = order(&plan.kind, server, stream.keep_alive, known.mean, run.connections);
     let held = HeldConnections::of(run);
     let Some((workers, threads)) = shape(plan, server, &held) else {
         return Some(Theory::not_judged(NotJudged::ShapeUnknown, TOLERANCE));
     };
     let by_worker = held.of_workers(workers).filter(|_| order.is_kept);
-    let service_time = known.time;
+    let service_time = known.mean;
     discipline::theory(
         run,
         &ClosedLoopServer { workers, threads, service_time, scatters, order, by_worker },
@@ -142,12 +142,12 @@ pub(crate) fn app_scatters(run: &Run, server: &ServerFacts) -> bool {
 }
 
 /// Our own apps sleep for as long as they are asked to. Other apps may vary.
-fn scatters(plan: &ServerPlan, stream: &StreamPlan, source: ServiceTimeSource) -> bool {
+fn scatters(plan: &ServerPlan, stream: &StreamPlan, known: &ServiceTime) -> bool {
     let is_ours = plan.rackup.is_none()
         && stream.path.is_none()
         && stream.body.is_none()
         && !matches!(plan.kind, ServerKind::Command { .. });
-    !(is_ours && source == ServiceTimeSource::Given)
+    !(is_ours && known.given.is_some())
 }
 
 /// The order of service of this server under `connections` connections.

@@ -57,7 +57,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     Ok(Exit::Fine)
 }
 
-/// The law of the service time; of a study the service time that its theory takes.
+/// The law of the service time; of a study one with the mean and the variation of what a request
+/// takes alone.
 fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
     let path = match word {
         ServiceWord::Law(law) => return Ok(*law),
@@ -66,7 +67,10 @@ fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
     let none = |why: &str| Mistake::Read { path: path.clone(), why: why.to_owned() };
     match store::read(path)? {
         Study::Sweep(study) => match study.service_time {
-            Some(service) => Ok(DelayLaw::Constant(service.time)),
+            Some(service) => Ok(match service.log_normal() {
+                None => DelayLaw::Constant(service.mean),
+                Some(law) => DelayLaw::LogNormal { median: law.median, sigma: law.sigma },
+            }),
             None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
         },
         Study::Compare(_) => {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
-use model::theory::{ServiceTime, ServiceTimeSource};
+use model::theory::ServiceTime;
 use model::{
     Exchange, Forecast, Nanos, Outcome, Placement, Plan, Probe, Run, ServerFacts, Stop, StreamPlan,
     SweepStudy, Window, WorkerShare, verdict,
@@ -62,11 +62,7 @@ fn played_anew(words: &str, plan: Plan) -> SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: format!("longtail sweep {words}"),
-        service_time: Some(ServiceTime {
-            time: DELAY,
-            source: ServiceTimeSource::Given,
-            cpu: None,
-        }),
+        service_time: Some(ServiceTime::given(DELAY)),
         plan,
         environment: environment(),
         server,
@@ -74,6 +70,7 @@ fn played_anew(words: &str, plan: Plan) -> SweepStudy {
         probed: None,
         probes: Vec::new(),
         runs,
+        first_load_again: None,
         warnings: Vec::new(),
         interrupted: false,
     }

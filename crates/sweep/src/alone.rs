@@ -1,0 +1,275 @@
+//! Learns what one request takes when no other is there ([`ServiceTime`]): one request at a time,
+//! on connections that are opened anew until each worker has answered, for a kept connection meets
+//! one worker only.
+
+use std::collections::BTreeSet;
+
+use model::theory::{AnswersAlone, ServiceTime};
+use model::{Clock, Nanos};
+
+use crate::context::SweepError;
+use crate::observe::ObservedRun;
+use crate::server_count::has_served;
+use crate::session::{Session, Watching};
+
+/// Connections that are opened for each worker until all have answered, at the most.
+const VISITS: u32 = 8;
+/// The same where no answer says whose it is.
+const VISITS_UNTOLD: u32 = 4;
+/// Visits in a row without a good answer, after which nobody else is tried.
+const FAILURES: u32 = 3;
+/// A longer search for workers is given up.
+const LONGEST_SEARCH: Nanos = Nanos::from_secs(10);
+
+/// Answers that the distribution has at least.
+const ANSWERS: u64 = 20;
+/// Requests of one visit until there are so many: several workers have a part in it.
+const OF_A_VISIT: u64 = 5;
+/// How well the mean is to be known, as a share of it.
+const PRECISION: f64 = 0.05;
+/// Short requests are measured for so long at least: the first of them find a cold processor.
+const SHORTEST: Nanos = Nanos::from_millis(250);
+/// A mean that is not known well by then remains so.
+const LONGEST: Nanos = Nanos::from_secs(10);
+/// A slow app that has not given all [`ANSWERS`] by then has given enough.
+const LONGEST_OF_SLOW: Nanos = Nanos::from_secs(20);
+/// One visit begins no request later than this.
+const VISIT: Nanos = Nanos::from_millis(500);
+
+/// The second measurement, at the end: so long.
+const LENGTH_AGAIN: Nanos = Nanos::from_secs(1);
+/// A slow app gives so many answers in it, or as many as it can in [`LONGEST_AGAIN`].
+const ANSWERS_AGAIN: u64 = 3;
+const LONGEST_AGAIN: Nanos = Nanos::from_secs(5);
+
+/// A first request is told of where it took longer than all others by this factor and this time.
+const NOTABLE_FACTOR: u64 = 2;
+const NOTABLE_EXCESS: Nanos = Nanos::from_millis(10);
+
+/// How long [`learn`] takes at the most, but for the answers that are out when it ends.
+pub(crate) const AT_MOST: Nanos = Nanos::from_secs(30);
+
+/// The same of [`learn_again`].
+pub(crate) const AT_MOST_AGAIN: Nanos = LONGEST_AGAIN;
+
+/// A server that is asked over one connection at a time.
+pub(crate) trait OneConnection {
+    /// Makes requests over a new connection, one after the other: so many, or as many as can begin
+    /// before `longest` has passed, and at least one.
+    fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, SweepError>;
+
+    /// The time.
+    fn now(&self) -> Nanos;
+
+    /// Whether there is no more to ask: the user has interrupted, or the server has gone.
+    fn is_over(&self) -> bool;
+}
+
+/// What one connection brought.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visit {
+    /// The good answers.
+    pub(crate) answers: AnswersAlone,
+    /// All requests, whatever became of them.
+    pub(crate) requests: u64,
+    /// Who answered, as far as answers say.
+    pub(crate) workers: Vec<String>,
+    /// CPU time of the server; `None` where the kernel does not tell.
+    pub(crate) cpu: Option<Nanos>,
+}
+
+/// Workers that are to be met before anything is measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkersToMeet {
+    /// How many there are.
+    pub(crate) workers: u32,
+    /// Whether each answer says whose it is.
+    pub(crate) are_named: bool,
+    /// Those that have answered already.
+    pub(crate) met: BTreeSet<String>,
+    /// The longest first request so far.
+    pub(crate) longest_first: Nanos,
+}
+
+impl WorkersToMeet {
+    /// Asks new connections for one answer each until every worker has given one, or enough were
+    /// tried. What came from a worker that was met before is no first request: `others` gets it.
+    fn meet(
+        &mut self,
+        server: &mut impl OneConnection,
+        others: &mut AnswersAlone,
+    ) -> Result<(), SweepError> {
+        let begun = server.now();
+        let most = self.workers * if self.are_named { VISITS } else { VISITS_UNTOLD };
+        let mut failures = 0;
+        for _ in 0..most {
+            let is_enough = self.are_named && self.met.len() >= self.workers as usize;
+            let is_long = server.now() - begun >= LONGEST_SEARCH;
+            if is_enough || is_long || failures == FAILURES || server.is_over() {
+                break;
+            }
+            let visit = server.visit(1, VISIT)?;
+            failures = if visit.answers.times.count() == 0 { failures + 1 } else { 0 };
+            if !self.takes(&visit) {
+                others.merge(&visit.answers);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a visit may have a worker's first request in it, which is noted then.
+    fn takes(&mut self, visit: &Visit) -> bool {
+        let mut is_new = !self.are_named;
+        for worker in &visit.workers {
+            is_new |= self.met.insert(worker.clone());
+        }
+        if is_new {
+            self.longest_first =
+                self.longest_first.max(visit.answers.times.max().unwrap_or_default());
+        }
+        is_new
+    }
+}
+
+/// What one request takes alone; `None` where nothing is answered well.
+///
+/// # Errors
+/// As [`OneConnection::visit`].
+pub(crate) fn learn(
+    server: &mut impl OneConnection,
+    mut workers: WorkersToMeet,
+) -> Result<Option<ServiceTime>, SweepError> {
+    let mut answers = AnswersAlone::default();
+    workers.meet(server, &mut answers)?;
+    let begun = server.now();
+    let mut cpu = Some(Nanos::ZERO);
+    let mut requests = 0;
+    while !server.is_over() && !is_learned(&answers, requests, server.now() - begun) {
+        let missing = ANSWERS.saturating_sub(answers.times.count());
+        let next = if missing > 0 { missing.min(OF_A_VISIT) } else { u64::MAX };
+        let visit = server.visit(next, VISIT)?;
+        requests += visit.requests;
+        cpu = cpu.zip(visit.cpu).map(|(sum, more)| sum + more);
+        // A worker that was not met before: what it answered has its first request among it.
+        if !workers.are_named || !workers.takes(&visit) {
+            answers.merge(&visit.answers);
+        }
+    }
+    let longest = answers.times.max().unwrap_or_default();
+    let first = workers.longest_first;
+    let is_notable = first > longest + longest * (NOTABLE_FACTOR - 1)
+        && first.saturating_sub(longest) > NOTABLE_EXCESS;
+    Ok(answers.service_time().map(|known| ServiceTime {
+        cpu: cpu.and_then(|cpu| cpu.0.checked_div(requests)).map(Nanos),
+        first: is_notable.then_some(first),
+        ..known
+    }))
+}
+
+/// Whether no more is asked, after so many requests and so much time.
+fn is_learned(answers: &AnswersAlone, requests: u64, elapsed: Nanos) -> bool {
+    let count = answers.times.count();
+    if count == 0 {
+        return requests >= ANSWERS || elapsed >= LONGEST;
+    }
+    if count < ANSWERS {
+        return elapsed >= LONGEST_OF_SLOW;
+    }
+    elapsed >= LONGEST || elapsed >= SHORTEST && answers.is_known_within(PRECISION)
+}
+
+/// The same at the end of the server's life, in a second; `None` where nothing is answered well.
+///
+/// # Errors
+/// As [`OneConnection::visit`].
+pub(crate) fn learn_again(
+    server: &mut impl OneConnection,
+) -> Result<Option<ServiceTime>, SweepError> {
+    let mut answers = AnswersAlone::default();
+    let begun = server.now();
+    while !server.is_over() {
+        let (count, elapsed) = (answers.times.count(), server.now() - begun);
+        let is_enough = elapsed >= LENGTH_AGAIN && (count == 0 || count >= ANSWERS_AGAIN)
+            || elapsed >= LONGEST_AGAIN
+            || elapsed >= SHORTEST && count >= ANSWERS && answers.is_known_within(PRECISION);
+        if is_enough {
+            break;
+        }
+        answers.merge(&server.visit(u64::MAX, SHORTEST)?.answers);
+    }
+    Ok(answers.service_time())
+}
+
+impl OneConnection for Session<'_> {
+    fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, SweepError> {
+        let mut shape = self.shape(&self.block.stream, 1);
+        shape.warm_up = Nanos::ZERO;
+        shape.measured = Some(longest);
+        shape.requests_per_connection = None;
+        shape.requests_total = (requests < u64::MAX).then_some(requests);
+        let ObservedRun { run, .. } =
+            self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
+        Ok(Visit {
+            answers: AnswersAlone::of(&run.tally),
+            requests: run.tally.all_requests(),
+            workers: run.tally.per_worker.keys().cloned().collect(),
+            cpu: run
+                .generator
+                .server
+                .map(|server| server.processes.iter().map(|process| process.cpu).sum()),
+        })
+    }
+
+    fn now(&self) -> Nanos {
+        self.context.clock.now()
+    }
+
+    fn is_over(&self) -> bool {
+        self.context.is_interrupted() || self.server.has_ended()
+    }
+}
+
+impl Session<'_> {
+    /// What one request takes alone, before the first run; `None` where nothing is answered well.
+    pub(crate) fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
+        let first = self.server.first_answer.clone();
+        let workers = WorkersToMeet {
+            workers: if self.server.workers.len() == 1 { 0 } else { self.server.facts.workers },
+            are_named: first.worker.is_some(),
+            met: first.worker.into_iter().collect(),
+            // Without statistics nobody knows when it had booted, for which that answer waited.
+            longest_first: if self.server.reached.control.is_some() {
+                first.took
+            } else {
+                Nanos::ZERO
+            },
+        };
+        let learned = learn(self, workers)?;
+        self.cool_down();
+        Ok(learned.map(|known| ServiceTime { given: self.block.stream.delay, ..known }))
+    }
+
+    /// The same once more, after the last run.
+    pub(crate) fn learn_service_time_again(&mut self) -> Result<Option<ServiceTime>, SweepError> {
+        let again = learn_again(self)?;
+        self.cool_down();
+        Ok(again)
+    }
+
+    /// Where workers do not name themselves and the server's statistics say that one of them has
+    /// not had any request yet: asks on more connections, so that its first one is in no run.
+    pub(crate) fn meet_missing_workers(&mut self) -> Result<(), SweepError> {
+        let is_missing = |session: &Self| {
+            session.stats.as_ref().is_some_and(|stats| stats.cluster && !has_served(stats))
+        };
+        if !is_missing(self) {
+            return Ok(());
+        }
+        let workers = self.server.facts.workers;
+        let mut missing = WorkersToMeet { workers, ..WorkersToMeet::default() };
+        missing.meet(self, &mut AnswersAlone::default())?;
+        self.cool_down();
+        self.take_baseline();
+        Ok(())
+    }
+}
