@@ -81,6 +81,8 @@ pub struct Lane<'a, C, W> {
     wake_delay: WakeDelay,
     /// Open loop: whether responses may wait to be read.
     unread_responses: UnreadResponses,
+    /// Open loop: whether it was decided, after the last due time, to send what is queued.
+    has_judged_queue: bool,
     /// Open loop: what was due and not answered.
     backlog: BacklogSamples,
     standstill: Standstill,
@@ -136,6 +138,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             busy_poll: None,
             wake_delay: WakeDelay::default(),
             unread_responses: UnreadResponses::default(),
+            has_judged_queue: false,
             backlog: BacklogSamples::new(window),
             standstill: Standstill::new(window),
             ended_before: 0,
@@ -204,6 +207,17 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             self.free_place(slot, request.due.is_measured, now);
         }
         self.connections[slot].sent_in_full = 0;
+    }
+
+    /// The user has stopped the run: what is out on this connection stays without an answer.
+    #[cold]
+    fn stop(&mut self, slot: usize, now: Nanos) {
+        let mut bytes = self.connections[slot].reader.received();
+        self.close(slot);
+        while let Some(request) = self.connections[slot].outstanding.oldest().copied() {
+            self.connections[slot].outstanding.drop_oldest();
+            self.records.stopped(&request, now, std::mem::take(&mut bytes));
+        }
     }
 
     fn close(&mut self, slot: usize) {

@@ -107,6 +107,16 @@ impl Scheduler {
         (self.is_open() && self.next_due().is_none()).then_some(self.last_due)
     }
 
+    /// Open loop: whether sending what is queued would be in vain, once the last request is due:
+    /// at the pace so far (`begun` requests since the start) not a tenth of it would be sent within
+    /// `timeout`.
+    pub(crate) fn is_hopeless(&self, begun: u64, timeout: Nanos) -> bool {
+        const PART: f64 = 0.1;
+        let elapsed = self.last_due.saturating_sub(self.start).as_secs_f64();
+        let sendable = begun as f64 / elapsed.max(1e-9) * timeout.as_secs_f64();
+        sendable < PART * self.queued.len() as f64
+    }
+
     /// Open loop: the request that has been due longest. If it is measured and had to wait for a
     /// connection, that is added to `waits`.
     #[inline]
@@ -189,6 +199,17 @@ mod tests {
         all.sort_unstable();
         let expected: Vec<_> = (0..1000).map(|n| (n, Nanos::from_millis(n))).collect();
         assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn a_queue_that_no_timeout_works_off_is_given_up_and_another_is_not() {
+        let spec = LoadSpec { measured: Some(Nanos::from_secs(2)), ..paced(1, 1000.0) };
+        let mut scheduler = Scheduler::new(&spec, spec.shares()[0], Nanos::ZERO);
+        scheduler.queue_due(Nanos::from_secs(2));
+        // 2000 are queued. 10 begun in two seconds are 5/s: 150 in half a minute.
+        assert!(scheduler.is_hopeless(10, Nanos::from_secs(30)));
+        assert!(!scheduler.is_hopeless(10, Nanos::from_secs(60)));
+        assert!(!scheduler.is_hopeless(100, Nanos::from_secs(30)));
     }
 
     #[test]

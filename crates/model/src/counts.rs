@@ -20,7 +20,7 @@ pub struct Counts(
     Box<[u64]>,
 );
 
-const OTHERS: [(Outcome, &str); 13] = [
+const OTHERS: [(Outcome, &str); 14] = [
     (Outcome::Refused, "connect_refused"),
     (Outcome::ConnectFailed, "connect_failed"),
     (Outcome::Reset, "reset"),
@@ -34,6 +34,7 @@ const OTHERS: [(Outcome, &str); 13] = [
     (Outcome::ConnectTimedOut, "connect_timed_out"),
     (Outcome::NoPort, "no_port"),
     (Outcome::NoDescriptor, "no_descriptor"),
+    (Outcome::NotSent, "not_sent"),
 ];
 
 const FIRST_STATUS: usize = 100;
@@ -78,6 +79,11 @@ impl Counts {
         self.0[place(outcome)] += 1;
     }
 
+    /// Counts so many requests that ended alike.
+    pub(crate) fn add(&mut self, outcome: Outcome, requests: u64) {
+        self.0[place(outcome)] += requests;
+    }
+
     /// Counts so many requests that were answered with this status.
     ///
     /// # Panics
@@ -108,7 +114,7 @@ impl Counts {
         self.0[200..400].iter().sum()
     }
 
-    /// All that are not good: the errors, timeouts and those in flight at the end.
+    /// All that are not good: the errors, timeouts, and those in flight or not sent at the end.
     pub fn failed(&self) -> u64 {
         self.total() - self.good()
     }
@@ -121,7 +127,7 @@ impl Counts {
             .collect()
     }
 
-    /// Those whose answer might still have come: timed out or in flight at the end.
+    /// Those whose answer might still have come: timed out, in flight at the end, or not sent.
     pub fn censored(&self) -> u64 {
         OTHERS
             .iter()
@@ -135,9 +141,10 @@ impl Counts {
         self.0[FIRST_STATUS..].iter().sum::<u64>() + self.of(Outcome::WrongLength)
     }
 
-    /// Those that were sent, or that we at least tried to send: all but the skipped.
+    /// Those that were sent, or that we at least tried to send: all but those for which no
+    /// connection was free.
     pub fn attempted(&self) -> u64 {
-        self.total() - self.of(Outcome::Skipped)
+        self.total() - self.of(Outcome::Skipped) - self.of(Outcome::NotSent)
     }
 
     /// Adds another lane's, or another run's.

@@ -36,11 +36,13 @@ pub enum Outcome {
     BadResponse,
     /// A whole, good answer came, but its content is not as long as it was to be.
     WrongLength,
-    /// Still without an answer when the run ended.
+    /// Sent, and still without an answer when the run ended.
     InFlight,
     /// Due while every connection was busy, and not sent because the user wants late requests
     /// skipped.
     Skipped,
+    /// Due, and not sent before the run ended: no connection became free for it.
+    NotSent,
 }
 
 impl Outcome {
@@ -57,7 +59,8 @@ impl Outcome {
     /// Whether the true response time is longer than what was seen: the answer might still have
     /// come.
     pub(crate) fn is_censored(self) -> bool {
-        matches!(self, Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight)
+        use Outcome::{ConnectTimedOut, InFlight, NotSent, TimedOut};
+        matches!(self, TimedOut | ConnectTimedOut | InFlight | NotSent)
     }
 }
 

@@ -213,7 +213,7 @@ pub struct FarGenerator {
 impl FarGenerator {
     /// One of which only the records of its lanes are known.
     pub fn recorded(name: String, tally: &Tally) -> FarGenerator {
-        let (requests, good) = (tally.counts.total(), tally.counts.good());
+        let (requests, good) = (tally.due(), tally.counts.good());
         let at = |q| tally.response_time.quantile(q);
         FarGenerator {
             name,

@@ -40,6 +40,7 @@ pub mod tally;
 #[cfg(test)]
 mod test_fixtures;
 pub mod theory;
+pub mod unfinished;
 pub mod units;
 pub mod verdict;
 pub mod warnings;
@@ -53,5 +54,5 @@ pub use self::{
     app_time::*, backlog::*, batches::*, bodies::*, body::*, chunked::*, claimed::*, clock::*,
     comparison::*, diagnostic::*, endpoint::*, environment::*, exchange::*, finding::*,
     generator::*, histogram::*, kernel::*, limit::*, objective::*, pace::*, phases::*, plan::*,
-    run::*, samples::*, statistics::*, study::*, tally::*, theory::*, units::*,
+    run::*, samples::*, statistics::*, study::*, tally::*, theory::*, unfinished::*, units::*,
 };

@@ -179,7 +179,7 @@ impl Run {
         // Where a count ends the run, more time passes until the last answer than requests become
         // due in.
         let over = || self.offered_for().unwrap_or(self.measured);
-        pace.is_open().then(|| per_second(self.tally.counts.total(), over()))
+        pace.is_open().then(|| per_second(self.tally.due(), over()))
     }
 
     /// Good answers a second while requests became due. Where a count ended the run the answers

@@ -170,7 +170,7 @@ impl Statistics {
 
 fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
     let inflation = inflation(batches, quantile);
-    let population = tally.counts.good() + tally.counts.censored();
+    let population = tally.population();
     let times = &tally.response_time;
     let (low, high) = inflation.map_or((None, None), |inflation| {
         let ranks = ranks(quantile, population, inflation);
@@ -330,7 +330,7 @@ impl Quantile {
         q: f64,
         tally: &Tally,
     ) -> Quantile {
-        let population = tally.counts.good() + tally.counts.censored();
+        let population = tally.population();
         match statistics {
             _ if self == Quantile::Unanswered => self,
             Some(statistics) if statistics.is_overload(tally) => Quantile::Growing,
@@ -343,8 +343,8 @@ impl Quantile {
 impl Tally {
     /// The response time at quantile `q` (0 to 1).
     ///
-    /// Good answers are the population. A timeout or a request in flight would have been slower
-    /// than any answer, so each stands above them; where the quantile falls among those, or
+    /// Good answers are the population. A timeout, or a request in flight or not sent at the end,
+    /// would have been slower than any answer, so each stands above them; where the quantile falls among those, or
     /// failures of any kind are as large a part as `1 - q`, or fewer than one request is expected
     /// above the quantile, there is no figure.
     pub fn response_time_at(&self, q: f64) -> Quantile {
@@ -358,13 +358,15 @@ impl Tally {
 
     fn at(&self, q: f64, times: &crate::Histogram) -> Quantile {
         let counts = &self.counts;
-        let (good, planned, failed) =
-            (counts.good(), counts.total() as f64, counts.failed() as f64);
+        let good = counts.good();
+        let longer = self.unfinished_above_all();
+        let planned = (counts.total() + longer) as f64;
+        let failed = (counts.failed() + longer) as f64;
         let part_above = (1.0 - q) * planned;
         if good == 0 || failed > 0.0 && failed > part_above - 1e-9 * planned {
             return Quantile::Unanswered;
         }
-        let population = good + counts.censored();
+        let population = self.population();
         if population as f64 * (1.0 - q) < 1.0 - 1e-9 {
             return Quantile::TooFew;
         }
@@ -374,9 +376,24 @@ impl Tally {
     /// The longest response time; unknown where a request has no answer.
     pub fn longest_response_time(&self) -> Quantile {
         match self.response_time.max() {
-            Some(max) if self.counts.censored() == 0 => Quantile::Time(max),
+            Some(max) if self.counts.censored() + self.unfinished_above_all() == 0 => {
+                Quantile::Time(max)
+            }
             _ => Quantile::Unanswered,
         }
+    }
+
+    /// The requests of which percentiles are taken: the good answers, and above them what would
+    /// have been slower than any of them.
+    pub fn population(&self) -> u64 {
+        self.counts.good() + self.counts.censored() + self.unfinished_above_all()
+    }
+
+    /// The requests that the user left without an answer after they had waited longer than any
+    /// answer took. The others say nothing: an answer as quick as the rest may have been on its
+    /// way.
+    pub fn unfinished_above_all(&self) -> u64 {
+        self.unfinished.longer_than(self.response_time.max())
     }
 }
 

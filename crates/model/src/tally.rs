@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::BucketIndex;
 use crate::phases::Slowest;
+use crate::unfinished::UnfinishedRequests;
 use crate::{
     BadResponse, BadResponses, Counts, DurationSummary, Exchange, Histogram, Nanos, NetworkPath,
     Outcome, Phases, WrongLengths,
@@ -48,11 +49,15 @@ pub struct WorkerCount {
 pub struct Tally {
     /// Which requests are measured.
     pub window: Window,
-    /// The measured requests by outcome; the sum is the number planned.
+    /// The measured requests by outcome.
     pub counts: Counts,
     /// The requests that are not measured, by outcome: the warm-up's, and those that kept the load
     /// up while the last measured ones were waited for.
     pub unmeasured: Counts,
+    /// The measured requests that the user left without an answer by stopping the run. They are not
+    /// in `counts`.
+    #[serde(default, skip_serializing_if = "UnfinishedRequests::is_empty")]
+    pub unfinished: UnfinishedRequests,
     /// Why the measured bad responses were bad; the sum is their number in `counts`. Empty in a
     /// file from before it was counted.
     pub bad_responses: BadResponses,
@@ -194,6 +199,28 @@ impl Tally {
         }
     }
 
+    /// Records a request that the user leaves without an answer; `is_out` where a connection is busy
+    /// with it.
+    #[cold]
+    pub fn record_unfinished(&mut self, exchange: &Exchange, is_out: bool) {
+        if exchange.was_sent() && self.window.contains(exchange.sent) {
+            self.sent_in_window += 1;
+        }
+        match (self.measures(exchange.due), is_out) {
+            (true, true) => self.unfinished.record_in_flight(exchange),
+            (true, false) => self.unfinished.record_not_sent(exchange),
+            (false, _) => self.unmeasured.record(exchange.outcome),
+        }
+    }
+
+    /// Counts what was left without an answer as failed: it was the server's end that stopped the
+    /// run, and not the user.
+    pub fn fail_unfinished(&mut self) {
+        let UnfinishedRequests { in_flight, not_sent, .. } = std::mem::take(&mut self.unfinished);
+        self.counts.add(Outcome::InFlight, in_flight);
+        self.counts.add(Outcome::NotSent, not_sent);
+    }
+
     /// Records a good answer to a measured request that ended in the window, but for what it has in
     /// common with others: its outcome, its connection, and that it was sent and completed in the
     /// window ([`Tally::add_alike`]). `place` is that of its response time.
@@ -243,10 +270,15 @@ impl Tally {
         self.wrong_lengths = Some(self.wrong_lengths.map_or(more, |known| known.and(more)));
     }
 
+    /// The measured requests that became due, whatever became of them.
+    pub fn due(&self) -> u64 {
+        self.counts.total() + self.unfinished.total()
+    }
+
     /// All requests of the run, unmeasured ones included: what the server should have seen at the
     /// most.
     pub fn all_requests(&self) -> u64 {
-        self.counts.total() + self.unmeasured.total()
+        self.due() + self.unmeasured.total()
     }
 
     /// All whole answers of the run, unmeasured ones included.
@@ -263,6 +295,7 @@ impl Tally {
         assert_eq!(self.per_connection.len(), other.per_connection.len(), "tallies of two runs");
         self.counts.merge(&other.counts);
         self.unmeasured.merge(&other.unmeasured);
+        self.unfinished.merge(&other.unfinished);
         self.bad_responses.merge(&other.bad_responses);
         if let Some(more) = other.wrong_lengths {
             self.add_wrong_lengths(more);

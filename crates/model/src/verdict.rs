@@ -270,8 +270,10 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
     let mut checks = common(run, timing);
     // A request that waits for a connection, or is skipped for want of one, waits for the server.
-    if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
-        checks.push(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
+    let unsent = counts.total() - counts.attempted() + run.tally.unfinished.not_sent;
+    if run.tally.queued.count == 0 && unsent == 0 && run.tally.due() > 0 {
+        checks
+            .push(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.due() });
     }
     if let Some(LagSlope { slope, in_errors, grown }) =
         statistics.and_then(|statistics| statistics.lag_slope)
@@ -301,7 +303,8 @@ fn is_behind(run: &Run, pace: &Pace) -> bool {
     let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
     match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
         Some((statistics, backlog)) if is_flat(pace) => {
-            let lost = counts.failed() - counts.of(Outcome::InFlight);
+            let left = counts.of(Outcome::InFlight) + counts.of(Outcome::NotSent);
+            let lost = counts.failed() - left;
             backlog.grows()
                 || statistics.is_overload(&run.tally)
                 || lost as f64 > 0.02 * counts.total() as f64
@@ -325,8 +328,7 @@ fn poisson_count(run: &Run, pace: &Pace) -> Option<Diagnostic> {
             ..
         } => {
             let expected = rate.per_second() * run.measured.as_secs_f64();
-            (expected > 0.0)
-                .then_some(Diagnostic::PoissonCount { due: run.tally.counts.total(), expected })
+            (expected > 0.0).then_some(Diagnostic::PoissonCount { due: run.tally.due(), expected })
         }
         _ => None,
     }

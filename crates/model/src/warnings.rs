@@ -38,7 +38,8 @@ fn of_any(run: &Run, percentiles: &[f64], setting: RunSetting<'_>) -> Vec<Diagno
     // Of no request there is no percentile that another answer could change.
     if let Some(from) = first(Quantile::Unanswered).filter(|_| counts.total() > 0) {
         let outcomes = counts.failures();
-        warnings.push(Diagnostic::QuantilesHidden { from, unanswered: counts.failed(), outcomes });
+        let unanswered = counts.failed() + tally.unfinished_above_all();
+        warnings.push(Diagnostic::QuantilesHidden { from, unanswered, outcomes });
     }
     if let Some(from) = first(Quantile::TooFew) {
         let interval = statistics.and_then(|statistics| statistics.interval(from));
@@ -181,9 +182,8 @@ pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9
 /// All that the own figures of a load give reason to doubt.
 pub fn of_load(run: &Run, pace: &Pace, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     let mut warnings = of_any(run, &LOAD_PERCENTILES, setting);
-    let sending =
-        Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.counts.total() };
-    let is_late = run.tally.counts.total() > 0 && sending.grade() > Grade::Passed;
+    let sending = Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.due() };
+    let is_late = run.tally.due() > 0 && sending.grade() > Grade::Passed;
     if pace.is_open() && setting.ended_by.is_none() && is_late {
         warnings.push(sending);
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use model::run::ShareSource;
 use model::{
     BodiesStudy, Body, BodyRun, Diagnostic, FarGenerator, Grade, Nanos, Outcome, Run, Socket,
-    Study, SweepStudy, WorkerShare, counts,
+    Study, SweepStudy, UnfinishedRequests, WorkerShare, counts,
 };
 
 use crate::labels::{NamedRun, diagnostics, is_hidden, named_runs};
@@ -100,8 +100,15 @@ fn endings(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         let comma = if kinds.iter().any(|kind| kind.contains(',')) { "; " } else { ", " };
         let failed =
             format!("{} of {} failed", counts.failed(), count_of(counts.total(), "request"));
-        let line = format!("{failed}: {}", kinds.join(comma));
-        (counts.failed() > 0 || kinds.len() > 1)
+        let unfinished = &run.tally.unfinished;
+        let stopped = if unfinished.is_empty() {
+            String::new()
+        } else {
+            let UnfinishedRequests { in_flight, not_sent, .. } = unfinished;
+            format!("; stopped with {in_flight} more in flight and {not_sent} not sent")
+        };
+        let line = format!("{failed}: {}{stopped}", kinds.join(comma));
+        (counts.failed() > 0 || kinds.len() > 1 || !unfinished.is_empty())
             .then(|| ListItem { label: name.clone(), ..ListItem::new(line) })
     };
     ReportSection::new("how requests ended, errors by kind")

@@ -90,7 +90,19 @@ pub fn hardware(machine: &Environment) -> String {
 
 /// `open loop, Poisson, 500 req/s for 30 s, seed 1, at most 64 connections`.
 pub fn load(plan: &LoadPlan) -> String {
-    let length = plan.length.map(number::span);
+    load_for(plan, plan.length.map(|length| format!("for {}", number::span(length))))
+}
+
+/// The same of a load that was stopped: `closed loop, 20 connections, keep-alive, stopped after
+/// 6.02 s of 20 s`.
+pub(crate) fn stopped_load(plan: &LoadPlan, ran_for: Nanos) -> String {
+    let planned = plan.length.map(|length| format!(" of {}", number::span(length)));
+    let ran_for = number::length(ran_for);
+    load_for(plan, Some(format!("stopped after {ran_for}{}", planned.unwrap_or_default())))
+}
+
+/// The load with these words for how long it goes on.
+fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
     let total = plan.requests_total.map(|n| count_of(n, "request")).unwrap_or_default();
     let at_most = count_of(plan.connections, "connection");
     match &plan.pace {
@@ -103,7 +115,7 @@ pub fn load(plan: &LoadPlan) -> String {
             } else {
                 format!("think time {}", number::span(plan.think))
             },
-            length.map(|length| format!("for {length}")).unwrap_or_default(),
+            length.unwrap_or_default(),
             total,
         ]),
         Pace::Open { profile, arrivals, seed, burst } => {
@@ -114,11 +126,12 @@ pub fn load(plan: &LoadPlan) -> String {
             };
             let ends_by_itself = profile.length().is_some() && profile.length() == plan.length;
             let length = length
-                .filter(|_| !ends_by_itself)
-                .map(|length| format!(" for {length}"))
+                .filter(|length| !ends_by_itself || !length.starts_with("for "))
+                .map(|length| format!(" {length}"))
                 .unwrap_or_default();
-            let gap =
-                if matches!(profile, Profile::Flat { .. }) || length.is_empty() { "" } else { "," };
+            let is_phrase = length.is_empty()
+                || matches!(profile, Profile::Flat { .. }) && length.starts_with(" for ");
+            let gap = if is_phrase { "" } else { "," };
             listed([
                 "open loop".to_owned(),
                 law.to_owned(),

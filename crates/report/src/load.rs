@@ -42,7 +42,8 @@ pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
 fn rates(study: &LoadStudy) -> ReportSection {
     let (plan, run) = (&study.plan, &study.run);
     let counts = &run.tally.counts;
-    let (planned, sent, good) = (counts.total(), run.tally.send_lag.count(), counts.good());
+    let unfinished = &run.tally.unfinished;
+    let (due, sent, good) = (run.tally.due(), run.tally.send_lag.count(), counts.good());
     let in_words = |rate: Option<f64>| {
         or_none(rate.filter(|_| run.measured.0 > 0), |rate| {
             format!("{}/s", number::rate_in_words(rate))
@@ -57,7 +58,8 @@ fn rates(study: &LoadStudy) -> ReportSection {
         Pace::Closed => "as fast as answers come".to_owned(),
     };
     let achieved = in_words(Some(run.completed_rate()));
-    let [unsent, unanswered] = [planned - sent, sent - good];
+    let unsent = due - sent - unfinished.not_sent;
+    let unanswered = (sent - good).saturating_sub(unfinished.in_flight);
     let words = format!(
         "requested: {requested} - achieved: {achieved}, submit failures: {unsent}, wait failures: {unanswered}"
     );
@@ -72,8 +74,12 @@ fn rates(study: &LoadStudy) -> ReportSection {
         let who = if asked { "--stop-if" } else { "the user" };
         format!("ended early, by {who}: {}{planned}", number::length(run.measured))
     });
+    let unfinished = (!unfinished.is_empty()).then(|| {
+        let (in_flight, not_sent) = (unfinished.in_flight, unfinished.not_sent);
+        format!("unfinished when it was stopped: {in_flight} in flight, {not_sent} not sent; not counted")
+    });
     ReportSection::new(format!("rates over the measured {}", number::length(run.measured)))
-        .lines(ended.into_iter().chain([words]))
+        .lines(ended.into_iter().chain([words]).chain(unfinished))
 }
 
 /// Response time and service time of the good answers, side by side.
@@ -81,8 +87,8 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
     /// From this percentile on it matters how many answers stand above.
     const HIGH: f64 = 0.95;
     let tally = &study.run.tally;
-    let (good, failed, endless) =
-        (tally.counts.good(), tally.counts.failed(), tally.counts.censored());
+    let (good, failed) = (tally.counts.good(), tally.counts.failed());
+    let endless = tally.counts.censored() + tally.unfinished_above_all();
     if good == 0 {
         return None;
     }
@@ -118,7 +124,10 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
         Quantile::Time(_) | Quantile::NotPrinted => String::new(),
         Quantile::TooFew => "too few answers".to_owned(),
         Quantile::Growing => "no steady state".to_owned(),
-        Quantile::Unanswered => format!("{failed} had no good answer"),
+        Quantile::Unanswered => {
+            let unanswered = failed + tally.unfinished_above_all();
+            format!("{unanswered} had no good answer")
+        }
     };
     let mut last_note = String::new();
     for q in LOAD_PERCENTILES {
@@ -131,8 +140,7 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
         rows.push(row(&number::percentile(q), times.map(Quantile::time), known, shown));
         last_note = note;
     }
-    let note =
-        if endless > 0 { format!("{endless} timed out or in flight") } else { String::new() };
+    let note = if endless > 0 { format!("{endless} without an answer") } else { String::new() };
     // The longest is not known where some never ended.
     rows.push(plain("max", &|times| times.max().filter(|_| endless == 0), note));
     let table =

@@ -48,8 +48,9 @@ pub(crate) fn pictures(study: &LoadStudy, run: &SummaryRun, width: Width, is_ful
 pub(crate) fn rates(run: &SummaryRun) -> String {
     let counts = &run.requests;
     let requests = number::or_none(counts.planned, |n| number::count_of(n, "request"));
-    let requests =
-        format!("{requests}, {} failed", number::or_none(counts.failed, |n| n.to_string()));
+    let failed = number::or_none(counts.failed, |n| n.to_string());
+    let unfinished = counts.unfinished.in_words().map(|words| format!(" · {words}"));
+    let requests = format!("{requests}, {failed} failed{}", unfinished.unwrap_or_default());
     let completed = number::or_none(run.rate.completed, number::rate_in_words);
     match (run.rate.offered, run.rate.sent) {
         (Some(offered), Some(sent)) => format!(

@@ -9,6 +9,7 @@ use model::{
 
 use crate::labels::{
     connections, hardware, joined, length, listed, load, made_by, named, server, slots,
+    stopped_load,
 };
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
@@ -361,7 +362,8 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
         ServerLocation::Forwarded { by: Some(by) } => Some(format!("forwarded by {by}")),
         ServerLocation::Forwarded { by: None } => Some("forwarded (NAT)".to_owned()),
     };
-    let how = load(plan).replacen("loop, ", "loop: ", 1);
+    let how = if study.interrupted { stopped_load(plan, study.run.measured) } else { load(plan) };
+    let how = how.replacen("loop, ", "loop: ", 1);
     let warm_up = (plan.warm_up > Nanos::ZERO)
         .then(|| format!("after {} of warm-up", number::span(plan.warm_up)));
     vec![

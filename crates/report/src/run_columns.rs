@@ -103,6 +103,17 @@ impl<'a, R> RunTable<'a, R> {
         self.asked(limited, |of| limit(run(of)).into());
         self.asked(column("requests", "", requests), |of| TableCell::counted(run(of).requests()));
         self.asked(column("errors", "", errors), |of| TableCell::counted(run(of).failed()));
+        if self.rows.iter().all(|of| run(of).tally.unfinished.is_empty()) {
+            return;
+        }
+        let meaning = "out when the user stopped the run; not counted";
+        self.asked(column("unfinished", "", meaning), |of| {
+            TableCell::counted(Some(run(of).tally.unfinished.in_flight))
+        });
+        let meaning = "due when the user stopped the run, and without a connection; not counted";
+        self.asked(column("not sent", "not_sent", meaning), |of| {
+            TableCell::counted(Some(run(of).tally.unfinished.not_sent))
+        });
     }
 
     /// The table, of which so many columns say what a row is of, with how far the generator was

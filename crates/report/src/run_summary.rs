@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuUsage, FarGenerator, Limit, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics, Verdict,
-    counts,
+    CpuUsage, FarGenerator, Limit, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics,
+    UnfinishedRequests, Verdict, counts,
 };
 use serde::Serialize;
 
@@ -144,6 +144,43 @@ pub struct SummaryCounts {
     pub failed: Option<u64>,
     /// How many of each kind.
     pub failures: BTreeMap<String, u64>,
+    /// Those that the user left without an answer by stopping the run: in none of the counts above.
+    #[serde(skip_serializing_if = "SummaryUnfinished::is_nothing")]
+    pub unfinished: SummaryUnfinished,
+}
+
+/// Requests that had not ended when the user stopped the run.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct SummaryUnfinished {
+    /// Those that were out.
+    pub in_flight: u64,
+    /// Open loop: those for which no connection was free.
+    pub not_sent: u64,
+    /// Of both, those that had waited longer than any answer took: percentiles know them.
+    pub above_all: u64,
+}
+
+impl SummaryUnfinished {
+    fn is_nothing(&self) -> bool {
+        self.in_flight + self.not_sent == 0
+    }
+
+    /// `20 unfinished and 3 not sent, not counted`; nothing where there are none.
+    pub(crate) fn in_words(self) -> Option<String> {
+        let SummaryUnfinished { in_flight, not_sent, above_all } = self;
+        let kinds = [(in_flight, "unfinished"), (not_sent, "not sent")];
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, kind)| format!("{n} {kind}"))
+            .collect();
+        let slow = if above_all == 0 {
+            String::new()
+        } else {
+            format!(" ({above_all} of them had waited longer than any answer took)")
+        };
+        (!kinds.is_empty()).then(|| format!("{}, not counted{slow}", kinds.join(" and ")))
+    }
 }
 
 /// Response times of a run.
@@ -293,7 +330,8 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
         missing.insert(name, why);
         None
     });
-    let is_clean = run.claim.is_none() && run.is_evidence() && run.tally.counts.censored() == 0;
+    let unanswered = run.tally.counts.censored() + run.tally.unfinished_above_all();
+    let is_clean = run.claim.is_none() && run.is_evidence() && unanswered == 0;
     let groups = if is_clean { run.tally.response_time.two_groups() } else { None };
     let in_order = closed.zip(rate.completed).filter(|(_, rate)| *rate > 0.0 && is_clean);
     let bad = run.tally.counts.iter().filter(|(outcome, _)| !outcome.is_good());
@@ -312,6 +350,7 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
             ok: run.good(),
             failed: run.failed(),
             failures: bad.map(|(outcome, n)| (counts::name(outcome), n)).collect(),
+            unfinished: unfinished(run),
         },
         response_ms: SummaryTimes {
             mean: shown(run.mean_response_time()),
@@ -344,6 +383,11 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
             .map(rounded),
         generators: run.generator.far.iter().map(SummaryGenerator::of).collect(),
     }
+}
+
+fn unfinished(run: &Run) -> SummaryUnfinished {
+    let UnfinishedRequests { in_flight, not_sent, .. } = run.tally.unfinished;
+    SummaryUnfinished { in_flight, not_sent, above_all: run.tally.unfinished_above_all() }
 }
 
 /// Interval and part of a percentile that is `time`, each as a cell: `22.6–24.3`, `>22.6`; `≤ 0.71`.

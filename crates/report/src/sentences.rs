@@ -137,7 +137,7 @@ pub(crate) fn of(finding: &Finding) -> String {
             let [offered, completed] = [*offered_per_s, *completed_per_s].map(rate_in_words);
             let behind = format!("Of {offered} requests/s the server completes {completed}");
             under_way.map_or(format!("{behind}."), |n| {
-                format!("{behind}; {n} are under way at the end. It is overloaded, or some requests take longer than the run.")
+                format!("{behind}; {n} had no answer when the load ended. It is overloaded, or some requests take longer than the run.")
             })
         }
         Finding::BodyRange { slowest, slowest_per_s, fastest, fastest_per_s } => {

@@ -255,10 +255,16 @@ fn missing(runs: &[SummaryRun], shown: &[&str], study: &Study) -> Vec<TrustLine>
         })
     };
     let failures = lowest("failures").map(|(what, lacking)| {
-        let share = |run: &&SummaryRun| Some(run.requests.failed? as f64 / run.requests.planned?.max(1) as f64);
-        let failed = percent(lacking.iter().filter_map(share).fold(0.0, f64::max));
-        let sentence =
-            format!("{what} is not a number: a failure counts as slower than any answer, and {failed} failed.");
+        let slow: u64 = lacking.iter().map(|run| run.requests.unfinished.above_all).sum();
+        let sentence = if lacking.iter().all(|run| run.requests.failed == Some(0)) {
+            format!("{what} is not a number: {slow} unfinished had waited longer than any answer took.")
+        } else {
+            let share = |run: &&SummaryRun| {
+                Some(run.requests.failed? as f64 / run.requests.planned?.max(1) as f64)
+            };
+            let failed = percent(lacking.iter().filter_map(share).fold(0.0, f64::max));
+            format!("{what} is not a number: a failure counts as slower than any answer, and {failed} failed.")
+        };
         TrustLine::new(TrustMark::Uncertain, sentence)
     });
     let too_few = lowest("too_few_answers").map(|(what, _)| {

@@ -166,6 +166,7 @@ pub fn conduct_load(
         let mut ends = early_end(context.interrupt, &plan.stop_if, progress, &context.clock);
         let observers = RunObservers {
             ends: &mut ends,
+            loses_requests: |_| false,
             serving,
             placement: placement.as_ref(),
             statsd,

@@ -29,6 +29,9 @@ const GLANCE: Duration = Duration::from_millis(20);
 pub(crate) struct RunObservers<'a, E> {
     /// Asked again and again whether the run is to end early, and why.
     pub(crate) ends: &'a mut (dyn FnMut() -> Option<E> + Send),
+    /// Whether requests that are out at such an end have failed. They have where the server went,
+    /// and not where the user stopped the run.
+    pub(crate) loses_requests: fn(&E) -> bool,
     /// The first processes of the server; none where they are not known.
     pub(crate) serving: &'a [u32],
     /// Where these may run.
@@ -82,7 +85,7 @@ pub(crate) fn recorded(
     let DriveResult { outcome, far, measured, elapsed, .. } = done;
     let LaneOutcome { tally, batches, dissection, backlog, lanes, clock_steps, .. } = outcome;
     let length = shape.requests_total.is_none().then_some(measured);
-    let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
+    let backlog = backlog.and_then(|samples| samples.backlog(tally.due(), length));
     Run {
         anatomy: dissection.and_then(|dissection| dissection.anatomy()),
         statistics: Some(Statistics::of(&tally, &batches, percentiles).with_backlog(backlog)),
@@ -105,8 +108,9 @@ pub(crate) fn drive_observed<E: Send>(
     progress: &RunProgress,
     observation: RunObservers<'_, E>,
 ) -> Result<ObservedRun<E>, EngineError> {
-    let RunObservers { ends, serving, placement, statsd, mut journal, sampling, percentiles } =
-        observation;
+    let RunObservers {
+        ends, serving, placement, statsd, mut journal, sampling, percentiles, ..
+    } = observation;
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
     // Of a generator elsewhere ports and the app's stamps are not known.
@@ -185,7 +189,7 @@ pub(crate) fn drive_observed<E: Send>(
         let ended_by = ending.join().expect("waiting never panics");
         Ok((done?, server_cpu, seen.map(|seen| (seen, polled)), statsd, traced, ended_by))
     });
-    let (done, server, seen, statsd, traced, ended_by) = observed?;
+    let (mut done, server, seen, statsd, traced, ended_by) = observed?;
     let after = HostCounters::now();
     let listening = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
     let own_cpu = this_process_cpu().saturating_sub(own_cpu + listening);
@@ -202,6 +206,9 @@ pub(crate) fn drive_observed<E: Send>(
     };
     let (interrupted, dropped_records) =
         (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
+    if ended_by.as_ref().is_some_and(observation.loses_requests) {
+        done.outcome.tally.fail_unfinished();
+    }
     let run = Run { watch, statsd, kernel, ..recorded(done, shape, percentiles, generator) };
     Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
 }

@@ -211,6 +211,7 @@ impl<'a> Session<'a> {
         };
         let observation = RunObservers {
             ends: &mut ends,
+            loses_requests: |by| *by == EndedBy::Server,
             serving: &[server.pid()],
             placement: server.facts.placement.as_ref(),
             statsd: watching.statsd,

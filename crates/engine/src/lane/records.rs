@@ -340,6 +340,28 @@ impl Records {
         self.note(request.due.number, exchange, complete);
     }
 
+    /// The user has stopped the run while `request` was out, and `bytes` of its answer had come.
+    #[cold]
+    pub(super) fn stopped(&mut self, request: &Outstanding, now: Nanos, bytes: u64) {
+        let exchange = exchange(request, Outcome::InFlight, RequestEnd::seen(now), bytes);
+        if request.due.is_measured {
+            let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
+            let send_lag = exchange.was_sent().then(|| exchange.send_lag());
+            self.record_lags(begun.saturating_sub(request.due.possible), send_lag);
+        }
+        self.tally.record_unfinished(&exchange, true);
+        self.note(request.due.number, exchange, |_| {});
+    }
+
+    /// The user has stopped the run while this request waited for a connection.
+    #[cold]
+    pub(super) fn stopped_unsent(&mut self, number: u64, due: Nanos, now: Nanos) {
+        let outcome = Outcome::NotSent;
+        let exchange = Exchange { due, sent: now, ended: now, received_bytes: 0, outcome };
+        self.tally.record_unfinished(&exchange, false);
+        self.note(number, exchange, |_| {});
+    }
+
     /// Where something beside the generator made a request late, or it was not sent.
     #[inline(never)]
     fn record_lags(&mut self, own: Nanos, send_lag: Option<Nanos>) {

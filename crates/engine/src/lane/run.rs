@@ -148,8 +148,17 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Whether nothing is left to do.
+    /// When an open loop ends, whatever is out or queued then: a timeout after its last due time,
+    /// and a tenth of one, so that a request that was begun a little late has its whole timeout.
+    fn latest_end(&mut self) -> Option<Nanos> {
+        Some(self.scheduler.ended_at()? + self.spec.timeout + self.spec.timeout / 10)
+    }
+
+    /// Whether nothing is left to do, or no time for it.
     fn is_over(&mut self, now: Nanos) -> bool {
+        if self.latest_end().is_some_and(|end| now >= end) {
+            return true;
+        }
         if let Some(drain) = self.spec.drain
             && self.busy_measured == 0
             && !self.scheduler.is_open()
@@ -172,6 +181,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             return Nanos::ZERO;
         }
         let mut until = self.next_scan.min(now + LONGEST_WAIT);
+        if let Some(end) = self.latest_end() {
+            until = until.min(end.max(now));
+        }
         if let Some(due) = self.scheduler.next_due() {
             until = until.min(match self.spec.timing {
                 Timing::Precise => due.saturating_sub(self.wake_delay.expected()).max(now),
@@ -191,16 +203,6 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     fn send_what_is_due(&mut self, now: Nanos) {
         if self.scheduler.is_open() {
             self.scheduler.queue_due(now);
-            if !self.scheduler.queued.is_empty()
-                && self
-                    .scheduler
-                    .ended_at()
-                    .is_some_and(|last| now.saturating_sub(last) >= self.spec.timeout)
-            {
-                // The server does not keep up: a timeout after the last due time nothing more is
-                // sent. What is out has its own timeout still.
-                self.drop_queued(now, Outcome::InFlight);
-            }
             while !self.scheduler.queued.is_empty()
                 && let Some(slot) = self.free.pop()
                 && let Some(due) = self.scheduler.pop(now, &mut self.records.tally.queued)
@@ -211,6 +213,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 match self.spec.late {
                     LatePolicy::Queue => self.scheduler.mark_waiting(),
                     LatePolicy::Skip => self.drop_queued(now, Outcome::Skipped),
+                }
+                if self.scheduler.ended_at().is_some() {
+                    self.give_up_a_hopeless_queue(now);
                 }
             }
         } else if !self.free.is_empty() && self.keeps_loading(now) {
@@ -244,8 +249,22 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         now < self.window.until || self.busy_measured > 0 || !self.scheduler.has_begun()
     }
 
+    /// Open loop, after the last due time: the server does not keep up, and what is queued is sent
+    /// late, for as long as a timeout. Where that is too short for all but a small part of it, none
+    /// is sent: nobody learns more by waiting.
+    #[cold]
+    fn give_up_a_hopeless_queue(&mut self, now: Nanos) {
+        if std::mem::replace(&mut self.has_judged_queue, true) {
+            return;
+        }
+        let begun = self.records.ended + self.busy as u64;
+        if self.scheduler.is_hopeless(begun, self.spec.timeout) {
+            self.drop_queued(now, Outcome::NotSent);
+        }
+    }
+
     /// Open loop: what is due and has found no connection is not sent any more. It is skipped as
-    /// soon as it is due, or in flight now.
+    /// soon as it is due, or never sent because the run ends now.
     #[cold]
     fn drop_queued(&mut self, now: Nanos, outcome: Outcome) {
         while let Some(DueRequest { number, at: due, .. }) =
@@ -291,10 +310,20 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if let Some(wall) = &mut self.wall {
             wall.check_now(&self.clock);
         }
-        for slot in 0..self.connections.len() {
-            self.end(slot, Outcome::InFlight, now, None);
+        if interrupted_at.is_some() {
+            for slot in 0..self.connections.len() {
+                self.stop(slot, now);
+            }
+            while let Some(due) = self.scheduler.pop(now, &mut self.records.tally.queued) {
+                self.records.stopped_unsent(due.number, due.at, now);
+            }
+        } else {
+            self.expire_timeouts(now);
+            for slot in 0..self.connections.len() {
+                self.end(slot, Outcome::InFlight, now, None);
+            }
+            self.drop_queued(now, Outcome::NotSent);
         }
-        self.drop_queued(now, Outcome::InFlight);
         let clock_steps = self.wall.map(|wall| wall.steps());
         let backlog = self.scheduler.is_open().then(|| {
             self.backlog.end(self.scheduler.last_due);

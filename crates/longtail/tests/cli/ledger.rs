@@ -77,7 +77,10 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
             .record(exchange.outcome);
         bytes += u64::from(exchange.received_bytes);
     }
-    assert_eq!((&measured, &warm_up), (&tally.counts, &tally.unmeasured));
+    // The journal has what was left without an answer, too.
+    let mut counted = tally.clone();
+    counted.fail_unfinished();
+    assert_eq!((&measured, &warm_up), (&counted.counts, &tally.unmeasured));
     assert_eq!(tally.received_bytes, bytes);
     assert_eq!(tally.per_connection.len(), spec.connections as usize);
     assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
@@ -87,6 +90,7 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
 /// Nothing that was sent was lost or given up, and the sink has counted what we have.
 fn assert_same(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
     let tally = &done.tally;
+    assert!(tally.unfinished.is_empty());
     let skipped = tally.counts.of(Outcome::Skipped) + tally.unmeasured.of(Outcome::Skipped);
     assert!(skipped == 0 || spec.late == LatePolicy::Skip);
     let sent = tally.all_requests() - skipped;
@@ -116,10 +120,13 @@ fn assert_same(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
 /// What ended well is in both ledgers, and what was in flight is in the sink's as far as it came.
 fn assert_same_but_for_the_end(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
     let (tally, counts) = (&done.tally, &done.tally.counts);
-    let (in_flight, skipped) = (counts.of(Outcome::InFlight), counts.of(Outcome::Skipped));
-    assert_eq!(counts.total(), counts.good() + in_flight + skipped, "{counts:?}");
-    assert!(spec.pace.is_open() || in_flight <= u64::from(spec.connections));
-    assert!((counts.good()..=counts.total()).contains(&ledger.requests), "{counts:?} {ledger:?}");
+    let unfinished = &tally.unfinished;
+    let skipped = counts.of(Outcome::Skipped);
+    assert_eq!(counts.total(), counts.good() + skipped, "{counts:?}");
+    assert!(unfinished.in_flight <= u64::from(spec.connections), "{unfinished:?}");
+    assert!(spec.pace.is_open() || unfinished.not_sent == 0, "{unfinished:?}");
+    let at_most = counts.good() + unfinished.in_flight;
+    assert!((counts.good()..=at_most).contains(&ledger.requests), "{counts:?} {ledger:?}");
     assert!(ledger.answers >= counts.good() && ledger.bad_requests == 0, "{counts:?} {ledger:?}");
     assert!(ledger.received_bytes <= tally.sent_bytes && ledger.sent_bytes >= tally.received_bytes);
     assert!(ledger.connections <= tally.connections_opened);

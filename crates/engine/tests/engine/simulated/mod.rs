@@ -393,11 +393,22 @@ fn an_open_loop_keeps_its_schedule_though_connects_are_refused() {
 }
 
 #[test]
-fn an_interruption_counts_what_is_in_flight() {
+fn an_interruption_leaves_what_is_out_apart_from_the_failures() {
     let spec = LoadSpec { measured: Some(Nanos::from_secs(100)), ..spec(3, Pace::Closed) };
     let end = run_until(&spec, slots(1, ms(1000)), true).end;
-    assert_eq!(end.tally.counts.of(Outcome::InFlight), 3);
+    assert_eq!((end.tally.unfinished.in_flight, end.tally.counts.total()), (3, 0));
+    assert_eq!((end.tally.due(), end.tally.all_requests()), (3, 3));
     assert!(end.interrupted_at.is_some());
+    // Five are due at once in an open loop, and three connections take one each.
+    let burst = match paced(100.0) {
+        Pace::Open { profile, arrivals, seed, .. } => {
+            Pace::Open { profile, arrivals, seed, burst: 5 }
+        }
+        Pace::Closed => unreachable!(),
+    };
+    let spec = LoadSpec { measured: Some(Nanos::from_secs(100)), ..self::spec(3, burst) };
+    let unfinished = run_until(&spec, slots(1, ms(1000)), true).end.tally.unfinished;
+    assert_eq!((unfinished.in_flight, unfinished.not_sent), (3, 2));
 }
 
 #[test]
@@ -493,12 +504,31 @@ fn what_is_piped_behind_a_request_without_an_answer_is_given_up_with_it() {
 #[test]
 fn the_drain_of_an_open_loop_has_an_end() {
     // One connection, one slot of 500 ms, twenty requests in a second, a timeout of 2 s: five get
-    // through, a sixth is out when the sending ends (950 ms + 2 s), and the rest is in flight at
-    // the end.
+    // through, a sixth in the timeout after the last is due (950 ms + 2 s), a seventh is out when
+    // the run ends a tenth of it later, and the rest was never sent.
     let spec = LoadSpec { requests_total: Some(20), timeout: ms(2000), ..spec(1, paced(20.0)) };
     let done = run(&spec, slots(1, ms(500)));
-    assert_eq!((done.tally.counts.good(), done.tally.counts.of(Outcome::InFlight)), (6, 14));
-    assert_eq!(done.exchanges.iter().map(|exchange| exchange.ended).max(), Some(ms(3000)));
+    let counts = &done.tally.counts;
+    assert_eq!((counts.good(), counts.of(Outcome::InFlight)), (6, 1));
+    assert_eq!((counts.of(Outcome::NotSent), counts.attempted()), (13, 7));
+    assert_eq!(done.exchanges.iter().map(|exchange| exchange.ended).max(), Some(ms(3150)));
+}
+
+#[test]
+fn a_queue_that_cannot_be_worked_off_is_not_waited_for() {
+    // Two connections of 500 ms and a second of a thousand requests: 4/s get through, 8 more would
+    // in a timeout of two seconds. The run ends with the answers that are out.
+    let measured = Some(Nanos::from_secs(1));
+    let spec = LoadSpec { measured, timeout: ms(2000), ..spec(2, paced(1000.0)) };
+    let done = run(&spec, slots(2, ms(500)));
+    let counts = &done.tally.counts;
+    assert_eq!(counts.total(), 1000);
+    assert_eq!(
+        (counts.of(Outcome::InFlight), counts.total()),
+        (0, counts.good() + counts.of(Outcome::NotSent))
+    );
+    let ended = done.exchanges.iter().map(|exchange| exchange.ended).max().unwrap();
+    assert!((ms(1000)..=ms(1500)).contains(&ended), "{ended}");
 }
 
 /// Four connections on four slots of 10 ms for a second, by a lane that wakes 3 ms late for every

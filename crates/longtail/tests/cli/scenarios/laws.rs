@@ -18,8 +18,12 @@ pub(crate) fn assert_sound(study: &Study) {
     for run in study.runs().into_iter().filter(measured) {
         assert_conserved(run);
         assert_parts_are_the_whole(run);
+        let tally = &run.tally;
+        let out = tally.counts.of(Outcome::InFlight) + tally.unfinished.in_flight;
+        assert!(out <= u64::from(run.connections), "each connection has one request out");
         let is_open = matches!(study, Study::Load(load) if load.plan.pace.is_open());
-        assert!(is_open || run.tally.counts.of(Outcome::InFlight) <= u64::from(run.connections));
+        let not_sent = tally.counts.of(Outcome::NotSent) + tally.unfinished.not_sent;
+        assert!(is_open || not_sent == 0, "a closed loop sends when a connection is free");
     }
     if let Study::Load(load) = study
         && let (Some(planned), None, false) =
@@ -198,6 +202,11 @@ pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
     let mut expected = BTreeMap::from(tally.counts.clone());
     for (name, n) in BTreeMap::from(tally.unmeasured.clone()) {
         *expected.entry(name).or_default() += n;
+    }
+    let left =
+        [("in_flight_at_end", tally.unfinished.in_flight), ("not_sent", tally.unfinished.not_sent)];
+    for (name, n) in left.into_iter().filter(|(_, n)| *n > 0) {
+        *expected.entry(name.to_owned()).or_default() += n;
     }
     assert_eq!(counted, expected);
     assert!(bytes <= tally.received_bytes);
