@@ -60,16 +60,17 @@ impl<'a> Results<'a> {
             .collect()
     }
 
-    /// Keeps the whole study, prints it, writes the other files, and says where the study is. What
-    /// was measured is printed also where it cannot be kept.
+    /// Keeps the whole study, writes the other files, prints it, and says where the study is. What
+    /// was measured is printed also where it cannot be kept; and all files are there before
+    /// anybody has to read what is printed.
     ///
     /// # Errors
     /// Of the first file that cannot be written.
     pub(crate) fn publish(&self, study: &Study) -> Result<(), Mistake> {
         let kept = self.keep(study);
         let saved = kept.is_ok().then(|| self.path());
-        print(study, saved, self.output)?;
         let written = write_all(&self.files, study, saved, self.output);
+        print(study, saved, self.output)?;
         if !(self.output.is_prose() && self.output.tells_verdict()) {
             let unmet = Summary::of(study, None)
                 .expectations

@@ -2,7 +2,7 @@
 //!
 //! Ctrl-C: the first ends the run and reports what there is, a later one leaves at once. Leaving at
 //! once is safe: the guard of a server sees that we are gone and kills it. SIGTERM and SIGHUP count
-//! as Ctrl-C.
+//! as Ctrl-C. Where the first comes while results are printed that nobody reads, it leaves too.
 //!
 //! A panic, of whatever thread, is a fault of longtail itself: a line that says so, and an exit
 //! code of its own. Otherwise the other threads would go on, and the report would be made of what
@@ -29,6 +29,9 @@ pub(crate) const ENDS_WITH_INPUT: &str = "LONGTAIL_ENDS_WITH_INPUT";
 
 /// `timeout` sends its signal to us, and then to our whole group.
 const ONE_KEY: Nanos = Nanos::from_millis(200);
+
+/// Whoever has read nothing of what is printed for so long does not read it.
+const UNREAD: Nanos = Nanos::from_millis(500);
 
 /// A flag that the first signal sets, or the end of stdin where [`ENDS_WITH_INPUT`] is set.
 ///
@@ -60,8 +63,16 @@ pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
     spawn("signals", move || {
         let mut signals = signals.forever();
         signals.next();
+        let printing = ui::print_in_progress();
         raised.store(true, Ordering::SeqCst);
         let clock = SystemClock::start();
+        if printing.is_some() {
+            clock.sleep(UNREAD);
+            if ui::print_in_progress() == printing {
+                ui::note("interrupted: nobody reads what is printed");
+                std::process::exit(Exit::Interrupted.code());
+            }
+        }
         if signals.any(|_| clock.now() > ONE_KEY) {
             std::process::exit(Exit::Interrupted.code());
         }

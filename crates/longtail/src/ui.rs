@@ -2,14 +2,17 @@
 //! and the pipes between processes are elsewhere.
 //!
 //! Progress is drawn by a thread of its own on a terminal; elsewhere a run is a line of stderr. It
-//! reads one number per lane a few times a second and is never waited for.
+//! reads one number per lane a few times a second and is never waited for. Whoever reads stderr may
+//! stop (Ctrl-S, or a pipe into a pager): then what is said there is left out, and the measurement
+//! goes on. Only results on stdout wait for their reader, once they are on disk.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -18,6 +21,8 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::{Nanos, Study};
 use report::Width;
 use report::answer::Emphasis;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use sweep::Phase;
@@ -26,6 +31,15 @@ use crate::exit::{Exit, Mistake};
 
 /// Redraws of the progress line.
 const TICK: Duration = Duration::from_millis(250);
+/// Who reads stderr is waited for so long, and then not again until they read on.
+const PATIENCE: Nanos = Nanos::from_secs(1);
+/// A pipe that takes anything takes so many bytes without blocking (`PIPE_BUF`, pipe(7)).
+pub(crate) const PIECE: usize = 4096;
+
+/// Lines left out of stderr since its reader stopped.
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+/// Odd while stdout is being written to; how often that began or ended.
+static PRINTS: AtomicU64 = AtomicU64::new(0);
 
 /// What controls a terminal or turns text around becomes visible, as JSON writes it: text from
 /// outside (a server's stderr, the value of a header, a git branch, a study's strings, a name in
@@ -56,12 +70,36 @@ pub(crate) fn print(text: &str) {
 
 fn write_out(text: &str) {
     let mut out = io::stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    PRINTS.fetch_add(1, Ordering::SeqCst);
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    PRINTS.fetch_add(1, Ordering::SeqCst);
+    if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         note(&format!("stdout cannot be written ({error}): give it a place with room"));
         // Whatever server is under test goes with us: its guard sees to that.
         std::process::exit(Exit::Mistake.code());
+    }
+}
+
+/// What is being printed now, by a number of its own: who finds the same number twice knows that
+/// nobody has read meanwhile.
+pub(crate) fn print_in_progress() -> Option<u64> {
+    Some(PRINTS.load(Ordering::SeqCst)).filter(|prints| prints % 2 == 1)
+}
+
+/// Waits until something can be written there without blocking, `time` at the most; whether it can.
+/// Where its reader is gone it can: that is an error of the write.
+pub(crate) fn takes_more(out: impl AsFd, time: Nanos) -> bool {
+    let seconds = i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX);
+    let time = Timespec { tv_sec: seconds, tv_nsec: (time.0 % 1_000_000_000).cast_signed() };
+    loop {
+        match poll(&mut [PollFd::new(&out, PollFlags::OUT)], Some(&time)) {
+            Ok(ready) => return ready > 0,
+            Err(Errno::INTR) => {}
+            // What cannot be asked is written to as it is.
+            Err(_) => return true,
+        }
     }
 }
 
@@ -113,9 +151,32 @@ pub(crate) fn terminal_width() -> Width {
     size.filter(|size| size.ws_col > 0).map_or(Width::ANY, |size| Width::of(size.ws_col.into()))
 }
 
-/// Says a line on stderr. Where nobody listens, that is no error.
+/// Says a line on stderr. Where nobody listens, that is no error; where its reader has stopped, the
+/// line is left out, and how many were is said when they read on.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
+    let left_out = LEFT_OUT.load(Ordering::Relaxed);
+    if left_out > 0 && takes_more(io::stderr(), Nanos::ZERO) {
+        LEFT_OUT.store(0, Ordering::Relaxed);
+        write_to_stderr(&format!(
+            "longtail: {left_out} lines are missing here: nobody read them\n"
+        ));
+    }
+    if !write_to_stderr(&format!("{}\n", harmless(line))) {
+        LEFT_OUT.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Writes to stderr, as long as it takes more; whether all was written.
+fn write_to_stderr(text: &str) -> bool {
+    let mut out = io::stderr().lock();
+    text.as_bytes().chunks(PIECE).all(|piece| {
+        let has_stopped = LEFT_OUT.load(Ordering::Relaxed) > 0;
+        let is_read = takes_more(io::stderr(), if has_stopped { Nanos::ZERO } else { PATIENCE });
+        if is_read {
+            let _ = out.write_all(piece);
+        }
+        is_read
+    })
 }
 
 /// Says on stderr what a user should know beside the results.
@@ -143,43 +204,32 @@ pub(crate) fn fault(text: &str) {
 /// What a long command shows while it goes on: the rows that are done, and a line of progress below
 /// them. All of it goes at the end.
 pub(crate) struct Ui {
-    bar: ProgressBar,
-    line: Arc<Mutex<ProgressLine>>,
-    /// Draws it anew, until the other end of its channel goes.
-    ticker: Option<(Sender<()>, JoinHandle<()>)>,
+    /// Who draws it; `None` where stderr is no terminal.
+    drawer: Option<Drawer>,
+}
+
+/// A thread that draws. Whatever it is told, nobody waits for it: a terminal may be stopped.
+struct Drawer {
+    news: Sender<News>,
+    /// Closed when the thread has ended.
+    ended: Receiver<()>,
+}
+
+/// What there is to draw.
+enum News {
+    /// This is going on from now on.
+    Begun(ProgressLine),
+    /// The runs that are done.
+    Rows(String),
+    /// A line that stays.
+    Line(String),
 }
 
 impl Ui {
     /// A line on stderr where that is a terminal, else nothing.
     pub(crate) fn new() -> Ui {
-        let is_drawn = io::stderr().is_terminal();
-        let target =
-            if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style =
-            ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("a constant template");
-        // Its first frame is drawn before anything is reported.
-        let bar =
-            ProgressBar::with_draw_target(None, target).with_style(style).with_message("starting");
-        let line = Arc::new(Mutex::new(ProgressLine {
-            what: "starting".to_owned(),
-            ..ProgressLine::default()
-        }));
-        let (end, ended) = channel();
-        let tick = {
-            let (bar, line) = (bar.clone(), Arc::clone(&line));
-            move || {
-                while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    let text =
-                        line.lock().unwrap_or_else(PoisonError::into_inner).text(bar.elapsed());
-                    bar.set_message(text);
-                    bar.tick();
-                }
-            }
-        };
-        // The library's own ticker panics where no thread can be had: then the line stands still.
-        let ticker = is_drawn
-            .then(|| std::thread::Builder::new().name("progress".to_owned()).spawn(tick).ok());
-        Ui { bar, line, ticker: ticker.flatten().map(|thread| (end, thread)) }
+        // Where no thread can be had, nothing is drawn.
+        Ui { drawer: if io::stderr().is_terminal() { Drawer::start().ok() } else { None } }
     }
 
     /// Shows what is going on.
@@ -206,7 +256,7 @@ impl Ui {
         let comma = if what.is_empty() { "" } else { ", " };
         let left = left.unwrap_or_default();
         let message = format!("run {number}/{of}{left}: {what}{comma}{connections} connections");
-        if self.bar.is_hidden() {
+        if self.drawer.is_none() {
             // Minutes of a script's sweep are not silent.
             note(&format!(
                 "{message}{}",
@@ -234,27 +284,86 @@ impl Ui {
     }
 
     fn show(&self, what: &str, length: Option<String>, progress: Option<Arc<RunProgress>>) {
-        self.bar.reset_elapsed();
         let (what, length) = (harmless(what).into_owned(), length.unwrap_or_default());
-        let line = ProgressLine { what, length, progress, ..ProgressLine::default() };
-        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = line;
+        self.tell(News::Begun(ProgressLine { what, length, progress, ..ProgressLine::default() }));
     }
 
     /// Says a line that stays: above the progress, or on stderr where there is none.
     pub(crate) fn line(&self, text: &str) {
-        if self.bar.is_hidden() {
+        if self.drawer.is_none() {
             note(text);
         } else {
-            self.bar.println(harmless(text));
+            self.tell(News::Line(harmless(text).into_owned()));
         }
     }
 
     /// Shows the runs that are done.
     pub(crate) fn rows(&self, study: &Study) {
-        if !self.bar.is_hidden() {
-            self.bar.set_prefix(harmless(&report::answer::rows(study)).into_owned());
+        if self.drawer.is_some() {
+            self.tell(News::Rows(harmless(&report::answer::rows(study)).into_owned()));
         }
     }
+
+    fn tell(&self, news: News) {
+        if let Some(drawer) = &self.drawer {
+            // It fails only where the thread has panicked, and that ends longtail.
+            let _ = drawer.news.send(news);
+        }
+    }
+}
+
+impl Drop for Ui {
+    /// Waits until the line is gone, unless the terminal is stopped.
+    fn drop(&mut self) {
+        let Some(Drawer { news, ended }) = self.drawer.take() else { return };
+        drop(news);
+        while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout)
+            && takes_more(io::stderr(), PATIENCE)
+        {}
+    }
+}
+
+impl Drawer {
+    /// Begins to draw.
+    ///
+    /// # Errors
+    /// Where the system has no thread.
+    fn start() -> io::Result<Drawer> {
+        let (news, received) = channel();
+        let (alive, ended) = channel();
+        std::thread::Builder::new().name("progress".to_owned()).spawn(move || {
+            draw(&received);
+            drop(alive);
+        })?;
+        Ok(Drawer { news, ended })
+    }
+}
+
+/// Draws what there is, until no more can come.
+fn draw(news: &Receiver<News>) {
+    let style =
+        ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("a constant template");
+    // Its first frame is drawn before anything is reported.
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+        .with_style(style)
+        .with_message("starting");
+    let mut line = ProgressLine { what: "starting".to_owned(), ..ProgressLine::default() };
+    loop {
+        match news.recv_timeout(TICK) {
+            Ok(News::Begun(next)) => {
+                bar.reset_elapsed();
+                line = next;
+            }
+            Ok(News::Rows(rows)) => bar.set_prefix(rows),
+            Ok(News::Line(text)) => bar.println(text),
+            Err(RecvTimeoutError::Timeout) => {
+                bar.set_message(line.text(bar.elapsed()));
+                bar.tick();
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    bar.finish_and_clear();
 }
 
 /// What is going on where no run is.
@@ -277,16 +386,6 @@ fn waits_for(phase: &Phase) -> Cow<'static, str> {
         _ => "stopping the server",
     };
     what.into()
-}
-
-impl Drop for Ui {
-    fn drop(&mut self) {
-        if let Some((end, thread)) = self.ticker.take() {
-            drop(end);
-            let _ = thread.join();
-        }
-        self.bar.finish_and_clear();
-    }
 }
 
 /// What is going on, for how long already, and of a run its rate now and the response times so far.

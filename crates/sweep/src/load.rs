@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use engine::{EngineError, LoadSpec, RecordBatch, RunProgress, Transport, spawn_scoped};
+use engine::{
+    EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, Transport, spawn_scoped,
+};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::theory::{Estimate, Overload, OverloadDoubt};
@@ -105,8 +107,15 @@ pub fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) ->
 /// Takes single requests while a run goes on, on a thread of its own. Lanes never wait for it: what
 /// it is too slow for they drop and count.
 pub trait RequestJournal: Send {
-    /// Takes batches until the lanes are done.
-    fn record(&mut self, batches: &Receiver<RecordBatch>, lanes: u32, progress: &RunProgress);
+    /// Takes batches until the lanes are done, which `over` says too: from then on the figures of
+    /// the run wait for it.
+    fn record(
+        &mut self,
+        batches: &Receiver<RecordBatch>,
+        lanes: u32,
+        progress: &RunProgress,
+        over: &AtomicBool,
+    );
 
     /// What the checks of the answers found, a line each.
     fn checks(&self) -> Vec<String>;
@@ -152,7 +161,10 @@ pub fn conduct_load(
         progress: Some(Arc::clone(&progress)),
         live: Arc::default(),
     });
+    let over = AtomicBool::new(false);
     let observed = std::thread::scope(|scope| -> Result<_, EngineError> {
+        let over = &over;
+        let _ending = RaiseOnDrop(over);
         // Of several generators each has so many.
         let lanes = shape.lanes * context.far.map_or(1, FarGenerators::count);
         let progress = &*progress;
@@ -160,7 +172,9 @@ pub fn conduct_load(
         if let Some(journal) = &mut journal {
             let (batches_to, batches) = sync_channel(WAITING);
             // It ends when the lanes have: then nobody holds the other end any more.
-            spawn_scoped(scope, "journal", move || journal.record(&batches, lanes, progress))?;
+            spawn_scoped(scope, "journal", move || {
+                journal.record(&batches, lanes, progress, over);
+            })?;
             sender = Some(batches_to);
         }
         let mut ends = early_end(context.interrupt, &plan.stop_if, progress, &context.clock);

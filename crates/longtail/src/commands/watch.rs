@@ -1,5 +1,6 @@
 //! `longtail watch`: watches a server that is already running.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -133,7 +134,8 @@ impl Viewer<'_> {
                 if screen.wants_to_end()? {
                     return Ok(WatchEnd::User);
                 }
-                if screen.is_stale {
+                // A terminal that takes nothing is drawn on later: keys and signals don't wait for it.
+                if screen.is_stale && ui::takes_more(io::stdout(), Nanos::ZERO) {
                     let mut lines = watch::answer(
                         self.target,
                         self.statistics,

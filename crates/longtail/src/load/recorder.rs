@@ -1,21 +1,25 @@
 //! Writes the request log and checks answers while a load goes on, on a thread of its own.
 //!
 //! Lanes hand over batches, with the raw bytes of answers where those are checked, and never wait
-//! for this thread. What it has not kept up with is dropped by them and counted.
+//! for this thread. What it has not kept up with is dropped by them and counted. Whoever reads the
+//! log, where that is a pipe, may stop: then the run goes on, and its figures wait for them for a
+//! moment only.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
 use engine::{RecordBatch, RequestRecord, RunProgress};
 use minicbor::Decoder;
 use minicbor::data::Type;
-use model::Nanos;
+use model::{Clock as _, Nanos, SystemClock};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
@@ -23,15 +27,21 @@ use sweep::RequestJournal;
 
 use crate::exit::{Mistake, unwritable};
 use crate::store::is_fifo;
+use crate::ui::{PIECE, takes_more};
 
 /// Several lanes: what is older than this, compared with the newest, is complete.
 const SETTLING: Nanos = Nanos::from_millis(500);
 
 const HINT: &str = "give --log a file that you can write";
 
+/// When the run is over, the log's reader gets so long for all that they have not read.
+const LAST_LINES: Nanos = Nanos::from_secs(5);
+/// How soon the end of the run is noticed where a log is not read.
+const GLANCE: Nanos = Nanos::from_millis(20);
+
 /// Where one line a request goes.
 struct RequestLog {
-    out: Box<dyn Write + Send>,
+    out: File,
     path: PathBuf,
     /// Whether it is a table, and not attack.cr's lines: `request 99 status=200
     /// latency=1006.335446ms`.
@@ -40,14 +50,48 @@ struct RequestLog {
 
 impl RequestLog {
     fn open(path: &Path, is_stdout: bool) -> io::Result<RequestLog> {
-        let file: Box<dyn Write + Send> =
-            if is_stdout { Box::new(io::stdout()) } else { Box::new(create(path)?) };
-        let mut out = Box::new(BufWriter::with_capacity(1 << 16, file));
+        let mut out = if is_stdout {
+            File::from(io::stdout().as_fd().try_clone_to_owned()?)
+        } else {
+            create(path)?
+        };
         let is_csv = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
         if is_csv {
             out.write_all(report::logs::csv_header().as_bytes())?;
         }
         Ok(RequestLog { out, path: path.to_owned(), is_csv })
+    }
+
+    /// Writes lines, and waits for their reader: as long as the run goes on, and not for long once
+    /// it is `over`.
+    fn write(&mut self, lines: &str, over: &mut RunEnd<'_>) -> io::Result<()> {
+        for piece in lines.as_bytes().chunks(PIECE) {
+            while !takes_more(&self.out, GLANCE) {
+                if over.is_long_ago() {
+                    return Err(io::Error::other(format!(
+                        "nobody has read it for {LAST_LINES} after the run"
+                    )));
+                }
+            }
+            self.out.write_all(piece)?;
+        }
+        Ok(())
+    }
+}
+
+/// When the run was over.
+struct RunEnd<'a> {
+    over: &'a AtomicBool,
+    clock: SystemClock,
+    /// When that was first seen.
+    seen: Option<Nanos>,
+}
+
+impl RunEnd<'_> {
+    /// Whether it has been over for [`LAST_LINES`].
+    fn is_long_ago(&mut self) -> bool {
+        let now = self.clock.now();
+        self.over.load(Ordering::Relaxed) && now >= *self.seen.get_or_insert(now) + LAST_LINES
     }
 }
 
@@ -92,7 +136,14 @@ impl Recorder {
 
 impl RequestJournal for Recorder {
     /// Lines of several lanes are put into one order before they are written.
-    fn record(&mut self, batches: &Receiver<RecordBatch>, lanes: u32, progress: &RunProgress) {
+    fn record(
+        &mut self,
+        batches: &Receiver<RecordBatch>,
+        lanes: u32,
+        progress: &RunProgress,
+        over: &AtomicBool,
+    ) {
+        let mut end = RunEnd { over, clock: SystemClock::start(), seen: None };
         let mut waiting = RecordBatch::new();
         while let Ok(batch) = batches.recv() {
             for record in &batch {
@@ -104,7 +155,7 @@ impl RequestJournal for Recorder {
                 continue;
             }
             if lanes == 1 {
-                self.write(&batch, progress.start());
+                self.write(&batch, progress.start(), &mut end);
                 continue;
             }
             // A lane hands over what is 100 ms old, so nothing older than this is still to come.
@@ -115,10 +166,10 @@ impl RequestJournal for Recorder {
             let settled =
                 waiting.partition_point(|record| record.exchange.ended + SETTLING < newest);
             let later = waiting.split_off(settled);
-            self.write(&waiting, progress.start());
+            self.write(&waiting, progress.start(), &mut end);
             waiting = later;
         }
-        self.write(&waiting, progress.start());
+        self.write(&waiting, progress.start(), &mut end);
     }
 
     fn checks(&self) -> Vec<String> {
@@ -131,7 +182,7 @@ impl RequestJournal for Recorder {
 
 impl Recorder {
     /// Writes a line a request, as long as the log can be written.
-    fn write(&mut self, batch: &[RequestRecord], start: Nanos) {
+    fn write(&mut self, batch: &[RequestRecord], start: Nanos, end: &mut RunEnd<'_>) {
         let Some(log) = &mut self.log else { return };
         let lines = &mut self.lines;
         lines.clear();
@@ -143,7 +194,7 @@ impl Recorder {
                 report::logs::write_attack_line(lines, number + 1, exchange, *reason);
             }
         }
-        if let Err(why) = log.out.write_all(lines.as_bytes()).and_then(|()| log.out.flush()) {
+        if let Err(why) = log.write(lines, end) {
             // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either
             // case.
             if why.kind() != io::ErrorKind::BrokenPipe {

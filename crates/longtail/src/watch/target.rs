@@ -8,10 +8,11 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use engine::{Endpoint, Resolver, reach};
+use engine::{Endpoint, Resolver, Unreachable, reach};
 use model::{Clock, ControlServer, Nanos};
 use probe::processes::tree;
 use probe::sampler::{Observation, Sampler, SamplingPlan};
@@ -30,6 +31,8 @@ const LARGEST: u64 = 16 << 10;
 /// A connect to another machine may take so long: two retransmissions of its first segment, after 1
 /// and 3 s.
 const LONGEST_CONNECT: Duration = Duration::from_secs(4);
+/// How soon it is noticed that the watch is over.
+const GLANCE: Duration = Duration::from_millis(20);
 /// Another machine is not connected to more often.
 const CONNECT_PERIOD: Nanos = Nanos::from_secs(1);
 
@@ -308,13 +311,28 @@ pub(crate) fn connect(
     let mut next = clock.now();
     while clock.sleep_until(next, over) {
         let began = clock.now();
-        let made = reach(&Endpoint::Tcp(to), LONGEST_CONNECT);
+        let Some(made) = reach_until(to, over) else { return };
         let at = clock.now();
         let took = made.map(|()| at - began).map_err(|unreachable| unreachable.to_string());
         if !tell(Observation::Connected { at, took }) {
             return;
         }
         next = (next + every.max(CONNECT_PERIOD)).max(at);
+    }
+}
+
+/// As [`reach`]; `None` where it is `over` before the other machine has answered: then the thread
+/// that waits for it is left behind.
+fn reach_until(to: SocketAddr, over: &AtomicBool) -> Option<Result<(), Unreachable>> {
+    let (sender, made) = channel();
+    let connect = move || _ = sender.send(reach(&Endpoint::Tcp(to), LONGEST_CONNECT));
+    std::thread::Builder::new().name("connect".to_owned()).spawn(connect).ok()?;
+    loop {
+        match made.recv_timeout(GLANCE) {
+            Ok(made) => return Some(made),
+            Err(RecvTimeoutError::Timeout) if !over.load(Ordering::Relaxed) => {}
+            Err(_) => return None,
+        }
     }
 }
 
