@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use launch::{Addresses, free_address};
 use launch::{Server, TlsPair};
 use model::{Clock as _, Endpoint, Nanos, Socket};
 use probe::control;
+use probe::http::{self, LONGEST_EXCHANGE, NEVER};
 use serde::Serialize;
 use sink::SinkLedger;
 
@@ -20,7 +20,6 @@ use crate::lab::{Lab, Order};
 
 /// Longest wait for a server to answer, or to have nothing open any more.
 const PATIENCE: Nanos = Nanos::from_secs(10);
-const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 const STEP: Nanos = Nanos::from_millis(10);
 
 /// Which server a case wants.
@@ -129,7 +128,8 @@ impl Running {
 
     /// What nginx counts.
     fn status_page(&self) -> Option<String> {
-        let answer = probe::http::get(&Endpoint::Tcp(self.plain), STATUS, LONGEST_ANSWER).ok()?;
+        let answer =
+            http::get(&Endpoint::Tcp(self.plain), STATUS, LONGEST_EXCHANGE, &NEVER).ok()?;
         answer.is_ok().then(|| String::from_utf8_lossy(&answer.body).into_owned())
     }
 

@@ -1,49 +1,42 @@
 //! Metrics while longtail works: statsd comes in; `DogStatsD` goes out after each run and once a
 //! second, `GET /metrics` answers Prometheus, and OTLP over HTTP goes out after each run.
 //!
-//! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and
-//! finished runs are exported between runs, once they are judged. What cannot be delivered is
-//! counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.
+//! Nothing here is on a lane, or waited for by a lane or by whoever conducts runs. Threads read
+//! what lanes have stored. The figures of a finished run go to threads that send them, once the run
+//! is judged and on disk. What cannot be delivered in time is counted and said at the end; it
+//! changes no figure and no exit code. Formats are `export`'s.
+
+mod otlp;
+mod prometheus;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use engine::{Resolver, RunProgress};
-use export::otlp::{self, RunOrigin};
+use export::otlp::RunOrigin;
 use export::{LiveRun, MetricFamily, live, text_formats};
-use model::{Clock, Endpoint, LoadStudy, Nanos, SweepStudy, SystemClock};
-use probe::http::{self, HttpAnswer};
+use model::{Clock, LoadStudy, Nanos, SweepStudy, SystemClock};
 use sweep::{LiveReadings, Phase, StatsdListener};
 
-use crate::args::{OtlpUrl, OutletArgs};
+use self::otlp::OtlpSender;
+use crate::args::OutletArgs;
 use crate::exit::{Mistake, wrong};
 use crate::ui;
 
-/// How soon Ctrl-C ends the wait for a last scrape.
+/// How soon Ctrl-C ends the wait for a last scrape, or for a receiver.
 const GLANCE: Nanos = Nanos::from_millis(50);
 /// Settings by which apps find their statsd: puma-plugin-statsd and the statsd gems read the first
 /// two, Shopify's statsd-instrument the third.
 const SETTINGS: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
 /// Between two accounts of how things stand.
 const PERIOD: Nanos = Nanos::from_secs(1);
-/// For OTLP's connect, and for each piece that is sent or received.
-const OTLP_TIMEOUT: Duration = Duration::from_secs(2);
-/// Whoever scrapes may take so long for each piece of its request, and of our answer.
-const SCRAPE_TIMEOUT: Duration = Duration::from_millis(500);
-/// And so many pieces for the request.
-const MOST_READS: usize = 8;
-/// No request for metrics is longer.
-const LONGEST: usize = 8192;
-/// Before the next client where the system had none to give.
-const PAUSE: Nanos = Nanos::from_millis(200);
 
 /// All that goes out.
 pub(crate) struct Outlets {
@@ -121,19 +114,11 @@ impl Outlets {
     ) -> Result<Outlets, Mistake> {
         let statsd_to =
             args.statsd_to.as_ref().map(|to| to.address("--statsd-to", resolver)).transpose()?;
-        let otlp = args.otlp.clone().map(|to| {
-            let address = to.place.address("--otlp", resolver)?;
-            Ok::<_, Mistake>(OtlpSender {
-                address,
-                to,
-                deliveries: Deliveries::default(),
-                rejected: None,
-            })
-        });
-        let otlp = otlp.transpose()?;
+        let otlp_to = args.otlp.as_ref().map(|to| to.place.address("--otlp", resolver));
+        let otlp_to = otlp_to.transpose()?;
         let board = Arc::new(LiveBoard::default());
         if let Some(address) = args.metrics {
-            let address = serve(address, Arc::clone(&board), clock)
+            let address = prometheus::serve(address, Arc::clone(&board), clock)
                 .map_err(|error| taken("--metrics", address, &error))?;
             ui::note(&format!("metrics for Prometheus at http://{address}/metrics"));
         }
@@ -141,6 +126,9 @@ impl Outlets {
         let statsd = statsd
             .transpose()
             .map_err(|error| wrong(format!("--statsd-to: no socket ({error})")))?;
+        let otlp =
+            args.otlp.clone().zip(otlp_to).map(|(to, address)| OtlpSender::start(to, address));
+        let otlp = otlp.transpose().map_err(|error| engine::no_thread(&error))?;
         Ok(Outlets {
             clock,
             board,
@@ -183,17 +171,21 @@ impl Outlets {
         self.done(&study.started_at, span, families);
     }
 
-    /// The load is over.
+    /// A load is over, and not published yet.
+    pub(crate) fn load_over(&mut self) {
+        self.present.ended = self.clock.wall();
+    }
+
+    /// The results of a load are on disk and printed.
     pub(crate) fn load_done(&mut self, study: &LoadStudy) {
-        let span = RunSpan { ended: self.clock.wall(), ..self.present };
-        self.done(&study.started_at, span, export::of_load(study));
+        self.done(&study.started_at, self.present, export::of_load(study));
     }
 
     fn done(&mut self, study: &str, span: RunSpan, families: Vec<MetricFamily>) {
         if let Some(statsd) = &self.statsd {
             statsd.send(&families);
         }
-        if let Some(otlp) = &mut self.otlp {
+        if let Some(otlp) = &self.otlp {
             let RunSpan { begun, ended } = span;
             let origin = RunOrigin { study, begun, ended: ended.max(begun) };
             otlp.send(&families, &origin);
@@ -201,7 +193,8 @@ impl Outlets {
         locked(&self.board).done(families);
     }
 
-    /// Lets the last figures be scraped, then says what could not be delivered.
+    /// Lets the last figures be scraped and delivered, then says what could not be. To be called
+    /// when all results are on disk and printed: a receiver may take its time.
     pub(crate) fn close(self, interrupt: &AtomicBool) {
         if self.linger > Nanos::ZERO && !interrupt.load(Ordering::Relaxed) {
             ui::note(&format!("metrics stay for {}; Ctrl-C ends it", self.linger));
@@ -210,8 +203,9 @@ impl Outlets {
                 self.clock.sleep(GLANCE);
             }
         }
-        let troubles =
-            [self.statsd.and_then(StatsdSender::end), self.otlp.and_then(OtlpSender::end)];
+        let statsd = self.statsd.and_then(StatsdSender::end);
+        let otlp = self.otlp.and_then(|otlp| otlp.end(&self.clock, interrupt));
+        let troubles = [statsd, otlp];
         troubles.iter().flatten().for_each(|trouble| ui::note(trouble));
     }
 }
@@ -268,73 +262,6 @@ impl LiveState {
     fn all(&self) -> Vec<MetricFamily> {
         self.now().into_iter().chain(self.finished.iter().cloned()).collect()
     }
-}
-
-/// Serves `GET /metrics` from a thread that lives as long as the process, one request a connection,
-/// one connection at a time; where. A client that does not ask, or does not read, is let go after a
-/// moment.
-///
-/// # Errors
-/// Where the address cannot be listened to.
-fn serve(address: SocketAddr, board: Arc<LiveBoard>, clock: SystemClock) -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind(address)?;
-    let address = listener.local_addr()?;
-    std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-        for client in listener.incoming() {
-            match client {
-                // Whoever has gone away asked for nothing.
-                Ok(client) => _ = answer_scrape(client, &board),
-                // All descriptors are taken, say: the run must not pay for asking again at once.
-                Err(_) => clock.sleep(PAUSE),
-            }
-        }
-    })?;
-    Ok(address)
-}
-
-fn answer_scrape(mut client: TcpStream, board: &LiveBoard) -> io::Result<()> {
-    client.set_read_timeout(Some(SCRAPE_TIMEOUT))?;
-    client.set_write_timeout(Some(SCRAPE_TIMEOUT))?;
-    let mut head = Vec::new();
-    let mut piece = [0; 2048];
-    for _ in 0..MOST_READS {
-        if head.windows(4).any(|end| end == b"\r\n\r\n") || head.len() > LONGEST {
-            break;
-        }
-        let length = client.read(&mut piece)?;
-        if length == 0 {
-            break;
-        }
-        head.extend_from_slice(&piece[..length]);
-    }
-    // The lock is not held while the text is made.
-    let all = || locked(board).all();
-    let response = response(&head, || text_formats::exposition(&all()));
-    client.write_all(response.as_bytes())
-}
-
-/// What a request is answered with.
-fn response(head: &[u8], metrics: impl FnOnce() -> String) -> String {
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut request = httparse::Request::new(&mut headers);
-    let is_whole = request.parse(head).is_ok_and(|status| status.is_complete());
-    let path = request.path.map(|target| target.split('?').next().unwrap_or_default());
-    let (status, kind, body) = match (request.method, path) {
-        _ if !is_whole => ("400 Bad Request", "text/plain", "this is no request\n".to_owned()),
-        (Some("GET" | "HEAD"), Some("/metrics")) => {
-            ("200 OK", text_formats::CONTENT_TYPE, metrics())
-        }
-        (Some("GET" | "HEAD"), _) => {
-            ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_owned())
-        }
-        _ => ("405 Method Not Allowed", "text/plain", "only GET\n".to_owned()),
-    };
-    let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{allow}Connection: close\r\n\r\n",
-        body.len()
-    );
-    if request.method == Some("HEAD") { head } else { head + &body }
 }
 
 /// What became of all that was sent to one receiver.
@@ -428,87 +355,6 @@ fn send_statsd(
         };
         for packet in text_formats::packets(&text_formats::lines(&families)) {
             deliveries.note(socket.send(packet.as_bytes()));
-        }
-    }
-}
-
-/// Posts OTLP.
-struct OtlpSender {
-    address: SocketAddr,
-    to: OtlpUrl,
-    deliveries: Deliveries,
-    /// Data points that the receiver took and could not use, and why the first.
-    rejected: Option<(i64, String)>,
-}
-
-impl OtlpSender {
-    /// Sends a run's figures.
-    fn send(&mut self, families: &[MetricFamily], origin: &RunOrigin<'_>) {
-        let answer = self.post(&otlp::request(families, origin)).map_err(|error| error.to_string());
-        let taken = answer.and_then(|answer| {
-            if answer.is_ok() {
-                Ok(otlp::rejected(&answer.body))
-            } else {
-                Err(format!("it answered {}", answer.status))
-            }
-        });
-        if let Some(Some((points, why))) = self.deliveries.note(taken) {
-            self.rejected.get_or_insert((0, why)).0 += points;
-        }
-    }
-
-    /// The answer to a POST of `body`.
-    fn post(&self, body: &[u8]) -> io::Result<HttpAnswer> {
-        let head = format!(
-            "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: longtail/{}\r\nContent-Type: {}\r\n\
-             Content-Length: {}\r\nConnection: close\r\n\r\n",
-            self.to.path,
-            self.to.place,
-            env!("CARGO_PKG_VERSION"),
-            otlp::CONTENT_TYPE,
-            body.len()
-        );
-        http::exchange(
-            &Endpoint::Tcp(self.address),
-            &[head.as_bytes(), body].concat(),
-            OTLP_TIMEOUT,
-        )
-    }
-
-    /// What was not taken, in a sentence.
-    fn end(self) -> Option<String> {
-        let OtlpSender { to, deliveries: Deliveries { tried, failed, why }, rejected, .. } = self;
-        if let Some(why) = why {
-            return Some(format!(
-                "--otlp: the figures of {failed} of {tried} runs could not be delivered to {to} ({why}); is it an OTLP receiver?"
-            ));
-        }
-        rejected
-            .map(|(points, why)| format!("--otlp: {to} took the figures but for {points} ({why})"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answered(request: &str) -> String {
-        response(request.as_bytes(), || "a 1\n".to_owned())
-    }
-
-    #[test]
-    fn only_metrics_are_served() {
-        assert!(
-            answered("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
-                .ends_with("Content-Length: 4\r\nConnection: close\r\n\r\na 1\n")
-        );
-        assert!(answered("GET /metrics?x=y HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
-        assert!(answered("HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
-        assert!(answered("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
-        assert!(answered("POST /metrics HTTP/1.1\r\n\r\n").contains("\r\nAllow: GET, HEAD\r\n"));
-        for request in ["", "GET", "GET /metrics HTTP/1.1\r\n", "\r\n\r\n", "GET /metrics\r\n\r\n"]
-        {
-            assert!(answered(request).starts_with("HTTP/1.1 400"), "{request:?}");
         }
     }
 }

@@ -4,16 +4,13 @@
 //! A control server has one thread and no keep-alive, so each question is a connection of its own.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
-use model::{ControlServer, Endpoint};
+use model::{ControlServer, Endpoint, Nanos};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::http;
-
-/// A control server that does not answer in this time is taken for absent.
-pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(5);
+use crate::http::{self, LONGEST_EXCHANGE, NEVER};
 
 /// Finds the address of a host and port; why there is none, in a line.
 pub type FindAddress<'a> = &'a dyn Fn(&str, u16) -> Result<SocketAddr, String>;
@@ -61,18 +58,19 @@ pub fn from_state_file(text: &str, find: FindAddress<'_>) -> Result<ControlServe
     Ok(ControlServer { address: parse_address(&url, find)?, token })
 }
 
-/// The body of `GET /<command>`. No step of it is waited for longer than `longest_wait`.
+/// The body of `GET /<command>`, within `time` and until `over`.
 ///
 /// # Errors
 /// Where it cannot be reached in time, or refuses (during boot and shutdown it does).
 pub(crate) fn ask(
     server: &ControlServer,
     command: &str,
-    longest_wait: Duration,
+    time: Nanos,
+    over: &AtomicBool,
 ) -> Result<Vec<u8>, String> {
     let token =
         if server.token.is_empty() { String::new() } else { format!("?token={}", server.token) };
-    let answer = http::get(&server.address, &format!("{command}{token}"), longest_wait)
+    let answer = http::get(&server.address, &format!("{command}{token}"), time, over)
         .map_err(|error| format!("the control server does not answer: {error}"))?;
     if answer.is_ok() {
         Ok(answer.body)
@@ -105,7 +103,7 @@ pub fn sink_requests(address: SocketAddr) -> Result<u64, String> {
 /// Where it does not answer, or not with such a ledger.
 pub fn sink_ledger<T: DeserializeOwned>(address: SocketAddr) -> Result<T, String> {
     let sink = ControlServer { address: Endpoint::Tcp(address), token: String::new() };
-    understood(&ask(&sink, "_ledger", LONGEST_WAIT)?)
+    understood(&ask(&sink, "_ledger", LONGEST_EXCHANGE, &NEVER)?)
 }
 
 #[cfg(test)]

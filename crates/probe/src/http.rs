@@ -1,15 +1,45 @@
-//! A small HTTP client: one request on a connection of its own, answered and closed. Not for load.
+//! The HTTP client for all that is not load: one request on a connection of its own, which is
+//! answered and closed. Puma's control server, the sink's ledger and OTLP receivers are asked here.
+//!
+//! Whoever is asked may be slow, broken or hostile, and must neither hold up a measurement nor fill
+//! memory. So an exchange has limits, all of them here: a time for the whole of it, from the
+//! connect to the last byte of the answer, and a longest head and body. It also ends as soon as
+//! its caller has no more use for it (`over`). Redirects are not followed, and TLS is not spoken.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
-use std::time::Duration;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::Endpoint;
+use model::chunked::ChunkedDecoder;
+use model::{Clock as _, Endpoint, Nanos, SystemClock};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
+    send, socket_with, sockopt,
+};
+use thiserror::Error;
 
-/// Longer answers are cut.
-const LONGEST: u64 = 16 << 20;
+/// For an exchange that somebody waits for: a server's statistics before and after a run, the
+/// sink's ledger, the figures of a run on their way to a receiver.
+pub const LONGEST_EXCHANGE: Nanos = Nanos::from_secs(5);
+/// For a question that is soon asked again anyway.
+pub const LONGEST_POLL: Nanos = Nanos::from_millis(500);
+/// The longest head of an answer, in bytes; of all its heads, where some are informational (1xx).
+const LONGEST_HEAD: usize = 16 << 10;
+/// The longest body of an answer, in bytes.
+const LONGEST_BODY: usize = 4 << 20;
+/// So many bytes tell whether it is HTTP.
+const FIRST_BYTES: usize = 64;
+/// The most header fields of an answer.
+const MOST_FIELDS: usize = 128;
+/// As much of the reason phrase is kept, in characters: it is printed.
+const LONGEST_REASON: usize = 80;
+/// How soon `over` is noticed.
+const GLANCE: Nanos = Nanos::from_millis(20);
+
+/// For a caller that nothing interrupts.
+pub static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,93 +55,428 @@ impl HttpAnswer {
     pub fn is_ok(&self) -> bool {
         self.status.split(' ').next() == Some("200")
     }
+}
 
-    fn parse(bytes: &[u8]) -> Option<HttpAnswer> {
-        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
-        let head = String::from_utf8_lossy(&bytes[..end]);
-        let (version, status) = head.lines().next()?.split_once(' ')?;
-        let is_status = version.starts_with("HTTP/")
-            && status.starts_with(|digit: char| digit.is_ascii_digit());
-        is_status.then(|| HttpAnswer {
-            status: status.trim_end().to_owned(),
-            body: bytes[end + 4..].to_vec(),
+/// Why there is no answer. `it` is whoever was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HttpError {
+    /// The system says why.
+    #[error("{0}")]
+    NoConnection(Errno),
+    /// Its time was over.
+    #[error("{step} within {time}")]
+    TooSlow {
+        /// What it had not done by then.
+        step: HttpStep,
+        /// How long it had for the whole.
+        time: Nanos,
+    },
+    /// The caller had no more use for the answer.
+    #[error("it had not answered when longtail stopped waiting")]
+    Over,
+    /// The connection ended first.
+    #[error("it closed the connection without an answer")]
+    NoAnswer,
+    /// The connection ended too early.
+    #[error("it closed the connection in the middle of its answer")]
+    HalfAnAnswer,
+    /// What came back is no answer of HTTP/1.
+    #[error("its answer is no HTTP")]
+    NotHttp,
+    /// What came back is a record of TLS.
+    #[error("it speaks TLS, and longtail plain HTTP")]
+    SpeaksTls,
+    /// The head has no end in sight.
+    #[error("the head of its answer is longer than {} KiB", LONGEST_HEAD >> 10)]
+    HeadTooLong,
+    /// The body is none that anybody needs.
+    #[error("its answer is longer than {} MiB", LONGEST_BODY >> 20)]
+    BodyTooLong,
+}
+
+/// What was waited for in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpStep {
+    /// To be connected.
+    Connect,
+    /// To send the request.
+    Send,
+    /// To have the first byte of the answer.
+    Answer,
+    /// To have the last byte of the answer.
+    WholeAnswer,
+}
+
+impl fmt::Display for HttpStep {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            HttpStep::Connect => "it took no connection",
+            HttpStep::Send => "it did not read the request",
+            HttpStep::Answer => "it did not answer",
+            HttpStep::WholeAnswer => "it did not finish its answer",
         })
     }
 }
 
-/// Sends `request`, which asks for the connection to be closed, and reads to its end. No step of it
-/// (connect, write, each read) is waited for longer than `longest_wait`.
+/// Sends `request`, which asks for the connection to be closed, and reads the answer. All of that
+/// takes `time` at the most, and ends when `over` is set.
 ///
 /// # Errors
-/// Where it cannot be reached in time, or what comes back is no whole head of HTTP/1.
+/// Where there is no whole answer of HTTP/1 by then, or it is too long.
 pub fn exchange(
     address: &Endpoint,
     request: &[u8],
-    longest_wait: Duration,
-) -> io::Result<HttpAnswer> {
-    let answer = match address {
-        Endpoint::Tcp(address) => {
-            let stream = TcpStream::connect_timeout(address, longest_wait)?;
-            stream.set_read_timeout(Some(longest_wait))?;
-            stream.set_write_timeout(Some(longest_wait))?;
-            talk(stream, request)?
+    time: Nanos,
+    over: &AtomicBool,
+) -> Result<HttpAnswer, HttpError> {
+    let clock = SystemClock::start();
+    let deadline = Deadline { clock, at: clock.now() + time, time, over };
+    let socket = connected(address, &deadline)?;
+    let mut unsent = request;
+    let mut reader = AnswerReader::default();
+    let mut buffer = [0; 16 << 10];
+    loop {
+        let (step, events) = match (unsent, reader.is_empty()) {
+            ([], true) => (HttpStep::Answer, PollFlags::IN),
+            ([], false) => (HttpStep::WholeAnswer, PollFlags::IN),
+            _ => (HttpStep::Send, PollFlags::IN | PollFlags::OUT),
+        };
+        let ready = deadline.wait(&socket, events, step)?;
+        if !unsent.is_empty() && ready.intersects(PollFlags::OUT) {
+            match send(&socket, unsent, SendFlags::NOSIGNAL) {
+                Ok(sent) => unsent = &unsent[sent..],
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                // Whoever has closed may have answered before.
+                Err(_) => unsent = &[],
+            }
         }
-        Endpoint::Unix(path) => talk_by_unix(UnixStream::connect(path)?, request, longest_wait)?,
-        Endpoint::Abstract(name) => {
-            let stream = UnixStream::connect_addr(&UnixAddress::from_abstract_name(name)?)?;
-            talk_by_unix(stream, request, longest_wait)?
+        if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            match recv(&socket, &mut buffer, RecvFlags::empty()) {
+                Ok((_, 0)) => return reader.at_the_end(),
+                Ok((_, length)) => {
+                    if let Some(answer) = reader.take(&buffer[..length])? {
+                        return Ok(answer);
+                    }
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return reader.at_the_end(),
+            }
         }
-    };
-    HttpAnswer::parse(&answer)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its answer is no HTTP"))
+    }
 }
 
 /// The answer to `GET /<path>` of HTTP/1.0.
 ///
 /// # Errors
 /// As [`exchange`].
-pub fn get(address: &Endpoint, path: &str, longest_wait: Duration) -> io::Result<HttpAnswer> {
-    exchange(
-        address,
-        format!("GET /{path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes(),
-        longest_wait,
-    )
+pub fn get(
+    address: &Endpoint,
+    path: &str,
+    time: Nanos,
+    over: &AtomicBool,
+) -> Result<HttpAnswer, HttpError> {
+    let request = format!("GET /{path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    exchange(address, request.as_bytes(), time, over)
 }
 
-fn talk_by_unix(stream: UnixStream, request: &[u8], longest_wait: Duration) -> io::Result<Vec<u8>> {
-    stream.set_read_timeout(Some(longest_wait))?;
-    stream.set_write_timeout(Some(longest_wait))?;
-    talk(stream, request)
+/// When an exchange is given up.
+struct Deadline<'a> {
+    clock: SystemClock,
+    at: Nanos,
+    /// How long it was when it began.
+    time: Nanos,
+    over: &'a AtomicBool,
 }
 
-fn talk(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Vec<u8>> {
-    stream.write_all(request)?;
-    let mut answer = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut answer)?;
-    Ok(answer)
+impl Deadline<'_> {
+    /// How long may be slept before this is asked again.
+    fn nap(&self, step: HttpStep) -> Result<Nanos, HttpError> {
+        if self.over.load(Ordering::Relaxed) {
+            return Err(HttpError::Over);
+        }
+        match self.at.saturating_sub(self.clock.now()) {
+            Nanos::ZERO => Err(HttpError::TooSlow { step, time: self.time }),
+            left => Ok(left.min(GLANCE)),
+        }
+    }
+
+    /// Waits for one of `events`, or an end of the connection.
+    fn wait(
+        &self,
+        socket: &OwnedFd,
+        events: PollFlags,
+        step: HttpStep,
+    ) -> Result<PollFlags, HttpError> {
+        loop {
+            let nap = self.nap(step)?;
+            let nap = Timespec { tv_sec: 0, tv_nsec: nap.0.cast_signed() };
+            let mut polled = [PollFd::new(socket, events)];
+            match poll(&mut polled, Some(&nap)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(polled[0].revents()),
+                Err(why) => return Err(HttpError::NoConnection(why)),
+            }
+        }
+    }
+}
+
+/// A connection that does not block.
+fn connected(address: &Endpoint, deadline: &Deadline<'_>) -> Result<OwnedFd, HttpError> {
+    let socket = stream(address).map_err(HttpError::NoConnection)?;
+    loop {
+        let tried = match address {
+            Endpoint::Tcp(address) => connect(&socket, address),
+            Endpoint::Unix(path) => {
+                SocketAddrUnix::new(path).and_then(|path| connect(&socket, &path))
+            }
+            Endpoint::Abstract(name) => {
+                SocketAddrUnix::new_abstract_name(name).and_then(|name| connect(&socket, &name))
+            }
+        };
+        match tried {
+            Ok(()) => return Ok(socket),
+            // A Unix socket whose accept queue is full; the kernel does not try again by itself.
+            Err(Errno::AGAIN) => deadline.clock.sleep(deadline.nap(HttpStep::Connect)?),
+            Err(Errno::INPROGRESS | Errno::INTR | Errno::ALREADY) => break,
+            Err(why) => return Err(HttpError::NoConnection(why)),
+        }
+    }
+    deadline.wait(&socket, PollFlags::OUT, HttpStep::Connect)?;
+    match sockopt::socket_error(&socket) {
+        Ok(Ok(())) => Ok(socket),
+        Ok(Err(why)) | Err(why) => Err(HttpError::NoConnection(why)),
+    }
+}
+
+fn stream(address: &Endpoint) -> Result<OwnedFd, Errno> {
+    let family = match address {
+        Endpoint::Tcp(address) if address.is_ipv4() => AddressFamily::INET,
+        Endpoint::Tcp(_) => AddressFamily::INET6,
+        Endpoint::Unix(_) | Endpoint::Abstract(_) => AddressFamily::UNIX,
+    };
+    socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
+}
+
+/// Reads an answer, fed in any pieces.
+#[derive(Default)]
+struct AnswerReader {
+    /// Bytes of the head, as long as it has no end.
+    head: Vec<u8>,
+    /// Bytes of the heads before it, which were informational.
+    skipped: usize,
+    /// What the head says.
+    begun: Option<BegunAnswer>,
+}
+
+struct BegunAnswer {
+    answer: HttpAnswer,
+    end: BodyEnd,
+}
+
+/// Where a body ends (RFC 9112 section 6.3).
+enum BodyEnd {
+    /// After so many bytes.
+    Length(usize),
+    /// After its last chunk.
+    Chunked(ChunkedDecoder),
+    /// With the connection.
+    Close,
+}
+
+impl AnswerReader {
+    /// Whether nothing has come yet.
+    fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.skipped == 0 && self.begun.is_none()
+    }
+
+    /// Takes the next bytes; the answer, once it is whole.
+    fn take(&mut self, bytes: &[u8]) -> Result<Option<HttpAnswer>, HttpError> {
+        if let Some(begun) = &mut self.begun {
+            return begun.take(bytes);
+        }
+        self.head.extend_from_slice(bytes);
+        // A head ends with a line: there is no need to look at each byte of a long one. Its first
+        // bytes tell what is no HTTP.
+        let may_end = self.head.len() <= FIRST_BYTES || bytes.contains(&b'\n');
+        while may_end && self.begun.is_none() {
+            let Some((length, begun)) = BegunAnswer::parse(&self.head)? else { break };
+            self.begun = begun;
+            self.skipped += length;
+            if self.skipped > LONGEST_HEAD {
+                return Err(HttpError::HeadTooLong);
+            }
+            self.head.drain(..length);
+        }
+        match &mut self.begun {
+            Some(begun) => begun.take(&std::mem::take(&mut self.head)),
+            None if self.head.len() + self.skipped > LONGEST_HEAD => Err(HttpError::HeadTooLong),
+            None => Ok(None),
+        }
+    }
+
+    /// The connection has ended.
+    fn at_the_end(self) -> Result<HttpAnswer, HttpError> {
+        match self.begun {
+            Some(BegunAnswer { answer, end: BodyEnd::Close }) => Ok(answer),
+            None if self.head.is_empty() && self.skipped == 0 => Err(HttpError::NoAnswer),
+            None => Err(BegunAnswer::parse(&self.head).err().unwrap_or(HttpError::HalfAnAnswer)),
+            Some(_) => Err(HttpError::HalfAnAnswer),
+        }
+    }
+}
+
+impl BegunAnswer {
+    /// Reads a head, and says how long it is; `None` where its end has not come. There is no answer
+    /// with an informational head (1xx): another one follows.
+    fn parse(bytes: &[u8]) -> Result<Option<(usize, Option<BegunAnswer>)>, HttpError> {
+        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        let mut head = httparse::Response::new(&mut fields);
+        let length = match head.parse(bytes) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            // Records of TLS begin so: an alert, or a handshake (RFC 8446 section 5.1).
+            Err(_) if matches!(bytes, [0x15 | 0x16] | [0x15 | 0x16, 3, ..]) => {
+                return Err(HttpError::SpeaksTls);
+            }
+            Err(httparse::Error::TooManyHeaders) => return Err(HttpError::HeadTooLong),
+            Err(_) => return Err(HttpError::NotHttp),
+        };
+        let code = head.code.ok_or(HttpError::NotHttp)?;
+        if (100..200).contains(&code) {
+            return Ok(Some((length, None)));
+        }
+        let reason: String = head.reason.unwrap_or("").chars().take(LONGEST_REASON).collect();
+        let status = format!("{code} {reason}").trim_end().to_owned();
+        let end = if matches!(code, 204 | 304) {
+            BodyEnd::Length(0)
+        } else {
+            BodyEnd::announced(head.headers)?
+        };
+        let answer = HttpAnswer { status, body: Vec::new() };
+        Ok(Some((length, Some(BegunAnswer { answer, end }))))
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<Option<HttpAnswer>, HttpError> {
+        let body = &mut self.answer.body;
+        let is_whole = match &mut self.end {
+            BodyEnd::Length(length) => {
+                let missing = *length - body.len();
+                body.extend_from_slice(&bytes[..bytes.len().min(missing)]);
+                body.len() == *length
+            }
+            BodyEnd::Chunked(chunks) => {
+                let content = |content: &[u8]| body.extend_from_slice(content);
+                chunks.feed(bytes, content).ok_or(HttpError::NotHttp)?;
+                chunks.is_done()
+            }
+            BodyEnd::Close => {
+                body.extend_from_slice(bytes);
+                false
+            }
+        };
+        if body.len() > LONGEST_BODY {
+            return Err(HttpError::BodyTooLong);
+        }
+        Ok(is_whole.then(|| self.answer.clone()))
+    }
+}
+
+impl BodyEnd {
+    /// What the fields of a head say.
+    fn announced(fields: &[httparse::Header<'_>]) -> Result<BodyEnd, HttpError> {
+        let values = |name: &'static str| {
+            let is_it = move |field: &&httparse::Header<'_>| field.name.eq_ignore_ascii_case(name);
+            fields.iter().filter(is_it).map(|field| field.value.trim_ascii())
+        };
+        if let Some(codings) = values("transfer-encoding").next_back() {
+            let is_chunked = codings.to_ascii_lowercase().ends_with(b"chunked");
+            return Ok(if is_chunked {
+                BodyEnd::Chunked(ChunkedDecoder::default())
+            } else {
+                BodyEnd::Close
+            });
+        }
+        let Some(length) = values("content-length").next() else { return Ok(BodyEnd::Close) };
+        let is_one = values("content-length").all(|other| other == length);
+        let digits = str::from_utf8(length).ok().filter(|digits| {
+            is_one && !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+        });
+        match digits.ok_or(HttpError::NotHttp)?.parse() {
+            Ok(length) if length <= LONGEST_BODY => Ok(BodyEnd::Length(length)),
+            _ => Err(HttpError::BodyTooLong),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_answer_has_a_status_and_a_body() {
-        let answer = |status: &str, body: &str| {
-            Some(HttpAnswer { status: status.to_owned(), body: body.into() })
+    /// What is read of these bytes, whole and in pieces of one byte, before the connection ends.
+    fn read(bytes: &[u8]) -> Result<HttpAnswer, HttpError> {
+        let in_pieces = |size: usize| {
+            let mut reader = AnswerReader::default();
+            for piece in bytes.chunks(size) {
+                if let Some(answer) = reader.take(piece)? {
+                    return Ok(answer);
+                }
+            }
+            reader.at_the_end()
         };
-        let cases = [
+        let whole = in_pieces(bytes.len().max(1));
+        assert_eq!(in_pieces(1), whole, "{}", String::from_utf8_lossy(bytes));
+        whole
+    }
+
+    #[test]
+    fn an_answer_ends_where_its_head_says() {
+        let answer = |status: &str, body: &str| {
+            Ok(HttpAnswer { status: status.to_owned(), body: body.into() })
+        };
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+        for (bytes, expected) in [
             ("HTTP/1.0 200 OK\r\nA: b\r\n\r\n{}", answer("200 OK", "{}")),
             ("HTTP/1.1 403 Forbidden\r\n\r\nno\r\n\r\n", answer("403 Forbidden", "no\r\n\r\n")),
             ("HTTP/1.1 503\r\n\r\n", answer("503", "")),
-            ("HTTP/1.1 200 OK\r\n", None),
-            ("HTTP/1.1 OK\r\n\r\n", None),
-            ("SSH-2.0-x y\r\n\r\n", None),
-            ("", None),
-        ];
-        for (bytes, expected) in cases {
-            assert_eq!(HttpAnswer::parse(bytes.as_bytes()), expected, "{bytes}");
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}more", answer("200 OK", "{}")),
+            ("HTTP/1.1 204 No Content\r\n\r\nmore", answer("204 No Content", "")),
+            (chunked, answer("200 OK", "{}")),
+            (
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+                answer("200 OK", "x"),
+            ),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", Err(HttpError::HalfAnAnswer)),
+            (&chunked[..chunked.len() - 2], Err(HttpError::HalfAnAnswer)),
+            ("HTTP/1.1 200 OK\r\n", Err(HttpError::HalfAnAnswer)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", Err(HttpError::NotHttp)),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+                Err(HttpError::NotHttp),
+            ),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n", Err(HttpError::BodyTooLong)),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
+                Err(HttpError::BodyTooLong),
+            ),
+            ("HTTP/1.1 OK\r\n\r\n", Err(HttpError::NotHttp)),
+            ("SSH-2.0-x y\r\n\r\n", Err(HttpError::NotHttp)),
+            ("\x15\x03\x01\x00\x02\x02\x46", Err(HttpError::SpeaksTls)),
+            ("", Err(HttpError::NoAnswer)),
+        ] {
+            assert_eq!(read(bytes.as_bytes()), expected, "{bytes}");
         }
-        assert!(answer("200 OK", "").unwrap().is_ok() && !answer("2000", "").unwrap().is_ok());
+        let long = |field: &str| format!("HTTP/1.1 200 OK\r\n{field}\r\n\r\n");
+        let head = long(&format!("A: {}", "b".repeat(LONGEST_HEAD)));
+        let fields = long(&["A: b"; MOST_FIELDS + 1].join("\r\n"));
+        let informational = "HTTP/1.1 100 Continue\r\n\r\n".repeat(1000);
+        for bytes in [head.as_str(), &head[..head.len() - 4], &fields, &informational] {
+            let seen = read(bytes.as_bytes());
+            assert_eq!(seen.unwrap_err(), HttpError::HeadTooLong, "{} bytes", bytes.len());
+        }
+        let body = long("A: b") + &"x".repeat(LONGEST_BODY + 1);
+        let mut reader = AnswerReader::default();
+        let read: Result<Vec<_>, _> =
+            body.as_bytes().chunks(1 << 16).map(|piece| reader.take(piece)).collect();
+        assert_eq!(read.unwrap_err(), HttpError::BodyTooLong);
     }
 }

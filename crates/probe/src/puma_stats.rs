@@ -5,17 +5,21 @@
 //! figures again. `requests_count` counts requests that were *started*, from Puma 5.0 on. A field
 //! that a version does not have is absent.
 
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use model::{ControlServer, Nanos};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::control::{self, LONGEST_WAIT};
+use crate::control;
+use crate::http::{LONGEST_EXCHANGE, LONGEST_POLL};
 
-/// A poll that takes longer is not waited for.
-const SOON: Duration = Duration::from_millis(500);
+/// No server has more workers, no worker more threads or requests that wait, and none has begun
+/// more requests: what says so is no Puma, and sums of it would have no room.
+const MOST_WORKERS: usize = 10_000;
+const MOST_THREADS: u32 = 100_000;
+const MOST_REQUESTS: u64 = 1 << 48;
 
 /// What Puma says of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,20 +54,20 @@ pub struct WorkerStats {
     pub pool_capacity: Option<u32>,
 }
 
-/// Asks for the statistics.
+/// Asks for the statistics, until `over`.
 ///
 /// # Errors
 /// Where the control server does not answer, or not with statistics (it may not yet have any).
-pub fn read(control: &ControlServer) -> Result<PumaStats, String> {
-    parse(&control::ask(control, "stats", LONGEST_WAIT)?)
+pub fn read(control: &ControlServer, over: &AtomicBool) -> Result<PumaStats, String> {
+    parse(&control::ask(control, "stats", LONGEST_EXCHANGE, over)?)
 }
 
 /// As [`read`], but gives up soon: for who asks again anyway.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_soon(control: &ControlServer) -> Result<PumaStats, String> {
-    parse(&control::ask(control, "stats", SOON)?)
+pub fn read_soon(control: &ControlServer, over: &AtomicBool) -> Result<PumaStats, String> {
+    parse(&control::ask(control, "stats", LONGEST_POLL, over)?)
 }
 
 /// Understands the body of `/stats`.
@@ -87,6 +91,12 @@ pub fn parse(text: &[u8]) -> Result<PumaStats, String> {
     };
     let statuses: Vec<InCluster> =
         Deserialize::deserialize(statuses).map_err(|error| error.to_string())?;
+    if statuses.len() > MOST_WORKERS {
+        return Err(format!(
+            "the control server names {} workers: it is no Puma's",
+            statuses.len()
+        ));
+    }
     let of_cluster = |one: InCluster| {
         let InCluster { pid, index, booted, last_checkin, last_status } = one;
         let named = WorkerStats {
@@ -108,11 +118,14 @@ pub fn parse(text: &[u8]) -> Result<PumaStats, String> {
 /// The same worker with the figures of its status.
 fn worker(named: WorkerStats, status: &Value) -> WorkerStats {
     let count = |name: &str| status.get(name).and_then(Value::as_u64);
-    let threads = |name: &str| count(name).and_then(|number| u32::try_from(number).ok());
+    let threads = |name: &str| {
+        let number = count(name).and_then(|number| u32::try_from(number).ok());
+        number.filter(|number| *number <= MOST_THREADS)
+    };
     WorkerStats {
         ready: named.ready && status.get("backlog").is_some(),
         max_threads: threads("max_threads"),
-        requests_count: count("requests_count"),
+        requests_count: count("requests_count").filter(|count| *count <= MOST_REQUESTS),
         backlog: threads("backlog"),
         pool_capacity: threads("pool_capacity"),
         ..named
@@ -234,5 +247,19 @@ mod tests {
     #[test]
     fn what_is_no_json_is_an_error() {
         assert!(parse(b"Unsupported action").is_err());
+        assert!(parse("[".repeat(10_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn figures_that_no_puma_has_are_absent() {
+        let worker = r#"{"pid":9,"booted":true,"last_status":{"backlog":4294967295,"max_threads":4294967295,"pool_capacity":0,"requests_count":18446744073709551615}}"#;
+        let stats = |workers: usize| {
+            let workers = vec![worker; workers].join(",");
+            parse(format!("{{\"worker_status\":[{workers}]}}").as_bytes())
+        };
+        let seen = stats(2).unwrap();
+        assert_eq!((seen.requests_count(), seen.workers[1].max_threads), (None, None));
+        assert_eq!(seen.workers[0].backlog, None);
+        assert!(stats(MOST_WORKERS + 1).is_err());
     }
 }

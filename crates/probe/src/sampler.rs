@@ -7,7 +7,7 @@
 //! take a twentieth of one CPU at the most. Nothing is kept here.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{Clock, ControlServer, Nanos};
 
@@ -242,7 +242,11 @@ pub fn poll(
 ) {
     let mut next = clock.now();
     while clock.sleep_until(next, over) {
-        let stats = puma_stats::read_soon(control);
+        let stats = puma_stats::read_soon(control, over);
+        // Cut off by the end: it says nothing of the server.
+        if stats.is_err() && over.load(Ordering::Relaxed) {
+            return;
+        }
         let (at, wall) = (clock.now(), clock.wall());
         if !tell(Observation::Statistics { at, wall, cpu: this_threads_cpu(), stats }) {
             return;

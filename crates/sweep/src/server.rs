@@ -134,8 +134,11 @@ impl ServerUnderTest {
             server.stop(GRACE, &context.clock);
             return Ok(None);
         };
-        let first_stats =
-            prepared.reached.control.as_ref().and_then(|control| puma_stats::read(control).ok());
+        let first_stats = prepared
+            .reached
+            .control
+            .as_ref()
+            .and_then(|control| puma_stats::read(control, context.interrupt).ok());
         let facts =
             ServerFacts { settings, ..describe(block, &prepared, &server, first_stats.as_ref()) };
         let workers = match (&plan.kind, &first_stats) {
@@ -250,7 +253,7 @@ fn wait_until_ready(
             ));
         }
         if let (false, Some(control)) = (reported, control) {
-            match puma_stats::read(control) {
+            match puma_stats::read(control, context.interrupt) {
                 Ok(stats) => reported = stats.is_ready(),
                 Err(error) => what = error,
             }

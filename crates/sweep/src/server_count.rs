@@ -1,6 +1,7 @@
 //! Compares our count of answered requests with the server's own, worker by worker.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 use model::run::ShareSource;
 use model::{Clock, ControlServer, Diagnostic, Nanos, SystemClock, Tally, WorkerShare};
@@ -82,22 +83,21 @@ impl Ledger {
     }
 }
 
-/// Puma's statistics, none of them older than this call. `None` where it does not answer, or `stop`
-/// says so.
+/// Puma's statistics, none of them older than this call. `None` where it does not answer, or when
+/// `over` is set.
 pub(crate) fn fresh_stats(
     control: &ControlServer,
     clock: &SystemClock,
-    stop: impl Fn() -> bool,
+    over: &AtomicBool,
 ) -> Option<PumaStats> {
     let begun = clock.now();
-    let before = puma_stats::read(control).ok()?;
+    let before = puma_stats::read(control, over).ok()?;
     let mut now = before.clone();
     while !now.is_newer_than(&before) {
-        if stop() || clock.now() - begun > PATIENCE {
+        if clock.now() - begun > PATIENCE || !clock.sleep_until(clock.now() + STEP, over) {
             return None;
         }
-        clock.sleep(STEP);
-        now = puma_stats::read(control).ok()?;
+        now = puma_stats::read(control, over).ok()?;
     }
     Some(now)
 }

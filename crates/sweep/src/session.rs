@@ -357,7 +357,7 @@ impl<'a> Session<'a> {
 
     pub(crate) fn fresh_stats(&self) -> Option<PumaStats> {
         let control = self.server.reached.control.as_ref()?;
-        fresh_stats(control, &self.context.clock, || self.context.is_interrupted())
+        fresh_stats(control, &self.context.clock, self.context.interrupt)
     }
 
     /// Waits until nobody is connected to the server any more, a minute at the longest: never by a

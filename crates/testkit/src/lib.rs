@@ -8,6 +8,7 @@ pub mod bodies;
 pub mod claimed;
 pub mod clock;
 pub mod comparison;
+pub mod hostile;
 pub mod http;
 pub mod load;
 pub mod machine;

@@ -232,10 +232,11 @@ impl Observer for TerminalObserver<'_> {
         if study.runs().is_empty() {
             return;
         }
+        self.keep(study);
+        // On disk first: whatever becomes of an export, the figures are safe.
         if let Study::Sweep(sweep) = study {
             self.export(sweep);
         }
-        self.keep(study);
         if let Study::Compare(comparison) = study {
             self.show_block(comparison, comparison.runs.last().map_or(0, |run| run.block as usize));
         }

@@ -140,7 +140,7 @@ fn measure(
             }
             outlets.phase(phase);
         })?;
-        outlets.load_done(&load);
+        outlets.load_over();
         load
     };
     let run = &load.run;
@@ -167,6 +167,10 @@ fn measure(
         exit => exit,
     };
     let published = publish(&results, &study);
+    // On disk and printed first: whatever becomes of an export, the figures are safe.
+    if let Study::Load(load) = &study {
+        outlets.load_done(load);
+    }
     // Below the report, where a terminal's user reads it.
     let word = match verdict {
         Some(Verdict::GeneratorBound) if !is_said => Some("GENERATOR-BOUND"),

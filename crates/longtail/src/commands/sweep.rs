@@ -50,9 +50,9 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     };
     let mut observer = TerminalObserver::new(&results, Some(&mut outlets));
     let study = conduct_sweep(&plan, &context, &mut observer);
-    let study = observer.publish(study)?;
+    let published = observer.publish(study);
     outlets.close(&here.interrupt);
-    Ok(study.map_or(Exit::Interrupted, |study| Exit::of(&study)))
+    Ok(published?.map_or(Exit::Interrupted, |study| Exit::of(&study)))
 }
 
 /// Conducts the matrix, shows its rows as they are done, and keeps it on disk.

@@ -16,6 +16,7 @@ mod lab;
 mod ledger;
 mod load;
 mod mistakes;
+mod observers;
 mod outlets;
 mod pumas;
 mod rails;

@@ -4,6 +4,7 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 
+use probe::http::NEVER;
 use probe::puma_stats::{PumaStats, WorkerStats};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -31,7 +32,7 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
         address: model::Endpoint::Tcp(([127, 0, 0, 1], control).into()),
         token: "secret".to_owned(),
     };
-    let stats = || probe::puma_stats::read_soon(&control_server);
+    let stats = || probe::puma_stats::read_soon(&control_server, &NEVER);
     eventually(PATIENCE, || format!("{:?}", stats()), || stats().ok().filter(PumaStats::is_ready));
     // One is accepted before its request comes, and the worker keeps it: it waits in Puma's own
     // queue in the end.
