@@ -4,9 +4,9 @@
 //! A figure that is not known is not in the list, and of an INVALID run none of
 //! the times and rates is: what a report does not print, no protocol carries.
 
+use judge::checks::LOAD_PERCENTILES;
 use model::counts::name;
 use model::run::PERCENTILES;
-use model::warnings::LOAD_PERCENTILES;
 use model::{Histogram, LoadStudy, Nanos, Pace, Quantile, Run, SweepStudy, Verdict};
 
 use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};

@@ -170,7 +170,7 @@ pub fn word(outcome: Outcome) -> &'static str {
 }
 
 /// The outcome that has this [name].
-pub(crate) fn outcome(named: &str) -> Option<Outcome> {
+pub fn outcome(named: &str) -> Option<Outcome> {
     match named.parse::<u16>() {
         Ok(status @ 100..=999) => Some(Outcome::Answered(status)),
         _ => OTHERS.iter().find(|(_, name)| *name == named).map(|(outcome, _)| *outcome),

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Diagnostic, Nanos, Tally};
+use crate::{Nanos, Tally};
 
 /// What a generator's lanes and machine did during a run, for the checks. What could not be read is
 /// absent.
@@ -171,15 +171,6 @@ impl ServerCpu {
     }
 }
 
-/// A later start than this is not the common start.
-pub(crate) const LATEST_START: Nanos = Nanos::from_millis(5);
-/// Clocks that are known less well put what the server and the client saw beside each other
-/// wrongly.
-pub(crate) const LARGEST_CLOCK_ERROR: Nanos = Nanos::from_millis(5);
-/// Medians further apart than this, of so many answers at least, are worth a word.
-const MEDIANS_APART: f64 = 0.1;
-const ENOUGH: u64 = 100;
-
 /// One of a run's generators on other machines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FarGenerator {
@@ -229,38 +220,6 @@ impl FarGenerator {
     pub fn lost(name: String, why: String) -> FarGenerator {
         FarGenerator { name, lost: Some(why), ..FarGenerator::default() }
     }
-}
-
-/// The checks of generators on other machines: that none is lost, that they started together, and
-/// that their clocks are known.
-pub(crate) fn far_checks(far: &[FarGenerator]) -> Vec<Diagnostic> {
-    let lost = far.iter().filter_map(|one| Some((one, one.lost.clone()?)));
-    let mut checks: Vec<Diagnostic> =
-        lost.map(|(one, why)| Diagnostic::GeneratorLost { name: one.name.clone(), why }).collect();
-    let known = || far.iter().filter(|one| one.lost.is_none());
-    let latest = known().max_by_key(|one| one.started_late);
-    checks.extend(
-        latest.map(|one| Diagnostic::LateStart { name: one.name.clone(), late: one.started_late }),
-    );
-    let worst =
-        known().filter_map(|one| Some((one, one.clock_error?))).max_by_key(|(_, error)| *error);
-    checks
-        .extend(worst.map(|(one, error)| Diagnostic::ClockError { name: one.name.clone(), error }));
-    checks
-}
-
-/// The generator whose median is furthest from that of all of them together, where that is worth a
-/// word.
-pub(crate) fn differs(far: &[FarGenerator], all: &Tally) -> Option<Diagnostic> {
-    let merged = all.response_time.quantile(0.5).filter(|_| far.len() > 1)?;
-    let apart = |p50: Nanos| (p50.0 as f64 / (merged.0 as f64).max(1.0) - 1.0).abs();
-    let known = far.iter().filter(|one| one.good >= ENOUGH).filter_map(|one| Some((one, one.p50?)));
-    let (one, p50) = known.max_by(|(_, a), (_, b)| apart(*a).total_cmp(&apart(*b)))?;
-    (apart(p50) > MEDIANS_APART).then(|| Diagnostic::GeneratorDiffers {
-        name: one.name.clone(),
-        p50,
-        merged,
-    })
 }
 
 #[cfg(test)]

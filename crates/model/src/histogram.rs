@@ -418,7 +418,7 @@ impl Histogram {
     }
 
     /// The share of its records above `time`, 0 to 1; 0 of none.
-    pub(crate) fn share_above(&self, time: Nanos) -> f64 {
+    pub fn share_above(&self, time: Nanos) -> f64 {
         let above: u64 = self.buckets().filter(|(edge, _)| *edge > time).map(|(_, n)| n).sum();
         above as f64 / (self.count() as f64).max(1.0)
     }

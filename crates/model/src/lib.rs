@@ -19,13 +19,12 @@ pub mod diagnostic;
 pub mod endpoint;
 pub mod environment;
 pub mod exchange;
-pub mod finding;
 pub mod generator;
-mod grade;
 pub mod histogram;
 mod judged_threshold;
 pub mod kernel;
 pub mod limit;
+pub mod number;
 pub mod objective;
 pub mod pace;
 pub mod phases;
@@ -42,17 +41,14 @@ mod test_fixtures;
 pub mod theory;
 pub mod unfinished;
 pub mod units;
-pub mod verdict;
-pub mod warnings;
 
 // Every type stands at the root; its file is where its law is.
 pub use counts::{BadResponse, BadResponses, Counts, WrongLengths};
-pub use grade::Grade;
 pub use judged_threshold::{ThresholdDoubt, ThresholdResult};
 
 pub use self::{
     app_time::*, backlog::*, batches::*, bodies::*, body::*, chunked::*, claimed::*, clock::*,
-    comparison::*, diagnostic::*, endpoint::*, environment::*, exchange::*, finding::*,
-    generator::*, histogram::*, kernel::*, limit::*, objective::*, pace::*, phases::*, plan::*,
-    run::*, samples::*, statistics::*, study::*, tally::*, theory::*, unfinished::*, units::*,
+    comparison::*, diagnostic::*, endpoint::*, environment::*, exchange::*, generator::*,
+    histogram::*, kernel::*, limit::*, objective::*, pace::*, phases::*, plan::*, run::*,
+    samples::*, statistics::*, study::*, tally::*, theory::*, unfinished::*, units::*,
 };

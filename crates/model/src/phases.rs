@@ -152,7 +152,7 @@ impl NetworkPath {
 
     /// The share of all service time that went by in requests with a retransmission, 0 to 1; 0
     /// where nothing was answered.
-    pub(crate) fn share_of_retransmissions(&self, service_time: &Histogram) -> f64 {
+    pub fn share_of_retransmissions(&self, service_time: &Histogram) -> f64 {
         let all = service_time.sum().as_secs_f64();
         if all > 0.0 {
             (self.slow_with_retransmission.sum.as_secs_f64() / all).min(1.0)

@@ -51,7 +51,7 @@ pub struct Interval {
 
 impl Interval {
     /// So many independent answers those of the run are worth for this percentile.
-    pub(crate) fn effective(&self, answers: u64) -> Option<f64> {
+    pub fn effective(&self, answers: u64) -> Option<f64> {
         Some(answers as f64 / self.inflation?)
     }
 

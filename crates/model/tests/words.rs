@@ -6,11 +6,9 @@ use std::str::FromStr;
 
 use model::endpoint::is_public;
 use model::{
-    AllowedNetworks, Bodies, Body, ChunkedDecoder, Cpus, Diagnostic, Endpoint, Limit, Nanos,
-    Objective, Rate, Threads, Threshold,
+    AllowedNetworks, Bodies, Body, ChunkedDecoder, Cpus, Endpoint, Nanos, Objective, Rate, Threads,
+    Threshold,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 fn listed(all: impl IntoIterator<Item = impl ToString>) -> String {
     all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" ")
@@ -23,15 +21,6 @@ fn typed<T: FromStr<Err = String> + Display + Debug + PartialEq>(
     let read: T = text.parse()?;
     assert_eq!(read.to_string().parse(), Ok(read), "{text}");
     Ok(text.parse::<T>()?.to_string())
-}
-
-/// Reads it from a file, and once more what it writes to one.
-fn filed<T: Serialize + DeserializeOwned + Debug + PartialEq>(json: &str) -> T {
-    let read = |json: &str| {
-        serde_json::from_str::<T>(json).unwrap_or_else(|error| panic!("{json}: {error}"))
-    };
-    assert_eq!(read(&serde_json::to_string(&read(json)).unwrap()), read(json));
-    read(json)
 }
 
 /// What the rows below `name` print of a text.
@@ -65,9 +54,6 @@ fn printed(name: &str, text: &str) -> Result<String, String> {
                 if body.is_done() { "the end" } else { "more to come" }
             ))
         }
-        "grade of a diagnostic" => Ok(format!("{:?}", filed::<Diagnostic>(text).grade())),
-        "diagnostic" => Ok(filed::<Diagnostic>(text).to_string()),
-        "limit" => Ok(filed::<Limit>(text).to_string()),
         _ => panic!("no row is about '{name}'"),
     }
 }
@@ -88,5 +74,5 @@ fn every_row_is_printed_or_refused_as_it_says() {
         }
         rows += 1;
     }
-    assert!(rows > 180, "{rows}");
+    assert!(rows > 120, "{rows}");
 }

@@ -8,13 +8,13 @@ use model::Study;
 
 use crate::comparison;
 use crate::load_answer;
-use crate::next_steps::NextCommand;
 use crate::number;
 use crate::run_summary::is_uncertain;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
-use crate::trust::{TrustLine, TrustMark, shown_percentiles};
+use judge::next::NextCommand;
+use judge::trust::{TrustLine, TrustMark, shown_percentiles};
 
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
@@ -115,7 +115,7 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
             .response_ms
             .percentiles()
             .into_iter()
-            .filter(|(name, _)| percentiles.contains(name));
+            .filter(|(name, _)| percentiles.iter().any(|(shown, _)| shown == name));
         times.any(|(name, time)| {
             time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)))
         })
@@ -328,7 +328,7 @@ fn of_runs(runs: &[SummaryRun]) -> DataTable {
         // Under its band the mean stands beside the response times, which are in ms.
         let mean = TableColumn { unit: "ms", ..TableColumn::new("mean") };
         columns.extend([TableColumn::new("share"), mean].map(|column| column.under(&slow)));
-        cells.push(|run| number::or_none(run.slow, |slow| crate::sentences::percent(slow.share)));
+        cells.push(|run| number::or_none(run.slow, |slow| judge::words::share(slow.share)));
         cells.push(|run| number::or_none(run.slow, |slow| number::of_millis(slow.mean_ms)));
     }
     let row = |run: &SummaryRun| {

@@ -1,17 +1,18 @@
 //! The report of a comparison: its table, how it was measured, and whether it can be trusted; its
 //! sentences are in `words`.
 
+use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
     ComparisonVerdict, Difference, Metric, excludes_zero,
 };
 use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, Nanos};
 
-use crate::labels::{self, NamedRun};
+use crate::labels;
 use crate::number::{self, count_of};
-use crate::sentences::listed;
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
-use crate::trust::{TrustLine, TrustMark};
+use judge::trust::{TrustLine, TrustMark};
+use judge::words::listed;
 
 pub(crate) mod words;
 
@@ -195,7 +196,7 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     lines.push(format!(
         "{load} · {}: each arm once{each}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*), margin {} %",
         count_of(blocks, "block"),
-        crate::sentences::listed(&deciding),
+        judge::words::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
     ));
     lines

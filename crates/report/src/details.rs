@@ -4,13 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use judge::named_runs::{NamedRun, diagnostics, is_hidden, named_runs};
+use judge::{Assessment, Grade};
 use model::run::ShareSource;
 use model::{
-    BodiesStudy, Body, BodyRun, Diagnostic, FarGenerator, Grade, Nanos, Outcome, Run, Socket,
-    Study, SweepStudy, UnfinishedRequests, WorkerShare, counts,
+    BodiesStudy, Body, BodyRun, Diagnostic, FarGenerator, Nanos, Outcome, Run, Socket, Study,
+    SweepStudy, UnfinishedRequests, WorkerShare, counts,
 };
 
-use crate::labels::{NamedRun, diagnostics, is_hidden, named_runs};
 use crate::measured::StudyHead;
 use crate::number::{self, NONE, count_of};
 use crate::run_columns::{MARKS, table};
@@ -142,11 +143,11 @@ fn remarks(
             .map(|(it, grade)| (name.as_str(), it, grade))
     });
     let mut all: Vec<_> =
-        of_study.iter().map(|it| ("study", it, it.grade())).chain(of_runs).collect();
+        of_study.iter().map(|it| ("study", it, judge::grade(it))).chain(of_runs).collect();
     all.sort_by_key(|(.., grade)| Reverse(*grade));
     let mut remarks: Vec<Remark<'_>> = Vec::new();
     for (label, diagnostic, grade) in all {
-        let (text, hint) = (diagnostic.to_string(), diagnostic.hint());
+        let Assessment { sentence: text, hint, .. } = judge::assess(diagnostic);
         match remarks.iter_mut().find(|remark| remark.text == text) {
             Some(known) if known.labels.contains(&label) => {}
             Some(known) => known.labels.push(label),

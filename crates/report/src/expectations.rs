@@ -1,11 +1,11 @@
 //! Whether the user's thresholds (`--expect`, `--fail-if`) hold: one sentence a threshold, however
 //! many runs there are.
 
+use judge::named_runs::NamedRun;
 use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Threshold, ThresholdDoubt, ThresholdResult};
 use serde::Serialize;
 
-use crate::labels::NamedRun;
 use crate::number;
 
 /// Runs that a sentence names; the others are counted.

@@ -10,13 +10,13 @@ use std::fmt::Write as _;
 use figure::TitledFigure;
 use model::Study;
 
-use crate::markdown::capitalised;
-use crate::next_steps::NextCommand;
 use crate::plot::{escaped, joined};
 use crate::summary::{Summary, SummaryVerdict};
 use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn};
-use crate::trust::{TrustLine, TrustMark};
 use crate::{answer, details, load_answer};
+use judge::next::NextCommand;
+use judge::trust::{TrustLine, TrustMark};
+use judge::words::capitalised;
 
 pub(crate) mod figure;
 mod load_axis;

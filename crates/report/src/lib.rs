@@ -19,20 +19,20 @@ mod load_answer;
 pub mod logs;
 mod markdown;
 mod measured;
-mod next_steps;
-pub mod number;
+
+pub use model::number;
 mod plot;
 mod puma;
 mod run_columns;
 mod run_summary;
-mod sentences;
+
 mod server_view;
 pub mod summary;
 pub mod text;
 mod theory;
 mod time_parts;
 pub mod tree;
-mod trust;
+
 mod two_studies;
 pub mod wrk;
 

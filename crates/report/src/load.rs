@@ -4,15 +4,16 @@
 
 use std::fmt::Write as _;
 
+use judge::checks::LOAD_PERCENTILES;
+use judge::named_runs::is_hidden;
 use model::histogram::rank;
 use model::theory::{Estimate, Overload, OverloadDoubt};
-use model::warnings::LOAD_PERCENTILES;
 use model::{
     Diagnostic, DurationSummary, Histogram, LoadStudy, Nanos, NetworkPath, Pace, Profile, Quantile,
     Tally,
 };
 
-use crate::labels::{self, is_hidden};
+use crate::labels;
 use crate::number::{self, NONE, count_of, or_none};
 use crate::run_summary::interval_cells;
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};

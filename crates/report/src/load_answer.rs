@@ -116,7 +116,7 @@ fn bars(times: &Histogram) -> String {
     for (at, n) in counts.into_iter().enumerate() {
         let low = unit(if at == 0 { 0 } else { edges[at - 1] });
         let high = unit(edges.get(at).copied().unwrap_or(to.0));
-        let share = crate::sentences::percent(n as f64 / times.count().max(1) as f64);
+        let share = judge::words::share(n as f64 / times.count().max(1) as f64);
         let bar = "█".repeat((n as f64 / most as f64 * BAR as f64).round() as usize);
         _ = writeln!(
             text,

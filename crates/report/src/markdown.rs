@@ -25,7 +25,7 @@ fn section(section: &ReportSection) -> String {
     if inside.is_empty() {
         format!("{title}\n")
     } else {
-        format!("**{}**\n\n{inside}", capitalised(&title))
+        format!("**{}**\n\n{inside}", judge::words::capitalised(&title))
     }
 }
 
@@ -99,11 +99,6 @@ pub(crate) fn details(summary: &str, inside: &str) -> String {
 
 fn fenced(language: &str, inside: &str) -> String {
     format!("```{language}\n{inside}\n```\n")
-}
-
-pub(crate) fn capitalised(title: &str) -> String {
-    let mut rest = title.chars();
-    rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
 }
 
 /// Text that came from elsewhere, so that GitHub shows it as it is.

@@ -192,7 +192,7 @@ fn closed_loop(
 
 /// `load from ssh box2 and ssh box3`; nothing where the generator is this process.
 fn from(generators: &[String]) -> Option<String> {
-    (!generators.is_empty()).then(|| format!("load from {}", crate::sentences::listed(generators)))
+    (!generators.is_empty()).then(|| format!("load from {}", judge::words::listed(generators)))
 }
 
 fn app(study: &SweepStudy) -> String {

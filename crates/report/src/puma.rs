@@ -15,12 +15,13 @@
 
 use std::fmt::Write as _;
 
+use judge::named_runs::is_hidden;
 use model::{
     BodiesStudy, Body, BodyRun, Nanos, Quantile, Run, ServerKind, Socket, Stop, SweepStudy, Threads,
 };
 
 use crate::details::{PivotPlace, RunFigure};
-use crate::labels::{self, is_hidden};
+use crate::labels;
 use crate::number::{self, NONE, or_none};
 use crate::text::{band, right};
 

@@ -1,14 +1,16 @@
 //! The columns of the table of runs, each with what it shows and what its name means: for a full
 //! report, HTML and CSV.
 
+use judge::Grade;
+use judge::named_runs::is_hidden;
 use model::comparison::{ComparisonRun, Metric};
 use model::run::PERCENTILES;
 use model::{
-    BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Grade, Limit, LoadStudy, Nanos, Run, Study,
+    BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Limit, LoadStudy, Nanos, Run, Study,
     SweepStudy, Verdict,
 };
 
-use crate::labels::{audit_word, is_hidden};
+use crate::labels::audit_word;
 use crate::number::{self, NONE};
 use crate::run_summary::{SummaryRun, load_run};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
@@ -153,7 +155,10 @@ impl<'a, R> RunTable<'a, R> {
         self.asked(own("checks", "checks", "passed, of those asked"), |of| {
             let passed = |all: usize, troubles: usize| format!("{} of {all}", all - troubles);
             let judgement = run(of).judgement.as_ref();
-            number::or_none(judgement, |it| passed(it.checks.len(), it.troubles().len())).into()
+            number::or_none(judgement, |it| {
+                passed(it.checks.len(), judge::verdict::troubles(it).len())
+            })
+            .into()
         });
         DataTable { lead, ..self.table }
     }
@@ -170,7 +175,7 @@ fn column(name: &str, key: &str, meaning: &'static str) -> TableColumn {
 /// nothing.
 fn is_doubtful(run: &Run) -> bool {
     let fails = run.claim.as_ref().is_some_and(|claim| claim.failed > Some(0));
-    fails || run.warnings.iter().any(|warning| warning.grade() != Grade::Note)
+    fails || run.warnings.iter().any(|warning| judge::grade(warning) != Grade::Note)
 }
 
 /// Response times of a table of runs.

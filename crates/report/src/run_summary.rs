@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use judge::named_runs::{NamedRun, is_hidden};
+use judge::trust::{SUMMARY_PERCENTILES, UNCERTAIN};
 use model::{
-    CpuUsage, FarGenerator, Limit, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics,
+    CpuUsage, FarGenerator, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics,
     UnfinishedRequests, Verdict, counts,
 };
 use serde::Serialize;
 
-use crate::labels::{NamedRun, is_hidden};
 use crate::number;
 
 /// What limited a study.
@@ -223,13 +224,6 @@ pub struct SlowGroup {
     pub others_ms: f64,
 }
 
-/// The percentiles of a summary, with their names.
-pub(crate) const SUMMARY_PERCENTILES: [(&str, f64); 5] =
-    [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
-
-/// A percentile is uncertain where half of its 95 % interval is more than this part of it.
-pub(crate) const UNCERTAIN: f64 = 0.2;
-
 /// Whether the figure is uncertain: its mark stands behind it.
 pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bool {
     interval.is_some_and(|[low, high]| {
@@ -342,7 +336,7 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
         connections: run.connections,
         connections_limit: None,
         verdict: verdict_of(run),
-        limit: judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name),
+        limit: judgement.and_then(|judgement| judgement.limit.as_ref()).map(judge::limits::name),
         seconds: rounded(run.measured.as_secs_f64()),
         rate,
         requests: SummaryCounts {

@@ -1,12 +1,12 @@
 //! Report sections about server and kernel: samples, the kernel's tracepoints, statsd.
 
+use judge::named_runs::NamedRun;
 use model::kernel::{KernelView, ProcessWaits};
 use model::samples::{WatchCurve, WatchTrack};
 use model::{
     MetricKind, Nanos, Run, Socket, StatsdFigures, StatsdMetric, StatsdReport, Waits, Watch,
 };
 
-use crate::labels::NamedRun;
 use crate::number::{self, NONE};
 use crate::plot::PlotPoint;
 use crate::tree::{

@@ -2,21 +2,21 @@
 //! nothing else. `--json` prints it; the answer, Markdown and HTML lay it out, so that all of them
 //! say the same.
 
-use model::{Finding, FindingRole, Study, findings};
+use judge::named_runs::named_runs;
+use judge::{Finding, FindingRole, findings};
+use model::Study;
 use serde::Serialize;
 
 use crate::comparison::{self, SummaryComparison};
 use crate::expectations::{self, ExpectationResult};
-use crate::labels::named_runs;
 use crate::measured::{self, StudyHead};
-use crate::next_steps::{NextCommand, next_commands};
 pub use crate::run_summary::{
     SlowGroup, SummaryCounts, SummaryGenerator, SummaryRate, SummaryRun, SummaryTimes,
     SummaryVerdict,
 };
 use crate::run_summary::{load_run, run_of};
-use crate::sentences;
-use crate::trust::{TrustLine, TrustMark, trust};
+use judge::next::{NextCommand, next_commands};
+use judge::trust::{TrustLine, TrustMark, trust};
 
 /// The version of the summary that this code writes.
 pub(crate) const SUMMARY_SCHEMA: &str = "longtail.summary/1";
@@ -83,7 +83,7 @@ impl Summary {
         let next = next_commands(study, &findings);
         let in_words = |finding: Finding| SummaryFinding {
             role: finding.role(),
-            sentence: sentences::of(&finding),
+            sentence: finding.sentence(),
             finding,
         };
         let findings: Vec<SummaryFinding> = findings.into_iter().map(in_words).collect();
@@ -113,7 +113,7 @@ impl Summary {
                 let own = comparison::trust(compared, comparison);
                 passed.into_iter().chain(own).chain(doubts).collect()
             }
-            _ => trust(study, &named, &runs),
+            _ => trust(study, &named, &named),
         };
         let head = StudyHead::of(study);
         Summary {

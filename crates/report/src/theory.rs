@@ -1,13 +1,14 @@
 //! Theory beside measurement: what the server's order of service says of each run, how far off the
 //! run was, which order it looks like, and what all of them say together.
 
+use judge::named_runs::{is_hidden, name_in_sweep};
 use model::theory::{
     DisciplineFit, DisciplineProbe, InferredDiscipline, NotJudged, PercentileRange, Resemblance,
     ServiceTime,
 };
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
-use crate::labels::{is_hidden, listed, name_in_sweep};
+use crate::labels::listed;
 use crate::number::{self, count_of, or_none};
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 

@@ -1,11 +1,11 @@
 //! Where the response time went: the means of a run's requests, and of its slowest, cut into parts
 //! that add up. The full report writes them as an equation, the page draws them as bars.
 
+use judge::named_runs::{NamedRun, is_hidden};
 use model::app_time::{AnatomySums, AppSource};
 use model::kernel::{PathSums, RequestPaths};
 use model::{Nanos, Run};
 
-use crate::labels::{NamedRun, is_hidden};
 use crate::number;
 use crate::tree::{ListItem, ReportSection};
 

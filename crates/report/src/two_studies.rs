@@ -2,16 +2,17 @@
 //! other, so what the machine did in between is in every difference: the text says so, and calls
 //! nothing different that repeats inside the studies do not bear out.
 
+use judge::named_runs::NamedRun;
 use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
 use model::{BodyRun, Nanos, Run, Study};
 
 use crate::comparison::words;
-use crate::labels::{self, NamedRun};
+use crate::labels;
 use crate::measured::{self, StudyHead};
-use crate::next_steps::edited;
 use crate::number::{self, count_of};
 use crate::text::{Width, wrap};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
+use judge::next::edited;
 
 /// A study and the file that it was read from.
 #[derive(Clone, Copy)]

@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex};
 use engine::{
     EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, Transport, spawn_scoped,
 };
+use judge::checks::RunSetting;
+use judge::{checks, verdict};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::theory::{Estimate, Overload, OverloadDoubt};
-use model::warnings::RunSetting;
 use model::{
     Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos,
     Objective, Pace, Placement, Profile, Request, Run, ServerLocation, SystemClock, Timing,
-    verdict, warnings,
 };
 use probe::host;
 
@@ -186,7 +186,7 @@ pub fn conduct_load(
             statsd,
             journal: sender,
             sampling: None,
-            percentiles: &warnings::LOAD_PERCENTILES,
+            percentiles: &checks::LOAD_PERCENTILES,
         };
         drive_observed(shape, &context.clock, context.far, progress, observers)
     });
@@ -226,7 +226,7 @@ pub(crate) fn judge(
     // Where no condition did, it was a signal: nobody else stops the lanes.
     let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
     let setting = RunSetting { keep_alive: plan.keep_alive, placement, ended_by };
-    run.warnings = warnings::of_load(run, &plan.pace, setting);
+    run.warnings = checks::warnings_of_load(run, &plan.pace, setting);
     run.warnings.extend(stopped_by.map(|condition| Diagnostic::StoppedEarly { condition }));
 }
 
@@ -327,7 +327,8 @@ fn doubt(run: &Run, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Outcome, Window, warnings};
+    use judge::checks;
+    use model::{Outcome, Window};
 
     use super::*;
 
@@ -343,7 +344,7 @@ mod tests {
 
     fn recorded(rate: u64, seconds: u64, play: impl FnMut(u64, Nanos) -> (Nanos, Outcome)) -> Run {
         let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(seconds) };
-        testkit::load::paced(window, rate, &warnings::LOAD_PERCENTILES, play)
+        testkit::load::paced(window, rate, &checks::LOAD_PERCENTILES, play)
     }
 
     /// On slots of 0.1 s: the `n`-th request takes the slot that is free first.
@@ -408,7 +409,7 @@ mod tests {
             let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
             assert_eq!(overload(&run, &plan), None, "{what}");
             let setting = RunSetting { keep_alive: true, placement: None, ended_by: None };
-            let warnings = warnings::of_load(&run, &plan.pace, setting);
+            let warnings = checks::warnings_of_load(&run, &plan.pace, setting);
             let is_unexplained = |warning: &model::Diagnostic| {
                 matches!(warning, model::Diagnostic::BacklogUnexplained { .. })
             };

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use judge::Grade;
 use model::theory::ServiceTime;
-use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind};
+use model::{Clock, Diagnostic, GeneratorFacts, Nanos, Run, ServerKind};
 use probe::control;
 use probe::host::HostCounters;
 use probe::processes::tree;
@@ -32,8 +33,9 @@ pub fn observe_claimed(
         steal.map(|share| Diagnostic::Steal { share }),
         listen_overflows.map(|dropped| Diagnostic::ListenOverflows { dropped }),
     ];
-    done.found
-        .extend(troubles.into_iter().flatten().filter(|trouble| trouble.grade() > Grade::Passed));
+    done.found.extend(
+        troubles.into_iter().flatten().filter(|trouble| judge::grade(trouble) > Grade::Passed),
+    );
     Ok(Some((done, GeneratorFacts { steal, listen_overflows, ..GeneratorFacts::default() })))
 }
 

@@ -165,7 +165,7 @@ pub(crate) fn shares_by_header(tally: &Tally, known: &[String]) -> Vec<WorkerSha
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Grade;
+    use judge::Grade;
     use probe::puma_stats::WorkerStats;
 
     fn stats(counts: &[(u32, u64)]) -> PumaStats {
@@ -197,7 +197,7 @@ mod tests {
     fn accounts_agree_in_total_and_worker_by_worker() {
         let compared = |ours: &[(u32, u64)], theirs: &[(u32, u64)]| {
             let found = ledger(ours).beside_puma(&stats(theirs), &["11".to_owned()]).unwrap();
-            (found.grade(), found)
+            (judge::grade(&found), found)
         };
         let of = |worker, client, server| Diagnostic::Conservation { worker, client, server };
         let agreeing = [(11, 3), (12, 0)];

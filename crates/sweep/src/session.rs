@@ -4,13 +4,14 @@
 use std::sync::{Arc, Mutex};
 
 use engine::{FetchedResponse, LoadSpec, RunProgress};
+use judge::checks::RunSetting;
+use judge::{Grade, checks, verdict};
 use launch::CpuRestriction;
 use model::run::PERCENTILES;
 use model::theory::ServiceTime;
-use model::warnings::RunSetting;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Grade, Nanos, Probe, Run, ServerKind,
-    ServerUse, Stop, StreamPlan, Tally, Timing, WorkerShare, verdict, warnings,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Run, ServerKind, ServerUse,
+    Stop, StreamPlan, Tally, Timing, WorkerShare,
 };
 use probe::control;
 use probe::processes::{memory_of_tree, tree};
@@ -276,10 +277,10 @@ impl<'a> Session<'a> {
         let (keep_alive, placement) = (job.stream.keep_alive, self.server.facts.placement.as_ref());
         let setting = RunSetting { keep_alive, placement, ended_by };
         if self.block.pace.is_open() {
-            run.warnings = warnings::of_load(&run, &self.block.pace, setting);
+            run.warnings = checks::warnings_of_load(&run, &self.block.pace, setting);
         } else {
             self.forecast(&mut run, service_time.unwrap_or_default());
-            run.warnings = warnings::of_run(&run, setting);
+            run.warnings = checks::warnings_of_run(&run, setting);
             run.warnings.extend(served_in_turns(&run, slots, keep_alive));
         }
         run.warnings.extend(busy);
@@ -405,11 +406,10 @@ impl Session<'_> {
             } else {
                 verdict::of_run(run, self.server.facts.slots())
             };
-            run.judgement =
-                Some(account.clone().into_iter().fold(judgement, model::Judgement::with));
+            run.judgement = Some(account.clone().into_iter().fold(judgement, verdict::with_check));
         }
         match account {
-            Ok(check) => (check.grade() > Grade::Passed).then_some(check),
+            Ok(check) => (judge::grade(&check) > Grade::Passed).then_some(check),
             Err(reason) => reason.map(|reason| Diagnostic::LedgerUnknown { reason }),
         }
     }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use judge::verdict;
 use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
     App, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Diagnostic,
     GeneratorFacts, LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerPlan, ServerUse, Socket,
-    SocketServer, Stop, StreamPlan, Timestamps, Verdict, Window, verdict,
+    SocketServer, Stop, StreamPlan, Timestamps, Verdict, Window,
 };
 
 use crate::machine::{answered_at_once, at_ease, environment, puma, puma_facts, stream};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use judge::verdict;
 use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
 use model::pace::uniform;
 use model::run::PERCENTILES;
@@ -10,7 +11,6 @@ use model::study::SCHEMA;
 use model::{
     ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Nanos, Outcome, Probe, Run,
     ServerFacts, ServerUse, Stop, StreamPlan, Timestamps, Verdict, Window, WorkerShare, run,
-    verdict,
 };
 
 use crate::machine::{answered_at_once, environment, puma, puma_facts, stream};

@@ -6,13 +6,14 @@ mod play;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use judge::checks::RunSetting;
+use judge::{checks, verdict};
 use model::study::SCHEMA;
 use model::theory::{Estimate, Overload};
-use model::warnings::RunSetting;
 use model::{
     Arrivals, Backlog, BacklogSamples, Batches, Diagnostic, EndedBy, Exchange, LaneCountReason,
     LatePolicy, LoadPlan, LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, Run,
-    ServerLocation, Statistics, Tally, Threshold, Timestamps, Timing, Window, verdict, warnings,
+    ServerLocation, Statistics, Tally, Threshold, Timestamps, Timing, Window,
 };
 
 use self::play::{PUMA, Server, play};
@@ -249,7 +250,7 @@ fn judged(mut study: LoadStudy) -> LoadStudy {
         placement: study.placement.as_ref(),
         ended_by: study.interrupted.then_some(EndedBy::User),
     };
-    let warnings = warnings::of_load(run, &plan.pace, setting);
+    let warnings = checks::warnings_of_load(run, &plan.pace, setting);
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
     study.run.warnings = warnings;
@@ -333,7 +334,7 @@ fn played_anew(
     let backlog = if plan.pace.is_open() { backlog(tally.window, &times) } else { None };
     let (timestamps, elapsed) = (plan.timestamps, tally.last_ended);
     let measured = plan.length.unwrap_or(elapsed - tally.window.from);
-    let mut run = recorder.run(&warnings::LOAD_PERCENTILES, measured, elapsed);
+    let mut run = recorder.run(&checks::LOAD_PERCENTILES, measured, elapsed);
     run.statistics = run.statistics.map(|statistics| statistics.with_backlog(backlog));
     run.generator.clock_steps = (timestamps == Timestamps::Kernel).then_some(0);
     let lanes_by = match plan.pace {

@@ -8,11 +8,12 @@
 mod play;
 mod watch;
 
+use judge::verdict;
 use model::run::PERCENTILES;
 use model::theory::DisciplineFit;
 use model::{
     Ceiling, Diagnostic, Discipline, EndedBy, Nanos, Outcome, Plan, Probe, ProbeUsed, ServerFacts,
-    ServerKind, StatsdReport, Stop, SweepStudy, verdict,
+    ServerKind, StatsdReport, Stop, SweepStudy,
 };
 use queueing::discipline::{ClosedLoopServer, ConnectionDealing, ServiceOrder, theory};
 

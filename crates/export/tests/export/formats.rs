@@ -286,8 +286,13 @@ fn an_invalid_run_carries_no_headline_figure() {
         families.iter().map(|family| family.metric.name).collect::<Vec<_>>()
     };
     let mut study: SweepStudy = study::canonical();
-    let judgement =
-        Judgement { verdict: Verdict::Invalid, checks: Vec::new(), limit: None, forced: false };
+    let judgement = Judgement {
+        verdict: Verdict::Invalid,
+        decided_by: None,
+        checks: Vec::new(),
+        limit: None,
+        forced: false,
+    };
     study.runs[0].judgement = Some(judgement.clone());
     let sweep = names(&of_sweep(&study, &study.runs[0], 1));
     let mut study: LoadStudy = load::every()[0].clone();

@@ -433,7 +433,9 @@ mod tests {
         let read = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms")).unwrap();
         assert_eq!(read.claim.audit, Believable::Impossible);
         assert!(
-            read.found.iter().any(|found| found.to_string().contains("Little's law FAILS")),
+            read.found
+                .iter()
+                .any(|found| judge::assess(found).sentence.contains("Little's law FAILS")),
             "{:?}",
             read.found
         );

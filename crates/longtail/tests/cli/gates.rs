@@ -4,9 +4,8 @@
 use std::io::Write as _;
 use std::net::TcpListener;
 
-use model::{
-    Arrivals, Clock as _, Diagnostic, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate,
-};
+use judge::Grade;
+use model::{Arrivals, Clock as _, Diagnostic, Judgement, LoadStudy, Nanos, Pace, Profile, Rate};
 use rustix::process::Signal;
 use sink::SinkBody;
 use testkit::clock::{REAL_CLOCK, eventually};
@@ -21,7 +20,7 @@ fn judgement(study: &LoadStudy) -> &Judgement {
 
 /// The grade of the gate that `is` picks out; `None` where it was not asked.
 fn grade(judgement: &Judgement, is: impl Fn(&Diagnostic) -> bool) -> Option<Grade> {
-    judgement.checks.iter().find(|gate| is(gate)).map(Diagnostic::grade)
+    judgement.checks.iter().find(|gate| is(gate)).map(judge::grade)
 }
 
 /// A load of one request whose generator is stopped when the request has come, and is answered

@@ -9,8 +9,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use judge::Grade;
 use model::theory::Resemblance;
-use model::{Diagnostic, Discipline, Grade, Run, SweepStudy};
+use model::{Diagnostic, Discipline, Run, SweepStudy};
 
 use crate::lab::{Lab, can, end, free_port, has, major, soaks};
 use crate::scenarios::laws::{assert_agreed, assert_conserved, ledger_warnings};
@@ -195,7 +196,7 @@ fn shared_its_processors(run: &Run) -> bool {
     let checks = run.judgement.iter().flat_map(|judgement| &judgement.checks);
     checks
         .filter(|check| matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. }))
-        .any(|check| check.grade() > Grade::Passed)
+        .any(|check| judge::grade(check) > Grade::Passed)
 }
 
 #[test]

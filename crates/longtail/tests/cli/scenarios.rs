@@ -349,7 +349,7 @@ impl Stage {
                     .checks
                     .iter()
                     .find(is_it)
-                    .map(|check| format!("{:?}", check.grade()).to_lowercase());
+                    .map(|check| format!("{:?}", judge::grade(check)).to_lowercase());
                 return (came.as_deref() != Some(grade)).then(|| format!("{judgement:?}"));
             }
             "followed" => {

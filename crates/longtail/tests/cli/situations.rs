@@ -11,11 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use engine::RaiseOnDrop;
+use judge::Grade;
 use launch::affinity;
-use model::{
-    Clock as _, CpuUsage, Diagnostic, GeneratorFacts, Grade, Judgement, Limit, Nanos, Study,
-    Verdict,
-};
+use model::{Clock as _, CpuUsage, Diagnostic, GeneratorFacts, Judgement, Nanos, Study, Verdict};
 use testkit::clock::REAL_CLOCK;
 
 use crate::lab::{Lab, can, soaks};
@@ -104,7 +102,8 @@ impl Seen {
             Verdict::Unloaded => "unloaded",
             Verdict::Invalid => INVALID,
         });
-        let limit = judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name);
+        let limit =
+            judgement.and_then(|judgement| judgement.limit.as_ref()).map(judge::limits::name);
         let order = match &study {
             Some(Study::Sweep(sweep)) if is_of_order => {
                 match &sweep.inferred_discipline().map(|one| one.disciplines) {
@@ -143,8 +142,8 @@ fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
         .checks
         .iter()
         .filter(is_of_machine)
-        .find(|check| check.grade() > Grade::Passed)
-        .map(ToString::to_string);
+        .find(|check| judge::grade(check) > Grade::Passed)
+        .map(|check| judge::assess(check).sentence);
     let stood = judgement.checks.iter().find(
         |check| matches!(check, Diagnostic::Standstill { longest, .. } if *longest >= STANDSTILL),
     );

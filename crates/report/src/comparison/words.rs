@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::labels;
 use crate::number::{self, count_of};
-use crate::sentences::listed;
+use judge::words::listed;
 
 /// What a comparison came to.
 #[derive(Clone, Debug, Serialize)]
@@ -252,7 +252,7 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
         let changed = changed.map(|it| if is_short { name(it.row.metric) } else { it.change() });
         let changed = labels::listed(changed);
         let also = if decided.is_empty() { "" } else { "also " };
-        let begin = crate::markdown::capitalised(&format!("{also}{}", self::verdict(verdict)));
+        let begin = judge::words::capitalised(&format!("{also}{}", self::verdict(verdict)));
         others.extend((!changed.is_empty()).then(|| format!("{begin}: {changed}.")));
     }
     parts.extend(tail);

@@ -1,7 +1,9 @@
 //! The runs of a sweep that are drawn, and their response time and throughput against the load.
 
+use judge::Finding;
+use judge::findings::Saturated;
 use model::comparison::median;
-use model::{Finding, Run, SweepStudy};
+use model::{Run, SweepStudy};
 
 use crate::html::figure::{KeyEntry, PageFigure};
 use crate::number;
@@ -104,7 +106,7 @@ pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String>
 /// Where throughput rises no further, as the summary finds it.
 fn saturation(runs: &ShownRuns<'_>) -> Option<(PlotMark, KeyEntry)> {
     runs.summary.findings.iter().find_map(|finding| match finding.finding {
-        Finding::Saturated { connections, is_lowest, .. } => {
+        Finding::Saturated(Saturated { connections, is_lowest, .. }) => {
             let lowest = if is_lowest { ", the lowest load tried" } else { "" };
             let entry =
                 KeyEntry::new("mark", format!("saturated from {connections} connections{lowest}"));

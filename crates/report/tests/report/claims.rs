@@ -89,9 +89,10 @@ fn a_hint_that_several_runs_share_stands_once() {
         vec![Diagnostic::WorkersChanged { new: 1 }, Diagnostic::WorkersChanged { new: 1 }];
     study.runs[2].warnings = vec![Diagnostic::WorkersChanged { new: 1 }];
     let text = pieces::closing(&study);
-    let seen = format!("  1.5x, 2x: {}\n", Diagnostic::WorkersChanged { new: 1 });
+    let changed = judge::assess(&Diagnostic::WorkersChanged { new: 1 });
+    let seen = format!("  1.5x, 2x: {}\n", changed.sentence);
     assert_eq!(text.matches(&seen).count(), 1, "{text}");
-    assert_eq!(text.matches(Diagnostic::WorkersChanged { new: 1 }.hint()).count(), 1);
+    assert_eq!(text.matches(changed.hint).count(), 1);
 }
 
 #[test]

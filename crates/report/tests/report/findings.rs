@@ -32,7 +32,8 @@ fn threads(connections: u32) -> Limit {
 }
 
 fn judgement(verdict: Verdict, limit: Option<Limit>) -> Judgement {
-    Judgement { verdict, checks: vec![Diagnostic::LaneCpu { share: 0.95 }], limit, forced: false }
+    let checks = vec![Diagnostic::LaneCpu { share: 0.95 }];
+    Judgement { verdict, decided_by: None, checks, limit, forced: false }
 }
 
 /// A sweep of Puma 5.6.5, 2 workers x 5 threads, with these runs.

@@ -11,9 +11,10 @@ use engine::{
     DriveResult, EngineError, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress,
     Transport, drive_part,
 };
+use judge::checks;
 use model::{
     Clock, Diagnostic, FarGenerator, GeneratorFacts, LoadPlan, LoadStudy, Nanos, Request, Run,
-    SystemClock, Tally, warnings,
+    SystemClock, Tally,
 };
 use probe::host::{self, HostCounters};
 use serde::{Deserialize, Serialize};
@@ -170,7 +171,7 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
     let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
     let (interrupted, log_dropped) =
         (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
-    let mut run = recorded(done, &spec, &warnings::LOAD_PERCENTILES, GeneratorFacts::default());
+    let mut run = recorded(done, &spec, &checks::LOAD_PERCENTILES, GeneratorFacts::default());
     judge(&mut run, plan, None, interrupted, None);
     run.warnings
         .extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));

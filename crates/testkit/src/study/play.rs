@@ -4,13 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use judge::verdict;
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::theory::ServiceTime;
 use model::{
     Exchange, Forecast, Nanos, Outcome, Placement, Plan, Probe, Run, ServerFacts, Stop, StreamPlan,
-    SweepStudy, Window, WorkerShare, verdict,
+    SweepStudy, Window, WorkerShare,
 };
 
 use crate::machine::{Recorder, environment, puma, puma_facts, stream};

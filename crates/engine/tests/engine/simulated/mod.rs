@@ -14,9 +14,10 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
+use judge::{checks, verdict};
 use model::{
     AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, LatePolicy, LoadPlan, Nanos,
-    Outcome, Pace, Rate, Statistics, Tally, Timestamps, Timing, Verdict, verdict, warnings,
+    Outcome, Pace, Rate, Statistics, Tally, Timestamps, Timing, Verdict,
 };
 use rustix::io::Errno;
 use testkit::clock::Stepped;
@@ -201,7 +202,7 @@ fn judged(connections: u32, pace: Pace) -> (Tally, Judgement) {
     let server = Slots { stall: Some((ms(500), ms(400))), ..slots(connections as usize, ms(20)) };
     let end =
         run(&LoadSpec { measured: Some(ms(2000)), ..spec(connections, pace.clone()) }, server).end;
-    let (mut study, times) = (testkit::load::closed(), &warnings::LOAD_PERCENTILES);
+    let (mut study, times) = (testkit::load::closed(), &checks::LOAD_PERCENTILES);
     study.plan =
         LoadPlan { pace, connections, length: Some(ms(2000)), warm_up: Nanos::ZERO, ..study.plan };
     study.run.statistics = Some(Statistics::of(&end.tally, &end.batches, times));

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use export::otlp::{RunOrigin, request};
 use export::{MetricFamily, of_load, of_sweep, text_formats};
+use judge::Grade;
 use model::run::ShareSource;
-use model::{Diagnostic, Grade, LoadStudy, Nanos, Outcome, Run, Study, SweepStudy, Verdict, Watch};
+use model::{Diagnostic, LoadStudy, Nanos, Outcome, Run, Study, SweepStudy, Verdict, Watch};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use prost::Message as _;
@@ -70,7 +71,7 @@ pub(crate) fn is_of_the_machine(study: &Study) -> bool {
                 Conservation { .. } | ClockStep { .. } | GeneratorLost { .. } | Audited { .. }
             ) || matches!(check, Failures { planned: 1.., .. })
         };
-        let is_fine = |check: &Diagnostic| check.grade() < Grade::Failed || !is_wrong(check);
+        let is_fine = |check: &Diagnostic| judge::grade(check) < Grade::Failed || !is_wrong(check);
         judgement.is_some_and(|judgement| judgement.checks.iter().all(is_fine))
     };
     let runs = study.runs();
@@ -126,7 +127,7 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
         let checks = &run.judgement.as_ref().unwrap().checks;
         let mut conserved =
             checks.iter().filter(|check| matches!(check, Diagnostic::Conservation { .. }));
-        assert!(conserved.all(|check| check.grade() == Grade::Passed), "{checks:?}");
+        assert!(conserved.all(|check| judge::grade(check) == Grade::Passed), "{checks:?}");
         let is_by_header = run.workers.iter().all(|share| share.source == ShareSource::Header);
         assert_eq!(tally.per_worker.is_empty(), !is_by_header);
         // By itself Puma counts what it answered, the warm-up too.

@@ -1,0 +1,25 @@
+//! More than the theoretical maximum was measured, so the service time is not what was given.
+
+use model::{Diagnostic, Nanos, Run};
+
+use super::{Assessment, Grade};
+
+/// Measured rates this far above the theoretical maximum are no rounding.
+const ABOVE: f64 = 1.02;
+
+/// Asked where there is a theoretical maximum. One batch of responses more or less in the window is
+/// worth a service time of it.
+pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
+    let ratio = run.of_maximum()?;
+    let service_time = run.forecast.as_ref().map_or(Nanos::ZERO, |forecast| forecast.service_time);
+    let batch = service_time.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
+    (ratio > ABOVE + batch).then_some(Diagnostic::AboveMaximum { ratio })
+}
+
+/// Grade, sentence and hint.
+pub(super) fn assess(ratio: f64) -> Assessment {
+    let grade = Grade::Doubtful;
+    let sentence = format!("the rate is {:.0} % of the theoretical maximum", ratio * 100.0);
+    let hint = "is -d what the app really takes, and are the slots right?";
+    Assessment::new(grade, sentence, hint)
+}

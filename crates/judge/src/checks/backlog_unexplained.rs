@@ -1,0 +1,26 @@
+//! Open loop: the backlog grew all along, and it is not known why: the responses that came did not
+//! get slower.
+
+use model::{Backlog, Diagnostic, Run};
+
+use super::{Assessment, Grade};
+
+/// Asked of an open loop that was sampled, and is no overload.
+pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
+    let statistics = run.statistics.as_ref()?;
+    let backlog @ Backlog { growth: growth_per_s, at_end, .. } = statistics.backlog?;
+    (!statistics.is_overload(&run.tally) && backlog.grows())
+        .then_some(Diagnostic::BacklogUnexplained { growth_per_s, at_end })
+}
+
+/// Grade, sentence and hint.
+pub(super) fn assess(growth_per_s: f64, at_end: u64) -> Assessment {
+    let grade = Grade::Doubtful;
+    let sentence = format!(
+        "the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and \
+            the responses that came did not get slower: this is an overload, or some \
+            requests take longer than the run"
+    );
+    let hint = "run for several times as long as the slowest responses take (--for)";
+    Assessment::new(grade, sentence, hint)
+}

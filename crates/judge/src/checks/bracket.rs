@@ -1,0 +1,53 @@
+//! By how much the generator's own lag may have raised a percentile, beside how well the sample
+//! knows it.
+
+use model::{Diagnostic, Nanos, Run};
+
+use super::{Assessment, Grade, SMALL, by};
+use crate::words::percentile;
+
+/// Asked of the highest percentile up to p99 that has an interval.
+pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
+    let statistics = run.statistics.as_ref()?;
+    let intervals = statistics.intervals.iter().rev();
+    intervals.filter(|interval| interval.quantile <= 0.99).find_map(|interval| {
+        let time = run.tally.response_time_at(interval.quantile).time()?;
+        let width = time.saturating_sub(interval.without_generator?);
+        Some(Diagnostic::Bracket {
+            quantile: interval.quantile,
+            width,
+            half_interval: interval.high?.saturating_sub(interval.low?) / 2,
+            of_response_time: width.0 as f64 / (time.0 as f64).max(1.0),
+        })
+    })
+}
+
+/// Up to as wide as the sample's own interval it is not seen. Up to twice that the sample is the
+/// limit, and it is doubtful at most.
+fn grade(width: Nanos, half_interval: Nanos, of_response_time: f64) -> Grade {
+    if width <= half_interval.max(SMALL) {
+        return Grade::Passed;
+    }
+    let worst = if width.0 > 2 * half_interval.0 { 0.20 } else { 1.0 };
+    by(of_response_time, 0.05, worst)
+}
+
+/// Grade, sentence and hint.
+pub(super) fn assess(
+    quantile: f64,
+    width: Nanos,
+    half_interval: Nanos,
+    of_response_time: f64,
+) -> Assessment {
+    let grade = grade(width, half_interval, of_response_time);
+    let sentence = format!(
+        "the generator's own lag may raise p{} by up to {:.3} ms; the sample gives it \
+            to ±{:.3} ms",
+        percentile(quantile),
+        width.as_millis_f64(),
+        half_interval.as_millis_f64()
+    );
+    let hint = "use more --generator-threads on cores of their own; in an open loop also \
+            --timing spin";
+    Assessment::new(grade, sentence, hint).of_the_generator()
+}

@@ -1,0 +1,18 @@
+//! Whether the wall clock, by which the kernel stamps arrivals, was set.
+
+use model::{Diagnostic, Run};
+
+use super::{Assessment, Grade, if_any};
+
+/// Asked where the wall clock was watched.
+pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
+    run.generator.clock_steps.map(|steps| Diagnostic::ClockStep { steps })
+}
+
+/// Grade, sentence and hint.
+pub(super) fn assess(steps: u32) -> Assessment {
+    let grade = if_any(steps.into(), Grade::Failed);
+    let sentence = format!("the wall clock was set {steps} times during the run");
+    let hint = "use --timestamps user, or run again when nothing sets the clock";
+    Assessment::new(grade, sentence, hint)
+}

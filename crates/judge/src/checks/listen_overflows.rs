@@ -1,0 +1,27 @@
+//! Connections that the kernel dropped because the server's accept queue was full, on this machine,
+//! in the run.
+
+use model::{Diagnostic, Run};
+
+use super::{Assessment, Grade, if_any};
+use crate::connects;
+
+/// The kernel counts for the whole machine: where all our connects were fast, what it dropped was
+/// others'.
+pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
+    let dropped = run.generator.listen_overflows?;
+    let is_ours = dropped == 0 || connects::has_stalled(&run.tally);
+    is_ours.then_some(Diagnostic::ListenOverflows { dropped })
+}
+
+/// Grade, sentence and hint.
+pub(super) fn assess(dropped: u64) -> Assessment {
+    let grade = if_any(dropped, Grade::Doubtful);
+    let sentence = format!(
+        "full accept queues dropped {dropped} connects, of all servers on this \
+            machine"
+    );
+    let hint = "raise the server's backlog and net.core.somaxconn: a dropped connect shows as \
+             1, 2, 3 … s";
+    Assessment::new(grade, sentence, hint)
+}

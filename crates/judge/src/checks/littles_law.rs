@@ -1,0 +1,74 @@
+//! Closed loop without think time: mean response time x rate must be the connections (Little's
+//! law).
+
+use model::{Diagnostic, Nanos, Run};
+
+use super::{Assessment, by};
+
+/// Asked of a closed loop without think time. The mean over the requests due in the window, times
+/// the rate of those that ended in it. What the window cuts off at either end is at most the
+/// longest request, or what a lane that stood still did not read.
+pub(super) fn ask(run: &Run, connections: u32) -> Option<Diagnostic> {
+    let tally = &run.tally;
+    // A failed request holds its connection too, and its time is not in the mean.
+    if tally.counts.failed() > 0 || run.measured == Nanos::ZERO {
+        return None;
+    }
+    // A response that waits to be read keeps its connection, and by the kernel's stamps that wait
+    // is not in the mean.
+    let (response, unread) = (&tally.response_time, &tally.read_lag);
+    let sum = response.sum().saturating_add(unread.sum());
+    let mean = sum.as_secs_f64() / response.count() as f64;
+    let lanes = &run.generator.lanes;
+    let stood_still = lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
+    let longest = (response.max()? + unread.max().unwrap_or_default()).max(stood_still);
+    Some(Diagnostic::LittlesLaw {
+        in_flight: mean * run.completed_rate(),
+        connections,
+        tolerance: longest.0 as f64 / run.measured.0 as f64,
+    })
+}
+
+/// Grade, sentence and hint.
+pub(super) fn assess(in_flight: f64, connections: u32, tolerance: f64) -> Assessment {
+    let grade = by(
+        (in_flight / f64::from(connections.max(1)) - 1.0).abs(),
+        0.01 + tolerance,
+        0.05 + tolerance,
+    );
+    let sentence = format!(
+        "by Little's law {in_flight:.1} requests were in flight on {connections} \
+            connections"
+    );
+    let hint = "run longer (--for): some requests took as long as the window, or time is \
+            counted wrongly somewhere";
+    Assessment::new(grade, sentence, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Exchange, LaneFacts, Outcome, Tally, Window};
+
+    use super::*;
+    use crate::checks::Grade;
+
+    #[test]
+    fn a_lane_that_stood_still_as_the_window_began_breaks_no_law() {
+        let ms = Nanos::from_millis;
+        // It reads an answer of the warm-up 400 ms late, then sixty of 10 ms come in the second
+        // that is measured.
+        for (stood_still, grade) in [(ms(400), Grade::Passed), (ms(0), Grade::Failed)] {
+            let mut tally = Tally::new(Window { from: ms(1000), until: ms(2000) }, 1);
+            for due in (0..60).map(|n| 1400 + 10 * n) {
+                let [due, ended] = [due, due + 10].map(Nanos::from_millis);
+                let outcome = Outcome::Answered(200);
+                let exchange = Exchange { due, sent: due, ended, received_bytes: 1, outcome };
+                tally.record(&exchange, 0);
+            }
+            let mut run = Run::recorded(1, tally, ms(1000), ms(2000));
+            run.generator.lanes =
+                vec![LaneFacts { longest_standstill: stood_still, ..LaneFacts::default() }];
+            assert_eq!(ask(&run, 1).map(|law| crate::checks::grade(&law)), Some(grade));
+        }
+    }
+}

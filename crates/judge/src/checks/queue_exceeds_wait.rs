@@ -1,0 +1,36 @@
+//! The wait in the accept queue, inferred from its length, is longer than all that it is a part of.
+
+use model::{Diagnostic, Nanos, Run};
+
+use super::{Assessment, Grade};
+
+/// The accept queue's part by its length may exceed what it is a part of by so much of that and of
+/// the response time: samples are a sample.
+const ABOVE_WAIT: f64 = 0.05;
+const ABOVE_RESPONSE: f64 = 0.01;
+
+/// Asked where the queue was looked at often enough.
+pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
+    let accept_queue = run.accept_queue_wait()?;
+    let whole = run.tally.response_time.mean()?;
+    let anatomy = run.anatomy.as_ref();
+    let before = anatomy.and_then(|anatomy| anatomy.all.mean(anatomy.all.before_app?));
+    let wait = before.unwrap_or(whole);
+    let slack = ABOVE_WAIT * wait.as_secs_f64() + ABOVE_RESPONSE * whole.as_secs_f64();
+    (accept_queue.as_secs_f64() > wait.as_secs_f64() + slack)
+        .then_some(Diagnostic::QueueExceedsWait { accept_queue, wait })
+}
+
+/// Grade, sentence and hint.
+pub(super) fn assess(accept_queue: Nanos, wait: Nanos) -> Assessment {
+    let grade = Grade::Doubtful;
+    let sentence = format!(
+        "by its length the accept queue held requests for {:.1} ms, longer than the \
+            {:.1} ms that this is a part of",
+        accept_queue.as_millis_f64(),
+        wait.as_millis_f64()
+    );
+    let hint = "the queue is only sampled, and others may connect to this server too: run \
+            longer (--for)";
+    Assessment::new(grade, sentence, hint)
+}

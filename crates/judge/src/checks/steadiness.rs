@@ -1,0 +1,52 @@
+//! Whether response times and rate settled (MSER-5).
+
+use model::{Diagnostic, Nanos, Run, Steadiness};
+
+use super::{Assessment, Grade, SIGNIFICANT};
+
+/// Asked of a run that was sampled.
+pub(super) fn ask(run: &Run, is_claimed: bool) -> Option<Diagnostic> {
+    let Steadiness { settled_after, shift, shift_in_errors, .. } =
+        run.statistics.as_ref()?.steadiness?;
+    Some(Diagnostic::Steadiness { settled_after, shift, shift_in_errors, is_claimed })
+}
+
+/// A shift below 5 % is nothing; one of 25 % beyond chance contradicts a server that keeps up.
+fn grade(
+    settled_after: Option<Nanos>,
+    shift: f64,
+    shift_in_errors: f64,
+    is_claimed: bool,
+) -> Grade {
+    if settled_after.is_some() || shift.abs() < 0.05 {
+        return Grade::Passed;
+    }
+    let is_beyond_chance = shift.abs() >= 0.25 && shift_in_errors.abs() >= SIGNIFICANT;
+    if is_claimed && is_beyond_chance { Grade::Failed } else { Grade::Doubtful }
+}
+
+fn sentence(settled_after: Option<Nanos>, shift: f64) -> String {
+    match settled_after {
+        Some(Nanos::ZERO) => "response times were steady from the start".to_owned(),
+        Some(after) => format!("response times were steady after {:.2} s", after.as_secs_f64()),
+        None => {
+            format!(
+                "response times did not settle: the second half differs from the first by {:+.1} %",
+                shift * 100.0
+            )
+        }
+    }
+}
+
+/// Grade, sentence and hint.
+pub(super) fn assess(
+    settled_after: Option<Nanos>,
+    shift: f64,
+    shift_in_errors: f64,
+    is_claimed: bool,
+) -> Assessment {
+    let grade = grade(settled_after, shift, shift_in_errors, is_claimed);
+    let sentence = sentence(settled_after, shift);
+    let hint = "use a longer --warm-up, or a longer run";
+    Assessment::new(grade, sentence, hint)
+}

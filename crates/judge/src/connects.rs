@@ -1,0 +1,17 @@
+//! Connects that had to be tried again.
+
+use model::{Nanos, Outcome, Tally};
+
+/// The kernel tries a connect that nobody answered again after a second (RFC 6298, 2.1), so a
+/// shorter one was answered at once.
+const RETRY: Nanos = Nanos::from_millis(900);
+
+/// Whether one of our connects was tried again.
+pub(crate) fn has_stalled(tally: &Tally) -> bool {
+    longest(tally) >= RETRY || tally.counts.of(Outcome::ConnectTimedOut) > 0
+}
+
+/// The longest connect of a good response; zero where there was none.
+pub(crate) fn longest(tally: &Tally) -> Nanos {
+    if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO }
+}

@@ -1,0 +1,77 @@
+//! It completes less at the highest load than at a lower one.
+
+use model::CpuUsage;
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+use crate::sweep_points::{self, SweepPoint};
+use crate::words::{count_of, rate_in_words, tenths};
+
+/// It completes less at the highest load than at a lower one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Collapsing {
+    /// Connections at the best rate.
+    pub best_connections: u32,
+    /// That rate, in requests per second.
+    pub best_per_s: f64,
+    /// The most connections that were tried.
+    pub connections: u32,
+    /// The rate there, in requests per second.
+    pub rate_per_s: f64,
+    /// How many more CPUs other processes used there: then it is not known whether the server
+    /// itself does less.
+    pub more_cpus_of_others: Option<f64>,
+}
+
+/// It is worth a word where throughput at the highest load is this part lower than the best.
+const COLLAPSE: f64 = 0.15;
+/// Other processes disturb a comparison of two loads where they have this part of the CPUs more at
+/// one than at the other.
+const DISTURBED: f64 = 0.10;
+
+/// Where throughput at the highest load is that much lower.
+pub(super) fn of(points: &[SweepPoint<'_>]) -> Option<Finding> {
+    let (last, best) = (points.last()?, sweep_points::best(points)?);
+    if last.rate >= (1.0 - COLLAPSE) * best.rate {
+        return None;
+    }
+    let [at_best, at_last] = [best, last].map(|point| CpuUsage::of(&point.run.generator));
+    let more_cpus_of_others = at_best.zip(at_last).and_then(|(best, last)| {
+        let more = last.others? - best.others?;
+        (more > DISTURBED * last.of).then_some(more)
+    });
+    Some(
+        Collapsing {
+            best_connections: best.run.connections,
+            best_per_s: best.rate,
+            connections: last.run.connections,
+            rate_per_s: last.rate,
+            more_cpus_of_others,
+        }
+        .into(),
+    )
+}
+
+impl Collapsing {
+    pub(super) fn sentence(&self) -> String {
+        let Collapsing {
+            best_connections,
+            best_per_s,
+            connections,
+            rate_per_s,
+            more_cpus_of_others,
+        } = self;
+
+        let [best, rate] = [*best_per_s, *rate_per_s].map(rate_in_words);
+        let rates = format!(
+            "{best} requests/s at {}, {rate} at {connections}",
+            count_of(*best_connections, "connection")
+        );
+        match more_cpus_of_others.map(tenths) {
+            None => format!("Throughput falls under load: {rates}."),
+            Some(more) => format!(
+                "Throughput falls: {rates}. But other processes used {more} more CPUs at {connections}, so this does not show that the server does less."
+            ),
+        }
+    }
+}

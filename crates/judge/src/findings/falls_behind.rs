@@ -1,0 +1,41 @@
+//! Open loop: less was completed than was offered, and it is not known why.
+
+use model::{Backlog, Run};
+use serde::{Deserialize, Serialize};
+
+use super::{Finding, Offered};
+use crate::words::rate_in_words;
+
+/// Open loop: less was completed than was offered, and it is not known why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FallsBehind {
+    /// Requests per second.
+    pub offered_per_s: f64,
+    /// Completed, in requests per second.
+    pub completed_per_s: f64,
+    /// Requests under way when the last one became due.
+    pub under_way: Option<u64>,
+}
+
+/// Where it does neither keep up nor show an overload.
+pub(super) fn of(run: &Run, offered: Offered) -> Finding {
+    let backlog = run.statistics.as_ref().and_then(|statistics| statistics.backlog);
+    FallsBehind {
+        offered_per_s: offered.per_second,
+        completed_per_s: run.completed_under_load(),
+        under_way: backlog.filter(Backlog::grows).map(|backlog| backlog.at_end),
+    }
+    .into()
+}
+
+impl FallsBehind {
+    pub(super) fn sentence(&self) -> String {
+        let FallsBehind { offered_per_s, completed_per_s, under_way } = self;
+
+        let [offered, completed] = [*offered_per_s, *completed_per_s].map(rate_in_words);
+        let behind = format!("Of {offered} requests/s the server completes {completed}");
+        under_way.map_or(format!("{behind}."), |n| {
+                format!("{behind}; {n} had no answer when the load ended. It is overloaded, or some requests take longer than the run.")
+            })
+    }
+}

@@ -1,0 +1,54 @@
+//! All requests take about as long as they would first come, first served.
+
+use model::Nanos;
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+use crate::sweep_points::SweepPoint;
+use crate::words::{brief, load};
+
+/// All requests take about as long as they would first come, first served.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InOrder {
+    /// At which load.
+    pub multiple: f64,
+    /// Connections there.
+    pub connections: u32,
+    /// The median.
+    #[serde(rename = "p50_ns")]
+    p50: Nanos,
+    /// The 95th percentile.
+    #[serde(rename = "p95_ns")]
+    p95: Nanos,
+    /// Connections / throughput.
+    #[serde(rename = "first_come_first_served_ns")]
+    pub in_order: Nanos,
+}
+
+/// In order: median and 95th percentile are within these parts of connections / throughput.
+const ORDERLY: [f64; 2] = [0.67, 1.5];
+
+/// Of a run whose requests are of one kind.
+pub(super) fn of(point: &SweepPoint<'_>) -> Option<Finding> {
+    let in_order = point.in_order();
+    let p50 = point.run.response_time(0.50).time()?;
+    let p95 = point.run.response_time(0.95).time()?;
+    let part = |time: Nanos| time.0 as f64 / in_order.0 as f64;
+    (part(p50) >= ORDERLY[0] && part(p95) <= ORDERLY[1]).then(|| {
+        let (multiple, connections) = (point.multiple, point.run.connections);
+        InOrder { multiple, connections, p50, p95, in_order }.into()
+    })
+}
+
+impl InOrder {
+    pub(super) fn sentence(&self) -> String {
+        let InOrder { multiple, p50, p95, in_order, .. } = self;
+        format!(
+            "It is fair: at {} half of the requests take {} or less and 95 % at most {}; first come, first served, each would take {}.",
+            load(*multiple),
+            brief(*p50),
+            brief(*p95),
+            brief(*in_order)
+        )
+    }
+}

@@ -1,0 +1,347 @@
+//! Findings: conclusions of a study about the server, a file for each, with its evidence, when it
+//! holds, and its sentence.
+//!
+//! Where the figures do not decide, the finding says so. A run that failed its checks is no evidence
+//! for anything but that.
+
+mod app_varies;
+mod body_range;
+mod claimed;
+mod closed_loop;
+mod collapsing;
+mod failed;
+mod falls_behind;
+mod in_order;
+mod keeps_up;
+mod limited;
+mod not_measured;
+mod one_load;
+mod overloaded;
+mod peaked;
+mod saturated;
+mod served_in_turns;
+mod spread;
+mod still_rising;
+mod undecided;
+mod uneven_workers;
+mod unfair;
+mod wait_in_accept_queue;
+
+use model::{
+    Diagnostic, Limit, LoadPlan, Pace, PercentileTime, Profile, Run, Study, SweepStudy, TwoGroups,
+};
+use serde::{Deserialize, Serialize};
+
+pub use app_varies::AppVaries;
+pub use body_range::BodyRange;
+pub use claimed::Claimed;
+pub use closed_loop::ClosedLoop;
+pub use collapsing::Collapsing;
+pub use failed::{Failed, FailureCount};
+pub use falls_behind::FallsBehind;
+pub use in_order::InOrder;
+pub use keeps_up::KeepsUp;
+pub use limited::Limited;
+pub use not_measured::NotMeasured;
+pub use one_load::OneLoad;
+pub use overloaded::Overloaded;
+pub use peaked::Peaked;
+pub use saturated::Saturated;
+pub use served_in_turns::ServedInTurns;
+pub use spread::Spread;
+pub use still_rising::StillRising;
+pub use undecided::Undecided;
+pub use uneven_workers::UnevenWorkers;
+pub use unfair::Unfair;
+pub use wait_in_accept_queue::WaitInAcceptQueue;
+
+use crate::sweep_points::{self, SweepPoint};
+use crate::words::{brief, share};
+use model::number;
+
+/// A conclusion and its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Finding {
+    /// No figure of these runs is the server's.
+    NotMeasured(NotMeasured),
+    /// From this load on the server completes no more, however many connections wait.
+    Saturated(Saturated),
+    /// It completes more the more connections there are, up to the highest load that was tried.
+    StillRising(StillRising),
+    /// One load was tried, and the server is not seen to be at a limit: whether it does more under
+    OneLoad(OneLoad),
+    /// It completes less at the highest load than at a lower one.
+    Collapsing(Collapsing),
+    /// A few requests wait many times as long as the others, and not for the app.
+    Unfair(Unfair),
+    /// All requests take about as long as they would first come, first served.
+    InOrder(InOrder),
+    /// Response times are spread, and the figures do not say whether server or app spreads them.
+    Spread(Spread),
+    /// There are two kinds of requests, and no run without waiting says whether the app makes them.
+    Undecided(Undecided),
+    /// Some requests take the app many times longer than most, also where none waits for another.
+    AppVaries(AppVaries),
+    /// Closed loop: what came back over connections that never pause.
+    ClosedLoop(ClosedLoop),
+    /// Open loop: all that was offered was sent and completed.
+    KeepsUp(KeepsUp),
+    /// Open loop: more was offered than the server can do.
+    Overloaded(Overloaded),
+    /// Open loop of a rate that changes: more was offered than the server can do.
+    Peaked(Peaked),
+    /// Open loop: less was completed than was offered, and it is not known why.
+    FallsBehind(FallsBehind),
+    /// Bodies: which is the slowest to serve, and which the fastest.
+    BodyRange(BodyRange),
+    /// Another generator made the runs: the figures are its own.
+    Claimed(Claimed),
+    /// Requests failed.
+    Failed(Failed),
+    /// What keeps the server from doing more.
+    Limited(Limited),
+    /// The server serves one connection several times before it takes the next.
+    ServedInTurns(ServedInTurns),
+    /// Where requests wait before a thread of the server takes them.
+    WaitInAcceptQueue(WaitInAcceptQueue),
+    /// The workers do not have equal parts.
+    UnevenWorkers(UnevenWorkers),
+}
+
+/// Whether a finding is the answer, or what explains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingRole {
+    /// It answers what was asked.
+    Conclusion,
+    /// It says why.
+    Reason,
+}
+
+impl Finding {
+    /// Whether it answers, or explains.
+    pub fn role(&self) -> FindingRole {
+        match self {
+            Finding::Limited(_)
+            | Finding::ServedInTurns(_)
+            | Finding::WaitInAcceptQueue(_)
+            | Finding::UnevenWorkers(_) => FindingRole::Reason,
+            Finding::NotMeasured(_)
+            | Finding::Saturated(_)
+            | Finding::StillRising(_)
+            | Finding::OneLoad(_)
+            | Finding::Collapsing(_)
+            | Finding::Unfair(_)
+            | Finding::InOrder(_)
+            | Finding::Spread(_)
+            | Finding::Undecided(_)
+            | Finding::AppVaries(_)
+            | Finding::ClosedLoop(_)
+            | Finding::KeepsUp(_)
+            | Finding::Overloaded(_)
+            | Finding::Peaked(_)
+            | Finding::FallsBehind(_)
+            | Finding::BodyRange(_)
+            | Finding::Claimed(_)
+            | Finding::Failed(_) => FindingRole::Conclusion,
+        }
+    }
+
+    /// One sentence, or two. Every figure in it is in the finding.
+    pub fn sentence(&self) -> String {
+        match self {
+            Finding::NotMeasured(it) => it.sentence(),
+            Finding::Saturated(it) => it.sentence(),
+            Finding::StillRising(it) => it.sentence(),
+            Finding::OneLoad(it) => it.sentence(),
+            Finding::Collapsing(it) => it.sentence(),
+            Finding::Unfair(it) => it.sentence(),
+            Finding::InOrder(it) => it.sentence(),
+            Finding::Spread(it) => it.sentence(),
+            Finding::Undecided(it) => it.sentence(),
+            Finding::AppVaries(it) => it.sentence(),
+            Finding::ClosedLoop(it) => it.sentence(),
+            Finding::KeepsUp(it) => it.sentence(),
+            Finding::Overloaded(it) => it.sentence(),
+            Finding::Peaked(it) => it.sentence(),
+            Finding::FallsBehind(it) => it.sentence(),
+            Finding::BodyRange(it) => it.sentence(),
+            Finding::Claimed(it) => it.sentence(),
+            Finding::Failed(it) => it.sentence(),
+            Finding::Limited(it) => it.sentence(),
+            Finding::ServedInTurns(it) => it.sentence(),
+            Finding::WaitInAcceptQueue(it) => it.sentence(),
+            Finding::UnevenWorkers(it) => it.sentence(),
+        }
+    }
+}
+
+/// A finding is made from its evidence.
+macro_rules! from_evidence {
+    ($($name:ident),* $(,)?) => {
+        $(impl From<$name> for Finding {
+            fn from(evidence: $name) -> Finding {
+                Finding::$name(evidence)
+            }
+        })*
+    };
+}
+
+from_evidence!(
+    NotMeasured,
+    Saturated,
+    StillRising,
+    OneLoad,
+    Collapsing,
+    Unfair,
+    InOrder,
+    Spread,
+    Undecided,
+    AppVaries,
+    ClosedLoop,
+    KeepsUp,
+    Overloaded,
+    Peaked,
+    FallsBehind,
+    BodyRange,
+    Claimed,
+    Failed,
+    Limited,
+    ServedInTurns,
+    WaitInAcceptQueue,
+    UnevenWorkers
+);
+
+/// The findings of a study, the most important first.
+pub fn findings(study: &Study) -> Vec<Finding> {
+    match study {
+        study if study.is_claimed() => claimed::of(study).into_iter().collect(),
+        Study::Sweep(study) => of_sweep(study),
+        Study::Load(study) => of_load(&study.run, &study.plan),
+        Study::Bodies(study) => body_range::of(study).into_iter().collect(),
+        // Its conclusions are its estimates, in `comparison`.
+        Study::Compare(_) => Vec::new(),
+    }
+}
+
+fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
+    let points = sweep_points::of(study);
+    let slots = study.server.slots();
+    let mut findings = not_measured::of_sweep(study);
+    findings.extend(throughput(&points));
+    findings.extend(order_of_service(&points, slots));
+    findings.extend(failed::of_sweep(study));
+    findings.extend(limited::of_sweep(&points, slots));
+    findings.extend(served_in_turns::of(study, &points));
+    findings.extend(points.iter().rev().find_map(wait_in_accept_queue::of));
+    findings.extend(points.iter().rev().find_map(uneven_workers::of));
+    findings
+}
+
+/// What the server completes as the load rises: the first of these that holds.
+fn throughput(points: &[SweepPoint<'_>]) -> Option<Finding> {
+    collapsing::of(points)
+        .or_else(|| one_load::of(points))
+        .or_else(|| still_rising::of(points))
+        .or_else(|| saturated::of(points))
+}
+
+/// Of the slow requests, at most this part may be there when none waits for another.
+const OF_THE_APP: f64 = 0.25;
+
+/// How long requests wait at the highest load, beside how long they would wait in order.
+fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
+    let last = points.last().filter(|point| point.run.connections > slots)?;
+    // What the network or a dropped connect delays says nothing about the order of service.
+    if matches!(last.limit(), Some(Limit::Network { .. } | Limit::AcceptQueue { .. })) {
+        return None;
+    }
+    let in_order = || in_order::of(last).or_else(|| spread::of(last));
+    let is_complete = last.run.tally.counts.censored() == 0;
+    let Some(groups) = last.run.tally.response_time.two_groups().filter(|_| is_complete) else {
+        return in_order();
+    };
+    let alone = points.iter().rev().find(|point| point.run.connections <= slots);
+    let Some(alone) = alone else {
+        // Turns that were seen explain the slow ones where no run without waiting was made.
+        if !has_turns(last.run) {
+            return Some(undecided::of(last, &groups));
+        }
+        return unfair::of(last, &groups).or_else(in_order);
+    };
+    let by_app = alone.run.tally.response_time.share_above(groups.cut) / groups.slow_share;
+    if by_app >= OF_THE_APP {
+        return app_varies::of(alone);
+    }
+    unfair::of(last, &groups).or_else(in_order)
+}
+
+fn has_turns(run: &Run) -> bool {
+    run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }))
+}
+
+fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(not_measured) = not_measured::of_load(run) {
+        findings.push(not_measured);
+    } else if run.tally.counts.good() > 0 {
+        findings.push(of_pace(run, plan));
+        findings.extend(undecided::of_load(run, plan));
+        findings.extend(limited::of_load(run));
+    }
+    findings.extend(failed::of(Vec::new(), &[run], plan.timeout));
+    findings
+}
+
+/// What an open loop offered.
+#[derive(Clone, Copy, Debug)]
+struct Offered {
+    /// Requests per second.
+    per_second: f64,
+    /// Whether at one rate.
+    is_flat: bool,
+}
+
+fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
+    let Pace::Open { profile, .. } = &plan.pace else {
+        return closed_loop::of(run, plan);
+    };
+    let offered = Offered {
+        per_second: run.offered_rate(&plan.pace).unwrap_or_default(),
+        is_flat: matches!(profile, Profile::Flat { .. }),
+    };
+    peaked::of(run, offered)
+        .or_else(|| overloaded::of(run, offered))
+        .or_else(|| keeps_up::of(run, offered))
+        .unwrap_or_else(|| falls_behind::of(run, offered))
+}
+
+/// The highest percentile that the responses bear, and what it is.
+fn highest_percentile(run: &Run) -> Option<PercentileTime> {
+    [0.99, 0.95, 0.9, 0.5].into_iter().find_map(|quantile| {
+        let time = run.response_time(quantile).time()?;
+        Some(PercentileTime { quantile, time })
+    })
+}
+
+fn two_groups(groups: &TwoGroups) -> String {
+    // Both shares in whole percents, or both finer: they are read as a sum.
+    let slow = if groups.slow_share >= 0.05 {
+        (groups.slow_share * 100.0).round() / 100.0
+    } else {
+        groups.slow_share
+    };
+    let [fast_part, slow_part] = [1.0 - slow, slow].map(share);
+    let [fast_mean, slow_mean] = [groups.fast_mean, groups.slow_mean].map(brief);
+    format!(
+        "{fast_part} of the requests take {fast_mean} and {slow_part} take {slow_mean}, on average"
+    )
+}
+
+fn within(highest: Option<PercentileTime>) -> String {
+    let Some(PercentileTime { quantile, time }) = highest else { return String::new() };
+    let percent = number::fixed(quantile * 100.0, 0);
+    let of = if percent == "50" { "half".to_owned() } else { format!("{percent} of 100") };
+    format!("; {of} are answered within {}", brief(time))
+}

@@ -1,0 +1,63 @@
+//! No figure of these runs is the server's.
+
+use model::{Diagnostic, Judgement, Run, SweepStudy, Verdict};
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+use crate::checks::assess;
+use crate::words::listed;
+
+/// No figure of these runs is the server's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NotMeasured {
+    /// Which: `3x`, `4x`; none where there is only one run.
+    pub runs: Vec<String>,
+    /// [`Verdict::GeneratorBound`] or [`Verdict::Invalid`].
+    pub verdict: Verdict,
+    /// The check that decided.
+    pub check: Option<Diagnostic>,
+}
+
+/// The runs that say nothing of the server, by verdict.
+pub(super) fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
+    let of = |verdict: Verdict| {
+        let has_it = |run: &&Run| run.judgement.as_ref().is_some_and(|it| it.verdict == verdict);
+        let runs: Vec<&Run> = study.runs.iter().filter(has_it).collect();
+        let judgement = runs.first()?.judgement.as_ref()?;
+        let is_one = study.runs.len() == 1;
+        let names = runs.iter().filter(|_| !is_one).map(|run| run.in_multiples()).collect();
+        Some(NotMeasured { runs: names, verdict, check: decider(judgement) }.into())
+    };
+    [Verdict::Invalid, Verdict::GeneratorBound].into_iter().filter_map(of).collect()
+}
+
+/// Of a load whose figures are not the server's.
+pub(super) fn of_load(run: &Run) -> Option<Finding> {
+    let judgement = run.judgement.as_ref().filter(|_| !run.is_evidence())?;
+    let (verdict, check) = (judgement.verdict, decider(judgement));
+    Some(NotMeasured { runs: Vec::new(), verdict, check }.into())
+}
+
+fn decider(judgement: &Judgement) -> Option<Diagnostic> {
+    crate::verdict::troubles(judgement).first().map(|check| (*check).clone())
+}
+
+fn not_measured(runs: &[String], verdict: Verdict, check: Option<&Diagnostic>) -> String {
+    let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
+    let check = check.map(|check| assess(check).sentence).unwrap_or_default();
+    if verdict == Verdict::GeneratorBound {
+        format!(
+            "GENERATOR-BOUND{at}: longtail was the limit, so this is no figure of the server; {check}."
+        )
+    } else {
+        format!("INVALID{at}: {check}. Nothing is concluded from it.")
+    }
+}
+
+impl NotMeasured {
+    pub(super) fn sentence(&self) -> String {
+        let NotMeasured { runs, verdict, check } = self;
+
+        not_measured(runs, *verdict, check.as_ref())
+    }
+}

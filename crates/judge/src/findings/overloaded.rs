@@ -1,0 +1,63 @@
+//! Open loop: more was offered than the server can do.
+
+use model::{Nanos, Run, TwoGroups};
+use serde::{Deserialize, Serialize};
+
+use super::{Finding, Offered, two_groups};
+use crate::words::{brief, two_digits};
+
+/// Open loop: more was offered than the server can do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overloaded {
+    /// Requests per second.
+    pub offered_per_s: f64,
+    /// What it completes, in requests per second.
+    pub completed_per_s: f64,
+    /// Growth of the backlog, in requests a second.
+    pub backlog_growth_per_s: f64,
+    /// Growth of the mean response time, in seconds per second; `None` where it does not grow
+    /// all along.
+    pub growth: Option<f64>,
+    /// Where some requests do not wait at all: the two kinds of requests.
+    pub groups: Option<TwoGroups>,
+}
+
+/// Of one rate, where the backlog grew all along.
+pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
+    let statistics = run.statistics.as_ref()?;
+    let backlog = statistics.backlog.filter(|_| statistics.is_overload(&run.tally))?;
+    let capacity = run.overload.as_ref().map(|overload| overload.capacity.value);
+    offered.is_flat.then(|| {
+        Overloaded {
+            offered_per_s: offered.per_second,
+            completed_per_s: capacity.unwrap_or_else(|| run.completed_under_load()),
+            backlog_growth_per_s: backlog.growth,
+            growth: statistics.growth(),
+            groups: run.tally.response_time.two_groups(),
+        }
+        .into()
+    })
+}
+
+impl Overloaded {
+    pub(super) fn sentence(&self) -> String {
+        let Overloaded { offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups } =
+            self;
+
+        let [offered, completed, backlog] =
+            [*offered_per_s, *completed_per_s, *backlog_growth_per_s].map(two_digits);
+        let overload = format!(
+            "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests a second"
+        );
+        match (growth, groups) {
+            (_, Some(groups)) => {
+                format!("{overload}; {}, and these ever longer.", two_groups(groups))
+            }
+            (Some(growth), None) => format!(
+                "{overload}; each second of it adds {} of waiting. A percentile would only say how long the test was.",
+                brief(Nanos::from_secs_f64(*growth))
+            ),
+            (None, None) => format!("{overload}, and the longest response times with it."),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! From this load on the server completes no more, however many connections wait.
+
+use model::Limit;
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+use crate::sweep_points::{self, SweepPoint};
+use crate::words::{count_of, rate_in_words};
+
+/// From this load on the server completes no more, however many connections wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Saturated {
+    /// The fewest connections that were tried at which it does.
+    pub connections: u32,
+    /// Whether no fewer were tried.
+    pub is_lowest: bool,
+    /// Whether no other load was tried.
+    pub is_only: bool,
+    /// What it completes, in requests per second.
+    pub rate_per_s: f64,
+    /// The CPUs are shared with the generator: on its own it would do more.
+    pub on_shared_cpus: bool,
+}
+
+/// Where the best throughput was reached at a lower load already, or a limit is known.
+pub(super) fn of(points: &[SweepPoint<'_>]) -> Option<Finding> {
+    let (first, last) = (points.first()?, points.last()?);
+    let best = sweep_points::best(points)?;
+    let reached = sweep_points::reached(points)?;
+    Some(
+        Saturated {
+            connections: reached.run.connections,
+            is_lowest: reached.run.connections == first.run.connections,
+            is_only: points.len() == 1,
+            rate_per_s: best.rate,
+            on_shared_cpus: matches!(last.limit(), Some(Limit::SharedCpus(_))),
+        }
+        .into(),
+    )
+}
+
+impl Saturated {
+    pub(super) fn sentence(&self) -> String {
+        let Saturated { connections, is_lowest, is_only, rate_per_s, on_shared_cpus } = self;
+
+        let shared = if *on_shared_cpus {
+            ", on CPUs that it shares; on CPUs of its own it would do more"
+        } else {
+            ""
+        };
+        let n = count_of(*connections, "connection");
+        let from = match (is_only, is_lowest) {
+            (true, _) => format!("At {n}"),
+            (_, true) => format!("From {n} on, the lowest load tried,"),
+            _ => format!("From {n} on"),
+        };
+        format!(
+            "{from} the server is saturated at {} requests/s{shared}.",
+            rate_in_words(*rate_per_s)
+        )
+    }
+}

@@ -1,0 +1,55 @@
+//! A few requests wait many times as long as the others, and not for the app.
+
+use model::{Nanos, TwoGroups};
+use serde::{Deserialize, Serialize};
+
+use super::{Finding, two_groups};
+use crate::sweep_points::SweepPoint;
+use crate::words::{brief, load};
+
+/// A few requests wait many times as long as the others, and not for the app.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unfair {
+    /// At which load.
+    pub multiple: f64,
+    /// Connections there.
+    pub connections: u32,
+    /// The two kinds of requests.
+    pub groups: TwoGroups,
+    /// What each would take if all were served first come, first served: connections /
+    /// throughput (Little's law).
+    #[serde(rename = "first_come_first_served_ns")]
+    pub in_order: Nanos,
+}
+
+/// Unfair: the fast group takes at most this part of what each would take in order,
+const FAST: f64 = 0.75;
+/// and the slow group at least so many times that.
+const SLOW: f64 = 1.5;
+
+/// Of the two kinds of requests at the highest load, which the app does not make.
+pub(super) fn of(point: &SweepPoint<'_>, groups: &TwoGroups) -> Option<Finding> {
+    let in_order = point.in_order();
+    let is_unfair = groups.fast_mean.0 as f64 <= FAST * in_order.0 as f64
+        && groups.slow_mean.0 as f64 >= SLOW * in_order.0 as f64;
+    is_unfair.then(|| {
+        Unfair {
+            multiple: point.multiple,
+            connections: point.run.connections,
+            groups: *groups,
+            in_order,
+        }
+        .into()
+    })
+}
+
+impl Unfair {
+    pub(super) fn sentence(&self) -> String {
+        let Unfair { multiple, groups, in_order, .. } = self;
+
+        let (at, groups, each) = (load(*multiple), two_groups(groups), brief(*in_order));
+        format!(
+            "It is unfair: at {at}, {groups}. Served first come, first served, each would take about {each}."
+        )
+    }
+}

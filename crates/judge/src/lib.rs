@@ -1,0 +1,19 @@
+//! All that is concluded: checks, warnings, limits, verdict, findings, trust, and what to type next.
+//!
+//! A file for each check, warning, limit and finding: what it rests on, when it holds and why that is
+//! the threshold, how bad it is, its sentence, what helps, and its tests. It takes studies and runs of
+//! the crate `model`, and does no I/O.
+
+pub mod checks;
+mod connects;
+pub mod findings;
+pub mod limits;
+pub mod named_runs;
+pub mod next;
+mod sweep_points;
+pub mod trust;
+pub mod verdict;
+pub mod words;
+
+pub use checks::{Assessment, Grade, assess, grade};
+pub use findings::{Finding, FindingRole, findings};

@@ -1,0 +1,39 @@
+//! The accept queue: it was full, so that the kernel dropped connects and clients tried again a
+//! second later or more.
+
+use model::{Limit, Nanos, Run};
+
+use crate::connects;
+use crate::words::{brief, count_of};
+
+/// Where this share of the connects had to be tried again, the accept queue is what limits.
+const RETRIED: f64 = 0.01;
+
+/// Whether it is.
+pub(crate) fn of(run: &Run) -> Option<Limit> {
+    let dropped = run.generator.listen_overflows?;
+    let retried = run.generator.syn_retransmits?;
+    let connects = run.tally.phases.connect.count;
+    let is_it = connects::has_stalled(&run.tally)
+        && dropped > 0
+        && retried > 0
+        && retried as f64 >= RETRIED * connects as f64;
+    let longest = connects::longest(&run.tally);
+    is_it.then_some(Limit::AcceptQueue { dropped, retried, longest })
+}
+
+pub(super) fn evidence(dropped: u64, retried: u64, longest: Nanos) -> String {
+    format!(
+        "{dropped} connects dropped, {retried} tried again, the longest {:.2} s",
+        longest.as_secs_f64()
+    )
+}
+
+pub(super) fn sentence(dropped: u64, longest: Nanos) -> String {
+    format!(
+        "The accept queue is the limit: it was full, the kernel dropped {}, and the longest took \
+         {} to connect.",
+        count_of(dropped, "connect"),
+        brief(longest)
+    )
+}

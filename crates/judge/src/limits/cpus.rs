@@ -1,0 +1,137 @@
+//! The CPUs: the server's own, those that it shares, and the lock of a process that keeps it to one.
+
+use model::{CpuUsage, GeneratorFacts, Limit};
+
+use crate::words::{listed, tenths};
+
+/// CPUs are all used where no more than this share of them is left.
+const USED: f64 = 0.90;
+/// A server that has less of its CPUs than this is not limited by them, whoever else uses them.
+const SERVER_USES: f64 = 0.25;
+/// Generator and others are seen in the server's rate from this share of its CPUs on.
+const OTHERS_USE: f64 = 0.05;
+/// A process that ran or wanted to for this share of the time had its lock taken all the time.
+const LOCK_TAKEN: f64 = 0.90;
+
+/// Which limit of the CPUs a run has reached, if any: theirs, or that of Ruby's lock.
+pub(crate) fn of(facts: &GeneratorFacts) -> Option<Limit> {
+    let (server, cpu) = (facts.server.as_ref()?, CpuUsage::of(facts)?);
+    let beside = if server.is_shared { cpu.generator } else { 0.0 } + cpu.others.unwrap_or(0.0);
+    // What is not idle is not to be had, whoever has it: a host takes processors from a virtual
+    // machine unseen.
+    let used = server.idle.map_or(cpu.server + beside, |idle| cpu.of - idle);
+    let is_alone = beside < OTHERS_USE * cpu.of || !server.is_shared;
+    let on_cpus = |cpu| if is_alone { Limit::Cpu(cpu) } else { Limit::SharedCpus(cpu) };
+    if cpu.server >= SERVER_USES * cpu.of && used >= USED * cpu.of {
+        return Some(on_cpus(cpu));
+    }
+    let serving = server.serving();
+    let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
+    let is_taken = server.is_ruby && !serving.is_empty() && each >= LOCK_TAKEN;
+    let is_used_up = used >= USED * cpu.of;
+    is_taken.then(|| {
+        if is_used_up {
+            on_cpus(cpu)
+        } else {
+            Limit::RubyLock { processes: serving.len() as u32, each, cpu }
+        }
+    })
+}
+
+/// Of CPUs that the server has for itself.
+pub(super) fn sentence(cpu: &CpuUsage) -> String {
+    format!("The server uses {} of {} CPUs: they are the limit.", tenths(cpu.server), cpu.of)
+}
+
+/// Of CPUs that it shares.
+pub(super) fn sentence_shared(cpu: &CpuUsage) -> String {
+    let mut users = vec![("the server", cpu.server), ("longtail", cpu.generator)];
+    users.extend(cpu.others.map(|others| ("other processes", others)));
+    users.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let used = |(who, cpus): &(&str, f64)| format!("{} by {who}", tenths(*cpus));
+    let users = listed(&users.iter().map(used).collect::<Vec<_>>());
+    format!("The {} CPUs are used up, {users}: they are the limit, and they are shared.", cpu.of)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{LaneFacts, Nanos, ProcessCpu, ServerCpu};
+
+    use super::*;
+    use crate::limits::name;
+
+    /// A run of ten seconds on two CPUs, in tenths of a second of CPU time.
+    fn facts(
+        processes: &[u64],
+        lane: u64,
+        busy: u64,
+        (is_ruby, is_shared): (bool, bool),
+    ) -> GeneratorFacts {
+        let tenths = |n: u64| Nanos::from_millis(100 * n);
+        let elapsed = Nanos::from_secs(10);
+        let process = |n: &u64| ProcessCpu { cpu: tenths(*n), ..ProcessCpu::default() };
+        let server = ServerCpu {
+            processes: processes.iter().map(process).collect(),
+            elapsed,
+            requests: 1000,
+            of: 2.0,
+            is_shared,
+            busy: Some(busy as f64 / 100.0),
+            idle: Some(2.0 - busy as f64 / 100.0),
+            is_ruby,
+        };
+        let lane = LaneFacts { cpu: tenths(lane), elapsed, ..LaneFacts::default() };
+        GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
+    }
+
+    #[test]
+    fn cpus_that_are_used_up_are_distinguished_from_threads_that_wait() {
+        let of = |processes: &[u64], lane, busy, how| {
+            super::of(&facts(processes, lane, busy, how)).map(|it| name(&it))
+        };
+        let (ruby, native) = ((true, true), (false, true));
+        for (named, limit) in [
+            (
+                "two workers that compute have both CPUs",
+                (of(&[1, 97, 96], 2, 197, ruby), Some("CPU")),
+            ),
+            (
+                "and beside a generator that has its part",
+                (of(&[1, 70, 72], 50, 198, ruby), Some("shared CPUs")),
+            ),
+            ("and beside others", (of(&[1, 70, 72], 2, 199, ruby), Some("shared CPUs"))),
+            (
+                "one worker that computes leaves a CPU",
+                (of(&[98], 3, 104, ruby), Some("Ruby's lock")),
+            ),
+            (
+                "so does one of two that has all to do",
+                (of(&[97, 2], 3, 104, ruby), Some("Ruby's lock")),
+            ),
+            ("a process that is no Ruby has no such lock", (of(&[98], 3, 104, native), None)),
+            ("an app that waits", (of(&[5, 6], 2, 14, ruby), None)),
+            ("an app that waits beside others that compute", (of(&[5, 6], 2, 200, ruby), None)),
+            (
+                "a generator on other CPUs takes none",
+                (of(&[180], 90, 182, (false, false)), Some("CPU")),
+            ),
+        ] {
+            assert_eq!(limit.0, limit.1, "{named}");
+        }
+        assert_eq!(super::of(&GeneratorFacts::default()), None);
+        // The host had an eighth of both CPUs, and nobody says so: but none was idle.
+        let mut by_host = facts(&[64, 64], 35, 175, ruby);
+        assert_eq!(super::of(&by_host), None);
+        by_host.server.iter_mut().for_each(|server| server.idle = Some(0.0));
+        assert_eq!(super::of(&by_host).map(|it| name(&it)), Some("shared CPUs"));
+        // Two workers that hand their locks on: 80 % of each CPU, and some of the time they wait
+        // for one. Two more workers did 21 % more.
+        let mut waiting = facts(&[80, 80], 2, 166, ruby);
+        waiting
+            .server
+            .iter_mut()
+            .flat_map(|server| &mut server.processes)
+            .for_each(|one| one.run_queue = one.cpu / 4);
+        assert_eq!(super::of(&waiting).map(|it| name(&it)), Some("Ruby's lock"));
+    }
+}

@@ -1,0 +1,69 @@
+//! The limit: what kept a server from doing more, a file for each kind, with when it holds and its
+//! sentences.
+//!
+//! A verdict says whether the server was measured; the limit says what would have to give for more.
+//! What the evidence does not show is not known, and then it is said what was seen.
+
+pub(crate) mod accept_queue;
+pub(crate) mod cpus;
+pub(crate) mod network;
+mod not_known;
+mod ruby_lock;
+pub(crate) mod threads;
+
+use model::Limit;
+
+use crate::checks::assess;
+
+/// Its name.
+pub fn name(limit: &Limit) -> &'static str {
+    match limit {
+        Limit::Threads { .. } => "threads",
+        Limit::Cpu(_) => "CPU",
+        Limit::RubyLock { .. } => "Ruby's lock",
+        Limit::AcceptQueue { .. } => "accept queue",
+        Limit::Network { .. } => "network",
+        Limit::Generator { .. } => "generator",
+        Limit::SharedCpus(_) => "shared CPUs",
+        Limit::NotKnown { .. } => "not known",
+    }
+}
+
+/// Its name and the evidence, in a line.
+pub fn evidence(limit: &Limit) -> String {
+    let evidence = match limit {
+        Limit::Threads { slots, connections, of_maximum } => {
+            threads::evidence(*slots, *connections, *of_maximum)
+        }
+        Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => cpu.to_string(),
+        Limit::RubyLock { processes, cpu, .. } => ruby_lock::evidence(*processes, cpu),
+        Limit::AcceptQueue { dropped, retried, longest } => {
+            accept_queue::evidence(*dropped, *retried, *longest)
+        }
+        Limit::Network { round_trip, slow, retransmitted, share } => {
+            network::evidence(*round_trip, *slow, *retransmitted, *share)
+        }
+        Limit::Generator { check } => assess(check).sentence,
+        Limit::NotKnown { cpu } => not_known::evidence(cpu.as_ref()),
+    };
+    format!("{}: {evidence}", name(limit))
+}
+
+/// What it means for the server, in a sentence or two. `slots`: how many requests it can process at
+/// a time, where that is known.
+pub(crate) fn sentence(limit: &Limit, slots: Option<u32>) -> String {
+    match limit {
+        Limit::Threads { slots, of_maximum, .. } => threads::sentence(*slots, *of_maximum),
+        Limit::Cpu(cpu) => cpus::sentence(cpu),
+        Limit::SharedCpus(cpu) => cpus::sentence_shared(cpu),
+        Limit::RubyLock { processes, cpu, .. } => ruby_lock::sentence(*processes, cpu, slots),
+        Limit::AcceptQueue { dropped, longest, .. } => accept_queue::sentence(*dropped, *longest),
+        Limit::Network { round_trip, slow, retransmitted, share } => {
+            network::sentence(*round_trip, *slow, *retransmitted, *share)
+        }
+        Limit::Generator { check } => {
+            format!("The generator is the limit: {}.", assess(check).sentence)
+        }
+        Limit::NotKnown { cpu } => not_known::sentence(cpu.as_ref(), slots),
+    }
+}

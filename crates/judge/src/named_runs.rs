@@ -1,0 +1,64 @@
+//! Runs with their names, as a study's reader sees them.
+
+use model::comparison::ComparisonRun;
+use model::{BodyRun, Diagnostic, Run, Study, SweepStudy, Verdict};
+
+use crate::checks::{Grade, grade};
+use crate::verdict::{grade_in, troubles};
+
+/// A run and what it is called.
+pub struct NamedRun<'a> {
+    /// `1.5x`, `tcp4 s10`, where there are several passes `1.5x run 2`; of a comparison `B, block
+    /// 3`; empty of a load.
+    pub name: String,
+    /// It.
+    pub run: &'a Run,
+}
+
+/// Whether the run's figures must not be shown.
+pub fn is_hidden(run: &Run) -> bool {
+    run.judgement
+        .as_ref()
+        .is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
+}
+
+/// Checks of a run that were not passed, the worst first, and its warnings, each with how it came
+/// out.
+pub fn diagnostics(run: &Run) -> impl Iterator<Item = (&Diagnostic, Grade)> {
+    let judgement = run.judgement.iter();
+    let checks =
+        judgement.flat_map(|it| troubles(it).into_iter().map(|check| (check, grade_in(it, check))));
+    checks.chain(run.warnings.iter().map(|warning| (warning, grade(warning))))
+}
+
+/// The runs of a study, in the order in which they are printed.
+pub fn named_runs(study: &Study) -> Vec<NamedRun<'_>> {
+    match study {
+        Study::Sweep(it) => {
+            it.runs.iter().map(|run| NamedRun { name: name_in_sweep(it, run), run }).collect()
+        }
+        Study::Load(it) => vec![NamedRun { name: String::new(), run: &it.run }],
+        Study::Bodies(it) => {
+            let name = |row: &BodyRun| {
+                format!("{} {}{}", row.socket, row.body, pass(&row.run, it.plan.repeat))
+            };
+            it.sorted().into_iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
+        }
+        Study::Compare(it) => {
+            let again = |run: &ComparisonRun| if run.attempt > 1 { ", again" } else { "" };
+            let name = |run: &ComparisonRun| {
+                format!("{}, block {}{}", it.plan.letter(run.arm), run.block, again(run))
+            };
+            it.runs.iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
+        }
+    }
+}
+
+/// `1.5x`; of several passes with its number: `1.5x run 2`.
+pub fn name_in_sweep(study: &SweepStudy, run: &Run) -> String {
+    format!("{}{}", run.in_multiples(), pass(run, study.plan.repeat))
+}
+
+fn pass(run: &Run, passes: u32) -> String {
+    if passes > 1 { format!(" run {}", run.repeat) } else { String::new() }
+}

@@ -1,0 +1,69 @@
+//! A sweep as findings see it: one point for each load.
+
+use model::{Limit, Nanos, Run, SweepStudy};
+
+/// Rates within this part of the best count as equal.
+const SAME_RATE: f64 = 0.05;
+/// Loads that differ by less than this factor do not show whether throughput still rises.
+const NEXT_LOAD: f64 = 1.2;
+
+/// Of one load: the run whose rate is the median of its repeats.
+pub(crate) struct SweepPoint<'a> {
+    pub(crate) run: &'a Run,
+    /// Connections / slots.
+    pub(crate) multiple: f64,
+    /// Good responses per second.
+    pub(crate) rate: f64,
+}
+
+impl SweepPoint<'_> {
+    /// Connections / throughput: by Little's law the mean response time of a closed loop that never
+    /// pauses, and in order everybody's.
+    pub(crate) fn in_order(&self) -> Nanos {
+        Nanos::from_secs_f64(f64::from(self.run.connections) / self.rate)
+    }
+
+    pub(crate) fn limit(&self) -> Option<&Limit> {
+        self.run.judgement.as_ref()?.limit.as_ref()
+    }
+}
+
+/// The loads of a sweep whose runs are evidence, the lowest first.
+pub(crate) fn of(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
+    let mut loads: Vec<u32> = study.runs.iter().map(|run| run.connections).collect();
+    loads.sort_unstable();
+    loads.dedup();
+    let median = |connections: &u32| {
+        let is_good = |run: &&Run| {
+            run.connections == *connections && run.is_evidence() && run.completed_rate() > 0.0
+        };
+        let mut runs: Vec<&Run> = study.runs.iter().filter(is_good).collect();
+        runs.sort_by(|a, b| a.completed_rate().total_cmp(&b.completed_rate()));
+        let run = *runs.get(runs.len() / 2)?;
+        Some(SweepPoint { run, multiple: run.multiple?, rate: run.completed_rate() })
+    };
+    loads.iter().filter_map(median).collect()
+}
+
+/// The load of the highest throughput.
+pub(crate) fn best<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p SweepPoint<'a>> {
+    points.iter().max_by(|a, b| a.rate.total_cmp(&b.rate))
+}
+
+/// The lowest load whose throughput is about the highest.
+pub(crate) fn reached<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p SweepPoint<'a>> {
+    let best = best(points)?.rate;
+    points.iter().find(|point| point.rate >= (1.0 - SAME_RATE) * best)
+}
+
+/// Whether a higher load than that was tried, and brought no more.
+pub(crate) fn is_flat(points: &[SweepPoint<'_>]) -> Option<bool> {
+    let (last, reached) = (points.last()?.run.connections, reached(points)?.run.connections);
+    Some(f64::from(last) >= NEXT_LOAD * f64::from(reached))
+}
+
+/// Whether it is known there what keeps the server from doing more.
+pub(crate) fn has_limit(points: &[SweepPoint<'_>]) -> Option<bool> {
+    let limit = reached(points)?.limit();
+    Some(limit.is_some_and(|limit| !matches!(limit, Limit::NotKnown { .. })))
+}

@@ -1,0 +1,270 @@
+//! The verdict: was it the server that was measured, or the generator? And which check decided.
+//!
+//! What stays true: no check that was not looked at is counted as passed.
+
+use model::{
+    CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run, Timing,
+    Verdict,
+};
+
+use crate::checks::{self, Grade, assess, grade};
+use crate::limits;
+
+/// How much a run asked of its server.
+#[derive(Clone, Debug)]
+enum LoadLevel {
+    /// An open loop: what was offered was sent and completed. Then nothing is the limit.
+    KeepsUp,
+    /// Fewer connections than slots, or pauses; an open loop that did not send all.
+    Below,
+    /// As many connections as slots, or nobody who waits but for the server; an open loop: more was
+    /// offered than it did.
+    Saturated {
+        /// The server's threads, where they would be the limit.
+        threads: Option<Limit>,
+    },
+}
+
+/// Judges a run in closed loop on a server of `slots` slots.
+pub fn of_run(run: &Run, slots: u32) -> Judgement {
+    // With as many connections as slots every slot is taken as soon as it is free.
+    let level = if run.connections >= slots {
+        LoadLevel::Saturated { threads: limits::threads::of_run(run, slots) }
+    } else {
+        LoadLevel::Below
+    };
+    judged(run, checks::of_sweep(run), level)
+}
+
+/// Judges a load.
+pub fn of_load(run: &Run, plan: &LoadPlan) -> Judgement {
+    if plan.pace.is_open() {
+        return of_open_loop(run, &plan.pace, plan.timing);
+    }
+    // Without think time nobody waits but for the server.
+    let level = if plan.think == Nanos::ZERO {
+        LoadLevel::Saturated { threads: None }
+    } else {
+        LoadLevel::Below
+    };
+    judged(run, checks::of_closed_load(run, plan), level)
+}
+
+/// Judges a load in open loop, whoever has started its server.
+pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
+    let is_behind = run.tally.queued.count > 0 || is_behind(run, pace);
+    // What is offered more than it can do never settles, and a ramp is not meant to.
+    let is_settling = !is_behind && is_flat(pace);
+    let checks = checks::of_open_loop(run, pace, timing, is_settling);
+    let is_in_time = |check: &Diagnostic| {
+        matches!(check, Diagnostic::SentInTime { .. }) && grade(check) == Grade::Passed
+    };
+    let level = match is_behind {
+        true => LoadLevel::Saturated { threads: None },
+        false if checks.iter().any(is_in_time) => LoadLevel::KeepsUp,
+        false => LoadLevel::Below,
+    };
+    judged(run, checks, level)
+}
+
+/// Open loop: whether the server did not keep up with what became due, or not answer all of it
+/// well. At one rate the backlog tells: what is under way at the end of the window is no lack.
+fn is_behind(run: &Run, pace: &Pace) -> bool {
+    let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
+    match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
+        Some((statistics, backlog)) if is_flat(pace) => {
+            let left = counts.of(Outcome::InFlight) + counts.of(Outcome::NotSent);
+            let lost = counts.failed() - left;
+            backlog.grows()
+                || statistics.is_overload(&run.tally)
+                || lost as f64 > 0.02 * counts.total() as f64
+        }
+        _ => run.completed_rate() < 0.98 * run.offered_rate(pace).unwrap_or_default(),
+    }
+}
+
+fn is_flat(pace: &Pace) -> bool {
+    matches!(pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. })
+}
+
+fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
+    let facts = &run.generator;
+    let keeps_up = matches!(level, LoadLevel::KeepsUp);
+    let on_cpus = limits::cpus::of(facts);
+    let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
+    // Where a generator thread stood still it waited for a CPU: nobody had stopped it.
+    let only_waited = facts.lanes.iter().all(|lane| lane.stood_still <= lane.run_queue);
+    let failed: Vec<&Diagnostic> =
+        checks.iter().filter(|check| grade(check) == Grade::Failed).collect();
+    // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where
+    // the server waits as well.
+    let implicates = |check: &Diagnostic| match check {
+        Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. } if keeps_up => false,
+        Diagnostic::LaneRunQueue { .. } if keeps_up || is_shared => false,
+        Diagnostic::Standstill { .. } if is_shared && only_waited => false,
+        check => assess(check).implicates_generator,
+    };
+    let is_unsteady = |check: &Diagnostic| matches!(check, Diagnostic::Steadiness { .. });
+    let voids = |check: &Diagnostic| !assess(check).implicates_generator && !is_unsteady(check);
+    let first = |decides: &dyn Fn(&Diagnostic) -> bool| {
+        failed.iter().find(|check| decides(check)).map(|check| (*check).clone())
+    };
+    let (verdict, limit, decided_by) = if let Some(check) = first(&voids) {
+        (Verdict::Invalid, None, Some(check))
+    } else if let Some(check) = first(&implicates) {
+        // A generator that stumbles makes a run unsteady, and not the other way round.
+        let has_its_own = failed
+            .iter()
+            .any(|check| matches!(check, Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. }));
+        let shared = on_cpus.filter(|_| is_shared && !has_its_own);
+        let limit = shared.unwrap_or(Limit::Generator { check: check.clone() });
+        (Verdict::GeneratorBound, Some(limit), Some(check))
+    } else if let Some(check) = first(&is_unsteady) {
+        (Verdict::Invalid, None, Some(check))
+    } else {
+        let (verdict, limit) = of_the_server(run, level, on_cpus);
+        (verdict, limit, None)
+    };
+    Judgement { verdict, decided_by, limit, checks, forced: false }
+}
+
+/// Verdict and limit of a run whose checks hold.
+fn of_the_server(run: &Run, level: LoadLevel, on_cpus: Option<Limit>) -> (Verdict, Option<Limit>) {
+    let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
+    // What a full accept queue drops is sent again too, and no network has lost it.
+    let accept_queue = limits::accept_queue::of(run);
+    let network = limits::network::of(&run.tally).filter(|_| accept_queue.is_none());
+    match level {
+        LoadLevel::KeepsUp => (Verdict::Unloaded, None),
+        LoadLevel::Below if on_cpus.is_none() => (Verdict::Unloaded, None),
+        LoadLevel::Below | LoadLevel::Saturated { .. } if network.is_some() => {
+            (Verdict::NetworkBound, network)
+        }
+        LoadLevel::Below | LoadLevel::Saturated { .. } if is_shared => {
+            (Verdict::SharedCpus, on_cpus)
+        }
+        LoadLevel::Below => (Verdict::ServerBound, on_cpus),
+        LoadLevel::Saturated { threads } => {
+            let not_known = Limit::NotKnown { cpu: CpuUsage::of(&run.generator) };
+            let limit = on_cpus.or(accept_queue).or(threads).unwrap_or(not_known);
+            (Verdict::ServerBound, Some(limit))
+        }
+    }
+}
+
+/// The same with one more check, of those that void the figures.
+#[must_use]
+pub fn with_check(mut judgement: Judgement, check: Diagnostic) -> Judgement {
+    if grade(&check) == Grade::Failed {
+        if judgement.verdict != Verdict::Invalid {
+            judgement.decided_by = Some(check.clone());
+        }
+        judgement.verdict = Verdict::Invalid;
+        judgement.limit = None;
+    }
+    judgement.checks.push(check);
+    judgement
+}
+
+/// How a check came out in a run: one that fails, and did not decide, is a doubt.
+pub fn grade_in(judgement: &Judgement, check: &Diagnostic) -> Grade {
+    let decides = matches!(judgement.verdict, Verdict::GeneratorBound | Verdict::Invalid);
+    if decides { grade(check) } else { grade(check).min(Grade::Doubtful) }
+}
+
+/// The checks that were not passed: first the one that decided, then the worst first.
+pub fn troubles(judgement: &Judgement) -> Vec<&Diagnostic> {
+    let mut troubles: Vec<&Diagnostic> =
+        judgement.checks.iter().filter(|check| grade(check) > Grade::Passed).collect();
+    let is_decider = |check: &Diagnostic| judgement.decided_by.as_ref() == Some(check);
+    troubles
+        .sort_by_key(|check| std::cmp::Reverse((is_decider(check), grade_in(judgement, check))));
+    troubles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{GeneratorFacts, LaneFacts, ProcessCpu, ServerCpu, Tally};
+
+    fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
+        let level =
+            if is_saturated { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below };
+        judged(&nothing(), checks.to_vec(), level).verdict
+    }
+
+    fn nothing() -> Run {
+        Run::recorded(1, Tally::default(), Nanos::ZERO, Nanos::ZERO)
+    }
+
+    #[test]
+    fn wrks_arithmetic_would_be_invalid_here() {
+        // Seed 001: 32 connections, 2937 req/s, a printed mean of 41.30 ms.
+        let check =
+            Diagnostic::LittlesLaw { in_flight: 2937.14 * 0.0413, connections: 32, tolerance: 0.0 };
+        assert_eq!(verdict(&[check], true), Verdict::Invalid);
+    }
+
+    #[test]
+    fn the_generator_is_named_before_the_server() {
+        let tight = Diagnostic::Headroom { ceiling_per_s: 1000.0, times: 1.05 };
+        assert_eq!(verdict(&[tight], true), Verdict::GeneratorBound);
+        let nothing_due = Diagnostic::Failures { failed: 0, planned: 0 };
+        assert_eq!(verdict(&[nothing_due], true), Verdict::Invalid, "no server was measured");
+        assert_eq!(verdict(&[], true), Verdict::ServerBound);
+        assert_eq!(verdict(&[], false), Verdict::Unloaded);
+    }
+
+    /// Puma, hello app, 50 connections, two CPUs: the lane waited 42 % of the time for one.
+    fn on_shared_cpus() -> GeneratorFacts {
+        let (second, ms) = (Nanos::from_secs(1), Nanos::from_millis);
+        let server = ServerCpu {
+            processes: vec![ProcessCpu { pid: 1, cpu: ms(1400), run_queue: ms(300) }],
+            elapsed: second,
+            requests: 16_000,
+            of: 2.0,
+            is_shared: true,
+            busy: Some(1.98),
+            idle: Some(0.0),
+            is_ruby: true,
+        };
+        let lane =
+            LaneFacts { cpu: ms(500), run_queue: ms(420), elapsed: second, ..LaneFacts::default() };
+        GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
+    }
+
+    #[test]
+    fn cpus_that_server_and_generator_share_are_neithers_limit() {
+        let run = Run { generator: on_shared_cpus(), ..nothing() };
+        let judge = |checks: &[Diagnostic], keeps_up| {
+            let level =
+                if keeps_up { LoadLevel::KeepsUp } else { LoadLevel::Saturated { threads: None } };
+            judged(&run, checks.to_vec(), level)
+        };
+        let wait = || Diagnostic::LaneRunQueue { share: 0.42 };
+        let rate = |times| Diagnostic::Headroom { ceiling_per_s: 16_000.0 * times, times };
+        // Times that are the generator's are no server's, whoever had the CPU.
+        let late =
+            || Diagnostic::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
+        let busy = || Diagnostic::LaneCpu { share: 0.97 };
+        for (checks, keeps_up, verdict, limit) in [
+            (vec![wait(), rate(9.9)], false, Verdict::SharedCpus, Some("shared CPUs")),
+            (vec![wait(), late()], false, Verdict::GeneratorBound, Some("shared CPUs")),
+            (vec![wait(), busy()], false, Verdict::GeneratorBound, Some("generator")),
+            // All that was asked is kept, with a lane that is busy.
+            (vec![wait(), busy(), rate(1.1)], true, Verdict::Unloaded, None),
+        ] {
+            let judged = judge(&checks, keeps_up);
+            assert_eq!(
+                (judged.verdict, judged.limit.as_ref().map(limits::name)),
+                (verdict, limit),
+                "{checks:?}"
+            );
+            assert!(
+                verdict != Verdict::SharedCpus || grade_in(&judged, &wait()) == Grade::Doubtful,
+                "it did not decide"
+            );
+        }
+        assert_eq!(judge(&[late()], true).verdict, Verdict::GeneratorBound);
+    }
+}

@@ -1,0 +1,69 @@
+//! Figures and counts as sentences have them.
+
+use model::{Nanos, number};
+
+pub(crate) use model::number::{count_of, rate_in_words};
+
+/// `1 request`, `2 requests`.
+pub(crate) fn counted(n: impl Into<u64>, one: &str) -> String {
+    let n: u64 = n.into();
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `0.123` as `12.3 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `0.999` as `99.9`.
+pub(crate) fn percentile(quantile: f64) -> String {
+    format!("{:.3}", quantile * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A load: `1.5x`.
+pub(crate) fn load(multiple: f64) -> String {
+    format!("{}x", number::shortest((multiple * 100.0).round() / 100.0))
+}
+
+/// A time of three digits: `0.384 ms`, `101 ms`, `3.21 s`.
+pub fn brief(time: Nanos) -> String {
+    number::length(time)
+}
+
+/// A share in words: `10 %`, `2.3 %`, `0.04 %`.
+pub fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = match percent {
+        0.0 | 9.95.. => 0,
+        0.995.. => 1,
+        _ => 2,
+    };
+    let text = number::fixed(percent, decimals);
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
+}
+
+/// A figure of two digits, or more where it is large.
+pub(crate) fn two_digits(value: f64) -> String {
+    if value < 9.95 { rate_in_words(value) } else { number::fixed(value, 0) }
+}
+
+/// `a, b and c`.
+pub fn listed(parts: &[String]) -> String {
+    match parts {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        parts => parts.concat(),
+    }
+}
+
+/// One decimal, as CPUs have: `1.9`.
+pub(crate) fn tenths(value: f64) -> String {
+    number::fixed(value, 1)
+}
+
+/// With a capital first letter.
+pub fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
+}
