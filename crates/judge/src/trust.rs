@@ -61,16 +61,30 @@ impl TrustMark {
     }
 }
 
-/// The percentiles of a summary, with their names.
-pub const SUMMARY_PERCENTILES: [(&str, f64); 5] =
-    [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+/// A percentile that the answer shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShownPercentile {
+    /// `p99.9`.
+    pub name: &'static str,
+    /// 0 to 1.
+    pub quantile: f64,
+}
+
+const P50: ShownPercentile = ShownPercentile { name: "p50", quantile: 0.50 };
+const P90: ShownPercentile = ShownPercentile { name: "p90", quantile: 0.90 };
+const P95: ShownPercentile = ShownPercentile { name: "p95", quantile: 0.95 };
+const P99: ShownPercentile = ShownPercentile { name: "p99", quantile: 0.99 };
+const P999: ShownPercentile = ShownPercentile { name: "p99.9", quantile: 0.999 };
+
+/// The percentiles of a summary.
+pub const SUMMARY_PERCENTILES: [ShownPercentile; 5] = [P50, P90, P95, P99, P999];
 
 /// The percentiles that the answer of a command shows, whose doubts are said. How well one run of a
 /// comparison knows a percentile does not matter: blocks tell that.
-pub fn shown_percentiles(command: &str) -> &'static [(&'static str, f64)] {
+pub fn shown_percentiles(command: &str) -> &'static [ShownPercentile] {
     match command {
         "load" => &SUMMARY_PERCENTILES,
-        "sweep" => &[("p50", 0.50), ("p95", 0.95), ("p99", 0.99)],
+        "sweep" => &[P50, P95, P99],
         _ => &[],
     }
 }
@@ -219,11 +233,11 @@ fn capitalized(text: &str) -> String {
 pub const UNCERTAIN: f64 = 0.2;
 
 /// The percentiles whose intervals are wide.
-fn uncertain(runs: &[NamedRun<'_>], percentiles: &[(&str, f64)]) -> Option<TrustLine> {
+fn uncertain(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Option<TrustLine> {
     const MOST: usize = 3;
     let mut wide: Vec<(f64, String)> = Vec::new();
     for NamedRun { name: label, run } in runs.iter().filter(|run| !is_hidden(run.run)) {
-        for (name, quantile) in percentiles {
+        for ShownPercentile { name, quantile } in percentiles {
             let interval = run.statistics.as_ref().and_then(|it| it.interval(*quantile));
             let ends = interval.and_then(|interval| Some([interval.low?, interval.high?]));
             let (Some(time), Some([low, high])) = (run.response_time(*quantile).time(), ends)
@@ -248,7 +262,11 @@ fn uncertain(runs: &[NamedRun<'_>], percentiles: &[(&str, f64)]) -> Option<Trust
 }
 
 /// The percentiles that are not printed, and why.
-fn missing(runs: &[NamedRun<'_>], percentiles: &[(&str, f64)], study: &Study) -> Vec<TrustLine> {
+fn missing(
+    runs: &[NamedRun<'_>],
+    percentiles: &[ShownPercentile],
+    study: &Study,
+) -> Vec<TrustLine> {
     let failures = lowest(runs, percentiles, Quantile::Unanswered).map(|lacking| {
         if lacking.runs.iter().all(|run| run.run.failed() == Some(0)) {
             let slow: u64 =
@@ -287,10 +305,10 @@ struct LackingRuns<'r> {
 
 fn lowest<'r>(
     runs: &'r [NamedRun<'r>],
-    percentiles: &[(&str, f64)],
+    percentiles: &[ShownPercentile],
     why: Quantile,
 ) -> Option<LackingRuns<'r>> {
-    percentiles.iter().find_map(|(name, quantile)| {
+    percentiles.iter().find_map(|ShownPercentile { name, quantile }| {
         let is_lacking =
             |run: &&NamedRun<'_>| !is_hidden(run.run) && run.run.response_time(*quantile) == why;
         let lacking: Vec<&NamedRun<'_>> = runs.iter().filter(is_lacking).collect();

@@ -58,7 +58,7 @@ pub(crate) struct ComparedGenerator {
     #[serde(skip)]
     installed: InstalledGenerator,
     /// By the sink's count, of all its runs.
-    rate_per_s: Option<Spread>,
+    rate_per_s: Option<RateRange>,
     /// Its runs.
     pub(crate) runs: Vec<CalibrationRun>,
     /// Why runs are missing.
@@ -192,7 +192,7 @@ impl CalibrationRounds<'_> {
                 Ok(run) => {
                     generator.runs.push(run);
                     generator.rate_per_s =
-                        Spread::of(generator.runs.iter().map(|run| run.rate_per_s));
+                        RateRange::of(generator.runs.iter().map(|run| run.rate_per_s));
                 }
                 // What the user ended has not failed.
                 Err(_) if self.interrupted() => return,
@@ -258,17 +258,17 @@ impl CalibrationRounds<'_> {
 
 /// The middle of several, with the smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct Spread {
+struct RateRange {
     median: f64,
     min: f64,
     max: f64,
 }
 
-impl Spread {
+impl RateRange {
     /// `None` of nothing.
-    fn of(values: impl Iterator<Item = f64> + Clone) -> Option<Spread> {
+    fn of(values: impl Iterator<Item = f64> + Clone) -> Option<RateRange> {
         let (min, max) = (values.clone().reduce(f64::min)?, values.clone().reduce(f64::max)?);
-        Some(Spread { median: median(values)?, min, max })
+        Some(RateRange { median: median(values)?, min, max })
     }
 }
 
@@ -447,9 +447,9 @@ mod tests {
 
     #[test]
     fn the_middle_of_an_even_number_is_between_two() {
-        let of = |values: &[f64]| Spread::of(values.iter().copied());
-        assert_eq!(of(&[3.0, 1.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
-        assert_eq!(of(&[3.0, 1.0, 9.0]), Some(Spread { median: 3.0, min: 1.0, max: 9.0 }));
+        let of = |values: &[f64]| RateRange::of(values.iter().copied());
+        assert_eq!(of(&[3.0, 1.0]), Some(RateRange { median: 2.0, min: 1.0, max: 3.0 }));
+        assert_eq!(of(&[3.0, 1.0, 9.0]), Some(RateRange { median: 3.0, min: 1.0, max: 9.0 }));
         assert_eq!(of(&[]), None);
     }
 

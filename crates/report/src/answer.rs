@@ -115,7 +115,7 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
             .response_ms
             .percentiles()
             .into_iter()
-            .filter(|(name, _)| percentiles.iter().any(|(shown, _)| shown == name));
+            .filter(|(name, _)| percentiles.iter().any(|shown| shown.name == *name));
         times.any(|(name, time)| {
             time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)))
         })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use judge::named_runs::{NamedRun, is_hidden};
-use judge::trust::{SUMMARY_PERCENTILES, UNCERTAIN};
+use judge::trust::{SUMMARY_PERCENTILES, ShownPercentile, UNCERTAIN};
 use model::{
     CpuUsage, FarGenerator, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics,
     UnfinishedRequests, Verdict, counts,
@@ -207,7 +207,7 @@ pub struct SummaryTimes {
 impl SummaryTimes {
     /// The percentiles with their names.
     pub(crate) fn percentiles(&self) -> [(&'static str, Option<f64>); 5] {
-        let names = SUMMARY_PERCENTILES.map(|(name, _)| name);
+        let names = SUMMARY_PERCENTILES.map(|shown| shown.name);
         let times = [self.p50, self.p90, self.p95, self.p99, self.p999];
         std::array::from_fn(|at| (names[at], times[at]))
     }
@@ -303,27 +303,29 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
     let is_hidden = is_hidden(run);
     let shown = |time: Option<Nanos>| time.filter(|_| !is_hidden).map(millis);
     let (mut missing, mut interval_ms) = (BTreeMap::new(), BTreeMap::new());
-    let [p50, p90, p95, p99, p999] = SUMMARY_PERCENTILES.map(|(name, q)| {
-        let why = match run.response_time(q) {
-            _ if is_hidden => "invalid",
-            Quantile::Time(time) => {
-                let interval =
-                    run.statistics.as_ref().and_then(|statistics| statistics.interval(q));
-                let ends = interval
-                    .map(|interval| [interval.low, interval.high].map(|end| end.map(millis)));
-                interval_ms.extend(
-                    ends.filter(|ends| ends.iter().any(Option::is_some)).map(|ends| (name, ends)),
-                );
-                return Some(millis(time));
-            }
-            Quantile::TooFew => "too_few_answers",
-            Quantile::Unanswered => "failures",
-            Quantile::Growing => "overloaded",
-            Quantile::NotPrinted => "not_printed",
-        };
-        missing.insert(name, why);
-        None
-    });
+    let [p50, p90, p95, p99, p999] =
+        SUMMARY_PERCENTILES.map(|ShownPercentile { name, quantile: q }| {
+            let why = match run.response_time(q) {
+                _ if is_hidden => "invalid",
+                Quantile::Time(time) => {
+                    let interval =
+                        run.statistics.as_ref().and_then(|statistics| statistics.interval(q));
+                    let ends = interval
+                        .map(|interval| [interval.low, interval.high].map(|end| end.map(millis)));
+                    interval_ms.extend(
+                        ends.filter(|ends| ends.iter().any(Option::is_some))
+                            .map(|ends| (name, ends)),
+                    );
+                    return Some(millis(time));
+                }
+                Quantile::TooFew => "too_few_answers",
+                Quantile::Unanswered => "failures",
+                Quantile::Growing => "overloaded",
+                Quantile::NotPrinted => "not_printed",
+            };
+            missing.insert(name, why);
+            None
+        });
     let unanswered = run.tally.counts.censored() + run.tally.unfinished_above_all();
     let is_clean = run.claim.is_none() && run.is_evidence() && unanswered == 0;
     let groups = if is_clean { run.tally.response_time.two_groups() } else { None };
