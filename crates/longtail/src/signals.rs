@@ -1,8 +1,10 @@
 //! Signals and panics: what ends longtail before its time.
 //!
-//! Ctrl-C: the first ends the run and reports what there is, a later one leaves at once. Leaving at
-//! once is safe: the guard of a server sees that we are gone and kills it. SIGTERM and SIGHUP count
-//! as Ctrl-C. Where the first comes while results are printed that nobody reads, it leaves too.
+//! Ctrl-C: the first ends the run and reports what there is, a later one leaves at once. Before
+//! anything has begun that could be reported ([`begin`]), the first leaves at once: a file that a
+//! flag names may be a pipe that nobody writes to, and a name server or ssh may not answer. Leaving
+//! at once is safe: the guard of a server sees that we are gone and kills it. SIGTERM and SIGHUP
+//! count as Ctrl-C. Where the first comes while results are printed that nobody reads, it leaves too.
 //!
 //! A panic, of whatever thread, is a fault of longtail itself: a line that says so, and an exit
 //! code of its own. Otherwise the other threads would go on, and the report would be made of what
@@ -32,6 +34,14 @@ const ONE_KEY: Nanos = Nanos::from_millis(200);
 
 /// Whoever has read nothing of what is printed for so long does not read it.
 const UNREAD: Nanos = Nanos::from_millis(500);
+
+/// Whether the first signal is to end what goes on in order.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first signal ends in order; until now it left at once.
+pub(crate) fn begin() {
+    HAS_BEGUN.store(true, Ordering::SeqCst);
+}
 
 /// A flag that the first signal sets, or the end of stdin where [`ENDS_WITH_INPUT`] is set.
 ///
@@ -63,6 +73,10 @@ pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
     spawn("signals", move || {
         let mut signals = signals.forever();
         signals.next();
+        if !HAS_BEGUN.load(Ordering::SeqCst) {
+            ui::note("interrupted before the first run: there is nothing to report");
+            std::process::exit(Exit::Interrupted.code());
+        }
         let printing = ui::print_in_progress();
         raised.store(true, Ordering::SeqCst);
         let clock = SystemClock::start();

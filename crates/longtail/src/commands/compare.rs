@@ -26,7 +26,7 @@ use crate::args::server::{ServerArgs, addresses, with_environment};
 use crate::args::{ADVANCED, OutputArgs};
 use crate::exit::{Exit, Mistake, wrong};
 use crate::results::Results;
-use crate::{GUARD, store, ui};
+use crate::{GUARD, signals, store, ui};
 
 /// Conducts a comparison, shows it as it grows, and keeps it on disk; of studies that exist, prints
 /// what they say of each other.
@@ -84,6 +84,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     };
     let mut observer = TerminalObserver::new(&results, None);
     observer.before_first_block = time_needed(&plan);
+    signals::begin();
     let study = conduct_comparison(&plan, &context, &mut observer);
     Ok(observer
         .publish(study)?

@@ -150,6 +150,7 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     };
     let (interrupt, clock, program) =
         (signals::interruption()?, SystemClock::start(), this_program());
+    signals::begin();
     let mut found = CalibrationFindings {
         started_at: wall_time(),
         environment: sweep::environment(env!("CARGO_PKG_VERSION")),
@@ -206,6 +207,7 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
 fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let (clock, interrupt, started_at) =
         (SystemClock::start(), signals::interruption()?, wall_time());
+    signals::begin();
     let progress = Ui::new();
     let mut outcomes = Vec::new();
     let mut interrupted = false;

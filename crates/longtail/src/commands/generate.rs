@@ -60,6 +60,7 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
             "--start-at {start_at} has passed: name a time at which all generators are ready"
         )));
     }
+    signals::begin();
     let part = drive_load_part(prepared, GeneratorPart { index, of }, start, &here)?;
     let text = serde_json::to_string(&part).map_err(|error| wrong(error.to_string()))?;
     store::write(out, &text)?;

@@ -20,7 +20,7 @@ use crate::load::{Recorder, order_load, prepare};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::ui::Ui;
-use crate::{store, ui};
+use crate::{signals, store, ui};
 
 /// Names of `--log` that are stdout: attack's lines, and CSV.
 const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
@@ -120,6 +120,7 @@ fn measure(
     let conductor = here.context(store::command_line(), resolver);
     let mut recorder = Recorder::open(log, is_stdout, &args.checks)?;
     let transport = prepared.shape.transport.clone();
+    signals::begin();
     let load = if let Some(ordered) = ordered {
         let Some(load) = ordered.conduct(prepared, &conductor)? else {
             return Ok(Exit::Interrupted);

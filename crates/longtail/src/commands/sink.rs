@@ -22,6 +22,7 @@ pub(crate) fn run(args: &SinkArgs) -> Result<Exit, Mistake> {
     let settings = args.settings()?;
     let laws = settings.laws();
     let sink = Sink::start_until(settings, SystemClock::start(), signals::first_signal()?)?;
+    signals::begin();
     for place in sink.places() {
         ui::print(&format!("listening on {place} ({laws})\n"));
     }

@@ -16,7 +16,7 @@ use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
-use crate::store;
+use crate::{signals, store};
 
 /// Conducts a sweep, shows its rows as they are done, and keeps it on disk.
 ///
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     here.start_far(&plan.stream.from)?;
     be_reached(&mut plan.server, here.far.as_ref());
     let results = Results::open("sweep", &here.started_at, &args.output)?;
+    signals::begin();
     let driver = found.map(|found| GeneratorDriver::new(found, here.clock)).transpose()?;
     let context = Context {
         addresses,
@@ -77,6 +78,7 @@ fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
         ..here.context(with_environment(&store::command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
+    signals::begin();
     let study = conduct_bodies(&plan, &context, &mut observer);
     Ok(observer.publish(study)?.map_or(Exit::Interrupted, |study| Exit::of(&study)))
 }

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     let target = WatchTarget::find(&args.target, args.port, control, resolver)?;
     let statistics = named.or_else(|| of_processes(&target.roots));
     let (interrupt, clock) = (signals::interruption()?, SystemClock::start());
+    signals::begin();
     let (target, over) = (&target, &AtomicBool::new(false));
     let (sender, receiver) = channel();
     let mut board = WatchBoard::new(

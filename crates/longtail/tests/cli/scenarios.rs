@@ -21,7 +21,7 @@ use testkit::clock::{REAL_CLOCK, eventually};
 use testkit::network::Way;
 
 use crate::far::{Machines, on};
-use crate::lab::{self, Lab, PATIENCE, in_a_window, none_is_empty, sockets};
+use crate::lab::{self, Lab, PATIENCE, Running, in_a_window, none_is_empty, sockets};
 use crate::schemas::assert_keeps;
 
 use laws::{assert_agreed, assert_exported, assert_followed, assert_logged, assert_posted};
@@ -99,6 +99,14 @@ fn play(scenario: &str) {
     } else {
         attempt("").expect("no window, and no run too short");
     }
+}
+
+/// Whether a process has a thread of this name.
+fn has_thread(pid: u32, name: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut names =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok());
+    names.any(|comm| comm.trim_end() == name)
 }
 
 /// What a line that is no more about the command before it begins with.
@@ -236,6 +244,7 @@ impl Stage {
         let most = || number(more);
         let answers = || self.sinks.iter().map(|sink| sink.ledger().answers).sum::<u64>();
         let sockets = || sockets(self.port);
+        let pid = self.running.as_ref().map(Running::pid);
         let is_so = |said: &str| match what {
             "out" => said.contains(&unescaped(more)),
             "runs" => self.lab.kept_runs() as u64 > most(),
@@ -246,6 +255,7 @@ impl Stage {
             "accepted" => u64::from(sockets().open) > most() && sockets().accept_queue == 0,
             "waiting" => u64::from(sockets().accept_queue) > most(),
             "living" => self.lab.living().len() as u64 > most(),
+            "thread" => pid.is_some_and(|pid| has_thread(pid, more)),
             file => self.lab.path(file).exists(),
         };
         match &mut self.running {
