@@ -23,7 +23,7 @@ pub use build::{Build, InstalledGem, Revision, git_head, puma_gem};
 pub use guard::{ServerExit, dies_with_us};
 pub use puma::{Puma, Surroundings};
 pub use server::{Server, ServerOutput};
-pub use spec::{GuardCommand, LaunchSpec, Scratch, find_program};
+pub use spec::{GuardCommand, LaunchSpec, Scratch, data_folder, find_program, remove_noted};
 
 /// Why a server was not started: a mistake that the user can fix, as one line that says how. A
 /// server that started and died later is no error but a [`ServerExit`].

@@ -40,6 +40,8 @@ pub struct Surroundings {
     pub gemfile: Option<PathBuf>,
     /// `TMPDIR`: where the private directory is made.
     pub temporary: PathBuf,
+    /// The data folder, where it is noted.
+    pub data: Option<PathBuf>,
 }
 
 impl Surroundings {
@@ -60,6 +62,7 @@ impl Surroundings {
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from),
             temporary: std::env::temp_dir(),
+            data: crate::data_folder(),
         })
     }
 
@@ -133,7 +136,7 @@ pub fn prepare(
         )));
     }
     let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;
-    let scratch = scratch(&around.temporary)?;
+    let scratch = scratch(&around.temporary, around.data.as_deref())?;
     let dir = scratch.path();
     let unwritable = unwritable(dir);
     let control_socket = dir.join("control.sock");
@@ -264,13 +267,13 @@ const NO_SSL: [&str; 2] = ["Puma compiled without SSL support", "SSL not availab
 
 /// The private directory. Puma reads a socket's path as a URI, so it must be short and plain: where
 /// the usual place is not, `/tmp` is.
-fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
+fn scratch(temporary: &Path, data: Option<&Path>) -> Result<Scratch, LaunchError> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     let bytes = temporary.as_os_str().as_encoded_bytes();
     let fits =
         temporary.is_absolute() && bytes.len() <= SOCKET_DIR_LIMIT && bytes.iter().all(plain);
     let within = if fits { temporary } else { Path::new("/tmp") };
-    Scratch::new(within).map_err(unwritable(within))
+    Scratch::noted(within, data).map_err(unwritable(within))
 }
 
 /// The files of an app, by their places below the directory that it is written into; the first is
@@ -361,7 +364,7 @@ mod tests {
     fn a_socket_path_puma_could_not_read_is_not_chosen() {
         for place in ["/nonexistent dir/with spaces", &format!("/{}", "x".repeat(100)), "relative"]
         {
-            assert!(scratch(Path::new(place)).unwrap().path().starts_with("/tmp"), "{place}");
+            assert!(scratch(Path::new(place), None).unwrap().path().starts_with("/tmp"), "{place}");
         }
     }
 

@@ -7,9 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::hash::BuildHasher as _;
 use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::Cpus;
 use model::plan::quoted;
@@ -108,10 +110,15 @@ pub fn find_program(program: &OsStr, dir: &Path, path: &OsStr) -> Option<PathBuf
 /// What the names of all of them begin with; eight hexadecimal digits follow.
 const PREFIX: &str = "longtail-run-";
 
+/// The folder, within the data folder, of the notes which say where private directories are.
+const NOTES: &str = "temporary";
+
 /// A fresh directory that only this user can enter; removed, with all in it, when dropped.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
+    /// The file that says where it is.
+    note: Option<PathBuf>,
     /// Locked, as long as we live.
     _ours: File,
 }
@@ -122,15 +129,32 @@ impl Scratch {
     /// # Errors
     /// What the kernel says where it cannot be made.
     pub fn new(within: &Path) -> io::Result<Scratch> {
+        Scratch::noted(within, None)
+    }
+
+    /// The same. Before it is made, its place is noted in the data folder `data`, so that the next
+    /// longtail finds it if we are killed, wherever its own temporary files are.
+    ///
+    /// # Errors
+    /// What the kernel says where it cannot be made. A note that cannot be written is no error.
+    pub fn noted(within: &Path, data: Option<&Path>) -> io::Result<Scratch> {
         remove_the_abandoned(within);
+        let within = std::path::absolute(within)?;
         loop {
-            let path = within.join(format!("{PREFIX}{}", random_hex(8)));
+            let name = format!("{PREFIX}{}", random_hex(8));
+            let path = within.join(&name);
+            let note = data.and_then(|data| write_note(data, &name, &path).ok());
             // `create` fails where the name exists, so nobody can have put a link there before us.
-            DirBuilder::new().mode(0o700).create(&path)?;
+            let made = DirBuilder::new().mode(0o700).create(&path);
             // Another longtail that looks for abandoned ones may have found it before it was
             // locked.
-            if let Some(ours) = lock(&path)? {
-                return Ok(Scratch { path, _ours: ours });
+            match made.and_then(|()| lock(&path)) {
+                Ok(Some(ours)) => return Ok(Scratch { path, note, _ours: ours }),
+                Ok(None) => forget(note.as_deref()),
+                Err(error) => {
+                    forget(note.as_deref());
+                    return Err(error);
+                }
             }
         }
     }
@@ -145,6 +169,56 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // Nobody is left to tell, and a directory in /tmp that stays does no harm.
         let _ = fs::remove_dir_all(&self.path);
+        forget(self.note.as_deref());
+    }
+}
+
+/// Where all that longtail keeps is; `None` where neither `XDG_DATA_HOME` nor `HOME` names a place.
+#[must_use]
+pub fn data_folder() -> Option<PathBuf> {
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
+    Some(data?.join("longtail"))
+}
+
+/// Removes the directories that are noted in the data folder and whose owners were killed.
+pub fn remove_noted(data: &Path) {
+    let entries = fs::read_dir(data.join(NOTES)).into_iter().flatten().flatten();
+    for note in entries.filter(|entry| is_scratch_name(&entry.file_name())) {
+        // The path is noted whole, in one write of a new file: what is not whole names nothing.
+        let Ok(bytes) = fs::read(note.path()) else { continue };
+        let path = PathBuf::from(OsString::from_vec(bytes));
+        let is_noted = path.is_absolute() && path.file_name() == Some(&note.file_name());
+        let is_old = note
+            .metadata()
+            .and_then(|found| found.modified())
+            .is_ok_and(|written| written.elapsed().is_ok_and(|age| age > NOTE_BEFORE_FOLDER));
+        if is_noted && path.exists() {
+            if remove_if_abandoned(&path) {
+                forget(Some(&note.path()));
+            }
+        } else if is_old {
+            forget(Some(&note.path()));
+        }
+    }
+}
+
+/// A note without its directory is that of one that is being made, as long as it is no older.
+const NOTE_BEFORE_FOLDER: Duration = Duration::from_secs(60);
+
+fn write_note(data: &Path, name: &str, path: &Path) -> io::Result<PathBuf> {
+    let folder = data.join(NOTES);
+    DirBuilder::new().mode(0o700).recursive(true).create(&folder)?;
+    let note = folder.join(name);
+    fs::write(&note, path.as_os_str().as_bytes())?;
+    Ok(note)
+}
+
+fn forget(note: Option<&Path>) {
+    if let Some(note) = note {
+        // Where it stays, the next longtail finds that its directory is gone.
+        let _ = fs::remove_file(note);
     }
 }
 
@@ -170,21 +244,29 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 /// Removes those of this user that nobody has locked.
 fn remove_the_abandoned(within: &Path) {
     let entries = fs::read_dir(within).into_iter().flatten().flatten();
-    let is_name = |name: &str| {
-        let digits = name.strip_prefix(PREFIX).unwrap_or_default();
-        digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
-    let names = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_name));
-    let user = rustix::process::geteuid().as_raw();
-    for path in names.map(|entry| entry.path()) {
-        let is_ours = fs::symlink_metadata(&path)
-            .is_ok_and(|found| found.uid() == user && found.mode() & 0o777 == 0o700);
-        // Kept locked while it is removed.
-        if is_ours && let Ok(Some(_locked)) = lock(&path) {
-            // What cannot be removed is in nobody's way.
-            let _ = fs::remove_dir_all(&path);
-        }
+    for entry in entries.filter(|entry| is_scratch_name(&entry.file_name())) {
+        remove_if_abandoned(&entry.path());
     }
+}
+
+fn is_scratch_name(name: &OsStr) -> bool {
+    let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).unwrap_or_default();
+    digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Removes a directory that is this user's, as [`Scratch`] makes them, and that nobody has locked;
+/// whether it has.
+fn remove_if_abandoned(path: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    let is_ours = fs::symlink_metadata(path)
+        .is_ok_and(|found| found.uid() == user && found.mode() & 0o777 == 0o700);
+    if !is_ours {
+        return false;
+    }
+    // Kept locked while it is removed.
+    let Ok(Some(_locked)) = lock(path) else { return false };
+    // What cannot be removed is in nobody's way.
+    fs::remove_dir_all(path).is_ok()
 }
 
 /// `digits` (at most 32) hexadecimal digits that others cannot guess.
@@ -260,6 +342,36 @@ mod tests {
         ] {
             assert!(place(kept).exists(), "{kept}");
         }
+    }
+
+    #[test]
+    fn what_is_noted_goes_wherever_it_is_once_its_owner_is_gone() {
+        let place = Scratch::new(&std::env::temp_dir()).unwrap();
+        let data = place.path().join("data");
+        let here = place.path().join("here");
+        fs::create_dir(&here).unwrap();
+        let alive = Scratch::noted(&here, Some(&data)).unwrap();
+        let notes = || fs::read_dir(data.join(NOTES)).unwrap().count();
+        let note = |name: &str, path: &Path| {
+            fs::write(data.join(NOTES).join(name), path.as_os_str().as_bytes()).unwrap();
+        };
+        let made = |name: &str| {
+            let path = here.join(name);
+            DirBuilder::new().mode(0o700).create(&path).unwrap();
+            path
+        };
+        let abandoned = made("longtail-run-0123abcd");
+        note("longtail-run-0123abcd", &abandoned);
+        // A note leads to no other directory than the one of its name.
+        let other = made("other");
+        note("longtail-run-76543210", &other);
+        // That of one that is being made.
+        note("longtail-run-89abcdef", &here.join("longtail-run-89abcdef"));
+        remove_noted(&data);
+        assert!(!abandoned.exists() && other.exists() && alive.path().exists());
+        assert_eq!(notes(), 3, "of the one that is alive, and two that are young");
+        drop(alive);
+        assert_eq!(notes(), 2);
     }
 
     #[test]

@@ -22,11 +22,12 @@ use crate::exit::{Mistake, unwritable, wrong};
 const LARGEST: u64 = 256 << 20;
 
 /// The file of a new study of `command`. That it can be written is found out now, not after minutes
-/// of load.
+/// of load. What a longtail that was killed left in its temporary folder goes too.
 ///
 /// # Errors
 /// Where the folder cannot be made, or the file cannot be written.
 pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mistake> {
+    launch::remove_noted(&data_folder()?);
     let folder = folder()?;
     let hint = "set XDG_DATA_HOME to a folder that you can write";
     fs::create_dir_all(&folder).map_err(|why| unwritable(&folder, &why, hint))?;
@@ -197,12 +198,7 @@ fn folder() -> Result<PathBuf, Mistake> {
 /// # Errors
 /// Where there is no place for it.
 pub(crate) fn data_folder() -> Result<PathBuf, Mistake> {
-    let absolute =
-        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    Ok(data
-        .ok_or_else(|| wrong("no folder for studies: set XDG_DATA_HOME or HOME"))?
-        .join("longtail"))
+    launch::data_folder().ok_or_else(|| wrong("no folder for studies: set XDG_DATA_HOME or HOME"))
 }
 
 /// The wall clock's time as RFC 3339 in UTC, to the second: when a study was made.

@@ -55,6 +55,7 @@ impl Stage {
             rubyopt: None,
             gemfile: None,
             temporary: std::env::temp_dir(),
+            data: None,
         }
     }
 

@@ -67,7 +67,9 @@ impl GeneratorRunner {
     pub(crate) fn new(clock: SystemClock) -> Result<GeneratorRunner, Mistake> {
         let within = std::env::temp_dir();
         let hint = "set TMPDIR to a folder you can write";
-        let scratch = Scratch::new(&within).map_err(|why| unwritable(&within, &why, hint))?;
+        let data = launch::data_folder();
+        let scratch = Scratch::noted(&within, data.as_deref())
+            .map_err(|why| unwritable(&within, &why, hint))?;
         Ok(GeneratorRunner {
             scratch: Arc::new(scratch),
             guard: GuardCommand::this_program(GUARD),
