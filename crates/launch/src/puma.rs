@@ -5,6 +5,7 @@
 //! What stays true: Puma is bound to loopback only, unless generators on other machines are to
 //! reach it.
 
+mod apart;
 mod installation;
 
 use std::collections::BTreeMap;
@@ -15,8 +16,10 @@ use std::{fs, io};
 
 use model::{App, ControlServer, Endpoint, ServerKind, ServerPlan, Socket};
 
+use self::apart::ApartSettings;
+pub use self::apart::{PumaConfig, ask_config};
 use self::installation::given;
-pub use self::installation::{BootLines, discover, printed_version, settings};
+pub use self::installation::{BootLines, discover, printed_version};
 use crate::bind::ChosenAddresses;
 use crate::spec::random_hex;
 use crate::{
@@ -97,8 +100,8 @@ pub struct Puma {
 /// Makes the command out of the plan, chooses ports or names, and writes our app where none is
 /// given, and a certificate where one is needed.
 ///
-/// As always with Puma, where no config file is given it reads `config/puma.rb` if there is one,
-/// and what neither the plan nor a file says it takes from `WEB_CONCURRENCY` and
+/// As always with Puma, where no config file is given it reads `config/puma.rb` if there is one
+/// (`apart.rb` sees to that), and what neither the plan nor a file says it takes from `WEB_CONCURRENCY` and
 /// `PUMA_MAX_THREADS`.
 ///
 /// A port that is free now may be taken by another program before Puma binds it; Puma then says so
@@ -146,7 +149,7 @@ pub fn prepare(
     };
     let bind = match (plan.socket, listeners.server) {
         (Socket::Ssl4 | Socket::Ssl6, Some(address)) => {
-            let pair = TlsPair::make(dir, address.ip()).map_err(unwritable)?;
+            let pair = TlsPair::make(dir, address.ip()).map_err(&unwritable)?;
             ServerBind { tls: Some(pair), ..ServerBind::tcp(address) }
         }
         (_, Some(address)) => ServerBind::tcp(address),
@@ -162,16 +165,26 @@ pub fn prepare(
             (Endpoint::Unix(control_socket.clone()), format!("unix://{}", control_socket.display()))
         }
     };
-    // Whoever can enter the private directory may ask; a port is open to every user of the machine.
-    let token = if listeners.control.is_some() { random_hex(32) } else { "longtail".to_owned() };
+    let token = random_hex(32);
+
+    let bind_url = bind.argument();
+    let apart = ApartSettings {
+        reads_usual_files: plan.config.is_none(),
+        bind: &bind_url,
+        control_url: &control_url,
+        control_token: &token,
+    };
+    let last_config = apart.write(dir)?;
 
     argv.extend(["-q", "-b"].map(OsString::from));
-    argv.push(bind.argument().into());
+    argv.push(bind_url.into());
     argv.extend(plan.workers.map(|workers| format!("-w{workers}").into()));
     argv.extend(plan.threads.map(|threads| format!("-t{threads}").into()));
-    argv.extend(plan.config.iter().flat_map(|config| ["-C".into(), config.clone().into()]));
+    // With another file beside it, `-` would be the name of one.
+    let config = plan.config.as_ref().filter(|config| config.as_path() != Path::new("-"));
+    argv.extend(config.into_iter().flat_map(|config| ["-C".into(), config.clone().into()]));
+    argv.extend(["-C".into(), last_config.into()]);
     argv.push(format!("--control-url={control_url}").into());
-    argv.push(format!("--control-token={token}").into());
     argv.push(rackup.into());
     let mut env = BTreeMap::new();
     if plan.yjit {

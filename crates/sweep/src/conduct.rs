@@ -65,7 +65,7 @@ fn conduct_block(
 ) -> Result<(), SweepError> {
     observer.phase(&Phase::Starting);
     // Without one the user has interrupted.
-    let Some(server) = ServerUnderTest::start(block, context)? else { return Ok(()) };
+    let Some(server) = ServerUnderTest::start(block, context, observer)? else { return Ok(()) };
     let mut session = Session::new(block, context, server, observer);
     let done = conduct_jobs(experiment, &mut session);
     experiment.judge(&mut session, done.is_ok() && !context.is_interrupted());

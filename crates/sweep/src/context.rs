@@ -175,6 +175,10 @@ pub trait Observer {
     /// A new phase has begun.
     fn phase(&mut self, phase: &Phase);
 
+    /// Something that the user should know before the server is started. Each of several servers
+    /// may say the same.
+    fn remark(&mut self, text: &str);
+
     /// A run was finished. It is the last of the study's runs, where it has no verdict yet; in
     /// `provisional` it has the verdict of its own figures, which may still become INVALID. For the
     /// terminal alone.

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render};
-use launch::puma::{self, BootLines};
+use launch::puma::{self, BootLines, PumaConfig};
 use launch::{LaunchSpec, Server, ServerBind, TlsPair, affinity};
 use model::{
     Clock, ControlServer, Nanos, Pace, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan,
@@ -19,7 +19,7 @@ use model::{
 use probe::puma_stats::{self, PumaStats};
 use probe::sockets::ServerListener;
 
-use crate::context::{Context, SweepError};
+use crate::context::{Context, Observer, SweepError};
 
 /// One server's life.
 pub(crate) struct Block {
@@ -106,6 +106,7 @@ impl ServerUnderTest {
     pub(crate) fn start(
         block: &Block,
         context: &Context<'_>,
+        observer: &mut dyn Observer,
     ) -> Result<Option<ServerUnderTest>, SweepError> {
         let plan = &block.server;
         let mut prepared = prepare(block, context)?;
@@ -113,10 +114,10 @@ impl ServerUnderTest {
         let own = std::mem::take(&mut prepared.spec.env);
         prepared.spec.env =
             context.server_env.clone().into_iter().chain(block.env.clone()).chain(own).collect();
-        let settings = match plan.kind {
+        let config = match plan.kind {
             ServerKind::Puma { .. } => {
                 let is_interrupted = || context.is_interrupted();
-                puma::settings(
+                puma::ask_config(
                     plan.config.as_deref(),
                     &prepared.spec,
                     &context.guard,
@@ -124,8 +125,11 @@ impl ServerUnderTest {
                     is_interrupted,
                 )?
             }
-            _ => None,
+            ServerKind::Builtin | ServerKind::Command { .. } => PumaConfig::default(),
         };
+        for remark in &config.remarks {
+            observer.remark(remark);
+        }
         let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
         let transport = transport(&prepared.reached.bind)?;
         let Some(first_answer) =
@@ -139,8 +143,10 @@ impl ServerUnderTest {
             .control
             .as_ref()
             .and_then(|control| puma_stats::read(control, context.interrupt).ok());
-        let facts =
-            ServerFacts { settings, ..describe(block, &prepared, &server, first_stats.as_ref()) };
+        let facts = ServerFacts {
+            settings: config.settings,
+            ..describe(block, &prepared, &server, first_stats.as_ref())
+        };
         let workers = match (&plan.kind, &first_stats) {
             (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => stats
                 .workers

@@ -1,22 +1,17 @@
 //! Finds the Puma to start, by `--puma`, a checkout, a bundle or PATH; and reads what it says of
-//! itself: its version, its boot lines, its configuration.
-//!
-//! For its configuration Puma is started once more, as it will be, with a script before it
-//! ([`SCRIPT`]) that prints what its launcher has made of config file, environment and flags, and
-//! ends it before anything is bound. So whatever a config file does is done, and a flag wins where
-//! Puma lets it. Boot lines are those of Puma 3 to 8; what a line does not say is `None`, never
-//! guessed.
+//! itself: its version, its boot lines. Boot lines are those of Puma 3 to 8; what a line does not
+//! say is `None`, never guessed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use model::{Clock, Nanos, PumaSettings};
+use model::{Clock, Nanos};
 
 use super::Surroundings;
 use crate::server::run_to_end;
 use crate::spec::{find_program, words};
-use crate::{GuardCommand, LaunchError, LaunchSpec, unwritable};
+use crate::{GuardCommand, LaunchError, LaunchSpec};
 
 /// The words of `--puma`, whose program must exist, or of the checkout in that folder.
 pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
@@ -123,55 +118,6 @@ fn found(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchE
     }
 }
 
-/// Longest wait for it. A config file may load an app.
-const PATIENCE: Nanos = Nanos::from_secs(30);
-
-/// How the line with the settings begins.
-const MARK: &str = "longtail-settings ";
-
-/// Puts a method before Puma's `run`, as soon as there is one.
-const SCRIPT: &str = include_str!("settings.rb");
-
-/// Whether there is a config file that Puma would read: `config/puma.rb` and
-/// `config/puma/ENVIRONMENT.rb` it finds by itself.
-fn has_config(config: Option<&Path>, dir: &Path) -> bool {
-    match config {
-        Some(config) => config != Path::new("-"),
-        None => dir.join("config/puma.rb").exists() || dir.join("config/puma").is_dir(),
-    }
-}
-
-/// What a Puma's configuration says of who waits for whom: what the Puma of `spec` itself makes of
-/// its config file, its environment and its flags. Without such a file all is as its version has
-/// it. `None` where it did not say so in time, or the user interrupted.
-///
-/// # Errors
-/// Where it cannot be started at all.
-pub fn settings(
-    config: Option<&Path>,
-    spec: &LaunchSpec,
-    guard: &GuardCommand,
-    clock: &dyn Clock,
-    is_interrupted: impl Fn() -> bool,
-) -> Result<Option<PumaSettings>, LaunchError> {
-    if !has_config(config, &spec.dir) {
-        return Ok(Some(PumaSettings::default()));
-    }
-    let Some(scratch) = &spec.scratch else { return Ok(None) };
-    let script = scratch.path().join("settings.rb");
-    fs::write(&script, SCRIPT).map_err(unwritable(scratch.path()))?;
-    // What is in RUBYOPT already, of the user or of -Y, goes on.
-    let mut asking = LaunchSpec { scratch: None, ..spec.clone() };
-    let before = asking.env.remove(OsStr::new("RUBYOPT"));
-    let mut options = before.or_else(|| std::env::var_os("RUBYOPT")).unwrap_or_default();
-    options.push(" -r");
-    options.push(&script);
-    asking.env.insert("RUBYOPT".into(), options);
-    let gives_up = |waited| waited >= PATIENCE || is_interrupted();
-    let (_, output) = run_to_end(&asking, guard, clock, Nanos::ZERO, gives_up)?;
-    Ok(output.lines().find_map(|line| line.strip_prefix(MARK)).map(read))
-}
-
 /// What this Puma prints as its version; `None` where it did not end within `longest`.
 ///
 /// # Errors
@@ -187,31 +133,6 @@ pub fn printed_version(
     let (exit, output) =
         run_to_end(&asking, guard, clock, Nanos::ZERO, |waited| waited >= longest)?;
     Ok(exit.map(|_| output.lines().collect::<Vec<_>>().join("\n")))
-}
-
-/// `max_fast_inline=10 queue_requests=true …` with Ruby's `inspect` of each value.
-fn read(words: &str) -> PumaSettings {
-    let value =
-        |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    let flag = |name: &str| match value(name)? {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    };
-    let number = |name: &str| match value(name)? {
-        "Infinity" => Some(f64::INFINITY),
-        text => text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0),
-    };
-    PumaSettings {
-        // Requests are counted from 1: with 0 a turn has one too.
-        max_fast_inline: number("max_fast_inline").map(|turn| (turn as u32).max(1)),
-        queue_requests: flag("queue_requests"),
-        enable_keep_alives: flag("enable_keep_alives"),
-        wait_for_less_busy_worker: number("wait_for_less_busy_worker")
-            .filter(|n| n.is_finite())
-            .map(Nanos::from_secs_f64),
-        waits_until_not_full: flag("waits_until_not_full"),
-    }
 }
 
 /// What Puma's boot lines say.
@@ -260,23 +181,6 @@ impl BootLines {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_ruby_inspects_is_read() {
-        testkit::golden::expect_rows(
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/puma/settings.txt"),
-            read,
-        );
-        assert!(SCRIPT.contains(MARK));
-    }
-
-    #[test]
-    fn in_a_folder_of_nobodys_there_is_neither_a_config_file_nor_a_commit() {
-        let nowhere = Path::new("/proc");
-        assert!(has_config(Some(Path::new("puma.rb")), nowhere));
-        assert!(!has_config(Some(Path::new("-")), nowhere) && !has_config(None, nowhere));
-        assert_eq!(crate::git_head(nowhere), None);
-    }
 
     #[test]
     fn every_puma_says_its_version_and_its_ruby() {

@@ -164,10 +164,15 @@ fn puma_is_started_as_its_own_scripts_do() {
     let Endpoint::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
     let bind = format!("tcp://{}", puma.bind.place.tcp().unwrap());
     let control = format!("--control-url=unix://{}", socket.display());
-    let token = format!("--control-token={}", puma.control.token);
+    let ours = puma.spec.scratch.as_ref().unwrap().path().join("longtail.rb");
+    let last = ours.to_str().unwrap();
     let expected =
-        ["puma", "-q", "-b", &bind, "-w4", "-t5:5", "-C", "puma.rb", &control, &token, "my.ru"];
+        ["puma", "-q", "-b", &bind, "-w4", "-t5:5", "-C", "puma.rb", "-C", last, &control, "my.ru"];
     assert_eq!(text(&puma.spec.argv), expected);
+    // Everybody on the machine may read a command line, but not the private directory.
+    let token = &puma.control.token;
+    assert!(!puma.spec.command_line().contains(token.as_str()));
+    assert!(fs::read_to_string(ours).unwrap().contains(token.as_str()));
     assert_eq!(puma.spec.env, [("RUBYOPT".into(), "-W0 --yjit".into())].into());
     let address = puma.bind.place.tcp().unwrap();
     assert!(address.ip().is_loopback() && address.port() > 0);
@@ -234,10 +239,9 @@ fn what_is_left_to_the_config_file_is_not_given() {
     let stage = Stage::with(&["puma"]);
     let puma = prepare(&plan(), &Addresses::default(), &stage.around()).unwrap();
     let argv = text(&puma.spec.argv);
-    assert!(
-        !argv.iter().any(|word| word.starts_with("-w") || word.starts_with("-t") || *word == "-C"),
-        "{argv:?}"
-    );
+    assert!(!argv.iter().any(|word| word.starts_with("-w") || word.starts_with("-t")), "{argv:?}");
+    let configs = argv.iter().filter(|word| **word == "-C").count();
+    assert_eq!(configs, 1, "only ours, which reads Puma's usual files: {argv:?}");
     assert_eq!(puma.spec.env, BTreeMap::new());
     // `-w0` is no absence: it overrules a config file and `WEB_CONCURRENCY`.
     let single = ServerPlan { workers: Some(0), ..plan() };

@@ -143,6 +143,8 @@ pub(crate) struct TerminalObserver<'a> {
     judged: usize,
     /// Whether a run is on disk.
     is_kept: bool,
+    /// What was said of the server's configuration.
+    remarks: BTreeSet<String>,
     /// Said once every arm of a comparison has started: until then a mistake may end it.
     pub(crate) before_first_block: Option<String>,
 }
@@ -158,6 +160,7 @@ impl<'a> TerminalObserver<'a> {
             outlets,
             judged: 0,
             is_kept: false,
+            remarks: BTreeSet::new(),
             before_first_block: None,
         }
     }
@@ -220,6 +223,12 @@ impl Observer for TerminalObserver<'_> {
         }
         self.ui.phase(phase);
         self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
+    }
+
+    fn remark(&mut self, text: &str) {
+        if self.remarks.insert(text.to_owned()) {
+            self.ui.line(text);
+        }
     }
 
     fn run_done(&mut self, study: &Study, provisional: &Study) {

@@ -1,0 +1,252 @@
+//! Keeps a Puma that longtail starts apart from one that runs from the same config file, and asks
+//! Puma what it makes of its configuration.
+//!
+//! Every Puma gets one config file more than it has, ours ([`SCRIPT`]), which it reads last: the
+//! pidfile, the state file, the control server, the redirected output, the listeners and the plugins
+//! of the files before it are taken away there, so nothing of a running server is written, unlinked
+//! or taken over. The control server's token is in it too: argv is for everybody on the machine.
+//!
+//! Where Puma has a config file of its own, it is started once more before, as it will be. It
+//! prints what its launcher has made of config file, environment and flags, and what of these
+//! cannot be kept apart, and ends before anything is bound. So whatever a config file does is done,
+//! and a flag wins where Puma lets it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::{Clock, Nanos, PumaSettings};
+
+use crate::server::run_to_end;
+use crate::{GuardCommand, LaunchError, LaunchSpec, ServerOutput, unwritable};
+
+/// Puma's last config file, in Ruby.
+const SCRIPT: &str = include_str!("apart.rb");
+
+/// Its name in the private directory.
+const FILE: &str = "longtail.rb";
+
+/// Longest wait for the answer. A config file may load an app.
+const PATIENCE: Nanos = Nanos::from_secs(30);
+
+/// How a line of the script begins. Its kind follows, and a blank.
+const MARK: &str = "longtail-";
+
+/// So many hooks, say, are named in one sentence.
+const NAMED: usize = 6;
+
+/// What [`SCRIPT`] is told.
+pub(super) struct ApartSettings<'a> {
+    /// Whether Puma is given no other config file, and so would have looked for its usual ones.
+    pub(super) reads_usual_files: bool,
+    /// As in `-b`.
+    pub(super) bind: &'a str,
+    /// As in `--control-url`.
+    pub(super) control_url: &'a str,
+    /// What whoever asks the control server must say.
+    pub(super) control_token: &'a str,
+}
+
+impl ApartSettings<'_> {
+    /// Writes the config file into the private directory of a server, and says where it is.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub(super) fn write(&self, dir: &Path) -> Result<PathBuf, LaunchError> {
+        let ApartSettings { reads_usual_files, bind, control_url, control_token } = self;
+        // Addresses, hexadecimal digits and the plain path of our directory: no quote among them.
+        let told = format!(
+            "longtail = {{ reads_usual_files: {reads_usual_files}, bind: '{bind}', control_url: '{control_url}', control_token: '{control_token}' }}\n"
+        );
+        let path = dir.join(FILE);
+        fs::write(&path, told + SCRIPT).map_err(unwritable(dir))?;
+        Ok(path)
+    }
+}
+
+/// What a Puma says of its configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PumaConfig {
+    /// Who waits for whom; `None` where it did not say so in time.
+    pub settings: Option<PumaSettings>,
+    /// What cannot be kept apart from a server that runs from the same file, or is left out for
+    /// that: sentences, of each kind one.
+    pub remarks: Vec<String>,
+}
+
+/// Whether there is a config file beside ours that Puma would read: one of its command line, which
+/// may be that of `--puma`, or `config/puma.rb` and `config/puma/ENVIRONMENT.rb`, which it finds by
+/// itself.
+fn has_config(config: Option<&Path>, spec: &LaunchSpec) -> bool {
+    let names_one = |word: &&OsString| {
+        let word = word.to_string_lossy();
+        word.starts_with("-C") || word.starts_with("--config")
+    };
+    if config == Some(Path::new("-")) {
+        return false;
+    }
+    spec.argv.iter().filter(names_one).count() > 1
+        || spec.dir.join("config/puma.rb").exists()
+        || spec.dir.join("config/puma").is_dir()
+}
+
+/// What the Puma of `spec` makes of its config file, its environment and its flags. Without such a
+/// file all is as its version has it.
+///
+/// # Errors
+/// Where it cannot be started at all.
+pub fn ask_config(
+    config: Option<&Path>,
+    spec: &LaunchSpec,
+    guard: &GuardCommand,
+    clock: &dyn Clock,
+    is_interrupted: impl Fn() -> bool,
+) -> Result<PumaConfig, LaunchError> {
+    if !has_config(config, spec) {
+        return Ok(PumaConfig { settings: Some(PumaSettings::default()), remarks: Vec::new() });
+    }
+    let Some(scratch) = &spec.scratch else { return Ok(PumaConfig::default()) };
+    let ours = scratch.path().join(FILE);
+    let asking = scratch.path().join("longtail-asks.rb");
+    let script = fs::read_to_string(&ours).map_err(unwritable(scratch.path()))?;
+    fs::write(&asking, format!("longtail_asks = true\n{script}"))
+        .map_err(unwritable(scratch.path()))?;
+    let ask = |word: &OsString| if *word == ours { asking.clone().into() } else { word.clone() };
+    let argv = spec.argv.iter().map(ask).collect();
+    let asking = LaunchSpec { argv, scratch: None, ..spec.clone() };
+    let gives_up = |waited| waited >= PATIENCE || is_interrupted();
+    let (_, output) = run_to_end(&asking, guard, clock, Nanos::ZERO, gives_up)?;
+    let settings = said(&output, "settings").next().map(read);
+    Ok(PumaConfig { settings, remarks: remarks(&output) })
+}
+
+/// The rest of each line of this kind.
+fn said<'a>(output: &'a ServerOutput, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    output.lines().filter_map(move |line| {
+        let (said, rest) = line.strip_prefix(MARK)?.split_once(' ')?;
+        (said == kind).then_some(rest)
+    })
+}
+
+fn remarks(output: &ServerOutput) -> Vec<String> {
+    // `before_fork config/puma.rb:12`, with the place last.
+    let with_place = |line: &str| {
+        line.rsplit_once(' ')
+            .map_or_else(|| line.to_owned(), |(what, place)| format!("{what} ({place})"))
+    };
+    let mut remarks = Vec::new();
+    let plugins = listed(said(output, "plugin").map(str::to_owned));
+    remarks.extend(plugins.map(|plugins| {
+        format!(
+            "Puma's config has plugins that are left out here, and so in the figures: {plugins}"
+        )
+    }));
+    let hooks = listed(said(output, "hook").map(with_place));
+    remarks.extend(hooks.map(|hooks| {
+        format!("Puma's config has hooks that run here too, whatever they act on: {hooks}")
+    }));
+    let acts = listed(said(output, "act").map(with_place));
+    remarks.extend(acts.map(|acts| {
+        format!("Puma's config acts on files or processes when it is read, as it may at each start here: {acts}")
+    }));
+    let addresses = listed(said(output, "listens").map(str::to_owned));
+    remarks.extend(
+        addresses.map(|addresses| format!("Puma's config itself listens, here too: {addresses}")),
+    );
+    if said(output, "threads").next().is_some() {
+        remarks.push("Puma's config starts threads, here too".to_owned());
+    }
+    if said(output, "children").next().is_some() {
+        remarks.push("Puma's config starts processes, here too".to_owned());
+    }
+    remarks
+}
+
+/// Each once, the first of them by name; `None` where there are none.
+fn listed(named: impl Iterator<Item = String>) -> Option<String> {
+    let mut each: Vec<String> = Vec::new();
+    for name in named {
+        if !each.contains(&name) {
+            each.push(name);
+        }
+    }
+    let more = each.len().saturating_sub(NAMED);
+    each.truncate(NAMED);
+    if more > 0 {
+        each.push(format!("{more} more"));
+    }
+    (!each.is_empty()).then(|| each.join(", "))
+}
+
+/// `max_fast_inline=10 queue_requests=true …` with Ruby's `inspect` of each value.
+fn read(words: &str) -> PumaSettings {
+    let value =
+        |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let flag = |name: &str| match value(name)? {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    };
+    let number = |name: &str| match value(name)? {
+        "Infinity" => Some(f64::INFINITY),
+        text => text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0),
+    };
+    PumaSettings {
+        // Requests are counted from 1: with 0 a turn has one too.
+        max_fast_inline: number("max_fast_inline").map(|turn| (turn as u32).max(1)),
+        queue_requests: flag("queue_requests"),
+        enable_keep_alives: flag("enable_keep_alives"),
+        wait_for_less_busy_worker: number("wait_for_less_busy_worker")
+            .filter(|n| n.is_finite())
+            .map(Nanos::from_secs_f64),
+        waits_until_not_full: flag("waits_until_not_full"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::Transcript;
+
+    fn output(text: &str) -> ServerOutput {
+        let transcript = Transcript::default();
+        transcript.read(text.as_bytes());
+        transcript.so_far()
+    }
+
+    #[test]
+    fn what_ruby_inspects_is_read() {
+        testkit::golden::expect_rows(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/puma/settings.txt"),
+            read,
+        );
+    }
+
+    #[test]
+    fn each_kind_is_one_sentence_and_what_was_not_said_is_none() {
+        assert_eq!(remarks(&output("Puma starting\nlongtail-settings a=1\n")), [""; 0]);
+        let hooks: Vec<String> =
+            (1..=8).map(|n| format!("longtail-hook before_fork a.rb:{n}")).collect();
+        let hooks = hooks.join("\n");
+        let said = "\n\nlongtail-plugin metrics\n\nlongtail-plugin metrics\nlongtail-threads \n";
+        assert_eq!(
+            remarks(&output(&format!("{hooks}{said}"))),
+            [
+                "Puma's config has plugins that are left out here, and so in the figures: metrics",
+                "Puma's config has hooks that run here too, whatever they act on: before_fork (a.rb:1), before_fork (a.rb:2), before_fork (a.rb:3), before_fork (a.rb:4), before_fork (a.rb:5), before_fork (a.rb:6), 2 more",
+                "Puma's config starts threads, here too",
+            ]
+        );
+    }
+
+    #[test]
+    fn in_a_folder_of_nobodys_there_is_neither_a_config_file_nor_a_commit() {
+        let nowhere = Path::new("/proc");
+        let puma = |words: &str| LaunchSpec::command(words.split(' '), nowhere);
+        let ours = puma("puma -b x -C longtail.rb app.ru");
+        let both = puma("puma -C puma.rb -b x -C longtail.rb app.ru");
+        assert!(has_config(Some(Path::new("puma.rb")), &both) && has_config(None, &both));
+        assert!(!has_config(Some(Path::new("-")), &ours) && !has_config(None, &ours));
+        assert_eq!(crate::git_head(nowhere), None);
+    }
+}
