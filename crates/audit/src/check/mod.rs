@@ -5,6 +5,7 @@
 //! which.
 
 mod counts;
+mod histogram;
 mod phantom;
 mod server;
 mod times;
@@ -43,6 +44,8 @@ checks! {
     PercentilesAgainstMean = "percentiles against mean" times::percentiles_against_mean;
     /// The mean that the histogram forces, against the printed one.
     HistogramAgainstMean = "histogram against mean" times::histogram_against_mean;
+    /// As many times below each percentile as its rank says, by the histogram.
+    HistogramAgainstPercentiles = "histogram against percentiles" histogram::against_percentiles;
     /// Percentiles rise, and lie between shortest and longest; so does the mean.
     Order = "order of percentiles" times::order;
     /// A standard deviation that this mean, shortest and longest allow.

@@ -4,7 +4,7 @@
 
 use super::words::{bytes, count, key_and_value, percentile, time};
 use super::{ToolReport, count_option, server};
-use crate::claim::{Claim, ClaimedServer, LoadTool};
+use crate::claim::{Claim, ClaimedServer, HistogramBin, LoadTool};
 use crate::figure::PrintedFigure;
 
 /// From `Running 30s test @ …` to `Transfer/sec`.
@@ -53,6 +53,7 @@ pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
         claim.offered_per_s =
             asked.map(|n| PrintedFigure { value: n as f64, half_width: 0.0, decimals: 0 });
         claim.samples = block().find_map(total_count);
+        claim.bins = spectrum(block());
     }
     claim
 }
@@ -64,6 +65,25 @@ fn socket_errors(claim: &mut Claim, words: &[&str]) {
     let each = ["connect", "read", "write"].map(|name| named(name).unwrap_or(0));
     claim.errors = Some(each.iter().fold(0, |sum, n| sum.saturating_add(*n)));
     claim.timeouts = named("timeout");
+}
+
+/// The rows of wrk2's detailed spectrum, `8.215     0.999000        39461      1000.00`: a time in
+/// milliseconds, and how many times are not above it. With `--u_latency` another follows, of which
+/// nothing is read.
+fn spectrum<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<HistogramBin> {
+    let rows = lines.skip_while(|line| !line.starts_with("Detailed Percentile spectrum"));
+    let (mut bins, mut counted): (Vec<HistogramBin>, u64) = (Vec::new(), 0);
+    for line in rows.skip(1).take_while(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [time, _, below, _] = words[..] else { continue };
+        let (Some(time), Some(below)) = (PrintedFigure::parse(time), count(below)) else {
+            continue;
+        };
+        let more = below.saturating_sub(counted);
+        bins.push(HistogramBin { up_to_s: time.scaled(1e-3), count: more });
+        counted = counted.max(below);
+    }
+    bins
 }
 
 /// `#[Max     =       12.496, Total count    =        39500]`

@@ -1,0 +1,87 @@
+//! The histogram against the percentiles of the same output: both were made from the same times, so
+//! as many times must lie below a percentile as its rank says.
+
+use report::number::percentile;
+
+use super::{CheckOutcome, judged};
+use crate::claim::{Claim, LoadTool};
+use crate::figure::{FigureRange, printed_time};
+
+/// Ranks by which tools differ in what they call a percentile: some round up, some down, some count
+/// from 0.
+const RANKS: f64 = 2.0;
+
+/// How many of a histogram's times are at most as long as a time that was printed.
+struct CountRange {
+    /// Those of the bins that end below it.
+    least: u64,
+    /// And those of the bins that begin below it.
+    most: u64,
+}
+
+/// Each percentile against the bins: of `n` times about `q n` are not above the percentile at `q`.
+pub(super) fn against_percentiles(claim: &Claim) -> Option<CheckOutcome> {
+    let total = claim.counted_in_bins();
+    if total == 0 || claim.percentiles.is_empty() {
+        return None;
+    }
+    let slack = slack(claim, total);
+    let ranks = claim
+        .percentile_ranges()
+        .map(|(quantile, time)| (quantile, quantile * total as f64, not_above(claim, time)));
+    let wrong = ranks.zip(&claim.percentiles).find(|((_, rank, count), _)| {
+        (count.most as f64) < rank - slack || count.least as f64 > rank + slack
+    });
+    let Some(((quantile, rank, count), printed)) = wrong else {
+        return judged(
+            false,
+            false,
+            &[("percentiles", claim.percentiles.len() as f64)],
+            String::new,
+        );
+    };
+    let figures = [
+        ("quantile", quantile),
+        ("time_s", printed.time_s.value),
+        ("rank", rank),
+        ("count_least", count.least as f64),
+        ("count_most", count.most as f64),
+        ("times", total as f64),
+    ];
+    judged(true, false, &figures, || {
+        let (name, time) = (percentile(quantile), printed_time(printed.time_s.value));
+        let counted = match (count.least, count.most) {
+            (least, most) if least == most => least.to_string(),
+            (least, most) => format!("{least} to {most}"),
+        };
+        format!(
+            "{name} is {time}: about {rank:.0} of {total} times are at most that, and by the histogram {counted} are."
+        )
+    })
+}
+
+/// How many ranks a percentile may be off. hey moves by one percentile a time at most, so that those
+/// of a few times come late.
+fn slack(claim: &Claim, total: u64) -> f64 {
+    let few = claim.tool == LoadTool::Hey && total < 100;
+    RANKS + if few { claim.percentiles.len() as f64 } else { 0.0 }
+}
+
+/// How many times of the histogram are not above one that lies in `time`, by the edges as they were
+/// rounded. oha's bins may be taken by their lower ends or by their upper ones.
+fn not_above(claim: &Claim, time: FigureRange) -> CountRange {
+    let spread = usize::from(claim.tool == LoadTool::Oha);
+    let ends: Vec<FigureRange> = claim.bins.iter().map(|bin| bin.up_to_s.range()).collect();
+    let (mut least, mut most) = (0_u64, 0_u64);
+    for (at, bin) in claim.bins.iter().enumerate() {
+        let end = ends[(at + spread).min(ends.len() - 1)];
+        let begin = at.checked_sub(1 + spread).map_or(0.0, |before| ends[before].low);
+        if end.high < time.low {
+            least = least.saturating_add(bin.count);
+        }
+        if begin <= time.high {
+            most = most.saturating_add(bin.count);
+        }
+    }
+    CountRange { least, most }
+}
