@@ -3,7 +3,7 @@
 
 use std::mem::discriminant;
 
-use model::{Diagnostic, Judgement, Quantile, Study, Verdict, number};
+use model::{Diagnostic, Judgement, Nanos, Quantile, Run, Study, Verdict, number};
 use serde::Serialize;
 
 use crate::checks::{Grade, assess};
@@ -96,6 +96,7 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     let percentiles = shown_percentiles(command);
     let mut lines: Vec<TrustLine> = passed(runs).into_iter().collect();
     lines.extend(doubts(runs));
+    lines.extend(generators_part(shown, percentiles));
     lines.extend(uncertain(shown, percentiles));
     lines.extend(missing(shown, percentiles, study));
     lines
@@ -259,6 +260,39 @@ fn uncertain(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Option<T
     let sentence = format!("Known only roughly (95 % interval): {}.", listed(&named));
     (!named.is_empty())
         .then(|| TrustLine::new(TrustMark::Uncertain, sentence).hint("run longer (--for)"))
+}
+
+/// The percentiles of which a notable part may be the generator's: the one with the largest.
+fn generators_part(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Option<TrustLine> {
+    let mut all: Vec<(f64, String)> = Vec::new();
+    for NamedRun { name: label, run } in runs.iter().filter(|run| run.run.is_evidence()) {
+        for ShownPercentile { name, quantile } in percentiles {
+            let time = run.response_time(*quantile).time();
+            let (Some(time), Some(own)) = (time, notable_generator_part(run, *quantile)) else {
+                continue;
+            };
+            let at = if label.is_empty() { String::new() } else { format!(" at {label}") };
+            let [own_ms, time_ms] = [own, time].map(number::milliseconds);
+            let words = format!("{own_ms} of the {time_ms} ms of {name}{at}");
+            all.push((own.0 as f64 / time.0 as f64, words));
+        }
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let more = all.len().saturating_sub(1);
+    let (_, most) = all.into_iter().next()?;
+    let more = if more > 0 { format!(", and a part of {more} more") } else { String::new() };
+    let sentence = format!("Up to {most} may be longtail's own delay{more}.");
+    let hint = "give the generator cores of its own, or --timing spin";
+    Some(TrustLine::new(TrustMark::Doubtful, sentence).hint(hint))
+}
+
+/// The most of a percentile that may be the generator's, where that makes it as uncertain as a wide
+/// interval does; `None` where the kernel's stamps do not tell.
+pub fn notable_generator_part(run: &Run, quantile: f64) -> Option<Nanos> {
+    let time = run.response_time(quantile).time()?;
+    let least = run.statistics.as_ref()?.interval(quantile)?.without_generator?;
+    let own = time.saturating_sub(least);
+    (own.0 as f64 > UNCERTAIN * time.0 as f64).then_some(own)
 }
 
 /// The percentiles that are not printed, and why.

@@ -9,7 +9,6 @@ use model::Study;
 use crate::comparison;
 use crate::load_answer;
 use crate::number;
-use crate::run_summary::is_uncertain;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
@@ -116,13 +115,19 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
             .percentiles()
             .into_iter()
             .filter(|(name, _)| percentiles.iter().any(|shown| shown.name == *name));
-        times.any(|(name, time)| {
-            time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)))
-        })
+        times.any(|(name, time)| time.is_some_and(|time| run.is_marked(name, time)))
     };
     let is_shared =
         |run: &SummaryRun| summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus;
-    let rough = shown().any(is_marked).then_some("? not known to ± 20 % (95 % interval)");
+    let is_ours = |run: &SummaryRun| {
+        percentiles.iter().any(|shown| run.generator_ms.contains_key(shown.name))
+    };
+    let meaning = if shown().any(is_ours) {
+        "? not known to ± 20 % (95 % interval, and what may be the generator's)"
+    } else {
+        "? not known to ± 20 % (95 % interval)"
+    };
+    let rough = shown().any(is_marked).then_some(meaning);
     let shared = shown().any(is_shared).then_some("~ on CPUs that others used, too");
     let marks: Vec<&str> = [rough, shared].into_iter().flatten().collect();
     (!marks.is_empty()).then(|| marks.join(" · "))
@@ -271,7 +276,7 @@ fn continued(before: &str, next: &NextCommand, width: Width) -> String {
 /// A time and its mark; room for the mark where there is none.
 fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
     let Some(time) = time else { return "- ".to_owned() };
-    let mark = if is_uncertain(time, run.interval_ms.get(name)) { "?" } else { " " };
+    let mark = if run.is_marked(name, time) { "?" } else { " " };
     format!("{}{mark}", number::of_millis(time))
 }
 

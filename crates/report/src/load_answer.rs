@@ -7,7 +7,7 @@ use model::tally::Second;
 use model::{Histogram, LoadStudy, Nanos, Pace, Profile};
 
 use crate::number::{self, or_none};
-use crate::run_summary::{SummaryRun, is_uncertain, range};
+use crate::run_summary::{SummaryRun, range};
 use crate::text::{Width, wrap};
 use crate::tree::{DataTable, TableRow};
 
@@ -73,8 +73,8 @@ pub(crate) fn percentiles(run: &SummaryRun) -> DataTable {
         ["response time", "mean"].into_iter().chain(all.map(|(name, _)| name)).chain(["max"]);
     let alone = |time: Option<f64>| or_none(time, number::of_millis);
     let marked = |(name, time): (&'static str, Option<f64>)| {
-        let is_uncertain = time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name)));
-        format!("{}{}", alone(time), if is_uncertain { "?" } else { "" })
+        let is_marked = time.is_some_and(|time| run.is_marked(name, time));
+        format!("{}{}", alone(time), if is_marked { "?" } else { "" })
     };
     let values = ["ms".to_owned(), alone(times.mean)]
         .into_iter()

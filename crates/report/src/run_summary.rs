@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use judge::named_runs::{NamedRun, is_hidden};
-use judge::trust::{SUMMARY_PERCENTILES, ShownPercentile, UNCERTAIN};
+use judge::trust::{SUMMARY_PERCENTILES, ShownPercentile, UNCERTAIN, notable_generator_part};
 use model::{
     CpuUsage, FarGenerator, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics,
     UnfinishedRequests, Verdict, counts,
@@ -65,6 +65,9 @@ pub struct SummaryRun {
     pub response_ms: SummaryTimes,
     /// 95 % intervals; `null` where an end is not known.
     pub interval_ms: BTreeMap<&'static str, [Option<f64>; 2]>,
+    /// The most of a percentile that may be the generator's, where that is a notable part of it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub generator_ms: BTreeMap<&'static str, f64>,
     /// Why a percentile is missing.
     pub missing: BTreeMap<&'static str, &'static str>,
     /// Connections / throughput: what each request would take first come, first served; of a closed
@@ -231,6 +234,14 @@ pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bo
     })
 }
 
+impl SummaryRun {
+    /// Whether this percentile is marked: it is known roughly, or a notable part of it may be the
+    /// generator's.
+    pub(crate) fn is_marked(&self, name: &str, time: f64) -> bool {
+        is_uncertain(time, self.interval_ms.get(name)) || self.generator_ms.contains_key(name)
+    }
+}
+
 /// `21.3–27.3`, `>29.1`.
 pub(crate) fn range(ends: &[Option<f64>; 2]) -> String {
     match ends {
@@ -303,6 +314,7 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
     let is_hidden = is_hidden(run);
     let shown = |time: Option<Nanos>| time.filter(|_| !is_hidden).map(millis);
     let (mut missing, mut interval_ms) = (BTreeMap::new(), BTreeMap::new());
+    let mut generator_ms = BTreeMap::new();
     let [p50, p90, p95, p99, p999] =
         SUMMARY_PERCENTILES.map(|ShownPercentile { name, quantile: q }| {
             let why = match run.response_time(q) {
@@ -316,6 +328,8 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
                         ends.filter(|ends| ends.iter().any(Option::is_some))
                             .map(|ends| (name, ends)),
                     );
+                    let own = notable_generator_part(run, q);
+                    generator_ms.extend(own.map(|own| (name, millis(own))));
                     return Some(millis(time));
                 }
                 Quantile::TooFew => "too_few_answers",
@@ -358,6 +372,7 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
             max: shown(run.max_response_time().time()),
         },
         interval_ms,
+        generator_ms,
         missing,
         in_order_ms: in_order.map(|(n, rate)| rounded(f64::from(n) / rate * 1e3)),
         slow: groups.map(|groups| SlowGroup {
