@@ -184,6 +184,28 @@ fn more_answers(
     (times <= LONGEST).then(|| (times, two_digits_up(needed).to_string()))
 }
 
+/// What to type for runs that are so many times as long; `None` where nobody would wait for them.
+pub fn longer_by(study: &Study, times: f64) -> Option<String> {
+    if times > LONGEST {
+        return None;
+    }
+    let times = times.ceil() as u64;
+    let of_stop = |stop: Stop| match stop {
+        Stop::After(time) => format!("--for={}", time * times),
+        Stop::RequestsPerConnection(n) => format!("-R{}", n * times),
+    };
+    Some(match study {
+        Study::Sweep(study) => of_stop(study.plan.stream.stop),
+        Study::Bodies(study) => of_stop(study.plan.stream.stop),
+        Study::Compare(study) => of_stop(study.plan.arms.first()?.stream.stop),
+        Study::Load(study) => match (study.plan.length, study.plan.requests_total) {
+            (Some(length), _) => format!("--for={}", length * times),
+            (None, Some(total)) => format!("-n {}", two_digits_up(total * times)),
+            (None, None) => return None,
+        },
+    })
+}
+
 /// Two digits, not less: nobody plans for 3689 answers.
 fn two_digits_up(n: u64) -> u64 {
     let unit = 10u64.pow(n.max(1).ilog10().saturating_sub(1));

@@ -7,38 +7,53 @@ use model::{Run, Study, ThresholdDoubt, ThresholdResult, Verdict};
 use sweep::SweepError;
 use thiserror::Error;
 
-/// How an invocation ended.
+use crate::ui;
+
+/// How an invocation ended. [`Exit::ALL`] says what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// All was done.
     Fine = 0,
-    /// A threshold was missed, or nobody can tell because the generator was the limit; or a check
-    /// of the answers failed.
+    /// What was expected is not so, or cannot be told.
     Missed = 1,
     /// The user's mistake, or a server that does not start: no load was sent.
     Mistake = 2,
+    /// Load was sent, and no figure is the server's: nothing came back good, counts disagree, or
+    /// the study broke off.
+    Invalid = 3,
+    /// All was measured, and a place that was to have it could not be written.
+    Unwritten = 4,
     /// longtail itself failed: a bug.
     Fault = 70,
-    /// Load was sent, and no figure is the server's: nothing came back good, counts disagree, or
-    /// the server died.
-    Invalid = 3,
     /// The user ended it; what there is was reported.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// All of them, and what each means to whoever runs longtail in a script.
-    pub(crate) const ALL: [(Exit, &str); 6] = [
-        (Exit::Fine, "measured, and nothing that was expected was missed"),
-        (
-            Exit::Missed,
-            "an expectation is missed, or cannot be judged because the generator was the limit",
-        ),
-        (Exit::Mistake, "misuse, or a server that does not start: no load was sent"),
-        (Exit::Invalid, "load was sent, but no figure is the server's (INVALID)"),
+    /// All of them, and what each means to whoever runs longtail in a script. Where two apply, the
+    /// first of this list is the exit code: what makes the others meaningless stands before them,
+    /// and what is known of the server before what became of a file.
+    pub(crate) const ALL: [(Exit, &str); 7] = [
         (Exit::Fault, "a bug in longtail"),
+        (Exit::Mistake, "misuse, or a server that does not start: no load was sent"),
         (Exit::Interrupted, "interrupted by Ctrl-C; what was measured is reported"),
+        (Exit::Invalid, "load was sent, but no figure is the server's (INVALID)"),
+        (Exit::Missed, "an expectation is missed, or it cannot be told whether it holds"),
+        (Exit::Unwritten, "measured, but a result could not be written"),
+        (Exit::Fine, "measured, and all that was expected holds"),
     ];
+
+    /// The exit code where both apply: the one that [`Exit::ALL`] has first. Nothing else weighs
+    /// one code against another.
+    pub(crate) fn and(self, other: Exit) -> Exit {
+        let applies = |(exit, _): &(Exit, &str)| (*exit == self || *exit == other).then_some(*exit);
+        Exit::ALL.iter().find_map(applies).unwrap_or(other)
+    }
+
+    /// This code where something is so, and none that counts where it is not.
+    pub(crate) fn if_so(self, is_so: bool) -> Exit {
+        if is_so { self } else { Exit::Fine }
+    }
 
     /// What a study says, as [`Exit::strictly`] where nothing more was asked for.
     pub(crate) fn of(study: &Study) -> Exit {
@@ -46,8 +61,8 @@ impl Exit {
     }
 
     /// What a study says: [`Exit::Invalid`] where it has no other verdict, or something is expected
-    /// of an invalid run. An arm of a comparison that is worse is missed; `is_strict`: also where
-    /// it cannot be told.
+    /// of an invalid run. What is expected and not shown is missed, and so is an arm of a
+    /// comparison that is worse; `is_strict`: also where that cannot be told.
     pub(crate) fn strictly(study: &Study, is_strict: bool) -> Exit {
         let (is_interrupted, is_worse) = match study {
             Study::Sweep(study) => (study.interrupted, false),
@@ -63,24 +78,31 @@ impl Exit {
         let is_invalid = |run: &&Run| {
             run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid)
         };
-        let held = study
-            .thresholds()
-            .iter()
-            .flat_map(|threshold| runs.iter().map(|run| run.held_against(threshold)));
-        let results: Vec<ThresholdResult> = held.flatten().collect();
-        let has = |doubt| results.iter().any(|result| result.doubt == Some(doubt));
-        if is_interrupted {
-            Exit::Interrupted
-        } else if !runs.is_empty() && runs.iter().all(is_invalid) || has(ThresholdDoubt::Invalid) {
-            Exit::Invalid
-        } else if is_worse
-            || results.iter().any(|result| !result.is_met)
-            || has(ThresholdDoubt::GeneratorBound)
-        {
-            Exit::Missed
-        } else {
-            Exit::Fine
+        let mut exit = Exit::Interrupted.if_so(is_interrupted);
+        exit = exit.and(Exit::Invalid.if_so(!runs.is_empty() && runs.iter().all(is_invalid)));
+        exit = exit.and(Exit::Missed.if_so(is_worse));
+        for threshold in study.thresholds() {
+            let results: Vec<_> =
+                runs.iter().filter_map(|run| run.held_against(threshold)).collect();
+            let is_of_invalid =
+                results.iter().any(|result| result.doubt == Some(ThresholdDoubt::Invalid));
+            let is_shown = !results.is_empty() && results.iter().all(ThresholdResult::is_shown);
+            exit = exit.and(Exit::Invalid.if_so(is_of_invalid));
+            exit = exit.and(Exit::Missed.if_so(!is_shown));
         }
+        exit
+    }
+
+    /// What became of a part of an invocation that keeps no other part from being done: what went
+    /// wrong is said.
+    pub(crate) fn of_part(done: Result<(), Mistake>) -> Exit {
+        done.map_or_else(
+            |mistake| {
+                ui::complain(&mistake);
+                mistake.exit()
+            },
+            |()| Exit::Fine,
+        )
     }
 
     /// The process's exit code.
@@ -98,6 +120,19 @@ pub(crate) enum Mistake {
     /// The sweep could not be done.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+    /// The study ended before its time, when load had been sent already.
+    #[error(transparent)]
+    BrokeOff(SweepError),
+    /// What was measured could not be written.
+    #[error("'{path}' cannot be written ({why}): {hint}")]
+    Unwritten {
+        /// Where to.
+        path: PathBuf,
+        /// What the system says.
+        why: std::io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
     /// What to send cannot be made of the flags or the file.
     #[error(transparent)]
     Requests(#[from] requests::RequestError),
@@ -127,21 +162,29 @@ impl Mistake {
     /// What the exit code says of it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Mistake::Sweep(SweepError::Died { .. }) => Exit::Invalid,
-            _ => Exit::Mistake,
+            Mistake::BrokeOff(_) => Exit::Invalid,
+            Mistake::Unwritten { .. } => Exit::Unwritten,
+            Mistake::Flags(_)
+            | Mistake::Sweep(_)
+            | Mistake::Requests(_)
+            | Mistake::Engine(_)
+            | Mistake::Launch(_)
+            | Mistake::Sink(_)
+            | Mistake::Theory(_)
+            | Mistake::Read { .. } => Exit::Mistake,
         }
     }
 
     /// Lines of somebody else (a server) that say more than ours.
     pub(crate) fn last_lines(&self) -> &[String] {
         match self {
-            Mistake::Sweep(error) => error.last_lines(),
+            Mistake::Sweep(error) | Mistake::BrokeOff(error) => error.last_lines(),
             _ => &[],
         }
     }
 }
 
-/// A file or folder that cannot be written, and what to do.
+/// A file or folder that cannot be written, which is found out before any load; and what to do.
 pub(crate) fn unwritable(path: &Path, why: &std::io::Error, hint: &str) -> Mistake {
     wrong(format!("'{}' cannot be written ({why}): {hint}", path.display()))
 }

@@ -59,5 +59,5 @@ fn main() {
         ui::complain(&mistake);
         mistake.exit()
     });
-    std::process::exit(exit.code());
+    std::process::exit(exit.and(ui::stdout_lost().unwrap_or(Exit::Fine)).code());
 }

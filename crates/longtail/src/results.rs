@@ -7,7 +7,7 @@ use model::{LoadStudy, Study, Verdict};
 use report::summary::Summary;
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
-use crate::exit::Mistake;
+use crate::exit::{Exit, Mistake};
 use crate::store;
 use crate::ui;
 
@@ -60,17 +60,14 @@ impl<'a> Results<'a> {
             .collect()
     }
 
-    /// Keeps the whole study, writes the other files, prints it, and says where the study is. What
-    /// was measured is printed also where it cannot be kept; and all files are there before
-    /// anybody has to read what is printed.
-    ///
-    /// # Errors
-    /// Of the first file that cannot be written.
-    pub(crate) fn publish(&self, study: &Study) -> Result<(), Mistake> {
+    /// Keeps the whole study, writes the other files, prints it, and says where the study is: all
+    /// files are there before anybody has to read what is printed. What cannot be written keeps
+    /// nothing else from it: it is said, and it is what this comes to.
+    pub(crate) fn publish(&self, study: &Study) -> Exit {
         let kept = self.keep(study);
         let saved = kept.is_ok().then(|| self.path());
         let written = write_all(&self.files, study, saved, self.output);
-        print(study, saved, self.output)?;
+        let printed = print(study, saved, self.output);
         if !(self.output.is_prose() && self.output.tells_verdict()) {
             let unmet = Summary::of(study, None)
                 .expectations
@@ -81,7 +78,7 @@ impl<'a> Results<'a> {
         if let Some(path) = saved {
             ui::note(&format!("saved as {}", path.display()));
         }
-        kept.and(written)
+        [kept, printed, written].into_iter().map(Exit::of_part).fold(Exit::Fine, Exit::and)
     }
 }
 

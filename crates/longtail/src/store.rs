@@ -36,7 +36,7 @@ pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mist
         started_at.replace(':', "-"),
         std::process::id()
     ));
-    try_to_write(&path).map_err(|why| not_written(&path, &why))?;
+    try_to_write(&path).map_err(|why| unwritable(&path, &why, hint_for(&why)))?;
     Ok(path)
 }
 
@@ -65,17 +65,20 @@ fn try_to_write(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Where it cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
-    replace(path, text).map_err(|why| not_written(path, &why))
+    replace(path, text).map_err(|why| Mistake::Unwritten {
+        path: path.to_owned(),
+        hint: hint_for(&why),
+        why,
+    })
 }
 
-fn not_written(path: &Path, why: &io::Error) -> Mistake {
-    let hint = match why.kind() {
+fn hint_for(why: &io::Error) -> &'static str {
+    match why.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "make room there, or name another place"
         }
         _ => "let this user write there, or set XDG_DATA_HOME to a folder that you can write",
-    };
-    unwritable(path, why, hint)
+    }
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {

@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -63,23 +63,37 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Prints to stdout. A reader that has gone (`| head`) is no error; a full disk ends the program.
+/// How stdout was lost, once it was: [`Exit::Fine`] where its reader has gone (`| head`), which is
+/// no error, [`Exit::Unwritten`] on a full disk.
+static STDOUT_LOST: OnceLock<Exit> = OnceLock::new();
+
+/// Prints to stdout. After the first time that this was not possible nothing more is printed: see
+/// [`stdout_lost`].
 pub(crate) fn print(text: &str) {
     write_out(&harmless(text));
 }
 
 fn write_out(text: &str) {
+    if stdout_lost().is_some() {
+        return;
+    }
     let mut out = io::stdout().lock();
     PRINTS.fetch_add(1, Ordering::SeqCst);
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     PRINTS.fetch_add(1, Ordering::SeqCst);
-    if let Err(error) = written
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        note(&format!("stdout cannot be written ({error}): give it a place with room"));
-        // Whatever server is under test goes with us: its guard sees to that.
-        std::process::exit(Exit::Mistake.code());
+    if let Err(error) = written {
+        let has_reader = error.kind() != io::ErrorKind::BrokenPipe;
+        if has_reader {
+            note(&format!("stdout cannot be written ({error}): give it a place with room"));
+        }
+        let _ = STDOUT_LOST.set(Exit::Unwritten.if_so(has_reader));
     }
+}
+
+/// What it comes to that stdout could not be written; `None` as long as it could. What goes on only
+/// to be printed may end then.
+pub(crate) fn stdout_lost() -> Option<Exit> {
+    STDOUT_LOST.get().copied()
 }
 
 /// What is being printed now, by a number of its own: who finds the same number twice knows that

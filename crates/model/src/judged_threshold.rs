@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::objective::ObjectiveFigure;
+use crate::statistics::Interval;
 use crate::{Nanos, Objective, Quantile, Run, Threshold, Verdict};
 
 /// What came of a threshold in one run.
@@ -13,10 +14,18 @@ pub struct ThresholdResult {
     pub value: Option<f64>,
     /// Its 95 % confidence interval, of a percentile of the response times.
     pub interval: Option<ThresholdInterval>,
-    /// Whether the figure, as it is, keeps the threshold. It decides the exit code.
+    /// Whether the figure, as it is, keeps the threshold: an estimate, where there is a doubt.
     pub is_met: bool,
     /// Why nobody can tell.
     pub doubt: Option<ThresholdDoubt>,
+}
+
+impl ThresholdResult {
+    /// Whether the threshold is kept beyond doubt. What is not shown does not pass: this decides
+    /// the exit code.
+    pub fn is_shown(&self) -> bool {
+        self.is_met && self.doubt.is_none()
+    }
 }
 
 /// The ends of an interval, in ns; `None` where there is none on that side.
@@ -101,6 +110,36 @@ impl Run {
             !matches!(doubt, Some(ThresholdDoubt::NotPrinted | ThresholdDoubt::ImpossibleClaim));
         let is_met = is_known && value.is_some_and(|value| threshold.is_met_by(value));
         Some(ThresholdResult { value, interval, is_met, doubt })
+    }
+
+    /// How many times as long a run must be, about, until its answers tell whether this threshold
+    /// is kept; `None` where that is no matter of answers, or no run is long enough: the figure is
+    /// the limit itself.
+    pub fn times_as_long(&self, threshold: &Threshold) -> Option<f64> {
+        let answers = self.tally.counts.good();
+        let (ObjectiveFigure::ResponseTime(q) | ObjectiveFigure::ServiceTime(q)) =
+            threshold.condition.figure
+        else {
+            return None;
+        };
+        let value = self.figure(threshold.condition.figure).filter(|value| value.is_finite())?;
+        // It is decided when half of the interval is less than what lies between the two.
+        let apart = (value - threshold.condition.limit).abs() / value;
+        let known = match threshold.condition.figure {
+            ObjectiveFigure::ResponseTime(_) => {
+                self.statistics.as_ref().and_then(|statistics| statistics.interval(q))
+            }
+            _ => None,
+        };
+        let known = known.copied().unwrap_or(Interval {
+            quantile: q,
+            inflation: None,
+            low: None,
+            high: None,
+            without_generator: None,
+        });
+        let needed = known.answers_needed(answers, Some(Nanos(value as u64)), apart)?;
+        Some(needed as f64 / answers.max(1) as f64).filter(|times| times.is_finite())
     }
 
     fn interval(&self, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
@@ -206,6 +245,18 @@ mod tests {
         assert_eq!(doubt("expect p50 < 480ms"), (false, Some(ThresholdDoubt::InsideInterval)));
         assert_eq!(doubt("expect p50 < 540ms"), (true, None));
         assert_eq!(doubt("expect p99.99 < 2s"), (true, Some(ThresholdDoubt::TooFewAnswers)));
+        assert!(!result(&run, "expect p50 < 520ms").is_shown());
+        assert!(result(&run, "expect p50 < 540ms").is_shown());
+        // Half of the interval is 30 ms; the limits are 20 ms and 10 ms from the median of 500 ms.
+        let times = |text: &str| run.times_as_long(&text.parse().unwrap()).unwrap();
+        assert!(
+            (times("expect p50 < 520ms") - 2.25).abs() < 0.2,
+            "{}",
+            times("expect p50 < 520ms")
+        );
+        assert!((times("expect p50 < 510ms") - 9.0).abs() < 0.5, "{}", times("expect p50 < 510ms"));
+        assert!(times("expect p99.99 < 2s") > 10.0);
+        assert_eq!(run.times_as_long(&"expect failed < 1".parse().unwrap()), None);
     }
 
     #[test]

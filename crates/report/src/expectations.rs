@@ -2,8 +2,9 @@
 //! many runs there are.
 
 use judge::named_runs::NamedRun;
+use judge::next::longer_by;
 use model::objective::{Compare, ObjectiveFigure};
-use model::{Nanos, Objective, Threshold, ThresholdDoubt, ThresholdResult};
+use model::{Nanos, Objective, Study, Threshold, ThresholdDoubt, ThresholdResult};
 use serde::Serialize;
 
 use crate::number;
@@ -40,15 +41,17 @@ pub struct ExpectedRun {
     pub interval: Option<[Option<f64>; 2]>,
 }
 
-/// What came of each of these.
-pub(crate) fn results(thresholds: &[Threshold], runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
-    thresholds.iter().map(|threshold| result(threshold, runs)).collect()
+/// What came of each that the study has.
+pub(crate) fn results(study: &Study, runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
+    study.thresholds().iter().map(|threshold| result(study, threshold, runs)).collect()
 }
 
 /// A result with the name of its run.
 struct NamedResult<'a> {
     label: &'a str,
     result: ThresholdResult,
+    /// What to type for a run that is long enough to tell; `None` where there is none.
+    longer: Option<String>,
 }
 
 impl NamedResult<'_> {
@@ -62,9 +65,13 @@ impl NamedResult<'_> {
     }
 }
 
-fn result(threshold: &Threshold, runs: &[NamedRun<'_>]) -> ExpectationResult {
+fn result(study: &Study, threshold: &Threshold, runs: &[NamedRun<'_>]) -> ExpectationResult {
     let held = runs.iter().filter_map(|run| {
-        Some(NamedResult { label: &run.name, result: run.run.held_against(threshold)? })
+        Some(NamedResult {
+            label: &run.name,
+            result: run.run.held_against(threshold)?,
+            longer: run.run.times_as_long(threshold).and_then(|times| longer_by(study, times)),
+        })
     });
     let results: Vec<NamedResult<'_>> = held.collect();
     let [missed, doubtful] = ["missed", "cannot_tell"]
@@ -105,7 +112,7 @@ fn passed(condition: &Objective, results: &[NamedResult<'_>]) -> String {
 fn listed(condition: &Objective, results: &[&NamedResult<'_>]) -> String {
     let named = results.iter().take(NAMED).map(|it| {
         let at = if it.label.is_empty() { String::new() } else { format!(" at {}", it.label) };
-        format!("{}{at}{}", figure(condition, &it.result), doubt(&it.result))
+        format!("{}{at}{}", figure(condition, &it.result), doubt(it))
     });
     let more = results.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -141,9 +148,9 @@ fn in_unit(condition: &Objective, value: f64) -> String {
     }
 }
 
-/// Why nobody can tell, and which way the figure points.
-fn doubt(result: &ThresholdResult) -> String {
-    let why = match result.doubt {
+/// Why nobody can tell, and what would.
+fn doubt(it: &NamedResult<'_>) -> String {
+    let why = match it.result.doubt {
         None => return String::new(),
         Some(ThresholdDoubt::Invalid) => return ", but the run is INVALID".to_owned(),
         Some(ThresholdDoubt::GeneratorBound) => {
@@ -155,11 +162,14 @@ fn doubt(result: &ThresholdResult) -> String {
         Some(ThresholdDoubt::ImpossibleClaim) => {
             return ", and what the generator claims cannot be".to_owned();
         }
-        Some(ThresholdDoubt::TooFewAnswers) => "too few answers bound it there: run longer (--for)",
+        Some(ThresholdDoubt::TooFewAnswers) => "too few answers bound it there",
         Some(ThresholdDoubt::InsideInterval) => "the limit is inside the 95 % interval",
     };
-    let estimate = if result.is_met { "met" } else { "missed" };
-    format!(", but {why} (by the estimate: {estimate})")
+    let advice = match &it.longer {
+        Some(flag) => format!("run longer ({flag})"),
+        None => "no run of a bearable length would tell, so leave a margin".to_owned(),
+    };
+    format!(", but {why}: {advice}")
 }
 
 fn in_short(condition: &Objective, it: &NamedResult<'_>) -> ExpectedRun {

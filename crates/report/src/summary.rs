@@ -128,7 +128,7 @@ impl Summary {
             longtail: head.environment.longtail_version.clone(),
             trust,
             next,
-            expectations: expectations::results(study.thresholds(), &named),
+            expectations: expectations::results(study, &named),
             runs,
             findings,
             comparison,

@@ -134,7 +134,7 @@ pub struct LoadCompany<'a> {
 /// Runs the load, and judges it once, when all is known. `phase` learns what is going on.
 ///
 /// # Errors
-/// Where the engine cannot start, or the sink that its limit is measured with.
+/// Where the engine cannot start.
 ///
 /// # Panics
 /// Where the journal does.
@@ -199,8 +199,11 @@ pub fn conduct_load(
     if !interrupted && answers > 0 && calibrates {
         phase(&Phase::Calibrating);
         let placement = kept.as_ref().and(placement.as_ref());
+        // The load is done: a limit that cannot be measured is not known, and spoils nothing.
         run.generator.ceiling =
-            ceilings(std::slice::from_ref(shape), received_bytes / answers, placement, context)?[0];
+            ceilings(std::slice::from_ref(shape), received_bytes / answers, placement, context)
+                .ok()
+                .and_then(|measured| measured[0]);
     }
     judge(&mut run, plan, placement.as_ref(), interrupted, ended_by.flatten());
     run.warnings

@@ -84,11 +84,10 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     };
     let mut observer = TerminalObserver::new(&results, None);
     observer.before_first_block = time_needed(&plan);
+    observer.is_strict = args.strict;
     signals::begin();
     let study = conduct_comparison(&plan, &context, &mut observer);
-    Ok(observer
-        .publish(study)?
-        .map_or(Exit::Interrupted, |study| Exit::strictly(&study, args.strict)))
+    observer.publish(study)
 }
 
 /// How long the runs take, said before the first block; `None` where a count of requests ends them.

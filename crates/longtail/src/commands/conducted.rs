@@ -145,6 +145,10 @@ pub(crate) struct TerminalObserver<'a> {
     is_kept: bool,
     /// What was said of the server's configuration.
     remarks: BTreeSet<String>,
+    /// Whether a run has begun: what goes wrong from then on is no mistake before any load.
+    has_sent: bool,
+    /// Of a comparison: whether what cannot be told is missed.
+    pub(crate) is_strict: bool,
     /// Said once every arm of a comparison has started: until then a mistake may end it.
     pub(crate) before_first_block: Option<String>,
 }
@@ -161,6 +165,8 @@ impl<'a> TerminalObserver<'a> {
             judged: 0,
             is_kept: false,
             remarks: BTreeSet::new(),
+            has_sent: false,
+            is_strict: false,
             before_first_block: None,
         }
     }
@@ -170,27 +176,33 @@ impl<'a> TerminalObserver<'a> {
         self.is_kept |= self.results.keep(study).is_ok();
     }
 
-    /// The study, kept and printed; where it ended before its time, says how to see the runs that
-    /// were finished, if there are any. `None` where the user ended it before the first.
+    /// Keeps the study and prints it; where it ended before its time, says how to see the runs that
+    /// were finished, if there are any.
     ///
     /// # Errors
-    /// Of the study, or where it cannot be kept.
+    /// Of the study.
     pub(crate) fn publish<S: Into<Study>>(
         self,
         study: Result<S, SweepError>,
-    ) -> Result<Option<Study>, Mistake> {
+    ) -> Result<Exit, Mistake> {
         drop(self.ui);
         let study = study.map(S::into).inspect_err(|_| {
             if self.is_kept {
                 let path = self.results.path().to_string_lossy();
                 ui::note(&format!("the finished runs are kept: longtail report {}", quoted(&path)));
             }
-        })?;
-        if study.runs().is_empty() && Exit::of(&study) == Exit::Interrupted {
+        });
+        let study = match study {
+            Ok(study) => study,
+            Err(error) if self.has_sent => return Err(Mistake::BrokeOff(error)),
+            Err(error) => return Err(error.into()),
+        };
+        let judged = Exit::strictly(&study, self.is_strict);
+        if study.runs().is_empty() && judged == Exit::Interrupted {
             ui::note("interrupted before the first run was finished: there is nothing to report");
-            return Ok(None);
+            return Ok(judged);
         }
-        self.results.publish(&study).map(|()| Some(study))
+        Ok(judged.and(self.results.publish(&study)))
     }
 
     /// Exports the runs of a sweep that were judged last. What another generator claims is nobody's
@@ -221,6 +233,7 @@ impl Observer for TerminalObserver<'_> {
         if matches!(phase, Phase::Running { may_end_early: true, .. }) {
             self.before_first_block.take().iter().for_each(|line| self.ui.line(line));
         }
+        self.has_sent |= matches!(phase, Phase::Running { .. });
         self.ui.phase(phase);
         self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
     }

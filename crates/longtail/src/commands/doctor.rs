@@ -84,7 +84,7 @@ fn examine_machine(args: &DoctorArgs) -> Result<Exit, Mistake> {
     } else {
         ui::print(&machine_text(&checks, &fitness, args.full));
     }
-    Ok(if fitness.fit { Exit::Fine } else { Exit::Missed })
+    Ok(Exit::Missed.if_so(!fitness.fit))
 }
 
 /// The verdict, what is not fine, and how much is; with `is_full` what is fine as well.
@@ -192,11 +192,10 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
         ui::print(&generator_rates::table(&found));
     }
     let ours = found.compared.iter().find(|one| one.tool == Generator::Longtail);
-    Ok(match ours {
-        _ if found.interrupted => Exit::Interrupted,
-        Some(ours) if ours.runs.is_empty() => Exit::Mistake,
-        _ => Exit::Fine,
-    })
+    // It was run, and there is no figure.
+    let is_without_figures = ours.is_some_and(|ours| ours.runs.is_empty());
+    let is_interrupted = Exit::Interrupted.if_so(found.interrupted);
+    Ok(is_interrupted.and(Exit::Invalid.if_so(is_without_figures)))
 }
 
 /// Runs all laws and prints how far off the engine was. A count that is wrong is a missed
@@ -230,13 +229,7 @@ fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
     } else {
         ui::print(&selftest::table(&outcomes, &environment));
     }
-    Ok(if interrupted {
-        Exit::Interrupted
-    } else if conserved {
-        Exit::Fine
-    } else {
-        Exit::Missed
-    })
+    Ok(Exit::Interrupted.if_so(interrupted).and(Exit::Missed.if_so(!conserved)))
 }
 
 const EXAMPLES: &str = "\

@@ -177,7 +177,8 @@ impl BoxRun {
             return Ok(Exit::Mistake);
         }
         let study = dir.join("studies").join(&self.study);
-        if self.bring(&study) {
+        let is_here = self.bring(&study);
+        if is_here {
             ui::note(&format!(
                 "the study is here: longtail report {}",
                 quoted(&study.to_string_lossy())
@@ -192,7 +193,7 @@ impl BoxRun {
             ));
             return Ok(Exit::Invalid);
         };
-        Ok(exit)
+        Ok(exit.and(Exit::Unwritten.if_so(!is_here)))
     }
 
     /// Copies the study from the box; whether there is one.

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use clap::Args;
 use engine::{GeneratorPart, Resolver};
@@ -63,8 +64,8 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
     signals::begin();
     let part = drive_load_part(prepared, GeneratorPart { index, of }, start, &here)?;
     let text = serde_json::to_string(&part).map_err(|error| wrong(error.to_string()))?;
-    store::write(out, &text)?;
-    Ok(Exit::Fine)
+    let is_interrupted = around.interrupt.load(Ordering::Relaxed);
+    Ok(Exit::Interrupted.if_so(is_interrupted).and(Exit::of_part(store::write(out, &text))))
 }
 
 /// Merges parts into the study of their load, keeps and prints it.
@@ -86,8 +87,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
     let study = merge_parts(parts, env!("CARGO_PKG_VERSION")).map_err(wrong)?;
     let results = Results::open("load", &study.started_at, &args.output)?;
     let study = Study::from(study);
-    results.publish(&study)?;
-    Ok(Exit::of(&study))
+    Ok(Exit::of(&study).and(results.publish(&study)))
 }
 
 /// Flags of `longtail generate`; none where it is ordered about on its standard input.

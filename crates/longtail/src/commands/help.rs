@@ -131,7 +131,10 @@ pub(crate) fn documented() -> Command {
         .disable_help_subcommand(true)
         .version(env!("CARGO_PKG_VERSION"))
         .about(about(&whole))
-        .after_help(format!("{START_HERE}\n\nExit codes:\n{}", exit_codes()))
+        .after_help(format!(
+            "{START_HERE}\n\nExit codes, the first that applies:\n{}",
+            exit_codes()
+        ))
         .args(whole.get_arguments().map(|arg| arg.clone().hide_short_help(false)))
         .subcommands(visible)
 }
@@ -150,7 +153,11 @@ fn overview(whole: &Command) -> String {
             _ = writeln!(text, "  {:<10} {}", command.get_name(), about(command));
         }
     }
-    _ = write!(text, "\nStart here\n{START_HERE}\n\nExit codes\n{}", exit_codes());
+    _ = write!(
+        text,
+        "\nStart here\n{START_HERE}\n\nExit codes, the first that applies\n{}",
+        exit_codes()
+    );
     text + "\nOptions: -h, --help   -V, --version   --color auto|always|never\nMore:    longtail <command> --help | longtail help words | man longtail\n"
 }
 

@@ -34,11 +34,9 @@ pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let args = or_like(args)?;
     // Its lines are the output.
     let is_logged = args.log.as_deref() == Some(Path::new(CSV_TO_STDOUT));
-    measure(
-        &args,
-        resolver,
-        |results, study| if is_logged { results.keep(study) } else { results.publish(study) },
-    )
+    measure(&args, resolver, |results, study| {
+        if is_logged { Exit::of_part(results.keep(study)) } else { results.publish(study) }
+    })
 }
 
 /// These flags, or those that another tool's command line comes to.
@@ -74,7 +72,7 @@ fn or_like(args: LoadArgs) -> Result<LoadArgs, Mistake> {
 /// As [`run`].
 pub(crate) fn attack(args: &LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     measure(args, resolver, |results, study| {
-        let kept = results.keep(study);
+        let kept = Exit::of_part(results.keep(study));
         if let Study::Load(study) = study {
             let counts = &study.run.tally.counts;
             ui::print(&format!("Completed {}/{}\n", counts.answered(), counts.attempted()));
@@ -83,11 +81,11 @@ pub(crate) fn attack(args: &LoadArgs, resolver: Resolver) -> Result<Exit, Mistak
     })
 }
 
-/// Runs the load; `publish` is given its study.
+/// Runs the load; `publish` is given its study, and says what became of its results.
 fn measure(
     args: &LoadArgs,
     resolver: Resolver,
-    publish: impl FnOnce(&Results<'_>, &Study) -> Result<(), Mistake>,
+    publish: impl FnOnce(&Results<'_>, &Study) -> Exit,
 ) -> Result<Exit, Mistake> {
     let resolver = args.resolver(resolver);
     args.outlets.check()?;
@@ -154,19 +152,13 @@ fn measure(
         }
     }
     let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
-    let failed = recorder.and_then(|recorder| recorder.failed);
+    let logged = recorder.and_then(|recorder| recorder.failed).map_or(Ok(()), Err);
     let complaint = unanswered(&load);
+    let has_no_answer = complaint.is_some();
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
     let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
     let is_interrupted = here.interrupt.load(Ordering::Relaxed);
     let study = Study::from(load);
-    let exit = match Exit::of(&study) {
-        _ if is_interrupted => Exit::Interrupted,
-        _ if complaint.is_some() => Exit::Invalid,
-        Exit::Fine if !checks_hold => Exit::Missed,
-        Exit::Fine if failed.is_some() => Exit::Mistake,
-        exit => exit,
-    };
     let published = publish(&results, &study);
     // On disk and printed first: whatever becomes of an export, the figures are safe.
     if let Study::Load(load) = &study {
@@ -181,9 +173,17 @@ fn measure(
     let distrust =
         word.map(|word| format!("verdict: {word}; longtail report says why, and what to do"));
     let complaints = distrust.into_iter().chain(complaint.filter(|_| !is_interrupted));
-    complaints.chain(failed.map(|mistake| mistake.to_string())).for_each(|line| ui::note(&line));
+    complaints.for_each(|line| ui::note(&line));
+    let parts = [
+        Exit::Interrupted.if_so(is_interrupted),
+        Exit::Invalid.if_so(has_no_answer),
+        Exit::of(&study),
+        Exit::Missed.if_so(!checks_hold),
+        Exit::of_part(logged),
+        published,
+    ];
     outlets.close(&here.interrupt);
-    published.map(|()| exit)
+    Ok(parts.into_iter().fold(Exit::Fine, Exit::and))
 }
 
 /// Why no connection came about, where TLS is the reason: the lanes only count that none did.

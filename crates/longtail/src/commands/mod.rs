@@ -184,6 +184,13 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     let command = texts.iter().find_map(|word| whole.find_subcommand(word));
     let is_long = texts.iter().any(|word| word == "--help")
         || texts.first().is_some_and(|word| word == "help");
+    if let Some(word) = glued_to_help(error.kind(), command.unwrap_or(&whole), &texts) {
+        let command = command.unwrap_or(&whole);
+        let meant = others::flag(&whole, command, word, &texts).unwrap_or_else(|| {
+            "-h alone is the help, and -V alone the version: leave out the rest".to_owned()
+        });
+        return Err(wrong(format!("{} has no {word}: {meant}", command.get_name())));
+    }
     match error.kind() {
         ErrorKind::DisplayHelp if is_long => Ok(Invocation::Help(help::long_help(
             whole.clone(),
@@ -201,6 +208,31 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
         }
         _ => Err(Mistake::Flags(sentence(&error, &whole, command.unwrap_or(&whole), &texts))),
     }
+}
+
+/// The word that made clap show the help or the version though nobody asks for it: -h or -V with
+/// something else in the same word. It may be another tool's flag, such as `-h2`.
+fn glued_to_help<'w>(
+    kind: ErrorKind,
+    command: &clap::Command,
+    words: &'w [String],
+) -> Option<&'w str> {
+    let (letter, asked): (char, &[&str]) = match kind {
+        ErrorKind::DisplayHelp => ('h', &["-h", "--help", "help"]),
+        ErrorKind::DisplayVersion => ('V', &["-V", "--version"]),
+        _ => return None,
+    };
+    let ours = || words.iter().map(String::as_str).take_while(|word| *word != "--");
+    let is_switch = |short: char| {
+        let mut arguments = command.get_arguments();
+        arguments.any(|arg| arg.get_short() == Some(short) && !arg.get_action().takes_values())
+    };
+    // Up to the letter, each must be a flag without a value: else it is part of one.
+    let is_glued = |word: &&str| {
+        let mut shorts = word.strip_prefix('-').unwrap_or_default().chars();
+        shorts.find(|short| *short == letter || !is_switch(*short)) == Some(letter)
+    };
+    if ours().any(|word| asked.contains(&word)) { None } else { ours().find(is_glued) }
 }
 
 /// A comparison that was typed as another command.

@@ -23,14 +23,18 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
             "a file is written of one study: name one, and the file that -o or --html writes",
         ));
     }
+    for file in &files {
+        store::check_writable(&file.path)?;
+    }
     let mut kinds = Vec::new();
+    let mut exit = Exit::Fine;
     for (at, path) in paths.into_iter().enumerate() {
         let study = store::read(path)?;
         if at > 0 && args.output.is_prose() {
             ui::print("\n");
         }
         print(&study, Some(path), &args.output)?;
-        write_all(&files, &study, Some(path), &args.output)?;
+        exit = exit.and(Exit::of_part(write_all(&files, &study, Some(path), &args.output)));
         kinds.push(StudyKind::from(&study));
     }
     if let ([a, b], [kind, other]) = (args.studies.as_slice(), kinds.as_slice())
@@ -42,7 +46,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
             b.display()
         ));
     }
-    Ok(Exit::Fine)
+    Ok(exit)
 }
 
 /// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
@@ -69,7 +73,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
     }
     let impossible =
         audited.iter().any(|one| matches!(one.verdict, audit::ClaimVerdict::Impossible { .. }));
-    Ok(if impossible { Exit::Missed } else { Exit::Fine })
+    Ok(Exit::Missed.if_so(impossible))
 }
 
 /// Whether the text is one of longtail's own study files.

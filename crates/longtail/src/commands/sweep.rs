@@ -51,9 +51,9 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     };
     let mut observer = TerminalObserver::new(&results, Some(&mut outlets));
     let study = conduct_sweep(&plan, &context, &mut observer);
-    let published = observer.publish(study);
+    let exit = observer.publish(study);
     outlets.close(&here.interrupt);
-    Ok(published?.map_or(Exit::Interrupted, |study| Exit::of(&study)))
+    exit
 }
 
 /// Conducts the matrix, shows its rows as they are done, and keeps it on disk.
@@ -80,7 +80,7 @@ fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let mut observer = TerminalObserver::new(&results, None);
     signals::begin();
     let study = conduct_bodies(&plan, &context, &mut observer);
-    Ok(observer.publish(study)?.map_or(Exit::Interrupted, |study| Exit::of(&study)))
+    observer.publish(study)
 }
 
 const EXAMPLES: &str = "\

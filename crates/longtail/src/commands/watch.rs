@@ -83,8 +83,9 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         let all = all.map(|board| format!("\n{}", watch::all_figures(board)));
         ui::print(&(answer + &all.unwrap_or_default()));
     }
-    let is_early = args.length.is_some() && end == WatchEnd::User && !is_drawn;
-    Ok(if is_early { Exit::Interrupted } else { Exit::Fine })
+    // Without a length the user ends it, and with a screen too.
+    let is_early = args.length.is_some() && interrupt.load(Ordering::Relaxed) && !is_drawn;
+    Ok(Exit::Interrupted.if_so(is_early))
 }
 
 /// Whoever looks at the board while it fills.
@@ -150,7 +151,10 @@ impl Viewer<'_> {
                     screen.draw(&lines)?;
                 }
             }
+            // Nobody reads on (`| head`), or the disk is full.
+            let is_unread = self.args.lines && ui::stdout_lost().is_some();
             if self.interrupt.load(Ordering::Relaxed)
+                || is_unread
                 || matches!(news, Err(RecvTimeoutError::Disconnected))
             {
                 return Ok(WatchEnd::User);

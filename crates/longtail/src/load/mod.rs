@@ -21,7 +21,7 @@ pub(crate) use recorder::{Check, Recorder};
 use requests::{
     FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl,
 };
-use sweep::{ClaimedRun, Context, FarGenerators, OtherGenerator as _, PreparedLoad};
+use sweep::{ClaimedRun, Context, FarGenerators, OtherGenerator as _, PreparedLoad, SweepError};
 
 use self::listeners::Listeners;
 use crate::args::LoadArgs;
@@ -352,7 +352,10 @@ impl OrderedLoad {
         let ended = || context.interrupt.load(Ordering::Relaxed);
         let done = sweep::observe_claimed(prepared.server.is_here(), || driver.run(&order, &ended));
         drop((kept, progress));
-        let failed = |why| wrong(format!("--generator {}: {why}", driver.name()));
+        // It was started, and nobody knows what it has sent.
+        let failed = |why| {
+            Mistake::BrokeOff(SweepError::Unusable(format!("--generator {}: {why}", driver.name())))
+        };
         let Some((ClaimedRun { claim, elapsed, found }, generator)) = done.map_err(failed)? else {
             ui::note(&format!(
                 "interrupted: {} had not finished, so there is nothing to report",

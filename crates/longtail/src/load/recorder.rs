@@ -198,7 +198,7 @@ impl Recorder {
             // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either
             // case.
             if why.kind() != io::ErrorKind::BrokenPipe {
-                self.failed = Some(unwritable(&log.path, &why, HINT));
+                self.failed = Some(Mistake::Unwritten { path: log.path.clone(), why, hint: HINT });
             }
             self.log = None;
         }

@@ -6,6 +6,7 @@
 mod bodies;
 mod compare;
 mod documents;
+mod exits;
 mod far;
 mod fleet;
 mod formats;

@@ -403,6 +403,11 @@ fn loads() {
 }
 
 #[test]
+fn exit_codes() {
+    hold("exits");
+}
+
+#[test]
 fn other_generators_and_what_they_printed() {
     hold("generators");
 }
