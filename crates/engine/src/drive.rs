@@ -173,8 +173,8 @@ impl DriveResult {
             (spec.window(start), outcome.unwrap_or_else(|| LaneOutcome::nothing(spec, start)));
         let until = match (spec.measured, outcome.interrupted_at) {
             (_, Some(instant)) => instant.min(window.until),
-            // A count may end the run before its time.
-            (Some(_), None) if spec.requests_total.is_some() => {
+            // A count may end a closed loop before its time.
+            (Some(_), None) if spec.requests_total.is_some() && !spec.pace.is_open() => {
                 outcome.tally.last_ended.min(window.until)
             }
             (Some(_), None) => window.until,

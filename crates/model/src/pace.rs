@@ -34,6 +34,12 @@ pub enum Pace {
     },
 }
 
+/// Random arrivals are drawn one by one. Of more than these nobody sees whether the time until the
+/// last answer is measured or the time until the next arrival.
+const LONGEST_COUNT: u64 = 10_000_000;
+/// No run is longer: 30 days, as `--for` has it.
+const LONGEST_RUN: Nanos = Nanos::from_secs(30 * 24 * 3600);
+
 /// The rate over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -111,6 +117,24 @@ impl Pace {
     /// Whether requests become due by a schedule.
     pub fn is_open(&self) -> bool {
         *self != Pace::Closed
+    }
+
+    /// How long `count` requests of an open loop take that are due after `warm_up`: until the one
+    /// behind the last would be due, so that at an even rate this is their number over the rate.
+    /// `None` in a closed loop, for no request, and where it is longer than anybody waits
+    /// ([`LONGEST_COUNT`]).
+    pub fn time_of_count(&self, count: u64, warm_up: Nanos) -> Option<Nanos> {
+        let is_even = matches!(self, Pace::Open { arrivals: Arrivals::Constant, .. });
+        let others = count.checked_sub(1).filter(|others| is_even || *others < LONGEST_COUNT)?;
+        let unmeasured = self.schedule()?.take_while(|due| *due < warm_up).count();
+        let mut due_times = self.schedule()?;
+        let last = due_times.nth(unmeasured.saturating_add(usize::try_from(others).ok()?))?;
+        if last.saturating_sub(warm_up) > LONGEST_RUN {
+            return None;
+        }
+        // The others of its burst are due together with it.
+        let end = due_times.find(|due| *due > last)?;
+        Some(end.saturating_sub(warm_up)).filter(|time| *time <= LONGEST_RUN)
     }
 }
 
@@ -209,6 +233,18 @@ impl Iterator for DueTimes {
         self.due = Nanos::from_secs_f64(self.profile.time_of(self.units * self.burst as f64));
         Some(self.due)
     }
+
+    fn nth(&mut self, n: usize) -> Option<Nanos> {
+        if self.arrivals != Arrivals::Constant {
+            return (0..n).try_for_each(|_| self.next().map(drop)).and_then(|()| self.next());
+        }
+        // An even schedule follows from the number alone: the first of that burst, and on behind it.
+        let number = self.number.saturating_add(n as u64).min(u64::MAX - 1);
+        self.number = number - number % self.burst;
+        let due = self.next();
+        self.number = number + 1;
+        due
+    }
 }
 
 /// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014),
@@ -289,6 +325,55 @@ mod tests {
 
     fn count_before(pace: &Pace, end: Nanos) -> usize {
         pace.schedule().unwrap().take_while(|due| *due < end).count()
+    }
+
+    #[test]
+    fn a_count_takes_as_long_as_its_rate_says_whatever_the_warm_up() {
+        let even = Pace::constant(rate(20.0));
+        for (count, warm_up_ms, takes_ms) in
+            [(5, 0, 250), (1, 0, 50), (5, 1000, 250), (5, 1010, 290)]
+        {
+            let warm_up = Nanos::from_millis(warm_up_ms);
+            assert_eq!(
+                even.time_of_count(count, warm_up),
+                Some(Nanos::from_millis(takes_ms)),
+                "{count} after {warm_up}"
+            );
+        }
+        let profile = Profile::Flat { rate: rate(20.0) };
+        let bursts = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 4 };
+        assert_eq!(bursts.time_of_count(5, Nanos::ZERO), Some(Nanos::from_millis(400)));
+        let steps =
+            Profile::Steps { rates: vec![rate(10.0), rate(20.0)], each: Nanos::from_secs(1) };
+        let steps = Pace::Open { profile: steps, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
+        assert_eq!(steps.time_of_count(20, Nanos::ZERO), Some(Nanos::from_millis(1500)));
+        for arrivals in [Arrivals::Poisson, Arrivals::Uniform] {
+            let random = flat(20.0, arrivals, 7);
+            let time = random.time_of_count(50, Nanos::ZERO).unwrap();
+            assert_eq!(count_before(&random, time), 50);
+            assert_eq!(random.time_of_count(u64::MAX, Nanos::ZERO), None);
+        }
+        assert_eq!(even.time_of_count(u64::MAX, Nanos::ZERO), None);
+        assert_eq!(even.time_of_count(0, Nanos::ZERO), None);
+        assert_eq!(Pace::Closed.time_of_count(5, Nanos::ZERO), None);
+    }
+
+    #[test]
+    fn a_schedule_that_skips_is_the_schedule() {
+        for burst in [1, 3] {
+            for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+                let profile = Profile::Flat { rate: rate(7.0) };
+                let pace = Pace::Open { profile, arrivals, seed: 3, burst };
+                let all = due(&pace, 60);
+                for step in 1..8 {
+                    let skipped: Vec<Nanos> =
+                        pace.schedule().unwrap().skip(step).step_by(step).take(5).collect();
+                    let expected: Vec<Nanos> =
+                        all.iter().skip(step).step_by(step).take(5).copied().collect();
+                    assert_eq!(skipped, expected, "{arrivals:?} {burst} {step}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -405,6 +405,16 @@ pub struct LoadPlan {
     pub from: Vec<String>,
 }
 
+impl LoadPlan {
+    /// How long the measured window is: what was asked for, and in an open loop no longer than its
+    /// count of requests takes. `None` where it lasts until the last answer.
+    pub fn measured(&self) -> Option<Nanos> {
+        let counted =
+            self.requests_total.and_then(|count| self.pace.time_of_count(count, self.warm_up));
+        counted.into_iter().chain(self.length).min()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

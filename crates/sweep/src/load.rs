@@ -88,7 +88,7 @@ pub fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) ->
         pace: plan.pace.clone(),
         lanes: plan.lanes,
         warm_up: plan.warm_up,
-        measured: plan.length,
+        measured: plan.measured(),
         requests_total: plan.requests_total,
         think: plan.think,
         late: plan.late,

@@ -84,7 +84,8 @@ pub(crate) fn recorded(
 ) -> Run {
     let DriveResult { outcome, far, measured, elapsed, .. } = done;
     let LaneOutcome { tally, batches, dissection, backlog, lanes, clock_steps, .. } = outcome;
-    let length = shape.requests_total.is_none().then_some(measured);
+    let is_counted = shape.requests_total.is_some() && shape.measured.is_none();
+    let length = (!is_counted).then_some(measured);
     let backlog = backlog.and_then(|samples| samples.backlog(tally.due(), length));
     Run {
         anatomy: dissection.and_then(|dissection| dissection.anatomy()),

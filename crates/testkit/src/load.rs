@@ -333,7 +333,7 @@ fn played_anew(
     let tally = &recorder.tally;
     let backlog = if plan.pace.is_open() { backlog(tally.window, &times) } else { None };
     let (timestamps, elapsed) = (plan.timestamps, tally.last_ended);
-    let measured = plan.length.unwrap_or(elapsed - tally.window.from);
+    let measured = plan.measured().unwrap_or(elapsed - tally.window.from);
     let mut run = recorder.run(&checks::LOAD_PERCENTILES, measured, elapsed);
     run.statistics = run.statistics.map(|statistics| statistics.with_backlog(backlog));
     run.generator.clock_steps = (timestamps == Timestamps::Kernel).then_some(0);

@@ -34,7 +34,7 @@ pub(super) fn play(
     server: &Server,
     fault: impl Fn(u64) -> Option<Outcome>,
 ) -> (Recorder, Vec<(Nanos, Nanos)>) {
-    let until = plan.length.map_or(Nanos::MAX, |length| plan.warm_up + length);
+    let until = plan.measured().map_or(Nanos::MAX, |length| plan.warm_up + length);
     let mut recorder =
         Recorder::new(Window { from: plan.warm_up, until }, plan.connections, plan.timestamps);
     let mut times = Vec::new();
