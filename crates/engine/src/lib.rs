@@ -29,7 +29,9 @@ pub use head::{BodyFraming, HeadCache, ResponseHead};
 pub use lane::{Lane, LaneOutcome};
 pub use load_spec::{GeneratorPart, LaneShare, LoadSpec};
 pub use model::Endpoint;
-pub use progress::{LaneProgress, RecordBatch, RequestRecord, RequestTrace, RunProgress};
+pub use progress::{
+    LaneProgress, LastAnswers, RecordBatch, RequestRecord, RequestTrace, RunProgress,
+};
 pub use reach::{FetchedResponse, Unreachable, fetch, reach, render};
 pub use resolve::{IpVersion, Resolver, StaticAddresses};
 pub use response::{ReceivedResponse, ResponseReader, response_body};

@@ -12,11 +12,26 @@ use std::sync::{Mutex, PoisonError};
 use model::{AppTime, BadResponse, Exchange, Nanos, Tally};
 use serde::{Deserialize, Serialize};
 
+use crate::load_spec::LoadSpec;
+
 /// The lanes' progress.
 #[derive(Debug, Default)]
 pub struct RunProgress {
     lanes: Vec<LaneProgress>,
     start: AtomicU64,
+    /// Longest wait for an answer.
+    timeout: Nanos,
+    /// Whether requests become due by a schedule.
+    is_open_loop: bool,
+}
+
+/// What a run waits for that sends no measured request any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastAnswers {
+    /// Measured requests that have no answer yet.
+    pub out: u64,
+    /// Open loop: requests that were due and still wait for a connection.
+    pub queued: u64,
 }
 
 /// One lane's progress, on a cache line of its own.
@@ -25,6 +40,9 @@ pub struct RunProgress {
 pub struct LaneProgress {
     connected: AtomicU64,
     ended: AtomicU64,
+    /// One more than [`LastAnswers::out`]; 0 while there is more to be sent.
+    out: AtomicU64,
+    queued: AtomicU64,
     asked: AtomicBool,
     answer: Mutex<Option<Tally>>,
 }
@@ -49,6 +67,18 @@ impl LaneProgress {
         }
     }
 
+    /// Shows that it has nothing more to send, but for what is queued, and what it waits for.
+    pub(crate) fn show_last_answers(&self, last: LastAnswers) {
+        self.queued.store(last.queued, Ordering::Relaxed);
+        self.out.store(last.out + 1, Ordering::Relaxed);
+    }
+
+    /// What it waits for; `None` while there is more to be sent.
+    fn last_answers(&self) -> Option<LastAnswers> {
+        let out = self.out.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(LastAnswers { out, queued: self.queued.load(Ordering::Relaxed) })
+    }
+
     /// Whether somebody has asked for the tally.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
@@ -66,8 +96,33 @@ impl RunProgress {
     pub fn new(lanes: u32) -> RunProgress {
         RunProgress {
             lanes: (0..lanes.max(1)).map(|_| LaneProgress::default()).collect(),
-            start: AtomicU64::new(0),
+            ..RunProgress::default()
         }
+    }
+
+    /// Of a load: what may still come at its end follows from that.
+    #[must_use]
+    pub fn of_load(self, spec: &LoadSpec) -> RunProgress {
+        RunProgress { timeout: spec.timeout, is_open_loop: spec.pace.is_open(), ..self }
+    }
+
+    /// Longest wait for an answer.
+    pub fn timeout(&self) -> Nanos {
+        self.timeout
+    }
+
+    /// Whether requests become due by a schedule.
+    pub fn is_open_loop(&self) -> bool {
+        self.is_open_loop
+    }
+
+    /// What the run waits for, once all lanes have nothing more to send; `None` before, and of
+    /// generators elsewhere, which do not say.
+    pub fn last_answers(&self) -> Option<LastAnswers> {
+        self.lanes.iter().try_fold(LastAnswers::default(), |sum, lane| {
+            let lane = lane.last_answers()?;
+            Some(LastAnswers { out: sum.out + lane.out, queued: sum.queued + lane.queued })
+        })
     }
 
     /// When the run began, on its clock; the clock's origin before.

@@ -1,10 +1,11 @@
 //! Printing: results to stdout, progress and complaints to stderr. The live screen, logs to stdout
 //! and the pipes between processes are elsewhere.
 //!
-//! Progress is drawn by a thread of its own on a terminal; elsewhere a run is a line of stderr. It
-//! reads one number per lane a few times a second and is never waited for. Whoever reads stderr may
-//! stop (Ctrl-S, or a pipe into a pager): then what is said there is left out, and the measurement
-//! goes on. Only results on stdout wait for their reader, once they are on disk.
+//! Progress is drawn by a thread of its own on a terminal; elsewhere a run is a line of stderr, and
+//! so is a wait for its last answers. It reads one number per lane a few times a second and is never
+//! waited for. Whoever reads stderr may stop (Ctrl-S, or a pipe into a pager): then what is said
+//! there is left out, and the measurement goes on. Only results on stdout wait for their reader,
+//! once they are on disk.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use engine::RunProgress;
+use engine::{LastAnswers, RunProgress};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::{Nanos, Study};
 use report::Width;
@@ -218,8 +219,10 @@ pub(crate) fn fault(text: &str) {
 /// What a long command shows while it goes on: the rows that are done, and a line of progress below
 /// them. All of it goes at the end.
 pub(crate) struct Ui {
-    /// Who draws it; `None` where stderr is no terminal.
+    /// Who draws it; `None` where there is no thread.
     drawer: Option<Drawer>,
+    /// Whether stderr is a terminal; elsewhere only what must be said is said.
+    is_drawn: bool,
 }
 
 /// A thread that draws. Whatever it is told, nobody waits for it: a terminal may be stopped.
@@ -240,10 +243,11 @@ enum News {
 }
 
 impl Ui {
-    /// A line on stderr where that is a terminal, else nothing.
+    /// A line on stderr where that is a terminal; else only what must be said.
     pub(crate) fn new() -> Ui {
+        let is_drawn = io::stderr().is_terminal();
         // Where no thread can be had, nothing is drawn.
-        Ui { drawer: if io::stderr().is_terminal() { Drawer::start().ok() } else { None } }
+        Ui { drawer: Drawer::start(is_drawn).ok(), is_drawn }
     }
 
     /// Shows what is going on.
@@ -270,14 +274,14 @@ impl Ui {
         let comma = if what.is_empty() { "" } else { ", " };
         let left = left.unwrap_or_default();
         let message = format!("run {number}/{of}{left}: {what}{comma}{connections} connections");
-        if self.drawer.is_none() {
+        if !self.is_drawn {
             // Minutes of a script's sweep are not silent.
             note(&format!(
                 "{message}{}",
                 length.map(|length| format!(", {length}")).unwrap_or_default()
             ));
         }
-        self.show(&message, length.map(|length| format!(" of {length}")), progress.clone());
+        self.show(&message, length.map(RunLength::Time), progress.clone());
     }
 
     /// Shows how far a load is, by its time or its number of requests.
@@ -287,8 +291,7 @@ impl Ui {
         number: Option<u64>,
         progress: &Arc<RunProgress>,
     ) {
-        let length = length.map(|length| format!(" of {length}"));
-        let length = length.or(number.map(|number| format!(" of {number} requests")));
+        let length = length.map(RunLength::Time).or(number.map(RunLength::Requests));
         self.show("load", length, Some(Arc::clone(progress)));
     }
 
@@ -297,23 +300,23 @@ impl Ui {
         self.show(what, None, None);
     }
 
-    fn show(&self, what: &str, length: Option<String>, progress: Option<Arc<RunProgress>>) {
-        let (what, length) = (harmless(what).into_owned(), length.unwrap_or_default());
+    fn show(&self, what: &str, length: Option<RunLength>, progress: Option<Arc<RunProgress>>) {
+        let what = harmless(what).into_owned();
         self.tell(News::Begun(ProgressLine { what, length, progress, ..ProgressLine::default() }));
     }
 
     /// Says a line that stays: above the progress, or on stderr where there is none.
     pub(crate) fn line(&self, text: &str) {
-        if self.drawer.is_none() {
-            note(text);
-        } else {
+        if self.is_drawn {
             self.tell(News::Line(harmless(text).into_owned()));
+        } else {
+            note(text);
         }
     }
 
     /// Shows the runs that are done.
     pub(crate) fn rows(&self, study: &Study) {
-        if self.drawer.is_some() {
+        if self.is_drawn {
             self.tell(News::Rows(harmless(&report::answer::rows(study)).into_owned()));
         }
     }
@@ -342,25 +345,26 @@ impl Drawer {
     ///
     /// # Errors
     /// Where the system has no thread.
-    fn start() -> io::Result<Drawer> {
+    fn start(is_drawn: bool) -> io::Result<Drawer> {
         let (news, received) = channel();
         let (alive, ended) = channel();
         std::thread::Builder::new().name("progress".to_owned()).spawn(move || {
-            draw(&received);
+            draw(&received, is_drawn);
             drop(alive);
         })?;
         Ok(Drawer { news, ended })
     }
 }
 
-/// Draws what there is, until no more can come.
-fn draw(news: &Receiver<News>) {
+/// Draws what there is, until no more can come; where nothing is drawn, it only says what a run
+/// waits for at its end.
+fn draw(news: &Receiver<News>, is_drawn: bool) {
     let style =
         ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("a constant template");
     // Its first frame is drawn before anything is reported.
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
-        .with_style(style)
-        .with_message("starting");
+    let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar =
+        ProgressBar::with_draw_target(None, target).with_style(style).with_message("starting");
     let mut line = ProgressLine { what: "starting".to_owned(), ..ProgressLine::default() };
     loop {
         match news.recv_timeout(TICK) {
@@ -370,6 +374,9 @@ fn draw(news: &Receiver<News>) {
             }
             Ok(News::Rows(rows)) => bar.set_prefix(rows),
             Ok(News::Line(text)) => bar.println(text),
+            Err(RecvTimeoutError::Timeout) if !is_drawn => {
+                line.new_wait(bar.elapsed()).iter().for_each(|wait| note(wait));
+            }
             Err(RecvTimeoutError::Timeout) => {
                 bar.set_message(line.text(bar.elapsed()));
                 bar.tick();
@@ -402,13 +409,25 @@ fn waits_for(phase: &Phase) -> Cow<'static, str> {
     what.into()
 }
 
+/// What ends a run.
+#[derive(Clone, Copy, Debug)]
+enum RunLength {
+    /// Its time, warm-up included.
+    Time(Nanos),
+    /// A number of requests.
+    Requests(u64),
+}
+
 /// What is going on, for how long already, and of a run its rate now and the response times so far.
 #[derive(Default)]
 struct ProgressLine {
     what: String,
-    /// ` of 10s`.
-    length: String,
+    length: Option<RunLength>,
     progress: Option<Arc<RunProgress>>,
+    /// Since when the run has only waited for its last answers.
+    waits_since: Option<Duration>,
+    /// Whether that was said where no line is drawn.
+    is_wait_told: bool,
     /// When the rate was last worked out, and how many requests had ended then.
     at: Duration,
     ended: u64,
@@ -423,6 +442,16 @@ const REFRESH: Duration = Duration::from_secs(2);
 impl ProgressLine {
     /// The line, so long after it was first shown.
     fn text(&mut self, elapsed: Duration) -> String {
+        if let Some(wait) = self.wait(elapsed) {
+            return format!("{}, {wait}", self.what);
+        }
+        let (elapsed, length) = match self.length {
+            None => (elapsed, String::new()),
+            Some(RunLength::Requests(number)) => (elapsed, format!(" of {number} requests")),
+            Some(RunLength::Time(length)) => {
+                (elapsed.min(Duration::from(length)), format!(" of {length}"))
+            }
+        };
         let done = match self.progress.clone() {
             None => String::new(),
             Some(run) if run.start() == Nanos::ZERO && run.connected() > 0 => {
@@ -433,7 +462,38 @@ impl ProgressLine {
                 format!(", {} requests{}", run.ended(), self.figures)
             }
         };
-        format!("{}, {:#}{}{done}", self.what, HumanDuration(elapsed), self.length)
+        format!("{}, {:#}{length}{done}", self.what, HumanDuration(elapsed))
+    }
+
+    /// What a run waits for that has nothing more to send; `None` before.
+    fn wait(&mut self, elapsed: Duration) -> Option<String> {
+        let said = self.progress.as_ref().and_then(|run| run.last_answers());
+        // Generators elsewhere, and other programs, do not say.
+        let is_late = match self.length {
+            Some(RunLength::Time(length)) => elapsed > Duration::from(length) + OVERDUE,
+            _ => false,
+        };
+        if said.is_none() && !is_late {
+            return None;
+        }
+        let waited = elapsed.saturating_sub(*self.waits_since.get_or_insert(elapsed));
+        let Some(run) = &self.progress else {
+            return Some("its time is over; it has not ended yet".to_owned());
+        };
+        // A closed loop that time ends keeps its load up until the last measured answer is in.
+        let sends_on = !run.is_open_loop() && matches!(self.length, Some(RunLength::Time(_)));
+        Some(last_answers(said, sends_on, run.timeout(), waited))
+    }
+
+    /// The same, once, where it has gone on for a while.
+    fn new_wait(&mut self, elapsed: Duration) -> Option<String> {
+        let wait = self.wait(elapsed)?;
+        let is_worth_a_line = self.waits_since.is_some_and(|since| elapsed > since + TICK / 2);
+        if self.is_wait_told || !is_worth_a_line {
+            return None;
+        }
+        self.is_wait_told = true;
+        Some(wait)
     }
 
     fn update(&mut self, progress: &RunProgress, now: Duration) {
@@ -459,9 +519,77 @@ impl ProgressLine {
     }
 }
 
+/// A run whose time is over by this much waits for answers, where it does not say so itself.
+const OVERDUE: Duration = Duration::from_secs(1);
+
+/// What a run waits for that has nothing more to send, and for how long yet; `None`: it does not
+/// say how much that is.
+fn last_answers(
+    last: Option<LastAnswers>,
+    sends_on: bool,
+    timeout: Nanos,
+    waited: Duration,
+) -> String {
+    let ended = if sends_on { "the measured time is over" } else { "sending has ended" };
+    let left = Duration::from(timeout).saturating_sub(waited).as_secs_f64().ceil();
+    let most = format!("at most {left} s more");
+    match last {
+        None => format!("{ended}; the last answers are out, {most}"),
+        Some(LastAnswers { out: 0, queued: 0 }) => format!("{ended}; all answers are in"),
+        Some(LastAnswers { out, queued: 0 }) => {
+            let are = if out == 1 { "is" } else { "are" };
+            format!("{ended}; {} {are} out, {most}", report::number::count_of(out, "answer"))
+        }
+        Some(LastAnswers { out, queued }) => format!(
+            "the last request was due; {} out, and {} for a free connection",
+            report::number::count_of(out, "answer"),
+            if queued == 1 {
+                "1 request waits".to_owned()
+            } else {
+                format!("{queued} requests wait")
+            }
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_for_the_last_answers_says_how_many_and_how_long() {
+        let five = Nanos::from_secs(5);
+        let said = |out, queued, sends_on, waited_ms| {
+            let last = LastAnswers { out, queued };
+            last_answers(Some(last), sends_on, five, Duration::from_millis(waited_ms))
+        };
+        assert_eq!(
+            said(43, 0, false, 0),
+            "sending has ended; 43 answers are out, at most 5 s more"
+        );
+        assert_eq!(said(1, 0, false, 3200), "sending has ended; 1 answer is out, at most 2 s more");
+        assert_eq!(
+            said(2, 0, true, 0),
+            "the measured time is over; 2 answers are out, at most 5 s more"
+        );
+        assert_eq!(said(0, 0, false, 0), "sending has ended; all answers are in");
+        assert_eq!(
+            said(8, 70, false, 0),
+            "the last request was due; 8 answers out, and 70 requests wait for a free connection"
+        );
+    }
+
+    #[test]
+    fn no_line_says_more_time_than_the_run_has() {
+        let length = Some(RunLength::Time(Nanos::from_secs(2)));
+        let mut line = ProgressLine { what: "load".to_owned(), length, ..ProgressLine::default() };
+        assert_eq!(line.text(Duration::from_millis(2900)), "load, 2s of 2s");
+        assert_eq!(line.new_wait(Duration::from_millis(2900)), None);
+        let over = "its time is over; it has not ended yet";
+        assert_eq!(line.text(Duration::from_secs(4)), format!("load, {over}"));
+        assert_eq!(line.new_wait(Duration::from_secs(5)).as_deref(), Some(over));
+        assert_eq!(line.new_wait(Duration::from_secs(6)), None, "it is said once");
+    }
 
     #[test]
     fn text_from_outside_does_nothing_to_a_terminal() {

@@ -58,7 +58,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Room for the progress of a run: each lane's, or that of each generator elsewhere.
     pub(crate) fn progress(&self, spec: &LoadSpec) -> RunProgress {
-        RunProgress::new(self.far.map_or(spec.lanes, FarGenerators::count))
+        RunProgress::new(self.far.map_or(spec.lanes, FarGenerators::count)).of_load(spec)
     }
 
     /// How long a study that was begun then has taken, and whether the user has ended it.

@@ -8,7 +8,7 @@ use model::{Clock, Counts, LaneFacts, LatePolicy, Nanos, Outcome, Timestamps, Ti
 use super::Lane;
 use super::records::LaneOutcome;
 use crate::connection::ConnectionState;
-use crate::progress::LaneProgress;
+use crate::progress::{LaneProgress, LastAnswers};
 use crate::scheduler::DueRequest;
 use crate::stamps::WallClock;
 use crate::thread::{CpuAccount, NOTABLE};
@@ -69,6 +69,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             if now >= self.next_scan {
                 self.expire_timeouts(now);
+                self.show_last_answers(now, progress);
             }
             while let Some(Reverse((until, slot))) = self.pausing.peek().copied()
                 && until <= now
@@ -87,6 +88,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
         }
         progress.show(self.records.ended, || self.records.tally());
+        progress.show_last_answers(LastAnswers::default());
         let spun = self.busy_poll.as_ref().map_or(Nanos::ZERO, BusyPoll::spent);
         let elapsed = now.saturating_sub(began_at);
         let (stood_still, longest_standstill) = (self.standstill.sum, self.standstill.longest);
@@ -300,6 +302,14 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
                 self.end(slot, outcome, now, None);
             }
+        }
+    }
+
+    /// Says what is waited for where the window is over, or all of a count has been sent.
+    fn show_last_answers(&mut self, now: Nanos, progress: &LaneProgress) {
+        if now >= self.window.until || self.scheduler.is_over(now) {
+            let queued = self.scheduler.queued.len() as u64;
+            progress.show_last_answers(LastAnswers { out: self.busy_measured as u64, queued });
         }
     }
 
