@@ -52,6 +52,14 @@ pub struct WorkerStats {
     pub backlog: Option<u32>,
     /// Threads that are free or could still be started.
     pub pool_capacity: Option<u32>,
+    /// Threads that there are. From Puma 8 on these may be more than at the most: a request that
+    /// says that it waits (`puma.mark_as_io_bound`) lets another thread be started
+    /// (`max_io_threads`).
+    pub running: Option<u32>,
+    /// Of those: threads whose request has said that it waits; Puma 8 and later.
+    pub io_threads: Option<u32>,
+    /// Threads that are taken, and requests that wait for one, in sum; newer versions.
+    pub busy_and_waiting: Option<u32>,
 }
 
 /// Asks for the statistics, until `over`.
@@ -128,16 +136,30 @@ fn worker(named: WorkerStats, status: &Value) -> WorkerStats {
         requests_count: count("requests_count").filter(|count| *count <= MOST_REQUESTS),
         backlog: threads("backlog"),
         pool_capacity: threads("pool_capacity"),
+        running: threads("running"),
+        io_threads: threads("io_threads"),
+        busy_and_waiting: threads("busy_threads"),
         ..named
     }
 }
 
 impl WorkerStats {
     /// Threads that are taken, by a request or by a connection that may send one: those at the most
-    /// less those that are free. (`busy_threads` counts what waits too, and only newer versions
-    /// have it.)
+    /// less those that are free. Where there are more than that, `pool_capacity` says 0 also while
+    /// some are free, and what Puma calls busy counts, less the requests that wait.
     pub fn busy_threads(&self) -> Option<u32> {
-        Some(self.max_threads?.saturating_sub(self.pool_capacity?))
+        match (self.busy_and_waiting, self.backlog) {
+            (Some(sum), Some(waiting)) if self.slots() > self.max_threads => {
+                Some(sum.saturating_sub(waiting))
+            }
+            _ => Some(self.max_threads?.saturating_sub(self.pool_capacity?)),
+        }
+    }
+
+    /// Requests that it can serve at once just now: threads at the most, or all that there are
+    /// where these are more.
+    pub fn slots(&self) -> Option<u32> {
+        Some(self.max_threads?.max(self.running.unwrap_or(0)))
     }
 
     /// How old the figures may be at the wall-clock time `wall`: since the worker last reported,
@@ -210,6 +232,25 @@ mod tests {
         let puma_3 =
             parse(br#"{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5}"#).unwrap();
         assert_eq!((puma_3.requests_count(), puma_3.is_ready()), (None, true));
+    }
+
+    #[test]
+    fn threads_for_requests_that_wait_are_slots_beyond_the_most() {
+        // Of Puma 8.0.2, `threads 5, 5` and `max_io_threads 5`.
+        let worker = |running: u32, busy: u32, backlog: u32, capacity: u32, io: u32| {
+            let text = format!(
+                r#"{{"backlog":{backlog},"running":{running},"pool_capacity":{capacity},"busy_threads":{busy},"io_threads":{io},"max_threads":5,"requests_count":3}}"#
+            );
+            parse(text.as_bytes()).unwrap().workers.remove(0)
+        };
+        for (case, worker, slots, busy) in [
+            ("idle", worker(5, 0, 0, 5, 0), 5, 0),
+            ("all wait", worker(10, 13, 3, 0, 10), 10, 10),
+            ("two of them are free again", worker(8, 6, 0, 0, 3), 8, 6),
+            ("as before 8", worker(5, 9, 4, 0, 0), 5, 5),
+        ] {
+            assert_eq!((worker.slots(), worker.busy_threads()), (Some(slots), Some(busy)), "{case}");
+        }
     }
 
     #[test]

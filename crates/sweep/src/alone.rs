@@ -87,8 +87,8 @@ pub(crate) struct WorkersToMeet {
     pub(crate) are_named: bool,
     /// Those that have answered already.
     pub(crate) met: BTreeSet<String>,
-    /// The longest first request so far.
-    pub(crate) longest_first: Nanos,
+    /// The first request of each that was met, as far as its time is known.
+    pub(crate) firsts: AnswersAlone,
 }
 
 impl WorkersToMeet {
@@ -124,8 +124,7 @@ impl WorkersToMeet {
             is_new |= self.met.insert(worker.clone());
         }
         if is_new {
-            self.longest_first =
-                self.longest_first.max(visit.answers.times.max().unwrap_or_default());
+            self.firsts.merge(&visit.answers);
         }
         is_new
     }
@@ -155,10 +154,14 @@ pub(crate) fn learn(
             answers.merge(&visit.answers);
         }
     }
+    // An app so slow that each worker had time for one request.
+    if answers.times.count() == 0 {
+        answers = workers.firsts.clone();
+    }
     let longest = answers.times.max().unwrap_or_default();
-    let first = workers.longest_first;
-    let is_notable = first > longest + longest * (NOTABLE_FACTOR - 1)
-        && first.saturating_sub(longest) > NOTABLE_EXCESS;
+    let first = workers.firsts.times.max().unwrap_or_default();
+    let is_notable =
+        first > longest * NOTABLE_FACTOR && first.saturating_sub(longest) > NOTABLE_EXCESS;
     Ok(answers.service_time().map(|known| ServiceTime {
         cpu: cpu.and_then(|cpu| cpu.0.checked_div(requests)).map(Nanos),
         first: is_notable.then_some(first),
@@ -233,16 +236,16 @@ impl Session<'_> {
     /// What one request takes alone, before the first run; `None` where nothing is answered well.
     pub(crate) fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
         let first = self.server.first_answer.clone();
+        let mut firsts = AnswersAlone::default();
+        // Without statistics nobody knows when it had booted, for which that answer waited.
+        if self.server.reached.control.is_some() {
+            firsts.times.record(first.took);
+        }
         let workers = WorkersToMeet {
             workers: if self.server.workers.len() == 1 { 0 } else { self.server.facts.workers },
             are_named: first.worker.is_some(),
             met: first.worker.into_iter().collect(),
-            // Without statistics nobody knows when it had booted, for which that answer waited.
-            longest_first: if self.server.reached.control.is_some() {
-                first.took
-            } else {
-                Nanos::ZERO
-            },
+            firsts,
         };
         let learned = learn(self, workers)?;
         self.cool_down();
@@ -271,5 +274,140 @@ impl Session<'_> {
         self.cool_down();
         self.take_baseline();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = Nanos::from_millis(1);
+
+    /// A server on simulated time: its workers take connections in turn.
+    struct Simulated<F> {
+        now: Nanos,
+        /// How long the n-th request of a worker takes, from 0, on which a request in all is the
+        /// `of_all`-th; `None` where it is not answered well.
+        takes: F,
+        /// Requests of each worker so far.
+        served: Vec<u64>,
+        connections: usize,
+        is_named: bool,
+    }
+
+    /// Which request it is that a simulated server is asked for.
+    #[derive(Clone, Copy)]
+    struct Asked {
+        of_worker: u64,
+        of_all: u64,
+    }
+
+    impl<F: FnMut(Asked) -> Option<Nanos>> Simulated<F> {
+        fn new(workers: usize, takes: F) -> Simulated<F> {
+            Simulated {
+                now: Nanos::ZERO,
+                takes,
+                served: vec![0; workers],
+                connections: 0,
+                is_named: true,
+            }
+        }
+
+        fn learn(&mut self) -> Option<ServiceTime> {
+            let workers = WorkersToMeet {
+                workers: self.served.len() as u32,
+                are_named: self.is_named,
+                ..WorkersToMeet::default()
+            };
+            learn(self, workers).unwrap()
+        }
+    }
+
+    impl<F: FnMut(Asked) -> Option<Nanos>> OneConnection for Simulated<F> {
+        fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, SweepError> {
+            let worker = self.connections % self.served.len();
+            self.connections += 1;
+            let mut visit = Visit { cpu: Some(Nanos::ZERO), ..Visit::default() };
+            let until = self.now + longest;
+            while visit.requests < requests && (visit.requests == 0 || self.now < until) {
+                let asked =
+                    Asked { of_worker: self.served[worker], of_all: self.served.iter().sum() };
+                let taken = (self.takes)(asked);
+                self.served[worker] += 1;
+                visit.requests += 1;
+                self.now = self.now + taken.unwrap_or(MS);
+                if let Some(taken) = taken {
+                    visit.answers.times.record(taken);
+                }
+            }
+            if self.is_named && visit.answers.times.count() > 0 {
+                visit.workers = vec![worker.to_string()];
+            }
+            Ok(visit)
+        }
+
+        fn now(&self) -> Nanos {
+            self.now
+        }
+
+        fn is_over(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_constant_time_is_known_after_twenty_answers() {
+        let mut server = Simulated::new(2, |_| Some(MS * 20));
+        let known = server.learn().unwrap();
+        assert_eq!((known.mean, known.answers, known.first), (MS * 20, 20, None));
+        assert_eq!(server.now, MS * 22 * 20, "and one first request of each worker");
+    }
+
+    #[test]
+    fn the_first_request_of_each_worker_is_left_out_and_told_of() {
+        let first_slow = |asked: Asked| Some(MS * if asked.of_worker == 0 { 3000 } else { 50 });
+        let known = Simulated::new(2, first_slow).learn().unwrap();
+        assert_eq!((known.mean, known.longest, known.first), (MS * 50, MS * 50, Some(MS * 3000)));
+        let mut untold = Simulated { is_named: false, ..Simulated::new(2, first_slow) };
+        let known = untold.learn().unwrap();
+        assert_eq!((known.mean, known.first), (MS * 50, Some(MS * 3000)), "nobody says who");
+    }
+
+    #[test]
+    fn a_time_that_varies_is_measured_until_it_is_known_or_ten_seconds_have_passed() {
+        let bimodal = |asked: Asked| Some(MS * if asked.of_all % 20 == 7 { 1000 } else { 20 });
+        let mut server = Simulated::new(2, bimodal);
+        let known = server.learn().unwrap();
+        assert!((MS * 60..MS * 80).contains(&known.mean), "{known:?}");
+        assert!(known.low < MS * 69 && MS * 69 < known.high && !known.is_well_known());
+        let took = server.now;
+        assert!((LONGEST..LONGEST + MS * 2000).contains(&took), "{took:?}");
+        let mut short = Simulated::new(2, |asked: Asked| Some(MS * (1 + asked.of_all % 3)));
+        assert!(short.learn().unwrap().is_within(0.06) && short.now < MS * 1000);
+    }
+
+    #[test]
+    fn slow_apps_and_those_that_fail_have_an_end() {
+        let mut slow = Simulated::new(2, |_| Some(MS * 5000));
+        assert_eq!(slow.learn().unwrap().answers, 4);
+        assert!(slow.now <= AT_MOST + MS * 5000, "{:?}", slow.now);
+        let mut endless = Simulated::new(8, |_| Some(MS * 100_000));
+        let known = endless.learn().unwrap();
+        assert_eq!((known.mean, known.answers), (MS * 100_000, 2), "first requests, nothing else");
+        let mut failing = Simulated::new(2, |_| None);
+        assert_eq!(failing.learn(), None);
+        let now_and_then = |asked: Asked| (asked.of_all % 2 == 1).then_some(MS * 20);
+        assert_eq!(Simulated::new(1, now_and_then).learn().unwrap().mean, MS * 20);
+    }
+
+    #[test]
+    fn the_same_again_takes_a_second_at_the_most_or_three_answers_of_a_slow_app() {
+        for (takes, answers, most) in [(20, 26, 1000), (400, 3, 2000), (5000, 1, 6000)] {
+            let mut server = Simulated::new(1, |_| Some(MS * takes));
+            let again = learn_again(&mut server).unwrap().unwrap();
+            assert_eq!(again.answers, answers, "{takes}");
+            assert!(server.now < MS * most, "{:?}", server.now);
+        }
+        assert_eq!(learn_again(&mut Simulated::new(1, |_| None)).unwrap(), None);
     }
 }

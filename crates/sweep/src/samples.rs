@@ -141,10 +141,12 @@ const PROCESS_FIGURES: [Figure<ProcessSample>; 3] = [
     ("threads", "threads", |seen| Some(seen.used?.threads)),
 ];
 const COUNTERS: usize = 2;
-const WORKER_FIGURES: [Figure<WorkerStats>; 4] = [
+const WORKER_FIGURES: [Figure<WorkerStats>; 6] = [
     ("backlog", "requests", |worker| worker.backlog.map(u64::from)),
     ("busy_threads", "threads", |worker| worker.busy_threads().map(u64::from)),
     ("pool_capacity", "threads", |worker| worker.pool_capacity.map(u64::from)),
+    ("slots", "threads", |worker| worker.slots().map(u64::from)),
+    ("io_threads", "threads", |worker| worker.io_threads.map(u64::from)),
     ("requests_count", "requests", |worker| worker.requests_count),
 ];
 
@@ -387,7 +389,7 @@ mod tests {
         let track = &watch.tracks[4];
         assert_eq!(
             names(track),
-            [("11", "backlog"), ("11", "busy_threads"), ("11", "pool_capacity")]
+            [("11", "backlog"), ("11", "busy_threads"), ("11", "pool_capacity"), ("11", "slots")]
         );
         assert_eq!(track.curves[1].values, [Some(4), None]);
         assert_eq!(track.curves[1].staleness, [Some(Nanos::from_secs(2)), None]);

@@ -173,6 +173,7 @@ fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
     WatchedWorker {
         name: format!("{} more", workers.len()),
         threads: count(|worker| worker.threads),
+        io_threads: count(|worker| worker.io_threads),
         busy_threads: count(|worker| worker.busy_threads),
         backlog: count(|worker| worker.backlog),
         connections: total(|worker| worker.connections),

@@ -350,13 +350,14 @@ impl WatchBoard {
             (None, None) => "Puma".to_owned(),
         };
         let is_full = |report: &&WorkerReport| {
-            report.worker.busy_threads().is_some_and(|busy| Some(busy) >= report.worker.max_threads)
+            report.worker.busy_threads().is_some_and(|busy| Some(busy) >= report.worker.slots())
         };
         let reports =
             self.reports.get(&worker.pid.unwrap_or(0)).into_iter().flat_map(|all| all.iter().rev());
         WatchedWorker {
             is_booting: !worker.ready,
-            threads: worker.max_threads,
+            threads: worker.slots(),
+            io_threads: worker.io_threads,
             busy_threads: worker.busy_threads(),
             backlog: worker.backlog,
             staleness_ns: self.age_of_report(worker),

@@ -104,7 +104,11 @@ pub(crate) struct WatchedWorker {
     pub(crate) is_gone: bool,
     /// It has not booted, or not reported since.
     pub(crate) is_booting: bool,
+    /// As many requests as it can serve at once just now: in Puma 8 these may be more than it is
+    /// configured to.
     pub(crate) threads: Option<u32>,
+    /// Of those: threads whose request has said that it waits (Puma 8).
+    pub(crate) io_threads: Option<u32>,
     pub(crate) busy_threads: Option<u32>,
     pub(crate) backlog: Option<u32>,
     pub(crate) connections: Option<f64>,
