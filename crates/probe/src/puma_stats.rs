@@ -249,7 +249,11 @@ mod tests {
             ("two of them are free again", worker(8, 6, 0, 0, 3), 8, 6),
             ("as before 8", worker(5, 9, 4, 0, 0), 5, 5),
         ] {
-            assert_eq!((worker.slots(), worker.busy_threads()), (Some(slots), Some(busy)), "{case}");
+            assert_eq!(
+                (worker.slots(), worker.busy_threads()),
+                (Some(slots), Some(busy)),
+                "{case}"
+            );
         }
     }
 

@@ -87,8 +87,11 @@ pub(crate) struct WorkersToMeet {
     pub(crate) are_named: bool,
     /// Those that have answered already.
     pub(crate) met: BTreeSet<String>,
-    /// The first request of each that was met, as far as its time is known.
+    /// The first request of each that was met here.
     pub(crate) firsts: AnswersAlone,
+    /// How long the first request took of the one that showed the server to be ready; 0 where that
+    /// is not known.
+    pub(crate) earlier_first: Nanos,
 }
 
 impl WorkersToMeet {
@@ -159,7 +162,7 @@ pub(crate) fn learn(
         answers = workers.firsts.clone();
     }
     let longest = answers.times.max().unwrap_or_default();
-    let first = workers.firsts.times.max().unwrap_or_default();
+    let first = workers.firsts.times.max().unwrap_or_default().max(workers.earlier_first);
     let is_notable =
         first > longest * NOTABLE_FACTOR && first.saturating_sub(longest) > NOTABLE_EXCESS;
     Ok(answers.service_time().map(|known| ServiceTime {
@@ -236,16 +239,14 @@ impl Session<'_> {
     /// What one request takes alone, before the first run; `None` where nothing is answered well.
     pub(crate) fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
         let first = self.server.first_answer.clone();
-        let mut firsts = AnswersAlone::default();
         // Without statistics nobody knows when it had booted, for which that answer waited.
-        if self.server.reached.control.is_some() {
-            firsts.times.record(first.took);
-        }
+        let is_timed = self.server.reached.control.is_some();
         let workers = WorkersToMeet {
             workers: if self.server.workers.len() == 1 { 0 } else { self.server.facts.workers },
             are_named: first.worker.is_some(),
             met: first.worker.into_iter().collect(),
-            firsts,
+            firsts: AnswersAlone::default(),
+            earlier_first: if is_timed { first.took } else { Nanos::ZERO },
         };
         let learned = learn(self, workers)?;
         self.cool_down();
@@ -335,7 +336,7 @@ mod tests {
                 let taken = (self.takes)(asked);
                 self.served[worker] += 1;
                 visit.requests += 1;
-                self.now = self.now + taken.unwrap_or(MS);
+                self.now += taken.unwrap_or(MS);
                 if let Some(taken) = taken {
                     visit.answers.times.record(taken);
                 }
