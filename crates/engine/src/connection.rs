@@ -132,6 +132,10 @@ pub(crate) struct LaneConnection {
     pub(crate) traced: RequestTrace,
     /// Segments that TCP had sent again on it when it was last asked.
     pub(crate) retransmitted: u32,
+    /// Good measured answers of its place before it was opened, and answers since that are none of
+    /// these: how many it has had, without counting them on the fast path.
+    pub(crate) good_before: u64,
+    pub(crate) other_answers: u64,
     /// Connects that failed in a row.
     pub(crate) failed_connects: u32,
     pub(crate) reader: ResponseReader,

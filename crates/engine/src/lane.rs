@@ -23,6 +23,7 @@ mod send;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::mpsc::SyncSender;
 
 use model::{BacklogSamples, BadResponse, Clock, Nanos, NetworkPath, Outcome, Window};
@@ -162,6 +163,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     #[cold]
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
+        self.note_how_it_ends(slot, outcome);
         let oldest =
             self.connections[slot].outstanding.oldest().filter(|request| request.due.is_measured);
         let out_for = oldest.map(|request| now.saturating_sub(request.begun));
@@ -175,6 +177,47 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             self.connections[slot].next_due = now + pause;
         }
         self.record_all(slot, outcome, None, now, bytes);
+    }
+
+    /// A connection ends with a request out on it: how much of the answer had come, or whether the
+    /// server has closed it without a word before.
+    fn note_how_it_ends(&mut self, slot: usize, outcome: Outcome) {
+        let connection = &self.connections[slot];
+        let is_measured =
+            connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
+        let is_broken_off = matches!(outcome, Outcome::Closed | Outcome::Reset | Outcome::TimedOut);
+        if !is_broken_off || connection.state != ConnectionState::Open {
+            return;
+        }
+        match connection.reader.part() {
+            Some(part) if is_measured => self.records.tally.broken.record_half(outcome, part),
+            None if outcome != Outcome::TimedOut => self.note_silent_closing(slot),
+            _ => {}
+        }
+    }
+
+    /// The server has closed the connection of `slot` between two answers.
+    fn note_silent_closing(&mut self, slot: usize) {
+        let connection = &self.connections[slot];
+        let good = self.records.good_of_connection(slot) - connection.good_before;
+        let answers = good + connection.other_answers;
+        if answers > 0 {
+            self.records.tally.broken.record_silent_closing(answers);
+        }
+    }
+
+    /// The bytes of the buffer in `received` are no answer to a measured request, or the end of one
+    /// that began before.
+    #[cold]
+    fn note_first_bytes(&mut self, slot: usize, reason: BadResponse, received: Range<usize>) {
+        let connection = &self.connections[slot];
+        let is_measured =
+            connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
+        if is_measured && matches!(reason, BadResponse::NotHttp | BadResponse::StatusLine) {
+            let begun = connection.reader.begun_head();
+            let bytes = if begun.is_empty() { &self.buffer[received] } else { begun };
+            self.records.tally.broken.record_first_bytes(bytes);
+        }
     }
 
     /// Records that all that is out on `slot` ended in `outcome`, a bad response for this `reason`;

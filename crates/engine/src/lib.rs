@@ -6,8 +6,10 @@
 //! the start (addresses, request bytes) or after the end (merging, percentiles) is done there. This
 //! crate never prints and never reads a clock but the one it is given.
 
+mod certificate;
 mod connection;
 mod drive;
+mod handshake;
 mod head;
 mod lane;
 mod load_spec;
@@ -25,6 +27,7 @@ mod wire;
 mod wire_tls;
 
 pub use drive::{DriveResult, drive, drive_part};
+pub use handshake::{HandshakeFindings, speaks_http, speaks_tls};
 pub use head::{BodyFraming, HeadCache, ResponseHead};
 pub use lane::{Lane, LaneOutcome};
 pub use load_spec::{GeneratorPart, LaneShare, LoadSpec};

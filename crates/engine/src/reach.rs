@@ -3,28 +3,23 @@
 //! A lane never asks so: what becomes of its connects and requests are outcomes that it counts.
 //! This is for whoever has to tell a person.
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use model::{Endpoint, Nanos, Outcome, Request, SystemClock};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, connect, sockopt};
-use rustls::ClientConnection;
 use thiserror::Error;
 
-use crate::EngineError;
 use crate::drive::drive;
 use crate::load_spec::LoadSpec;
 use crate::progress::RunProgress;
-use crate::tls::TlsSettings;
 use crate::transport::{ConnectAddress, Transport, own_address, stream};
 
 /// A connected socket that blocks, for whoever asks before the start. The connect, each send and
 /// each receive may take `timeout`.
-fn connect_blocking(endpoint: &Endpoint, timeout: Duration) -> Result<OwnedFd, Errno> {
+pub(crate) fn connect_blocking(endpoint: &Endpoint, timeout: Duration) -> Result<OwnedFd, Errno> {
     let to = ConnectAddress::new(endpoint, &[])?;
     let fd = stream(to.address.address_family(), SocketFlags::empty())?;
     for direction in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
@@ -76,42 +71,6 @@ pub fn reach(endpoint: &Endpoint, timeout: Duration) -> Result<(), Unreachable> 
         // The second is what the kernel says where our own time was over (socket(7), SO_SNDTIMEO).
         Err(Errno::TIMEDOUT | Errno::INPROGRESS) => Err(Unreachable::Silent(timeout)),
         _ => Ok(()),
-    }
-}
-
-impl TlsSettings {
-    /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only
-    /// counts that it failed; this is for whoever has to tell a person. The connect, each read and
-    /// each write may take `timeout`.
-    pub fn failure(&self, endpoint: &Endpoint, timeout: Duration) -> Option<EngineError> {
-        // Of whichever family: it only reads and writes.
-        let mut stream = UnixStream::from(connect_blocking(endpoint, timeout).ok()?);
-        let shake_hands = |mut session: ClientConnection| {
-            while session.is_handshaking() {
-                session.complete_io(&mut stream)?;
-            }
-            Ok(())
-        };
-        let error = self.session().map_err(io::Error::other).and_then(shake_hands).err()?;
-        let no_handshake = |reason: String| {
-            format!(
-                "no TLS handshake with {endpoint}: {reason} (a server may want a client certificate: --cert and --key)"
-            )
-        };
-        let why = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            Some(rustls::Error::InvalidCertificate(reason)) => format!(
-                "the certificate of {endpoint} is not trusted: {reason} (trust it with --cacert FILE, or any with --insecure)"
-            ),
-            Some(rustls::Error::InvalidMessage(_)) => {
-                format!("{endpoint} does not speak TLS (is it http:// there?)")
-            }
-            Some(reason) => no_handshake(reason.to_string()),
-            None if error.kind() == io::ErrorKind::UnexpectedEof => {
-                no_handshake("the server closed the connection in the middle of it".to_owned())
-            }
-            None => return None,
-        };
-        Some(EngineError(why))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads one connection's responses as the bytes come: in whatever pieces, the result is the same.
 
-use model::{BadResponse, ChunkedDecoder};
+use model::{AnswerPart, BadResponse, ChunkedDecoder, ExpectedEnd};
 
 use crate::head::{BodyFraming, HeadCache, ResponseHead};
 
@@ -48,6 +48,26 @@ impl ResponseReader {
     /// Bytes of the unfinished response so far.
     pub fn received(&self) -> u64 {
         self.bytes
+    }
+
+    /// The start of a head that has not come whole yet.
+    pub(crate) fn begun_head(&self) -> &[u8] {
+        &self.partial
+    }
+
+    /// How far the unfinished response has come; `None` between two.
+    pub(crate) fn part(&self) -> Option<AnswerPart> {
+        if self.bytes == 0 {
+            return None;
+        }
+        let until = match &self.state {
+            ReadState::Head => return Some(AnswerPart::Head { bytes: self.bytes }),
+            ReadState::Length(left) => ExpectedEnd::Bytes(self.body_bytes.saturating_add(*left)),
+            ReadState::Chunked(_) => ExpectedEnd::LastChunk,
+            ReadState::UntilClose => ExpectedEnd::EndOfConnection,
+        };
+        let status = self.head?.status;
+        Some(AnswerPart::Body { status, bytes: self.body_bytes, until })
     }
 
     /// Says whether the next response is one to a HEAD request, which has no body whatever its head

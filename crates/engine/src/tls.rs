@@ -72,6 +72,37 @@ impl TlsSettings {
         TlsMaterial { insecure, authorities, certificate, key, server_name }.try_into()
     }
 
+    /// The server's name or address, as in the URL.
+    pub(crate) fn server_name(&self) -> &str {
+        &self.material.server_name
+    }
+
+    /// Whether there is a client certificate.
+    pub fn has_certificate(&self) -> bool {
+        self.material.certificate.is_some()
+    }
+
+    /// Whether authorities were named in place of the system's.
+    pub(crate) fn has_authorities(&self) -> bool {
+        self.material.authorities.is_some()
+    }
+
+    /// The same, but for any certificate.
+    pub(crate) fn trusting_anyone(&self) -> Result<TlsSettings, EngineError> {
+        let material = TlsMaterial::clone(&self.material);
+        TlsMaterial { insecure: true, authorities: None, ..material }.try_into()
+    }
+
+    /// The first message of a handshake; `None` where none can be made.
+    pub(crate) fn hello() -> Option<Vec<u8>> {
+        let anyone =
+            TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
+        let mut session = TlsSettings::new(&anyone).ok()?.session().ok()?;
+        let mut hello = Vec::new();
+        session.write_tls(&mut hello).ok()?;
+        Some(hello)
+    }
+
     /// A client's side of a new connection.
     pub(crate) fn session(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())

@@ -316,6 +316,9 @@ pub enum Diagnostic {
     ConnectionsClosed {
         /// How many.
         closed: u64,
+        /// After so many answers each of those that it closed without saying so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_answers: Option<u64>,
     },
     /// The server sent on kept-alive connections what nobody had asked for, so that we closed them.
     UnaskedBytes {

@@ -10,6 +10,7 @@ pub mod backlog;
 pub mod batches;
 pub mod bodies;
 pub mod body;
+pub mod broken;
 pub mod chunked;
 pub mod claimed;
 pub mod clock;
@@ -47,8 +48,8 @@ pub use counts::{BadResponse, BadResponses, Counts, WrongLengths};
 pub use judged_threshold::{ThresholdDoubt, ThresholdResult};
 
 pub use self::{
-    app_time::*, backlog::*, batches::*, bodies::*, body::*, chunked::*, claimed::*, clock::*,
-    comparison::*, diagnostic::*, endpoint::*, environment::*, exchange::*, generator::*,
+    app_time::*, backlog::*, batches::*, bodies::*, body::*, broken::*, chunked::*, claimed::*,
+    clock::*, comparison::*, diagnostic::*, endpoint::*, environment::*, exchange::*, generator::*,
     histogram::*, kernel::*, limit::*, objective::*, pace::*, phases::*, plan::*, run::*,
     samples::*, statistics::*, study::*, tally::*, theory::*, unfinished::*, units::*,
 };

@@ -12,8 +12,8 @@ use crate::histogram::BucketIndex;
 use crate::phases::Slowest;
 use crate::unfinished::UnfinishedRequests;
 use crate::{
-    BadResponse, BadResponses, Counts, DurationSummary, Exchange, Histogram, Nanos, NetworkPath,
-    Outcome, Phases, WrongLengths,
+    BadResponse, BadResponses, BrokenAnswers, Counts, DurationSummary, Exchange, Histogram, Nanos,
+    NetworkPath, Outcome, Phases, WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -64,6 +64,9 @@ pub struct Tally {
     /// How long the measured answers of a wrong length were; none of them, or a file from before it
     /// was recorded: `None`.
     pub wrong_lengths: Option<WrongLengths>,
+    /// Examples of what came in place of answers; absent from a file where nothing did.
+    #[serde(default, skip_serializing_if = "BrokenAnswers::is_empty")]
+    pub broken: BrokenAnswers,
     /// Response times of the good answers.
     pub response_time: Histogram,
     /// Service times of the good answers.
@@ -258,12 +261,37 @@ impl Tally {
     /// What more is known of the requests that ended in `outcome` than their number.
     pub fn reason(&self, outcome: Outcome) -> Option<String> {
         match outcome {
-            Outcome::BadResponse => {
-                (self.bad_responses.total() > 0).then(|| self.bad_responses.to_string())
+            Outcome::BadResponse if self.bad_responses.total() > 0 => {
+                let reasons = self.bad_responses.to_string();
+                Some(match &self.broken.first_bytes {
+                    Some(bytes) => format!("{reasons}: it begins with {bytes}"),
+                    None => reasons,
+                })
             }
             Outcome::WrongLength => self.wrong_lengths.map(|lengths| lengths.to_string()),
-            _ => None,
+            Outcome::Refused => {
+                self.gone_from().map(|second| format!("nobody listened from second {second} on"))
+            }
+            _ => self.broken.reason(outcome, self.counts.of(outcome)),
         }
+    }
+
+    /// The same, where it is short enough for a sentence that names other kinds too.
+    pub fn brief_reason(&self, outcome: Outcome) -> Option<String> {
+        let has_several = outcome == Outcome::BadResponse && self.bad_responses.iter().len() > 1;
+        if has_several { None } else { self.reason(outcome) }
+    }
+
+    /// The second of the run, from 1, from which on connects were refused and nothing was answered
+    /// any more, where something had been before.
+    pub fn gone_from(&self) -> Option<usize> {
+        let seconds = &self.series.seconds;
+        let last = seconds.iter().rposition(|second| second.completed > 0)?;
+        let is_refused = self.counts.of(Outcome::Refused) > 0;
+        let fails_after = seconds[last + 1..].iter().any(|second| second.failed > 0);
+        // It may have ended in the very second of its last answer.
+        let ended_in_it = seconds[last].failed > 0;
+        (is_refused && fails_after).then_some(last + 1 + usize::from(!ended_in_it))
     }
 
     fn add_wrong_lengths(&mut self, more: WrongLengths) {
@@ -300,6 +328,7 @@ impl Tally {
         if let Some(more) = other.wrong_lengths {
             self.add_wrong_lengths(more);
         }
+        self.broken.merge(&other.broken);
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
         self.send_lag.merge(&other.send_lag);

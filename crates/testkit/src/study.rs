@@ -44,7 +44,8 @@ pub fn every() -> [SweepStudy; 13] {
 /// requests a connection.
 pub fn canonical() -> SweepStudy {
     let mut study = with_workers(4);
-    study.runs[4].warnings = vec![Diagnostic::ConnectionsClosed { closed: 80 }];
+    study.runs[4].warnings =
+        vec![Diagnostic::ConnectionsClosed { closed: 80, after_answers: None }];
     study
 }
 

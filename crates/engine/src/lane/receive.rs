@@ -174,6 +174,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 connection.first_byte = end.at;
             }
             let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
+            if let Err(reason) = fed {
+                self.note_first_bytes(slot, reason, at..n);
+            }
+            let connection = &mut self.connections[slot];
             let used = if let Ok(Some((_, used))) = fed { used } else { n - at };
             // One byte more than is kept says that it is not the whole.
             if self.spec.keep_answers && connection.answer.len() <= LONGEST_ANSWER {
@@ -242,7 +246,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         match self.wire.receive(slot, &mut self.buffer) {
             Err(errno) if would_block(errno) => return,
             Ok(1..) => self.records.tally.closed_for_unasked += 1,
-            Ok(0) | Err(_) => self.records.tally.closed_by_server += 1,
+            Ok(0) | Err(_) => {
+                self.records.tally.closed_by_server += 1;
+                self.note_silent_closing(slot);
+            }
         }
         self.close(slot);
     }
@@ -273,6 +280,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 self.records.tally.record_wrong_length(wanted, response.body_bytes);
             }
         }
+        connection.other_answers += u64::from(!(was_measured && is_good));
         self.records.response(request, response, is_good, connection.first_byte, end);
         let (spec, answer, traced) = (self.spec, &mut connection.answer, &mut connection.traced);
         self.records.end(slot, request, outcome, end, response.bytes, |record| {

@@ -362,6 +362,11 @@ impl Records {
         self.note(number, exchange, |_| {});
     }
 
+    /// Good answers to measured requests on connection `slot` so far.
+    pub(super) fn good_of_connection(&self, slot: usize) -> u64 {
+        self.tally.per_connection[self.first_connection + slot]
+    }
+
     /// Where something beside the generator made a request late, or it was not sent.
     #[inline(never)]
     fn record_lags(&mut self, own: Nanos, send_lag: Option<Nanos>) {

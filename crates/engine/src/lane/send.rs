@@ -77,6 +77,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         connection.state = ConnectionState::Opening;
         self.unread_responses.opening += 1;
         connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
+        connection.good_before = self.records.good_of_connection(slot);
+        connection.other_answers = 0;
         if let Some(request) = connection.outstanding.get_mut(0) {
             request.opened = opened;
         }

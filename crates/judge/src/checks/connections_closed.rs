@@ -1,6 +1,7 @@
 //! The server closed kept-alive connections, so that some requests include a new connect.
 
-use model::{Diagnostic, Run};
+use model::broken::ordinal;
+use model::{Diagnostic, Run, SilentClosings};
 
 use super::{Assessment, Grade};
 use crate::words::counted;
@@ -8,14 +9,19 @@ use crate::words::counted;
 /// Asked where connections were to be kept.
 pub(super) fn ask(run: &Run, keep_alive: bool) -> Option<Diagnostic> {
     let closed = run.tally.closed_by_server;
-    (keep_alive && closed > 0).then_some(Diagnostic::ConnectionsClosed { closed })
+    let after_answers = run.tally.broken.silent_closings.and_then(SilentClosings::every);
+    (keep_alive && closed > 0).then_some(Diagnostic::ConnectionsClosed { closed, after_answers })
 }
 
 /// Grade, sentence and hint.
-pub(super) fn assess(closed: u64) -> Assessment {
+pub(super) fn assess(closed: u64, after_answers: Option<u64>) -> Assessment {
     let grade = Grade::Doubtful;
-    let sentence =
-        format!("the server closed {} that should have stayed open", counted(closed, "connection"));
+    let after = after_answers.map_or_else(String::new, |answers| {
+        let answer = ordinal(answers);
+        format!(", each after its {answer} answer and without saying so (Connection: close)")
+    });
+    let closed = counted(closed, "connection");
+    let sentence = format!("the server closed {closed} that should have stayed open{after}");
     let hint = "their next requests include a connect; use -k to compare without keep-alive";
     Assessment::new(grade, sentence, hint)
 }

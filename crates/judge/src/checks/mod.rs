@@ -167,7 +167,9 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
         Diagnostic::KernelCountDiffers { kernel, client } => {
             kernel_count_differs::assess(*kernel, *client)
         }
-        Diagnostic::ConnectionsClosed { closed } => connections_closed::assess(*closed),
+        Diagnostic::ConnectionsClosed { closed, after_answers } => {
+            connections_closed::assess(*closed, *after_answers)
+        }
         Diagnostic::UnaskedBytes { closed } => unasked_bytes::assess(*closed),
         Diagnostic::DelayedAck { waited } => delayed_ack::assess(*waited),
         Diagnostic::ServedInTurns { answers_a_turn, waiting } => {

@@ -30,6 +30,9 @@ pub struct FailureCount {
     pub outcome: String,
     /// How many.
     pub requests: u64,
+    /// What more is known of them, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Of all runs of a sweep.
@@ -48,7 +51,12 @@ pub(super) fn of(runs: Vec<String>, failed: &[&Run], timeout: Nanos) -> Option<F
     }
     let bad = sum.iter().filter(|(outcome, _)| !outcome.is_good());
     let mut kinds: Vec<FailureCount> = bad
-        .map(|(outcome, requests)| FailureCount { outcome: counts::name(outcome), requests })
+        .map(|(outcome, requests)| FailureCount {
+            outcome: counts::name(outcome),
+            requests,
+            // That of the first run that has one.
+            reason: failed.iter().find_map(|run| run.tally.brief_reason(outcome)),
+        })
         .collect();
     kinds.sort_by_key(|kind| std::cmp::Reverse(kind.requests));
     (sum.failed() > 0)
@@ -58,7 +66,7 @@ pub(super) fn of(runs: Vec<String>, failed: &[&Run], timeout: Nanos) -> Option<F
 fn failure(kind: &FailureCount, timeout: Nanos) -> String {
     let n = kind.requests;
     let plural = if n == 1 { "" } else { "s" };
-    match kind.outcome.as_str() {
+    let what = match kind.outcome.as_str() {
         "timed_out" => format!("{n} timeout{plural} after {}", number::span(timeout)),
         "connect_timed_out" => format!("{n} connect timeout{plural}"),
         "reset" => format!("{n} connection{plural} reset"),
@@ -70,6 +78,10 @@ fn failure(kind: &FailureCount, timeout: Nanos) -> String {
             format!("{n} answered with status {status}")
         }
         other => format!("{n} {}", other.replace('_', " ")),
+    };
+    match &kind.reason {
+        Some(reason) => format!("{what} ({reason})"),
+        None => what,
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::endpoint::is_public;
-use model::{BadResponse, Diagnostic, LoadStudy, Outcome, Run, Study, Tally, Verdict};
+use model::{Diagnostic, LoadStudy, Outcome, Run, Study, Verdict};
 use sweep::{LoadCompany, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::StudyStart;
@@ -143,9 +143,8 @@ fn measure(
         load
     };
     let run = &load.run;
-    if let Some(reason) = tls_trouble(&transport, &run.tally) {
-        ui::note(&reason);
-    }
+    let may_look = !here.interrupt.load(Ordering::Relaxed);
+    let misunderstanding = if may_look { misunderstanding(&transport, &load) } else { None };
     for warning in &run.warnings {
         if let Diagnostic::StoppedEarly { condition } = warning {
             ui::note(&format!("ended early: {condition}"));
@@ -153,10 +152,11 @@ fn measure(
     }
     let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
     let logged = recorder.and_then(|recorder| recorder.failed).map_or(Ok(()), Err);
-    let complaint = unanswered(&load);
+    let complaint = unanswered(&load, misunderstanding.as_deref());
     let has_no_answer = complaint.is_some();
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
     let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
+    let is_answered = run.tally.all_answers() > 0;
     let is_interrupted = here.interrupt.load(Ordering::Relaxed);
     let study = Study::from(load);
     let published = publish(&results, &study);
@@ -173,7 +173,9 @@ fn measure(
     let distrust =
         word.map(|word| format!("verdict: {word}; longtail report says why, and what to do"));
     let complaints = distrust.into_iter().chain(complaint.filter(|_| !is_interrupted));
-    complaints.for_each(|line| ui::note(&line));
+    // Of a server that answers 400 it is no complaint about the load, and said all the same.
+    let remark = misunderstanding.filter(|_| is_answered && !is_interrupted);
+    complaints.chain(remark).for_each(|line| ui::note(&line));
     let parts = [
         Exit::Interrupted.if_so(is_interrupted),
         Exit::Invalid.if_so(has_no_answer),
@@ -186,14 +188,43 @@ fn measure(
     Ok(parts.into_iter().fold(Exit::Fine, Exit::and))
 }
 
-/// Why no connection came about, where TLS is the reason: the lanes only count that none did.
-fn tls_trouble(transport: &Transport, tally: &Tally) -> Option<String> {
-    let tls = transport.tls.as_ref()?;
-    if tally.counts.total() == 0 || tally.counts.of(Outcome::ConnectFailed) < tally.counts.total() {
+/// How long each step of a look at a server may take that answered nothing.
+const A_LOOK: Duration = Duration::from_secs(2);
+
+/// Why no request had a good answer, where one look at the server tells: it speaks TLS and not HTTP,
+/// or the reverse, or wants to be trusted, or wants a certificate. The lanes only count.
+fn misunderstanding(transport: &Transport, load: &LoadStudy) -> Option<String> {
+    let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
+    let counts = &tally.counts;
+    if claim.is_some() || counts.attempted() == 0 || counts.good() > 0 {
         return None;
     }
-    let failure = tls.failure(transport.endpoints.first()?, Duration::from_secs(2))?;
-    Some(format!("no connection came about: {failure}"))
+    let endpoint = transport.endpoints.first()?;
+    // What a server answers that was spoken to in the wrong protocol, where it answers at all.
+    let is_refusal = counts.of(Outcome::Answered(400)) == counts.answered();
+    if !is_refusal {
+        return None;
+    }
+    let Some(tls) = &transport.tls else {
+        let is_cut_off = counts.answered() > 0
+            || [Outcome::Closed, Outcome::Reset, Outcome::TimedOut, Outcome::BadResponse]
+                .iter()
+                .any(|outcome| counts.of(*outcome) > 0);
+        let https = plan.url.replacen("http://", "https://", 1);
+        return (is_cut_off && engine::speaks_tls(endpoint, A_LOOK)).then(|| {
+            format!("{endpoint} speaks TLS, and was sent plain HTTP: type {https} (--insecure accepts any certificate)")
+        });
+    };
+    let found = tls.shake_hands(endpoint, A_LOOK);
+    let wants_certificate =
+        found.asks_for_certificate && !tls.has_certificate() && counts.answered() > 0;
+    found.failure.or_else(|| {
+        wants_certificate.then(|| {
+            format!(
+                "{endpoint} asks for a client certificate, had none, and answers 400: give it with --cert FILE and --key FILE"
+            )
+        })
+    })
 }
 
 /// Says where the load goes that leaves for the public internet, and how much it is.
@@ -208,7 +239,7 @@ fn announce(prepared: &PreparedLoad) {
 }
 
 /// Of a load that had no answer at all: how its requests ended, and what to check first.
-fn unanswered(load: &LoadStudy) -> Option<String> {
+fn unanswered(load: &LoadStudy, misunderstanding: Option<&str>) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
     if let Some(claim) = claim {
         let nothing_came = claim.good().unwrap_or(0) == 0 && claim.failed.is_some();
@@ -224,15 +255,10 @@ fn unanswered(load: &LoadStudy) -> Option<String> {
         counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let most = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
-    let may_be_tls = tally.bad_responses.of(BadResponse::NotHttp) > 0 && !plan.tls;
-    let bad = format!(
-        "{}{}",
-        tally.bad_responses,
-        if may_be_tls { ": does it speak TLS (https://)?" } else { "" }
-    );
+    let reason = most.and_then(|outcome| tally.reason(outcome));
     let look = match most {
         Some(Outcome::ConnectFailed) if plan.tls => {
-            "does it speak TLS, with a certificate that is trusted here? --cacert FILE trusts another, --insecure any"
+            "TLS did not come about, and does now: what does the server's log say?"
         }
         Some(Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight) if plan.tls => {
             "does it speak TLS, and answer within --timeout?"
@@ -252,7 +278,9 @@ fn unanswered(load: &LoadStudy) -> Option<String> {
         Some(Outcome::NoDescriptor) => {
             "raise the limit of open files (ulimit -n), or give fewer connections"
         }
-        Some(Outcome::BadResponse) => &bad,
+        Some(Outcome::BadResponse) => {
+            "longtail speaks HTTP/1.1 only: is this the port of such a server?"
+        }
         Some(Outcome::Refused) => {
             "it was listened to before the start: is there still a server, or is its accept queue full?"
         }
@@ -261,5 +289,10 @@ fn unanswered(load: &LoadStudy) -> Option<String> {
         }
         _ => "does anything listen there?",
     };
-    Some(format!("not one request to {} was answered ({kinds}): {look}", plan.url))
+    let what = format!("not one request to {} was answered ({kinds})", plan.url);
+    Some(match (misunderstanding, reason) {
+        (Some(misunderstanding), _) => format!("{what}: {misunderstanding}"),
+        (None, Some(reason)) => format!("{what}: {reason}; {look}"),
+        (None, None) => format!("{what}: {look}"),
+    })
 }

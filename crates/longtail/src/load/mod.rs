@@ -80,10 +80,10 @@ pub(crate) fn prepare(
         ));
     }
     if server == ServerLocation::Elsewhere
-        && let Some(failure) =
-            transport.tls.as_ref().and_then(|tls| tls.failure(&endpoint, HANDSHAKE))
+        && let Some(tls) = &transport.tls
+        && let Some(failure) = tls.shake_hands(&endpoint, HANDSHAKE).failure
     {
-        return Err(failure.into());
+        return Err(wrong(failure));
     }
     let placement = affinity::beside(&serving).map(|placement| placement.beside_far(&args.from));
     transport.endpoints = vec![endpoint];

@@ -106,18 +106,21 @@ fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
             read_hello(stream)?;
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         });
-        let failure = tls.failure(&Endpoint::Tcp(server.address), Duration::from_secs(60));
+        let failure =
+            tls.shake_hands(&Endpoint::Tcp(server.address), Duration::from_secs(60)).failure;
         server.stop();
-        failure.map(|error| error.to_string())
+        failure
     };
     let scratch = Scratch::new();
     let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
     let config = || Some(server_config(&pair, BOTH, None));
     let untrusted = diagnosis(config(), &trusting(&scratch, &issuer.as_ref().pem(), "localhost"))
         .expect("a failure");
-    assert!(untrusted.contains("UnknownIssuer") && untrusted.contains("--cacert"), "{untrusted}");
+    assert!(untrusted.contains("is self-signed") && untrusted.contains("--cacert"), "{untrusted}");
     assert_eq!(diagnosis(config(), &trusting(&scratch, &pair.cert.pem(), "localhost")), None);
-    assert!(diagnosis(None, &insecure()).expect("a failure").contains("does not speak TLS"));
+    assert!(
+        diagnosis(None, &insecure()).expect("a failure").contains("speaks plain HTTP, not TLS")
+    );
     let asks_who = server_config(&pair, &[&rustls::version::TLS12], Some(issuer.as_ref()));
     assert!(diagnosis(Some(asks_who), &insecure()).expect("a failure").contains("--cert"));
 }
