@@ -132,6 +132,11 @@ impl FirstBytes {
     }
 }
 
+/// Each byte in two digits.
+fn hexadecimal(bytes: &[u8]) -> Vec<String> {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Text in quotes, other bytes in hexadecimal, and whose they are.
 impl fmt::Display for FirstBytes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,8 +144,7 @@ impl fmt::Display for FirstBytes {
         if self.0.iter().all(is_text) {
             write!(out, "\"{}\"", self.0.escape_ascii())?;
         } else {
-            let shown: Vec<String> =
-                self.0.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+            let shown = hexadecimal(&self.0[..self.0.len().min(12)]);
             out.write_str(&shown.join(" "))?;
         }
         match self.protocol() {
@@ -152,7 +156,7 @@ impl fmt::Display for FirstBytes {
 
 impl From<FirstBytes> for String {
     fn from(bytes: FirstBytes) -> String {
-        bytes.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&bytes.0).concat()
     }
 }
 

@@ -287,11 +287,14 @@ impl Tally {
     pub fn gone_from(&self) -> Option<usize> {
         let seconds = &self.series.seconds;
         let last = seconds.iter().rposition(|second| second.completed > 0)?;
-        let is_refused = self.counts.of(Outcome::Refused) > 0;
-        let fails_after = seconds[last + 1..].iter().any(|second| second.failed > 0);
+        let failed_after: u64 = seconds[last + 1..].iter().map(|second| second.failed).sum();
+        // Timeouts end late too, and are no sign of it: then nothing is said.
+        let timed_out = self.counts.of(Outcome::TimedOut);
+        let refused = self.counts.of(Outcome::Refused);
+        let is_gone = timed_out == 0 && (1..=refused).contains(&failed_after);
         // It may have ended in the very second of its last answer.
         let ended_in_it = seconds[last].failed > 0;
-        (is_refused && fails_after).then_some(last + 1 + usize::from(!ended_in_it))
+        is_gone.then_some(last + 1 + usize::from(!ended_in_it))
     }
 
     fn add_wrong_lengths(&mut self, more: WrongLengths) {

@@ -132,7 +132,11 @@ fn of_a_broken_answer_is_told_what_came() {
         let server = CannedServer::start(steps);
         let lab = Lab::new();
         let never_ends = steps.ends_with("; wait") || steps.ends_with("; forever");
-        let length = if never_ends { "-n 2 --timeout 300ms" } else { "-n 4" };
+        let length = match steps {
+            _ if never_ends => "-n 2 --timeout 300ms",
+            _ if steps.ends_with("; tenth") => "-n 45 --full",
+            _ => "-n 4",
+        };
         let words = format!("load --no-calibrate -c 1 {length} http://{}/", server.address);
         let said = told(&lab.answer(&words));
         assert_eq!(lacks(&said, sentence), None, "{row}: {said}");

@@ -67,13 +67,17 @@ impl CannedServer {
         let how = steps.pop().unwrap().to_owned();
         let steps: Vec<Vec<u8>> = steps.into_iter().map(bytes).collect();
         let address = listen(move |mut stream| {
+            let mut answers = 0;
             loop {
                 KeptRequest::read(&mut stream)?;
+                answers += 1;
                 for step in &steps {
                     stream.write_all(step)?;
                 }
                 match how.as_str() {
                     "again" => {}
+                    "tenth" if answers < 10 => {}
+                    "tenth" => return finish(stream, "close"),
                     "forever" => loop {
                         stream.write_all(steps.last().unwrap())?;
                     },
