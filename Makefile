@@ -56,10 +56,11 @@ soak: ## The long form of what make test does in a short one: kill -9 of everyth
 	@bin/install-missing test
 	LONGTAIL_SOAK=1 cargo test --locked --package longtail --test cli -- bodies:: fleet:: kills:: pumas:: refused:: scenarios:: situations::
 
-check: ## The fast part of it: format, lints, documentation
+check: ## The fast part of it: format, lints, documentation, what dependencies may be
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	@bin/check-dependencies
 
 # Whether the processor counts instructions, and we may ask it.
 COUNTS = perf stat -x, -e instructions:u true 2>&1 | grep -q '^[0-9]'
