@@ -9,9 +9,12 @@
 //! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`CHECKS`] make findings of a
 //! claim, and [`text()`] says them.
 
+use std::collections::HashMap;
+
 pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck, ClaimGrade};
 pub use claim::{Claim, LoadTool};
 pub use figure::{FigureRange, PrintedFigure};
+pub use parse::TooManyClaims;
 use report::number::{count_of, percentile as percentile_name};
 use report::{Width, wrap};
 use serde::Serialize;
@@ -78,8 +81,11 @@ impl ClaimVerdict {
 }
 
 /// Every claim in the text, in its order, checked.
-pub fn audit(text: &str) -> Vec<AuditedClaim> {
-    parse::claims(text).into_iter().map(audit_claim).collect()
+///
+/// # Errors
+/// Where there are too many.
+pub fn audit(text: &str) -> Result<Vec<AuditedClaim>, TooManyClaims> {
+    Ok(parse::claims(text)?.into_iter().map(audit_claim).collect())
 }
 
 /// One claim, checked.
@@ -95,20 +101,13 @@ const WIDTH: usize = 100;
 /// The whole of it; ends with a newline.
 pub fn text(audited: &[AuditedClaim]) -> String {
     let mut text = summary(audited);
-    for (at, each) in audited.iter().enumerate() {
-        if audited[..at].iter().any(|earlier| is_like(earlier, each)) {
-            continue;
-        }
+    for alike in groups(audited) {
         text.push('\n');
-        text += &claim_text(each);
-        let alike: Vec<String> = audited[at + 1..]
-            .iter()
-            .filter(|later| is_like(each, later))
-            .map(|later| place(&later.claim))
-            .collect();
-        if !alike.is_empty() {
-            let lines = if alike.len() == 1 { "line" } else { "lines" };
-            put_line(&mut text, "  also  ", &format!("{lines} {}", alike.join(", ")));
+        text += &claim_text(alike[0]);
+        let also: Vec<String> = alike[1..].iter().map(|later| place(&later.claim)).collect();
+        if !also.is_empty() {
+            let lines = if also.len() == 1 { "line" } else { "lines" };
+            put_line(&mut text, "  also  ", &format!("{lines} {}", also.join(", ")));
         }
     }
     text
@@ -116,18 +115,30 @@ pub fn text(audited: &[AuditedClaim]) -> String {
 
 /// Rows of a table of which the same was found are printed once. What is impossible is printed of
 /// each: the evidence counts.
-fn is_like(one: &AuditedClaim, other: &AuditedClaim) -> bool {
-    let is_row = matches!(one.claim.tool, LoadTool::LongTail | LoadTool::ResponseTimeWrk);
-    let found = |audited: &AuditedClaim| -> Vec<_> {
-        audited.findings.iter().map(|finding| (finding.check, finding.outcome.is)).collect()
-    };
+fn groups(audited: &[AuditedClaim]) -> Vec<Vec<&AuditedClaim>> {
+    let mut groups: Vec<Vec<&AuditedClaim>> = Vec::new();
+    let mut group_of_row = HashMap::new();
+    for each in audited {
+        let found: Vec<(ClaimCheck, ClaimGrade)> =
+            each.findings.iter().map(|finding| (finding.check, finding.outcome.is)).collect();
+        if !is_row_to_group(each) {
+            groups.push(vec![each]);
+            continue;
+        }
+        let group = *group_of_row.entry((each.claim.tool, found)).or_insert(groups.len());
+        match groups.get_mut(group) {
+            Some(alike) => alike.push(each),
+            None => groups.push(vec![each]),
+        }
+    }
+    groups
+}
+
+fn is_row_to_group(audited: &AuditedClaim) -> bool {
+    let is_row = matches!(audited.claim.tool, LoadTool::LongTail | LoadTool::ResponseTimeWrk);
     let is_explained =
-        one.findings.iter().any(|finding| finding.outcome.is == ClaimGrade::Explains);
-    is_row
-        && !is_explained
-        && !matches!(one.verdict, ClaimVerdict::Impossible { .. })
-        && one.claim.tool == other.claim.tool
-        && found(one) == found(other)
+        audited.findings.iter().any(|finding| finding.outcome.is == ClaimGrade::Explains);
+    is_row && !is_explained && !matches!(audited.verdict, ClaimVerdict::Impossible { .. })
 }
 
 /// `22 (chunk 1kB)`

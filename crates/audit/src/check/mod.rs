@@ -24,7 +24,7 @@ type CheckFunction = fn(&Claim) -> Option<CheckOutcome>;
 macro_rules! checks {
     ($($(#[doc = $doc:literal])* $check:ident = $name:literal $run:path;)*) => {
         /// The checks by name, as JSON has them.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
         #[serde(rename_all = "snake_case")]
         pub enum ClaimCheck {
             $($(#[doc = $doc])* $check,)*
@@ -115,7 +115,7 @@ pub struct CheckOutcome {
 }
 
 /// What a check came to, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimGrade {
     /// It cannot be so, whatever rounding did.

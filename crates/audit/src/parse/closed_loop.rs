@@ -15,7 +15,7 @@ pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
     let untimed = claim.command.as_ref().filter(|command| count_option(command, &["-t"]).is_none());
     claim.asked = untimed.and_then(|command| count_option(command, &["-n"]));
     let milliseconds = |word: &str| PrintedFigure::parse(word).map(|ms| ms.scaled(1e-3));
-    for line in report.trimmed() {
+    for line in report.texts() {
         if let Some((percent, rest)) = line.split_once('%') {
             let percent = format!("{}%", percent.trim());
             let time_s = milliseconds(first(rest));
@@ -68,7 +68,7 @@ pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
         claim.name = words.get(1).map(|url| (*url).to_owned());
         (claim.connections, claim.asked) = (behind("using"), behind("with"));
     }
-    for line in report.trimmed() {
+    for line in report.texts() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["Reqs/sec", mean, ..] => claim.rate_per_s = PrintedFigure::parse(mean),
@@ -104,10 +104,13 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
         claim.asked = count_option(command, &["-n", "--requests"]);
     }
     // Each thread says how many clients it has; that many were there.
-    let spawned =
-        report.above.iter().filter_map(|line| h2load_clients(line)).reduce(u64::saturating_add);
+    let spawned = report
+        .above
+        .iter()
+        .filter_map(|line| h2load_clients(&line.text))
+        .reduce(u64::saturating_add);
     claim.connections = spawned.or(claim.connections);
-    for line in report.trimmed() {
+    for line in report.texts() {
         if let Some(rest) = line.strip_prefix("finished in ") {
             let parts: Vec<&str> = rest.split(", ").collect();
             if let [duration, rate, ..] = parts[..] {
@@ -158,7 +161,7 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
 
 /// `spawning thread #0: 8 total client(s). 20000 total requests`
 fn h2load_clients(line: &str) -> Option<u64> {
-    let (_, rest) = line.trim().strip_prefix("spawning thread #")?.split_once(": ")?;
+    let (_, rest) = line.strip_prefix("spawning thread #")?.split_once(": ")?;
     count(first(rest))
 }
 

@@ -4,8 +4,10 @@
 //! hey and oha name neither connections nor requests: the first come from a command line above (50
 //! where that says nothing), the second from statuses and errors.
 
+use std::collections::BTreeMap;
+
 use super::words::{self, bytes, count, first, key_and_value, time_in_words};
-use super::{ToolReport, bare, count_option, option, server};
+use super::{Line, MOST_CLAIMS, ToolReport, bare, count_option, option, server};
 use crate::claim::{
     Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile,
 };
@@ -16,7 +18,7 @@ const CONNECTIONS: u64 = 50;
 
 /// From `Summary:` to the next one.
 pub(super) fn hey_and_oha(report: &ToolReport<'_>) -> Claim {
-    let is_oha = report.trimmed().take(3).any(|line| line.starts_with("Success rate"));
+    let is_oha = report.texts().take(3).any(|line| line.starts_with("Success rate"));
     let (tool, program) = if is_oha { (LoadTool::Oha, "oha") } else { (LoadTool::Hey, "hey") };
     let mut claim = report.claim(tool, &[program]);
     figures(&mut claim, report);
@@ -48,7 +50,7 @@ const PARTS: [&str; 6] = [
 
 fn figures(claim: &mut Claim, report: &ToolReport<'_>) {
     let mut part = "Summary:";
-    for line in report.trimmed() {
+    for line in report.texts() {
         if let Some(head) = PARTS.into_iter().find(|head| line.starts_with(head)) {
             part = head;
             continue;
@@ -120,28 +122,43 @@ fn bracketed(line: &str) -> Option<(&str, &str)> {
 
 /// The tables of Puma's `long_tail_hey`: hey's percentiles in seconds, and how the workers shared
 /// the requests.
-pub(super) fn long_tail(lines: &[String]) -> Vec<Claim> {
-    let is_head = |at: &usize| lines[*at].contains("Mult/Conn") && lines[*at].contains("req/sec");
-    (0..lines.len()).filter(is_head).flat_map(|head| table(lines, head)).collect()
+pub(super) fn long_tail(lines: &[Line<'_>]) -> Vec<Claim> {
+    // The last command line above for each number of connections.
+    let mut commands = BTreeMap::new();
+    let mut claims = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let command = bare(&line.text);
+        if command.starts_with("hey ") {
+            commands.insert(count_option(command, &["-c"]), command);
+        } else if is_head(&line.text) {
+            claims.extend(table(lines, at, &commands));
+        }
+        if claims.len() > MOST_CLAIMS {
+            break;
+        }
+    }
+    claims
 }
 
-fn table(lines: &[String], head: usize) -> Vec<Claim> {
+fn is_head(line: &str) -> bool {
+    line.contains("Mult/Conn") && line.contains("req/sec")
+}
+
+/// hey's command lines by their `-c`.
+type HeyCommands<'a> = BTreeMap<Option<u64>, &'a str>;
+
+fn table(lines: &[Line<'_>], head: usize, commands: &HeyCommands<'_>) -> Vec<Claim> {
     let above = &lines[head.saturating_sub(3)..head];
-    let server = above.iter().rev().find_map(|line| server(line));
-    let delay_s = above.iter().rev().find_map(|line| delay_s(line));
-    let rows = lines[head + 1..].iter().enumerate();
+    let server = above.iter().rev().find_map(|line| server(&line.text));
+    let delay_s = above.iter().rev().find_map(|line| delay_s(&line.text));
     let mut claims: Vec<Claim> =
-        rows.map_while(|(offset, line)| row(line, head + offset + 2)).collect();
+        lines[head + 1..].iter().map_while(row).take(MOST_CLAIMS + 1).collect();
     let unloaded_s = claims.iter().find_map(|claim| unloaded_s(claim, server?));
     for claim in &mut claims {
         (claim.server, claim.delay_s) = (server, delay_s);
-        let connections = claim.connections;
-        let asks = |line: &&str| count_option(line, &["-c"]) == connections;
-        let hey =
-            lines[..head].iter().map(|line| bare(line)).filter(|line| line.starts_with("hey "));
-        if let Some(line) = hey.rev().find(asks) {
-            claim.command = Some(line.to_owned());
-            claim.asked = count_option(line, &["-n"]);
+        if let Some(command) = commands.get(&claim.connections) {
+            claim.command = Some((*command).to_owned());
+            claim.asked = count_option(command, &["-n"]);
         }
         if let Some(shares) = &mut claim.shares {
             shares.unloaded_s = unloaded_s;
@@ -168,14 +185,18 @@ fn unloaded_s(claim: &Claim, server: ClaimedServer) -> Option<FigureRange> {
     is_even.then(|| FigureRange::exactly(connections as f64).over(claim.rate_per_s?.range()))?
 }
 
-fn row(line: &str, number: usize) -> Option<Claim> {
-    let words: Vec<&str> = line.split_whitespace().collect();
+/// A row of a table; the head of the next one is none.
+fn row(line: &Line<'_>) -> Option<Claim> {
+    if is_head(&line.text) {
+        return None;
+    }
+    let words: Vec<&str> = line.text.split_whitespace().collect();
     let ([multiple, connections], rest) = words.split_first_chunk()?;
     PrintedFigure::parse(multiple)?;
     let (figures, rest) = rest.split_at_checked(9)?;
     let figures: Vec<PrintedFigure> =
         figures.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
-    let mut claim = Claim::new(LoadTool::LongTail, number);
+    let mut claim = Claim::new(LoadTool::LongTail, line.number);
     claim.connections = count(connections);
     claim.name = Some(format!("{multiple} x"));
     claim.rate_per_s = Some(figures[0]);

@@ -7,19 +7,24 @@ mod open_loop;
 mod words;
 mod wrk;
 
+use std::borrow::Cow;
+
 use crate::claim::{Claim, ClaimedServer, LoadTool};
 
 /// A report: whether a line is its first, and what it claims.
 type ReportParser = (fn(&str) -> bool, fn(&ToolReport<'_>) -> Claim);
 /// What finds the claims that are rows or lines.
-type RowParser = fn(&[String]) -> Vec<Claim>;
+type RowParser = fn(&[Line<'_>]) -> Vec<Claim>;
 
 const REPORTS: [ReportParser; 7] = [
     (|line| line.starts_with("Running ") && line.contains(" test @ "), wrk::wrk_and_wrk2),
     (|line| line == "Summary:", hey::hey_and_oha),
     (|line| line.starts_with("Concurrency Level:"), closed_loop::ab),
     (
-        |line| line.split_whitespace().take(4).eq(["Statistics", "Avg", "Stdev", "Max"]),
+        |line| {
+            line.starts_with("Statistics")
+                && line.split_whitespace().take(4).eq(["Statistics", "Avg", "Stdev", "Max"])
+        },
         closed_loop::bombardier,
     ),
     (|line| line.starts_with("finished in ") && line.contains("req/s"), closed_loop::h2load),
@@ -28,26 +33,64 @@ const REPORTS: [ReportParser; 7] = [
 ];
 const ROWS: [RowParser; 3] = [wrk::response_time_wrk, hey::long_tail, open_loop::attack];
 
+/// So many claims are audited. Nobody reads more, and a file of nothing but first lines of reports
+/// has hundreds of thousands.
+pub const MOST_CLAIMS: usize = 10_000;
+
+/// A text with more than [`MOST_CLAIMS`] claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than {MOST_CLAIMS} reports and rows are in it: audit a part of it")]
+pub struct TooManyClaims;
+
 /// Every claim in the text, in its order, whosever it is.
-pub fn claims(text: &str) -> Vec<Claim> {
+///
+/// # Errors
+/// Where there are too many.
+pub fn claims(text: &str) -> Result<Vec<Claim>, TooManyClaims> {
     let lines = cleaned(text);
-    let of_reports = REPORTS
-        .iter()
-        .flat_map(|(opens, claim)| reports(&lines, opens).map(|report| claim(&report)));
-    let of_rows = ROWS.iter().flat_map(|rows| rows(&lines));
-    let mut claims: Vec<Claim> = of_reports.chain(of_rows).filter(Claim::says_something).collect();
+    let mut claims = Vec::new();
+    for (opens, claim) in REPORTS {
+        let of_reports = reports(&lines, opens).map(|report| claim(&report));
+        claims.extend(of_reports.filter(Claim::says_something).take(MOST_CLAIMS + 1));
+    }
+    for rows in ROWS {
+        claims.extend(rows(&lines).into_iter().filter(Claim::says_something));
+    }
+    if claims.len() > MOST_CLAIMS {
+        return Err(TooManyClaims);
+    }
     claims.sort_by_key(|claim| claim.line);
-    claims
+    Ok(claims)
 }
 
-/// Lines without what only a terminal, a mail or another system adds: colours, quotation marks,
-/// carriage returns.
-fn cleaned(text: &str) -> Vec<String> {
-    // A progress bar ends its frames with a bare carriage return: each is a line.
-    text.replace("\r\n", "\n")
-        .split(['\n', '\r'])
-        .map(|line| without_colours(quoted(line)))
-        .collect()
+/// A line of the text, as the tool printed it: without what only a terminal, a mail or another
+/// system adds (colours, quotation marks, carriage returns), and without spaces around it.
+struct Line<'a> {
+    /// Counted from 1.
+    number: usize,
+    text: Cow<'a, str>,
+}
+
+/// Blank lines in a row that are kept: no tool's command line is looked for further away.
+const BLANK_LINES: usize = 40;
+
+/// The lines of a text.
+fn cleaned(text: &str) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    let mut blank = 0;
+    let mut number = 0;
+    for line in text.split('\n') {
+        // A progress bar ends its frames with a bare carriage return: each is a line.
+        for line in line.strip_suffix('\r').unwrap_or(line).split('\r') {
+            number += 1;
+            let text = trimmed(without_colours(quoted(line)));
+            blank = if text.is_empty() { blank + 1 } else { 0 };
+            if blank <= BLANK_LINES {
+                lines.push(Line { number, text });
+            }
+        }
+    }
+    lines
 }
 
 /// What a quoted line (`> text`) quotes.
@@ -59,7 +102,17 @@ fn quoted(line: &str) -> &str {
     line
 }
 
-fn without_colours(line: &str) -> String {
+fn trimmed(line: Cow<'_, str>) -> Cow<'_, str> {
+    match line {
+        Cow::Borrowed(line) => Cow::Borrowed(line.trim()),
+        Cow::Owned(line) => Cow::Owned(line.trim().to_owned()),
+    }
+}
+
+fn without_colours(line: &str) -> Cow<'_, str> {
+    if !line.contains(['\u{1b}', '\u{a0}']) {
+        return Cow::Borrowed(line);
+    }
     let mut plain = String::with_capacity(line.len());
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
@@ -70,46 +123,52 @@ fn without_colours(line: &str) -> String {
             _ = chars.by_ref().find(char::is_ascii_alphabetic);
         }
     }
-    plain
+    Cow::Owned(plain)
 }
 
 /// One output in a text: its own lines, and those above it that belong to no output before it.
 struct ToolReport<'a> {
-    /// The index of its first line.
-    at: usize,
-    above: &'a [String],
-    lines: &'a [String],
+    above: &'a [Line<'a>],
+    /// The first one names the tool.
+    lines: &'a [Line<'a>],
 }
 
 /// Each output that begins with a line that `opens` recognises, up to the next one.
-fn reports(lines: &[String], opens: impl Fn(&str) -> bool) -> impl Iterator<Item = ToolReport<'_>> {
-    let starts: Vec<usize> = (0..lines.len()).filter(|at| opens(lines[*at].trim())).collect();
+fn reports<'a>(
+    lines: &'a [Line<'a>],
+    opens: fn(&str) -> bool,
+) -> impl Iterator<Item = ToolReport<'a>> {
+    let starts: Vec<usize> = (0..lines.len()).filter(|at| opens(&lines[*at].text)).collect();
     let ends: Vec<usize> = starts.iter().skip(1).copied().chain([lines.len()]).collect();
     let floors: Vec<usize> = [0].into_iter().chain(starts.iter().map(|at| at + 1)).collect();
-    starts.into_iter().zip(ends).zip(floors).map(|((at, end), floor)| ToolReport {
-        at,
-        above: &lines[floor..at],
-        lines: &lines[at..end],
-    })
+    starts
+        .into_iter()
+        .zip(ends)
+        .zip(floors)
+        .map(|((at, end), floor)| ToolReport { above: &lines[floor..at], lines: &lines[at..end] })
 }
 
 impl<'a> ToolReport<'a> {
-    /// A claim of nothing but whose it is, and the nearest command line above that calls one of
-    /// `programs`.
+    /// A claim of nothing but whose it is and where it stands.
+    fn bare_claim(&self, tool: LoadTool) -> Claim {
+        Claim::new(tool, self.lines[0].number)
+    }
+
+    /// The same with the nearest command line above that calls one of `programs`.
     fn claim(&self, tool: LoadTool, programs: &[&str]) -> Claim {
         let calls = |program: &&str| self.near(40).map(bare).find(|line| is_call(line, program));
         let command = programs.iter().find_map(calls).map(str::to_owned);
-        Claim { command, ..Claim::new(tool, self.at + 1) }
+        Claim { command, ..self.bare_claim(tool) }
     }
 
     /// So many lines above it, the nearest first.
     fn near(&self, lines: usize) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.above.iter().rev().take(lines).map(|line| line.trim())
+        self.above.iter().rev().take(lines).map(|line| &*line.text)
     }
 
-    /// Its lines, trimmed.
-    fn trimmed(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.lines.iter().map(|line| line.trim())
+    /// Its lines.
+    fn texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.lines.iter().map(|line| &*line.text)
     }
 }
 
@@ -166,7 +225,17 @@ mod tests {
 
     #[test]
     fn colours_quotes_and_carriage_returns_are_no_part_of_a_line() {
-        assert_eq!(cleaned("> > \u{1b}[31;1mred\u{1b}[0m\r\n10%\r20%"), ["red", "10%", "20%"]);
+        let lines = cleaned("> > \u{1b}[31;1mred\u{1b}[0m \r\n10%\r20%");
+        let lines: Vec<_> = lines.iter().map(|line| (line.number, &*line.text)).collect();
+        assert_eq!(lines, [(1, "red"), (2, "10%"), (3, "20%")]);
+    }
+
+    #[test]
+    fn blank_lines_are_counted_and_only_so_many_are_kept() {
+        let text = "\n \n".repeat(1000) + "Summary:";
+        let lines = cleaned(&text);
+        assert_eq!(lines.len(), BLANK_LINES + 1);
+        assert_eq!(lines[BLANK_LINES].number, 2001);
     }
 
     #[test]
@@ -201,8 +270,8 @@ mod tests {
             "Summary:",
         ];
         let commands = |lines: &[&str]| -> Vec<Option<String>> {
-            let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-            reports(&lines, |line| line == "Summary:")
+            let text = lines.join("\n");
+            reports(&cleaned(&text), |line| line == "Summary:")
                 .map(|one| one.claim(LoadTool::Hey, &["hey"]).command)
                 .collect()
         };

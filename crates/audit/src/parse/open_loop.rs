@@ -1,20 +1,20 @@
 //! The reports of generators that send at a rate: vegeta, `attack.cr`, `ic-workload-generator`.
 
 use super::words::{self, count, key_and_value, percentile, time, time_in_words};
-use super::{ToolReport, option};
+use super::{Line, MOST_CLAIMS, ToolReport, option};
 use crate::claim::{Claim, LoadTool, RequestLine};
 use crate::figure::PrintedFigure;
 
 /// vegeta's text report: heads that name what their figures are.
 pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {
-    let mut claim = Claim::new(LoadTool::Vegeta, report.at + 1);
+    let mut claim = report.bare_claim(LoadTool::Vegeta);
     // It may be in the middle of a pipe.
     claim.command = report.near(10).find(|line| line.contains("vegeta attack")).map(str::to_owned);
     claim.offered_per_s = claim
         .command
         .as_ref()
         .and_then(|command| option(command, &["-rate", "--rate"], vegeta_rate));
-    for line in report.trimmed() {
+    for line in report.texts() {
         let Some((head, rest)) = line.split_once('[') else { continue };
         let Some((names, values)) = rest.split_once(']') else { continue };
         if head.trim() == "Status Codes" {
@@ -55,20 +55,20 @@ fn vegeta_rate(word: &str) -> Option<PrintedFigure> {
 
 /// The lines of `attack.cr`: one a request, in the order of their numbers, with its status and
 /// time.
-pub(super) fn attack(lines: &[String]) -> Vec<Claim> {
+pub(super) fn attack(lines: &[Line<'_>]) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     let (mut floor, mut at) = (0, 0);
     while at < lines.len() {
         let answers: Vec<RequestLine> =
-            lines[at..].iter().map_while(|line| request_line(line)).collect();
+            lines[at..].iter().map_while(|line| request_line(&line.text)).collect();
         if answers.is_empty() {
             at += 1;
             continue;
         }
-        let mut claim = Claim::new(LoadTool::Attack, at + 1);
-        let near = lines[floor.max(at.saturating_sub(20))..at].iter().rev().map(|line| line.trim());
-        claim.command =
-            near.into_iter().find(|line| line.contains("--target-throughput=")).map(str::to_owned);
+        let mut claim = Claim::new(LoadTool::Attack, lines[at].number);
+        let mut near = lines[floor.max(at.saturating_sub(20))..at].iter().rev();
+        let command = near.find(|line| line.text.contains("--target-throughput="));
+        claim.command = command.map(|line| line.text.clone().into_owned());
         if let Some(command) = &claim.command {
             let exact = |word: &str| PrintedFigure::parse(word).map(PrintedFigure::exact);
             claim.offered_per_s = option(command, &["--target-throughput"], exact);
@@ -85,6 +85,9 @@ pub(super) fn attack(lines: &[String]) -> Vec<Claim> {
         claim.requests = Some(answers.len() as u64);
         claim.answers = answers;
         claims.push(claim);
+        if claims.len() > MOST_CLAIMS {
+            break;
+        }
     }
     claims
 }
@@ -92,9 +95,12 @@ pub(super) fn attack(lines: &[String]) -> Vec<Claim> {
 /// `request 99 status=200 latency=1006.335446ms`, and `request 7 error=timed_out after=20000.0ms`.
 /// Whoever copies from a terminal loses the first letter.
 fn request_line(line: &str) -> Option<RequestLine> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [head, number, outcome, last] = words[..] else { return None };
-    if !"request".ends_with(head) {
+    let mut words = line.split_whitespace();
+    if !"request".ends_with(words.next()?) {
+        return None;
+    }
+    let (number, outcome, last) = (words.next()?, words.next()?, words.next()?);
+    if words.next().is_some() {
         return None;
     }
     let (name, value) = last.split_once('=')?;
@@ -115,8 +121,8 @@ fn sleep_s(command: &str) -> Option<f64> {
 
 /// `ic-workload-generator`'s summary, emoji and their mojibake included.
 pub(super) fn workload(report: &ToolReport<'_>) -> Claim {
-    let mut claim = Claim::new(LoadTool::Workload, report.at + 1);
-    let head = report.lines[0].trim();
+    let mut claim = report.bare_claim(LoadTool::Workload);
+    let head = &*report.lines[0].text;
     let number = |key: &str| {
         let (_, rest) = head.split_once(key)?;
         rest.trim_start().split(|c: char| !c.is_ascii_digit() && c != '.').next()
@@ -129,7 +135,7 @@ pub(super) fn workload(report: &ToolReport<'_>) -> Claim {
         ["submit failures:", "wait failures:"].map(|key| number(key).and_then(words::count));
     claim.bad_answers = failures.into_iter().flatten().reduce(u64::saturating_add);
     let mut are_codes = false;
-    for line in report.trimmed().skip(1) {
+    for line in report.texts().skip(1) {
         match key_and_value(line) {
             Some(("Average", value)) => {
                 claim.mean_s = time_in_words(value);

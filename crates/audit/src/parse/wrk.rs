@@ -3,19 +3,19 @@
 //! request sent.
 
 use super::words::{bytes, count, key_and_value, percentile, time};
-use super::{ToolReport, count_option, server};
+use super::{Line, MOST_CLAIMS, ToolReport, count_option, server};
 use crate::claim::{Claim, ClaimedServer, HistogramBin, LoadTool};
 use crate::figure::PrintedFigure;
 
 /// From `Running 30s test @ …` to `Transfer/sec`.
 pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
-    let last = report.trimmed().position(|line| line.starts_with("Transfer/sec"));
-    let block = || report.trimmed().take(last.map_or(usize::MAX, |last| last + 1));
+    let last = report.texts().position(|line| line.starts_with("Transfer/sec"));
+    let block = || report.texts().take(last.map_or(usize::MAX, |last| last + 1));
     let is_wrk2 =
         block().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"));
     let mut claim =
         report.claim(if is_wrk2 { LoadTool::Wrk2 } else { LoadTool::Wrk }, &["wrk", "wrk2"]);
-    claim.name = report.lines[0].split_once(" @ ").map(|(_, url)| url.trim().to_owned());
+    claim.name = report.lines[0].text.split_once(" @ ").map(|(_, url)| url.trim().to_owned());
     // Without `--latency` there are none.
     let mut is_distribution = false;
     for line in block().skip(1) {
@@ -94,40 +94,54 @@ fn total_count(line: &str) -> Option<u64> {
 
 /// The rows of Puma's `response_time_wrk`: wrk's rate and percentiles in milliseconds, with the
 /// size of an answer. The wrk command is in the row, or below the table for all of it.
-pub(super) fn response_time_wrk(lines: &[String]) -> Vec<Claim> {
+pub(super) fn response_time_wrk(lines: &[Line<'_>]) -> Vec<Claim> {
+    let servers = ServerLines::of(lines);
     let mut claims = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        if !line.text.starts_with("Type") && !line.text.starts_with("req/sec") {
+            continue;
+        }
+        let words: Vec<&str> = line.text.split_whitespace().collect();
         let is_named = match words[..] {
             ["Type", "req/sec", "50%", "75%", "90%", "99%", "100%", ..] => true,
             ["req/sec", "50%", "75%", "90%", "99%", "100%", ..] => false,
             _ => continue,
         };
-        claims.extend(table(lines, at, is_named));
+        claims.extend(table(lines, at, is_named, servers.nearest(at)));
+        if claims.len() > MOST_CLAIMS {
+            break;
+        }
     }
     claims
 }
 
-fn table(lines: &[String], head: usize, is_named: bool) -> Vec<Claim> {
-    let server = puma(lines, head);
+fn table(
+    lines: &[Line<'_>],
+    head: usize,
+    is_named: bool,
+    server: Option<ClaimedServer>,
+) -> Vec<Claim> {
     let mut size = "";
     let mut claims = Vec::new();
     let mut end = lines.len();
     for (at, line) in lines.iter().enumerate().skip(head + 1) {
         // A horizontal rule, in whatever encoding it arrived, and the size behind it.
-        let ruled = line.trim().trim_start_matches(|c: char| c == '-' || !c.is_ascii());
-        if ruled.len() < line.trim().len() {
+        let ruled = line.text.trim_start_matches(|c: char| c == '-' || !c.is_ascii());
+        if ruled.len() < line.text.len() {
             size = ruled.trim();
-        } else if let Some(mut claim) = row(line, at + 1, is_named, size) {
+        } else if let Some(mut claim) = row(line, is_named, size) {
             claim.server = server;
             claims.push(claim);
+            if claims.len() > MOST_CLAIMS {
+                break;
+            }
         } else {
             end = at;
             break;
         }
     }
     // For the whole table, up to the next one.
-    let below = lines[end..].iter().take(20).map(|line| line.trim());
+    let below = lines[end..].iter().take(20).map(|line| &*line.text);
     let common =
         below.take_while(|line| !line.starts_with("Type ")).find(|line| line.starts_with("wrk -"));
     for claim in &mut claims {
@@ -140,14 +154,14 @@ fn table(lines: &[String], head: usize, is_named: bool) -> Vec<Claim> {
     claims
 }
 
-fn row(line: &str, number: usize, is_named: bool, size: &str) -> Option<Claim> {
-    let words: Vec<&str> = line.split_whitespace().collect();
+fn row(line: &Line<'_>, is_named: bool, size: &str) -> Option<Claim> {
+    let words: Vec<&str> = line.text.split_whitespace().collect();
     let (name, figures) = words.split_at_checked(usize::from(is_named))?;
     let (printed, command) = figures.split_at_checked(7)?;
     let printed: Vec<PrintedFigure> =
         printed.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
     let milliseconds = |figure: PrintedFigure| figure.scaled(1e-3);
-    let mut claim = Claim::new(LoadTool::ResponseTimeWrk, number);
+    let mut claim = Claim::new(LoadTool::ResponseTimeWrk, line.number);
     // A rate without decimals is truncated.
     claim.rate_per_s = Some(printed[0].truncated());
     claim.set_percentiles(
@@ -161,11 +175,29 @@ fn row(line: &str, number: usize, is_named: bool, size: &str) -> Option<Claim> {
     Some(claim)
 }
 
-/// The nearest line above the table, or else below it, that says how Puma was started.
-fn puma(lines: &[String], head: usize) -> Option<ClaimedServer> {
-    let starts = |line: &&String| {
-        line.contains("response_time_wrk.sh") || line.contains("Server cluster mode")
-    };
-    let above = lines[..head].iter().rev().filter(starts).find_map(|line| server(line));
-    above.or_else(|| lines[head..].iter().filter(starts).find_map(|line| server(line)))
+/// The lines that say how Puma was started.
+struct ServerLines(Vec<ServerLine>);
+
+struct ServerLine {
+    at: usize,
+    server: ClaimedServer,
+}
+
+impl ServerLines {
+    fn of(lines: &[Line<'_>]) -> ServerLines {
+        let starts = |line: &str| {
+            line.contains("response_time_wrk.sh") || line.contains("Server cluster mode")
+        };
+        let found = lines.iter().enumerate().filter(|(_, line)| starts(&line.text));
+        let found = found
+            .filter_map(|(at, line)| server(&line.text).map(|server| ServerLine { at, server }));
+        ServerLines(found.collect())
+    }
+
+    /// Of a table whose head is there: the nearest above, else the first below.
+    fn nearest(&self, head: usize) -> Option<ClaimedServer> {
+        let below = self.0.partition_point(|line| line.at < head);
+        let nearest = below.saturating_sub(1);
+        self.0.get(nearest).map(|line| line.server)
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use audit::ClaimVerdict;
 use proptest::prelude::*;
 
-use crate::tools::{fixtures, read};
+use crate::tools::{claims_of, fixtures, read};
 
 /// One run of hey with connections that are never idle, printed as hey prints.
 fn hey_report(times: &[Vec<f64>]) -> String {
@@ -51,12 +51,11 @@ fn the_wrong_encoding_and_windows_line_ends_change_no_figure() {
         let text = read(&file);
         // Every byte taken for a Latin-1 character.
         let latin1: String = text.bytes().map(char::from).collect();
-        let verdicts = |text: &str| {
-            audit::audit(text).into_iter().map(|found| found.verdict).collect::<Vec<_>>()
-        };
+        let verdicts =
+            |text: &str| claims_of(text).into_iter().map(|found| found.verdict).collect::<Vec<_>>();
         assert_eq!(verdicts(&latin1), verdicts(&text), "{file}");
         let windows = text.replace('\n', "\r\n");
-        assert_eq!(audit::audit(&windows), audit::audit(&text), "{file}");
+        assert_eq!(claims_of(&windows), claims_of(&text), "{file}");
     }
 }
 
@@ -65,7 +64,7 @@ proptest! {
 
     #[test]
     fn arbitrary_text_is_no_reason_to_panic(text in "\\PC*") {
-        _ = audit::text(&audit::audit(&text));
+        _ = audit::text(&claims_of(&text));
     }
 
     #[test]
@@ -89,7 +88,7 @@ proptest! {
                 _ => { bytes.splice(at..end, b"99999999999999999999".iter().copied()); }
             }
         }
-        let found = audit::audit(&String::from_utf8_lossy(&bytes));
+        let found = claims_of(&String::from_utf8_lossy(&bytes));
         _ = audit::text(&found);
         _ = serde_json::to_string(&found).unwrap();
     }
@@ -99,7 +98,7 @@ proptest! {
         times in proptest::collection::vec(proptest::collection::vec(0.0001_f64..2.0, 1..60), 1..12),
     ) {
         let text = hey_report(&times);
-        let found = audit::audit(&text);
+        let found = claims_of(&text);
         prop_assert_eq!(found.len(), 1);
         prop_assert!(!matches!(found[0].verdict, ClaimVerdict::Impossible { .. }), "{}\n{}", audit::text(&found), text);
     }

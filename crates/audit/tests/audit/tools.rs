@@ -26,8 +26,13 @@ pub(crate) fn read(file: &str) -> String {
     String::from_utf8_lossy(&std::fs::read(format!("{FOLDER}/{file}.txt")).unwrap()).into_owned()
 }
 
+/// What is found in a text.
+pub(crate) fn claims_of(text: &str) -> Vec<AuditedClaim> {
+    audit::audit(text).unwrap()
+}
+
 fn only(file: &str) -> AuditedClaim {
-    let mut found = audit::audit(&read(file));
+    let mut found = claims_of(&read(file));
     assert_eq!(found.len(), 1, "{file}");
     found.remove(0)
 }
@@ -67,7 +72,7 @@ fn each_output_is_read_to_its_last_line() {
     let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/expected");
     let mut tools = BTreeSet::new();
     for file in fixtures() {
-        let found = audit::audit(&read(&file));
+        let found = claims_of(&read(&file));
         assert!(file.starts_with("seeds/") || found.len() == 1, "{file}");
         tools.extend(found.iter().map(|one| format!("{:?}", one.claim.tool)));
         testkit::golden::expect(&expected.join(file + ".txt"), &shown(&found));
@@ -79,7 +84,7 @@ fn each_output_is_read_to_its_last_line() {
 
 #[test]
 fn without_phantom_samples_every_row_of_a_table_has_the_mean_that_littles_law_asks_for() {
-    let rows = audit::audit(&read("seeds/002"));
+    let rows = claims_of(&read("seeds/002"));
     assert_eq!(rows.len(), 28 + 4);
     for row in &rows {
         assert_eq!(row.claim.tool, LoadTool::ResponseTimeWrk);
@@ -104,7 +109,7 @@ fn without_phantom_samples_every_row_of_a_table_has_the_mean_that_littles_law_as
 #[test]
 fn time_outs_of_wrk_are_counted_apart() {
     let errors = "  Socket errors: connect 1, read 2, write 3, timeout 4000\nRequests/sec";
-    let found = audit::audit(&read("real/wrk").replace("Requests/sec", errors)).remove(0);
+    let found = claims_of(&read("real/wrk").replace("Requests/sec", errors)).remove(0);
     assert_eq!((found.claim.errors, found.claim.timeouts), (Some(6), Some(4000)));
     assert!(audit::text(&[found]).contains("4000 took longer than wrk's timeout"));
 }
@@ -115,14 +120,14 @@ fn an_empty_percentile_of_hey_is_none() {
     let line = text.lines().find(|line| line.trim().starts_with("99% in")).unwrap().to_owned();
     text = text.replace(&line, "  0% in 0.0000 secs");
     let quantiles: Vec<f64> =
-        audit::audit(&text)[0].claim.percentiles.iter().map(|p| p.quantile).collect();
+        claims_of(&text)[0].claim.percentiles.iter().map(|p| p.quantile).collect();
     assert!(quantiles.iter().all(|q| *q > 0.0) && !quantiles.contains(&0.99), "{quantiles:?}");
 }
 
 #[test]
 fn beyond_a_million_requests_heys_mean_grows_with_the_run() {
     let text = "hey -z 60s -c 50 http://x/\n\nSummary:\n  Total:\t60.0000 secs\n  Slowest:\t0.2488 secs\n  Fastest:\t0.0001 secs\n  Average:\t0.0030 secs\n  Requests/sec:\t41666.6667\n\nStatus code distribution:\n  [200]\t2500000 responses\n";
-    let found = audit::audit(text).remove(0);
+    let found = claims_of(text).remove(0);
     assert_eq!(outcome(&found, "all_samples_kept"), "doubtful");
     assert!(audit::text(std::slice::from_ref(&found)).contains("its mean is 2.50 times"));
     assert_eq!(found.verdict, ClaimVerdict::Impossible { by: vec![ClaimCheck::LittlesLaw] });
@@ -140,7 +145,7 @@ fn several_tools_in_one_file_are_distinguished_and_in_its_order() {
         "documented/wrk2",
     ];
     let text: String = files.iter().map(|file| read(file) + "\n").collect();
-    let together: Vec<Claim> = audit::audit(&text).into_iter().map(|found| found.claim).collect();
+    let together: Vec<Claim> = claims_of(&text).into_iter().map(|found| found.claim).collect();
     let tools: Vec<LoadTool> = together.iter().map(|claim| claim.tool).collect();
     let [oha, wrk, ab, vegeta] = [LoadTool::Oha, LoadTool::Wrk, LoadTool::Ab, LoadTool::Vegeta];
     assert_eq!(tools, [oha, wrk, ab, vegeta, LoadTool::Hey, LoadTool::H2load, LoadTool::Wrk2]);
@@ -156,10 +161,10 @@ fn figures_that_contradict_each_other_are_impossible() {
     testkit::golden::expect_rows(file, |given| {
         let [file, from, to]: [&str; 3] =
             given.split(" | ").collect::<Vec<_>>().try_into().expect(given);
-        audit::audit(&read(file).replace(from, to)).remove(0).verdict
+        claims_of(&read(file).replace(from, to)).remove(0).verdict
     });
     // Either of oha's units is read.
     let seconds = read("real/oha").replace("Average:\t0.0491 ms", "Average:\t0.0001 secs");
-    let mean = audit::audit(&seconds)[0].claim.mean_s.unwrap().value;
+    let mean = claims_of(&seconds)[0].claim.mean_s.unwrap().value;
     assert!((mean - 1e-4).abs() < 1e-12, "{mean}");
 }

@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::args::output::{FormatArgs, OutputArgs, StudyKind};
 use crate::exit::{Exit, Mistake, wrong};
@@ -61,7 +63,8 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
             "'{file}' is a longtail study, which carries its verdict: longtail report {file} shows it"
         )));
     }
-    let audited = audit::audit(&text);
+    let audited = audit::audit(&text)
+        .map_err(|why| Mistake::Read { path: args.file.clone(), why: why.to_string() })?;
     if audited.is_empty() {
         let known = "no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
         return Err(Mistake::Read { path: args.file.clone(), why: known.to_owned() });
@@ -76,10 +79,18 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
     Ok(Exit::Missed.if_so(impossible))
 }
 
+/// What tells a study file from any other.
+#[derive(Deserialize)]
+struct StudyKeys {
+    #[serde(rename = "schema")]
+    _schema: IgnoredAny,
+    #[serde(rename = "command")]
+    _command: IgnoredAny,
+}
+
 /// Whether the text is one of longtail's own study files.
 fn is_study(text: &str) -> bool {
-    let keys = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
-    keys.is_ok_and(|keys| keys.contains_key("schema") && keys.contains_key("command"))
+    serde_json::from_str::<StudyKeys>(text).is_ok()
 }
 
 /// The text, whatever its encoding was.

@@ -327,6 +327,7 @@ pub(crate) fn claimed_run(
     // The command line says what the output does not: connections, and what was asked for.
     let text = format!("{}\n{}", report.command_line, report.printed);
     let claim = audit::parse::claims(&text)
+        .map_err(|why| why.to_string())?
         .into_iter()
         .find(|claim| claim.tool.to_string() == generator.name());
     let not_understood = || {
