@@ -159,7 +159,9 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
     {
         let longer = match plan.stream.stop {
             Stop::After(time) => format!("--for={}", time * times.ceil() as u64),
-            Stop::RequestsPerConnection(n) => format!("-R{}", n * times.ceil() as u64),
+            Stop::RequestsPerConnection(n) => {
+                format!("-R{}", n.saturating_mul(times.ceil() as u64))
+            }
         };
         let length = ["--for", "-z", "-D", "-R", "--requests-per-connection"];
         next.push(with(longer, &length, &format!("p99 at {label} needs about {answers} answers")));

@@ -109,6 +109,19 @@ impl BacklogSamples {
         self.last_due = self.last_due.max(other.last_due);
     }
 
+    /// Whether they are those of a run with this measured window: what another process wrote may be
+    /// anything.
+    pub fn is_of(&self, window: Window) -> bool {
+        let new = BacklogSamples::new(window);
+        let doublings = (self.width.0 / new.width.0.max(1)).max(1);
+        let is_width = if new.grows {
+            doublings.is_power_of_two() && new.width.0.checked_mul(doublings) == Some(self.width.0)
+        } else {
+            self.width == new.width
+        };
+        is_width && (self.from, self.grows) == (new.from, new.grows) && self.all.len() <= MOST + 1
+    }
+
     /// What they say of a run in which `requests` became due, in a window of that `length` where
     /// time ended it. `None` of a run that is too short to tell.
     pub fn backlog(&self, requests: u64, length: Option<Nanos>) -> Option<Backlog> {

@@ -160,6 +160,22 @@ impl Batches {
             .for_each(|(mine, theirs)| *mine += theirs);
     }
 
+    /// Whether they are those of a run with this measured window: what another process wrote may be
+    /// anything.
+    pub fn is_of(&self, window: Window) -> bool {
+        let new = Batches::new(window);
+        let doublings = (self.width.0 / new.width.0.max(1)).max(1);
+        let is_width = if new.grows {
+            doublings.is_power_of_two() && new.width.0.checked_mul(doublings) == Some(self.width.0)
+        } else {
+            self.width == new.width
+        };
+        is_width
+            && (self.from, self.grows) == (new.from, new.grows)
+            && (self.all.len(), self.buckets.len()) == (new.all.len(), new.buckets.len())
+            && self.last < MOST
+    }
+
     /// The batches up to the last that has an answer, in order of time.
     pub fn filled(&self) -> &[Batch] {
         let filled =

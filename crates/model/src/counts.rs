@@ -109,6 +109,12 @@ impl Counts {
         self.0.iter().sum()
     }
 
+    /// The same of counts that somebody else made: `None` where they add up to more than a number
+    /// holds.
+    pub fn checked_total(&self) -> Option<u64> {
+        self.0.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n))
+    }
+
     /// Those that a client wanted: 2xx and 3xx, as [`Outcome::is_good`] says.
     pub fn good(&self) -> u64 {
         self.0[200..400].iter().sum()

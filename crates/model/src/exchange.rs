@@ -88,6 +88,16 @@ impl Exchange {
         self.sent < self.ended
     }
 
+    /// Whether its instants are in order, and its status is one: a record from another machine may
+    /// have any.
+    pub fn is_possible(&self) -> bool {
+        let has_status = match self.outcome {
+            Outcome::Answered(status) => (100..=999).contains(&status),
+            _ => true,
+        };
+        has_status && self.due <= self.sent && self.sent <= self.ended
+    }
+
     /// `ended - due`: what a user who wanted it then has waited. Includes every delay of the
     /// generator.
     pub fn response_time(&self) -> Nanos {

@@ -331,8 +331,10 @@ impl From<StoredHistogram> for Histogram {
         let lowest = stored.buckets.first().map_or(u64::MAX, |(time, _)| *time);
         let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(place(*time)).0);
         for (time, n) in stored.buckets {
-            histogram.counts[place(time)] += n;
-            histogram.count += n;
+            // A file may say anything.
+            let count = &mut histogram.counts[place(time)];
+            *count = count.saturating_add(n);
+            histogram.count = histogram.count.saturating_add(n);
         }
         histogram.min = if stored.count == 0 { u64::MAX } else { stored.min_ns };
         // No honest file has a bucket outside its extremes; of another the buckets are still all

@@ -30,6 +30,7 @@ pub mod objective;
 pub mod pace;
 pub mod phases;
 pub mod plan;
+pub mod plausible;
 pub mod run;
 pub mod samples;
 mod service_time;

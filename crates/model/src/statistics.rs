@@ -397,6 +397,10 @@ impl Tally {
     }
 }
 
+/// More independent times than this narrow an interval by nothing that is shown, and a file may
+/// count any number: the distribution has as many terms as its root.
+const MOST_WORTH: u64 = 1 << 34;
+
 /// What is left outside of an interval on each side.
 const EACH_SIDE: f64 = 0.025;
 
@@ -414,7 +418,7 @@ pub struct QuantileRanks {
 /// independent ones (`inflation` ≥ 1): the highest `l` with `F(l-1) ≤ 2.5 %` and the lowest `u`
 /// with `F(u-1) ≥ 97.5 %`, F the binomial distribution.
 pub fn ranks(p: f64, n: u64, inflation: f64) -> QuantileRanks {
-    let worth = (n as f64 / inflation.max(1.0)).floor() as u64;
+    let worth = ((n as f64 / inflation.max(1.0)).floor() as u64).min(MOST_WORTH);
     if worth == 0 || !(0.0 < p && p < 1.0) {
         return QuantileRanks { low: None, high: None };
     }

@@ -1,9 +1,12 @@
 //! Writes a study as its file and reads it back; nothing is lost on the way.
 
-use model::Study;
+use std::borrow::Cow;
+use std::fmt;
+
 use model::study::SCHEMA;
-use serde::Serialize;
-use serde_json::Value;
+use model::{Study, plausible};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Why a text is not a study that can be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,47 +96,146 @@ struct OpenValue {
 /// Where the text is not a study, or one of a newer schema than this code knows.
 pub fn read(text: &str) -> Result<Study, ReadError> {
     let not_a_study = |error: serde_json::Error| ReadError::NotAStudy(error.to_string());
-    let mut value: Value = serde_json::from_str(text).map_err(not_a_study)?;
-    let schema = value.get("schema").and_then(Value::as_u64);
-    match schema {
-        None if value["schema"]
-            .as_str()
-            .is_some_and(|schema| schema.starts_with("longtail.summary/")) =>
-        {
-            Err(ReadError::Summary { study: value["study"].as_str().map(str::to_owned) })
+    let head: StudyHead = serde_json::from_str(text).map_err(not_a_study)?;
+    match head.schema {
+        SchemaName::Summary => return Err(ReadError::Summary { study: head.study }),
+        SchemaName::None => return Err(ReadError::NotAStudy("it names no schema".to_owned())),
+        SchemaName::Number(found) if found > u64::from(SCHEMA) => {
+            return Err(ReadError::Newer { found, known: SCHEMA });
         }
-        None => Err(ReadError::NotAStudy("it names no schema".to_owned())),
-        Some(found) if found > u64::from(SCHEMA) => Err(ReadError::Newer { found, known: SCHEMA }),
-        // From the text and not from the value: only so does an error name its line.
-        Some(_) => {
-            let study = serde_json::from_str(text).map_err(not_a_study)?;
-            let is_broken = show_line_breaks(&mut value);
-            if is_broken {
-                serde_json::from_str(&value.to_string()).map_err(not_a_study)
-            } else {
-                Ok(study)
+        SchemaName::Number(_) => {}
+    }
+    plausible::check(&mut serde_json::Deserializer::from_str(text)).map_err(not_a_study)?;
+    serde_json::from_str(&with_visible_line_breaks(text)).map_err(not_a_study)
+}
+
+/// What says whether a file is a study. Whatever else is in it is passed over: it may be anything.
+#[derive(Deserialize)]
+struct StudyHead {
+    #[serde(default)]
+    schema: SchemaName,
+    /// Where a summary names its study.
+    #[serde(default, deserialize_with = "path_if_any")]
+    study: Option<String>,
+}
+
+/// What stands for `schema`.
+#[derive(Default)]
+enum SchemaName {
+    #[default]
+    None,
+    Number(u64),
+    Summary,
+}
+
+impl<'de> Deserialize<'de> for SchemaName {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<SchemaName, D::Error> {
+        struct AnyValue;
+        impl Visitor<'_> for AnyValue {
+            type Value = SchemaName;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a schema")
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<SchemaName, E> {
+                Ok(SchemaName::Number(number))
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<SchemaName, E> {
+                let is_summary = name.starts_with("longtail.summary/");
+                Ok(if is_summary { SchemaName::Summary } else { SchemaName::None })
             }
         }
+        value.deserialize_any(AnyValue)
     }
+}
+
+/// A string or null; of a study file it may be anything.
+fn path_if_any<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    Option::<String>::deserialize(value)
 }
 
 /// What another generator printed, line by line. It stands in a part of its own.
 const OUTPUT: &str = "output";
 
-/// Writes `\n` for each line break in a string of `value`; whether there was one.
-fn show_line_breaks(value: &mut Value) -> bool {
-    match value {
-        Value::String(text) if text.contains(['\n', '\r']) => {
-            *text = text.replace('\n', "\\n").replace('\r', "\\r");
-            true
+/// The same JSON, in which a line break in a string has become the two letters that stand for it,
+/// but for the value of [`OUTPUT`].
+fn with_visible_line_breaks(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\n") && !json.contains("\\r") && !json.contains("\\u000") {
+        return Cow::Borrowed(json);
+    }
+    let mut shown = String::with_capacity(json.len() + 64);
+    let mut rest = json;
+    let mut is_output = false;
+    while let Some(begin) = rest.find('"') {
+        let (before, from_quote) = rest.split_at(begin);
+        let string = &from_quote[..end_of_string(from_quote)];
+        rest = &from_quote[string.len()..];
+        let is_key = rest.trim_start().starts_with(':');
+        shown += before;
+        if is_output {
+            shown += string;
+        } else {
+            push_with_visible_line_breaks(&mut shown, string);
         }
-        Value::Array(values) => {
-            values.iter_mut().fold(false, |found, value| found | show_line_breaks(value))
+        is_output = is_key && string[1..].strip_suffix('"') == Some(OUTPUT);
+    }
+    shown += rest;
+    Cow::Owned(shown)
+}
+
+/// Where the string that begins this text ends, its quotes included.
+fn end_of_string(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+fn push_with_visible_line_breaks(shown: &mut String, string: &str) {
+    let mut rest = string;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        shown.push_str(before);
+        let is = |name: &str| {
+            escape.get(1..=name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
+        };
+        let (length, text) = if escape.starts_with("\\n") {
+            (2, "\\\\n")
+        } else if escape.starts_with("\\r") {
+            (2, "\\\\r")
+        } else if is("u000a") {
+            (6, "\\\\n")
+        } else if is("u000d") {
+            (6, "\\\\r")
+        } else {
+            let length = escape.chars().take(2).map(char::len_utf8).sum();
+            (length, &escape[..length])
+        };
+        shown.push_str(text);
+        rest = &escape[length..];
+    }
+    shown.push_str(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_makes_no_line_but_that_of_another_generator() {
+        for (json, shown) in [
+            (r#"{"a": "b", "c": ["d\\n", "\"e\""]}"#, None),
+            (r#"{"a": "b\nc\rd\u000Ae\u000d"}"#, Some(r#"{"a": "b\\nc\\rd\\ne\\r"}"#)),
+            (r#"{"output": "a\nb", "other": "\n"}"#, Some(r#"{"output": "a\nb", "other": "\\n"}"#)),
+            (r#"["output", "a\n\u00e9\\"]"#, Some(r#"["output", "a\\n\u00e9\\"]"#)),
+        ] {
+            assert_eq!(with_visible_line_breaks(json), shown.unwrap_or(json));
         }
-        Value::Object(fields) => {
-            let shown = fields.iter_mut().filter(|(name, _)| *name != OUTPUT);
-            shown.fold(false, |found, (_, value)| found | show_line_breaks(value))
-        }
-        _ => false,
+        assert_eq!(with_visible_line_breaks(r#"{"cut": "off\"#), r#"{"cut": "off\"#);
     }
 }

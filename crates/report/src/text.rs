@@ -310,14 +310,23 @@ const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "kB", "MB"];
 /// A command line broken between its words, so that a shell still takes it as one.
 pub(crate) fn command(line: &str, width: Width) -> String {
     let mut lines: Vec<String> = Vec::new();
+    let mut columns = 0;
     for word in shell_words(line) {
+        let more = columns_of(word);
         match lines.last_mut() {
             // Each line but the last ends in ` \`.
-            Some(line) if width.fits(columns_of(line) + 1 + columns_of(word) + 2) => {
+            Some(line) if width.fits(columns + 1 + more + 2) => {
                 line.extend([" ", word]);
+                columns += 1 + more;
             }
-            Some(_) => lines.push(format!("    {word}")),
-            None => lines.push(word.to_owned()),
+            Some(_) => {
+                lines.push(format!("    {word}"));
+                columns = 4 + more;
+            }
+            None => {
+                lines.push(word.to_owned());
+                columns = more;
+            }
         }
     }
     lines.join(" \\\n") + "\n"

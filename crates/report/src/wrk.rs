@@ -94,18 +94,20 @@ fn within_one_deviation(times: &Histogram) -> Option<f64> {
 /// Of the whole seconds of the measured window.
 fn per_second(study: &LoadStudy) -> Stats {
     let whole = (study.run.measured.0 / 1_000_000_000) as usize;
-    let mut rates: Vec<f64> =
+    let rates: Vec<f64> =
         study.run.tally.series.seconds.iter().take(whole).map(|s| s.completed as f64).collect();
     if rates.is_empty() {
         return [NONE; 4].map(str::to_owned);
     }
-    // A second in which nothing ended has no entry at the end of the series.
-    rates.resize(whole, 0.0);
-    let n = rates.len() as f64;
+    // Seconds in which nothing ended have no entry at the end of the series.
+    let (n, empty) = (whole as f64, (whole - rates.len()) as f64);
     let mean = rates.iter().sum::<f64>() / n;
-    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-    let deviation = if rates.len() < 2 { 0.0 } else { (squares / (n - 1.0)).sqrt() };
-    let inside = rates.iter().filter(|rate| (*rate - mean).abs() <= deviation).count() as f64;
+    let squares: f64 =
+        rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() + empty * mean.powi(2);
+    let deviation = if whole < 2 { 0.0 } else { (squares / (n - 1.0)).sqrt() };
+    let is_inside = |rate: f64| (rate - mean).abs() <= deviation;
+    let inside = rates.iter().filter(|rate| is_inside(**rate)).count() as f64
+        + if is_inside(0.0) { empty } else { 0.0 };
     let longest = rates.iter().copied().fold(0.0, f64::max);
     [
         metric(mean),

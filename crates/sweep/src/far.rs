@@ -10,6 +10,7 @@
 //! generator's lanes. Where no pipe leads to a generator, its part is a file (`part.rs`).
 
 pub(crate) mod conductor;
+mod credible;
 mod generator;
 mod part;
 
@@ -19,7 +20,7 @@ use std::net::IpAddr;
 pub use conductor::FarGenerators;
 use engine::{LaneOutcome, LoadSpec, RecordBatch};
 pub use generator::serve;
-use model::{Ceiling, FarGenerator, Nanos, Tally};
+use model::{Ceiling, FarGenerator, Nanos, Tally, plausible};
 pub use part::{LoadPart, NamedPart, drive_load_part, merge_parts};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,8 +28,9 @@ use serde::{Deserialize, Serialize};
 /// How a generator's first line begins; our version follows. Whatever a shell prints before it is
 /// passed over.
 pub(super) const GREETING: &str = "longtail generate ";
-/// No frame is longer.
-const LONGEST: usize = 1 << 30;
+/// No order is longer: it has the bodies that are sent in it. What a generator reports has the
+/// limits of [`credible`].
+const LONGEST_ORDER: usize = 1 << 30;
 
 /// What the conductor says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -141,19 +143,41 @@ pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
 }
 
 /// The next message; `None` at the end.
-pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
+///
+/// # Errors
+/// Where it is longer than `longest`, cut off, or no message.
+pub(super) fn receive<T: DeserializeOwned>(
+    from: &mut impl Read,
+    longest: usize,
+) -> io::Result<Option<T>> {
+    Ok(receive_frame(from, longest)?.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
+}
+
+/// As [`receive`], of a machine that may say anything.
+pub(super) fn receive_credible<T: DeserializeOwned>(
+    from: &mut impl Read,
+    longest: usize,
+) -> io::Result<Option<T>> {
+    let Some(bytes) = receive_frame(from, longest)? else { return Ok(None) };
+    plausible::check_message(&mut serde_json::Deserializer::from_slice(&bytes))?;
+    Ok(Some(serde_json::from_slice(&bytes)?))
+}
+
+fn receive_frame(from: &mut impl Read, longest: usize) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         read => read?,
     }
     let length = u32::from_be_bytes(length) as usize;
-    if length > LONGEST {
-        return Err(io::Error::other("that is no frame"));
+    if length > longest {
+        return Err(io::Error::other(format!(
+            "a message of {length} bytes, where {longest} are enough"
+        )));
     }
     let mut bytes = Vec::new();
     from.take(length as u64).read_to_end(&mut bytes)?;
-    serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from)
+    Ok(Some(bytes))
 }
 
 #[cfg(test)]
@@ -167,10 +191,11 @@ mod tests {
         send(&mut bytes, &Order::Stop).unwrap();
         let whole = bytes.clone();
         let mut read = &whole[..];
-        assert!(matches!(receive(&mut read), Ok(Some(Order::Start(Nanos(7))))));
-        assert!(matches!(receive(&mut read), Ok(Some(Order::Stop))));
-        assert!(matches!(receive::<Order>(&mut read), Ok(None)));
-        assert!(receive::<Order>(&mut &whole[..9]).is_err(), "cut off");
-        assert!(receive::<Order>(&mut &[255_u8; 9][..]).is_err(), "no frame");
+        assert!(matches!(receive(&mut read, 99), Ok(Some(Order::Start(Nanos(7))))));
+        assert!(matches!(receive(&mut read, 99), Ok(Some(Order::Stop))));
+        assert!(matches!(receive::<Order>(&mut read, 99), Ok(None)));
+        assert!(receive::<Order>(&mut &whole[..9], 99).is_err(), "cut off");
+        assert!(receive::<Order>(&mut &whole[..], 5).is_err(), "too long");
+        assert!(receive::<Order>(&mut &[255_u8; 9][..], LONGEST_ORDER).is_err(), "no frame");
     }
 }

@@ -3,7 +3,7 @@
 //! one result of those.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 use engine::{GeneratorPart, Resolver};
 use jiff::Timestamp;
-use model::{Clock as _, Nanos, Study};
+use model::{Clock as _, Nanos, Study, plausible};
 use sweep::{NamedPart, drive_load_part, merge_parts, serve};
 
 use super::conducted::StudyStart;
@@ -76,10 +76,11 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
     args.output.check(StudyKind::Load)?;
     let read = |path: &PathBuf| {
         let unreadable = |why: String| Mistake::Read { path: path.clone(), why };
-        let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
-        let part = serde_json::from_reader(BufReader::new(file));
-        let part = part.map_err(|_| {
-            unreadable("it is no part of a load that longtail generate wrote".to_owned())
+        let bytes = File::open(path).and_then(store::at_most);
+        let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
+        let checked = plausible::check_message(&mut serde_json::Deserializer::from_slice(&bytes));
+        let part = checked.and_then(|()| serde_json::from_slice(&bytes)).map_err(|why| {
+            unreadable(format!("it is no part of a load that longtail generate wrote ({why})"))
         })?;
         Ok(NamedPart { name: path.display().to_string(), part })
     };

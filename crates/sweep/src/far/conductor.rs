@@ -4,20 +4,23 @@ use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use engine::{
     ClockExchange, DriveResult, EngineError, GeneratorPart, LoadSpec, RecordBatch, RunProgress,
 };
 use launch::dies_with_us;
-use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock};
+use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock, Tally};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 
-use super::{ClockShift, FarHost, GREETING, Order, PartDone, Report, frame, merge, receive};
+use super::{
+    ClockShift, FarHost, GREETING, Order, PartDone, Report, credible, frame, merge,
+    receive_credible,
+};
 
 /// Exchanges by which a clock is known.
 const EXCHANGES: u32 = 20;
@@ -28,6 +31,10 @@ const LONGEST_SILENCE: Nanos = Nanos::from_secs(30);
 const GLANCE: Nanos = Nanos::from_millis(20);
 /// Between the order to start and the start, beside three round trips.
 const LEAD: Nanos = Nanos::from_millis(50);
+/// By how much a generator's clock may be off.
+const CLOCK_ERROR: Nanos = Nanos::from_secs(1);
+/// Reports that may wait to be read: then whoever floods us waits.
+const WAITING_REPORTS: usize = 32;
 /// What a shell prints before a generator's first line, at the most.
 const NOISE: usize = 64 << 10;
 
@@ -55,6 +62,8 @@ struct RemoteGenerator {
 struct Link {
     process: Child,
     orders: Option<ChildStdin>,
+    /// No report may be longer, in bytes.
+    longest_report: Arc<AtomicUsize>,
     /// What it said, or why it cannot or does not any more; and when that came.
     news: Receiver<(Nanos, Result<Report, String>)>,
 }
@@ -192,10 +201,11 @@ impl Generators {
             }
         }
         for one in 0..self.all.len() {
-            while self.all[one].host.is_none() {
-                if let (_, Report::Host(host)) = self.next_of(one)? {
-                    self.all[one].host = Some(host);
-                }
+            if self.all[one].host.is_none() {
+                let (_, Report::Host(host)) = self.next_of(one)? else {
+                    return Err(self.failed(one, "it does not say what machine it is"));
+                };
+                self.all[one].host = Some(host);
             }
         }
         Ok(())
@@ -217,8 +227,10 @@ impl Generators {
     fn next_of(&mut self, one: usize) -> Result<(Nanos, Report), EngineError> {
         let failed = |why| Err(self.failed(one, why));
         let Some(link) = &self.all[one].link else { return failed("it is gone".to_owned()) };
+        let latest = self.clock.now() + LONGEST_SILENCE;
         loop {
-            match link.news.recv_timeout(Duration::from_nanos(LONGEST_SILENCE.0)) {
+            let left = latest.saturating_sub(self.clock.now());
+            match link.news.recv_timeout(Duration::from_nanos(left.0)) {
                 Ok((_, Ok(Report::Progress { .. } | Report::Records(_)))) => {}
                 Ok((at, Ok(report))) => return Ok((at, report)),
                 Ok((_, Err(why))) => return failed(why),
@@ -260,6 +272,10 @@ impl Generators {
         for (one, exchange) in before.iter().enumerate() {
             let shift = ClockShift { ahead: exchange.ahead(), shared_ahead };
             let spec = self.part(spec, one);
+            if let Some(link) = &self.all[one].link {
+                let longest = credible::longest_frame(&spec, journal.is_some());
+                link.longest_report.store(longest, Ordering::Relaxed);
+            }
             self.order(one, &Order::Prepare { spec, clock: shift, journal: journal.is_some() })?;
         }
         for one in 0..count {
@@ -277,10 +293,15 @@ impl Generators {
             dropped_records +=
                 journal.map_or(Ok(()), |journal| journal.try_send(batch)).map_or(records, |()| 0);
         };
-        let parts = self.wait_for_parts(interrupt, progress, keep);
+        let parts = self.wait_for_parts(spec, start, interrupt, progress, keep);
         let (mut far, mut merged, mut end) = (Vec::with_capacity(count), None, start);
         for (one, part) in parts.into_iter().enumerate() {
             let name = self.all[one].name.clone();
+            let latest = self.clock.now() + CLOCK_ERROR;
+            let part = part.and_then(|done| {
+                credible::check(&done, spec, start, latest).map_err(not_credible)?;
+                Ok(done)
+            });
             match part {
                 Ok(done) => {
                     end = end.max(done.ended);
@@ -303,6 +324,8 @@ impl Generators {
     /// Waits until each has done its part, or is lost: then why. Single requests go to `keep`.
     fn wait_for_parts(
         &mut self,
+        spec: &LoadSpec,
+        start: Nanos,
         interrupt: &AtomicBool,
         progress: &RunProgress,
         mut keep: impl FnMut(RecordBatch),
@@ -310,10 +333,13 @@ impl Generators {
         let mut parts: Vec<Option<Result<PartDone, String>>> =
             self.all.iter().map(|_| None).collect();
         let mut last_news = vec![self.clock.now(); parts.len()];
+        let mut last_advance = vec![LastAdvance { ended: 0, at: self.clock.now() }; parts.len()];
+        let mut latest = credible::longest_run(spec).map(|length| start + length + LONGEST_SILENCE);
         let mut is_stopped = false;
         while parts.iter().any(Option::is_none) {
             if interrupt.load(Ordering::Relaxed) && !is_stopped {
                 is_stopped = true;
+                latest = Some(self.clock.now() + LONGEST_SILENCE);
                 (0..parts.len()).for_each(|one| drop(self.order(one, &Order::Stop)));
             }
             self.clock.sleep(GLANCE);
@@ -326,7 +352,14 @@ impl Generators {
                         Ok(Report::Progress { ended, connected, tally }) => {
                             let Some(lane) = progress.lanes().get(one) else { continue };
                             lane.show_connected(connected);
-                            match tally {
+                            if ended > last_advance[one].ended {
+                                last_advance[one] = LastAdvance { ended, at };
+                            }
+                            let latest = at + CLOCK_ERROR;
+                            let is_credible = |tally: &Tally| {
+                                credible::check_tally(tally, spec, start, latest).is_ok()
+                            };
+                            match tally.filter(|tally| is_credible(tally)) {
                                 Some(tally) => lane.show(ended, || *tally),
                                 None => lane.show_ended(ended),
                             }
@@ -335,18 +368,33 @@ impl Generators {
                                 let _ = self.order(one, &Order::Tally);
                             }
                         }
-                        Ok(Report::Records(batch)) => keep(batch),
-                        Ok(Report::Done(done)) => parts[one] = Some(Ok(*done)),
+                        Ok(Report::Records(batch)) => {
+                            if batch.iter().all(|record| record.exchange.is_possible()) {
+                                keep(batch);
+                            } else {
+                                let why = "a request that ended before it was sent".to_owned();
+                                parts[one].get_or_insert(Err(not_credible(why)));
+                            }
+                        }
+                        Ok(Report::Done(done)) => _ = parts[one].get_or_insert(Ok(*done)),
                         Ok(_) => {}
-                        Err(why) => parts[one] = Some(Err(why)),
+                        Err(why) => _ = parts[one].get_or_insert(Err(why)),
                     }
                 }
             }
             let now = self.clock.now();
-            for (part, last) in parts.iter_mut().zip(&last_news) {
-                if part.is_none() && now.saturating_sub(*last) > LONGEST_SILENCE {
-                    *part = Some(Err(format!("nothing came from it for {LONGEST_SILENCE}")));
-                }
+            let pause = credible::longest_pause(spec) + LONGEST_SILENCE;
+            for ((part, last), advance) in parts.iter_mut().zip(&last_news).zip(&last_advance) {
+                let lost = if now.saturating_sub(*last) > LONGEST_SILENCE {
+                    format!("nothing came from it for {LONGEST_SILENCE}")
+                } else if latest.is_some_and(|latest| now > latest) {
+                    format!("it goes on {LONGEST_SILENCE} after the end of the run")
+                } else if latest.is_none() && now.saturating_sub(advance.at) > pause {
+                    format!("none of its requests has ended for {pause}")
+                } else {
+                    continue;
+                };
+                part.get_or_insert(Err(lost));
             }
         }
         parts.into_iter().flatten().collect()
@@ -373,10 +421,24 @@ impl Generators {
                     self.failed(one, "it does not say how many requests per second it can send")
                 );
             };
+            if ceiling.is_some_and(|ceiling| ceiling.rate_per_s < 0.0) {
+                return Err(self.failed(one, "it says that it sends less than nothing"));
+            }
             rate = rate.zip(ceiling).map(|(rate, ceiling)| rate + ceiling.rate_per_s);
         }
         Ok(rate.map(|rate_per_s| Ceiling { rate_per_s }))
     }
+}
+
+/// When a generator said last that more requests have ended, and how many.
+#[derive(Clone, Copy)]
+struct LastAdvance {
+    ended: u64,
+    at: Nanos,
+}
+
+fn not_credible(why: String) -> String {
+    format!("what it reports cannot be: {why}")
 }
 
 /// Starts the command that leads to a generator, and two threads that read what comes of it.
@@ -389,8 +451,10 @@ fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> 
     let mut process = command.spawn().map_err(|error| error.to_string())?;
     let (orders, output, errors) =
         (process.stdin.take(), process.stdout.take(), process.stderr.take());
-    let (tell, news) = channel();
-    let link = Link { process, orders, news };
+    let (tell, news) = sync_channel(WAITING_REPORTS);
+    let longest_report = Arc::new(AtomicUsize::new(credible::LONGEST_WITHOUT_PLAN));
+    let longest = Arc::clone(&longest_report);
+    let link = Link { process, orders, longest_report, news };
     let (Some(orders), Some(output), Some(mut errors)) = (&link.orders, output, errors) else {
         return Err("it has no pipes".to_owned());
     };
@@ -428,13 +492,30 @@ fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> 
                     )));
                     return;
                 }
-                while let Ok(Some(report)) = receive(&mut output) {
-                    if !say(if let Report::Refused(why) = report { Err(why) } else { Ok(report) }) {
-                        return;
+                loop {
+                    match receive_credible(&mut output, longest.load(Ordering::Relaxed)) {
+                        Ok(Some(Report::Refused(why))) => drop(say(Err(why))),
+                        Ok(Some(report)) => {
+                            if !say(Ok(report)) {
+                                return;
+                            }
+                        }
+                        Ok(None) => break,
+                        Err(why) => {
+                            say(Err(format!("what it says is not understood: {why}")));
+                            return;
+                        }
                     }
                 }
             }
-            let complaint = complaints.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+            // A process that goes on keeps its stderr.
+            let Ok(complaint) = complaints.recv_timeout(Duration::from_secs(1)) else {
+                say(Err(match greeted {
+                    Ok(_) => "it says no more: its output is closed".to_owned(),
+                    Err(noise) => end_of(Some(&noise), ""),
+                }));
+                return;
+            };
             say(Err(end_of(greeted.err().as_deref(), &complaint)));
         }),
     )?;

@@ -16,7 +16,7 @@ use engine::{Endpoint, EngineError, GeneratorPart, LoadSpec, RunProgress, reach,
 use model::Clock;
 
 use super::part::{LEAD, drive_at};
-use super::{ClockShift, FarHost, GREETING, Order, Report, receive, send};
+use super::{ClockShift, FarHost, GREETING, LONGEST_ORDER, Order, Report, receive, send};
 use crate::ceiling::ceilings;
 use crate::context::Context;
 
@@ -60,7 +60,7 @@ pub fn serve(
         let (pass_on, orders) = channel();
         let (wishes, say) = (&wishes, &say);
         let read = move || {
-            while let Ok(Some(order)) = receive(&mut input) {
+            while let Ok(Some(order)) = receive(&mut input, LONGEST_ORDER) {
                 match order {
                     Order::Clock => drop(say(&Report::Clock(context.clock.now()))),
                     Order::Tally => wishes.tally.store(true, Ordering::Relaxed),

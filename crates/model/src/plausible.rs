@@ -1,0 +1,154 @@
+//! Numbers that a file or another machine cannot honestly say, found before anything is made of
+//! them: a report reserves room for as many columns as there are workers, and an analysis goes
+//! through as many requests as were counted.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+/// The largest count: beyond it a JSON reader may round (RFC 8259 section 6).
+const MOST: u64 = 1 << 53;
+/// The latest time in ns, by any clock: 292 years.
+const LATEST: u64 = 1 << 63;
+/// The largest number with decimals, and the largest sum of times.
+const LARGEST: f64 = 1e24;
+
+/// Numbers that have a smaller limit, since something is made for each.
+const SMALLER: [(&str, u64); 8] = [
+    ("workers", 100_000),
+    ("threads", 100_000),
+    ("lanes", 100_000),
+    ("cores", 1_000_000),
+    ("block", 100_000),
+    ("blocks", 100_000),
+    ("repeat", 100_000),
+    ("kilobytes", 1 << 40),
+];
+
+/// Those that may be anything.
+const ANY: [&str; 2] = ["seed", "sum_ns"];
+
+/// Reads a study to its end, and keeps nothing of it.
+///
+/// # Errors
+/// Where a number in it cannot be, or it is damaged.
+pub fn check<'de, D: Deserializer<'de>>(study: D) -> Result<(), D::Error> {
+    NumbersOf { key: "", most: MOST }.deserialize(study)
+}
+
+/// The same of what one generator says to another: there, any number may be an instant, also one
+/// that never comes.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_message<'de, D: Deserializer<'de>>(message: D) -> Result<(), D::Error> {
+    NumbersOf { key: "", most: u64::MAX }.deserialize(message)
+}
+
+/// The numbers of a value that stands under this key.
+#[derive(Clone, Copy)]
+struct NumbersOf<'a> {
+    key: &'a str,
+    /// The limit where nothing says another.
+    most: u64,
+}
+
+impl NumbersOf<'_> {
+    fn limit(&self) -> u64 {
+        let NumbersOf { key, most } = *self;
+        if ANY.contains(&key) {
+            return u64::MAX;
+        }
+        let is_time = key.ends_with("_ns") || matches!(key, "" | "at" | "buckets" | "nanos");
+        let smaller = SMALLER.iter().find(|(name, _)| *name == key).map(|(_, smaller)| *smaller);
+        smaller.unwrap_or(if is_time { LATEST } else { most })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for NumbersOf<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NumbersOf<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a value")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        if number > self.limit() {
+            return Err(E::custom(format_args!("{number} is too large for '{}'", self.key)));
+        }
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+        if number.abs() > LARGEST {
+            return Err(E::custom(format_args!("{number:e} is too large for '{}'", self.key)));
+        }
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
+        while values.next_element_seed(NumbersOf { ..self })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(key) = fields.next_key::<Cow<'_, str>>()? {
+            fields.next_value_seed(NumbersOf { key: &key, ..self })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    fn said(json: &str) -> Result<(), String> {
+        let mut value = serde_json::Deserializer::from_str(json);
+        super::check(&mut value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_cannot_be_is_named_with_its_place() {
+        for json in [
+            r#"{"seed": 18446744073709551615, "sum_ns": 18446744073709551615, "at_ns": [1, 9223372036854775808]}"#,
+            r#"{"workers": 8, "connections": 9007199254740992, "rate": 1e23, "name": "x", "none": null}"#,
+            r#"{"buckets": [[1700000000000000000, 3]], "change": -1.5, "less": -3, "is": true}"#,
+        ] {
+            assert_eq!(said(json), Ok(()), "{json}");
+        }
+        for (json, wrong) in [
+            (r#"{"runs": [{"count": 18446744073709551615}]}"#, "too large for 'count' at line 1"),
+            (r#"{"workers": 100001}"#, "100001 is too large for 'workers'"),
+            (r#"{"elapsed_ns": 18446744073709551615}"#, "for 'elapsed_ns'"),
+            (r#"{"rate": 1e308}"#, "1e308 is too large for 'rate'"),
+            (r#"{"a": [1, 2"#, "EOF"),
+        ] {
+            let error = said(json).unwrap_err();
+            assert!(error.contains(wrong), "{error}");
+        }
+    }
+}

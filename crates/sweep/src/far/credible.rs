@@ -1,0 +1,229 @@
+//! What another machine says of its part of a run, held against the plan: before it is merged, and
+//! before anything is reserved for it. Whoever drives a generator may be mistaken, or lie.
+
+use engine::LoadSpec;
+use model::pace::{Pace, Profile};
+use model::{Nanos, Tally};
+
+use super::PartDone;
+
+/// No connection has more responses in a second: over loopback one takes ten times as long.
+const MOST_PER_SECOND: f64 = 1e6;
+/// Bytes that no run sends or receives: 9 petabytes.
+const MOST_BYTES: u64 = 1 << 53;
+/// Longest frame of a generator that has no plan yet.
+pub(super) const LONGEST_WITHOUT_PLAN: usize = 64 << 10;
+/// Of a part with any number of requests: every bucket of its histograms filled.
+const LONGEST_PART: u64 = 128 << 20;
+/// What is in every part, whatever was sent.
+const LONGEST_EMPTY_PART: u64 = 1 << 20;
+/// What a request can fill of it: a bucket in each histogram.
+const BYTES_A_REQUEST: u64 = 1 << 10;
+/// A connection's count, and a second's counts.
+const BYTES_A_CONNECTION: u64 = 24;
+const BYTES_A_SECOND: u64 = 256;
+/// Where nothing says how long a run may take: no flag takes more.
+const LONGEST_RUN: Nanos = Nanos::from_secs(30 * 24 * 3600);
+
+/// Measured requests that the plan has at the most; `None` where time alone ends it.
+fn most_requests(spec: &LoadSpec) -> Option<u64> {
+    let of_connections =
+        spec.requests_per_connection.map(|each| each.saturating_mul(spec.connections.into()));
+    spec.requests_total.into_iter().chain(of_connections).min()
+}
+
+/// How long the run may take after its start; `None` where only a count of a closed loop ends it,
+/// and that takes as long as the server does.
+pub(super) fn longest_run(spec: &LoadSpec) -> Option<Nanos> {
+    let length = match (spec.measured, &spec.pace) {
+        (Some(length), _) => length,
+        (None, Pace::Open { profile, .. }) => {
+            let requests = most_requests(spec)? as f64;
+            // Gaps are random: so many of them take twice as long once in a lifetime.
+            Nanos::from_secs_f64(2.0 * requests / lowest_rate(profile)) + Nanos::from_secs(60)
+        }
+        (None, Pace::Closed) => return None,
+    };
+    Some(spec.warm_up + length + spec.timeout + spec.drain.unwrap_or_default())
+}
+
+fn lowest_rate(profile: &Profile) -> f64 {
+    match profile {
+        Profile::Flat { rate } => rate.per_second(),
+        Profile::Ramp { from, to, .. } => from.per_second().min(to.per_second()),
+        Profile::Steps { rates, .. } => {
+            rates.iter().map(|rate| rate.per_second()).fold(f64::INFINITY, f64::min)
+        }
+    }
+    .max(1e-6)
+}
+
+/// How long no request may end in a closed loop that a count ends.
+pub(super) fn longest_pause(spec: &LoadSpec) -> Nanos {
+    spec.warm_up + spec.timeout + spec.think
+}
+
+/// The longest frame that a part of this run can need.
+pub(super) fn longest_frame(spec: &LoadSpec, with_records: bool) -> usize {
+    let seconds = longest_run(spec).unwrap_or(LONGEST_RUN).as_secs_f64() as u64;
+    let of_requests = most_requests(spec).map_or(LONGEST_PART, |requests| {
+        requests.saturating_mul(BYTES_A_REQUEST).min(LONGEST_PART)
+    });
+    let of_seconds = (seconds * BYTES_A_SECOND).min(LONGEST_PART);
+    let of_records = if with_records { LONGEST_PART } else { 0 };
+    let of_connections = u64::from(spec.connections) * BYTES_A_CONNECTION;
+    (LONGEST_EMPTY_PART + of_requests + of_seconds + of_records + of_connections) as usize
+}
+
+/// Whether this can have been recorded in a part of that run, which began at `start` and has been
+/// over at `until` at the latest.
+///
+/// # Errors
+/// What cannot be.
+pub(super) fn check(
+    done: &PartDone,
+    spec: &LoadSpec,
+    start: Nanos,
+    until: Nanos,
+) -> Result<(), String> {
+    if !(start..=until).contains(&done.ended) {
+        return Err("it ended at a time outside of its run".to_owned());
+    }
+    let Some(outcome) = &done.outcome else { return Ok(()) };
+    check_tally(&outcome.tally, spec, start, done.ended)?;
+    let window = spec.window(start);
+    let is_of_window = outcome.batches.is_of(window)
+        && outcome.backlog.as_ref().is_none_or(|backlog| backlog.is_of(window));
+    if !is_of_window {
+        return Err("its times are not those of its run".to_owned());
+    }
+    if outcome.interrupted_at.is_some_and(|at| at > until) {
+        return Err("it was interrupted after its end".to_owned());
+    }
+    Ok(())
+}
+
+/// The same of what a generator has recorded until `until`.
+pub(super) fn check_tally(
+    tally: &Tally,
+    spec: &LoadSpec,
+    start: Nanos,
+    until: Nanos,
+) -> Result<(), String> {
+    if tally.window != spec.window(start)
+        || tally.per_connection.len() != spec.connections as usize
+        || tally.last_ended > until.max(tally.window.from)
+    {
+        return Err("its times and connections are not those of its run".to_owned());
+    }
+    let seconds = until.saturating_sub(start).as_secs_f64();
+    if tally.series.seconds.len() as f64 > seconds + 2.0 {
+        return Err("it has more seconds than its run".to_owned());
+    }
+    let measured = tally.counts.checked_total();
+    let all = measured.zip(tally.unmeasured.checked_total());
+    let Some((measured, unmeasured)) = all else {
+        return Err("it counts more requests than there are numbers".to_owned());
+    };
+    if let Some(most) = most_requests(spec)
+        && measured > most
+    {
+        return Err(format!("it counts {measured} requests, and {most} were asked for"));
+    }
+    let at_once = f64::from(spec.connections) * f64::from(spec.pipeline.max(1));
+    let most = at_once * (1.0 + seconds * MOST_PER_SECOND);
+    let is_closed = spec.pace == Pace::Closed;
+    if is_closed && measured as f64 + unmeasured as f64 > most {
+        return Err(format!(
+            "it counts {} requests, more than {} connections can send in {seconds:.0} s",
+            measured as f64 + unmeasured as f64,
+            spec.connections
+        ));
+    }
+    let good = tally.counts.good();
+    let totals = [
+        tally.received_bytes,
+        tally.body_bytes,
+        tally.sent_bytes,
+        tally.connections_opened,
+        tally.exhausted,
+        tally.closed_by_server,
+        tally.closed_for_unasked,
+        tally.completed_in_window,
+        tally.sent_in_window,
+    ];
+    let is_of_good = |responses: &u64| *responses <= good;
+    if totals.into_iter().any(|total| total > MOST_BYTES)
+        || !tally.per_connection.iter().all(is_of_good)
+        || !tally.series.seconds.iter().all(|second| is_of_good(&second.completed))
+    {
+        return Err("it counts more than a run can have".to_owned());
+    }
+    let recorded = [&tally.response_time, &tally.service_time].map(model::Histogram::count);
+    if recorded.into_iter().any(|times| times > good) || tally.send_lag.count() > measured {
+        return Err("it has more times than responses".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Transport;
+    use model::{Exchange, Outcome, Request};
+
+    use super::*;
+
+    fn spec() -> LoadSpec {
+        let request = Request { bytes: Vec::new().into(), is_head: false };
+        LoadSpec {
+            measured: Some(Nanos::from_secs(10)),
+            ..LoadSpec::closed(Transport::plain(Vec::new()), request, 4)
+        }
+    }
+
+    #[test]
+    fn a_frame_is_as_long_as_the_plan_can_need() {
+        let counted = LoadSpec { requests_total: Some(100), measured: None, ..spec() };
+        assert!(longest_frame(&spec(), false) < 256 << 20);
+        assert!(longest_frame(&spec(), true) > longest_frame(&spec(), false));
+        assert!(
+            longest_frame(&counted, false) < longest_frame(&spec(), false) + LONGEST_PART as usize
+        );
+    }
+
+    #[test]
+    fn a_run_that_time_ends_has_a_latest_end() {
+        let spec = spec();
+        assert_eq!(longest_run(&spec), Some(Nanos::from_secs(10) + spec.timeout));
+        assert_eq!(longest_run(&LoadSpec { measured: None, ..spec.clone() }), None);
+    }
+
+    #[test]
+    fn what_the_plan_cannot_have_is_refused() {
+        let (spec, start) = (spec(), Nanos::from_secs(100));
+        let until = start + Nanos::from_secs(10);
+        let mut tally = Tally::new(spec.window(start), 4);
+        for n in 0..100 {
+            let due = start + Nanos::from_millis(n);
+            let ended = due + Nanos::from_millis(1);
+            let outcome = Outcome::Answered(200);
+            tally.record(&Exchange { due, sent: due, ended, received_bytes: 1, outcome }, 0);
+        }
+        assert_eq!(check_tally(&tally, &spec, start, until), Ok(()));
+        let fewer = LoadSpec { requests_total: Some(99), ..spec.clone() };
+        let said = check_tally(&tally, &fewer, start, until).unwrap_err();
+        assert_eq!(said, "it counts 100 requests, and 99 were asked for");
+        let other = LoadSpec { connections: 5, ..spec.clone() };
+        assert!(check_tally(&tally, &other, start, until).is_err());
+        assert!(check_tally(&tally, &spec, start + Nanos(1), until).is_err());
+        tally.response_time.record(Nanos(1));
+        assert!(check_tally(&tally, &spec, start, until).unwrap_err().contains("more times"));
+        for (counts, wrong) in [
+            (r#"{"200": 18446744073709551615}"#, "4 connections can send"),
+            (r#"{"200": 18446744073709551615, "503": 1}"#, "than there are numbers"),
+        ] {
+            tally.counts = serde_json::from_str(counts).unwrap();
+            assert!(check_tally(&tally, &spec, start, until).unwrap_err().contains(wrong));
+        }
+    }
+}
