@@ -17,6 +17,7 @@ use model::{Ceiling, Study};
 use report::json::ReadError;
 
 use crate::exit::{Mistake, unwritable, wrong};
+use crate::ui;
 
 /// No study and no output of a tool is larger.
 const LARGEST: u64 = 256 << 20;
@@ -65,7 +66,7 @@ fn try_to_write(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Where it cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
-    replace(path, text).map_err(|why| Mistake::Unwritten {
+    replace(path, &ui::harmless(text)).map_err(|why| Mistake::Unwritten {
         path: path.to_owned(),
         hint: hint_for(&why),
         why,

@@ -42,26 +42,42 @@ static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 /// Odd while stdout is being written to; how often that began or ended.
 static PRINTS: AtomicU64 = AtomicU64::new(0);
 
-/// What controls a terminal or turns text around becomes visible, as JSON writes it: text from
-/// outside (a server's stderr, the value of a header, a git branch, a study's strings, a name in
-/// statsd) is in what we print. Inside JSON it stays the same string.
-fn harmless(text: &str) -> Cow<'_, str> {
-    let acts = |c: char| {
-        c.is_control() && !matches!(c, '\n' | '\t')
-            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+/// What controls a terminal, turns text around or hides in it becomes visible, as JSON writes it:
+/// text from outside (a server's stderr, the value of a header, a git branch, a study's strings, a
+/// name in statsd) is in what we print, and in the files that people look at with `cat`. Inside JSON
+/// it stays the same string.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if acts(c) {
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
         } else {
             shown.push(c);
         }
     }
     Cow::Owned(shown)
+}
+
+/// Control characters; marks and overrides of the direction of text; line and paragraph separators;
+/// what has no width, such as tags, annotations and byte order marks. (Joiners make emoji.)
+fn acts(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(
+            c,
+            '\u{61c}'
+                | '\u{200b}'
+                | '\u{200e}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{2069}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 /// How stdout was lost, once it was: [`Exit::Fine`] where its reader has gone (`| head`), which is
@@ -599,6 +615,8 @@ mod tests {
             ("over\rwritten", "over\\u000dwritten"),
             ("\u{9b}2J", "\\u009b2J"),
             ("\u{202e}moc.elpmaxe", "\\u202emoc.elpmaxe"),
+            ("a\u{200f}b\u{61c}c\u{feff}", "a\\u200fb\\u061cc\\ufeff"),
+            ("\u{e0041}", "\\udb40\\udc41"),
         ] {
             assert_eq!(harmless(text), shown);
         }
