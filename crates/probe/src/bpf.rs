@@ -272,6 +272,11 @@ impl MissingRight {
             let why = "in this PID namespace processes have other numbers than in the kernel (a container: --pid=host)";
             return Some(MissingRight(why.to_owned()));
         }
+        let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+        if is_clock_shifted(&offsets) {
+            let why = "in this time namespace the clock is another than the kernel's (unshare --time, a container that was moved): run longtail outside of it";
+            return Some(MissingRight(why.to_owned()));
+        }
         (!Path::new(TYPES).exists()).then(|| {
             MissingRight(format!("{TYPES} is not there (a kernel with CONFIG_DEBUG_INFO_BTF)"))
         })
@@ -301,6 +306,13 @@ fn is_first(namespace: &Path) -> bool {
     namespace == Path::new("pid:[4026531836]")
 }
 
+/// By `/proc/self/timens_offsets`: whether the monotonic clock is ahead of the
+/// kernel's own, or behind it.
+fn is_clock_shifted(offsets: &str) -> bool {
+    let monotonic = offsets.lines().find_map(|line| line.strip_prefix("monotonic"));
+    monotonic.is_some_and(|offset| offset.split_whitespace().any(|part| part != "0"))
+}
+
 /// By `/proc/self/status`: whether both capabilities, or all, are held.
 fn may(status: &str) -> bool {
     let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -312,6 +324,18 @@ fn may(status: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_of_a_namespace_is_known_by_its_offset() {
+        assert!(!is_clock_shifted(""));
+        assert!(!is_clock_shifted(
+            "monotonic           0         0\nboottime            5         0\n"
+        ));
+        assert!(is_clock_shifted(
+            "monotonic        1000         0\nboottime            0         0\n"
+        ));
+        assert!(is_clock_shifted("monotonic           0 -300000000\n"));
+    }
 
     #[test]
     fn cells_are_put_together_by_process_and_kind() {

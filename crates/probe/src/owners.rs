@@ -58,6 +58,11 @@ impl SocketHolders {
     }
 }
 
+/// Whether `/proc` lists no processes of other users to this one.
+pub fn are_hidden() -> bool {
+    !rustix::process::geteuid().is_root() && proctree::hides_processes()
+}
+
 /// All processes that hold one of the sockets with these inodes, as far as this user may see.
 pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
     let mut found = SocketHolders::default();

@@ -52,6 +52,20 @@ impl ProcessStat {
     }
 }
 
+/// Whether `/proc` is mounted so that it does not list other users' processes (`hidepid`, proc(5)).
+pub fn hides_processes() -> bool {
+    is_hiding(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+}
+
+/// By `/proc/self/mountinfo`: its fifth field is where, the last ones are the file system's own
+/// options. Of several mounts on one place the last is seen.
+fn is_hiding(mounts: &str) -> bool {
+    let of_proc = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some("/proc"));
+    let options = of_proc.and_then(|line| line.rsplit(' ').next()).unwrap_or_default();
+    let hiding = ["hidepid=2", "hidepid=invisible", "hidepid=4", "hidepid=ptraceable"];
+    options.split(',').any(|option| hiding.contains(&option))
+}
+
 /// Every process that can be seen, by its id.
 pub fn all() -> Vec<ProcessStat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -117,6 +131,18 @@ fn below(ancestor: u32, mut others: Vec<ProcessStat>) -> Vec<ProcessStat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_proc_that_hides_processes_is_known_by_its_mount() {
+        let plain = "22 1 0:20 / /proc rw,nosuid - proc proc rw\n30 1 0:21 / /sys rw - sysfs sysfs rw,hidepid=invisible\n";
+        assert!(!is_hiding(plain));
+        for option in ["hidepid=invisible", "hidepid=2", "hidepid=ptraceable"] {
+            let over = format!("{plain}90 22 0:50 / /proc rw - proc proc rw,gid=5,{option}\n");
+            assert!(is_hiding(&over), "{option}");
+            assert!(!is_hiding(&format!("{over}91 90 0:51 / /proc rw - proc proc rw\n")));
+        }
+        assert!(!is_hiding("22 1 0:20 / /proc rw - proc proc rw,hidepid=noaccess\n"));
+    }
     use std::process::{Command, Stdio};
 
     #[test]

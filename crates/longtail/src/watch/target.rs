@@ -18,6 +18,8 @@ use probe::processes::tree;
 use probe::sampler::{Observation, Sampler, SamplingPlan};
 use probe::sockets::{KernelSocket, ServerListener, unix_place};
 use probe::{control, owners};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::args::HostPort;
 use crate::exit::{Mistake, wrong};
@@ -179,7 +181,13 @@ impl WatchTarget {
 }
 
 fn exists(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).is_dir()
+    Path::new(&format!("/proc/{pid}")).is_dir() || is_another_users(pid)
+}
+
+/// Whether there is such a process, which is not ours to signal: `/proc` may hide it.
+fn is_another_users(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::PERM))
 }
 
 /// The sockets of a process and its descendants.
@@ -227,12 +235,16 @@ fn of_listeners(place: &str, ours: &[&KernelSocket]) -> Result<WatchTarget, Mist
         let unseen = ours.iter().filter(|one| !seen.contains(&one.inode));
         let users: BTreeSet<u32> = unseen.filter_map(|one| one.user).collect();
         let users: Vec<String> = users.iter().map(u32::to_string).collect();
-        not_visible.push(if holders.hidden > 0 {
-            let whose = match &users[..] {
-                [] => "root or as another user".to_owned(),
-                [root] if root == "0" => "root".to_owned(),
-                users => format!("root or as user {}", users.join(" and ")),
-            };
+        let whose = match &users[..] {
+            [] => "root or as another user".to_owned(),
+            [root] if root == "0" => "root".to_owned(),
+            users => format!("root or as user {}", users.join(" and ")),
+        };
+        not_visible.push(if owners::are_hidden() {
+            format!(
+                "the server's processes: /proc hides those of other users (hidepid); run as {whose}"
+            )
+        } else if holders.hidden > 0 {
             format!("the server's processes: they are not this user's to see; run as {whose}")
         } else {
             "the server's processes: none that can be seen from here holds its socket".to_owned()
@@ -256,8 +268,8 @@ fn of_process(
     if !exists(pid) {
         return Err(wrong(format!("there is no process {pid}: a port (:9292) finds its server")));
     }
-    let held = held(pid).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => wrong(format!(
+    let held = held(pid).map_err(|error| match &error {
+        _ if error.kind() == io::ErrorKind::PermissionDenied || is_another_users(pid) => wrong(format!(
             "process {pid} is another user's, and so what it listens on cannot be seen: run as that user or as root, or give its port (:9292)"
         )),
         _ => wrong(format!("process {pid} has just ended")),
