@@ -13,6 +13,7 @@ mod server;
 mod spec;
 
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use thiserror::Error;
@@ -72,6 +73,31 @@ pub enum LaunchError {
         /// What the kernel said.
         reason: String,
     },
+}
+
+/// What is there in place of the file or the directory that was to be there, as the end of a
+/// sentence that begins with its name.
+pub(crate) fn what_is_there(path: &Path) -> &'static str {
+    let is_link = path.is_symlink();
+    let kind = match std::fs::metadata(path) {
+        Ok(found) => found.file_type(),
+        Err(why) if why.kind() == io::ErrorKind::PermissionDenied => {
+            return "is not this user's to see";
+        }
+        Err(_) if is_link => return "is a link to what does not exist",
+        Err(_) => return "does not exist",
+    };
+    if kind.is_dir() {
+        "is a directory"
+    } else if kind.is_fifo() {
+        "is a pipe"
+    } else if kind.is_socket() {
+        "is a socket"
+    } else if kind.is_file() {
+        "is a file"
+    } else {
+        "is a device"
+    }
 }
 
 /// Of a directory or a file that cannot be made within that one.

@@ -24,6 +24,7 @@ use crate::bind::ChosenAddresses;
 use crate::spec::random_hex;
 use crate::{
     Addresses, LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, unwritable,
+    what_is_there,
 };
 
 /// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a
@@ -126,16 +127,18 @@ pub fn prepare(
     let missing = |path: &PathBuf| !around.dir.join(path).is_file();
     if let Some(rackup) = plan.rackup.clone().filter(missing) {
         return Err(LaunchError::Unusable(format!(
-            "rackup '{}' does not exist: correct -r, or leave it out to use the app that longtail brings",
-            rackup.display()
+            "rackup '{}' {}: correct -r, or leave it out to use the app that longtail brings",
+            rackup.display(),
+            what_is_there(&around.dir.join(&rackup))
         )));
     }
     // To Puma `-C -` is "no config file at all".
     if let Some(config) = plan.config.clone().filter(|path| path != Path::new("-") && missing(path))
     {
         return Err(LaunchError::Unusable(format!(
-            "config '{}' does not exist: correct -C, or leave it out",
-            config.display()
+            "config '{}' {}: correct -C, or leave it out",
+            config.display(),
+            what_is_there(&around.dir.join(&config))
         )));
     }
     let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;

@@ -18,7 +18,7 @@ use model::{Clock, Nanos};
 use rustix::process::{Pid, Signal};
 
 use crate::guard::{GuardOrder, GuardReport, NONE, ServerExit, line};
-use crate::{GuardCommand, LaunchError, LaunchSpec, find_program};
+use crate::{GuardCommand, LaunchError, LaunchSpec, find_program, what_is_there};
 
 /// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended.
 /// Generous: only a guard that is itself stuck takes seconds.
@@ -354,8 +354,9 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     let program = spec.argv.first().expect("a command has a program");
     if !spec.dir.is_dir() {
         return Err(LaunchError::Unusable(format!(
-            "the directory '{}' does not exist: start longtail in one that does",
-            spec.dir.display()
+            "the directory '{}' {}: start longtail in one that is there",
+            spec.dir.display(),
+            what_is_there(&spec.dir)
         )));
     }
     let own = spec.env.get(OsStr::new("PATH")).cloned();
