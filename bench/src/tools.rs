@@ -285,8 +285,10 @@ pub(crate) fn said(tool: Tool, printed: &str, studies: &Path) -> Option<Said> {
             ..Said::default()
         }),
         (_, Some(audited)) => {
-            let claim =
-                audit::parse::claims(printed).into_iter().find(|claim| claim.tool == audited)?;
+            let claim = audit::parse::claims(printed)
+                .ok()?
+                .into_iter()
+                .find(|claim| claim.tool == audited)?;
             let at = |q: f64| claim.percentile(q).map(|time| time.value * 1e9);
             Some(Said {
                 requests: claim.ended(),

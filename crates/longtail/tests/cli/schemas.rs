@@ -108,7 +108,7 @@ fn what_is_found_in_other_peoples_output_keeps_its_schema() {
     let validator = schema("audit");
     // A claim with a single finding, of each check.
     let mut of_each_check = BTreeMap::new();
-    for claim in texts.iter().flat_map(|text| audit::audit(text)) {
+    for claim in texts.iter().flat_map(|text| audit::audit(text).unwrap()) {
         let claim = serde_json::to_value(claim).unwrap();
         assert_valid(&validator, &json!([claim]));
         for finding in claim["findings"].as_array().unwrap() {

@@ -299,7 +299,7 @@ impl Generators {
             let name = self.all[one].name.clone();
             let latest = self.clock.now() + CLOCK_ERROR;
             let part = part.and_then(|done| {
-                credible::check(&done, spec, start, latest).map_err(not_credible)?;
+                credible::check(&done, spec, start, latest).map_err(|why| not_credible(&why))?;
                 Ok(done)
             });
             match part {
@@ -372,8 +372,8 @@ impl Generators {
                             if batch.iter().all(|record| record.exchange.is_possible()) {
                                 keep(batch);
                             } else {
-                                let why = "a request that ended before it was sent".to_owned();
-                                parts[one].get_or_insert(Err(not_credible(why)));
+                                let why = not_credible("a request that ended before it was sent");
+                                parts[one].get_or_insert(Err(why));
                             }
                         }
                         Ok(Report::Done(done)) => _ = parts[one].get_or_insert(Ok(*done)),
@@ -437,7 +437,7 @@ struct LastAdvance {
     at: Nanos,
 }
 
-fn not_credible(why: String) -> String {
+fn not_credible(why: &str) -> String {
     format!("what it reports cannot be: {why}")
 }
 
