@@ -3,6 +3,7 @@
 
 use model::comparison::{ComparisonDoubt, ComparisonFindings, Metric, MissingFigure};
 use model::plan::quoted;
+use model::secret::what_to_put;
 use model::theory::ServiceTime;
 use model::{
     ComparisonStudy, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu, ServerKind,
@@ -46,7 +47,11 @@ pub fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
 }
 
 fn command(line: impl Into<String>, why: &str) -> NextCommand {
-    NextCommand { command: line.into(), why: why.to_owned() }
+    let command = line.into();
+    // What a report does not repeat has to be typed again.
+    let missing = what_to_put(&shlex::split(&command).unwrap_or_default());
+    let missing = missing.map(|what| format!("; {what}")).unwrap_or_default();
+    NextCommand { command, why: format!("{why}{missing}") }
 }
 
 fn all_checks() -> NextCommand {

@@ -121,7 +121,7 @@ pub fn prepare(
 ) -> Result<Puma, LaunchError> {
     let ServerKind::Puma { command } = &plan.kind else { panic!("{:?} is not Puma", plan.kind) };
     let mut argv = match command {
-        Some(text) => given(text, around)?,
+        Some(text) => given(text.exposed(), around)?,
         None => discover(around)?,
     };
     let missing = |path: &PathBuf| !around.dir.join(path).is_file();

@@ -8,12 +8,14 @@
 mod args;
 mod commands;
 mod exit;
+mod files;
 mod generator_rates;
 mod generators;
 mod load;
 mod metrics;
 mod predict;
 mod results;
+mod secrets;
 mod selftest;
 mod signals;
 mod store;
@@ -43,6 +45,9 @@ fn main() {
         // by them.
         std::process::exit(launch::guard::run(words));
     }
+    let texts: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    secrets::note_words(&texts);
     let exit = match commands::parse(std::env::args_os()) {
         Ok(Invocation::Command(command, allowed)) => command.run(Resolver::within(allowed)),
         Ok(Invocation::Help(text)) => {

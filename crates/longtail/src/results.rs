@@ -8,8 +8,8 @@ use report::summary::Summary;
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
 use crate::exit::{Exit, Mistake};
-use crate::store;
 use crate::ui;
+use crate::{files, store};
 
 /// The places of one study's results.
 pub(crate) struct Results<'a> {
@@ -33,8 +33,10 @@ impl<'a> Results<'a> {
         output: &'a OutputArgs,
     ) -> Result<Results<'a>, Mistake> {
         output.files().try_for_each(|file| store::check_writable(&file.path))?;
-        let (named, files): (Vec<_>, Vec<_>) =
-            output.files().partition(|file| file.format == OutputFormat::Study);
+        let (named, files): (Vec<_>, Vec<_>) = output.files().partition(|file| {
+            // What is no file gets the whole once, and not each state of it.
+            file.format == OutputFormat::Study && !files::is_stream(&file.path)
+        });
         let own = store::new_study(command, started_at)?;
         let studies = std::iter::once(own).chain(named.into_iter().map(|file| file.path)).collect();
         Ok(Results { output, studies, files })
@@ -54,7 +56,13 @@ impl<'a> Results<'a> {
         let text = report::json::write(study);
         self.studies
             .iter()
-            .map(|path| store::write(path, &text))
+            .map(|path| {
+                if path == self.path() {
+                    store::keep(path, &text)
+                } else {
+                    store::write(path, &text)
+                }
+            })
             .collect::<Vec<_>>()
             .into_iter()
             .collect()

@@ -9,15 +9,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use model::plan::quoted;
 use model::{Ceiling, Study};
 use report::json::ReadError;
 
 use crate::exit::{Mistake, unwritable, wrong};
-use crate::ui;
+use crate::{files, secrets, ui};
 
 /// No study and no output of a tool is larger.
 const LARGEST: u64 = 256 << 20;
@@ -31,13 +29,14 @@ pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mist
     launch::remove_noted(&data_folder()?);
     let folder = folder()?;
     let hint = "set XDG_DATA_HOME to a folder that you can write";
-    fs::create_dir_all(&folder).map_err(|why| unwritable(&folder, &why, hint))?;
+    let made = private_data_folder().and_then(|()| files::private_folder(&folder));
+    made.map_err(|why| unwritable(&folder, &why, hint))?;
     let path = folder.join(format!(
         "{}-{command}-{}.json",
         started_at.replace(':', "-"),
         std::process::id()
     ));
-    try_to_write(&path).map_err(|why| unwritable(&path, &why, hint_for(&why)))?;
+    files::try_to_write(&path).map_err(|why| unwritable(&path, &why, hint_for(&why)))?;
     Ok(path)
 }
 
@@ -46,19 +45,8 @@ pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mist
 /// # Errors
 /// Where it cannot.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
-    // Opening a pipe waits until somebody reads it, and a study is replaced after each run.
-    let (tried, hint) = if is_fifo(path) {
-        (Err(io::Error::other("it is a pipe")), "give -o a file, or pipe what is printed")
-    } else {
-        (try_to_write(path), "give -o a file that you can write")
-    };
-    tried.map_err(|why| unwritable(path, &why, hint))
-}
-
-fn try_to_write(path: &Path) -> io::Result<()> {
-    let is_new = !path.exists();
-    File::options().append(true).create(true).open(path)?;
-    if is_new { fs::remove_file(path) } else { Ok(()) }
+    files::try_to_write(path)
+        .map_err(|why| unwritable(path, &why, "give -o a file that you can write"))
 }
 
 /// Writes a file that the user named.
@@ -66,11 +54,19 @@ fn try_to_write(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Where it cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
-    replace(path, &ui::harmless(text)).map_err(|why| Mistake::Unwritten {
-        path: path.to_owned(),
-        hint: hint_for(&why),
-        why,
-    })
+    files::write(path, &*ui::harmless(text)).map_err(|why| unwritten(path, why))
+}
+
+/// Writes a file that longtail keeps by itself.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(crate) fn keep(path: &Path, text: &str) -> Result<(), Mistake> {
+    files::write_private(path, &*ui::harmless(text)).map_err(|why| unwritten(path, why))
+}
+
+fn unwritten(path: &Path, why: io::Error) -> Mistake {
+    Mistake::Unwritten { path: path.to_owned(), hint: hint_for(&why), why }
 }
 
 fn hint_for(why: &io::Error) -> &'static str {
@@ -80,26 +76,6 @@ fn hint_for(why: &io::Error) -> &'static str {
         }
         _ => "let this user write there, or set XDG_DATA_HOME to a folder that you can write",
     }
-}
-
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // A pipe or a device is written to as it is.
-    if path.exists() && !path.is_file() {
-        return fs::write(path, text);
-    }
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let write = || {
-        fs::write(&new, text)?;
-        fs::rename(&new, path)
-    };
-    // A full disk leaves no half of it.
-    write().inspect_err(|_| drop(fs::remove_file(&new)))
-}
-
-/// Whether a pipe has that name.
-pub(crate) fn is_fifo(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
 /// Whether two names are those of one file, there or not.
@@ -140,10 +116,12 @@ pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
     let unreadable = |why: String| Mistake::Read { path: path.to_owned(), why };
     let bytes = File::open(path).and_then(at_most).map_err(|why| unreadable(why.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
-    report::json::read(&text).map_err(|why| match why {
+    let study = report::json::read(&text).map_err(|why| match why {
         ReadError::Summary { .. } => wrong(format!("'{}' is {why}", path.display())),
         other => unreadable(other.to_string()),
-    })
+    })?;
+    // Older ones may have been written with secrets in them.
+    Ok(study.with_command_line(secrets::line_again))
 }
 
 /// All of a file, but for one that nobody can mean: a device has no end.
@@ -188,8 +166,9 @@ impl sweep::Ceilings for CeilingFile {
         let mut all = self.all();
         all.insert(settings.to_owned(), *ceiling);
         // A cache that cannot be written is one that has to be measured again: nobody need know.
-        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-        let _ = folder.and_then(|()| replace(path, &serde_json::to_string_pretty(&all)?));
+        let folder = path.parent().map_or(Ok(()), files::private_folder);
+        let _ =
+            folder.and_then(|()| files::write_private(path, &serde_json::to_string_pretty(&all)?));
     }
 }
 
@@ -205,80 +184,13 @@ pub(crate) fn data_folder() -> Result<PathBuf, Mistake> {
     launch::data_folder().ok_or_else(|| wrong("no folder for studies: set XDG_DATA_HOME or HOME"))
 }
 
+/// Makes it, so that nobody else can enter it.
+fn private_data_folder() -> io::Result<()> {
+    data_folder().map_or(Ok(()), |folder| files::private_folder(&folder))
+}
+
 /// The wall clock's time as RFC 3339 in UTC, to the second: when a study was made.
 pub(crate) fn wall_time() -> String {
     let now = jiff::Timestamp::now();
     now.round(jiff::Unit::Second).unwrap_or(now).to_string()
-}
-
-/// This program's command line as it was typed, as far as it is text: as a shell takes it, and
-/// without secrets.
-pub(crate) fn command_line() -> String {
-    without_secrets(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()))
-}
-
-/// These words after the program's name.
-fn without_secrets(words: impl Iterator<Item = String>) -> String {
-    let mut line = "longtail".to_owned();
-    let mut hide_next = false;
-    for word in words {
-        let shown = if hide_next {
-            SECRET.to_owned()
-        } else if word.strip_prefix("-a").is_some_and(|rest| rest.contains(':')) {
-            format!("-a{SECRET}")
-        } else if word.starts_with("--auth=") {
-            format!("--auth={SECRET}")
-        } else {
-            shell_word(&without_credentials(&word))
-        };
-        hide_next = word == "-a" || word == "--auth";
-        line.push(' ');
-        line.push_str(&shown);
-    }
-    line
-}
-
-const SECRET: &str = "'(secret)'";
-
-/// A word as a shell takes it; of a header with credentials or cookies only that it is there.
-pub(crate) fn shell_word(word: &str) -> String {
-    let lower = word.to_ascii_lowercase();
-    let is_secret = lower.contains("authorization:") || lower.contains("cookie:");
-    if is_secret { SECRET.to_owned() } else { quoted(word) }
-}
-
-/// A URL without `user:password@`.
-fn without_credentials(word: &str) -> String {
-    let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-        None => word.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn said(line: &str) -> String {
-        without_secrets(line.split(' ').map(str::to_owned))
-    }
-
-    #[test]
-    fn secrets_do_not_reach_reports() {
-        for line in [
-            "load -a me:hunter2 http://h/",
-            "load --auth me:hunter2 http://h/",
-            "load --auth=me:hunter2 http://h/",
-            "load -ame:hunter2 http://h/",
-            "load http://me:hunter2@h/x?y=z@w",
-        ] {
-            assert!(!said(line).contains("hunter2"), "{}", said(line));
-        }
-        let header =
-            ["load", "-H", "Authorization: Bearer hunter2", "http://h/"].map(str::to_owned);
-        assert!(!without_secrets(header.into_iter()).contains("hunter2"));
-        assert_eq!(said("load -c 5 http://h/a?b=c@d"), "longtail load -c 5 'http://h/a?b=c@d'");
-    }
 }

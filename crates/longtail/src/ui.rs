@@ -29,6 +29,7 @@ use serde::Serialize;
 use sweep::Phase;
 
 use crate::exit::{Exit, Mistake};
+use crate::secrets;
 
 /// Redraws of the progress line.
 const TICK: Duration = Duration::from_millis(250);
@@ -210,16 +211,17 @@ fn write_to_stderr(text: &str) -> bool {
     })
 }
 
-/// Says on stderr what a user should know beside the results.
+/// Says on stderr what a user should know beside the results. What a server or another tool says
+/// may repeat a secret that it was given.
 pub(crate) fn note(text: &str) {
-    say(&format!("longtail: {text}"));
+    say(&format!("longtail: {}", secrets::without_ours(text)));
 }
 
 /// Says on stderr what went wrong: a server's own last lines where there are any, then our one
 /// line.
 pub(crate) fn complain(mistake: &Mistake) {
     for line in mistake.last_lines() {
-        say(&format!("  | {line}"));
+        say(&format!("  | {}", secrets::without_ours(line)));
     }
     note(&mistake.to_string());
 }

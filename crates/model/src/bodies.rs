@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::pace::uniform;
+use crate::secret::MaskedText;
 use crate::{
     Bodies, Body, Diagnostic, Environment, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan,
     Socket, StreamPlan, Threshold,
@@ -88,7 +89,7 @@ pub struct BodiesStudy {
     /// When it began, as RFC 3339 in UTC.
     pub started_at: String,
     /// The command line that would repeat it.
-    pub command_line: String,
+    pub command_line: MaskedText,
     /// What was asked.
     pub plan: BodiesPlan,
     /// The machine.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::FindingGrade;
 use crate::objective::ObjectiveFigure;
+use crate::secret::MaskedText;
 use crate::{Diagnostic, Nanos, PercentileTime};
 
 /// What a generator says of its run; absent is what it does not say. Times are its own: of most
@@ -21,7 +22,7 @@ pub struct GeneratorClaim {
     /// Its version; `None` where it does not tell.
     pub version: Option<String>,
     /// The command that made the run, as a shell takes it.
-    pub command_line: String,
+    pub command_line: MaskedText,
     /// Requests that ended.
     pub requests: Option<u64>,
     /// Of them, and of those that never got an answer, what it counts as errors, bad statuses or
@@ -63,7 +64,7 @@ pub struct GeneratorClaim {
     #[serde(rename = "cpu_ns")]
     pub cpu: Option<Nanos>,
     /// All that it printed to stdout, as it came.
-    pub output: String,
+    pub output: MaskedText,
 }
 
 /// Whether a claim can be true, by the checks of `longtail audit`; the best first.

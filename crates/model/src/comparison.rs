@@ -11,6 +11,7 @@ mod simulated_tests;
 
 use serde::{Deserialize, Serialize};
 
+use crate::secret::MaskedText;
 use crate::{Diagnostic, Environment, Nanos, Run, ServerFacts, ServerUse};
 
 pub use self::analysis::{
@@ -32,7 +33,7 @@ pub struct ComparisonStudy {
     /// When it began, as RFC 3339 in UTC.
     pub started_at: String,
     /// The command line that would repeat it.
-    pub command_line: String,
+    pub command_line: MaskedText,
     /// What was asked.
     pub plan: ComparisonPlan,
     /// The machine.

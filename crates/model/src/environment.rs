@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::Nanos;
+use crate::secret::MaskedText;
 
 /// The machine and our own version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +41,9 @@ pub struct ServerFacts {
     /// `branch commit` of the checkout it runs in, where it is one.
     pub git: Option<String>,
     /// The exact command line, as a shell would take it.
-    pub command_line: String,
+    pub command_line: MaskedText,
     /// Where the load goes.
-    pub url: String,
+    pub url: MaskedText,
     /// Worker processes; 1 in single mode.
     pub workers: u32,
     /// Threads a worker, at the most.
@@ -207,7 +208,7 @@ impl Placement {
 
     /// The same where lanes run on other machines, if they come `from` there: none runs here.
     #[must_use]
-    pub fn beside_far(self, from: &[String]) -> Placement {
+    pub fn beside_far<Command>(self, from: &[Command]) -> Placement {
         if from.is_empty() { self } else { Placement { lanes: Cpus::default(), ..self } }
     }
 

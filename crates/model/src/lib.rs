@@ -33,6 +33,7 @@ pub mod plan;
 pub mod plausible;
 pub mod run;
 pub mod samples;
+pub mod secret;
 mod service_time;
 pub mod statistics;
 pub mod steadiness;
@@ -49,8 +50,35 @@ pub use counts::{BadResponse, BadResponses, Counts, WrongLengths};
 pub use judged_threshold::{ThresholdDoubt, ThresholdResult};
 
 pub use self::{
-    app_time::*, backlog::*, batches::*, bodies::*, body::*, broken::*, chunked::*, claimed::*,
-    clock::*, comparison::*, diagnostic::*, endpoint::*, environment::*, exchange::*, generator::*,
-    histogram::*, kernel::*, limit::*, objective::*, pace::*, phases::*, plan::*, run::*,
-    samples::*, statistics::*, study::*, tally::*, theory::*, unfinished::*, units::*,
+    app_time::*,
+    backlog::*,
+    batches::*,
+    bodies::*,
+    body::*,
+    broken::*,
+    chunked::*,
+    claimed::*,
+    clock::*,
+    comparison::*,
+    diagnostic::*,
+    endpoint::*,
+    environment::*,
+    exchange::*,
+    generator::*,
+    histogram::*,
+    kernel::*,
+    limit::*,
+    objective::*,
+    pace::*,
+    phases::*,
+    plan::*,
+    run::*,
+    samples::*,
+    secret::{Maskable, MaskedText, Private},
+    statistics::*,
+    study::*,
+    tally::*,
+    theory::*,
+    unfinished::*,
+    units::*,
 };

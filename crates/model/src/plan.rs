@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
 use crate::app_time::STAMPS;
+use crate::secret::{MaskedText, Private};
 use crate::{Body, Cpus, Nanos, Objective, Pace, Threshold};
 
 /// What `longtail sweep` was asked to do.
@@ -134,18 +135,18 @@ pub enum ServerKind {
     /// Puma, by this command (words split as a shell does at spaces), or the one that is found.
     Puma {
         /// `--puma`: the command that starts it.
-        command: Option<String>,
+        command: Option<Private<String>>,
     },
     /// The server inside longtail.
     Builtin,
     /// Any other command that serves `url` with `slots` slots.
     Command {
         /// Program and arguments.
-        argv: Vec<String>,
+        argv: Private<Vec<String>>,
         /// What it can process at once.
         slots: u32,
         /// Where it will answer.
-        url: String,
+        url: Private<String>,
     },
 }
 
@@ -247,7 +248,7 @@ pub struct StreamPlan {
     #[serde(rename = "delay_ns")]
     pub delay: Option<Nanos>,
     /// `--path`: what is requested; `None` is `/sleep<delay>`, or the body's.
-    pub path: Option<String>,
+    pub path: Option<Private<String>>,
     /// `--body`: what every answer is to carry; `None`: whatever the path brings.
     pub body: Option<Body>,
     /// Not `-k`: whether a connection carries more than one request.
@@ -270,17 +271,17 @@ pub struct StreamPlan {
     pub anatomy: bool,
     /// `--from`: the commands that lead to the generators on other machines; none: the generator is
     /// this process.
-    pub from: Vec<String>,
+    pub from: Vec<MaskedText>,
 }
 
 impl StreamPlan {
     /// What is requested.
-    pub fn target_path(&self) -> String {
+    pub fn target_path(&self) -> Private<String> {
         match (&self.path, self.body, self.delay) {
             (Some(path), _, _) => path.clone(),
-            (None, Some(body), _) => format!("/{body}"),
-            (None, None, Some(delay)) => format!("/sleep{}", delay.as_secs_f64()),
-            (None, None, None) => "/".to_owned(),
+            (None, Some(body), _) => format!("/{body}").into(),
+            (None, None, Some(delay)) => format!("/sleep{}", delay.as_secs_f64()).into(),
+            (None, None, None) => "/".into(),
         }
     }
 
@@ -349,7 +350,7 @@ pub enum Timestamps {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadPlan {
     /// The URL that requests go to, without credentials.
-    pub url: String,
+    pub url: MaskedText,
     /// The socket behind it, in words: `127.0.0.1:3000`, `unix /run/app.sock`, `unix @app`; several
     /// where a name has several addresses.
     pub endpoints: Vec<String>,
@@ -402,7 +403,7 @@ pub struct LoadPlan {
     pub statsd_listen: Option<SocketAddr>,
     /// `--from`: the commands that lead to the generators on other machines; none: the generator is
     /// this process.
-    pub from: Vec<String>,
+    pub from: Vec<MaskedText>,
 }
 
 impl LoadPlan {

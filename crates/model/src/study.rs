@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::plan::LoadPlan;
+use crate::secret::MaskedText;
 use crate::theory::ServiceTime;
 use crate::theory::{DisciplineProbe, InferredDiscipline};
 use crate::{
@@ -63,6 +64,21 @@ impl Study {
     }
 }
 
+impl Study {
+    /// The same with its command line made anew from what it was.
+    #[must_use]
+    pub fn with_command_line(mut self, anew: impl Fn(&str) -> MaskedText) -> Study {
+        let line = match &mut self {
+            Study::Sweep(study) => &mut study.command_line,
+            Study::Bodies(study) => &mut study.command_line,
+            Study::Compare(study) => &mut study.command_line,
+            Study::Load(study) => &mut study.command_line,
+        };
+        *line = anew(line);
+        self
+    }
+}
+
 macro_rules! study_of {
     ($($variant:ident($study:ty)),*) => {
         $(impl From<$study> for Study {
@@ -82,7 +98,7 @@ pub struct SweepStudy {
     /// When it began, as RFC 3339 in UTC.
     pub started_at: String,
     /// The command line that would repeat it.
-    pub command_line: String,
+    pub command_line: MaskedText,
     /// What was asked.
     pub plan: Plan,
     /// The machine.
@@ -128,7 +144,7 @@ pub struct LoadStudy {
     /// When it began, as RFC 3339 in UTC.
     pub started_at: String,
     /// The command line that would repeat it.
-    pub command_line: String,
+    pub command_line: MaskedText,
     /// What was asked.
     pub plan: LoadPlan,
     /// The machine.

@@ -6,7 +6,7 @@ use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
     ComparisonVerdict, Difference, Metric, excludes_zero,
 };
-use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, Nanos};
+use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, MaskedText, Nanos};
 
 use crate::labels;
 use crate::number::{self, count_of};
@@ -161,9 +161,9 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
         let ArmPlan { name, settings, .. } = &plan.arms[at];
         // A commit stands first; it is no option and no variable.
         let name = match settings.first().filter(|it| !it.starts_with('-') && !it.contains('=')) {
-            Some(commit) if commit.starts_with(name.as_str()) => commit.clone(),
+            Some(commit) if commit.starts_with(&**name) => commit.to_string(),
             Some(commit) => format!("{name}, {commit}"),
-            None => name.clone(),
+            None => name.to_string(),
         };
         format!("{}  {}", plan.letter(at), labels::joined([Some(name), Some(labels::joined(own))]))
     };
@@ -325,8 +325,8 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
 /// The settings that an arm has and the base has not, or the other way round, whichever are more.
 fn differing_settings(study: &ComparisonStudy, arm: usize) -> Vec<String> {
     let [base, arm] = [0, arm].map(|at| &study.plan.arms[at].settings);
-    let only = |of: &[String], other: &[String]| -> Vec<String> {
-        of.iter().filter(|setting| !other.contains(setting)).cloned().collect()
+    let only = |of: &[MaskedText], other: &[MaskedText]| -> Vec<String> {
+        of.iter().filter(|setting| !other.contains(setting)).map(ToString::to_string).collect()
     };
     let (added, left) = (only(arm, base), only(base, arm));
     if added.len() >= left.len() {

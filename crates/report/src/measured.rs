@@ -4,7 +4,8 @@
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
     App, BodiesStudy, Diagnostic, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan,
-    LoadStudy, Nanos, Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
+    LoadStudy, MaskedText, Nanos, Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy,
+    Timing,
 };
 
 use crate::labels::{
@@ -110,7 +111,7 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
             let generator = generator(stream, server.placement.as_ref(), with);
             vec![
                 NamedFact::new("at", [format!("{}, path {}", server.url, stream.target_path())]),
-                NamedFact::new("command", [server.command_line.clone()]),
+                NamedFact::new("command", [server.command_line.to_string()]),
                 NamedFact::new("runtime", server.runtime.clone()),
                 machine,
                 NamedFact::new("load", [generator, most_possible(study)]),
@@ -151,7 +152,7 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
             };
             vec![
                 NamedFact::new("made", made),
-                NamedFact::new("target", [plan.url.clone(), at, unseen.to_owned()]),
+                NamedFact::new("target", [plan.url.to_string(), at, unseen.to_owned()]),
                 machine,
                 NamedFact::new("load", [requests(plan), generator]),
             ]
@@ -191,8 +192,9 @@ fn closed_loop(
 }
 
 /// `load from ssh box2 and ssh box3`; nothing where the generator is this process.
-fn from(generators: &[String]) -> Option<String> {
-    (!generators.is_empty()).then(|| format!("load from {}", judge::words::listed(generators)))
+fn from(generators: &[MaskedText]) -> Option<String> {
+    let names: Vec<String> = generators.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| format!("load from {}", judge::words::listed(&names)))
 }
 
 fn app(study: &SweepStudy) -> String {

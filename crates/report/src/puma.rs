@@ -272,7 +272,7 @@ fn footer(study: &BodiesStudy) -> String {
     let binds: Vec<String> = plan.sockets.iter().map(Socket::to_string).collect();
     let mut lines = vec![
         format!("longtail -T{streams} -c{each}{length}: {connections}"),
-        study.command_line.clone(),
+        study.command_line.to_string(),
         format!("Server {mode} -t{size}, bind: {}", binds.join(" ")),
     ];
     let branch = server.git.as_ref().map(|git| git.split(' ').next().unwrap_or(git));

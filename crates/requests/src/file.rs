@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,6 +23,8 @@ use crate::{RequestError, excerpt};
 
 /// Bytes of the largest requests file.
 const LARGEST_FILE: u64 = 1 << 30;
+/// Bytes of the largest file of headers.
+const LARGEST_HEADERS: u64 = 1 << 20;
 /// Bytes of the largest request, head and body; and of the largest body file.
 const LARGEST_REQUEST: u64 = 64 << 20;
 /// Bytes that the requests of a file may take in memory: a short line becomes a whole head, and
@@ -145,15 +147,53 @@ pub fn parse(
 }
 
 /// Reads a requests file and the body files that it names; their paths start from the working
-/// directory, as vegeta's do.
+/// directory, as vegeta's do. They are below `root`, or below the folder of the requests file where
+/// there is none: who wrote it need not be who runs it, and must not send `/etc/shadow`.
 ///
 /// # Errors
-/// As [`parse`], and where a file cannot be read.
-pub fn read_file(path: &Path, given: &FileDefaults) -> Result<RenderedRequests, RequestError> {
+/// As [`parse`], and where a file cannot be read, or must not.
+pub fn read_file(
+    path: &Path,
+    given: &FileDefaults,
+    root: Option<&Path>,
+) -> Result<RenderedRequests, RequestError> {
     let bytes =
         contents(path, LARGEST_FILE, "the requests file is larger than 1 GiB: use a part of it")?;
-    parse(&bytes, given, read_body)
+    let body_of = |body: &Path| read_body(&below(body, path, root)?);
+    parse(&bytes, given, body_of)
         .map_err(|why| RequestError::new(format!("'{}': {why}", path.display())))
+}
+
+/// The file that `body` leads to, all links followed, where that is below the folder.
+fn below(body: &Path, requests: &Path, root: Option<&Path>) -> Result<PathBuf, RequestError> {
+    // As it stands: that it is not there is said by who reads it.
+    let Ok(file) = body.canonicalize() else { return Ok(body.to_owned()) };
+    let folder = match root {
+        Some(root) => root.canonicalize(),
+        None => requests.canonicalize().map(|file| file.parent().unwrap_or(&file).to_owned()),
+    };
+    match folder {
+        Ok(folder) if file.starts_with(&folder) => Ok(file),
+        _ => Err(RequestError::new(format!(
+            "@{}: it is not below the folder of the requests file, so it is not read: move it there, or name a folder that holds it by --requests-root",
+            excerpt(body.as_os_str().as_encoded_bytes())
+        ))),
+    }
+}
+
+/// Reads headers from a file, one a line, as curl's `-H @FILE` has them; empty lines and those that
+/// begin with `#` are none.
+///
+/// # Errors
+/// Where it cannot be read, or a line is no header. What the line holds is not repeated.
+pub fn read_headers(path: &Path) -> Result<Vec<RequestHeader>, RequestError> {
+    let bytes =
+        contents(path, LARGEST_HEADERS, "it is larger than 1 MiB: it holds more than headers")?;
+    let headers = lines(&bytes).filter(|(_, line)| !is_skipped(line));
+    headers
+        .map(|(number, line)| RequestHeader::parse(line).map_err(|why| why.at_line(number)))
+        .collect::<Result<_, _>>()
+        .map_err(|why| RequestError::new(format!("-H @{}: {why}", path.display())))
 }
 
 /// Reads a body from a file.

@@ -11,9 +11,12 @@ mod protocol;
 mod target;
 mod template;
 
+use model::secret::masked_word;
 use thiserror::Error;
 
-pub use file::{FileDefaults, RenderedRequests, RequestsFormat, parse, read_body, read_file};
+pub use file::{
+    FileDefaults, RenderedRequests, RequestsFormat, parse, read_body, read_file, read_headers,
+};
 pub use http::Method;
 pub use target::TargetUrl;
 pub use template::{RenderedRequest, RequestHeader, RequestTemplate, method};
@@ -40,12 +43,14 @@ impl RequestError {
     }
 }
 
-/// The user's text, short, and without anything that would break a line or confuse a terminal.
+/// The user's text, short, without its secrets, and without anything that would break a line or
+/// confuse a terminal.
 pub(crate) fn excerpt(text: impl AsRef<[u8]>) -> String {
-    // Four bytes are the longest character, so that much is enough, and a line of a gigabyte is not
-    // copied.
+    // Much more than is shown, so that a secret is known by what stands before and behind it, and
+    // yet a line of a gigabyte is not copied.
     let bytes = text.as_ref();
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * (EXCERPT + 1))]);
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(64 * EXCERPT)]);
+    let text = masked_word(text.trim());
     let mut chars = text.trim().chars();
     let mut shown = String::new();
     for char in chars.by_ref().take(EXCERPT) {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use http::uri::{Authority, PathAndQuery};
+use model::secret::masked_word;
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
 use crate::{RequestError, excerpt};
@@ -133,16 +134,22 @@ impl TargetUrl {
         format!("{scheme}://{authority}")
     }
 
+    /// The URL with what its query may hold of secrets: for who sends requests to it. The
+    /// credentials are a header.
+    pub fn exposed(&self) -> String {
+        format!("{}{}", self.origin(), self.path)
+    }
+
     /// Whether both go to the same scheme, host and port.
     pub fn has_origin_of(&self, other: &TargetUrl) -> bool {
         (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
     }
 }
 
-/// The URL, without the credentials: it goes into reports.
+/// The URL without its secrets: it goes into reports.
 impl fmt::Display for TargetUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}{}", self.origin(), self.path)
+        out.write_str(&masked_word(&self.exposed()))
     }
 }
 

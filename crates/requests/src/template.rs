@@ -73,10 +73,10 @@ impl RequestHeader {
             );
         }
         let name = line.strip_suffix(b";").ok_or_else(|| {
-            RequestError::new(format!(
-                "'{}' is no header: write 'Name: value', or 'Name:' to leave it out, or 'Name;' to send it empty",
-                excerpt(line)
-            ))
+            // It may be a token that was meant to follow a name: it is not repeated.
+            RequestError::new(
+                "a header has a colon, and this one has none: write 'Name: value', or 'Name:' to leave it out, or 'Name;' to send it empty",
+            )
         })?;
         RequestHeader::checked(name, Some(b""))
     }

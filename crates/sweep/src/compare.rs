@@ -195,7 +195,12 @@ impl Experiment for Comparison<'_> {
             server: arm.server.clone(),
             stream: arm.stream.clone(),
             pace: self.pace(),
-            env: arm.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            env: arm
+                .env
+                .exposed()
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
             dir: arm.dir.clone(),
             cool_down: self.plan.cool_down,
             repeat: self.turn.block,
@@ -286,7 +291,7 @@ impl Experiment for Comparison<'_> {
     fn failed(&mut self, error: SweepError, observer: &mut dyn Observer) -> Result<(), SweepError> {
         let Turn { block, arm, attempt } = self.turn;
         if self.is_trial() || !error.is_of_server() {
-            let arm = self.plan.arm(arm).name.clone();
+            let arm = self.plan.arm(arm).name.to_string();
             return Err(SweepError::Arm { arm, why: Box::new(error) });
         }
         self.study.lost.push(LostRun { block, arm, attempt, reason: error.to_string() });

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use engine::{EngineError, LoadSpec, Resolver, RunProgress};
 use launch::{Addresses, GuardCommand, LaunchError};
 use model::{
-    Ceiling, Clock, Diagnostic, GeneratorClaim, Nanos, ServerFacts, ServerPlan, StreamPlan, Study,
-    SystemClock,
+    Ceiling, Clock, Diagnostic, GeneratorClaim, MaskedText, Nanos, ServerFacts, ServerPlan,
+    StreamPlan, Study, SystemClock,
 };
 use thiserror::Error;
 
@@ -40,7 +40,7 @@ pub struct Context<'a> {
     /// The time of the start, as RFC 3339.
     pub started_at: String,
     /// The command line that repeats this study.
-    pub command_line: String,
+    pub command_line: MaskedText,
     /// Set when the user wants to end.
     pub interrupt: &'a AtomicBool,
     /// The generator's limits that are known already.

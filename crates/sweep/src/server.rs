@@ -179,7 +179,9 @@ impl ServerUnderTest {
 
     /// The request of `stream`, on a connection that is kept or not.
     pub(crate) fn request(&self, stream: &StreamPlan, keep_alive: bool) -> Request {
-        let path = stream.body.map_or_else(|| self.reached.path.clone(), |_| stream.target_path());
+        let path = stream
+            .body
+            .map_or_else(|| self.reached.path.clone(), |_| stream.target_path().exposed().clone());
         render("GET", &self.reached.authority, &path, &stream.headers(), keep_alive)
     }
 
@@ -350,7 +352,8 @@ fn transport(bind: &ServerBind) -> Result<Transport, EngineError> {
 
 fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepError> {
     let Block { server: plan, stream, .. } = block;
-    let (path, dir) = (stream.target_path(), block.dir.as_ref().unwrap_or(&context.dir));
+    let path = stream.target_path().exposed().clone();
+    let dir = block.dir.as_ref().unwrap_or(&context.dir);
     match &plan.kind {
         ServerKind::Puma { .. } => {
             let around = puma::Surroundings::here()?.of(block.dir.as_deref(), &block.env);
@@ -391,8 +394,11 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
         ServerKind::Command { argv, url, .. } => {
             let bad =
                 |why: &str| SweepError::Unusable(format!("'{url}' cannot be used as --url: {why}"));
-            let rest =
-                url.strip_prefix("http://").ok_or_else(|| bad("write http://HOST:PORT/PATH"))?;
+            let argv = argv.exposed();
+            let rest = url
+                .exposed()
+                .strip_prefix("http://")
+                .ok_or_else(|| bad("write http://HOST:PORT/PATH"))?;
             let (authority, own_path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
             let (host, port) = if has_port(authority) { authority.rsplit_once(':') } else { None }
                 .unwrap_or((authority, "80"));
@@ -412,7 +418,8 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
                     "something listens on that port already, and would be measured in its place",
                 ));
             }
-            let asked = stream.path.clone().or_else(|| (own_path == "/").then_some(path));
+            let asked = stream.path.as_ref().map(|path| path.exposed().clone());
+            let asked = asked.or_else(|| (own_path == "/").then_some(path));
             let path = asked.unwrap_or_else(|| own_path.to_owned());
             let program =
                 Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
@@ -467,8 +474,8 @@ fn describe(
         _ if block.dir.is_some() => None,
         ServerKind::Builtin => None,
         ServerKind::Command { .. } => Some(dir.as_path()),
-        ServerKind::Puma { command: Some(command) } if is_puma(Path::new(command)) => {
-            Some(Path::new(command)).filter(|folder| folder.join(".git").exists())
+        ServerKind::Puma { command: Some(command) } if is_puma(Path::new(command.exposed())) => {
+            Some(Path::new(command.exposed())).filter(|folder| folder.join(".git").exists())
         }
         ServerKind::Puma { .. } => {
             (plan.rackup.is_some() || dir.ancestors().any(is_puma)).then_some(dir.as_path())
@@ -479,8 +486,8 @@ fn describe(
         version: boot.version,
         runtime: boot.runtime,
         git: checkout.and_then(launch::git_head),
-        command_line: server.command_line(),
-        url: prepared.url.clone(),
+        command_line: server.command_line().into(),
+        url: prepared.url.as_str().into(),
         workers,
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,

@@ -365,7 +365,7 @@ mod tests {
     fn another_commands_workers_are_those_that_hold_connections() {
         let argv = vec!["gunicorn".to_owned()];
         let mut plan = testkit::study::canonical().plan.server;
-        plan.kind = ServerKind::Command { argv, slots: 10, url: String::new() };
+        plan.kind = ServerKind::Command { argv: argv.into(), slots: 10, url: "".into() };
         (plan.workers, plan.threads) = (None, None);
         let server = ServerFacts { workers: 1, threads: 10, ..ServerFacts::default() };
         let of = |holders, processes| {

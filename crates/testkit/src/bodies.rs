@@ -116,7 +116,8 @@ fn played_anew(plan: &BodiesPlan) -> BodiesStudy {
             "longtail sweep -w2 -t5:5 -s {} --bodies {} --for 2s",
             sockets.join(","),
             plan.bodies
-        ),
+        )
+        .into(),
         plan: plan.clone(),
         environment: environment(),
         servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),
@@ -145,8 +146,8 @@ fn server(socket: Socket) -> SocketServer {
                 .to_owned(),
         ),
         git: Some("00-response-refactor 43b8bba1".to_owned()),
-        command_line: format!("puma -q -b '{bind}' -w2 -t5:5 bodies.ru"),
-        url: url.to_owned(),
+        command_line: format!("puma -q -b '{bind}' -w2 -t5:5 bodies.ru").into(),
+        url: url.into(),
         ..puma_facts(2, 5)
     };
     SocketServer { socket, server }

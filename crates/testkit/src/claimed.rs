@@ -11,7 +11,7 @@ use crate::{load, study};
 /// wrk on 20 connections: its mean is more than Little's law allows.
 pub fn wrk_claim() -> GeneratorClaim {
     GeneratorClaim {
-        output: include_str!("../data/wrk.txt").to_owned(),
+        output: include_str!("../data/wrk.txt").into(),
         ..read(include_str!("../data/wrk.json"))
     }
 }
@@ -27,8 +27,8 @@ fn hey_claim() -> GeneratorClaim {
 /// Never: the threshold is one.
 pub fn wrk_load() -> LoadStudy {
     let mut study = load::closed();
-    "longtail load --generator wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/"
-        .clone_into(&mut study.command_line);
+    study.command_line =
+        "longtail load --generator wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/".into();
     study.plan.connections = 20;
     study.plan.thresholds = vec!["fail if p99 > 2s".parse().expect("a threshold")];
     let found = |is, check: &str, text: &str| Diagnostic::Audited {

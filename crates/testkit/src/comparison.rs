@@ -1,16 +1,15 @@
 //! Comparisons for tests, each run made by recording a seeded stream of exchanges into a real
 //! tally.
 
-use std::collections::BTreeMap;
-
 use judge::verdict;
 use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
 use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Nanos, Outcome, Probe, Run,
-    ServerFacts, ServerUse, Stop, StreamPlan, Timestamps, Verdict, Window, WorkerShare, run,
+    ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Nanos, Outcome, Private,
+    Probe, Run, ServerFacts, ServerUse, Stop, StreamPlan, Timestamps, Verdict, Window, WorkerShare,
+    run,
 };
 
 use crate::machine::{answered_at_once, environment, puma, puma_facts, stream};
@@ -138,21 +137,21 @@ fn best_of(usual: [f64; 4], noise: f64) -> ComparisonStudy {
     }
     study.plan =
         ComparisonPlan { question: ComparisonQuestion::Best, control: false, ..study.plan };
-    "longtail sweep --try 2x3,2x5,4x3,4x5 --seed=7".clone_into(&mut study.command_line);
+    study.command_line = "longtail sweep --try 2x3,2x5,4x3,4x5 --seed=7".into();
     study
 }
 
 fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
     let arm = |(name, settings, _): &(&str, &[&str], ArmLaw)| ArmPlan {
-        name: (*name).to_owned(),
-        settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
+        name: (*name).into(),
+        settings: settings.iter().map(|&setting| setting.into()).collect(),
         server: puma(2, 5),
         stream: StreamPlan {
             delay: Some(Nanos::from_millis(20)),
             timestamps: Timestamps::User,
             ..stream(Stop::After(LENGTH), WARM_UP)
         },
-        env: BTreeMap::new(),
+        env: Private::default(),
         dir: None,
         probe: Probe::Proc,
     };
@@ -179,7 +178,8 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
     ComparisonStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
-        command_line: format!("longtail compare -w2 -t5:5 -d20ms {} --seed=7", words.join(" ")),
+        command_line: format!("longtail compare -w2 -t5:5 -d20ms {} --seed=7", words.join(" "))
+            .into(),
         servers: plan.arms.iter().map(|_| Some(server())).collect(),
         plan,
         environment: environment(),
@@ -196,7 +196,7 @@ fn server() -> ServerFacts {
     ServerFacts {
         runtime: Some("ruby 3.4.1 (2024-12-25 revision 48d4efcb85) [x86_64-linux]".to_owned()),
         git: Some("main 43b8bba1".to_owned()),
-        command_line: "puma -q -b tcp://127.0.0.1:40001 -w2 -t5:5 sleep.ru".to_owned(),
+        command_line: "puma -q -b tcp://127.0.0.1:40001 -w2 -t5:5 sleep.ru".into(),
         ..puma_facts(2, 5)
     }
 }

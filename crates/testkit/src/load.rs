@@ -61,7 +61,7 @@ pub fn closed_counted() -> LoadStudy {
 pub fn open_poisson() -> LoadStudy {
     let pace = open(Profile::Flat { rate: rate(500.0) }, Arrivals::Poisson, 1);
     let plan = LoadPlan {
-        url: "http://puma.example:9292/sleep0.035".to_owned(),
+        url: "http://puma.example:9292/sleep0.035".into(),
         endpoints: vec!["192.0.2.7:9292".to_owned(), "[2001:db8::7]:9292".to_owned()],
         pace,
         thresholds: vec![threshold("p99 > 200ms"), threshold("failed > 0.1%")],
@@ -81,7 +81,7 @@ pub fn overloaded() -> LoadStudy {
     let rates = [50.0, 100.0, 150.0, 200.0].map(rate).to_vec();
     let pace = open(Profile::Steps { rates, each: Nanos::from_secs(5) }, Arrivals::Constant, 0);
     let plan = LoadPlan {
-        url: "http://127.0.0.1:9292/sleep0.2".to_owned(),
+        url: "http://127.0.0.1:9292/sleep0.2".into(),
         pace,
         length: Some(Nanos::from_secs(20)),
         thresholds: vec![threshold("p99 > 200ms")],
@@ -98,7 +98,7 @@ pub fn overloaded() -> LoadStudy {
 pub fn steep() -> LoadStudy {
     let service = Nanos::from_millis(200);
     let plan = LoadPlan {
-        url: "http://127.0.0.1:9292/sleep0.2".to_owned(),
+        url: "http://127.0.0.1:9292/sleep0.2".into(),
         pace: open(Profile::Flat { rate: rate(150.0) }, Arrivals::Constant, 0),
         connections: 1000,
         length: Some(Nanos::from_secs(20)),
@@ -183,7 +183,7 @@ pub fn skipped() -> LoadStudy {
 /// TLS over a unix socket, a new connection for each request, by a lane that spins; ended early.
 pub fn tls_unix() -> LoadStudy {
     let plan = LoadPlan {
-        url: "https://puma.example/upload?kind=report".to_owned(),
+        url: "https://puma.example/upload?kind=report".into(),
         endpoints: vec!["unix /run/puma.sock".to_owned()],
         tls: true,
         timestamps: Timestamps::User,
@@ -350,7 +350,7 @@ fn played_anew(
         }),
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
-        command_line: format!("longtail load {arguments}"),
+        command_line: format!("longtail load {arguments}").into(),
         plan,
         environment: environment(),
         lanes_by,

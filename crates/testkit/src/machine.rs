@@ -46,7 +46,7 @@ pub(crate) fn puma_facts(workers: u32, threads: u32) -> ServerFacts {
     ServerFacts {
         name: "Puma".to_owned(),
         version: Some("6.5.0".to_owned()),
-        url: "http://127.0.0.1:40001".to_owned(),
+        url: "http://127.0.0.1:40001".into(),
         workers,
         threads,
         cluster: true,

@@ -138,14 +138,14 @@ pub fn unknown_server() -> SweepStudy {
     study.plan.server.workers = None;
     study.plan.server.threads = None;
     study.plan.server.kind = ServerKind::Command {
-        argv: argv.clone(),
+        argv: argv.clone().into(),
         slots: 20,
-        url: "http://127.0.0.1:9292".to_owned(),
+        url: "http://127.0.0.1:9292".into(),
     };
     study.server = ServerFacts {
         name: "ruby".to_owned(),
-        command_line: argv.join(" "),
-        url: "http://127.0.0.1:9292".to_owned(),
+        command_line: argv.join(" ").into(),
+        url: "http://127.0.0.1:9292".into(),
         workers: 1,
         threads: 20,
         ..ServerFacts::default()
@@ -262,7 +262,7 @@ pub fn theorized() -> SweepStudy {
         (forecast.fit, forecast.shape) = (Some(far), None);
     }
     study.plan.probe_discipline = true;
-    study.command_line += " --probe-discipline";
+    study.command_line = format!("{} --probe-discipline", study.command_line).into();
     study.probes = vec![probe(true, theory), probe(false, nothing)];
     study
 }

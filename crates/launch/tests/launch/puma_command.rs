@@ -134,7 +134,7 @@ fn a_checkout_of_puma_is_what_is_measured_in_it() {
 fn a_command_that_is_given_is_split_as_a_shell_does() {
     let stage = Stage::with(&["ruby", "puma"]);
     let given = |command: &str| {
-        let kind = ServerKind::Puma { command: Some(command.to_owned()) };
+        let kind = ServerKind::Puma { command: Some(command.into()) };
         prepare(&ServerPlan { kind, ..plan() }, &Addresses::default(), &stage.around())
     };
     let puma = given("ruby -I 'my lib' bin/puma").unwrap();

@@ -98,7 +98,7 @@ pub(crate) struct LoadArgs {
     /// Method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "NAME", help_heading = "Requests")]
     pub(crate) method: Option<String>,
-    /// Header, `Name: value`; `Name:` removes a default one
+    /// Header, `Name: value`; `Name:` removes a default one; @FILE has many
     #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = "Requests")]
     pub(crate) headers: Vec<String>,
     /// Body; from a file: -D FILE
@@ -113,6 +113,9 @@ pub(crate) struct LoadArgs {
     /// Different requests from a file: URLs, paths, raw HTTP, or vegeta's formats
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub(crate) requests: Option<PathBuf>,
+    /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
+    #[arg(long, value_name = "DIR", requires = "requests", help_heading = ADVANCED)]
+    pub(crate) requests_root: Option<PathBuf>,
     /// No keep-alive: a new connection for each request
     #[arg(
         short = 'k',

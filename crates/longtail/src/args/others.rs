@@ -225,6 +225,15 @@ fn is_called(arg: &Arg, flag: &str) -> bool {
         || flag.len() == 2 && arg.get_short().is_some_and(|short| name.starts_with(short))
 }
 
+/// Our flag for another tool's long one, of those that take a value.
+pub(crate) fn meant<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    let ours = found(FLAGS, name).find(|ours| has(command, ours))?;
+    command
+        .get_arguments()
+        .find(|arg| is_called(arg, ours))
+        .filter(|arg| arg.get_action().takes_values())
+}
+
 /// What to type for a command that there is not.
 pub(crate) fn command(word: &str) -> Option<String> {
     if word.starts_with("http://") || word.starts_with("https://") {

@@ -88,6 +88,10 @@ impl OutputFile {
             .unwrap_or_default();
         match ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) {
             Some((_, format)) => Ok(OutputFile { path, format: *format }),
+            // /dev/stdout, /dev/null, /dev/fd/63 of a shell: no name says more.
+            None if path.starts_with("/dev") => {
+                Ok(OutputFile { path, format: OutputFormat::Answer })
+            }
             None => {
                 Err("the ending says the format: .study.json (the study), .json (the summary), .html, .md, .csv, .txt"
                     .to_owned())

@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum};
 use launch::{Addresses, affinity};
 use model::plan::quoted;
 use model::{
-    App, Body, Cpus, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads,
+    App, Body, Cpus, MaskedText, Nanos, Private, Probe, ServerKind, ServerPlan, Socket, Stop,
+    StreamPlan, Threads,
 };
 
 use super::ADVANCED;
@@ -252,7 +253,9 @@ impl ServerArgs {
                     "--server builtin takes no -r, --app, -C, -Y or --puma: they are Puma's",
                 )),
                 (ServerWord::Builtin, _) => Ok(ServerKind::Builtin),
-                (ServerWord::Puma, _) => Ok(ServerKind::Puma { command: self.puma.puma.clone() }),
+                (ServerWord::Puma, _) => {
+                    Ok(ServerKind::Puma { command: self.puma.puma.clone().map(Private::from) })
+                }
             };
         }
         refuse_if(
@@ -268,9 +271,11 @@ impl ServerArgs {
             )));
         }
         match (self.slots.or(of_size), &self.url) {
-            (Some(slots), Some(url)) => {
-                Ok(ServerKind::Command { argv: self.command.clone(), slots, url: url.clone() })
-            }
+            (Some(slots), Some(url)) => Ok(ServerKind::Command {
+                argv: self.command.clone().into(),
+                slots,
+                url: url.clone().into(),
+            }),
             _ => Err(wrong(
                 "a command after -- needs --url URL (where it will answer), and -w N -t N (its workers, and threads of each) or --slots N (what it can process at once)",
             )),
@@ -291,7 +296,7 @@ impl ServerArgs {
         let rails_path = delay
             .filter(|_| app == App::Rails)
             .map(|delay| format!("/sleep?ms={}", delay.0 as f64 / 1e6));
-        let path = self.path.clone().or(rails_path);
+        let path = self.path.clone().or(rails_path).map(Private::from);
         Ok(StreamPlan { delay, path, ..self.stream_as_given(stop, warm_up)? })
     }
 
@@ -309,7 +314,7 @@ impl ServerArgs {
         let is_tcp = !self.socket.iter().any(|socket| socket.is_unix());
         Ok(StreamPlan {
             delay: self.delay,
-            path: self.path.clone(),
+            path: self.path.clone().map(Private::from),
             body: self.body,
             keep_alive: !self.no_keep_alive,
             stop,
@@ -319,7 +324,7 @@ impl ServerArgs {
             timestamps: resolved_timestamps(self.timestamps, is_tcp, false)?,
             worker_header: self.worker_header.clone(),
             anatomy: self.inspect.asks_app(),
-            from: self.from.clone(),
+            from: self.from.iter().map(|from| from.as_str().into()).collect(),
         })
     }
 
@@ -422,9 +427,9 @@ pub(crate) fn addresses() -> Result<Addresses, Mistake> {
 
 /// A command line with what of it counts in the environment in front: together they repeat a study
 /// here.
-pub(crate) fn with_environment(command_line: &str) -> String {
+pub(crate) fn with_environment(command_line: &str) -> MaskedText {
     let set = [HOST4, HOST6, PORT, CONTROL_PORT].iter().filter_map(|name| {
         std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value)))
     });
-    set.collect::<String>() + command_line
+    MaskedText::of_masked(set.collect::<String>() + command_line)
 }

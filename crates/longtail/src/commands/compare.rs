@@ -3,7 +3,7 @@
 
 mod arm;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
 use model::comparison::{
     ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
 };
-use model::{Metric, Nanos, Rate, ServerKind, Stop};
+use model::{MaskedText, Metric, Nanos, Rate, ServerKind, Stop};
 use report::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
 
@@ -26,6 +26,7 @@ use crate::args::server::{ServerArgs, addresses, with_environment};
 use crate::args::{ADVANCED, OutputArgs};
 use crate::exit::{Exit, Mistake, wrong};
 use crate::results::Results;
+use crate::secrets::{self, MaskedWords};
 use crate::{GUARD, signals, store, ui};
 
 /// Conducts a comparison, shows it as it grows, and keeps it on disk; of studies that exist, prints
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         }
     };
     for (request, arm) in requests.iter().zip(&mut arms) {
-        let env = arm.env.clone();
+        let env = arm.env.exposed().clone();
         let build = Build {
             guard: &guard,
             clock: &here.clock,
@@ -125,8 +126,9 @@ fn find(
                 )));
             }
             let gem = puma_gem(&version, build, say)?;
-            arm.env.extend(gem.env);
-            arm.server.kind = ServerKind::Puma { command: Some(gem.command) };
+            let own = arm.env.exposed().clone();
+            arm.env = own.into_iter().chain(gem.env).collect::<BTreeMap<_, _>>().into();
+            arm.server.kind = ServerKind::Puma { command: Some(gem.command.into()) };
             return Ok(());
         }
         // Relative to where longtail runs, wherever the server does.
@@ -147,7 +149,8 @@ fn find(
     let folder = folder.map_err(|error| wrong(format!("the folder cannot be read: {error}")))?;
     let Some(reference) = &request.reference else {
         if let (Some(folder), PumaSource::Command(Some(_))) = (folder, request.puma()) {
-            arm.server.kind = ServerKind::Puma { command: Some(folder.display().to_string()) };
+            arm.server.kind =
+                ServerKind::Puma { command: Some(folder.display().to_string().into()) };
         }
         return Ok(());
     };
@@ -165,9 +168,10 @@ fn find(
     let copy = revision.copy(build)?;
     let short = revision.short();
     let is_hash = reference.starts_with(short);
-    arm.settings.insert(0, if is_hash { short.to_owned() } else { format!("{reference} {short}") });
+    let commit = if is_hash { short.to_owned() } else { format!("{reference} {short}") };
+    arm.settings.insert(0, commit.into());
     if folder.is_some() {
-        arm.server.kind = ServerKind::Puma { command: Some(copy.display().to_string()) };
+        arm.server.kind = ServerKind::Puma { command: Some(copy.display().to_string().into()) };
         return Ok(());
     }
     let here = Path::new(".")
@@ -341,10 +345,9 @@ fn overriding(command: clap::Command) -> clap::Command {
 
 impl CompareArgs {
     /// The command line that does it again.
-    pub(crate) fn command_line(&self) -> String {
+    pub(crate) fn command_line(&self) -> MaskedText {
         let words = self.typed.as_ref().unwrap_or(&self.words);
-        let quoted: Vec<String> = words.iter().map(|word| model::plan::quoted(word)).collect();
-        format!("longtail {}", quoted.join(" "))
+        secrets::line(&MaskedWords::of(words).words)
     }
 
     /// The arms as they were asked for: what they name is looked for later.

@@ -12,8 +12,8 @@ use launch::{Addresses, GuardCommand, LaunchError};
 use model::comparison::{ComparisonFindings, Difference, Metric};
 use model::plan::quoted;
 use model::{
-    App, ComparisonStudy, Nanos, Probe, ServerKind, ServerPlan, Socket, Study, SweepStudy,
-    SystemClock,
+    App, ComparisonStudy, MaskedText, Nanos, Probe, ServerKind, ServerPlan, Socket, Study,
+    SweepStudy, SystemClock,
 };
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
 
@@ -61,7 +61,7 @@ impl StudyStart {
 
     /// What a conductor needs of the world; what is of one command alone is as if nobody had asked
     /// for it.
-    pub(crate) fn context(&self, command_line: String, resolver: Resolver) -> Context<'_> {
+    pub(crate) fn context(&self, command_line: MaskedText, resolver: Resolver) -> Context<'_> {
         Context {
             clock: self.clock,
             guard: GuardCommand::this_program(GUARD),

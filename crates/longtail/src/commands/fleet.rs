@@ -7,7 +7,7 @@
 //! by ssh, with this terminal where there is one.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use serde_json::json;
 
 use super::{Invocation, parse};
 use crate::exit::{Exit, Mistake, refuse_if, unwritable, wrong};
-use crate::{signals, ui};
+use crate::{files, secrets, signals, ui};
 
 /// The files of `deploy/fleet`, by their path there.
 macro_rules! files {
@@ -45,6 +45,9 @@ const FILES: &[(&str, &str)] = files! {
 const INVENTORY: &str = "inventory.yml";
 const NO_BOXES: &str =
     "# provision.yml writes the boxes here.\nall: { vars: { cloud: digitalocean } }\n";
+
+/// What is copied to `.env`, for keys.
+const KEYS: &str = ".env.example";
 
 const ANSIBLE: &str = "ansible-playbook";
 
@@ -79,7 +82,11 @@ fn init(dir: &Path, is_cloud: bool) -> Result<Exit, Mistake> {
         let path = dir.join(name);
         let text = if is_cloud && *name == INVENTORY { NO_BOXES } else { text };
         let folder = path.parent().unwrap_or(dir);
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, text));
+        // People copy it and put their keys into the copy, which has the mode of the first.
+        let written = fs::create_dir_all(folder).and_then(|()| match *name {
+            KEYS => files::write_private(&path, text),
+            _ => files::write(&path, text),
+        });
         written.map_err(|why| unwritable(&path, &why, "name a folder of your own by --dir"))?;
     }
     let dir = dir.display();
@@ -120,8 +127,12 @@ fn measure(dir: &Path, command: &str, words: &[String]) -> Result<Exit, Mistake>
         ui::print(&text);
         return Ok(Exit::Fine);
     }
+    // In a file that nobody else reads: whoever lists processes sees their words.
     let variables = json!({ "command": command, "words": words }).to_string();
-    let mut prepare = playbook(dir, "run", &[variables])?;
+    let path = dir.join("words.json");
+    files::write_private(&path, &variables)
+        .map_err(|why| unwritable(&path, &why, "let this user write there"))?;
+    let mut prepare = playbook(dir, "run", &["@words.json".to_owned()])?;
     dies_with_us(&mut prepare);
     let prepared = prepare.output().map_err(|why| does_not_start(ANSIBLE, &why))?;
     if !prepared.status.success() {
@@ -162,7 +173,7 @@ impl BoxRun {
         };
         let line = quoted(&format!("cd app && {set}{}", self.line));
         let ssh = format!("{}{flag} {line}", self.ssh);
-        ui::note(&ssh);
+        ui::note(&secrets::masked_shell_line(&ssh));
         let mut command = shell(&ssh);
         if !has_terminal {
             // Ctrl-C is for us: longtail there is asked to stop, and reports.
@@ -200,7 +211,7 @@ impl BoxRun {
     fn bring(&self, to: &Path) -> bool {
         let part = to.with_extension("part");
         let folder = to.parent().unwrap_or(to);
-        let Ok(file) = fs::create_dir_all(folder).and_then(|()| File::create(&part)) else {
+        let Ok(file) = fs::create_dir_all(folder).and_then(|()| files::create(&part)) else {
             return false;
         };
         let mut command =

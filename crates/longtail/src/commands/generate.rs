@@ -22,7 +22,7 @@ use crate::args::output::StudyKind;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::prepare;
 use crate::results::Results;
-use crate::{signals, store};
+use crate::{secrets, signals, store};
 
 /// Serves a conductor until it is gone, or drives one part of a load.
 ///
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
     } else {
         Arc::default()
     });
-    let here = around.context(store::command_line(), resolver.clone());
+    let here = around.context(secrets::command_line(), resolver.clone());
     let (Some(of), Some(start_at), Some(out)) = (args.of, args.start_at, &args.out) else {
         // Whoever started us has gone, and with it all reason to be: what is under way is its load.
         let served =

@@ -264,7 +264,7 @@ fn write_page(command: &Command, dir: &Path) -> std::io::Result<()> {
         );
     }
     text.extend_from_slice(b".fi\n");
-    std::fs::write(dir.join(page.get_filename()), text)
+    crate::files::write(&dir.join(page.get_filename()), &text)
 }
 
 fn write_into(dir: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), Mistake> {

@@ -20,7 +20,7 @@ use crate::load::{Recorder, order_load, prepare};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::ui::Ui;
-use crate::{signals, store, ui};
+use crate::{secrets, signals, ui};
 
 /// Names of `--log` that are stdout: attack's lines, and CSV.
 const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
@@ -115,7 +115,7 @@ fn measure(
     let ordered = args.generator.map(order).transpose()?;
     announce(&prepared);
     let results = Results::open("load", &here.started_at, &args.output)?;
-    let conductor = here.context(store::command_line(), resolver);
+    let conductor = here.context(secrets::command_line(), resolver);
     let mut recorder = Recorder::open(log, is_stdout, &args.checks)?;
     let transport = prepared.shape.transport.clone();
     signals::begin();

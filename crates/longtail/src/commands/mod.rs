@@ -38,6 +38,7 @@ use self::sweep::SweepArgs;
 use self::watch::WatchArgs;
 use crate::args::{ADVANCED, LoadArgs, others};
 use crate::exit::{Exit, Mistake, wrong};
+use crate::secrets::{self, MaskedWords};
 use crate::ui;
 
 /// How long do requests wait when a web server is busy, and can you trust the number?
@@ -148,6 +149,23 @@ pub(crate) enum Invocation {
 /// One line that says what is wrong and what to type.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
     let words: Vec<OsString> = words.into_iter().collect();
+    let typed: Vec<String> =
+        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    secrets::refuse_placeholder(&typed)?;
+    let mistake = match understood(words) {
+        Ok(invocation) => return Ok(invocation),
+        Err(mistake) => mistake,
+    };
+    // A mistake is said of the words without their secrets, which as a rule is the same mistake.
+    let masked = MaskedWords::of(&typed);
+    let said = std::iter::once("longtail").chain(masked.words.iter().map(String::as_str));
+    match understood(said.map(OsString::from).collect()) {
+        Err(same) => Err(same),
+        Ok(_) => Err(wrong(masked.without_secrets(&mistake.to_string()))),
+    }
+}
+
+fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
     let texts: Vec<String> =
         words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(comparison) = compare::as_comparison(&texts)? {
@@ -235,10 +253,15 @@ fn glued_to_help<'w>(
     if ours().any(|word| asked.contains(&word)) { None } else { ours().find(is_glued) }
 }
 
+/// All commands and flags, without the layout of their help.
+pub(crate) fn definition() -> clap::Command {
+    help::whole_for(|_| false)
+}
+
 /// A comparison that was typed as another command.
 fn parse_short_form(words: Vec<String>, typed: Vec<String>) -> Result<Invocation, Mistake> {
     let words = std::iter::once("longtail".to_owned()).chain(words).map(OsString::from);
-    let mut invocation = parse(words)?;
+    let mut invocation = understood(words.collect())?;
     if let Invocation::Command(Command::Compare(args), _) = &mut invocation {
         args.typed = Some(typed);
     }

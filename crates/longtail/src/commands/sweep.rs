@@ -4,7 +4,7 @@
 use clap::Args;
 use engine::Resolver;
 use launch::puma;
-use model::{App, Bodies, BodiesPlan, Nanos, Plan, Probe, ServerKind, Stop};
+use model::{App, Bodies, BodiesPlan, Nanos, Plan, Private, Probe, ServerKind, Stop};
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
 use super::conducted::{StudyStart, TerminalObserver, be_reached, fall_back, refuse_in_vain};
@@ -16,7 +16,7 @@ use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
-use crate::{signals, store};
+use crate::{secrets, signals};
 
 /// Conducts a sweep, shows its rows as they are done, and keeps it on disk.
 ///
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let mut here = StudyStart::now()?;
     let ears = StatsdInput::open(plan.statsd_listen, true)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
-    here.start_far(&plan.stream.from)?;
+    here.start_far(&args.server.from)?;
     be_reached(&mut plan.server, here.far.as_ref());
     let results = Results::open("sweep", &here.started_at, &args.output)?;
     signals::begin();
@@ -47,7 +47,8 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         statsd: ears.listener.as_ref(),
         server_env: ears.settings.clone(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
-        ..here.context(with_environment(&(store::command_line() + stand_in)), resolver)
+        ..here
+            .context(with_environment(&format!("{}{stand_in}", secrets::command_line())), resolver)
     };
     let mut observer = TerminalObserver::new(&results, Some(&mut outlets));
     let study = conduct_sweep(&plan, &context, &mut observer);
@@ -69,13 +70,13 @@ fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
         puma::discover(&puma::Surroundings::here()?)?;
     }
     let mut here = StudyStart::now()?;
-    here.start_far(&plan.stream.from)?;
+    here.start_far(&args.server.from)?;
     be_reached(&mut plan.server, here.far.as_ref());
     let results = Results::open("bodies", &here.started_at, &args.output)?;
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,
-        ..here.context(with_environment(&store::command_line()), resolver)
+        ..here.context(with_environment(&secrets::command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
     signals::begin();
@@ -302,7 +303,7 @@ impl SweepArgs {
                 self.streams,
             ),
         };
-        let puma = ServerKind::Puma { command: self.server.puma.puma.clone() };
+        let puma = ServerKind::Puma { command: self.server.puma.puma.clone().map(Private::from) };
         Ok(BodiesPlan {
             server: self.server.reached(self.server.puma.server(puma, App::Bodies, sockets[0]))?,
             stream: self.server.stream_as_given(Stop::After(self.length), self.warm_up)?,
@@ -449,7 +450,7 @@ mod tests {
         assert_eq!(plan.server.threads, Some(Threads { min: 5, max: 5 }));
         assert_eq!(plan.stream.stop, Stop::RequestsPerConnection(100));
         assert_eq!(plan.stream.delay, Some(Nanos::from_millis(200)));
-        assert_eq!(plan.stream.target_path(), "/sleep0.2");
+        assert_eq!(plan.stream.target_path().exposed(), "/sleep0.2");
         assert_eq!(plan.stream.warm_up, Nanos::ZERO, "Puma's script has none");
         assert!(!plan.stream.keep_alive && plan.server.yjit);
         assert_eq!(plan.server.socket, Socket::Tcp6);
@@ -476,7 +477,7 @@ mod tests {
             ("--app=rails --path=/x", "/x"),
             ("--app=sleep", "/sleep0.1"),
         ] {
-            assert_eq!(plan(&format!("sweep {words}")).stream.target_path(), path);
+            assert_eq!(plan(&format!("sweep {words}")).stream.target_path().exposed(), path);
         }
     }
 

@@ -14,6 +14,8 @@ use audit::claim::ClaimedServer;
 use audit::{AuditedClaim, ClaimGrade, ClaimVerdict, PrintedFigure};
 use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
 use model::diagnostic::FindingGrade;
+use model::plan::quoted;
+use model::secret::masked_words;
 use model::{
     Believable, Clock, Diagnostic, GeneratorClaim, Nanos, PercentileTime, Stop, SystemClock,
 };
@@ -24,7 +26,6 @@ use sweep::{ClaimedRun, OtherGenerator, Task};
 use super::{Generator, GeneratorCommand, InstalledGenerator, LoadOrder};
 use crate::GUARD;
 use crate::exit::{Mistake, unwritable};
-use crate::store::shell_word;
 
 /// A generator that has not ended so long after its time (and its last answer's timeout) is taken
 /// for stuck.
@@ -99,7 +100,10 @@ impl GeneratorRunner {
         let command = installed.generator.command(&installed.program, order, self.folder());
         let env =
             command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
-        let argv = command.argv.iter().map(|word| shell_word(&word.to_string_lossy()));
+        let words: Vec<String> =
+            command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let argv = masked_words(&words);
+        let argv = argv.iter().map(|word| quoted(word));
         let command_line = env.chain(argv).collect::<Vec<_>>().join(" ");
         let cpu_before = used_by_children();
         let begun = self.clock.now();
@@ -346,7 +350,7 @@ pub(crate) fn claimed_run(
     let percentile = |quantile, time_s| PercentileTime { quantile, time: nanos(time_s) };
     let figures = GeneratorClaim {
         by: generator.name().to_owned(),
-        command_line: report.command_line,
+        command_line: report.command_line.into(),
         requests: claim.ended(),
         failed: claim.failed(),
         rate_per_s: claim.rate_per_s.map(|rate| rate.value),
@@ -363,7 +367,7 @@ pub(crate) fn claimed_run(
         statuses: claim.statuses.clone(),
         received_bytes: claim.received_bytes.map(|bytes| bytes.value),
         cpu: report.cpu.map(|(user, system)| user + system),
-        output: report.printed,
+        output: report.printed.into(),
         ..GeneratorClaim::default()
     };
     let audited = audit::audit_claim(claim);

@@ -16,6 +16,7 @@ use std::time::Duration;
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
 use launch::{CpuRestriction, affinity};
 pub(crate) use listeners::is_of_this_machine;
+use model::secret::is_secret_name;
 use model::{Clock, LaneCountReason, LoadPlan, LoadStudy, Run, ServerLocation, SystemClock};
 pub(crate) use recorder::{Check, Recorder};
 use requests::{
@@ -101,7 +102,7 @@ pub(crate) fn prepare(
     let is_tcp = transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_)));
     let timestamps = resolved_timestamps(args.timestamps, is_tcp, args.pipeline > 1)?;
     let plan = LoadPlan {
-        url: target.to_string(),
+        url: target.to_string().into(),
         endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),
         tls: target.tls,
         requests: rendered.described,
@@ -124,7 +125,7 @@ pub(crate) fn prepare(
         log: args.log.clone(),
         service_time: args.service,
         statsd_listen: args.outlets.statsd_listen,
-        from: args.from.clone(),
+        from: args.from.iter().map(|from| from.as_str().into()).collect(),
     };
     refuse_if(rendered.requests.is_empty(), "there is no request to send")?;
     let shape = LoadSpec {
@@ -162,7 +163,7 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
     if let Some(path) = &args.requests {
         let given = FileDefaults { format: args.requests_format, target, template };
         let RenderedRequests { format, target, requests, keep_alive } =
-            requests::read_file(path, &given)?;
+            requests::read_file(path, &given, args.requests_root.as_deref())?;
         let order =
             if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
         let described =
@@ -197,8 +198,13 @@ pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
         None if body.is_some() => requests::Method::POST,
         None => requests::Method::GET,
     };
-    let mut headers =
-        args.headers.iter().map(RequestHeader::parse).collect::<Result<Vec<_>, _>>()?;
+    let mut headers = Vec::new();
+    for line in &args.headers {
+        match line.strip_prefix('@') {
+            Some(file) => headers.extend(requests::read_headers(Path::new(file))?),
+            None => headers.push(RequestHeader::parse(line)?),
+        }
+    }
     for (name, value) in
         [("content-type", &args.content_type), ("accept", &args.accept), ("host", &args.host)]
     {
@@ -281,7 +287,7 @@ pub(crate) fn order_load(
         resolver.allowed.is_none() && resolver.version.is_none() && resolver.given.is_empty();
     let scheme = if target.tls { "https" } else { "http" };
     let url = if gives_name {
-        target.to_string()
+        target.exposed()
     } else {
         format!("{scheme}://{}{}", endpoints[0], target.path)
     };
@@ -310,6 +316,13 @@ pub(crate) fn order_load(
     let credentials = target.credentials.as_ref().map(RequestHeader::basic_auth).transpose()?;
     // What frames bodies and connections is understood here, and said in the generator's own words.
     let own = template.headers.iter().filter(|header| !header.is("host") && !header.frames());
+    let secret = template.headers.iter().map(RequestHeader::name).find(|name| is_secret_name(name));
+    if let Some(name) = secret.or(credentials.is_some().then_some("Authorization")) {
+        ui::note(&format!(
+            "{} takes {name} on its command line, where every user of this machine can read it while it runs (ps); our own load does not show it, with -H @FILE",
+            generator.name()
+        ));
+    }
     let mut order = LoadOrder {
         host,
         time: plan.length,

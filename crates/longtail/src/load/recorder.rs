@@ -7,10 +7,9 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,13 +19,11 @@ use engine::{RecordBatch, RequestRecord, RunProgress};
 use minicbor::Decoder;
 use minicbor::data::Type;
 use model::{Clock as _, Nanos, SystemClock};
-use rustix::fs::OFlags;
-use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 use sweep::RequestJournal;
 
 use crate::exit::{Mistake, unwritable};
-use crate::store::is_fifo;
+use crate::files;
 use crate::ui::{PIECE, takes_more};
 
 /// Several lanes: what is older than this, compared with the newest, is complete.
@@ -53,7 +50,7 @@ impl RequestLog {
         let mut out = if is_stdout {
             File::from(io::stdout().as_fd().try_clone_to_owned()?)
         } else {
-            create(path)?
+            files::create(path)?
         };
         let is_csv = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
         if is_csv {
@@ -203,24 +200,6 @@ impl Recorder {
             self.log = None;
         }
     }
-}
-
-/// The file. Of a pipe that nobody reads an error, where one would wait without end.
-fn create(path: &Path) -> io::Result<File> {
-    if is_fifo(path) {
-        let tried = OpenOptions::new()
-            .write(true)
-            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-            .open(path);
-        if tried.as_ref().is_err_and(|why| why.raw_os_error() == Some(Errno::NXIO.raw_os_error())) {
-            return Err(io::Error::other("it is a pipe that nobody reads"));
-        }
-        // With a reader there it opens at once; and `tried` keeps it open meanwhile.
-        let file = OpenOptions::new().write(true).open(path);
-        drop(tried);
-        return file;
-    }
-    File::create(path)
 }
 
 /// Different bodies, or counters, that are kept apart; more are only counted.

@@ -93,7 +93,7 @@ fn exact_for(words: &str) -> Option<()> {
     // The others were not started yet when the rows began.
     let report = lab.run("report").with_code(0).stdout;
     for started in &study.servers {
-        assert!(report.contains(&started.server.url), "{report}");
+        assert!(report.contains(&*started.server.url), "{report}");
     }
     assert_eq!(printed.remarks().len(), 1, "{}", printed.stderr);
     none_is_empty(study.runs.iter().map(|run| &run.run)).then_some(())

@@ -25,10 +25,7 @@ fn every_arm_runs_once_a_block_and_once_at_each_place() {
     let lab = Lab::new();
     let done = lab.run(&format!("{SHORT} --blocks 6 --format study --arm -d5ms --arm slow=-d6ms"));
     let found = study(&done.stdout);
-    assert_eq!(
-        found.plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(),
-        ["-d5ms", "slow"]
-    );
+    assert_eq!(found.plan.arms.iter().map(|arm| &*arm.name).collect::<Vec<_>>(), ["-d5ms", "slow"]);
     let is_said = |text: &str| assert!(done.stderr.contains(text), "{}", done.stderr);
     is_said("longtail: 6 blocks of 3 runs: 0:");
     is_said("run 2/18, at most 0:");

@@ -137,6 +137,7 @@ fn shortened(command: &str) -> String {
 fn run_load(command: &str) {
     let lab = Lab::new();
     lab.write("requests.txt", "/a\n/b\n");
+    lab.write("headers", "X-Api-Key: a\n");
     let socket = word(&lab.path("app.sock"));
     let (tcp, unix) = (sink(SinkBody::Ok), sink_at(&format!("unix://{socket}"), SinkBody::Ok));
     let port = tcp.address().port().to_string();

@@ -29,10 +29,14 @@ fn files(lab: &Lab) {
         ("brace", "{\n"),
         ("elsewhere", "http://127.0.0.1:1/elsewhere\n"),
         ("no-host", "/no-host\n"),
+        ("token", "hunter2\n"),
+        ("outside", "GET /x\n@/etc/hostname\n"),
+        ("through-link", "GET /x\n@hosts\n"),
     ] {
         lab.write(name, text);
     }
     std::os::unix::fs::symlink("there.json", lab.path("link")).unwrap();
+    std::os::unix::fs::symlink("/etc/hosts", lab.path("hosts")).unwrap();
     mknodat(CWD, lab.path("pipe.json"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     drop(UnixListener::bind(lab.path("dead.sock")).unwrap());
 }

@@ -11,6 +11,7 @@ use super::Metric;
 use super::ranks::least_blocks;
 use crate::bodies::shuffled;
 use crate::pace::uniform;
+use crate::secret::{MaskedText, Private};
 use crate::{Probe, ServerPlan, StreamPlan};
 
 /// What `longtail compare` was asked to do.
@@ -55,16 +56,16 @@ pub enum ComparisonQuestion {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArmPlan {
     /// What it is called.
-    pub name: String,
+    pub name: MaskedText,
     /// The settings in which it differs from what is common, in words, one a setting: `-k`,
     /// `-t3:3`, `RUBY_YJIT_ENABLE=1`, `branch main 43b8bba1`.
-    pub settings: Vec<String>,
+    pub settings: Vec<MaskedText>,
     /// The server and how to start it.
     pub server: ServerPlan,
     /// The stream of requests.
     pub stream: StreamPlan,
     /// Its environment, beside longtail's own.
-    pub env: BTreeMap<String, String>,
+    pub env: Private<BTreeMap<String, String>>,
     /// `--inspect`: what is read of server and kernel while a run goes on.
     pub probe: Probe,
     /// The folder that the server runs in, where that is not longtail's own: the copy of a commit.
@@ -271,11 +272,11 @@ pub(super) mod tests {
     /// Two arms and the control, until it is decided.
     pub(crate) fn plan() -> ComparisonPlan {
         let arm = |name: &str| ArmPlan {
-            name: name.to_owned(),
-            settings: vec![name.to_owned()],
+            name: name.into(),
+            settings: vec![name.into()],
             server: test_fixtures::puma(App::Sleep),
             stream: test_fixtures::stream(5, Some(Nanos::from_millis(20))),
-            env: BTreeMap::new(),
+            env: Private::default(),
             probe: Probe::Proc,
             dir: None,
         };

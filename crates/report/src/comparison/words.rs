@@ -60,8 +60,8 @@ impl SummaryComparison {
             let counts = |block| study.counted(block, at).is_some();
             SummaryArm {
                 letter: plan.letter(at),
-                name: plan.arm(at).name.clone(),
-                settings: plan.arm(at).settings.clone(),
+                name: plan.arm(at).name.to_string(),
+                settings: plan.arm(at).settings.iter().map(ToString::to_string).collect(),
                 server: study.server(at).map(labels::server),
                 runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
             }

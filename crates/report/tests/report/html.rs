@@ -104,18 +104,19 @@ fn what_others_wrote_stays_text() {
     const EVIL: &str = "</script><script>alert(\"1\")</script><img src=x onerror='alert(2)'>&amp;";
     let mut study = study::watched();
     let server = &mut study.server;
-    for text in [&mut server.name, &mut server.command_line, &mut server.url] {
-        *text = EVIL.to_owned();
+    for text in [&mut server.command_line, &mut server.url] {
+        *text = EVIL.into();
     }
+    server.name = EVIL.to_owned();
     (server.version, server.runtime, server.git) =
         (Some(EVIL.into()), Some(EVIL.into()), Some(EVIL.into()));
-    study.command_line = EVIL.to_owned();
+    study.command_line = EVIL.into();
     study.environment.cpu = EVIL.to_owned();
     study.runs[0].watch.as_mut().unwrap().missing.push(EVIL.to_owned());
     study.runs[0].workers[0].worker = EVIL.to_owned();
     let mut of_load = load::open_poisson();
-    of_load.plan.url = EVIL.to_owned();
-    of_load.command_line = EVIL.to_owned();
+    of_load.plan.url = EVIL.into();
+    of_load.command_line = EVIL.into();
     of_load.checks = vec![EVIL.to_owned()];
     for study in [Study::from(study), of_load.into()] {
         let page = page(&study);

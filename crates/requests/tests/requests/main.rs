@@ -192,12 +192,12 @@ fn every_mistake_is_one_line_that_names_it() {
 
 #[test]
 fn a_file_on_disk_is_named_and_its_line() {
-    let error =
-        requests::read_file(Path::new("/nowhere/requests"), &FileDefaults::default()).unwrap_err();
+    let error = requests::read_file(Path::new("/nowhere/requests"), &FileDefaults::default(), None)
+        .unwrap_err();
     assert!(error.to_string().starts_with("'/nowhere/requests' cannot be read ("), "{error}");
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mistake.txt");
     std::fs::write(&path, "http://a/\nhttp://b/\n").unwrap();
-    let error = requests::read_file(&path, &FileDefaults::default()).unwrap_err().to_string();
+    let error = requests::read_file(&path, &FileDefaults::default(), None).unwrap_err().to_string();
     assert!(
         error.starts_with(&format!("'{}': line 2: 'http://b/' goes to", path.display())),
         "{error}"

@@ -62,7 +62,7 @@ fn played_anew(words: &str, plan: Plan) -> SweepStudy {
     SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
-        command_line: format!("longtail sweep {words}"),
+        command_line: format!("longtail sweep {words}").into(),
         service_time: Some(ServiceTime::given(DELAY)),
         plan,
         environment: environment(),
@@ -93,7 +93,8 @@ fn server(plan: &Plan) -> ServerFacts {
         git: Some("00-long-tail-hey 43b8bba1".to_owned()),
         command_line: format!(
             "puma -q -b tcp://127.0.0.1:40001 {words}-t{threads}:{threads} sleep.ru"
-        ),
+        )
+        .into(),
         cluster: workers > 0,
         ..puma_facts(workers.max(1), threads)
     }

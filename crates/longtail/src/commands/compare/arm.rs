@@ -158,11 +158,11 @@ impl ArmRequest {
             "--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma",
         )?;
         Ok(ArmPlan {
-            name: self.name.clone().unwrap_or_else(default_name),
-            settings: self.settings.clone(),
+            name: self.name.clone().unwrap_or_else(default_name).into(),
+            settings: self.settings.iter().map(|setting| setting.as_str().into()).collect(),
             server: started,
             stream: server.stream(Stop::After(self.args.length), Some(self.args.warm_up))?,
-            env,
+            env: env.into(),
             probe: server.probe()?.unwrap_or(Probe::None),
             dir: None,
         })

@@ -1,0 +1,481 @@
+//! Secrets on our own command line: which words hold them, by the definition that the parser has,
+//! so that a flag that is added is masked as it is parsed.
+//!
+//! What a word holds beside that (a header, a URL, a setting) is `model::secret`'s.
+
+use std::sync::OnceLock;
+
+use clap::{Arg, Command};
+use model::MaskedText;
+use model::plan::quoted;
+use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
+
+use crate::args::others;
+use crate::commands;
+use crate::exit::{Mistake, wrong};
+
+/// Flags whose whole value may be a secret though their names do not say so.
+const SECRET_FLAGS: [&str; 1] = ["data"];
+
+/// Flags whose value is a command line of ours.
+const FLAGS_OF_WORDS: [&str; 2] = ["arms", "arm"];
+
+/// Short flags of curl, ab and their like that take a user and a password.
+const OTHERS_USER_FLAGS: [char; 4] = ['u', 'U', 'P', 'A'];
+
+/// A shorter one is found in too many words to be looked for.
+const SHORTEST: usize = 4;
+
+/// The words of a command line without their secrets, and those secrets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MaskedWords {
+    /// As many as there were.
+    pub(crate) words: Vec<String>,
+    /// What was taken away, to be looked for in messages.
+    secrets: Vec<String>,
+}
+
+/// This command line's, once it is known.
+static OURS: OnceLock<MaskedWords> = OnceLock::new();
+
+/// Notes the words of this process, without its name.
+pub(crate) fn note_words(words: &[String]) {
+    let _ = OURS.set(MaskedWords::of(words));
+}
+
+/// This process's command line as it was typed, as far as it is text: as a shell takes it, and
+/// without secrets.
+pub(crate) fn command_line() -> MaskedText {
+    line(&OURS.get().cloned().unwrap_or_default().words)
+}
+
+/// `longtail` and these words, which hold no secrets any more.
+pub(crate) fn line(masked: &[String]) -> MaskedText {
+    let words = masked.iter().map(|word| format!(" {}", quoted(word)));
+    MaskedText::of_masked(format!("longtail{}", words.collect::<String>()))
+}
+
+/// A command line of ours from a file that may have been written before this masked it.
+pub(crate) fn line_again(line: &str) -> MaskedText {
+    let Some(words) = shlex::split(line) else { return MaskedText::from(line) };
+    let Some(at) = words.iter().position(|word| word == "longtail") else {
+        return MaskedText::from(line);
+    };
+    let masked = MaskedWords::of(&words[at + 1..]);
+    let settings = words[..at].iter().map(|word| quoted(&masked_word(word)) + " ");
+    let rest = self::line(&masked.words);
+    MaskedText::of_masked(settings.collect::<String>() + &rest)
+}
+
+/// A shell's line that holds some of our words, and leads to us on another machine.
+pub(crate) fn masked_shell_line(line: &str) -> String {
+    without_ours(&model::secret::masked(line))
+}
+
+/// A message without what this command line has of secrets.
+pub(crate) fn without_ours(text: &str) -> String {
+    OURS.get().map_or_else(|| text.to_owned(), |ours| ours.without_secrets(text))
+}
+
+/// Refuses a line that was pasted as a report has it.
+///
+/// # Errors
+/// Where a secret is still to be put in.
+pub(crate) fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
+    let Some(at) = words.iter().position(|word| word.contains(SECRET)) else { return Ok(()) };
+    let word = &words[at];
+    let before =
+        at.checked_sub(1).map(|at| words[at].as_str()).filter(|word| word.starts_with('-'));
+    let shown = before.map(|flag| format!("{flag} ")).unwrap_or_default() + &quoted(word);
+    Err(wrong(format!(
+        "{shown}: a report does not repeat secrets; put yours in the place of {SECRET}, or keep headers in a file: -H @FILE"
+    )))
+}
+
+impl MaskedWords {
+    /// Of the words after the program's name.
+    pub(crate) fn of(words: &[String]) -> MaskedWords {
+        let whole = commands::definition();
+        let mut masked = MaskedWords::default();
+        masked.take_command(&whole, words);
+        masked.secrets.retain(|secret| secret.chars().count() >= SHORTEST);
+        masked.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        masked.secrets.dedup();
+        masked
+    }
+
+    /// A message without these secrets.
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, SECRET))
+    }
+
+    /// Takes words as those of the command that they name.
+    fn take_command(&mut self, whole: &Command, words: &[String]) {
+        // A comparison may be typed as another command (`longtail overhead`).
+        let found = words.iter().enumerate().find_map(|(at, word)| {
+            let name = if word == "overhead" { "compare" } else { word };
+            Some((at, whole.find_subcommand(name)?))
+        });
+        let Some((at, command)) = found else { return self.take_flags(whole, whole, words) };
+        self.take_flags(whole, whole, &words[..at]);
+        self.words.push(words[at].clone());
+        let rest = &words[at + 1..];
+        // `longtail fleet load` has the words of a load.
+        let inner = rest.iter().position(|word| command.find_subcommand(word).is_some());
+        match inner {
+            Some(at) => {
+                self.take_flags(whole, command, &rest[..at]);
+                self.take_command(whole, &rest[at..]);
+            }
+            None => self.take_flags(whole, command, rest),
+        }
+    }
+
+    /// Takes the flags and values of one command.
+    fn take_flags(&mut self, whole: &Command, command: &Command, words: &[String]) {
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            if word == "--" {
+                self.words.push(word.clone());
+                let behind: Vec<String> = rest.cloned().collect();
+                self.take_others(whole, command, words, &behind);
+                return;
+            }
+            if let Some(long) = word.strip_prefix("--") {
+                self.take_long(whole, command, long, &mut rest);
+            } else if let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
+                self.take_short(whole, command, letters, &mut rest);
+            } else {
+                self.push(word, &masked_word(word));
+            }
+        }
+    }
+
+    /// What follows `--`: the words of a load, of another tool, or of a server.
+    fn take_others(
+        &mut self,
+        whole: &Command,
+        command: &Command,
+        all: &[String],
+        words: &[String],
+    ) {
+        let has_load = matches!(command.get_name(), "load" | "attack" | "generate");
+        let load = whole.find_subcommand("load").filter(|_| has_load);
+        // wrk's -d is a time.
+        let is_wrk = all.iter().any(|word| word.ends_with("wrk"));
+        match load {
+            Some(load) if is_wrk => {
+                self.take_flags(whole, &load.clone().mut_arg("data", |arg| arg.id("time")), words);
+            }
+            Some(load) => self.take_flags(whole, load, words),
+            None => {
+                for (word, masked) in words.iter().zip(masked_words(words)) {
+                    self.push(word, &masked);
+                }
+            }
+        }
+    }
+
+    /// `--name`, `--name=value`, `--name value`.
+    fn take_long<'w>(
+        &mut self,
+        whole: &Command,
+        command: &Command,
+        word: &str,
+        rest: &mut impl Iterator<Item = &'w String>,
+    ) {
+        let (name, glued) =
+            word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        let known = command.get_arguments().find(|arg| is_called(arg, name));
+        // Another tool's flag is refused, and what it holds is said to be that of one of ours.
+        let meant = others::meant(command, name);
+        let holds = FlagValue::of(known.or(meant), name);
+        let takes_value = known.map_or(meant.is_some() || holds == FlagValue::Secret, takes_value);
+        if let Some(value) = glued {
+            let masked = self.masked_value(whole, holds, value);
+            self.words.push(format!("--{name}={masked}"));
+            return;
+        }
+        self.words.push(format!("--{word}"));
+        if takes_value && let Some(value) = rest.next() {
+            let masked = self.masked_value(whole, holds, value);
+            self.words.push(masked);
+        }
+    }
+
+    /// `-k`, `-kc5`, `-ka user:password`: letters, the last of which may take a value.
+    fn take_short<'w>(
+        &mut self,
+        whole: &Command,
+        command: &Command,
+        letters: &str,
+        rest: &mut impl Iterator<Item = &'w String>,
+    ) {
+        // Go's tools have long flags with one dash.
+        let name = letters.split('=').next().unwrap_or_default();
+        let is_long = name.len() > 1
+            && (is_secret_name(name)
+                || command.get_arguments().any(|arg| is_called(arg, name))
+                || others::meant(command, name).is_some());
+        if is_long {
+            let at = self.words.len();
+            self.take_long(whole, command, letters, rest);
+            self.words[at].remove(0);
+            return;
+        }
+        for (at, letter) in letters.char_indices() {
+            let known = command.get_arguments().find(|arg| has_letter(arg, letter));
+            let is_user = known.is_none() && OTHERS_USER_FLAGS.contains(&letter);
+            if !is_user && !known.is_some_and(takes_value) {
+                continue;
+            }
+            let holds =
+                if is_user { FlagValue::User } else { FlagValue::of(known, &letter.to_string()) };
+            let value_at = at + letter.len_utf8();
+            let (flags, value) = letters.split_at(value_at);
+            if !value.is_empty() {
+                let equals = if value.starts_with('=') { "=" } else { "" };
+                let masked = self.masked_value(whole, holds, &value[equals.len()..]);
+                self.words.push(format!("-{flags}{equals}{masked}"));
+                return;
+            }
+            self.words.push(format!("-{letters}"));
+            if let Some(value) = rest.next() {
+                let masked = self.masked_value(whole, holds, value);
+                self.words.push(masked);
+            }
+            return;
+        }
+        self.words.push(format!("-{letters}"));
+    }
+
+    /// A flag's value without its secrets.
+    fn masked_value(&mut self, whole: &Command, holds: FlagValue, value: &str) -> String {
+        let masked = match holds {
+            FlagValue::Secret if value.is_empty() => String::new(),
+            FlagValue::User if !value.contains(':') => masked_word(value),
+            FlagValue::Secret | FlagValue::User => SECRET.to_owned(),
+            FlagValue::Words => match shlex::split(value) {
+                Some(words) => {
+                    let mut arm = MaskedWords::default();
+                    // An arm is words of a comparison, behind its name.
+                    if let Some(compare) = whole.find_subcommand("compare") {
+                        arm.take_flags(whole, compare, &words);
+                    }
+                    self.secrets.extend(arm.secrets);
+                    if arm.words == words {
+                        value.to_owned()
+                    } else {
+                        arm.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+                    }
+                }
+                None => masked_word(value),
+            },
+            FlagValue::Text => masked_word(value),
+        };
+        if masked != value {
+            self.hide_what_differs(value, &masked);
+        }
+        masked
+    }
+
+    fn push(&mut self, word: &str, masked: &str) {
+        if word != masked {
+            self.hide_what_differs(word, masked);
+        }
+        self.words.push(masked.to_owned());
+    }
+
+    /// Notes what stands in `word` where `masked` has a placeholder.
+    fn hide_what_differs(&mut self, word: &str, masked: &str) {
+        self.hide(word);
+        let mut rest = word;
+        let mut parts = masked.split(SECRET);
+        let Some(first) = parts.next() else { return };
+        rest = rest.strip_prefix(first).unwrap_or(rest);
+        for part in parts {
+            let end =
+                if part.is_empty() { rest.len() } else { rest.find(part).unwrap_or(rest.len()) };
+            self.hide(&rest[..end]);
+            rest = rest.get(end + part.len()..).unwrap_or_default();
+        }
+    }
+
+    fn hide(&mut self, secret: &str) {
+        self.secrets.push(secret.to_owned());
+    }
+}
+
+/// What a flag's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FlagValue {
+    /// A secret, all of it.
+    Secret,
+    /// A secret, where it has a colon: `user:password` in another tool's words.
+    User,
+    /// Words of our own.
+    Words,
+    /// Text that may hold a secret: a header, a URL, a setting.
+    Text,
+}
+
+impl FlagValue {
+    fn of(arg: Option<&Arg>, name: &str) -> FlagValue {
+        let id = arg.map_or("", |arg| arg.get_id().as_str());
+        let long = arg.and_then(Arg::get_long).unwrap_or(name);
+        let is_file = arg.is_some_and(|arg| {
+            arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE"))
+        });
+        if SECRET_FLAGS.contains(&id) || is_secret_name(long) && !is_file {
+            FlagValue::Secret
+        } else if FLAGS_OF_WORDS.contains(&id) {
+            FlagValue::Words
+        } else {
+            FlagValue::Text
+        }
+    }
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    arg.get_action().takes_values()
+}
+
+fn is_called(arg: &Arg, name: &str) -> bool {
+    arg.get_long() == Some(name)
+        || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
+}
+
+fn has_letter(arg: &Arg, letter: char) -> bool {
+    arg.get_short() == Some(letter)
+        || arg.get_all_short_aliases().is_some_and(|aliases| aliases.contains(&letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn masked(words: &[&str]) -> Vec<String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        MaskedWords::of(&words).words
+    }
+
+    /// Each short flag with a value that some command has, in whose words secrets must be masked,
+    /// and the short flags without one that may be combined with it.
+    fn short_flags() -> Vec<(String, char, Vec<char>)> {
+        let whole = commands::definition();
+        let commands = whole.get_subcommands().filter(|one| !one.has_subcommands());
+        let of = |command: &Command| {
+            let plain: Vec<char> = command
+                .get_arguments()
+                .filter(|arg| !takes_value(arg))
+                .filter_map(Arg::get_short)
+                .collect();
+            let name = command.get_name().to_owned();
+            let valued = command.get_arguments().filter(|arg| takes_value(arg));
+            valued
+                .flat_map(|arg| arg.get_short_and_visible_aliases().unwrap_or_default())
+                .map(|letter| (name.clone(), letter, plain.clone()))
+                .collect::<Vec<_>>()
+        };
+        commands.flat_map(of).collect()
+    }
+
+    /// Values in which every flag's secret is known by what stands around it.
+    const VALUES: [&str; 5] = [
+        "http://me:hunter2@h/",
+        "Authorization: hunter2",
+        "--env API_TOKEN=hunter2",
+        "API_TOKEN=hunter2",
+        "me:hunter2@h:80",
+    ];
+
+    proptest! {
+        #[test]
+        fn short_flags_are_masked_however_they_are_combined(
+            (command, letter, plain) in prop::sample::select(short_flags()),
+            picked in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+            value in prop::sample::select(VALUES.to_vec()),
+            way in 0..3,
+        ) {
+            let before: String = picked
+                .iter()
+                .filter(|_| !plain.is_empty())
+                .map(|index| plain[index.index(plain.len())])
+                .collect();
+            let flags = format!("-{before}{letter}");
+            let words = match way {
+                0 => masked(&[&command, &format!("{flags}{value}")]),
+                1 => masked(&[&command, &format!("{flags}={value}")]),
+                _ => masked(&[&command, &flags, value]),
+            };
+            prop_assert!(!words.concat().contains("hunter2"), "{words:?}");
+            prop_assert!(words[1].starts_with(&flags), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_user_and_a_password_are_secret_in_every_flag_for_them() {
+        let whole = commands::definition();
+        for command in whole.get_subcommands() {
+            let of_users = command.get_arguments().filter(|arg| {
+                arg.get_value_names()
+                    .is_some_and(|names| names.iter().any(|name| name.contains("PASSWORD")))
+            });
+            for arg in of_users {
+                let name = arg.get_long().expect("it has a long name");
+                let glued = format!("--{name}=me:hunter2");
+                let words = masked(&[command.get_name(), &glued, &format!("--{name}"), "hunter2"]);
+                assert!(!words.concat().contains("hunter2"), "{words:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_another_tools_or_a_servers_is_masked_too() {
+        for words in [
+            ["load", "-u", "me:hunter2", "http://h/"],
+            ["load", "--user", "me:hunter2", "http://h/"],
+            ["load", "--user=me:hunter2", "-c5", "http://h/"],
+            ["load", "--api-key", "hunter2", "http://h/"],
+            ["load", "-api-key=hunter2", "-c5", "http://h/"],
+            ["sweep", "--", "env", "API_TOKEN=hunter2"],
+            ["sweep", "--", "./serve", "--password=hunter2"],
+            ["sweep", "--", "sh", "-c TOKEN=hunter2 exec serve"],
+            ["compare", "--env", "SECRET_KEY_BASE=hunter2", "--arm="],
+            ["compare", "--arm", "--env API_TOKEN=hunter2", "--arm="],
+            ["compare", "--arm=b=--env 'API_TOKEN=a hunter2'", "--arm=", "-k"],
+            ["overhead", "--env", "API_TOKEN=hunter2", "--arms=proc"],
+            ["fleet", "load", "-ame:hunter2", "http://h/"],
+            ["fleet", "--dir=x", "load", "--auth=me:hunter2"],
+            ["load", "--from", "env TOKEN=hunter2 ssh box2", "http://h/"],
+            ["load", "--otlp", "http://me:hunter2@h:4318", "http://h/"],
+            ["watch", "h:9292", "--control-token", "hunter2"],
+            ["sweep", "--puma", "env TOKEN=hunter2 puma", "-w2"],
+            ["sweep", "--path", "/?token=hunter2", "-w2"],
+            ["load", "--connect-to", "me:hunter2@h:80", "http://h/"],
+        ] {
+            let shown = masked(&words);
+            assert!(!shown.concat().contains("hunter2"), "{shown:?}");
+            assert_eq!(shown.len(), words.len());
+        }
+        let hey = ["load", "--as", "hey", "--", "-a", "me:hunter2", "-d", "hunter2", "http://h/"];
+        assert!(!masked(&hey).concat().contains("hunter2"));
+        let wrk =
+            ["load", "--as", "wrk", "--", "-d", "10s", "-H", "X-Api-Key: hunter2", "http://h/"];
+        assert_eq!(masked(&wrk)[4..6], ["-d", "10s"]);
+        assert!(!masked(&wrk).concat().contains("hunter2"));
+    }
+
+    #[test]
+    fn an_older_line_is_masked_when_it_is_read() {
+        let line = "PUMA_TEST_PORT=9292 longtail load -kame:hunter2 -d 'hunter2 x' http://h/";
+        assert_eq!(
+            &*line_again(line),
+            "PUMA_TEST_PORT=9292 longtail load '-ka(secret)' -d '(secret)' http://h/"
+        );
+        let masked = "longtail load -H 'X-Api-Key: (secret)' http://h/";
+        assert_eq!(&*line_again(masked), masked);
+    }
+}

@@ -1,0 +1,114 @@
+//! Secrets that a user types are in nothing that longtail prints, keeps, writes or says; what only
+//! looks like one is repeated as it was typed. Both are tables: `secrets.txt`, `lookalikes.txt`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use testkit::http::Receiver;
+
+use crate::lab::{LONGTAIL, Lab, end};
+
+/// The secret of the tables.
+const HUNTER: &str = "hunter2";
+
+/// The rows of a table, as words of a command line.
+fn rows(table: &str, place: &str) -> Vec<Vec<String>> {
+    table
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| shlex::split(&line.replace("{place}", place)).expect(line))
+        .collect()
+}
+
+/// These words with a URL, where they have none.
+fn load(words: &[String], place: &str) -> Vec<String> {
+    let has_url = words.iter().any(|word| word.contains(place));
+    let url = (!has_url).then(|| format!("http://{place}/"));
+    let load = "load --no-calibrate -n 1 -c 1".split(' ').map(str::to_owned);
+    load.chain(words.iter().cloned()).chain(url).collect()
+}
+
+/// All files below a folder, with their names.
+fn contents(folder: &Path, all: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            contents(&entry.path(), all);
+        } else {
+            let text = String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).into_owned();
+            all.push((entry.path().display().to_string(), text));
+        }
+    }
+}
+
+#[test]
+fn a_secret_is_in_no_output_whatever_its_spelling() {
+    let receiver = Receiver::start();
+    let place = receiver.address.to_string();
+    let table = rows(include_str!("secrets.txt"), &place);
+    assert!(table.len() >= 40);
+    for words in table {
+        let lab = Lab::new();
+        let outputs = ["a.study.json", "a.json", "a.md", "a.csv", "a.html", "a.hdr", "a.txt"];
+        let outputs = outputs.iter().flat_map(|name| ["-o", name]);
+        let logs = ["--log", "log.txt", "--full"];
+        let asked = load(&words, &place);
+        let ended = end(lab.program(LONGTAIL).args(&asked).args(outputs).args(logs));
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!said.contains(HUNTER), "{words:?}: {said}");
+        let mut files = Vec::new();
+        contents(&lab.path(""), &mut files);
+        for (name, text) in files {
+            assert!(!text.contains(HUNTER), "{words:?}: {name}");
+        }
+        // An error beside it: an unknown flag, and a value that is none.
+        for wrong in [["--no-such-flag", "x"], ["--for", "soon"]] {
+            let ended = end(lab.program(LONGTAIL).args(&asked).args(wrong));
+            let said = format!("{}{}", ended.stdout, ended.stderr);
+            assert!(!said.contains(HUNTER), "{words:?} {wrong:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_secret_is_repeated() {
+    let receiver = Receiver::start();
+    let place = receiver.address.to_string();
+    let table = rows(include_str!("lookalikes.txt"), &place);
+    assert!(table.len() >= 20);
+    for words in table {
+        let lab = Lab::new();
+        let asked = load(&words, &place);
+        let ended = end(lab.program(LONGTAIL).args(&asked).arg("--json"));
+        let summary: serde_json::Value = serde_json::from_str(&ended.stdout).expect("a summary");
+        let line = summary["command_line"].as_str().expect("a line");
+        let again = shlex::split(line).expect("a shell reads it");
+        assert_eq!(again[1..again.len() - 1], asked, "{words:?}");
+    }
+}
+
+#[test]
+fn what_longtail_keeps_is_its_owners_alone_and_older_files_are_mended() {
+    let receiver = Receiver::start();
+    let lab = Lab::new();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    lab.write("data/longtail/studies/old.json", "{}");
+    let old = lab.path("data/longtail/studies/old.json");
+    for (path, open) in [
+        (lab.path("data/longtail"), 0o755),
+        (lab.path("data/longtail/studies"), 0o755),
+        (old.clone(), 0o644),
+    ] {
+        fs::set_permissions(path, fs::Permissions::from_mode(open)).unwrap();
+    }
+    end(lab.program(LONGTAIL).args(["load", "-n1", &receiver.url()])).with_code(0);
+    for folder in ["data/longtail", "data/longtail/studies"] {
+        assert_eq!(mode(&lab.path(folder)), 0o700, "{folder}");
+    }
+    let mut files = Vec::new();
+    contents(&lab.path("data/longtail"), &mut files);
+    assert!(files.len() >= 2);
+    for (name, _) in files {
+        assert_eq!(mode(Path::new(&name)), 0o600, "{name}");
+    }
+}

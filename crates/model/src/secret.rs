@@ -1,0 +1,606 @@
+//! Secrets in what a user typed: where they are, and the types that keep them out of whatever is
+//! shown or kept ([`MaskedText`], [`Private`]).
+//!
+//! What counts as a secret by its name is a table, `secret_names.txt`. Where the masking is in
+//! doubt, it masks: a report that says less is a nuisance, a password in a pull request is not to
+//! be taken back.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What stands in the place of a secret.
+pub const SECRET: &str = "(secret)";
+
+/// Text without its secrets, from the moment it is made: of a command line, a URL, a tool's output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct MaskedText(String);
+
+impl MaskedText {
+    /// Of words that have been masked already, one by one, as only their owner can.
+    pub fn of_masked(text: String) -> MaskedText {
+        MaskedText(text)
+    }
+}
+
+impl<Text: Into<String>> From<Text> for MaskedText {
+    fn from(text: Text) -> MaskedText {
+        MaskedText(masked(&text.into()))
+    }
+}
+
+impl Deref for MaskedText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MaskedText {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(&self.0)
+    }
+}
+
+/// Files that were written before may hold what is masked today.
+impl<'de> Deserialize<'de> for MaskedText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<MaskedText, D::Error> {
+        String::deserialize(from).map(MaskedText::from)
+    }
+}
+
+/// What can be shown without the secrets in it.
+pub trait Maskable {
+    /// The same without its secrets.
+    #[must_use]
+    fn masked(&self) -> Self;
+}
+
+/// A URL, a path, a command in one text.
+impl Maskable for String {
+    fn masked(&self) -> String {
+        masked_word(self)
+    }
+}
+
+/// The words of a command.
+impl Maskable for Vec<String> {
+    fn masked(&self) -> Vec<String> {
+        masked_words(self)
+    }
+}
+
+/// Settings of an environment.
+impl Maskable for BTreeMap<String, String> {
+    fn masked(&self) -> BTreeMap<String, String> {
+        let value = |name: &str, value: &str| {
+            let whole = masked_word(&format!("{name}={value}"));
+            whole.strip_prefix(&format!("{name}=")).unwrap_or(SECRET).to_owned()
+        };
+        self.iter().map(|(name, text)| (name.clone(), value(name, text))).collect()
+    }
+}
+
+/// What the user typed, to be used as it is and shown or kept without its secrets.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Private<T>(T);
+
+impl<T> Private<T> {
+    /// As it was typed: for who starts a server or sends a request, and for nobody who prints.
+    pub fn exposed(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> From<T> for Private<T> {
+    fn from(typed: T) -> Private<T> {
+        Private(typed)
+    }
+}
+
+impl From<&str> for Private<String> {
+    fn from(typed: &str) -> Private<String> {
+        Private(typed.to_owned())
+    }
+}
+
+impl<T: Maskable> Private<T> {
+    /// Without its secrets.
+    pub fn masked(&self) -> T {
+        self.0.masked()
+    }
+}
+
+impl<T: Maskable + fmt::Display> fmt::Display for Private<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.masked().fmt(out)
+    }
+}
+
+impl<T: Maskable + fmt::Debug> fmt::Debug for Private<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.masked().fmt(out)
+    }
+}
+
+impl<T: Maskable + Serialize> Serialize for Private<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.masked().serialize(to)
+    }
+}
+
+/// Files that were written before may hold what is masked today.
+impl<'de, T: Maskable + Deserialize<'de>> Deserialize<'de> for Private<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Private<T>, D::Error> {
+        T::deserialize(from).map(|typed| Private(typed.masked()))
+    }
+}
+
+/// The table of names.
+struct SecretNames {
+    endings: Vec<&'static str>,
+    words: Vec<&'static str>,
+    of_queries: Vec<&'static str>,
+    prefixes: Vec<&'static str>,
+}
+
+static NAMES: LazyLock<SecretNames> = LazyLock::new(|| {
+    let rows = |kind: &str| -> Vec<&'static str> {
+        include_str!("secret_names.txt")
+            .lines()
+            .filter_map(|line| line.split_once(' ').filter(|(first, _)| *first == kind))
+            .map(|(_, word)| word)
+            .collect()
+    };
+    SecretNames {
+        endings: rows("ending"),
+        words: rows("word"),
+        of_queries: rows("query"),
+        prefixes: rows("prefix"),
+    }
+});
+
+/// Whether a header, an option, a parameter or a variable of that name has a secret for a value.
+pub fn is_secret_name(name: &str) -> bool {
+    let words = words_of(name);
+    let squashed = words.concat();
+    NAMES.endings.iter().any(|ending| squashed.ends_with(ending))
+        || words.last().is_some_and(|last| NAMES.words.contains(&last.as_str()))
+}
+
+/// The same where it stands in a query or a form.
+fn is_secret_parameter(name: &str) -> bool {
+    is_secret_name(name) || NAMES.of_queries.contains(&words_of(name).concat().as_str())
+}
+
+/// The words of a name, in lower case: `X-Api-Key`, `api_key`, `apiKey`, `user[apiKey]`.
+fn words_of(name: &str) -> Vec<String> {
+    let name = name.replace("%5B", "[").replace("%5b", "[").replace("%5D", "]").replace("%5d", "]");
+    let mut words: Vec<String> = Vec::new();
+    let mut before = '-';
+    for c in name.chars() {
+        let begins = !before.is_ascii_alphanumeric()
+            || before.is_ascii_lowercase() && c.is_ascii_uppercase();
+        before = c;
+        if !c.is_ascii_alphanumeric() {
+            continue;
+        }
+        if begins {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.push(c.to_ascii_lowercase());
+        }
+    }
+    words
+}
+
+/// The words of a command, each without its secrets.
+pub fn masked_words(words: &[String]) -> Vec<String> {
+    let mut before = "";
+    words
+        .iter()
+        .map(|word| {
+            let option = std::mem::replace(&mut before, word);
+            if is_secret_of(option, word) { SECRET.to_owned() } else { masked_word(word) }
+        })
+        .collect()
+}
+
+/// Whether the word is the secret of the option before it.
+fn is_secret_of(option: &str, word: &str) -> bool {
+    let Some(name) = option.strip_prefix('-') else { return false };
+    let is_plain = !option.contains(['=', ':', ' ']);
+    // As curl and its like have it; of sudo and docker it is a number, or a name alone.
+    let is_user = matches!(option, "-u" | "--user" | "-U" | "--proxy-user");
+    let is_of_ids = || word.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    is_plain && is_secret_name(name) && !word.starts_with("--") && !is_harmless(word)
+        || is_user && word.contains(':') && !is_of_ids()
+}
+
+/// What to put in the place of each secret of a masked command, and the way that needs none of it;
+/// `None` where nothing is masked.
+pub fn what_to_put(words: &[String]) -> Option<String> {
+    let mut missing: Vec<String> = Vec::new();
+    let mut before = "";
+    for word in words {
+        let option = std::mem::replace(&mut before, word);
+        let Some((head, rest)) = word.split_once(SECRET) else { continue };
+        let name_of = |text: &str| text[name_start(text, text.len())..].to_owned();
+        let flag = if head.is_empty() { option } else { head };
+        let what = if rest.starts_with('@') {
+            "user and password of the URL".to_owned()
+        } else if let Some(head) = head.strip_suffix([' ', ':']) {
+            name_of(head.trim_end_matches([' ', ':']))
+        } else if let Some(head) = head.strip_suffix('=').filter(|head| !head.starts_with('-')) {
+            name_of(head)
+        } else if flag.starts_with("--auth") || !flag.starts_with("--") && flag.ends_with('a') {
+            "USER:PASSWORD".to_owned()
+        } else if flag.starts_with("--data") || !flag.starts_with("--") && flag.ends_with('d') {
+            "the body (or -D FILE)".to_owned()
+        } else {
+            format!("the value of {}", flag.trim_end_matches('='))
+        };
+        if !missing.contains(&what) {
+            missing.push(what);
+        }
+    }
+    let is_header = words.iter().any(|word| word.contains(&format!(": {SECRET}")));
+    let or = if is_header { ", or the headers in a file: -H @FILE" } else { "" };
+    (!missing.is_empty()).then(|| format!("for {SECRET} put {}{or}", missing.join(" and ")))
+}
+
+/// One word of a command without its secrets: a setting or a header is secret to its end.
+pub fn masked_word(word: &str) -> String {
+    replaced(word, secrets_in(word, true))
+}
+
+/// Any text without its secrets.
+pub fn masked(text: &str) -> String {
+    replaced(text, secrets_in(text, false))
+}
+
+/// The text with [`SECRET`] in these places, which may overlap.
+fn replaced(text: &str, mut places: Vec<Range<usize>>) -> String {
+    places.sort_by_key(|place| (place.start, place.end));
+    let mut shown = String::with_capacity(text.len());
+    let mut done = 0;
+    let mut last_end = None;
+    for place in places {
+        if place.start >= done && last_end != Some(place.start) {
+            shown.push_str(&text[done..place.start]);
+            shown.push_str(SECRET);
+        }
+        done = done.max(place.end);
+        last_end = Some(done);
+    }
+    shown.push_str(&text[done..]);
+    shown
+}
+
+/// Where secrets are in a text, which may be one word of a command.
+fn secrets_in(text: &str, is_word: bool) -> Vec<Range<usize>> {
+    let mut found = credentials_of_urls(text, is_word);
+    found.extend(credentials_without_scheme(text));
+    found.extend(values_of_settings(text, is_word));
+    found.extend(values_of_headers(text, is_word));
+    found.extend(values_of_options(text));
+    found.extend(known_tokens(text));
+    // What is masked already stays as it is.
+    found.retain(|place| !place.is_empty() && !text[place.start..].starts_with(SECRET));
+    found
+}
+
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+
+fn is_blank_or_quote(c: char) -> bool {
+    c.is_whitespace() || QUOTES.contains(&c) || matches!(c, '<' | '>')
+}
+
+/// The place of the first such character from `start` on, or the end.
+fn next_of(text: &str, start: usize, is_end: impl Fn(char) -> bool) -> usize {
+    text[start..].find(is_end).map_or(text.len(), |at| start + at)
+}
+
+/// `user:password` of `http://user:password@host`, and of what was meant to be one: a password with
+/// a slash in it ends the host.
+fn credentials_of_urls(text: &str, is_word: bool) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("://") {
+        let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+        let scheme_start = text[..at].rfind(|c| !is_of_scheme(c)).map_or(0, |last| last + 1);
+        if !text.is_char_boundary(scheme_start) {
+            continue;
+        }
+        let scheme = &text[scheme_start..at];
+        let start = at + 3;
+        let is_whole = is_word && scheme_start == 0;
+        let end = if is_whole { text.len() } else { next_of(text, start, is_blank_or_quote) };
+        let authority_end = next_of(text, start, |c| "/?#\\".contains(c)).min(end);
+        let authority = &text[start..authority_end];
+        let port = authority.rsplit_once(']').map_or(authority, |(_, port)| port);
+        let port = port.split_once(':').map_or("", |(_, port)| port);
+        let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+        let user_end = if authority.contains('@') {
+            let has_password = authority.contains(':');
+            let rest = if has_password { &text[start..end] } else { authority };
+            let rest = rest.split('?').next().unwrap_or_default();
+            rest.rfind('@').or_else(|| authority.rfind('@'))
+        } else if is_port {
+            None
+        } else {
+            text[start..end].rfind('@').or_else(|| authority.find("%40"))
+        };
+        let Some(length) = user_end else { continue };
+        let user = &text[start..start + length];
+        let is_web =
+            ["http", "https", "ws", "wss"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+        // Of ssh://deploy@box it is only a name; of the web it may be a token.
+        if user.contains(':') || is_web {
+            found.push(start..start + length);
+        }
+    }
+    found
+}
+
+/// What has a colon and an @ behind it and is no password.
+const NO_USERS: [&str; 6] = ["mailto", "sip", "sips", "xmpp", "acct", "npm"];
+
+/// `user:password@host`, as a URL may be typed.
+fn credentials_without_scheme(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices('@') {
+        let is_start = |c: char| is_blank_or_quote(c) || ",(=".contains(c);
+        let start = text[..at]
+            .rfind(is_start)
+            .map_or(0, |last| last + text[last..].chars().next().map_or(1, char::len_utf8));
+        let user = &text[start..at];
+        let begun = text[..start].rfind(is_blank_or_quote).map_or(0, |last| last);
+        let start = start + if user.starts_with("//") { 2 } else { 0 };
+        let user = &text[start..at];
+        let Some((name, password)) = user.split_once(':') else { continue };
+        let digits = password.bytes().take_while(u8::is_ascii_digit).count();
+        let is_port = digits > 0 && password[digits..].starts_with('/');
+        let is_path = name.contains('/') && !name.contains("//");
+        let host = &text[at + 1..];
+        let is_host = host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
+        if user.contains("://")
+            || text[begun..at].contains('?')
+            || is_port
+            || is_path
+            || !is_host
+            || host.starts_with("sha256:")
+            || NO_USERS.contains(&name)
+        {
+            continue;
+        }
+        found.push(start..at);
+    }
+    found
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-.[]%$".contains(c)
+}
+
+/// Where the name begins that ends at `end`.
+fn name_start(text: &str, end: usize) -> usize {
+    text[..end]
+        .rfind(|c| !is_of_name(c))
+        .map_or(0, |last| last + text[last..].chars().next().map_or(1, char::len_utf8))
+}
+
+/// A flag of yes or no is no secret, whatever it is called.
+fn is_harmless(value: &str) -> bool {
+    const HARMLESS: [&str; 12] =
+        ["", "0", "1", "true", "false", "yes", "no", "on", "off", "null", "nil", "none"];
+    HARMLESS.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// The values of `name=value`: settings, query parameters, forms.
+fn values_of_settings(text: &str, is_word: bool) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices('=') {
+        let name_end = text[..at].trim_end_matches(' ').len();
+        let start = name_start(text, name_end);
+        let name = &text[start..name_end];
+        let before = text[..start].chars().next_back();
+        let is_query = matches!(before, Some('?' | '&' | ';')) || is_word && name_end < at;
+        if name.is_empty() || !(is_secret_name(name) || is_query && is_secret_parameter(name)) {
+            continue;
+        }
+        let mut value_start = at + 1;
+        if name_end < at {
+            value_start += text[value_start..].len() - text[value_start..].trim_start().len();
+        }
+        let quote = text[value_start..].chars().next().filter(|c| QUOTES.contains(c));
+        let outer = before.filter(|c| QUOTES.contains(c));
+        let end = if let Some(quote) = quote {
+            value_start += 1;
+            next_of(text, value_start, |c| c == quote)
+        } else if let Some(outer) = outer {
+            next_of(text, value_start, |c| c == outer)
+        } else if is_word && start == 0 {
+            text.len()
+        } else {
+            next_of(text, value_start, |c| is_blank_or_quote(c) || "&;,|)}#".contains(c))
+        };
+        let value = &text[value_start..end];
+        let is_of_query_alone = !is_secret_name(name);
+        if !(is_harmless(value) || is_of_query_alone && is_file(value)) {
+            found.push(value_start..end);
+        }
+    }
+    found
+}
+
+/// Puma's `ssl://HOST:PORT?key=FILE` names a file.
+fn is_file(value: &str) -> bool {
+    const ENDINGS: [&str; 4] = [".pem", ".key", ".crt", ".cert"];
+    value.contains('/') || ENDINGS.iter().any(|ending| value.ends_with(ending))
+}
+
+/// The values of `Name: value` and `"name": "value"`: headers, JSON.
+fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(':') {
+        let head = text[..at].trim_end_matches(' ');
+        let quoted = head.strip_suffix(['"', '\'', '\\']).map(|head| head.trim_end_matches('\\'));
+        let name_end = quoted.map_or(head.len(), str::len);
+        let start = name_start(text, name_end);
+        let name = &text[start..name_end];
+        let before = text[..start].chars().next_back();
+        if name.is_empty() || name.starts_with('-') || !is_secret_name(name) {
+            continue;
+        }
+        let rest = &text[at + 1..];
+        let value_start = at + 1 + rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let value = &text[value_start..];
+        if quoted.is_some() {
+            let inner = value.trim_start_matches('\\');
+            let (skipped, end) = if inner.starts_with(['"', '\'']) {
+                let skipped = value.len() - inner.len() + 1;
+                (skipped, next_of(text, value_start + skipped, |c| c == '"' || c == '\''))
+            } else {
+                (0, next_of(text, value_start, |c| ",}]\n".contains(c)))
+            };
+            if !is_harmless(text[value_start + skipped..end].trim()) {
+                found.push(value_start + skipped..end);
+            }
+            continue;
+        }
+        // `http://auth:8080/`, `auth:8080`, `/v1/token:refresh` are places.
+        let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+        let is_port = (1..=5).contains(&digits)
+            && (value.len() == digits || value[digits..].starts_with(['/', ':', '?', ' ', '\'']))
+            && rest.len() == value.len()
+            && !name.contains('-');
+        if is_port || value.starts_with("//") || matches!(before, Some('/' | '@')) {
+            continue;
+        }
+        let outer = before.filter(|c| QUOTES.contains(c));
+        let end = match outer {
+            Some(outer) => next_of(text, value_start, |c| c == outer || c == '\n'),
+            None if is_word && start == 0 => text.len(),
+            // A line of words: what is not quoted ends with its word.
+            None if rest.len() == value.len() => next_of(text, value_start, is_blank_or_quote),
+            None => next_of(text, value_start, |c| c == '\n'),
+        };
+        found.push(value_start..end);
+    }
+    found
+}
+
+/// The values of `--token value` within a text.
+fn values_of_options(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices('-') {
+        let begins = text[..at].chars().next_back().is_none_or(|c| c != '-' && !is_of_name(c));
+        if !begins {
+            continue;
+        }
+        let name_end = next_of(text, at, |c| !is_of_name(c));
+        let rest = &text[name_end..];
+        let value_start = name_end + rest.len() - rest.trim_start_matches(' ').len();
+        if value_start == name_end || !is_secret_name(&text[at..name_end]) {
+            continue;
+        }
+        let quote = text[value_start..].chars().next().filter(|c| QUOTES.contains(c));
+        let place = match quote {
+            Some(quote) => value_start + 1..next_of(text, value_start + 1, |c| c == quote),
+            None => value_start..next_of(text, value_start, is_blank_or_quote),
+        };
+        if !text[place.clone()].starts_with('-') && !is_harmless(&text[place.clone()]) {
+            found.push(place);
+        }
+    }
+    found
+}
+
+/// A token that begins as one is no shorter.
+const SHORTEST_TOKEN: usize = 20;
+/// What follows `Bearer` and has a digit is a token if it is no shorter.
+const SHORTEST_BEARER: usize = 6;
+
+/// Tokens that are known by their first letters, and what follows `Bearer`.
+fn known_tokens(text: &str) -> Vec<Range<usize>> {
+    let is_of_token = |c: char| c.is_ascii_alphanumeric() || "_-.~+/".contains(c);
+    let has_digit = |place: &Range<usize>| text[place.clone()].bytes().any(|b| b.is_ascii_digit());
+    let mut found = Vec::new();
+    for prefix in &NAMES.prefixes {
+        for (at, _) in text.match_indices(prefix) {
+            let begins = text[..at].chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric());
+            let end = next_of(text, at, |c| !is_of_token(c) || c == '/');
+            if begins && end - at >= SHORTEST_TOKEN && has_digit(&(at..end)) {
+                found.push(at..end);
+            }
+        }
+    }
+    for (at, word) in text.to_ascii_lowercase().match_indices("bearer ") {
+        let start = at + word.len();
+        let end = next_of(text, start, |c| !is_of_token(c) && c != '=');
+        if end - start >= SHORTEST_BEARER && has_digit(&(start..end)) {
+            found.push(start..end);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_masked_stays_as_it_is() {
+        for text in [
+            "-a '(secret)'",
+            "X-Api-Key: (secret)",
+            "http://(secret)@h/?token=(secret)&x=1",
+            "env TOKEN=(secret) puma",
+            r#"{"password": "(secret)"}"#,
+        ] {
+            assert_eq!(masked(text), text);
+            assert_eq!(masked_word(text), text);
+        }
+    }
+
+    #[test]
+    fn what_to_put_is_named() {
+        for (line, expected) in [
+            ("longtail load -c5 http://h/", None),
+            ("load -ka (secret) http://h/", Some("for (secret) put USER:PASSWORD")),
+            ("load -a(secret) http://h/", Some("for (secret) put USER:PASSWORD")),
+            ("load -d (secret) http://h/", Some("for (secret) put the body (or -D FILE)")),
+            ("load http://(secret)@h/", Some("for (secret) put user and password of the URL")),
+            ("load http://h/?a=b&api_key=(secret)", Some("for (secret) put api_key")),
+            ("sweep -- env TOKEN=(secret)", Some("for (secret) put TOKEN")),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(what_to_put(&words).as_deref(), expected, "{line}");
+        }
+        let header = ["-H", "X-Api-Key: (secret)"].map(str::to_owned);
+        let expected = "for (secret) put X-Api-Key, or the headers in a file: -H @FILE";
+        assert_eq!(what_to_put(&header).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn what_may_be_used_as_it_is_is_shown_and_kept_masked() {
+        let url: Private<String> = "http://h/?token=hunter2".into();
+        assert_eq!(url.exposed(), "http://h/?token=hunter2");
+        let kept = serde_json::to_string(&url).unwrap();
+        for shown in [url.to_string(), format!("{url:?}"), kept] {
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+        let old: Private<BTreeMap<String, String>> =
+            serde_json::from_str(r#"{"API_TOKEN":"hunter2","A":"b"}"#).unwrap();
+        assert_eq!(old.exposed()["API_TOKEN"], SECRET);
+        assert_eq!(old.exposed()["A"], "b");
+        let old: MaskedText = serde_json::from_str(r#""puma --token hunter2""#).unwrap();
+        assert_eq!(&*old, "puma --token (secret)");
+    }
+}
