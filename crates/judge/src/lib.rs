@@ -4,12 +4,15 @@
 //! the threshold, how bad it is, its sentence, what helps, and its tests. It takes studies and runs of
 //! the crate `model`, and does no I/O.
 
+mod at_once;
+mod busy_threads;
 pub mod checks;
 mod connects;
 pub mod findings;
 pub mod limits;
 pub mod named_runs;
 pub mod next;
+mod server_limit;
 mod sweep_points;
 pub mod trust;
 pub mod verdict;
@@ -17,3 +20,4 @@ pub mod words;
 
 pub use checks::{Assessment, Grade, assess, grade};
 pub use findings::{Finding, FindingRole, findings};
+pub use server_limit::{LoadSeen, ServerSeen, server_limit};

@@ -139,6 +139,23 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
                 &["-w", "--workers"],
                 "twice as many workers",
             ),
+            Finding::Limited(Limited { limit: Limit::InsideApp { workers, .. }, .. })
+                if is_puma =>
+            {
+                with(
+                    format!("-w{}", workers * 2),
+                    &["-w", "--workers"],
+                    "inside a worker, or behind all?",
+                )
+            }
+            Finding::Limited(Limited {
+                limit: Limit::MoreThanStated { connections, is_full: false, .. },
+                ..
+            }) => with(
+                format!("--connections={},{}", 2 * connections, 4 * connections),
+                &LOADS,
+                "where is its limit?",
+            ),
             Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
             _ => continue,
         };

@@ -5,7 +5,7 @@ use model::{Limit, Nanos, Run, SweepStudy};
 /// Rates within this part of the best count as equal.
 const SAME_RATE: f64 = 0.05;
 /// Loads that differ by less than this factor do not show whether throughput still rises.
-const NEXT_LOAD: f64 = 1.2;
+const NEXT_LOAD: f64 = 1.5;
 
 /// Of one load: the run whose rate is the median of its repeats.
 pub(crate) struct SweepPoint<'a> {
@@ -56,14 +56,35 @@ pub(crate) fn reached<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p SweepP
     points.iter().find(|point| point.rate >= (1.0 - SAME_RATE) * best)
 }
 
-/// Whether a higher load than that was tried, and brought no more.
-pub(crate) fn is_flat(points: &[SweepPoint<'_>]) -> Option<bool> {
-    let (last, reached) = (points.last()?.run.connections, reached(points)?.run.connections);
-    Some(f64::from(last) >= NEXT_LOAD * f64::from(reached))
+/// The lowest load from which on more connections bring no more, with a load of half as many more
+/// or more to show it. The lowest or the highest load alone never shows it.
+pub(crate) fn saturation<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p SweepPoint<'a>> {
+    points.iter().enumerate().find_map(|(at, point)| {
+        let higher = &points[at + 1..];
+        let is_shown = higher.iter().any(|other| {
+            f64::from(other.run.connections) >= NEXT_LOAD * f64::from(point.run.connections)
+        });
+        let none_more = higher.iter().all(|other| other.rate < (1.0 + SAME_RATE) * point.rate);
+        (is_shown && none_more).then_some(point)
+    })
 }
 
-/// Whether it is known there what keeps the server from doing more.
-pub(crate) fn has_limit(points: &[SweepPoint<'_>]) -> Option<bool> {
-    let limit = reached(points)?.limit();
-    Some(limit.is_some_and(|limit| !matches!(limit, Limit::NotKnown { .. })))
+/// What is known to keep the server from doing more at its best throughput.
+pub(crate) fn known_limit<'a>(points: &[SweepPoint<'a>]) -> Option<&'a Limit> {
+    let limit = reached(points)?.run.judgement.as_ref()?.limit.as_ref()?;
+    let is_limit = match limit {
+        Limit::NotKnown { .. } => false,
+        Limit::MoreThanStated { is_full, .. } => *is_full,
+        Limit::Threads { .. }
+        | Limit::InsideApp { .. }
+        | Limit::Refusals { .. }
+        | Limit::Cpu(_)
+        | Limit::RubyLock { .. }
+        | Limit::OneCpuEach { .. }
+        | Limit::AcceptQueue { .. }
+        | Limit::Network { .. }
+        | Limit::Generator { .. }
+        | Limit::SharedCpus(_) => true,
+    };
+    is_limit.then_some(limit)
 }

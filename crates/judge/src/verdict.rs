@@ -3,12 +3,14 @@
 //! What stays true: no check that was not looked at is counted as passed.
 
 use model::{
-    CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run, Timing,
-    Verdict,
+    CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
+    SweepStudy, Timing, Verdict,
 };
 
+use crate::at_once;
 use crate::checks::{self, Grade, assess, grade};
 use crate::limits;
+use crate::server_limit::{LoadSeen, ServerSeen, server_limit};
 
 /// How much a run asked of its server.
 #[derive(Clone, Debug)]
@@ -25,15 +27,107 @@ enum LoadLevel {
     },
 }
 
-/// Judges a run in closed loop on a server of `slots` slots.
-pub fn of_run(run: &Run, slots: u32) -> Judgement {
+/// Judges a run in closed loop by itself. `server`: its slots, processes, and what a request takes
+/// alone; its loads are not looked at.
+pub fn of_run(run: &Run, server: &ServerSeen) -> Judgement {
     // With as many connections as slots every slot is taken as soon as it is free.
-    let level = if run.connections >= slots {
-        LoadLevel::Saturated { threads: limits::threads::of_run(run, slots) }
+    let level = if run.connections >= server.slots {
+        let alone = ServerSeen { loads: vec![load_seen(run)], ..server.clone() };
+        LoadLevel::Saturated { threads: of_loads(run, &alone) }
     } else {
         LoadLevel::Below
     };
     judged(run, checks::of_sweep(run), level)
+}
+
+/// What was seen of the server in a run.
+fn load_seen(run: &Run) -> LoadSeen {
+    LoadSeen {
+        connections: run.connections,
+        rate: run.completed_rate(),
+        responses: run.tally.counts.good(),
+        busy: crate::busy_threads::of(run),
+    }
+}
+
+/// What is left where CPUs, network and accept queue are not the limit.
+fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
+    let at_once = server.alone.and_then(|alone| at_once::of_run(run, &alone));
+    if let Some(refusals) = limits::refusals::of(run, at_once) {
+        return Some(refusals);
+    }
+    if has_many_failures(run) {
+        return None;
+    }
+    server_limit(server)
+}
+
+/// A request that failed may have held a thread as long as a good one, or longer: then the rate of
+/// the good ones says little of the threads.
+fn has_many_failures(run: &Run) -> bool {
+    run.tally.counts.failed() as f64 > MANY_FAILURES * run.tally.counts.total() as f64
+}
+
+const MANY_FAILURES: f64 = 0.01;
+
+/// What a sweep's server is known to be, without its loads.
+pub fn server_of(study: &SweepStudy) -> ServerSeen {
+    ServerSeen::stated(study.server.slots(), study.server.workers, study.service_time)
+}
+
+/// Judges the runs of a sweep once more, now that all loads are known: what one load shows may be
+/// refuted by another.
+pub fn refine_sweep(study: &mut SweepStudy) {
+    let server = server_of(study);
+    let mut loads: Vec<LoadSeen> = study
+        .runs
+        .iter()
+        .filter(|run| run.is_evidence() && run.claim.is_none() && !has_many_failures(run))
+        .map(load_seen)
+        .collect();
+    loads.sort_by_key(|load| load.connections);
+    let server = ServerSeen { loads, ..server };
+    let evidence = study.runs.iter().filter(|run| run.is_evidence() && run.claim.is_none());
+    let Some(last) = evidence.max_by_key(|run| run.connections) else { return };
+    let at_highest = of_loads(last, &server);
+    let best = server.loads.iter().map(|load| load.rate).fold(0.0, f64::max);
+    for run in study.runs.iter_mut().filter(|run| run.claim.is_none()) {
+        let is_full = run.completed_rate() >= (1.0 - SAME_RATE) * best;
+        let connections = run.connections;
+        let Some(judgement) = run.judgement.as_mut() else { continue };
+        let is_about_threads = matches!(
+            judgement.limit,
+            Some(
+                Limit::Threads { .. }
+                    | Limit::InsideApp { .. }
+                    | Limit::MoreThanStated { .. }
+                    | Limit::NotKnown { .. }
+            )
+        );
+        if judgement.verdict != Verdict::ServerBound || !is_about_threads {
+            continue;
+        }
+        judgement.limit = match (&at_highest, is_full) {
+            (Some(limit), true) => Some(with_connections(limit.clone(), connections)),
+            // Below the limit of a higher load nothing is known to limit it.
+            (Some(_), false) | (None, _) => {
+                Some(Limit::NotKnown { cpu: CpuUsage::of(&run.generator) })
+            }
+        };
+    }
+}
+
+/// Rates within this part of the best count as equal.
+const SAME_RATE: f64 = 0.05;
+
+/// The same limit at another load.
+fn with_connections(limit: Limit, here: u32) -> Limit {
+    match limit {
+        Limit::Threads { slots, at_once, busy, .. } => {
+            Limit::Threads { slots, connections: here, at_once, busy }
+        }
+        limit => limit,
+    }
 }
 
 /// Judges a load.
@@ -139,6 +233,10 @@ fn of_the_server(run: &Run, level: LoadLevel, on_cpus: Option<Limit>) -> (Verdic
         LoadLevel::Below if on_cpus.is_none() => (Verdict::Unloaded, None),
         LoadLevel::Below | LoadLevel::Saturated { .. } if network.is_some() => {
             (Verdict::NetworkBound, network)
+        }
+        // A server that refuses uses its CPUs for that; they are not what limits it.
+        LoadLevel::Saturated { threads: Some(refuses @ Limit::Refusals { .. }) } => {
+            (Verdict::ServerBound, Some(refuses))
         }
         LoadLevel::Below | LoadLevel::Saturated { .. } if is_shared => {
             (Verdict::SharedCpus, on_cpus)

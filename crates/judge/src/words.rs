@@ -1,6 +1,6 @@
 //! Figures and counts as sentences have them.
 
-use model::{Nanos, number};
+use model::{AtOnce, Nanos, number};
 
 pub(crate) use model::number::{count_of, rate_in_words};
 
@@ -66,4 +66,23 @@ pub(crate) fn tenths(value: f64) -> String {
 pub fn capitalised(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
+}
+
+/// A mean count: `9.3`, `10`.
+pub(crate) fn brief_count(mean: f64) -> String {
+    let text = tenths(mean);
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// `9.9`; with its interval where it is not known to 20 %: `10 (6.2 to 16)`.
+pub(crate) fn at_once_in_words(at_once: &AtOnce) -> String {
+    let mean = brief_count(at_once.mean);
+    let is_close = |end: f64| (end / at_once.mean - 1.0).abs() <= 0.2;
+    match at_once.high {
+        Some(high) if is_close(at_once.low) && is_close(high) => mean,
+        Some(high) => {
+            format!("{mean} ({} to {})", brief_count(at_once.low), brief_count(high))
+        }
+        None => format!("{mean} ({} or more)", brief_count(at_once.low)),
+    }
 }

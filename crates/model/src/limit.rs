@@ -22,8 +22,48 @@ pub enum Limit {
         slots: u32,
         /// Connections that wanted one.
         connections: u32,
-        /// The rate over slots / service time.
-        of_maximum: f64,
+        /// Requests' worth at once; `None` where nothing was measured of one request alone.
+        #[serde(default)]
+        at_once: Option<AtOnce>,
+        /// Threads that the server itself said are busy, on average; `None` where it did not say.
+        #[serde(default)]
+        busy: Option<f64>,
+    },
+    /// Something inside the app that lets fewer requests pass than there are threads: a pool, a
+    /// lock, a backend.
+    InsideApp {
+        /// Requests that it can process at a time.
+        slots: u32,
+        /// Processes that serve.
+        workers: u32,
+        /// Requests' worth at once: clearly fewer.
+        at_once: AtOnce,
+        /// As long as each request would hold what all share, if one could have it at a time: one
+        /// over the throughput.
+        #[serde(rename = "held_ns")]
+        held: Nanos,
+    },
+    /// The server takes more requests at once than was stated.
+    MoreThanStated {
+        /// Requests at a time, as stated.
+        stated: u32,
+        /// Requests' worth at once: clearly more.
+        at_once: AtOnce,
+        /// Connections of that run.
+        connections: u32,
+        /// Whether requests wait there.
+        waits: bool,
+        /// Whether they wait, and fewer connections brought as much: then this is its limit.
+        is_full: bool,
+    },
+    /// The server refuses what is more than it takes at once, so that good responses do not grow.
+    Refusals {
+        /// Requests' worth of good responses at once, where it is known.
+        at_once: Option<AtOnce>,
+        /// Refused requests per second.
+        refused_per_s: f64,
+        /// The most frequent status of those.
+        status: u16,
     },
     /// The CPUs that the server may use.
     Cpu(CpuUsage),
@@ -32,6 +72,16 @@ pub enum Limit {
         /// Processes that serve.
         processes: u32,
         /// What the least busy of them had or waited for, in CPUs.
+        each: f64,
+        /// The server beside its CPUs.
+        cpu: CpuUsage,
+    },
+    /// Each process uses a whole CPU and no more, and CPUs are left: it computes in one thread at a
+    /// time.
+    OneCpuEach {
+        /// Processes that serve.
+        processes: u32,
+        /// What the least busy of them had, in CPUs.
         each: f64,
         /// The server beside its CPUs.
         cpu: CpuUsage,
@@ -74,13 +124,31 @@ pub enum Limit {
     },
 }
 
+/// How many requests' worth of work a server did at once: throughput x the mean time of one request
+/// alone, with the 95 % interval of both.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtOnce {
+    /// The product.
+    pub mean: f64,
+    /// The true value is hardly less.
+    pub low: f64,
+    /// Nor is it more; `None` where nothing bounds it.
+    pub high: Option<f64>,
+}
+
 impl Limit {
     /// Whether it is CPUs that requests wait for, and not threads: they share them, and do not hold
     /// one each for a time of their own.
     pub fn is_computing(&self) -> bool {
         match self {
-            Limit::Cpu(_) | Limit::RubyLock { .. } | Limit::SharedCpus(_) => true,
+            Limit::Cpu(_)
+            | Limit::RubyLock { .. }
+            | Limit::OneCpuEach { .. }
+            | Limit::SharedCpus(_) => true,
             Limit::Threads { .. }
+            | Limit::InsideApp { .. }
+            | Limit::MoreThanStated { .. }
+            | Limit::Refusals { .. }
             | Limit::AcceptQueue { .. }
             | Limit::Network { .. }
             | Limit::Generator { .. }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use engine::{FetchedResponse, LoadSpec, RunProgress};
 use judge::checks::RunSetting;
-use judge::{Grade, checks, verdict};
+use judge::{Grade, ServerSeen, checks, verdict};
 use launch::CpuRestriction;
 use model::run::PERCENTILES;
 use model::theory::ServiceTime;
@@ -391,20 +391,24 @@ impl<'a> Session<'a> {
 
 impl Session<'_> {
     /// Judges runs of this server, once: by their own figures and, where the server's own count is
-    /// there for all of them (`is_whole`), by our account of its whole life beside its own. Returns
+    /// there for all of them (`is_whole`), by our account of its whole life beside its own. `alone`:
+    /// what one request takes alone, where that is known. Returns
     /// a warning where the two differ or cannot be compared.
     pub(crate) fn judge<'r>(
         &self,
         runs: impl IntoIterator<Item = &'r mut Run>,
         is_whole: bool,
+        alone: Option<ServiceTime>,
     ) -> Option<Diagnostic> {
         // The user who interrupts does not want to wait for it.
         let account = if is_whole { self.reconcile() } else { Err(None) };
+        let facts = &self.server.facts;
+        let server = ServerSeen::stated(facts.slots(), facts.workers, alone);
         for run in runs.into_iter().filter(|run| run.claim.is_none()) {
             let judgement = if self.block.pace.is_open() {
                 verdict::of_open_loop(run, &self.block.pace, Timing::default())
             } else {
-                verdict::of_run(run, self.server.facts.slots())
+                verdict::of_run(run, &server)
             };
             run.judgement = Some(account.clone().into_iter().fold(judgement, verdict::with_check));
         }

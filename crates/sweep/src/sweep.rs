@@ -6,6 +6,7 @@
 use std::ops::RangeInclusive;
 
 use engine::{LoadSpec, ensure_descriptors};
+use judge::verdict;
 use model::study::SCHEMA;
 use model::theory::DisciplineProbe;
 use model::theory::ServiceTime;
@@ -161,7 +162,7 @@ impl Experiment for Sweep<'_> {
         (self.study.total_time, self.study.interrupted) = session.context.time_taken(self.begun);
         self.study.runs.push(run);
         let mut provisional = self.study.clone();
-        session.judge(provisional.runs.last_mut(), false);
+        session.judge(provisional.runs.last_mut(), false, service_time);
         session.observer.run_done(&self.study.clone().into(), &provisional.into());
         Ok(true)
     }
@@ -204,7 +205,10 @@ impl Experiment for Sweep<'_> {
         let of_this_server = |run: &&mut Run| run.repeat == repeat && run.claim.is_none();
         let again = study.first_load_again.as_deref_mut();
         let runs = study.runs.iter_mut().chain(again).filter(of_this_server);
-        study.warnings.extend(session.judge(runs, is_whole));
+        let alone = study.service_time;
+        let warning = session.judge(runs, is_whole, alone);
+        study.warnings.extend(warning);
+        verdict::refine_sweep(study);
         let scatters = study.runs.iter().any(|run| theory::app_scatters(run, &study.server));
         for run in study.runs.iter_mut().filter(of_this_server) {
             run.theory = theory::beside(

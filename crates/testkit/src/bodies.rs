@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use judge::verdict;
+use judge::{ServerSeen, verdict};
 use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
@@ -201,6 +201,6 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
         multiple: Some(1.6),
         ..recorder.run(&PERCENTILES, LENGTH, elapsed)
     };
-    run.judgement = Some(verdict::of_run(&run, 10));
+    run.judgement = Some(verdict::of_run(&run, &ServerSeen::stated(10, 2, None)));
     run
 }

@@ -1,7 +1,7 @@
 //! Comparisons for tests, each run made by recording a seeded stream of exchanges into a real
 //! tally.
 
-use judge::verdict;
+use judge::{ServerSeen, verdict};
 use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
 use model::pace::uniform;
 use model::run::PERCENTILES;
@@ -230,7 +230,7 @@ fn run_of(block: u32, arm: usize, law: &ArmLaw) -> ComparisonRun {
         workers: workers.to_vec(),
         ..recorder.run(&PERCENTILES, LENGTH, elapsed)
     };
-    run.judgement = Some(verdict::of_run(&run, SLOTS));
+    run.judgement = Some(verdict::of_run(&run, &ServerSeen::stated(SLOTS, 1, None)));
     let cpu = law.cpu * own / drift * (1.0 + 0.01 * (uniform(seed, u64::MAX - 1) - 0.5));
     let server = ServerUse {
         cpu: Some(Nanos::from_secs_f64(cpu * answers as f64 / 1e3)),

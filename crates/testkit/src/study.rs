@@ -207,13 +207,13 @@ pub fn tiny() -> SweepStudy {
 /// each other.
 pub fn judged() -> SweepStudy {
     let mut study = canonical();
-    let slots = study.server.slots();
+    let server = verdict::server_of(&study);
     let slow = &mut study.runs[1];
     slow.generator.ceiling = Some(Ceiling { rate_per_s: 104.0 });
-    slow.judgement = Some(verdict::of_run(slow, slots));
+    slow.judgement = Some(verdict::of_run(slow, &server));
     let wrong = &mut study.runs[2];
     wrong.generator.steal = Some(0.12);
-    wrong.judgement = Some(verdict::of_run(wrong, slots));
+    wrong.judgement = Some(verdict::of_run(wrong, &server));
     study
 }
 

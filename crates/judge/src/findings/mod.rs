@@ -6,6 +6,7 @@
 
 mod app_varies;
 mod body_range;
+mod changes_with_time;
 mod claimed;
 mod closed_loop;
 mod collapsing;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use app_varies::AppVaries;
 pub use body_range::BodyRange;
+pub use changes_with_time::ChangesWithTime;
 pub use claimed::Claimed;
 pub use closed_loop::ClosedLoop;
 pub use collapsing::Collapsing;
@@ -71,6 +73,8 @@ pub enum Finding {
     StillRising(StillRising),
     /// One load was tried, and the server is not seen to be at a limit: whether it does more under
     OneLoad(OneLoad),
+    /// It becomes slower or faster with time, or with what it served before, and not with load.
+    ChangesWithTime(ChangesWithTime),
     /// It completes less at the highest load than at a lower one.
     Collapsing(Collapsing),
     /// A few requests wait many times as long as the others, and not for the app.
@@ -131,6 +135,7 @@ impl Finding {
             | Finding::Saturated(_)
             | Finding::StillRising(_)
             | Finding::OneLoad(_)
+            | Finding::ChangesWithTime(_)
             | Finding::Collapsing(_)
             | Finding::Unfair(_)
             | Finding::InOrder(_)
@@ -155,6 +160,7 @@ impl Finding {
             Finding::Saturated(it) => it.sentence(),
             Finding::StillRising(it) => it.sentence(),
             Finding::OneLoad(it) => it.sentence(),
+            Finding::ChangesWithTime(it) => it.sentence(),
             Finding::Collapsing(it) => it.sentence(),
             Finding::Unfair(it) => it.sentence(),
             Finding::InOrder(it) => it.sentence(),
@@ -189,6 +195,7 @@ macro_rules! from_evidence {
 }
 
 from_evidence!(
+    ChangesWithTime,
     NotMeasured,
     Saturated,
     StillRising,
@@ -229,7 +236,10 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     let points = sweep_points::of(study);
     let slots = study.server.slots();
     let mut findings = not_measured::of_sweep(study);
-    findings.extend(throughput(&points));
+    let with_time = changes_with_time::of(study);
+    let changes = with_time.is_some();
+    findings.extend(with_time);
+    findings.extend(throughput(study, &points, changes));
     findings.extend(order_of_service(&points, slots));
     findings.extend(failed::of_sweep(study));
     findings.extend(limited::of_sweep(&points, slots));
@@ -239,12 +249,16 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings
 }
 
-/// What the server completes as the load rises: the first of these that holds.
-fn throughput(points: &[SweepPoint<'_>]) -> Option<Finding> {
+/// What the server completes as the load rises: the first of these that holds. What `changes` with
+/// time is no effect of load.
+fn throughput(study: &SweepStudy, points: &[SweepPoint<'_>], changes: bool) -> Option<Finding> {
+    if changes {
+        return None;
+    }
     collapsing::of(points)
         .or_else(|| one_load::of(points))
         .or_else(|| still_rising::of(points))
-        .or_else(|| saturated::of(points))
+        .or_else(|| saturated::of(study, points))
 }
 
 /// Of the slow requests, at most this part may be there when none waits for another.
@@ -254,7 +268,16 @@ const OF_THE_APP: f64 = 0.25;
 fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
     let last = points.last().filter(|point| point.run.connections > slots)?;
     // What the network or a dropped connect delays says nothing about the order of service.
-    if matches!(last.limit(), Some(Limit::Network { .. } | Limit::AcceptQueue { .. })) {
+    // Nor does it where the server takes more at once than was stated: nobody waits by slots.
+    if matches!(
+        last.limit(),
+        Some(
+            Limit::Network { .. }
+                | Limit::AcceptQueue { .. }
+                | Limit::MoreThanStated { .. }
+                | Limit::Refusals { .. }
+        )
+    ) {
         return None;
     }
     let in_order = || in_order::of(last).or_else(|| spread::of(last));

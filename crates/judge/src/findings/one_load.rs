@@ -19,7 +19,8 @@ pub struct OneLoad {
 /// Where there is one load, and no limit is known.
 pub(super) fn of(points: &[SweepPoint<'_>]) -> Option<Finding> {
     let [only] = points else { return None };
-    (!sweep_points::has_limit(points)?)
+    sweep_points::known_limit(points)
+        .is_none()
         .then(|| OneLoad { connections: only.run.connections, rate_per_s: only.rate }.into())
 }
 

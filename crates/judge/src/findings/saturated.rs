@@ -1,6 +1,6 @@
 //! From this load on the server completes no more, however many connections wait.
 
-use model::Limit;
+use model::{Limit, SweepStudy};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
@@ -22,11 +22,20 @@ pub struct Saturated {
     pub on_shared_cpus: bool,
 }
 
-/// Where the best throughput was reached at a lower load already, or a limit is known.
-pub(super) fn of(points: &[SweepPoint<'_>]) -> Option<Finding> {
+/// A run that is faster than this factor times the best that is evidence shows more.
+const REFUTED: f64 = 1.05;
+
+/// Where more connections bring no more, or a limit is known at the best throughput. A faster run
+/// that the generator limited refutes it: the server does at least as much as that.
+pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
     let (first, last) = (points.first()?, points.last()?);
     let best = sweep_points::best(points)?;
-    let reached = sweep_points::reached(points)?;
+    let shown = sweep_points::saturation(points);
+    let known = sweep_points::known_limit(points).and_then(|_| sweep_points::reached(points));
+    let reached = shown.or(known)?;
+    if study.runs.iter().any(|run| run.completed_rate() > REFUTED * best.rate) {
+        return None;
+    }
     Some(
         Saturated {
             connections: reached.run.connections,

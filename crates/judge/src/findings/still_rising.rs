@@ -18,7 +18,8 @@ pub struct StillRising {
 /// Where the best throughput was reached at the highest load alone, and no limit is known.
 pub(super) fn of(points: &[SweepPoint<'_>]) -> Option<Finding> {
     let last = points.last()?;
-    let is_rising = !sweep_points::is_flat(points)? && !sweep_points::has_limit(points)?;
+    let is_rising =
+        sweep_points::saturation(points).is_none() && sweep_points::known_limit(points).is_none();
     is_rising
         .then(|| StillRising { connections: last.run.connections, rate_per_s: last.rate }.into())
 }

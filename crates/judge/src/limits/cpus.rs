@@ -1,6 +1,6 @@
 //! The CPUs: the server's own, those that it shares, and the lock of a process that keeps it to one.
 
-use model::{CpuUsage, GeneratorFacts, Limit};
+use model::{CpuUsage, GeneratorFacts, Limit, ServerCpu};
 
 use crate::words::{listed, tenths};
 
@@ -22,6 +22,9 @@ pub(crate) fn of(facts: &GeneratorFacts) -> Option<Limit> {
     let used = server.idle.map_or(cpu.server + beside, |idle| cpu.of - idle);
     let is_alone = beside < OTHERS_USE * cpu.of || !server.is_shared;
     let on_cpus = |cpu| if is_alone { Limit::Cpu(cpu) } else { Limit::SharedCpus(cpu) };
+    if let Some(limit) = one_cpu_each(server, cpu) {
+        return Some(limit);
+    }
     if cpu.server >= SERVER_USES * cpu.of && used >= USED * cpu.of {
         return Some(on_cpus(cpu));
     }
@@ -35,6 +38,31 @@ pub(crate) fn of(facts: &GeneratorFacts) -> Option<Limit> {
         } else {
             Limit::RubyLock { processes: serving.len() as u32, each, cpu }
         }
+    })
+}
+
+/// A process that had this share of a CPU would have had little more of one of its own: a share of
+/// 0.85 leaves 18 %.
+const WHOLE_CPU: f64 = 0.85;
+/// A process that uses more than this runs threads at the same time.
+const MORE_THAN_ONE_CPU: f64 = 1.05;
+
+/// Processes that each use a whole CPU, and are fewer than the CPUs: by Ruby's lock, Python's, or one
+/// thread. Whoever else uses the other CPUs, more processes would be served by them.
+fn one_cpu_each(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
+    let serving = server.serving();
+    let is_whole = |(used, wanted): &(f64, f64)| {
+        (WHOLE_CPU..=MORE_THAN_ONE_CPU).contains(used) && *wanted >= LOCK_TAKEN
+    };
+    if serving.is_empty() || serving.len() as f64 > cpu.of - 1.0 || !serving.iter().all(is_whole) {
+        return None;
+    }
+    let processes = serving.len() as u32;
+    let each = serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min);
+    Some(if server.is_ruby {
+        Limit::RubyLock { processes, each, cpu }
+    } else {
+        Limit::OneCpuEach { processes, each, cpu }
     })
 }
 
@@ -55,7 +83,7 @@ pub(super) fn sentence_shared(cpu: &CpuUsage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{LaneFacts, Nanos, ProcessCpu, ServerCpu};
+    use model::{LaneFacts, Nanos, ProcessCpu};
 
     use super::*;
     use crate::limits::name;
@@ -108,7 +136,7 @@ mod tests {
                 "so does one of two that has all to do",
                 (of(&[97, 2], 3, 104, ruby), Some("Ruby's lock")),
             ),
-            ("a process that is no Ruby has no such lock", (of(&[98], 3, 104, native), None)),
+            ("a process that is no Ruby has a CPU", (of(&[98], 3, 104, native), Some("one CPU"))),
             ("an app that waits", (of(&[5, 6], 2, 14, ruby), None)),
             ("an app that waits beside others that compute", (of(&[5, 6], 2, 200, ruby), None)),
             (

@@ -6,8 +6,12 @@
 
 pub(crate) mod accept_queue;
 pub(crate) mod cpus;
+mod inside_app;
+mod more_than_stated;
 pub(crate) mod network;
 mod not_known;
+mod one_cpu_each;
+pub(crate) mod refusals;
 mod ruby_lock;
 pub(crate) mod threads;
 
@@ -19,8 +23,12 @@ use crate::checks::assess;
 pub fn name(limit: &Limit) -> &'static str {
     match limit {
         Limit::Threads { .. } => "threads",
+        Limit::InsideApp { .. } => "inside the app",
+        Limit::MoreThanStated { .. } => "more than stated",
+        Limit::Refusals { .. } => "refusals",
         Limit::Cpu(_) => "CPU",
         Limit::RubyLock { .. } => "Ruby's lock",
+        Limit::OneCpuEach { .. } => "one CPU",
         Limit::AcceptQueue { .. } => "accept queue",
         Limit::Network { .. } => "network",
         Limit::Generator { .. } => "generator",
@@ -32,11 +40,21 @@ pub fn name(limit: &Limit) -> &'static str {
 /// Its name and the evidence, in a line.
 pub fn evidence(limit: &Limit) -> String {
     let evidence = match limit {
-        Limit::Threads { slots, connections, of_maximum } => {
-            threads::evidence(*slots, *connections, *of_maximum)
+        Limit::Threads { slots, connections, at_once, busy } => {
+            threads::evidence(*slots, *connections, at_once.as_ref(), *busy)
+        }
+        Limit::InsideApp { slots, at_once, held, .. } => {
+            inside_app::evidence(*slots, at_once, *held)
+        }
+        Limit::MoreThanStated { stated, at_once, .. } => {
+            more_than_stated::evidence(*stated, at_once)
+        }
+        Limit::Refusals { at_once, refused_per_s, status } => {
+            refusals::evidence(at_once.as_ref(), *refused_per_s, *status)
         }
         Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => cpu.to_string(),
         Limit::RubyLock { processes, cpu, .. } => ruby_lock::evidence(*processes, cpu),
+        Limit::OneCpuEach { processes, cpu, .. } => one_cpu_each::evidence(*processes, cpu),
         Limit::AcceptQueue { dropped, retried, longest } => {
             accept_queue::evidence(*dropped, *retried, *longest)
         }
@@ -53,10 +71,22 @@ pub fn evidence(limit: &Limit) -> String {
 /// a time, where that is known.
 pub(crate) fn sentence(limit: &Limit, slots: Option<u32>) -> String {
     match limit {
-        Limit::Threads { slots, of_maximum, .. } => threads::sentence(*slots, *of_maximum),
+        Limit::Threads { slots, at_once, busy, .. } => {
+            threads::sentence(*slots, at_once.as_ref(), *busy)
+        }
+        Limit::InsideApp { slots, workers, at_once, held } => {
+            inside_app::sentence(*slots, *workers, at_once, *held)
+        }
+        Limit::MoreThanStated { stated, at_once, connections, waits, is_full } => {
+            more_than_stated::sentence(*stated, at_once, *connections, *waits, *is_full)
+        }
+        Limit::Refusals { at_once, refused_per_s, status } => {
+            refusals::sentence(at_once.as_ref(), *refused_per_s, *status)
+        }
         Limit::Cpu(cpu) => cpus::sentence(cpu),
         Limit::SharedCpus(cpu) => cpus::sentence_shared(cpu),
         Limit::RubyLock { processes, cpu, .. } => ruby_lock::sentence(*processes, cpu, slots),
+        Limit::OneCpuEach { processes, cpu, .. } => one_cpu_each::sentence(*processes, cpu),
         Limit::AcceptQueue { dropped, longest, .. } => accept_queue::sentence(*dropped, *longest),
         Limit::Network { round_trip, slow, retransmitted, share } => {
             network::sentence(*round_trip, *slow, *retransmitted, *share)
@@ -64,6 +94,6 @@ pub(crate) fn sentence(limit: &Limit, slots: Option<u32>) -> String {
         Limit::Generator { check } => {
             format!("The generator is the limit: {}.", assess(check).sentence)
         }
-        Limit::NotKnown { cpu } => not_known::sentence(cpu.as_ref(), slots),
+        Limit::NotKnown { cpu } => not_known::sentence(cpu.as_ref()),
     }
 }

@@ -8,14 +8,13 @@ pub(super) fn evidence(cpu: Option<&CpuUsage>) -> String {
     cpu.map_or("nothing was read of the server".to_owned(), ToString::to_string)
 }
 
-pub(super) fn sentence(cpu: Option<&CpuUsage>, slots: Option<u32>) -> String {
+pub(super) fn sentence(cpu: Option<&CpuUsage>) -> String {
     let Some(cpu) = cpu else {
         return "What limits the server is not known: nothing could be read of its processes."
             .to_owned();
     };
-    let threads = if slots.is_some() { ", and its threads do less than they could" } else { "" };
     format!(
-        "What limits the server is not known: it uses {} of {} CPUs{threads}.",
+        "What limits the server is not known: it uses {} of {} CPUs.",
         tenths(cpu.server),
         cpu.of
     )

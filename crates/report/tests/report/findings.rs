@@ -6,8 +6,8 @@ use std::path::Path;
 
 use model::generator::ServerCpu;
 use model::{
-    CpuUsage, Diagnostic, Exchange, Judgement, Limit, LoadStudy, Nanos, Outcome, Run, Study,
-    SweepStudy, Verdict, Window,
+    AtOnce, CpuUsage, Diagnostic, Exchange, Judgement, Limit, LoadStudy, Nanos, Outcome, Run,
+    Study, SweepStudy, Verdict, Window,
 };
 use report::summary::Summary;
 use testkit::{load, study};
@@ -28,7 +28,12 @@ fn run(connections: u32, rate: u64, millis: &dyn Fn(u64) -> f64) -> Run {
 }
 
 fn threads(connections: u32) -> Limit {
-    Limit::Threads { slots: 10, connections, of_maximum: 0.99 }
+    Limit::Threads {
+        slots: 10,
+        connections,
+        at_once: Some(AtOnce { mean: 9.9, low: 9.4, high: Some(10.4) }),
+        busy: Some(10.0),
+    }
 }
 
 fn judgement(verdict: Verdict, limit: Option<Limit>) -> Judgement {

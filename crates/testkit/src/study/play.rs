@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use judge::verdict;
+use judge::{ServerSeen, verdict};
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
@@ -59,7 +59,7 @@ fn played_anew(words: &str, plan: Plan) -> SweepStudy {
         }
     }
     let cool_downs = Nanos::from_millis(700) * runs.len() as u64;
-    SweepStudy {
+    let mut study = SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: format!("longtail sweep {words}").into(),
@@ -74,7 +74,9 @@ fn played_anew(words: &str, plan: Plan) -> SweepStudy {
         first_load_again: None,
         warnings: Vec::new(),
         interrupted: false,
-    }
+    };
+    verdict::refine_sweep(&mut study);
+    study
 }
 
 fn server(plan: &Plan) -> ServerFacts {
@@ -175,7 +177,9 @@ pub(super) fn play(
         multiple: Some(multiple),
         ..recorder.run(&PERCENTILES, measured, elapsed)
     };
-    run.judgement = Some(verdict::of_run(&run, server.slots()));
+    let alone = Some(ServiceTime::given(DELAY));
+    let seen = ServerSeen::stated(server.slots(), server.workers, alone);
+    run.judgement = Some(verdict::of_run(&run, &seen));
     run
 }
 

@@ -1,0 +1,110 @@
+//! How many requests' worth of work a server does at once: throughput x what one request takes
+//! alone.
+//!
+//! By Little's law the product counts the requests in service where each takes no longer under load
+//! than alone. Where they do take longer (a lock that each holds for a part of its time, Ruby's
+//! lock), it is less than the number inside: it is work, and no head count.
+
+use model::theory::ServiceTime;
+use model::{AtOnce, Nanos, Run};
+
+/// No figure of this kind is better known than this, either way: the time alone is measured on an
+/// idle server, the throughput on a busy one.
+const LEAST_ERROR: f64 = 0.05;
+/// Standard errors of a 95 % interval.
+const ERRORS: f64 = 1.96;
+
+/// Of a run in closed loop without think time; `None` where nothing was measured of one request
+/// alone, or nothing completed. In an open loop, or with pauses, Puma before 7 holds a thread up to
+/// 0.2 s for the connection's next request: then it is not asked.
+pub(crate) fn of_run(run: &Run, alone: &ServiceTime) -> Option<AtOnce> {
+    let rate = run.completed_rate();
+    let responses = run.tally.counts.good();
+    of(rate, responses, alone)
+}
+
+/// Of a throughput (requests per second), over so many responses.
+pub(crate) fn of(rate: f64, responses: u64, alone: &ServiceTime) -> Option<AtOnce> {
+    if rate <= 0.0 || responses == 0 || alone.mean == Nanos::ZERO {
+        return None;
+    }
+    // Responses of a busy server come with the scatter of their service times. Those of a given
+    // time are taken for constant.
+    let by_chance = ERRORS * alone.variation / (responses as f64).sqrt();
+    let most = |end: f64| (1.0 + by_chance) * end;
+    let least = |end: f64| end / (1.0 + by_chance);
+    let mean = rate * alone.mean.as_secs_f64();
+    let low = least(rate * alone.low.as_secs_f64()).min((1.0 - LEAST_ERROR) * mean);
+    let high = if alone.high == Nanos::MAX {
+        f64::INFINITY
+    } else {
+        most(rate * alone.high.as_secs_f64()).max((1.0 + LEAST_ERROR) * mean)
+    };
+    Some(AtOnce { mean, low, high: Some(high).filter(|high| high.is_finite()) })
+}
+
+/// What the interval says of a number of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// It is clearly below.
+    Below,
+    /// The number lies in it, and it is narrow: it is that number, and not another.
+    Equal,
+    /// The number lies in it, and many others do too.
+    Unclear,
+    /// It is clearly above.
+    Above,
+}
+
+/// An interval wider than this, either way, does not tell one number of threads from another.
+const WIDE: f64 = 0.2;
+
+/// Holds it against `slots`.
+pub(crate) fn beside(at_once: &AtOnce, slots: f64) -> Beside {
+    let high = at_once.high.unwrap_or(f64::INFINITY);
+    if high < slots {
+        Beside::Below
+    } else if at_once.low > slots {
+        Beside::Above
+    } else if at_once.low >= (1.0 - WIDE) * at_once.mean && high <= (1.0 + WIDE) * at_once.mean {
+        Beside::Equal
+    } else {
+        Beside::Unclear
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alone(mean: u64, low: u64, high: u64, variation: f64) -> ServiceTime {
+        let [mean, low, high] = [mean, low, high].map(Nanos::from_millis);
+        ServiceTime { low, high, variation, answers: 100, ..ServiceTime::given(mean) }
+    }
+
+    #[test]
+    fn a_constant_time_is_known_to_five_per_cent() {
+        let ten = of(100.0, 1000, &alone(100, 100, 100, 0.0)).unwrap();
+        assert!((ten.mean - 10.0).abs() < 1e-9 && (ten.low - 9.5).abs() < 1e-9, "{ten:?}");
+        assert_eq!(beside(&ten, 10.0), Beside::Equal);
+        assert_eq!([9.4, 10.6].map(|slots| beside(&ten, slots)), [Beside::Above, Beside::Below]);
+    }
+
+    #[test]
+    fn a_pool_of_nine_is_told_from_ten_threads() {
+        let nine = of(180.0, 1800, &alone(50, 50, 50, 0.0)).unwrap();
+        assert_eq!(beside(&nine, 10.0), Beside::Below);
+        assert_eq!(beside(&nine, 9.0), Beside::Equal);
+    }
+
+    #[test]
+    fn what_varies_much_alone_tells_no_number() {
+        // 15 ms, and a second once in eighteen: the mean is 41 to 110 ms.
+        let any = of(145.0, 1450, &alone(69, 41, 110, 3.1)).unwrap();
+        assert!(any.low < 6.0 && any.high > Some(15.0), "{any:?}");
+        assert_eq!(beside(&any, 10.0), Beside::Unclear);
+        let unknown = ServiceTime { high: Nanos::MAX, ..alone(69, 41, 110, 3.1) };
+        assert_eq!(of(145.0, 1450, &unknown).unwrap().high, None);
+        assert_eq!(of(145.0, 0, &unknown), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! It becomes slower or faster with time, or with what it served before, and not with load.
+
+use model::{Nanos, Run, SweepStudy};
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+use crate::words::brief;
+
+/// The first load's mean response time, then and once more at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangesWithTime {
+    /// Connections of that load.
+    pub connections: u32,
+    /// The mean response time in the first run.
+    #[serde(rename = "first_ns")]
+    pub first: Nanos,
+    /// The same in the same run at the end.
+    #[serde(rename = "again_ns")]
+    pub again: Nanos,
+}
+
+/// Two runs of one load that differ by less, as a share, are no change.
+const NOTABLE: f64 = 0.15;
+/// Nor are two that differ by less than this: a busy machine does that.
+const LEAST: Nanos = Nanos::from_millis(1);
+
+/// Of a sweep whose first load was made once more at its end.
+pub(super) fn of(study: &SweepStudy) -> Option<Finding> {
+    let again = study.first_load_again.as_deref().filter(|run| run.is_evidence())?;
+    let same = |run: &&Run| run.connections == again.connections && run.is_evidence();
+    let first = study.runs.iter().find(same)?;
+    let then = first.tally.response_time.mean()?;
+    let now = again.tally.response_time.mean()?;
+    let apart = Nanos(then.0.abs_diff(now.0));
+    let is_notable = apart >= LEAST && apart.0 as f64 >= NOTABLE * then.min(now).0 as f64;
+    is_notable
+        .then(|| ChangesWithTime { connections: again.connections, first: then, again: now }.into())
+}
+
+impl ChangesWithTime {
+    pub(super) fn sentence(&self) -> String {
+        let ChangesWithTime { first, again, .. } = self;
+        let [then, now] = [*first, *again].map(brief);
+        if again > first {
+            return format!(
+                "It becomes slower with time or with requests served, not with load: {then} in the \
+                 first run, {now} in the same run at the end. It may be a leak, a cache or a \
+                 growing table."
+            );
+        }
+        format!(
+            "It becomes faster with time or with requests served, not with load: {then} in the \
+             first run, {now} in the same run at the end. It may be a cache or a compiler that \
+             warms up: use a longer --warm-up."
+        )
+    }
+}
