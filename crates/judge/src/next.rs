@@ -148,14 +148,6 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
                     "inside a worker, or behind all?",
                 )
             }
-            Finding::Limited(Limited {
-                limit: Limit::MoreThanStated { connections, is_full: false, .. },
-                ..
-            }) => with(
-                format!("--connections={},{}", 2 * connections, 4 * connections),
-                &LOADS,
-                "where is its limit?",
-            ),
             Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
             _ => continue,
         };

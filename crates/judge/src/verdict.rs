@@ -91,6 +91,12 @@ pub fn refine_sweep(study: &mut SweepStudy) {
     let Some(last) = evidence.max_by_key(|run| run.connections) else { return };
     let at_highest = of_loads(last, &server);
     let best = server.loads.iter().map(|load| load.rate).fold(0.0, f64::max);
+    let takes_more = matches!(at_highest, Some(Limit::MoreThanStated { .. }));
+    for run in &mut study.runs {
+        run.warnings.retain(|warning| {
+            !checks::is_above_maximum_explained(warning, server.alone.as_ref(), takes_more)
+        });
+    }
     for run in study.runs.iter_mut().filter(|run| run.claim.is_none()) {
         let is_full = run.completed_rate() >= (1.0 - SAME_RATE) * best;
         let connections = run.connections;

@@ -1,5 +1,6 @@
 //! More than the theoretical maximum was measured, so the service time is not what was given.
 
+use model::theory::ServiceTime;
 use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, Grade};
@@ -14,6 +15,14 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let service_time = run.forecast.as_ref().map_or(Nanos::ZERO, |forecast| forecast.service_time);
     let batch = service_time.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
     (ratio > ABOVE + batch).then_some(Diagnostic::AboveMaximum { ratio })
+}
+
+/// Whether it is no contradiction: the time alone is not known so well, or the limit says already
+/// that the server `takes_more` at once than was stated.
+pub(super) fn is_explained(ratio: f64, alone: Option<&ServiceTime>, takes_more: bool) -> bool {
+    let least =
+        alone.map_or(1.0, |alone| alone.low.as_secs_f64() / alone.mean.as_secs_f64().max(1e-9));
+    takes_more || ratio * least <= ABOVE
 }
 
 /// Grade, sentence and hint.

@@ -57,6 +57,7 @@ mod unfair;
 mod unstamped;
 mod workers_changed;
 
+use model::theory::ServiceTime;
 use model::{Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, Timing};
 
 /// How a question came out.
@@ -337,6 +338,16 @@ pub fn warnings_of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     warnings.extend(kernel_unjoined::ask(run));
     warnings.extend(above_maximum::ask(run));
     warnings
+}
+
+/// Whether a warning is that of a rate above the maximum, and is no contradiction.
+pub(crate) fn is_above_maximum_explained(
+    warning: &Diagnostic,
+    alone: Option<&ServiceTime>,
+    takes_more: bool,
+) -> bool {
+    matches!(warning, Diagnostic::AboveMaximum { ratio }
+        if above_maximum::is_explained(*ratio, alone, takes_more))
 }
 
 /// The percentiles that a load's report prints.

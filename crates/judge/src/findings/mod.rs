@@ -19,6 +19,7 @@ mod not_measured;
 mod one_load;
 mod overloaded;
 mod peaked;
+mod rates_unclear;
 mod saturated;
 mod served_in_turns;
 mod spread;
@@ -48,6 +49,7 @@ pub use not_measured::NotMeasured;
 pub use one_load::OneLoad;
 pub use overloaded::Overloaded;
 pub use peaked::Peaked;
+pub use rates_unclear::RatesUnclear;
 pub use saturated::Saturated;
 pub use served_in_turns::ServedInTurns;
 pub use spread::Spread;
@@ -71,6 +73,8 @@ pub enum Finding {
     Saturated(Saturated),
     /// It completes more the more connections there are, up to the highest load that was tried.
     StillRising(StillRising),
+    /// Whether throughput still rises, the runs are too short to tell.
+    RatesUnclear(RatesUnclear),
     /// One load was tried, and the server is not seen to be at a limit: whether it does more under
     OneLoad(OneLoad),
     /// It becomes slower or faster with time, or with what it served before, and not with load.
@@ -134,6 +138,7 @@ impl Finding {
             Finding::NotMeasured(_)
             | Finding::Saturated(_)
             | Finding::StillRising(_)
+            | Finding::RatesUnclear(_)
             | Finding::OneLoad(_)
             | Finding::ChangesWithTime(_)
             | Finding::Collapsing(_)
@@ -159,6 +164,7 @@ impl Finding {
             Finding::NotMeasured(it) => it.sentence(),
             Finding::Saturated(it) => it.sentence(),
             Finding::StillRising(it) => it.sentence(),
+            Finding::RatesUnclear(it) => it.sentence(),
             Finding::OneLoad(it) => it.sentence(),
             Finding::ChangesWithTime(it) => it.sentence(),
             Finding::Collapsing(it) => it.sentence(),
@@ -196,6 +202,7 @@ macro_rules! from_evidence {
 
 from_evidence!(
     ChangesWithTime,
+    RatesUnclear,
     NotMeasured,
     Saturated,
     StillRising,
@@ -255,10 +262,12 @@ fn throughput(study: &SweepStudy, points: &[SweepPoint<'_>], changes: bool) -> O
     if changes {
         return None;
     }
+    let variation = study.service_time.map_or(0.0, |known| known.variation);
     collapsing::of(points)
         .or_else(|| one_load::of(points))
-        .or_else(|| still_rising::of(points))
+        .or_else(|| still_rising::of(points, variation))
         .or_else(|| saturated::of(study, points))
+        .or_else(|| rates_unclear::of(points, variation))
 }
 
 /// Of the slow requests, at most this part may be there when none waits for another.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Finding;
+use super::{Finding, rates_unclear};
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words};
 
@@ -16,10 +16,12 @@ pub struct StillRising {
 }
 
 /// Where the best throughput was reached at the highest load alone, and no limit is known.
-pub(super) fn of(points: &[SweepPoint<'_>]) -> Option<Finding> {
+/// `variation`: coefficient of variation of the service times.
+pub(super) fn of(points: &[SweepPoint<'_>], variation: f64) -> Option<Finding> {
     let last = points.last()?;
-    let is_rising =
-        sweep_points::saturation(points).is_none() && sweep_points::known_limit(points).is_none();
+    let is_rising = sweep_points::saturation(points).is_none()
+        && sweep_points::known_limit(points).is_none()
+        && !rates_unclear::are_unclear(points, variation);
     is_rising
         .then(|| StillRising { connections: last.run.connections, rate_per_s: last.rate }.into())
 }

@@ -5,7 +5,6 @@
 
 use model::AtOnce;
 
-use crate::at_once::{self, Beside};
 use crate::words::{at_once_in_words, brief_count};
 
 /// Threads are busy where this share of them is, on average: a thread is free for a moment between
@@ -37,26 +36,43 @@ pub(super) fn sentence(slots: u32, at_once: Option<&AtOnce>, busy: Option<f64>) 
     let worth = at_once.map(|at_once| {
         format!("it does {} requests' worth of work at a time", at_once_in_words(at_once))
     });
-    let is_equal =
-        at_once.is_some_and(|at_once| at_once::beside(at_once, f64::from(slots)) == Beside::Equal);
-    match (busy.filter(|busy| are_busy(*busy, slots)), worth) {
-        (Some(busy), Some(worth)) if !is_equal => format!(
-            "The threads are probably the limit: {} busy, by the server's own count ({worth}).",
-            busy_of(busy, slots)
+    let busy = busy.filter(|busy| are_busy(*busy, slots));
+    let seen = busy.map(|busy| format!("{} busy, by the server's own count", busy_of(busy, slots)));
+    let is_lower = at_once.is_some_and(|at_once| at_once.mean < NEARLY * f64::from(slots));
+    match (seen, worth) {
+        // A thread that waits for a pool is as busy as one that serves.
+        (Some(seen), Some(worth)) if is_lower => format!(
+            "The threads may be the limit, or something inside the app that lets fewer pass: \
+             {seen}, but {worth}."
         ),
-        (Some(busy), Some(worth)) => format!(
-            "The threads are the limit: {} busy, by the server's own count, and {worth}.",
-            busy_of(busy, slots)
+        (None, Some(worth)) if is_lower => format!(
+            "The threads may be the limit, or something inside the app that lets fewer pass: the \
+             server has {slots}, and {worth}."
         ),
-        (Some(busy), None) => format!(
-            "The threads are probably the limit: {} busy, by the server's own count.",
-            busy_of(busy, slots)
-        ),
+        (Some(seen), Some(worth)) if at_once.is_some_and(|it| is_that_number(it, slots)) => {
+            format!("The threads are the limit: {seen}, and {worth}.")
+        }
+        (Some(seen), Some(worth)) => {
+            format!("The threads are probably the limit: {seen} ({worth}).")
+        }
+        (Some(seen), None) => format!("The threads are probably the limit: {seen}."),
         (None, Some(worth)) => {
             format!("The threads are probably the limit: the server has {slots}, and {worth}.")
         }
         (None, None) => format!("The threads may be the limit: there are {slots}."),
     }
+}
+
+/// Below this share of the slots something else may let fewer pass: of ten threads, a pool of nine.
+const NEARLY: f64 = 0.95;
+/// An interval within this part of the slots tells them from other limits near by.
+const CLOSE: f64 = 0.1;
+
+/// Whether it is that number of threads, and hardly another.
+fn is_that_number(at_once: &AtOnce, slots: u32) -> bool {
+    let slots = f64::from(slots);
+    let high = at_once.high.unwrap_or(f64::INFINITY);
+    at_once.low >= (1.0 - CLOSE) * slots && high <= (1.0 + CLOSE) * slots
 }
 
 /// `all 10 are`, `9.3 of 10 are`.

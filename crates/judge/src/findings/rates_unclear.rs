@@ -1,0 +1,70 @@
+//! Whether throughput still rises cannot be told: requests vary so much that the runs are too short.
+
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+use crate::sweep_points::SweepPoint;
+use crate::words::{count_of, rate_in_words, share};
+
+/// The rates of the lowest and the highest load, and how well they are known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatesUnclear {
+    /// The fewest connections.
+    pub connections: u32,
+    /// The rate there, in requests per second.
+    pub rate_per_s: f64,
+    /// The most connections.
+    pub most_connections: u32,
+    /// The rate there.
+    pub most_per_s: f64,
+    /// A rate is known to this part of it, either way (95 %), as the times of the requests scatter.
+    pub error: f64,
+}
+
+/// Standard errors of a 95 % interval.
+const ERRORS: f64 = 1.96;
+/// Rates that differ by less count as equal anyway.
+const SAME_RATE: f64 = 0.05;
+
+/// The error of a rate that comes of so many requests whose times have this coefficient of
+/// variation.
+fn error_of(point: &SweepPoint<'_>, variation: f64) -> f64 {
+    ERRORS * variation / (point.run.tally.counts.good().max(1) as f64).sqrt()
+}
+
+/// Whether the highest load's rate is no more above the lowest's than chance explains, and chance
+/// explains more than 5 %.
+pub(super) fn are_unclear(points: &[SweepPoint<'_>], variation: f64) -> bool {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return false };
+    let error = error_of(first, variation).hypot(error_of(last, variation));
+    let growth = last.rate / first.rate - 1.0;
+    points.len() > 1 && error > SAME_RATE && growth <= error
+}
+
+/// Where no saturation is shown, and no rise either.
+pub(super) fn of(points: &[SweepPoint<'_>], variation: f64) -> Option<Finding> {
+    let (first, last) = (points.first()?, points.last()?);
+    are_unclear(points, variation).then(|| {
+        RatesUnclear {
+            connections: first.run.connections,
+            rate_per_s: first.rate,
+            most_connections: last.run.connections,
+            most_per_s: last.rate,
+            error: error_of(first, variation).max(error_of(last, variation)),
+        }
+        .into()
+    })
+}
+
+impl RatesUnclear {
+    pub(super) fn sentence(&self) -> String {
+        let [low, high] = [self.rate_per_s, self.most_per_s].map(rate_in_words);
+        format!(
+            "{low} requests/s at {}, {high} at {}: whether throughput still rises, runs this short \
+             do not tell. Requests take so different times that each rate is known to ± {} only.",
+            count_of(self.connections, "connection"),
+            self.most_connections,
+            share(self.error)
+        )
+    }
+}
