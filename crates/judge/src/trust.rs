@@ -182,10 +182,13 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
                 .iter_mut()
                 .find(|doubt| discriminant(doubt.diagnostic) == discriminant(diagnostic))
             {
+                // Only the runs that came out worst are named, with the evidence of the first.
+                Some(doubt) if grade > doubt.grade => {
+                    *doubt = Doubt { diagnostic, grade, labels: vec![name.clone()], decides };
+                }
                 Some(doubt) => {
-                    doubt.grade = doubt.grade.max(grade);
-                    doubt.decides |= decides;
-                    if doubt.labels.last() != Some(name) {
+                    doubt.decides |= decides && grade == doubt.grade;
+                    if grade == doubt.grade && doubt.labels.last() != Some(name) {
                         doubt.labels.push(name.clone());
                     }
                 }

@@ -349,6 +349,13 @@ pub enum Diagnostic {
         /// Requests of the connection that got the most.
         most: u64,
     },
+    /// Some connections got no response in the whole window, though it was long enough for many.
+    NeverServed {
+        /// How many.
+        never: u32,
+        /// Of so many.
+        connections: u32,
+    },
     /// More than the theoretical maximum was measured, so the service time is not what was given.
     AboveMaximum {
         /// Measured over possible.

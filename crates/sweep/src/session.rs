@@ -90,9 +90,6 @@ impl Job {
 const IDLE_STEP: Nanos = Nanos::from_millis(10);
 /// A server that is busy longer than this after a run is not waited for.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(60);
-/// Responses for each connection that the server closed, where Puma before 7 serves in turns of ten
-/// (`max_fast_inline`, request.rb and server.rb of 5.6); some connections are not closed at once.
-const TURN: std::ops::RangeInclusive<f64> = 8.0..=15.0;
 
 /// What is read and statsd while a run goes on; by default nothing.
 #[derive(Default)]
@@ -281,7 +278,7 @@ impl<'a> Session<'a> {
         } else {
             self.forecast(&mut run, service_time.unwrap_or_default());
             run.warnings = checks::warnings_of_run(&run, setting);
-            run.warnings.extend(served_in_turns(&run, slots, keep_alive));
+            run.warnings.extend(checks::served_in_turns(&run, slots, keep_alive));
         }
         run.warnings.extend(busy);
         run.warnings
@@ -445,44 +442,6 @@ impl Session<'_> {
             }
             None if self.context.is_interrupted() => Err(None),
             None => unknown("its statistics did not become fresh"),
-        }
-    }
-}
-
-/// Whether a server served its connections in turns: some requests in a row, then a close, while
-/// the others waited. With more connections than slots nine answers in ten then wait for nobody and
-/// the tenth carries the whole wait: percentiles jump, the rate does not.
-fn served_in_turns(run: &Run, slots: u32, keep_alive: bool) -> Option<Diagnostic> {
-    let (answers, closed) = (run.tally.all_answers(), run.tally.closed_by_server);
-    if !keep_alive || run.connections <= slots || closed == 0 {
-        return None;
-    }
-    let answers_a_turn = answers as f64 / closed as f64;
-    TURN.contains(&answers_a_turn)
-        .then_some(Diagnostic::ServedInTurns { answers_a_turn, waiting: run.connections - slots })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_close_every_ten_answers_is_a_turn_where_connections_wait() {
-        for (answers_a_turn, connections, keep_alive, waiting) in [
-            (10, 16, true, Some(6)),
-            (10, 10, true, None),
-            (10, 16, false, None),
-            (100, 16, true, None),
-            (2, 16, true, None),
-        ] {
-            let mut run = testkit::study::canonical().runs.remove(0);
-            run.connections = connections;
-            run.tally.closed_by_server = run.tally.all_answers() / answers_a_turn;
-            let seen = match served_in_turns(&run, 10, keep_alive) {
-                Some(Diagnostic::ServedInTurns { waiting, .. }) => Some(waiting),
-                _ => None,
-            };
-            assert_eq!(seen, waiting, "{answers_a_turn} {connections} {keep_alive}");
         }
     }
 }

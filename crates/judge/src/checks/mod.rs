@@ -37,6 +37,7 @@ mod ledger_unknown;
 mod listen_overflows;
 mod littles_law;
 mod log_incomplete;
+mod never_served;
 mod poisson_count;
 mod quantiles_hidden;
 mod queue_exceeds_wait;
@@ -177,6 +178,9 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
             served_in_turns::assess(*answers_a_turn, *waiting)
         }
         Diagnostic::Unfair { jain, fewest, most } => unfair::assess(*jain, *fewest, *most),
+        Diagnostic::NeverServed { never, connections } => {
+            never_served::assess(*never, *connections)
+        }
         Diagnostic::AboveMaximum { ratio } => above_maximum::assess(*ratio),
         Diagnostic::StillBusy { waited, what } => still_busy::assess(*waited, what),
         Diagnostic::WorkersChanged { new } => workers_changed::assess(*new),
@@ -262,9 +266,17 @@ pub(crate) fn of_sweep(run: &Run) -> Vec<Diagnostic> {
     // fall, and the law does not hold to the end.
     if run.tally.window.until != Nanos::MAX {
         checks.extend(steadiness::ask(run, false));
-        checks.extend(littles_law::ask(run, run.connections));
+        checks.extend(littles_law::ask(run, connections_served(run)));
     }
     checks
+}
+
+/// The connections that Little's law counts: a request that is never answered has no time.
+fn connections_served(run: &Run) -> u32 {
+    match never_served::ask(run) {
+        Some(Diagnostic::NeverServed { never, connections }) => connections - never,
+        _ => run.connections,
+    }
 }
 
 /// Checks of a load in closed loop.
@@ -330,6 +342,7 @@ fn warnings_of_any(run: &Run, percentiles: &[f64], setting: RunSetting<'_>) -> V
 pub fn warnings_of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     let mut warnings = warnings_of_any(run, &model::run::PERCENTILES, setting);
     warnings.extend(unfair::ask(run));
+    warnings.extend(never_served::ask(run));
     warnings.extend(impossible_stamps::ask(run));
     warnings.extend(silent_app::ask(run));
     warnings.extend(queue_exceeds_wait::ask(run));
@@ -338,6 +351,11 @@ pub fn warnings_of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     warnings.extend(kernel_unjoined::ask(run));
     warnings.extend(above_maximum::ask(run));
     warnings
+}
+
+/// Whether the server served its connections in turns, of a run on a server of `slots` slots.
+pub fn served_in_turns(run: &Run, slots: u32, keep_alive: bool) -> Option<Diagnostic> {
+    served_in_turns::ask(run, slots, keep_alive)
 }
 
 /// Whether a warning is that of a rate above the maximum, and is no contradiction.

@@ -22,14 +22,14 @@ pub(super) fn evidence(
     at_once: Option<&AtOnce>,
     busy: Option<f64>,
 ) -> String {
-    let mut evidence = format!("{connections} connections want {slots} threads");
+    let mut parts = vec![format!("{connections} connections want {slots} threads")];
     if let Some(at_once) = at_once {
-        evidence.push_str(&format!("; {} requests' worth at a time", at_once_in_words(at_once)));
+        parts.push(format!("{} requests' worth at a time", at_once_in_words(at_once)));
     }
     if let Some(busy) = busy {
-        evidence.push_str(&format!("; {} seen busy", brief_count(busy)));
+        parts.push(format!("{} seen busy", brief_count(busy)));
     }
-    evidence
+    parts.join("; ")
 }
 
 pub(super) fn sentence(slots: u32, at_once: Option<&AtOnce>, busy: Option<f64>) -> String {
