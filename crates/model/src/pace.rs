@@ -122,7 +122,7 @@ impl Pace {
     /// How long `count` requests of an open loop take that are due after `warm_up`: until the one
     /// behind the last would be due, so that at an even rate this is their number over the rate.
     /// `None` in a closed loop, for no request, and where it is longer than anybody waits
-    /// ([`LONGEST_COUNT`]).
+    /// (ten million).
     pub fn time_of_count(&self, count: u64, warm_up: Nanos) -> Option<Nanos> {
         let is_even = matches!(self, Pace::Open { arrivals: Arrivals::Constant, .. });
         let others = count.checked_sub(1).filter(|others| is_even || *others < LONGEST_COUNT)?;
