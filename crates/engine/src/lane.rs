@@ -196,7 +196,9 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// The server has closed the connection of `slot` between two answers.
+    /// The server has closed the connection of `slot` between two answers, or with one that did not
+    /// say so.
+    #[cold]
     fn note_silent_closing(&mut self, slot: usize) {
         let connection = &self.connections[slot];
         let good = self.records.good_of_connection(slot) - connection.good_before;

@@ -310,6 +310,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.free_place(slot, was_measured, end.seen);
             is_done
         } else {
+            if closing && we_keep && response.head.keep_alive && asked_in_full {
+                self.note_silent_closing(slot);
+            }
             self.ended_with_its_connection(slot, was_measured, we_keep, end.seen)
         }
     }
