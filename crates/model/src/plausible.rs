@@ -26,8 +26,8 @@ const SMALLER: [(&str, u64); 8] = [
     ("kilobytes", 1 << 40),
 ];
 
-/// Those that may be anything.
-const ANY: [&str; 2] = ["seed", "sum_ns"];
+/// Those that may be anything: `bytes` is what a server said that its answer would have.
+const ANY: [&str; 3] = ["seed", "sum_ns", "bytes"];
 
 /// Reads a study to its end, and keeps nothing of it.
 ///
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_named_with_its_place() {
         for json in [
-            r#"{"seed": 18446744073709551615, "sum_ns": 18446744073709551615, "at_ns": [1, 9223372036854775808]}"#,
+            r#"{"seed": 18446744073709551615, "bytes": 18446744073709551615, "sum_ns": 18446744073709551615, "at_ns": [1, 9223372036854775808]}"#,
             r#"{"workers": 8, "connections": 9007199254740992, "rate": 1e23, "name": "x", "none": null}"#,
             r#"{"buckets": [[1700000000000000000, 3]], "change": -1.5, "less": -3, "is": true}"#,
         ] {
