@@ -198,7 +198,7 @@ fn a_study_survives_its_file_to_the_last_bit() {
         assert_eq!(json::read(&json::write(&study)).as_ref(), Ok(&study));
     }
     let mut study = study::tiny();
-    for awkward in [0.1 + 0.2, 1.0 / 3.0, 5e-324, 97.051_234_567_890_12, f64::MAX] {
+    for awkward in [0.1 + 0.2, 1.0 / 3.0, 5e-324, 97.051_234_567_890_12, 1e24] {
         study.plan.multiples = vec![awkward];
         let Study::Sweep(back) = json::read(&json::write(&study.clone().into())).unwrap() else {
             panic!("another study")
