@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use model::app_time::STAMPS;
-use model::{AppTime, BadResponse, Nanos, Outcome};
+use model::{AppTime, BadResponse, Nanos, Outcome, Redirect};
 
 /// Heads that a lane remembers.
 pub(crate) const CACHED_HEADS: usize = 16;
@@ -16,6 +16,8 @@ pub(crate) const CACHED_HEADS: usize = 16;
 const LONGEST: usize = 64 * 1024;
 /// More header fields than this are refused.
 const FIELDS: usize = 256;
+/// Bytes of a `Location` that are kept and compared.
+const LONGEST_LOCATION: usize = 2048;
 /// Worker names that are distinguished; later ones count as unnamed (a request id is no worker).
 const WORKERS: usize = 4096;
 
@@ -90,6 +92,16 @@ impl CachedHead {
     }
 }
 
+/// The first redirect that a lane met.
+#[derive(Debug)]
+struct FirstRedirect {
+    status: u16,
+    /// Its `Location`, or the first bytes of it.
+    location: Option<Box<[u8]>>,
+    /// Whether a later one had another status or led elsewhere.
+    has_others: bool,
+}
+
 /// The heads and workers that one lane has seen.
 #[derive(Debug, Default)]
 pub struct HeadCache {
@@ -103,6 +115,7 @@ pub struct HeadCache {
     /// Heads ever cached.
     cached: u64,
     workers: HashMap<String, u16>,
+    first_redirect: Option<FirstRedirect>,
 }
 
 impl HeadCache {
@@ -200,6 +213,7 @@ impl HeadCache {
         let mut keep_alive = response.version == Some(1);
         let (mut content_length, mut transfer_coding, mut worker) = (None, None, None);
         let (mut stamps, mut timing) = (None, None);
+        let mut location = None;
         for field in response.headers.iter() {
             if field.name.eq_ignore_ascii_case("content-length") {
                 let value = content_length_of(field.value)?;
@@ -219,6 +233,8 @@ impl HeadCache {
                         _ => keep_alive,
                     };
                 }
+            } else if Redirect::is_one(status) && field.name.eq_ignore_ascii_case("location") {
+                location = location.or(Some(field.value));
             } else if !self.worker_header.is_empty()
                 && field.name.eq_ignore_ascii_case(&self.worker_header)
             {
@@ -238,6 +254,9 @@ impl HeadCache {
         };
         keep_alive &= framing != BodyFraming::UntilClose;
         let worker = worker.and_then(|name| self.worker(name));
+        if Redirect::is_one(status) {
+            self.note_redirect(status, location);
+        }
         Ok(Some(ResponseHead {
             length,
             status,
@@ -246,6 +265,25 @@ impl HeadCache {
             worker,
             app_time: stamps.or(timing),
         }))
+    }
+
+    /// Keeps the first redirect, and whether all are alike: a head that is recognised is like the
+    /// one that was parsed.
+    fn note_redirect(&mut self, status: u16, location: Option<&[u8]>) {
+        let location = location.map(|bytes| &bytes[..bytes.len().min(LONGEST_LOCATION)]);
+        if let Some(first) = &mut self.first_redirect {
+            let is_same = first.status == status && first.location.as_deref() == location;
+            first.has_others |= !is_same;
+        } else {
+            let location = location.map(Box::from);
+            self.first_redirect = Some(FirstRedirect { status, location, has_others: false });
+        }
+    }
+
+    /// Where redirects lead, if there were any.
+    pub(crate) fn redirect(&self) -> Option<Redirect> {
+        let FirstRedirect { status, location, has_others } = self.first_redirect.as_ref()?;
+        Some(Redirect::of(*status, location.as_deref(), *has_others))
     }
 
     fn worker(&mut self, name: &str) -> Option<u16> {

@@ -31,6 +31,7 @@ pub mod pace;
 pub mod phases;
 pub mod plan;
 pub mod plausible;
+pub mod redirect;
 pub mod run;
 pub mod samples;
 pub mod secret;
@@ -72,6 +73,7 @@ pub use self::{
     pace::*,
     phases::*,
     plan::*,
+    redirect::*,
     run::*,
     samples::*,
     secret::{Maskable, MaskedText, Private},

@@ -392,6 +392,9 @@ pub struct LoadPlan {
     pub timestamps: Timestamps,
     /// `--expect` and `--fail-if`: what the run must keep.
     pub thresholds: Vec<Threshold>,
+    /// `--check status=N`: the status that each answer is to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_status: Option<u16>,
     /// The run ends early when one of these holds.
     pub stop_if: Vec<Objective>,
     /// Where one line a request was written.

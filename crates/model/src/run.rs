@@ -1,12 +1,14 @@
 //! One run ([`Run`]): what was asked, what happened, what others counted, what theory expected,
 //! what is doubtful.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::theory::Overload;
 use crate::{
     Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos,
-    Pace, Quantile, Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
+    Outcome, Pace, Quantile, Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
@@ -151,6 +153,19 @@ impl Run {
     /// Those of them with a good answer, likewise.
     pub fn good(&self) -> Option<u64> {
         self.claim.as_ref().map_or_else(|| Some(self.tally.counts.good()), |claim| claim.good())
+    }
+
+    /// Answers of the measured window by status (`200`), or as another generator tells them, which
+    /// may be by class (`2xx`).
+    pub fn statuses(&self) -> BTreeMap<String, u64> {
+        if let Some(claim) = &self.claim {
+            return claim.statuses.clone();
+        }
+        let answered = |(outcome, requests)| match outcome {
+            Outcome::Answered(status) => Some((status.to_string(), requests)),
+            _ => None,
+        };
+        self.tally.counts.iter().filter_map(answered).collect()
     }
 
     /// The mean response time of the good answers, likewise.

@@ -13,7 +13,7 @@ use crate::phases::Slowest;
 use crate::unfinished::UnfinishedRequests;
 use crate::{
     BadResponse, BadResponses, BrokenAnswers, Counts, DurationSummary, Exchange, Histogram, Nanos,
-    NetworkPath, Outcome, Phases, WrongLengths,
+    NetworkPath, Outcome, Phases, Redirect, WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -67,6 +67,10 @@ pub struct Tally {
     /// Examples of what came in place of answers; absent from a file where nothing did.
     #[serde(default, skip_serializing_if = "BrokenAnswers::is_empty")]
     pub broken: BrokenAnswers,
+    /// Where an answer of the run led that was a redirect, unmeasured ones included; absent from a
+    /// file where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<Redirect>,
     /// Response times of the good answers.
     pub response_time: Histogram,
     /// Service times of the good answers.
@@ -332,6 +336,10 @@ impl Tally {
             self.add_wrong_lengths(more);
         }
         self.broken.merge(&other.broken);
+        self.redirect = match (&self.redirect, &other.redirect) {
+            (Some(ours), Some(theirs)) => Some(ours.and(theirs)),
+            (ours, theirs) => ours.as_ref().or(theirs.as_ref()).cloned(),
+        };
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
         self.send_lag.merge(&other.send_lag);

@@ -8,8 +8,8 @@ use judge::named_runs::{NamedRun, diagnostics, is_hidden, named_runs};
 use judge::{Assessment, Grade};
 use model::run::ShareSource;
 use model::{
-    BodiesStudy, Body, BodyRun, Diagnostic, FarGenerator, Nanos, Outcome, Run, Socket, Study,
-    SweepStudy, UnfinishedRequests, WorkerShare, counts,
+    BodiesStudy, Body, BodyRun, Counts, Diagnostic, FarGenerator, Nanos, Outcome, Run, Socket,
+    Study, SweepStudy, UnfinishedRequests, WorkerShare, counts,
 };
 
 use crate::measured::StudyHead;
@@ -85,9 +85,13 @@ fn missing_runs(done: usize, planned: usize, is_interrupted: bool) -> Option<Rep
         .then(|| ReportSection::new(format!("{by}{done} of {planned_runs} to report")))
 }
 
-/// How the requests ended, of each run where not all were answered alike: how many of each kind,
-/// and why responses were bad.
+/// How the requests ended: in one line where all were answered alike, else of each run where they
+/// were not, how many of each kind, and why responses were bad.
 fn endings(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let title = "how requests ended, errors by kind";
+    if let Some(line) = answered_alike(runs) {
+        return ReportSection::new(title).lines([line]).filled();
+    }
     let item = |NamedRun { name, run }: &NamedRun<'_>| {
         let counts = &run.tally.counts;
         let kind = |(outcome, n): (Outcome, u64)| {
@@ -112,9 +116,24 @@ fn endings(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         (counts.failed() > 0 || kinds.len() > 1 || !unfinished.is_empty())
             .then(|| ListItem { label: name.clone(), ..ListItem::new(line) })
     };
-    ReportSection::new("how requests ended, errors by kind")
-        .list(runs.iter().filter_map(item))
-        .filled()
+    ReportSection::new(title).list(runs.iter().filter_map(item)).filled()
+}
+
+/// `all requests were answered with status 200 (2000)`, of all runs.
+fn answered_alike(runs: &[NamedRun<'_>]) -> Option<String> {
+    let mut all = Counts::default();
+    for NamedRun { run, .. } in runs {
+        all.merge(&run.tally.counts);
+    }
+    let is_finished = runs.iter().all(|named| named.run.tally.unfinished.is_empty());
+    let mut kinds = all.iter();
+    match (kinds.next(), kinds.next()) {
+        (Some((Outcome::Answered(status), requests)), None) if is_finished && all.failed() == 0 => {
+            let all = if requests == 1 { "the only request was" } else { "all requests were" };
+            Some(format!("{all} answered with status {status} ({requests})"))
+        }
+        _ => None,
+    }
 }
 
 /// What is said of one run, or in the same words of several.

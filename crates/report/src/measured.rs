@@ -1,6 +1,7 @@
 //! What was measured and how: two lines above every answer; and in a full report addresses,
 //! commands, machine and generator.
 
+use judge::findings::only_status;
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
     App, BodiesStudy, Diagnostic, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan,
@@ -65,8 +66,17 @@ impl StudyHead<'_> {
     }
 }
 
-/// The server, then the load.
+/// The server, then the load; and the status of the answers, where all have another one than 200.
 pub(crate) fn lines(study: &Study) -> Vec<String> {
+    let mut lines = server_and_load(study);
+    let status = only_status(study).filter(|status| !["200", "2xx"].contains(&status.as_str()));
+    if let (Some(first), Some(status)) = (lines.first_mut(), status) {
+        *first = joined([Some(first.clone()), Some(format!("answered {status}"))]);
+    }
+    lines
+}
+
+fn server_and_load(study: &Study) -> Vec<String> {
     match study {
         Study::Sweep(study) => {
             let (plan, facts) = (&study.plan, &study.server);

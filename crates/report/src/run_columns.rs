@@ -105,6 +105,12 @@ impl<'a, R> RunTable<'a, R> {
         self.asked(limited, |of| limit(run(of)).into());
         self.asked(column("requests", "", requests), |of| TableCell::counted(run(of).requests()));
         self.asked(column("errors", "", errors), |of| TableCell::counted(run(of).failed()));
+        // Texts have a section of it.
+        let statuses = column("statuses", "", "answers by status").constant(true);
+        self.asked(statuses, |of| {
+            let each = |(status, requests)| format!("{status}: {requests}");
+            run(of).statuses().into_iter().map(each).collect::<Vec<_>>().join(", ").into()
+        });
         if self.rows.iter().all(|of| run(of).tally.unfinished.is_empty()) {
             return;
         }

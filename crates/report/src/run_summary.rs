@@ -148,6 +148,8 @@ pub struct SummaryCounts {
     pub failed: Option<u64>,
     /// How many of each kind.
     pub failures: BTreeMap<String, u64>,
+    /// Answers by status, good and bad ones.
+    pub statuses: BTreeMap<String, u64>,
     /// Those that the user left without an answer by stopping the run: in none of the counts above.
     #[serde(skip_serializing_if = "SummaryUnfinished::is_nothing")]
     pub unfinished: SummaryUnfinished,
@@ -360,6 +362,7 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
             ok: run.good(),
             failed: run.failed(),
             failures: bad.map(|(outcome, n)| (counts::name(outcome), n)).collect(),
+            statuses: run.statuses(),
             unfinished: unfinished(run),
         },
         response_ms: SummaryTimes {

@@ -97,12 +97,9 @@ impl Summary {
         let counted = || runs.iter().filter(is_counted);
         let verdict = counted().map(|run| run.verdict).max();
         let is_trusted = verdict.is_some() && counted().all(SummaryRun::is_the_servers);
-        let sentence = match &comparison {
-            Some(comparison) => comparison::sentence(comparison),
-            None => {
-                conclusions.map(|finding| finding.sentence.as_str()).collect::<Vec<_>>().join(" ")
-            }
-        };
+        let concluded = conclusions.map(|finding| finding.sentence.clone());
+        let sentence = concluded.chain(comparison.as_ref().map(comparison::sentence));
+        let sentence = sentence.collect::<Vec<_>>().join(" ");
         let none =
             if runs.is_empty() { SummaryVerdict::NotJudged } else { SummaryVerdict::Invalid };
         let trust = match (study, &comparison) {

@@ -406,6 +406,7 @@ impl Records {
     pub(super) fn finish(mut self, heads: &HeadCache) -> LaneOutcome {
         (0..CACHED_HEADS).for_each(|index| self.end_count(index));
         self.shared.add_to(&mut self.tally);
+        self.tally.redirect = heads.redirect();
         for (name, index) in heads.workers() {
             if let Some(count) = self.workers.get(usize::from(*index)) {
                 self.tally.per_worker.insert(name.clone(), *count);

@@ -12,6 +12,7 @@ mod closed_loop;
 mod collapsing;
 mod failed;
 mod falls_behind;
+mod good_statuses;
 mod in_order;
 mod keeps_up;
 mod limited;
@@ -42,6 +43,7 @@ pub use closed_loop::ClosedLoop;
 pub use collapsing::Collapsing;
 pub use failed::{Failed, FailureCount};
 pub use falls_behind::FallsBehind;
+pub use good_statuses::{GoodStatuses, only_status};
 pub use in_order::InOrder;
 pub use keeps_up::KeepsUp;
 pub use limited::Limited;
@@ -67,6 +69,8 @@ use model::number;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Finding {
+    /// Good answers that are not the page, or not all alike.
+    GoodStatuses(GoodStatuses),
     /// No figure of these runs is the server's.
     NotMeasured(NotMeasured),
     /// From this load on the server completes no more, however many connections wait.
@@ -135,7 +139,8 @@ impl Finding {
             | Finding::ServedInTurns(_)
             | Finding::WaitInAcceptQueue(_)
             | Finding::UnevenWorkers(_) => FindingRole::Reason,
-            Finding::NotMeasured(_)
+            Finding::GoodStatuses(_)
+            | Finding::NotMeasured(_)
             | Finding::Saturated(_)
             | Finding::StillRising(_)
             | Finding::RatesUnclear(_)
@@ -161,6 +166,7 @@ impl Finding {
     /// One sentence, or two. Every figure in it is in the finding.
     pub fn sentence(&self) -> String {
         match self {
+            Finding::GoodStatuses(it) => it.sentence(),
             Finding::NotMeasured(it) => it.sentence(),
             Finding::Saturated(it) => it.sentence(),
             Finding::StillRising(it) => it.sentence(),
@@ -229,14 +235,16 @@ from_evidence!(
 
 /// The findings of a study, the most important first.
 pub fn findings(study: &Study) -> Vec<Finding> {
-    match study {
+    let of_figures = match study {
         study if study.is_claimed() => claimed::of(study).into_iter().collect(),
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(&study.run, &study.plan),
         Study::Bodies(study) => body_range::of(study).into_iter().collect(),
         // Its conclusions are its estimates, in `comparison`.
         Study::Compare(_) => Vec::new(),
-    }
+    };
+    // What was answered comes before how fast.
+    good_statuses::of(study).into_iter().chain(of_figures).collect()
 }
 
 fn of_sweep(study: &SweepStudy) -> Vec<Finding> {

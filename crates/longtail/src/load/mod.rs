@@ -121,6 +121,7 @@ pub(crate) fn prepare(
         timing: args.timing,
         timestamps,
         thresholds: args.thresholds.all(),
+        expected_status: args.checks.iter().find_map(crate::load::Check::status),
         stop_if: args.stop_if.clone(),
         log: args.log.clone(),
         service_time: args.service,

@@ -225,6 +225,14 @@ impl Check {
     pub(crate) fn needs_answers(&self) -> bool {
         !matches!(self, Check::Status(_))
     }
+
+    /// The status that it wants.
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            Check::Status(status) => Some(*status),
+            Check::Length(_) | Check::Hash(_) | Check::SameBody | Check::CborCounter => None,
+        }
+    }
 }
 
 impl FromStr for Check {

@@ -228,7 +228,7 @@ fn every_answer_fits_a_screen_in_plain_words() {
         }
         let summary = Summary::of(&study, None);
         let json = summary.json();
-        let most = 3000 + 1000 * summary.runs.len().max(1);
+        let most = 1024 * (3 + summary.runs.len().max(1));
         assert!(
             summary.comparison.is_some() || json.len() <= most,
             "{} bytes of {} runs",
