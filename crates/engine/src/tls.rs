@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use model::paths::read_up_to;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
@@ -122,6 +123,9 @@ struct TlsMaterial {
 const CERTIFICATE: &str = "a certificate";
 const KEY: &str = "a private key";
 
+/// In MiB: more than any list of authorities has.
+const LARGEST_PEM: u64 = 16;
+
 /// A file in PEM.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PemFile {
@@ -131,7 +135,7 @@ struct PemFile {
 
 impl PemFile {
     fn read(path: &Path, what: &str) -> Result<PemFile, EngineError> {
-        let bytes = std::fs::read(path).map_err(|error| unreadable(path, what, error))?;
+        let bytes = read_up_to(path, LARGEST_PEM).map_err(|why| unreadable(path, what, why))?;
         Ok(PemFile { path: path.to_owned(), bytes })
     }
 

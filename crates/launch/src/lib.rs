@@ -13,7 +13,6 @@ mod server;
 mod spec;
 
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use thiserror::Error;
@@ -40,10 +39,12 @@ pub enum LaunchError {
     #[error("{0}")]
     Unusable(String),
     /// The program to start is not on PATH, or not at its path, or may not be executed.
-    #[error("'{program}' was not found: {hint}")]
+    #[error("'{program}' {why}: {hint}")]
     ProgramNotFound {
         /// As it would have been started.
         program: String,
+        /// What is there in its place.
+        why: &'static str,
         /// What to install or which flag to give.
         hint: String,
     },
@@ -61,10 +62,11 @@ pub enum LaunchError {
     #[error("interrupted before the first run")]
     Interrupted,
     /// The guard process did not start, died, or did not answer.
-    #[error(
-        "the process that guards the server failed: {0}; is this longtail's own executable intact?"
-    )]
+    #[error("the process that guards the server failed: {0}")]
     Guard(String),
+    /// The guard process could not be started.
+    #[error("longtail cannot start itself anew, as the guard of the server: {0}")]
+    NoGuard(String),
     /// The kernel refused to execute the program.
     #[error("'{program}' could not be executed: {reason}; can you start it by hand?")]
     NotExecuted {
@@ -73,31 +75,6 @@ pub enum LaunchError {
         /// What the kernel said.
         reason: String,
     },
-}
-
-/// What is there in place of the file or the directory that was to be there, as the end of a
-/// sentence that begins with its name.
-pub(crate) fn what_is_there(path: &Path) -> &'static str {
-    let is_link = path.is_symlink();
-    let kind = match std::fs::metadata(path) {
-        Ok(found) => found.file_type(),
-        Err(why) if why.kind() == io::ErrorKind::PermissionDenied => {
-            return "is not this user's to see";
-        }
-        Err(_) if is_link => return "is a link to what does not exist",
-        Err(_) => return "does not exist",
-    };
-    if kind.is_dir() {
-        "is a directory"
-    } else if kind.is_fifo() {
-        "is a pipe"
-    } else if kind.is_socket() {
-        "is a socket"
-    } else if kind.is_file() {
-        "is a file"
-    } else {
-        "is a device"
-    }
 }
 
 /// Of a directory or a file that cannot be made within that one.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use model::paths::why_no_file;
 use model::{App, ControlServer, Endpoint, ServerKind, ServerPlan, Socket};
 
 use self::apart::ApartSettings;
@@ -24,7 +25,6 @@ use crate::bind::ChosenAddresses;
 use crate::spec::random_hex;
 use crate::{
     Addresses, LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, unwritable,
-    what_is_there,
 };
 
 /// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a
@@ -124,21 +124,22 @@ pub fn prepare(
         Some(text) => given(text.exposed(), around)?,
         None => discover(around)?,
     };
-    let missing = |path: &PathBuf| !around.dir.join(path).is_file();
-    if let Some(rackup) = plan.rackup.clone().filter(missing) {
+    let why_no_file = |path: &Path| why_no_file(&around.dir.join(path));
+    if let Some(rackup) = &plan.rackup
+        && let Some(why) = why_no_file(rackup)
+    {
         return Err(LaunchError::Unusable(format!(
-            "rackup '{}' {}: correct -r, or leave it out to use the app that longtail brings",
-            rackup.display(),
-            what_is_there(&around.dir.join(&rackup))
+            "rackup '{}' {why}: correct -r, or leave it out to use the app that longtail brings",
+            rackup.display()
         )));
     }
     // To Puma `-C -` is "no config file at all".
-    if let Some(config) = plan.config.clone().filter(|path| path != Path::new("-") && missing(path))
+    if let Some(config) = plan.config.as_ref().filter(|path| **path != Path::new("-"))
+        && let Some(why) = why_no_file(config)
     {
         return Err(LaunchError::Unusable(format!(
-            "config '{}' {}: correct -C, or leave it out",
-            config.display(),
-            what_is_there(&around.dir.join(&config))
+            "config '{}' {why}: correct -C, or leave it out",
+            config.display()
         )));
     }
     let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;

@@ -14,11 +14,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use model::paths::what_is_there;
 use model::{Clock, Nanos};
 use rustix::process::{Pid, Signal};
 
 use crate::guard::{GuardOrder, GuardReport, NONE, ServerExit, line};
-use crate::{GuardCommand, LaunchError, LaunchSpec, find_program, what_is_there};
+use crate::spec::why_no_program;
+use crate::{GuardCommand, LaunchError, LaunchSpec, find_program};
 
 /// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended.
 /// Generous: only a guard that is itself stuck takes seconds.
@@ -94,7 +96,8 @@ impl Server {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let mut guard = command.spawn().map_err(|error| LaunchError::Guard(error.to_string()))?;
+        let mut guard =
+            command.spawn().map_err(|error| LaunchError::NoGuard(guard.why_not_started(&error)))?;
 
         let (output, reports) =
             guard.stderr.take().zip(guard.stdout.take()).expect("they were asked for");
@@ -365,6 +368,7 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
         Some(_) => Ok(()),
         None => Err(LaunchError::ProgramNotFound {
             program: spec.program(),
+            why: why_no_program(program, &spec.dir),
             hint: "install it, put it on PATH, or give its whole path".to_owned(),
         }),
     }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::Cpus;
+use model::paths::{path_fault, what_is_there};
 use model::plan::quoted;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
@@ -80,6 +81,17 @@ impl GuardCommand {
     }
 }
 
+impl GuardCommand {
+    /// What is wrong where the kernel did not start it.
+    pub(crate) fn why_not_started(&self, error: &io::Error) -> String {
+        if !Path::new("/proc/self").exists() {
+            return "/proc is not mounted, which says where longtail itself is: mount it"
+                .to_owned();
+        }
+        format!("'{}': {}", self.program.display(), path_fault(&self.program, error))
+    }
+}
+
 /// The words of a text, split as a POSIX shell does at blanks, quotes and backslashes.
 ///
 /// # Errors
@@ -105,6 +117,18 @@ pub fn find_program(program: &OsStr, dir: &Path, path: &OsStr) -> Option<PathBuf
         return Some(dir.join(program)).filter(executable);
     }
     std::env::split_paths(path).map(|folder| dir.join(folder).join(program)).find(executable)
+}
+
+/// Why there is no such program, as the end of a sentence that begins with its name.
+pub(crate) fn why_no_program(program: &OsStr, dir: &Path) -> &'static str {
+    let path = dir.join(program);
+    if !program.to_string_lossy().contains('/') {
+        "was not found"
+    } else if path.is_file() {
+        "cannot be executed"
+    } else {
+        what_is_there(&path)
+    }
 }
 
 /// What the names of all of them begin with; eight hexadecimal digits follow.

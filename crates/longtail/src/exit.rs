@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use model::comparison::ComparisonFindings;
+use model::paths::path_fault;
 use model::{Run, Study, ThresholdDoubt, ThresholdResult, Verdict};
 use sweep::SweepError;
 use thiserror::Error;
@@ -124,7 +125,7 @@ pub(crate) enum Mistake {
     #[error(transparent)]
     BrokeOff(SweepError),
     /// What was measured could not be written.
-    #[error("'{path}' cannot be written ({why}): {hint}")]
+    #[error("'{path}' cannot be written ({}): {hint}", path_fault(path, why))]
     Unwritten {
         /// Where to.
         path: PathBuf,
@@ -186,6 +187,7 @@ impl Mistake {
 
 /// A file or folder that cannot be written, which is found out before any load; and what to do.
 pub(crate) fn unwritable(path: &Path, why: &std::io::Error, hint: &str) -> Mistake {
+    let why = path_fault(path, why);
     wrong(format!("'{}' cannot be written ({why}): {hint}", path.display()))
 }
 

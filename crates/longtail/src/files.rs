@@ -77,7 +77,12 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// What the kernel says.
 pub(crate) fn try_to_write(path: &Path) -> io::Result<()> {
-    let Destination::File { path, is_there } = Destination::of(path)? else { return Ok(()) };
+    let (path, is_there) = match Destination::of(path)? {
+        Destination::File { path, is_there } => (path, is_there),
+        // Its reader may come later.
+        Destination::Stream(path) if is_pipe(&path) => return Ok(()),
+        Destination::Stream(path) => return stream(&path, Nanos::ZERO).map(drop),
+    };
     match Newcomer::beside(&path, OWNER_ONLY) {
         Ok(_) => Ok(()),
         Err(_) if is_there => OpenOptions::new().append(true).open(path).map(drop),
@@ -114,6 +119,10 @@ fn keep_others_out(path: &Path, mode: u32) {
 /// Whether it is no file but a pipe, a device or a socket: it is written to as it stands, and once.
 pub(crate) fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+fn is_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
 fn our_id() -> u32 {
@@ -270,7 +279,7 @@ fn stream(path: &Path, within: Nanos) -> io::Result<File> {
             OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(path);
         let has_no_reader =
             tried.as_ref().is_err_and(|why| why.raw_os_error() == Some(Errno::NXIO.raw_os_error()));
-        if !has_no_reader {
+        if !has_no_reader || !is_pipe(path) {
             let file = tried?;
             // It was only opened without waiting: writing waits for the reader.
             let flags = rustix::fs::fcntl_getfl(&file)?;

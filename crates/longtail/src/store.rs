@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use model::paths::path_fault;
 use model::{Ceiling, Study};
 use report::json::ReadError;
 
@@ -54,7 +55,11 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
 /// # Errors
 /// Where it cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
-    files::write(path, &*ui::harmless(text)).map_err(|why| unwritten(path, why))
+    files::write(path, &*ui::harmless(text)).map_err(|why| Mistake::Unwritten {
+        path: path.to_owned(),
+        hint: "make room there, or name another place",
+        why,
+    })
 }
 
 /// Writes a file that longtail keeps by itself.
@@ -62,11 +67,10 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
 /// # Errors
 /// Where it cannot be written.
 pub(crate) fn keep(path: &Path, text: &str) -> Result<(), Mistake> {
-    files::write_private(path, &*ui::harmless(text)).map_err(|why| unwritten(path, why))
-}
-
-fn unwritten(path: &Path, why: io::Error) -> Mistake {
-    Mistake::Unwritten { path: path.to_owned(), hint: hint_for(&why), why }
+    files::write_private(path, &*ui::harmless(text)).map_err(|why| {
+        let hint = hint_for(&why);
+        Mistake::Unwritten { path: path.to_owned(), hint, why }
+    })
 }
 
 fn hint_for(why: &io::Error) -> &'static str {
@@ -114,7 +118,7 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
 /// Where the file is not there or is no study.
 pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
     let unreadable = |why: String| Mistake::Read { path: path.to_owned(), why };
-    let bytes = File::open(path).and_then(at_most).map_err(|why| unreadable(why.to_string()))?;
+    let bytes = read_bytes(path)?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
     let study = report::json::read(&text).map_err(|why| match why {
         ReadError::Summary { .. } => wrong(format!("'{}' is {why}", path.display())),
@@ -124,7 +128,17 @@ pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
     Ok(study.with_command_line(secrets::line_again))
 }
 
-/// All of a file, but for one that nobody can mean: a device has no end.
+/// All of a file that the user named, but for one that nobody can mean: a device has no end.
+///
+/// # Errors
+/// Where it cannot be read, or is larger than [`LARGEST`].
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Mistake> {
+    File::open(path)
+        .and_then(at_most)
+        .map_err(|error| Mistake::Read { path: path.to_owned(), why: path_fault(path, &error) })
+}
+
+/// All that can be read, but for what nobody can mean.
 ///
 /// # Errors
 /// Where it cannot be read, or is larger than [`LARGEST`].

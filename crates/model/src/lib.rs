@@ -28,6 +28,7 @@ pub mod limit;
 pub mod number;
 pub mod objective;
 pub mod pace;
+pub mod paths;
 pub mod phases;
 pub mod plan;
 pub mod plausible;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
+use model::paths::path_fault;
 use model::{ChunkedDecoder, Request};
 use serde::Deserialize;
 
@@ -214,7 +215,8 @@ fn contents(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>, RequestE
         }
         Ok(_) => Ok(bytes),
         Err(why) => Err(RequestError::new(format!(
-            "'{name}' cannot be read ({why}): correct the path, or let this user read it"
+            "'{name}' cannot be read ({}): correct the path, or let this user read it",
+            path_fault(path, &why)
         ))),
     }
 }

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::Endpoint;
+use model::paths::{read_up_to, what_is_there};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -174,6 +175,16 @@ fn is_left_over(path: &Path) -> bool {
 }
 
 fn refused(at: &Listen, errno: Errno) -> SinkError {
+    if let Endpoint::Unix(path) = &at.place
+        && errno == Errno::ADDRINUSE
+        && !std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+    {
+        return SinkError(format!(
+            "{at} cannot be made: '{}' {}; choose another path",
+            path.display(),
+            what_is_there(path)
+        ));
+    }
     SinkError(match errno {
         Errno::ADDRINUSE => {
             format!(
@@ -197,6 +208,9 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
     })
 }
 
+/// In MiB: more than any certificate, or key, is.
+const LARGEST_PEM: u64 = 1;
+
 /// What every TLS connection uses. `names` are those for which a pair that is made here shall be
 /// good.
 pub(crate) fn tls_config(
@@ -204,15 +218,18 @@ pub(crate) fn tls_config(
     names: Vec<String>,
 ) -> Result<Arc<ServerConfig>, SinkError> {
     let (certificates, key) = if let Some(PemPair { certificate, key }) = pair {
-        let found = CertificateDer::pem_file_iter(certificate)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        let read = |path: &Path, what| {
+            read_up_to(path, LARGEST_PEM).map_err(|why| unreadable(path, what, why))
+        };
+        let found = CertificateDer::pem_slice_iter(&read(certificate, "a certificate")?)
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| unreadable(certificate, "a certificate", error))?;
         if found.is_empty() {
             return Err(unreadable(certificate, "a certificate", "there is none in it"));
         }
         (
             found,
-            PrivateKeyDer::from_pem_file(key)
+            PrivateKeyDer::from_pem_slice(&read(key, "a private key")?)
                 .map_err(|error| unreadable(key, "a private key", error))?,
         )
     } else {

@@ -10,7 +10,7 @@ use model::{Clock, Nanos};
 
 use super::Surroundings;
 use crate::server::run_to_end;
-use crate::spec::{find_program, words};
+use crate::spec::{find_program, why_no_program, words};
 use crate::{GuardCommand, LaunchError, LaunchSpec};
 
 /// The words of `--puma`, whose program must exist, or of the checkout in that folder.
@@ -24,6 +24,11 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
     let words = words(text).map_err(|reason| {
         LaunchError::Unusable(format!("--puma '{text}' is no command: {reason}"))
     })?;
+    if folder.is_dir() && find_program(OsStr::new(&words[0]), &around.dir, &around.path).is_none() {
+        return Err(LaunchError::Unusable(format!(
+            "--puma '{text}' is a directory without puma.gemspec: name a checkout of Puma, or a command"
+        )));
+    }
     found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
     Ok(words.into_iter().map(OsString::from).collect())
 }
@@ -113,7 +118,9 @@ fn found(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchE
     match find_program(OsStr::new(program), &around.dir, &around.path) {
         Some(_) => Ok(()),
         None => {
-            Err(LaunchError::ProgramNotFound { program: program.to_owned(), hint: hint.to_owned() })
+            let why = why_no_program(OsStr::new(program), &around.dir);
+            let (program, hint) = (program.to_owned(), hint.to_owned());
+            Err(LaunchError::ProgramNotFound { program, why, hint })
         }
     }
 }

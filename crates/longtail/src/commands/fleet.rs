@@ -23,7 +23,7 @@ use serde_json::json;
 
 use super::{Invocation, parse};
 use crate::exit::{Exit, Mistake, refuse_if, unwritable, wrong};
-use crate::{files, secrets, signals, ui};
+use crate::{files, secrets, signals, store, ui};
 
 /// The files of `deploy/fleet`, by their path there.
 macro_rules! files {
@@ -143,8 +143,8 @@ fn measure(dir: &Path, command: &str, words: &[String]) -> Result<Exit, Mistake>
     }
     let path = dir.join("run.json");
     let unreadable = |why: String| Mistake::Read { path: path.clone(), why };
-    let text = fs::read_to_string(&path).map_err(|why| unreadable(why.to_string()))?;
-    let run: BoxRun = serde_json::from_str(&text).map_err(|why| unreadable(why.to_string()))?;
+    let run: BoxRun = serde_json::from_slice(&store::read_bytes(&path)?)
+        .map_err(|why| unreadable(why.to_string()))?;
     run.measure(dir)
 }
 

@@ -2,7 +2,6 @@
 //! controls over stdin and stdout, or one of several whose parts are files. `longtail merge` makes
 //! one result of those.
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,8 +75,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
     args.output.check(StudyKind::Load)?;
     let read = |path: &PathBuf| {
         let unreadable = |why: String| Mistake::Read { path: path.clone(), why };
-        let bytes = File::open(path).and_then(store::at_most);
-        let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
+        let bytes = store::read_bytes(path)?;
         let checked = plausible::check_message(&mut serde_json::Deserializer::from_slice(&bytes));
         let part = checked.and_then(|()| serde_json::from_slice(&bytes)).map_err(|why| {
             unreadable(format!("it is no part of a load that longtail generate wrote ({why})"))

@@ -95,14 +95,13 @@ fn is_study(text: &str) -> bool {
 
 /// The text, whatever its encoding was.
 fn read(path: &Path) -> Result<String, Mistake> {
-    let unreadable =
-        |why: std::io::Error| Mistake::Read { path: path.to_owned(), why: why.to_string() };
     let bytes = if path == Path::new("-") {
         store::at_most(std::io::stdin())
+            .map_err(|error| Mistake::Read { path: path.to_owned(), why: error.to_string() })?
     } else {
-        std::fs::File::open(path).and_then(store::at_most)
+        store::read_bytes(path)?
     };
-    Ok(String::from_utf8_lossy(&bytes.map_err(unreadable)?).into_owned())
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 const REPORT_EXAMPLES: &str = "\

@@ -20,7 +20,7 @@ use crate::watch::{
     self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchEvidence,
     WatchScreen, WatchTarget, short_path,
 };
-use crate::{signals, ui};
+use crate::{signals, store, ui};
 
 /// A key is answered so soon.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -261,7 +261,7 @@ impl WatchArgs {
         };
         if let Some(path) = &self.state {
             let read = |why: String| Mistake::Read { path: path.clone(), why };
-            let text = std::fs::read_to_string(path).map_err(|error| read(error.to_string()))?;
+            let text = String::from_utf8_lossy(&store::read_bytes(path)?).into_owned();
             let control = control::from_state_file(&text, &find).map_err(read)?;
             return Ok(Some(StatisticsSource { control, shown: short_path(path) }));
         }

@@ -8,6 +8,7 @@ mod recorder;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::num::NonZero;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
 use launch::{CpuRestriction, affinity};
 pub(crate) use listeners::is_of_this_machine;
+use model::paths::what_is_there;
 use model::secret::is_secret_name;
 use model::{Clock, LaneCountReason, LoadPlan, LoadStudy, Run, ServerLocation, SystemClock};
 pub(crate) use recorder::{Check, Recorder};
@@ -225,9 +227,12 @@ fn transport(
             let transport =
                 Transport::plain(vec![Endpoint::unix(OsStr::new(place)).map_err(wrong)?]);
             transport.check()?;
-            if !place.starts_with('@') && !Path::new(place).exists() {
+            let path = Path::new(place);
+            let is_socket = path.metadata().is_ok_and(|found| found.file_type().is_socket());
+            if !place.starts_with('@') && !is_socket {
                 return Err(wrong(format!(
-                    "--unix {place}: there is no such file; does the server listen there?"
+                    "--unix {place} {}: start the server first, or name the socket that it listens at",
+                    what_is_there(path)
                 )));
             }
             transport.endpoints

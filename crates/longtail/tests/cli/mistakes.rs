@@ -37,6 +37,8 @@ fn files(lab: &Lab) {
     }
     std::os::unix::fs::symlink("there.json", lab.path("link")).unwrap();
     std::os::unix::fs::symlink("/etc/hosts", lab.path("hosts")).unwrap();
+    std::os::unix::fs::symlink("gone", lab.path("dangling")).unwrap();
+    std::os::unix::fs::symlink("circle", lab.path("circle")).unwrap();
     mknodat(CWD, lab.path("pipe.json"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     drop(UnixListener::bind(lab.path("dead.sock")).unwrap());
 }

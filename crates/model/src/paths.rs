@@ -1,0 +1,118 @@
+//! What is wrong with a path that a user named, in words in place of the kernel's: what stands
+//! there instead of the file that was to be there, and why it cannot be read or written.
+
+use std::fs::{File, Metadata, metadata};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+/// What is there in place of the file or the directory that was to be there, as the end of a
+/// sentence that begins with its name.
+#[must_use]
+pub fn what_is_there(path: &Path) -> &'static str {
+    match metadata(path) {
+        Ok(found) => what_it_is(&found),
+        Err(error) => why_not_found(path, &error).unwrap_or("cannot be looked at"),
+    }
+}
+
+/// Why there is no file that this user can read, as [`what_is_there`]; `None` where there is one.
+#[must_use]
+pub fn why_no_file(path: &Path) -> Option<&'static str> {
+    // To open a pipe would wait for its writer.
+    if !metadata(path).is_ok_and(|found| found.is_file()) {
+        return Some(what_is_there(path));
+    }
+    let error = File::open(path).err()?;
+    Some(why_not_found(path, &error).unwrap_or("cannot be opened"))
+}
+
+/// Why a file could not be read or written, as a part of a sentence about it.
+#[must_use]
+pub fn path_fault(path: &Path, error: &io::Error) -> String {
+    if let Some(why) = why_not_found(path, error) {
+        return format!("it {why}");
+    }
+    // Of a socket, and of a terminal that is not there, the kernel says that it has no address.
+    let is_unlike_a_file = error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
+    match (error.kind(), metadata(path)) {
+        (ErrorKind::IsADirectory, _) => "it is a directory".to_owned(),
+        (_, Ok(found)) if is_unlike_a_file => format!("it {}", what_it_is(&found)),
+        _ => without_number(error),
+    }
+}
+
+/// All of a file, but for one larger than so many MiB: a device has no end.
+///
+/// # Errors
+/// Where it cannot be read, or is larger: why, as a part of a sentence about it.
+pub fn read_up_to(path: &Path, mebibytes: u64) -> Result<Vec<u8>, String> {
+    let most = mebibytes << 20;
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
+        .map_err(|error| path_fault(path, &error))?;
+    if bytes.len() as u64 > most {
+        return Err(format!("it is larger than {mebibytes} MiB"));
+    }
+    Ok(bytes)
+}
+
+fn what_it_is(found: &Metadata) -> &'static str {
+    let kind = found.file_type();
+    if kind.is_dir() {
+        "is a directory"
+    } else if kind.is_fifo() {
+        "is a pipe"
+    } else if kind.is_socket() {
+        "is a socket"
+    } else if kind.is_file() {
+        "is a file"
+    } else {
+        "is a device"
+    }
+}
+
+/// Of what cannot be reached by its name; `None` where it can be.
+fn why_not_found(path: &Path, error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        ErrorKind::PermissionDenied if metadata(path).is_ok() => Some("is not this user's to use"),
+        ErrorKind::PermissionDenied => Some("is not this user's to see"),
+        ErrorKind::NotFound if path.is_symlink() => Some("is a link to what does not exist"),
+        ErrorKind::NotFound => Some("does not exist"),
+        ErrorKind::NotADirectory => Some("does not exist: a part of its path is no directory"),
+        _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            Some("is a link that leads back to itself")
+        }
+        _ => None,
+    }
+}
+
+/// The kernel's words without its number for them, which says nothing more.
+fn without_number(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error ").next().unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_is_said_without_the_kernels_numbers() {
+        for (path, expected) in [
+            ("/", "it is a directory"),
+            ("/no-such-file", "it does not exist"),
+            ("/dev/null/file", "it does not exist: a part of its path is no directory"),
+        ] {
+            let error = std::fs::read(path).unwrap_err();
+            assert_eq!(path_fault(Path::new(path), &error), expected);
+        }
+        let full = io::Error::from_raw_os_error(28);
+        assert_eq!(path_fault(Path::new("/"), &full), "No space left on device");
+        assert_eq!(what_is_there(Path::new("/dev/null")), "is a device");
+        assert_eq!(read_up_to(Path::new("/dev/zero"), 1).unwrap_err(), "it is larger than 1 MiB");
+    }
+}
