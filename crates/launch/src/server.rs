@@ -366,6 +366,11 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     match find_program(program, &spec.dir, &path) {
         Some(_) => Ok(()),
+        None if program.to_string_lossy().contains('/') => Err(LaunchError::ProgramNotFound {
+            program: spec.program(),
+            why: why_no_program(program, &spec.dir),
+            hint: "give the path of a program that this user may execute".to_owned(),
+        }),
         None => Err(LaunchError::ProgramNotFound {
             program: spec.program(),
             why: why_no_program(program, &spec.dir),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::Cpus;
-use model::paths::{path_fault, what_is_there};
+use model::paths::what_is_there;
 use model::plan::quoted;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
@@ -88,7 +88,12 @@ impl GuardCommand {
             return "/proc is not mounted, which says where longtail itself is: mount it"
                 .to_owned();
         }
-        format!("'{}': {}", self.program.display(), path_fault(&self.program, error))
+        let shown = self.program.display();
+        let program = self.program.as_os_str();
+        match find_program(program, Path::new("/"), OsStr::new("")) {
+            Some(_) => format!("'{shown}': {error}"),
+            None => format!("'{shown}' {}", why_no_program(program, Path::new("/"))),
+        }
     }
 }
 

@@ -133,9 +133,10 @@ pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
 /// # Errors
 /// Where it cannot be read, or is larger than [`LARGEST`].
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Mistake> {
-    File::open(path)
-        .and_then(at_most)
-        .map_err(|error| Mistake::Read { path: path.to_owned(), why: path_fault(path, &error) })
+    File::open(path).and_then(at_most).map_err(|error| Mistake::Read {
+        path: path.to_owned(),
+        why: format!("{}; name a file that this user can read", path_fault(path, &error)),
+    })
 }
 
 /// All that can be read, but for what nobody can mean.

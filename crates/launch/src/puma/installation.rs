@@ -115,14 +115,11 @@ fn lists_puma(lock: &str) -> bool {
 }
 
 fn found(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchError> {
-    match find_program(OsStr::new(program), &around.dir, &around.path) {
-        Some(_) => Ok(()),
-        None => {
-            let why = why_no_program(OsStr::new(program), &around.dir);
-            let (program, hint) = (program.to_owned(), hint.to_owned());
-            Err(LaunchError::ProgramNotFound { program, why, hint })
-        }
+    if find_program(OsStr::new(program), &around.dir, &around.path).is_some() {
+        return Ok(());
     }
+    let why = why_no_program(OsStr::new(program), &around.dir);
+    Err(LaunchError::ProgramNotFound { program: program.to_owned(), why, hint: hint.to_owned() })
 }
 
 /// What this Puma prints as its version; `None` where it did not end within `longest`.

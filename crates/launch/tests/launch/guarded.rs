@@ -208,8 +208,18 @@ fn what_cannot_be_started_is_refused_with_the_reason() {
 #[test]
 fn a_guard_that_is_none_is_noticed() {
     let spec = LaunchSpec::command(["sleep", "1000"], Path::new("/"));
-    for program in ["/bin/false", "/bin/echo", "/no/such/guard"] {
-        let error = refused(&spec, &GuardCommand { program: program.into(), args: Vec::new() });
+    let guarded_by =
+        |program: &str| refused(&spec, &GuardCommand { program: program.into(), args: Vec::new() });
+    for program in ["/bin/false", "/bin/echo"] {
+        let error = guarded_by(program);
         assert!(matches!(error, LaunchError::Guard(_)), "{program}: {error}");
+    }
+    for (program, why) in [
+        ("/no/such/guard", "does not exist"),
+        ("/etc", "is a directory"),
+        ("/etc/passwd", "cannot be executed"),
+    ] {
+        let error = guarded_by(program).to_string();
+        assert!(error.ends_with(&format!("'{program}' {why}")), "{error}");
     }
 }
