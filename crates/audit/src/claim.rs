@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::MaskedText;
 use serde::Serialize;
 use strum::Display;
 
@@ -90,9 +91,9 @@ pub struct Claim {
     /// Where it starts: the first line is 1.
     pub line: usize,
     /// What distinguishes it from its neighbours: the row's name, or the address.
-    pub name: Option<String>,
+    pub name: Option<MaskedText>,
     /// The command line that goes with it, where one stands near it.
-    pub command: Option<String>,
+    pub command: Option<MaskedText>,
     /// Connections that were asked for, all together.
     pub connections: Option<u64>,
     /// The generator's threads.

@@ -32,7 +32,14 @@ pub(crate) struct MaskedWords {
     /// As many as there were.
     pub(crate) words: Vec<String>,
     /// What was taken away, to be looked for in messages.
-    secrets: Vec<String>,
+    secrets: Vec<Hidden>,
+}
+
+/// What a message may repeat, and what stands there in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hidden {
+    text: String,
+    shown: String,
 }
 
 /// This command line's, once it is known.
@@ -67,8 +74,9 @@ pub(crate) fn line_again(line: &str) -> MaskedText {
     MaskedText::of_masked(settings.collect::<String>() + &rest)
 }
 
-/// A shell's line that holds some of our words, and leads to us on another machine.
-pub(crate) fn masked_shell_line(line: &str) -> String {
+/// A line of somebody else's that may hold our secrets, and others: of a shell that leads to us on
+/// another machine, of a server.
+pub(crate) fn masked_line(line: &str) -> String {
     without_ours(&model::secret::masked(line))
 }
 
@@ -98,15 +106,17 @@ impl MaskedWords {
         let whole = commands::definition();
         let mut masked = MaskedWords::default();
         masked.take_command(&whole, words);
-        masked.secrets.retain(|secret| secret.chars().count() >= SHORTEST);
-        masked.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        masked.secrets.retain(|hidden| hidden.text.chars().count() >= SHORTEST);
+        masked.secrets.sort_by_key(|hidden| std::cmp::Reverse(hidden.text.len()));
         masked.secrets.dedup();
         masked
     }
 
     /// A message without these secrets.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, SECRET))
+        self.secrets
+            .iter()
+            .fold(text.to_owned(), |text, hidden| text.replace(&hidden.text, &hidden.shown))
     }
 
     /// Takes words as those of the command that they name.
@@ -255,28 +265,31 @@ impl MaskedWords {
             FlagValue::Secret if value.is_empty() => String::new(),
             FlagValue::User if !value.contains(':') => masked_word(value),
             FlagValue::Secret | FlagValue::User => SECRET.to_owned(),
-            FlagValue::Words => match shlex::split(value) {
-                Some(words) => {
-                    let mut arm = MaskedWords::default();
-                    // An arm is words of a comparison, behind its name.
-                    if let Some(compare) = whole.find_subcommand("compare") {
-                        arm.take_flags(whole, compare, &words);
-                    }
-                    self.secrets.extend(arm.secrets);
-                    if arm.words == words {
-                        value.to_owned()
-                    } else {
-                        arm.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-                    }
-                }
-                None => masked_word(value),
-            },
+            FlagValue::Words => self.masked_arm(whole, value),
             FlagValue::Text => masked_word(value),
         };
         if masked != value {
             self.hide_what_differs(value, &masked);
         }
         masked
+    }
+
+    /// Words of a comparison, behind their arm's name.
+    fn masked_arm(&mut self, whole: &Command, value: &str) -> String {
+        let named = value.split_once('=').filter(|(name, _)| !name.starts_with('-'));
+        let options = named.map_or(value, |(_, options)| options);
+        let name = &value[..value.len() - options.len()];
+        let Some(words) = shlex::split(options) else { return masked_word(value) };
+        let mut arm = MaskedWords::default();
+        if let Some(compare) = whole.find_subcommand("compare") {
+            arm.take_flags(whole, compare, &words);
+        }
+        self.secrets.extend(arm.secrets);
+        if arm.words == words {
+            return value.to_owned();
+        }
+        let shown: Vec<_> = arm.words.iter().map(|word| quoted(word)).collect();
+        format!("{name}{}", shown.join(" "))
     }
 
     fn push(&mut self, word: &str, masked: &str) {
@@ -288,7 +301,8 @@ impl MaskedWords {
 
     /// Notes what stands in `word` where `masked` has a placeholder.
     fn hide_what_differs(&mut self, word: &str, masked: &str) {
-        self.hide(word);
+        // A whole word stays readable but for its secrets: it is what the message is about.
+        self.secrets.push(Hidden { text: word.to_owned(), shown: masked.to_owned() });
         let mut rest = word;
         let mut parts = masked.split(SECRET);
         let Some(first) = parts.next() else { return };
@@ -302,7 +316,7 @@ impl MaskedWords {
     }
 
     fn hide(&mut self, secret: &str) {
-        self.secrets.push(secret.to_owned());
+        self.secrets.push(Hidden { text: secret.to_owned(), shown: SECRET.to_owned() });
     }
 }
 
@@ -446,6 +460,8 @@ mod tests {
             ["compare", "--env", "SECRET_KEY_BASE=hunter2", "--arm="],
             ["compare", "--arm", "--env API_TOKEN=hunter2", "--arm="],
             ["compare", "--arm=b=--env 'API_TOKEN=a hunter2'", "--arm=", "-k"],
+            ["compare", "--arm", "auth=main --env API_TOKEN=hunter2", "-k"],
+            ["compare", "--arm", "b=-- env TOKEN=hunter2 ./serve", "-k"],
             ["overhead", "--env", "API_TOKEN=hunter2", "--arms=proc"],
             ["fleet", "load", "-ame:hunter2", "http://h/"],
             ["fleet", "--dir=x", "load", "--auth=me:hunter2"],
@@ -466,6 +482,19 @@ mod tests {
             ["load", "--as", "wrk", "--", "-d", "10s", "-H", "X-Api-Key: hunter2", "http://h/"];
         assert_eq!(masked(&wrk)[4..6], ["-d", "10s"]);
         assert!(!masked(&wrk).concat().contains("hunter2"));
+    }
+
+    #[test]
+    fn an_arms_name_is_none_of_its_settings() {
+        for arm in ["auth=-t3:3", "token=main -k", "api-key=--env A=b", "secret="] {
+            assert_eq!(masked(&["compare", "--arm", arm])[2], arm);
+        }
+        let arm = "token=--env API_TOKEN=hunter2 -k";
+        let shown = "token=--env 'API_TOKEN=(secret)' -k";
+        assert_eq!(masked(&["compare", "--arm", arm])[2], shown);
+        let words = ["compare", "--arm", arm].map(str::to_owned);
+        let said = MaskedWords::of(&words).without_secrets(&format!("--arm '{arm}': hunter2 x"));
+        assert_eq!(said, format!("--arm '{shown}': (secret) x"));
     }
 
     #[test]

@@ -221,7 +221,7 @@ pub(crate) fn note(text: &str) {
 /// line.
 pub(crate) fn complain(mistake: &Mistake) {
     for line in mistake.last_lines() {
-        say(&format!("  | {}", secrets::without_ours(line)));
+        say(&format!("  | {}", secrets::masked_line(line)));
     }
     note(&mistake.to_string());
 }

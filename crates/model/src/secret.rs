@@ -226,6 +226,8 @@ fn is_secret_of(option: &str, word: &str) -> bool {
 /// What to put in the place of each secret of a masked command, and the way that needs none of it;
 /// `None` where nothing is masked.
 pub fn what_to_put(words: &[String]) -> Option<String> {
+    // Nobody types more, and a file may hold any number.
+    const MOST: usize = 20;
     let mut missing: Vec<String> = Vec::new();
     let mut before = "";
     for word in words {
@@ -246,7 +248,7 @@ pub fn what_to_put(words: &[String]) -> Option<String> {
         } else {
             format!("the value of {}", flag.trim_end_matches('='))
         };
-        if !missing.contains(&what) {
+        if missing.len() < MOST && !missing.contains(&what) {
             missing.push(what);
         }
     }
@@ -302,6 +304,33 @@ fn is_blank_or_quote(c: char) -> bool {
     c.is_whitespace() || QUOTES.contains(&c) || matches!(c, '<' | '>')
 }
 
+/// Where such a character is next, for places that come in order: a text is gone through once,
+/// however often it is asked. A study may come from anybody.
+struct Next<'a, F> {
+    text: &'a str,
+    is_one: F,
+    /// The place it was last looked for from, and what was found.
+    last: Option<Range<usize>>,
+}
+
+impl<'a, F: Fn(char) -> bool + Copy> Next<'a, F> {
+    fn of(text: &'a str, is_one: F) -> Next<'a, F> {
+        Next { text, is_one, last: None }
+    }
+
+    /// The place of the first one from `start` on, or the end.
+    fn from(&mut self, start: usize) -> usize {
+        match &self.last {
+            Some(last) if (last.start..=last.end).contains(&start) => last.end,
+            _ => {
+                let end = next_of(self.text, start, self.is_one);
+                self.last = Some(start..end);
+                end
+            }
+        }
+    }
+}
+
 /// The place of the first such character from `start` on, or the end.
 fn next_of(text: &str, start: usize, is_end: impl Fn(char) -> bool) -> usize {
     text[start..].find(is_end).map_or(text.len(), |at| start + at)
@@ -311,6 +340,10 @@ fn next_of(text: &str, start: usize, is_end: impl Fn(char) -> bool) -> usize {
 /// a slash in it ends the host.
 fn credentials_of_urls(text: &str, is_word: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
+    let mut word_ends = Next::of(text, is_blank_or_quote);
+    let mut authority_ends = Next::of(text, |c| "/?#\\".contains(c));
+    let mut queries = Next::of(text, |c| c == '?');
+    let mut last_ats = LastAt::default();
     for (at, _) in text.match_indices("://") {
         let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
         let scheme_start = text[..at].rfind(|c| !is_of_scheme(c)).map_or(0, |last| last + 1);
@@ -320,32 +353,52 @@ fn credentials_of_urls(text: &str, is_word: bool) -> Vec<Range<usize>> {
         let scheme = &text[scheme_start..at];
         let start = at + 3;
         let is_whole = is_word && scheme_start == 0;
-        let end = if is_whole { text.len() } else { next_of(text, start, is_blank_or_quote) };
-        let authority_end = next_of(text, start, |c| "/?#\\".contains(c)).min(end);
+        let end = if is_whole { text.len() } else { word_ends.from(start) };
+        let authority_end = authority_ends.from(start).min(end);
         let authority = &text[start..authority_end];
         let port = authority.rsplit_once(']').map_or(authority, |(_, port)| port);
         let port = port.split_once(':').map_or("", |(_, port)| port);
         let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
-        let user_end = if authority.contains('@') {
+        let user_end = if let Some(at) = authority.rfind('@') {
             let has_password = authority.contains(':');
-            let rest = if has_password { &text[start..end] } else { authority };
-            let rest = rest.split('?').next().unwrap_or_default();
-            rest.rfind('@').or_else(|| authority.rfind('@'))
+            let path_end = queries.from(start).min(end);
+            let last = has_password.then(|| last_ats.within(text, start..path_end)).flatten();
+            last.or(Some(start + at))
         } else if is_port {
             None
         } else {
-            text[start..end].rfind('@').or_else(|| authority.find("%40"))
+            let encoded = authority.find("%40").map(|at| start + at);
+            last_ats.within(text, start..end).or(encoded)
         };
-        let Some(length) = user_end else { continue };
-        let user = &text[start..start + length];
+        let Some(user_end) = user_end else { continue };
         let is_web =
             ["http", "https", "ws", "wss"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
         // Of ssh://deploy@box it is only a name; of the web it may be a token.
-        if user.contains(':') || is_web {
-            found.push(start..start + length);
+        if is_web || text[start..authority_end.min(user_end)].contains(':') {
+            found.push(start..user_end);
         }
     }
     found
+}
+
+/// Where the last @ of a stretch is, of stretches that begin ever later and often end at the same
+/// place.
+#[derive(Default)]
+struct LastAt {
+    /// The stretch that was gone through, and its last @.
+    last: Option<(Range<usize>, Option<usize>)>,
+}
+
+impl LastAt {
+    fn within(&mut self, text: &str, stretch: Range<usize>) -> Option<usize> {
+        let at = match &self.last {
+            Some((last, at)) if last.start <= stretch.start && last.end == stretch.end => *at,
+            _ => text[stretch.clone()].rfind('@').map(|at| stretch.start + at),
+        };
+        let start = stretch.start;
+        self.last = Some((stretch, at));
+        at.filter(|at| *at >= start)
+    }
 }
 
 /// What has a colon and an @ behind it and is no password.
@@ -353,35 +406,62 @@ const NO_USERS: [&str; 6] = ["mailto", "sip", "sips", "xmpp", "acct", "npm"];
 
 /// `user:password@host`, as a URL may be typed.
 fn credentials_without_scheme(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices('@') {
-        let is_start = |c: char| is_blank_or_quote(c) || ",(=".contains(c);
-        let start = text[..at]
-            .rfind(is_start)
-            .map_or(0, |last| last + text[last..].chars().next().map_or(1, char::len_utf8));
-        let user = &text[start..at];
-        let begun = text[..start].rfind(is_blank_or_quote).map_or(0, |last| last);
-        let start = start + if user.starts_with("//") { 2 } else { 0 };
-        let user = &text[start..at];
-        let Some((name, password)) = user.split_once(':') else { continue };
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let slashes = if text.starts_with("//") { 2 } else { 0 };
+    let mut part = PartOfWord { start: slashes, ..PartOfWord::default() };
+    let mut is_in_query = false;
+    for (at, c) in text.char_indices() {
+        if is_blank_or_quote(c) {
+            is_in_query = false;
+        }
+        match c {
+            '?' => is_in_query = true,
+            ':' => part.take_colon(text, at),
+            '@' if part.may_be_user && !is_in_query => {
+                let host = &text[at + 1..];
+                let is_host = host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
+                if is_host && !host.starts_with("sha256:") {
+                    found.pop_if(|last| last.start == part.start);
+                    found.push(part.start..at);
+                }
+            }
+            _ if is_blank_or_quote(c) || ",(=".contains(c) => {
+                let start = at + c.len_utf8();
+                let slashes = if text[start..].starts_with("//") { 2 } else { 0 };
+                part = PartOfWord { start: start + slashes, ..PartOfWord::default() };
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What may be a user and a password so far.
+#[derive(Default)]
+struct PartOfWord {
+    start: usize,
+    has_colon: bool,
+    may_be_user: bool,
+}
+
+impl PartOfWord {
+    fn take_colon(&mut self, text: &str, at: usize) {
+        if text[at..].starts_with("://") {
+            self.may_be_user = false;
+            self.has_colon = true;
+            return;
+        }
+        if self.has_colon || at < self.start {
+            return;
+        }
+        self.has_colon = true;
+        let name = &text[self.start..at];
+        let password = &text[at + 1..];
         let digits = password.bytes().take_while(u8::is_ascii_digit).count();
         let is_port = digits > 0 && password[digits..].starts_with('/');
         let is_path = name.contains('/') && !name.contains("//");
-        let host = &text[at + 1..];
-        let is_host = host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
-        if user.contains("://")
-            || text[begun..at].contains('?')
-            || is_port
-            || is_path
-            || !is_host
-            || host.starts_with("sha256:")
-            || NO_USERS.contains(&name)
-        {
-            continue;
-        }
-        found.push(start..at);
+        self.may_be_user = !is_port && !is_path && !NO_USERS.contains(&name);
     }
-    found
 }
 
 fn is_of_name(c: char) -> bool {
@@ -399,12 +479,14 @@ fn name_start(text: &str, end: usize) -> usize {
 fn is_harmless(value: &str) -> bool {
     const HARMLESS: [&str; 12] =
         ["", "0", "1", "true", "false", "yes", "no", "on", "off", "null", "nil", "none"];
-    HARMLESS.iter().any(|word| value.eq_ignore_ascii_case(word))
+    // Longer ones, of which there may be many, are not gone through.
+    value.len() < 32 && HARMLESS.iter().any(|word| value.trim().eq_ignore_ascii_case(word))
 }
 
 /// The values of `name=value`: settings, query parameters, forms.
 fn values_of_settings(text: &str, is_word: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
+    let mut value_ends = Next::of(text, |c| is_blank_or_quote(c) || "&;,|)}#".contains(c));
     for (at, _) in text.match_indices('=') {
         let name_end = text[..at].trim_end_matches(' ').len();
         let start = name_start(text, name_end);
@@ -428,7 +510,7 @@ fn values_of_settings(text: &str, is_word: bool) -> Vec<Range<usize>> {
         } else if is_word && start == 0 {
             text.len()
         } else {
-            next_of(text, value_start, |c| is_blank_or_quote(c) || "&;,|)}#".contains(c))
+            value_ends.from(value_start)
         };
         let value = &text[value_start..end];
         let is_of_query_alone = !is_secret_name(name);
@@ -442,12 +524,21 @@ fn values_of_settings(text: &str, is_word: bool) -> Vec<Range<usize>> {
 /// Puma's `ssl://HOST:PORT?key=FILE` names a file.
 fn is_file(value: &str) -> bool {
     const ENDINGS: [&str; 4] = [".pem", ".key", ".crt", ".cert"];
-    value.contains('/') || ENDINGS.iter().any(|ending| value.ends_with(ending))
+    const LONGEST: usize = 4096;
+    value.len() <= LONGEST && value.contains('/')
+        || ENDINGS.iter().any(|ending| value.ends_with(ending))
 }
 
 /// The values of `Name: value` and `"name": "value"`: headers, JSON.
 fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
+    let mut values_of_json = Next::of(text, |c| {
+        ",}]
+"
+        .contains(c)
+    });
+    let mut words = Next::of(text, is_blank_or_quote);
+    let mut lines = Next::of(text, |c| c == '\n');
     for (at, _) in text.match_indices(':') {
         let head = text[..at].trim_end_matches(' ');
         let quoted = head.strip_suffix(['"', '\'', '\\']).map(|head| head.trim_end_matches('\\'));
@@ -455,7 +546,10 @@ fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
         let start = name_start(text, name_end);
         let name = &text[start..name_end];
         let before = text[..start].chars().next_back();
-        if name.is_empty() || name.starts_with('-') || !is_secret_name(name) {
+        // Of Ruby, "in `password': undefined local variable", a quote ends a name that no such quote
+        // begins.
+        let ends_alone = quoted.is_some_and(|_| before != text[..head.len()].chars().next_back());
+        if name.is_empty() || name.starts_with('-') || ends_alone || !is_secret_name(name) {
             continue;
         }
         let rest = &text[at + 1..];
@@ -467,9 +561,9 @@ fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
                 let skipped = value.len() - inner.len() + 1;
                 (skipped, next_of(text, value_start + skipped, |c| c == '"' || c == '\''))
             } else {
-                (0, next_of(text, value_start, |c| ",}]\n".contains(c)))
+                (0, values_of_json.from(value_start))
             };
-            if !is_harmless(text[value_start + skipped..end].trim()) {
+            if !is_harmless(&text[value_start + skipped..end]) {
                 found.push(value_start + skipped..end);
             }
             continue;
@@ -488,8 +582,8 @@ fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
             Some(outer) => next_of(text, value_start, |c| c == outer || c == '\n'),
             None if is_word && start == 0 => text.len(),
             // A line of words: what is not quoted ends with its word.
-            None if rest.len() == value.len() => next_of(text, value_start, is_blank_or_quote),
-            None => next_of(text, value_start, |c| c == '\n'),
+            None if rest.len() == value.len() => words.from(value_start),
+            None => lines.from(value_start),
         };
         found.push(value_start..end);
     }
@@ -530,21 +624,23 @@ const SHORTEST_BEARER: usize = 6;
 /// Tokens that are known by their first letters, and what follows `Bearer`.
 fn known_tokens(text: &str) -> Vec<Range<usize>> {
     let is_of_token = |c: char| c.is_ascii_alphanumeric() || "_-.~+/".contains(c);
-    let has_digit = |place: &Range<usize>| text[place.clone()].bytes().any(|b| b.is_ascii_digit());
     let mut found = Vec::new();
     for prefix in &NAMES.prefixes {
+        let mut ends = Next::of(text, |c| !is_of_token(c) || c == '/');
+        let mut digits = Next::of(text, |c| c.is_ascii_digit());
         for (at, _) in text.match_indices(prefix) {
             let begins = text[..at].chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric());
-            let end = next_of(text, at, |c| !is_of_token(c) || c == '/');
-            if begins && end - at >= SHORTEST_TOKEN && has_digit(&(at..end)) {
+            let end = ends.from(at);
+            if begins && end - at >= SHORTEST_TOKEN && digits.from(at) < end {
                 found.push(at..end);
             }
         }
     }
+    let mut digits = Next::of(text, |c| c.is_ascii_digit());
     for (at, word) in text.to_ascii_lowercase().match_indices("bearer ") {
         let start = at + word.len();
         let end = next_of(text, start, |c| !is_of_token(c) && c != '=');
-        if end - start >= SHORTEST_BEARER && has_digit(&(start..end)) {
+        if end - start >= SHORTEST_BEARER && digits.from(start) < end {
             found.push(start..end);
         }
     }
@@ -567,6 +663,43 @@ mod tests {
             assert_eq!(masked(text), text);
             assert_eq!(masked_word(text), text);
         }
+    }
+
+    /// Study files come from anybody. With a hundred times as much, each takes a second or two.
+    #[test]
+    fn a_long_text_is_gone_through_once() {
+        for piece in [
+            "@",
+            "a:@",
+            "a:@1",
+            "a://",
+            "http://a:b@",
+            "token: ",
+            "token:",
+            "token=",
+            "?key=/",
+            "--token ",
+            "bearer ",
+            "sk-",
+            "\"token\":x",
+            "'token: ",
+            "\"token=",
+            "://a ",
+            "a@b ",
+        ] {
+            let text = piece.repeat(100_000 / piece.len());
+            for shown in [masked(&text), masked_word(&text)] {
+                assert!(shown.len() <= 10 * text.len(), "{piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_of_its_code_is_no_secret() {
+        let line = "app.rb:5:in `password': undefined local variable or method (NameError)";
+        assert_eq!(masked(line), line);
+        let line = "app.rb:5:in 'User#token': wrong number of arguments";
+        assert_eq!(masked(line), line);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::figure::PrintedFigure;
 /// though only in whole milliseconds.
 pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::Ab, &["ab"]);
-    let path = |line: &str| Some(line.strip_prefix("Document Path:")?.trim().to_owned());
+    let path = |line: &str| Some(line.strip_prefix("Document Path:")?.trim().into());
     claim.name = report.near(8).find_map(path);
     let untimed = claim.command.as_ref().filter(|command| count_option(command, &["-t"]).is_none());
     claim.asked = untimed.and_then(|command| count_option(command, &["-n"]));
@@ -65,7 +65,7 @@ pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
         let behind = |name: &str| {
             words.windows(2).find(|pair| pair[0] == name).and_then(|pair| count(pair[1]))
         };
-        claim.name = words.get(1).map(|url| (*url).to_owned());
+        claim.name = words.get(1).map(|url| (*url).into());
         (claim.connections, claim.asked) = (behind("using"), behind("with"));
     }
     for line in report.texts() {

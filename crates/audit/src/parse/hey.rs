@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::words::{self, bytes, count, first, key_and_value, time_in_words};
-use super::{Line, MOST_CLAIMS, ToolReport, bare, count_option, option, server};
+use super::{Line, MOST_CLAIMS, ToolReport, bare, command_line, count_option, option, server};
 use crate::claim::{
     Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile,
 };
@@ -157,7 +157,7 @@ fn table(lines: &[Line<'_>], head: usize, commands: &HeyCommands<'_>) -> Vec<Cla
     for claim in &mut claims {
         (claim.server, claim.delay_s) = (server, delay_s);
         if let Some(command) = commands.get(&claim.connections) {
-            claim.command = Some((*command).to_owned());
+            claim.command = Some(command_line(command));
             claim.asked = count_option(command, &["-n"]);
         }
         if let Some(shares) = &mut claim.shares {
@@ -198,7 +198,7 @@ fn row(line: &Line<'_>) -> Option<Claim> {
         figures.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
     let mut claim = Claim::new(LoadTool::LongTail, line.number);
     claim.connections = count(connections);
-    claim.name = Some(format!("{multiple} x"));
+    claim.name = Some(format!("{multiple} x").into());
     claim.rate_per_s = Some(figures[0]);
     // Its columns; 100 % is the longest.
     claim.set_percentiles(

@@ -9,6 +9,9 @@ mod wrk;
 
 use std::borrow::Cow;
 
+use model::MaskedText;
+use model::secret::SECRET;
+
 use crate::claim::{Claim, ClaimedServer, LoadTool};
 
 /// A report: whether a line is its first, and what it claims.
@@ -157,7 +160,7 @@ impl<'a> ToolReport<'a> {
     /// The same with the nearest command line above that calls one of `programs`.
     fn claim(&self, tool: LoadTool, programs: &[&str]) -> Claim {
         let calls = |program: &&str| self.near(40).map(bare).find(|line| is_call(line, program));
-        let command = programs.iter().find_map(calls).map(str::to_owned);
+        let command = programs.iter().find_map(calls).map(command_line);
         Claim { command, ..self.bare_claim(tool) }
     }
 
@@ -170,6 +173,28 @@ impl<'a> ToolReport<'a> {
     fn texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.lines.iter().map(|line| &*line.text)
     }
+}
+
+/// A tool's command line without its secrets, as it is repeated.
+fn command_line(line: &str) -> MaskedText {
+    // Nobody types a longer one, and there may be many.
+    const LONGEST: usize = 16 * 1024;
+    if line.len() > LONGEST {
+        return MaskedText::of_masked(SECRET.to_owned());
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let users = words.windows(2).filter_map(|pair| user_and_password(pair[0], pair[1]));
+    MaskedText::from(users.fold(line.to_owned(), |line, user| line.replace(user, SECRET)))
+}
+
+/// The user and the password in a word of hey, oha, ab or curl: `-a me:password`, `-ame:password`.
+fn user_and_password<'a>(before: &str, word: &'a str) -> Option<&'a str> {
+    const FLAGS: [&str; 5] = ["-a", "-A", "-P", "-u", "-U"];
+    let glued = FLAGS.iter().find_map(|flag| word.strip_prefix(flag));
+    let value = if FLAGS.contains(&before) { word } else { glued? };
+    let (user, password) = value.split_once(':')?;
+    let is_url = user.contains('/') || password.starts_with("//");
+    (!is_url && !password.is_empty()).then_some(value)
 }
 
 /// What stands behind a shell's prompt, or the line itself.
@@ -269,13 +294,13 @@ mod tests {
             "",
             "Summary:",
         ];
-        let commands = |lines: &[&str]| -> Vec<Option<String>> {
+        let commands = |lines: &[&str]| -> Vec<Option<MaskedText>> {
             let text = lines.join("\n");
             reports(&cleaned(&text), |line| line == "Summary:")
                 .map(|one| one.claim(LoadTool::Hey, &["hey"]).command)
                 .collect()
         };
-        assert_eq!(commands(&lines), [Some("hey -z 20s http://x/".to_owned())]);
+        assert_eq!(commands(&lines), [Some("hey -z 20s http://x/".into())]);
         assert_eq!(commands(&lines[1..]), [None]);
     }
 }

@@ -1,7 +1,7 @@
 //! The reports of generators that send at a rate: vegeta, `attack.cr`, `ic-workload-generator`.
 
 use super::words::{self, count, key_and_value, percentile, time, time_in_words};
-use super::{Line, MOST_CLAIMS, ToolReport, option};
+use super::{Line, MOST_CLAIMS, ToolReport, command_line, option};
 use crate::claim::{Claim, LoadTool, RequestLine};
 use crate::figure::PrintedFigure;
 
@@ -9,7 +9,7 @@ use crate::figure::PrintedFigure;
 pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.bare_claim(LoadTool::Vegeta);
     // It may be in the middle of a pipe.
-    claim.command = report.near(10).find(|line| line.contains("vegeta attack")).map(str::to_owned);
+    claim.command = report.near(10).find(|line| line.contains("vegeta attack")).map(command_line);
     claim.offered_per_s = claim
         .command
         .as_ref()
@@ -68,7 +68,7 @@ pub(super) fn attack(lines: &[Line<'_>]) -> Vec<Claim> {
         let mut claim = Claim::new(LoadTool::Attack, lines[at].number);
         let mut near = lines[floor.max(at.saturating_sub(20))..at].iter().rev();
         let command = near.find(|line| line.text.contains("--target-throughput="));
-        claim.command = command.map(|line| line.text.clone().into_owned());
+        claim.command = command.map(|line| command_line(&line.text));
         if let Some(command) = &claim.command {
             let exact = |word: &str| PrintedFigure::parse(word).map(PrintedFigure::exact);
             claim.offered_per_s = option(command, &["--target-throughput"], exact);

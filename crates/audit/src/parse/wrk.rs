@@ -3,7 +3,7 @@
 //! request sent.
 
 use super::words::{bytes, count, key_and_value, percentile, time};
-use super::{Line, MOST_CLAIMS, ToolReport, count_option, server};
+use super::{Line, MOST_CLAIMS, ToolReport, command_line, count_option, server};
 use crate::claim::{Claim, ClaimedServer, HistogramBin, LoadTool};
 use crate::figure::PrintedFigure;
 
@@ -15,7 +15,7 @@ pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
         block().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"));
     let mut claim =
         report.claim(if is_wrk2 { LoadTool::Wrk2 } else { LoadTool::Wrk }, &["wrk", "wrk2"]);
-    claim.name = report.lines[0].text.split_once(" @ ").map(|(_, url)| url.trim().to_owned());
+    claim.name = report.lines[0].text.split_once(" @ ").map(|(_, url)| url.trim().into());
     // Without `--latency` there are none.
     let mut is_distribution = false;
     for line in block().skip(1) {
@@ -144,8 +144,9 @@ fn table(
     let below = lines[end..].iter().take(20).map(|line| &*line.text);
     let common =
         below.take_while(|line| !line.starts_with("Type ")).find(|line| line.starts_with("wrk -"));
+    let common = common.map(command_line);
     for claim in &mut claims {
-        claim.command = claim.command.take().or_else(|| common.map(str::to_owned));
+        claim.command = claim.command.take().or_else(|| common.clone());
         if let Some(command) = &claim.command {
             (claim.connections, claim.threads) =
                 (count_option(command, &["-c"]), count_option(command, &["-t"]));
@@ -170,8 +171,8 @@ fn row(line: &Line<'_>, is_named: bool, size: &str) -> Option<Claim> {
     );
     claim.max_s = Some(milliseconds(printed[5]));
     claim.answer_bytes = Some(printed[6]);
-    claim.command = (!command.is_empty()).then(|| command.join(" "));
-    claim.name = name.first().map(|name| format!("{name} {size}").trim().to_owned());
+    claim.command = (!command.is_empty()).then(|| command_line(&command.join(" ")));
+    claim.name = name.first().map(|name| format!("{name} {size}").trim().into());
     Some(claim)
 }
 

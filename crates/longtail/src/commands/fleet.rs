@@ -173,7 +173,7 @@ impl BoxRun {
         };
         let line = quoted(&format!("cd app && {set}{}", self.line));
         let ssh = format!("{}{flag} {line}", self.ssh);
-        ui::note(&secrets::masked_shell_line(&ssh));
+        ui::note(&secrets::masked_line(&ssh));
         let mut command = shell(&ssh);
         if !has_terminal {
             // Ctrl-C is for us: longtail there is asked to stop, and reports.

@@ -15,7 +15,7 @@ use audit::{AuditedClaim, ClaimGrade, ClaimVerdict, PrintedFigure};
 use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
 use model::diagnostic::FindingGrade;
 use model::plan::quoted;
-use model::secret::masked_words;
+use model::secret::{masked, masked_words};
 use model::{
     Believable, Clock, Diagnostic, GeneratorClaim, Nanos, PercentileTime, Stop, SystemClock,
 };
@@ -180,7 +180,7 @@ impl GeneratorRunner {
     /// The last line of what it has complained about, or of what it has printed.
     fn complaint(&self) -> Option<String> {
         let last = |text: &str| {
-            text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+            text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(masked)
         };
         last(&self.text("stderr")).or_else(|| last(&self.text("stdout")))
     }

@@ -70,6 +70,39 @@ fn a_secret_is_in_no_output_whatever_its_spelling() {
     }
 }
 
+/// What another tool's report repeats of its command line.
+#[test]
+fn an_audit_repeats_no_secret() {
+    let lab = Lab::new();
+    for command in [
+        "wrk -t2 -c9 -d9s -H 'Authorization: Bearer hunter2' http://h/",
+        "wrk -t2 -c9 -d9s -H \"X-Api-Key: hunter2\" http://h/",
+        "wrk -t2 -c9 -d9s http://me:hunter2@h/?token=hunter2",
+        "hey -c 9 -a me:hunter2 http://h/",
+        "hey -c 9 -ame:hunter2 http://h/",
+    ] {
+        let report = "Running 9s test @ http://me:hunter2@h/?token=hunter2\n  2 threads and 9 connections\n  986 requests in 9.01s, 1.20MB read\nRequests/sec:     98.50\nTransfer/sec:    120.00KB\n";
+        let hey = "Summary:\n  Total:\t9.0 secs\n  Requests/sec:\t98.50\n";
+        lab.write("report.txt", &format!("$ {command}\n{report}\n$ {command}\n{hey}"));
+        for flags in [&["audit", "report.txt"][..], &["audit", "report.txt", "--json"]] {
+            let ended = end(lab.program(LONGTAIL).args(flags));
+            assert!(ended.stdout.contains("98.5"), "{}{}", ended.stdout, ended.stderr);
+            assert!(!ended.stdout.contains(HUNTER), "{command}: {}", ended.stdout);
+        }
+    }
+}
+
+/// A server that does not start says why, and may say too much.
+#[test]
+fn a_servers_last_lines_repeat_no_secret() {
+    let lab = Lab::new();
+    let serve = "echo 'cannot log in: password=hunter2, token: hunter2' >&2; exit 3";
+    let sweep = ["sweep", "-t1", "--url", "http://127.0.0.1:1/", "--", "sh", "-c", serve];
+    let ended = end(lab.program(LONGTAIL).args(sweep)).with_code(2);
+    assert!(ended.stderr.contains("cannot log in"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains(HUNTER), "{}", ended.stderr);
+}
+
 #[test]
 fn what_only_looks_like_a_secret_is_repeated() {
     let receiver = Receiver::start();
