@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use judge::checks::LOAD_PERCENTILES;
+use judge::findings::server_ended;
 use judge::named_runs::is_hidden;
 use model::histogram::rank;
 use model::theory::{Estimate, Overload, OverloadDoubt};
@@ -58,7 +59,7 @@ fn rates(study: &LoadStudy) -> ReportSection {
         Pace::Open { .. } => in_words(run.offered_rate(&plan.pace)),
         Pace::Closed => "as fast as answers come".to_owned(),
     };
-    let achieved = in_words(Some(run.completed_rate()));
+    let achieved = in_words(Some(run.completed_rate()).filter(|_| server_ended(run).is_none()));
     let unsent = due - sent - unfinished.not_sent;
     let unanswered = (sent - good).saturating_sub(unfinished.in_flight);
     let words = format!(

@@ -51,14 +51,18 @@ pub(crate) fn rates(run: &SummaryRun) -> String {
     let failed = number::or_none(counts.failed, |n| n.to_string());
     let unfinished = counts.unfinished.in_words().map(|words| format!(" · {words}"));
     let requests = format!("{requests}, {failed} failed{}", unfinished.unwrap_or_default());
-    let completed = number::or_none(run.rate.completed, number::rate_in_words);
-    match (run.rate.offered, run.rate.sent) {
-        (Some(offered), Some(sent)) => format!(
-            "offered {}/s · sent {}/s · completed {completed}/s · {requests}",
+    // A server that ended in the run has no rate over the whole of it.
+    let completed = run.rate.completed.map(number::rate_in_words);
+    if let (Some(offered), Some(sent)) = (run.rate.offered, run.rate.sent) {
+        let completed = completed.map_or("(no rate)".to_owned(), |rate| format!("{rate}/s"));
+        format!(
+            "offered {}/s · sent {}/s · completed {completed} · {requests}",
             number::rate_in_words(offered),
             number::rate_in_words(sent)
-        ),
-        _ => format!("{completed} requests/s · {requests}"),
+        )
+    } else {
+        let rate = completed.map_or("no rate".to_owned(), |rate| format!("{rate} requests/s"));
+        format!("{rate} · {requests}")
     }
 }
 

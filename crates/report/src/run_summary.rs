@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use judge::findings::server_ended;
 use judge::named_runs::{NamedRun, is_hidden};
 use judge::trust::{SUMMARY_PERCENTILES, ShownPercentile, UNCERTAIN, notable_generator_part};
 use model::{
@@ -277,6 +278,7 @@ pub(crate) fn load_run(study: &LoadStudy) -> SummaryRun {
     let never_pauses = !is_open && plan.think == Nanos::ZERO;
     let completed =
         if is_open && run.claim.is_none() { Some(run.completed_under_load()) } else { run.rate() };
+    let completed = completed.filter(|_| server_ended(run).is_none());
     let rate = SummaryRate {
         offered: run.offered_rate(&plan.pace).map(rounded),
         sent: is_open.then(|| rounded(run.sent_rate())),

@@ -23,6 +23,7 @@ mod peaked;
 mod rates_unclear;
 mod saturated;
 mod served_in_turns;
+mod server_ended;
 mod spread;
 mod still_rising;
 mod undecided;
@@ -54,6 +55,7 @@ pub use peaked::Peaked;
 pub use rates_unclear::RatesUnclear;
 pub use saturated::Saturated;
 pub use served_in_turns::ServedInTurns;
+pub use server_ended::{ServerEnded, server_ended};
 pub use spread::Spread;
 pub use still_rising::StillRising;
 pub use undecided::Undecided;
@@ -71,6 +73,8 @@ use model::number;
 pub enum Finding {
     /// Good answers that are not the page, or not all alike.
     GoodStatuses(GoodStatuses),
+    /// The server ended in the middle of a load.
+    ServerEnded(ServerEnded),
     /// No figure of these runs is the server's.
     NotMeasured(NotMeasured),
     /// From this load on the server completes no more, however many connections wait.
@@ -140,6 +144,7 @@ impl Finding {
             | Finding::WaitInAcceptQueue(_)
             | Finding::UnevenWorkers(_) => FindingRole::Reason,
             Finding::GoodStatuses(_)
+            | Finding::ServerEnded(_)
             | Finding::NotMeasured(_)
             | Finding::Saturated(_)
             | Finding::StillRising(_)
@@ -167,6 +172,7 @@ impl Finding {
     pub fn sentence(&self) -> String {
         match self {
             Finding::GoodStatuses(it) => it.sentence(),
+            Finding::ServerEnded(it) => it.sentence(),
             Finding::NotMeasured(it) => it.sentence(),
             Finding::Saturated(it) => it.sentence(),
             Finding::StillRising(it) => it.sentence(),
@@ -323,13 +329,15 @@ fn has_turns(run: &Run) -> bool {
 
 fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let ended = server_ended(run);
     if let Some(not_measured) = not_measured::of_load(run) {
         findings.push(not_measured);
-    } else if run.tally.counts.good() > 0 {
+    } else if run.tally.counts.good() > 0 && ended.is_none() {
         findings.push(of_pace(run, plan));
         findings.extend(undecided::of_load(run, plan));
         findings.extend(limited::of_load(run));
     }
+    findings.extend(ended.map(Finding::from));
     findings.extend(failed::of(Vec::new(), &[run], plan.timeout));
     findings
 }
