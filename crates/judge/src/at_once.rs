@@ -31,9 +31,12 @@ pub(crate) fn of(rate: f64, responses: u64, alone: &ServiceTime) -> Option<AtOnc
     // Responses of a busy server come with the scatter of their service times. Those of a given
     // time are taken for constant.
     let by_chance = ERRORS * alone.variation / (responses as f64).sqrt();
-    let most = |end: f64| (1.0 + by_chance) * end;
-    let least = |end: f64| end / (1.0 + by_chance);
     let mean = rate * alone.mean.as_secs_f64();
+    // Those that are served together may end together: the window has one such batch more or less.
+    let by_edges = mean / responses as f64;
+    let error = by_chance.hypot(by_edges);
+    let most = |end: f64| (1.0 + error) * end;
+    let least = |end: f64| end / (1.0 + error);
     let low = least(rate * alone.low.as_secs_f64()).min((1.0 - LEAST_ERROR) * mean);
     let high = if alone.high == Nanos::MAX {
         f64::INFINITY
@@ -59,14 +62,30 @@ pub(crate) enum Beside {
 /// An interval wider than this, either way, does not tell one number of threads from another.
 const WIDE: f64 = 0.2;
 
+/// Whether it tells one number of threads from another.
+pub(crate) fn is_narrow(at_once: &AtOnce) -> bool {
+    let high = at_once.high.unwrap_or(f64::INFINITY);
+    at_once.low >= (1.0 - WIDE) * at_once.mean && high <= (1.0 + WIDE) * at_once.mean
+}
+
+/// What is clearly below or above lies outside an interval of 99.9 %: 3.3 standard errors, where one of
+/// 95 % has 1.96. What is no chance, the least error, stays as it is.
+const CLEARLY: f64 = 3.3 / ERRORS;
+
+fn clear_end(mean: f64, end: f64) -> f64 {
+    let apart = (end - mean).abs();
+    let by_chance = (apart - LEAST_ERROR * mean).max(0.0);
+    mean + (end - mean).signum() * (apart + (CLEARLY - 1.0) * by_chance)
+}
+
 /// Holds it against `slots`.
 pub(crate) fn beside(at_once: &AtOnce, slots: f64) -> Beside {
     let high = at_once.high.unwrap_or(f64::INFINITY);
-    if high < slots {
+    if high.is_finite() && clear_end(at_once.mean, high) < slots {
         Beside::Below
-    } else if at_once.low > slots {
+    } else if clear_end(at_once.mean, at_once.low) > slots {
         Beside::Above
-    } else if at_once.low >= (1.0 - WIDE) * at_once.mean && high <= (1.0 + WIDE) * at_once.mean {
+    } else if is_narrow(at_once) {
         Beside::Equal
     } else {
         Beside::Unclear

@@ -78,6 +78,10 @@ pub fn server_limit(server: &ServerSeen) -> Option<Limit> {
     // With one load, requests that wait are all that shows a limit.
     let is_shown = is_flat || lower.is_empty();
     match at_once::beside(&at_once, slots) {
+        // An interval that is wide by chance is refuted by threads that are counted: all, and no more.
+        Beside::Above if waits && busy.is_some() && !at_once::is_narrow(&at_once) => {
+            Some(threads(Some(at_once)))
+        }
         Beside::Above => Some(Limit::MoreThanStated {
             stated: server.slots,
             at_once,

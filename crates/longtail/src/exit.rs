@@ -8,8 +8,6 @@ use model::{Run, Study, ThresholdDoubt, ThresholdResult, Verdict};
 use sweep::SweepError;
 use thiserror::Error;
 
-use crate::ui;
-
 /// How an invocation ended. [`Exit::ALL`] says what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -92,18 +90,6 @@ impl Exit {
             exit = exit.and(Exit::Missed.if_so(!is_shown));
         }
         exit
-    }
-
-    /// What became of a part of an invocation that keeps no other part from being done: what went
-    /// wrong is said.
-    pub(crate) fn of_part(done: Result<(), Mistake>) -> Exit {
-        done.map_or_else(
-            |mistake| {
-                ui::complain(&mistake);
-                mistake.exit()
-            },
-            |()| Exit::Fine,
-        )
     }
 
     /// The process's exit code.

@@ -47,7 +47,7 @@ fn main() {
     }
     let texts: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    secrets::note_words(&texts);
+    secrets::note_words(commands::definition(), &texts);
     let exit = match commands::parse(std::env::args_os()) {
         Ok(Invocation::Command(command, allowed)) => command.run(Resolver::within(allowed)),
         Ok(Invocation::Help(text)) => {

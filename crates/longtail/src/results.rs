@@ -86,7 +86,7 @@ impl<'a> Results<'a> {
         if let Some(path) = saved {
             ui::note(&format!("saved as {}", path.display()));
         }
-        [kept, printed, written].into_iter().map(Exit::of_part).fold(Exit::Fine, Exit::and)
+        [kept, printed, written].into_iter().map(ui::exit_of_part).fold(Exit::Fine, Exit::and)
     }
 }
 

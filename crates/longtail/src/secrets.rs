@@ -11,7 +11,6 @@ use model::plan::quoted;
 use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
 
 use crate::args::others;
-use crate::commands;
 use crate::exit::{Mistake, wrong};
 
 /// Flags whose whole value may be a secret though their names do not say so.
@@ -42,18 +41,26 @@ struct Hidden {
     shown: String,
 }
 
-/// This command line's, once it is known.
-static OURS: OnceLock<MaskedWords> = OnceLock::new();
+/// What is known of this process's own command line.
+struct OwnWords {
+    /// The definition that the parser has of all of longtail.
+    whole: Command,
+    masked: MaskedWords,
+}
 
-/// Notes the words of this process, without its name.
-pub(crate) fn note_words(words: &[String]) {
-    let _ = OURS.set(MaskedWords::of(words));
+static OURS: OnceLock<OwnWords> = OnceLock::new();
+
+/// Notes the words of this process, without its name; `whole` is all of longtail, as the parser
+/// defines it.
+pub(crate) fn note_words(whole: Command, words: &[String]) {
+    let masked = MaskedWords::of(&whole, words);
+    let _ = OURS.set(OwnWords { whole, masked });
 }
 
 /// This process's command line as it was typed, as far as it is text: as a shell takes it, and
 /// without secrets.
 pub(crate) fn command_line() -> MaskedText {
-    line(&OURS.get().cloned().unwrap_or_default().words)
+    OURS.get().map_or_else(|| line(&[]), |ours| line(&ours.masked.words))
 }
 
 /// `longtail` and these words, which hold no secrets any more.
@@ -68,7 +75,8 @@ pub(crate) fn line_again(line: &str) -> MaskedText {
     let Some(at) = words.iter().position(|word| word == "longtail") else {
         return MaskedText::from(line);
     };
-    let masked = MaskedWords::of(&words[at + 1..]);
+    let Some(ours) = OURS.get() else { return MaskedText::from(line) };
+    let masked = MaskedWords::of(&ours.whole, &words[at + 1..]);
     let settings = words[..at].iter().map(|word| quoted(&masked_word(word)) + " ");
     let rest = self::line(&masked.words);
     MaskedText::of_masked(settings.collect::<String>() + &rest)
@@ -82,7 +90,7 @@ pub(crate) fn masked_line(line: &str) -> String {
 
 /// A message without what this command line has of secrets.
 pub(crate) fn without_ours(text: &str) -> String {
-    OURS.get().map_or_else(|| text.to_owned(), |ours| ours.without_secrets(text))
+    OURS.get().map_or_else(|| text.to_owned(), |ours| ours.masked.without_secrets(text))
 }
 
 /// Refuses a line that was pasted as a report has it.
@@ -101,11 +109,10 @@ pub(crate) fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
 }
 
 impl MaskedWords {
-    /// Of the words after the program's name.
-    pub(crate) fn of(words: &[String]) -> MaskedWords {
-        let whole = commands::definition();
+    /// Of the words after the program's name; `whole` is all of longtail, as the parser defines it.
+    pub(crate) fn of(whole: &Command, words: &[String]) -> MaskedWords {
         let mut masked = MaskedWords::default();
-        masked.take_command(&whole, words);
+        masked.take_command(whole, words);
         masked.secrets.retain(|hidden| hidden.text.chars().count() >= SHORTEST);
         masked.secrets.sort_by_key(|hidden| std::cmp::Reverse(hidden.text.len()));
         masked.secrets.dedup();
@@ -369,10 +376,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::commands;
 
     fn masked(words: &[&str]) -> Vec<String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        MaskedWords::of(&words).words
+        MaskedWords::of(&commands::definition(), &words).words
     }
 
     /// Each short flag with a value that some command has, in whose words secrets must be masked,

@@ -226,6 +226,18 @@ pub(crate) fn complain(mistake: &Mistake) {
     note(&mistake.to_string());
 }
 
+/// What became of a part of an invocation that keeps no other part from being done: what went wrong
+/// is said.
+pub(crate) fn exit_of_part(done: Result<(), Mistake>) -> Exit {
+    done.map_or_else(
+        |mistake| {
+            complain(&mistake);
+            mistake.exit()
+        },
+        |()| Exit::Fine,
+    )
+}
+
 /// Says that longtail itself has failed, on a line of its own: a progress line may stand there.
 pub(crate) fn fault(text: &str) {
     if io::stderr().is_terminal() {
@@ -503,10 +515,13 @@ impl ProgressLine {
         Some(last_answers(said, sends_on, run.timeout(), waited))
     }
 
-    /// The same, once, where it has gone on for a while.
+    /// The same, once, where it has gone on for a while and something is still out.
     fn new_wait(&mut self, elapsed: Duration) -> Option<String> {
         let wait = self.wait(elapsed)?;
-        let is_worth_a_line = self.waits_since.is_some_and(|since| elapsed > since + TICK / 2);
+        let last = self.progress.as_ref().and_then(|run| run.last_answers());
+        let all_are_in = matches!(last, Some(LastAnswers { out: 0, queued: 0 }));
+        let is_worth_a_line =
+            !all_are_in && self.waits_since.is_some_and(|since| elapsed > since + TOLD);
         if self.is_wait_told || !is_worth_a_line {
             return None;
         }
@@ -537,6 +552,9 @@ impl ProgressLine {
     }
 }
 
+/// Where no line is drawn, a wait for the last answers is told once it has lasted so long: shorter
+/// ones end most runs.
+const TOLD: Duration = Duration::from_millis(500);
 /// A run whose time is over by this much waits for answers, where it does not say so itself.
 const OVERDUE: Duration = Duration::from_secs(1);
 

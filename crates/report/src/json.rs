@@ -96,7 +96,7 @@ struct OpenValue {
 /// Where the text is not a study, or one of a newer schema than this code knows.
 pub fn read(text: &str) -> Result<Study, ReadError> {
     let not_a_study = |error: serde_json::Error| ReadError::NotAStudy(error.to_string());
-    let head: StudyHead = serde_json::from_str(text).map_err(not_a_study)?;
+    let head: SchemaOfStudy = serde_json::from_str(text).map_err(not_a_study)?;
     match head.schema {
         SchemaName::Summary => return Err(ReadError::Summary { study: head.study }),
         SchemaName::None => return Err(ReadError::NotAStudy("it names no schema".to_owned())),
@@ -111,7 +111,7 @@ pub fn read(text: &str) -> Result<Study, ReadError> {
 
 /// What says whether a file is a study. Whatever else is in it is passed over: it may be anything.
 #[derive(Deserialize)]
-struct StudyHead {
+struct SchemaOfStudy {
     #[serde(default)]
     schema: SchemaName,
     /// Where a summary names its study.

@@ -17,7 +17,7 @@ use model::paths::path_fault;
 use model::{ChunkedDecoder, Request};
 use serde::Deserialize;
 
-use crate::protocol::{RequestBody, RequestHead, RequestProtocol};
+use crate::protocol::{RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
 use crate::template::{CONNECT, RenderedRequest, RequestHeader, RequestTemplate, method};
 use crate::{RequestError, excerpt};
@@ -454,7 +454,7 @@ impl CollectedRequests<'_> {
         if method == "CONNECT" {
             return refused(CONNECT);
         }
-        let protocol = RequestHead {
+        let protocol = TypedHead {
             fields: request.headers.iter().map(|field| (field.name, Some(field.value))).collect(),
             body: None,
             is_http_1_0: request.version == Some(0),

@@ -9,7 +9,7 @@
 use crate::{RequestError, excerpt};
 
 /// One request's header fields and what is known beside them.
-pub(crate) struct RequestHead<'a> {
+pub(crate) struct TypedHead<'a> {
     /// Names and values, in order; no value where a default header is to be left out.
     pub(crate) fields: Vec<(&'a str, Option<&'a [u8]>)>,
     /// Bytes of the body; `None` where the headers have to say (a raw request).
@@ -91,7 +91,7 @@ pub(crate) fn frames(name: &str) -> bool {
         .any(|field| name.eq_ignore_ascii_case(field))
 }
 
-impl RequestHead<'_> {
+impl TypedHead<'_> {
     /// What the headers come to.
     ///
     /// # Errors

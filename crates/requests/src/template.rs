@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue, Method};
 use model::Request;
 
-use crate::protocol::{self, RequestBody, RequestHead, RequestProtocol};
+use crate::protocol::{self, RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
 use crate::{RequestError, excerpt};
 
@@ -194,7 +194,7 @@ impl RequestTemplate {
     }
 
     fn protocol(&self) -> Result<RequestProtocol, RequestError> {
-        RequestHead {
+        TypedHead {
             fields: self.headers.iter().map(|header| (header.name(), header.value())).collect(),
             body: Some(self.body.as_ref().map_or(0, Vec::len)),
             is_http_1_0: false,

@@ -279,7 +279,7 @@ impl Experiment for Comparison<'_> {
         if is_counted {
             session.observer.phase(&Phase::Reconciling);
         }
-        let alone = given_service_time(&self.study.plan.arms[arm].stream);
+        let alone = given_service_time(&self.study.plan.arm(arm).stream);
         let warning = session.judge([&mut run.run], is_counted, alone);
         let is_sound = run.is_sound();
         self.study.warnings.extend(warning);

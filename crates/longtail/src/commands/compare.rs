@@ -347,7 +347,7 @@ impl CompareArgs {
     /// The command line that does it again.
     pub(crate) fn command_line(&self) -> MaskedText {
         let words = self.typed.as_ref().unwrap_or(&self.words);
-        secrets::line(&MaskedWords::of(words).words)
+        secrets::line(&MaskedWords::of(&super::definition(), words).words)
     }
 
     /// The arms as they were asked for: what they name is looked for later.

@@ -21,7 +21,7 @@ use crate::args::output::StudyKind;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::prepare;
 use crate::results::Results;
-use crate::{secrets, signals, store};
+use crate::{secrets, signals, store, ui};
 
 /// Serves a conductor until it is gone, or drives one part of a load.
 ///
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
     let part = drive_load_part(prepared, GeneratorPart { index, of }, start, &here)?;
     let text = serde_json::to_string(&part).map_err(|error| wrong(error.to_string()))?;
     let is_interrupted = around.interrupt.load(Ordering::Relaxed);
-    Ok(Exit::Interrupted.if_so(is_interrupted).and(Exit::of_part(store::write(out, &text))))
+    Ok(Exit::Interrupted.if_so(is_interrupted).and(ui::exit_of_part(store::write(out, &text))))
 }
 
 /// Merges parts into the study of their load, keeps and prints it.

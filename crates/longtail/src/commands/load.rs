@@ -35,7 +35,7 @@ pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // Its lines are the output.
     let is_logged = args.log.as_deref() == Some(Path::new(CSV_TO_STDOUT));
     measure(&args, resolver, |results, study| {
-        if is_logged { Exit::of_part(results.keep(study)) } else { results.publish(study) }
+        if is_logged { ui::exit_of_part(results.keep(study)) } else { results.publish(study) }
     })
 }
 
@@ -72,7 +72,7 @@ fn or_like(args: LoadArgs) -> Result<LoadArgs, Mistake> {
 /// As [`run`].
 pub(crate) fn attack(args: &LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     measure(args, resolver, |results, study| {
-        let kept = Exit::of_part(results.keep(study));
+        let kept = ui::exit_of_part(results.keep(study));
         if let Study::Load(study) = study {
             let counts = &study.run.tally.counts;
             ui::print(&format!("Completed {}/{}\n", counts.answered(), counts.attempted()));
@@ -181,7 +181,7 @@ fn measure(
         Exit::Invalid.if_so(has_no_answer),
         Exit::of(&study),
         Exit::Missed.if_so(!checks_hold),
-        Exit::of_part(logged),
+        ui::exit_of_part(logged),
         published,
     ];
     outlets.close(&here.interrupt);

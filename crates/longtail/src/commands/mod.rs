@@ -157,7 +157,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
         Err(mistake) => mistake,
     };
     // A mistake is said of the words without their secrets, which as a rule is the same mistake.
-    let masked = MaskedWords::of(&typed);
+    let masked = MaskedWords::of(&definition(), &typed);
     let said = std::iter::once("longtail").chain(masked.words.iter().map(String::as_str));
     match understood(said.map(OsString::from).collect()) {
         Err(same) => Err(same),

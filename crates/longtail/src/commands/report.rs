@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
             ui::print("\n");
         }
         print(&study, Some(path), &args.output)?;
-        exit = exit.and(Exit::of_part(write_all(&files, &study, Some(path), &args.output)));
+        exit = exit.and(ui::exit_of_part(write_all(&files, &study, Some(path), &args.output)));
         kinds.push(StudyKind::from(&study));
     }
     if let ([a, b], [kind, other]) = (args.studies.as_slice(), kinds.as_slice())
