@@ -208,7 +208,8 @@ pub enum SweepError {
     },
     /// The server ended while it was measured.
     #[error(
-        "the server ended during the run with {connections} connections ({how}); its last lines are above"
+        "the server ended during the run with {} ({how}); its last lines are above",
+        model::number::count_of(*.connections, "connection")
     )]
     Died {
         /// Connections of that run.

@@ -131,7 +131,7 @@ fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
         ended.stderr.contains("a fault of longtail") || ended.stderr.contains("panicked");
     let is_said = ended.code() == 0
         || said.last().is_some_and(|line| !line.starts_with("longtail: saved as"));
-    if is_fault || !is_said || ![0, 1, 2, 3].contains(&ended.code()) {
+    if is_fault || !is_said || ![0, 1, 2, 3, 4].contains(&ended.code()) {
         return Err(format!("exit code {}: {}", ended.code(), ended.stderr));
     }
     let left = || {
