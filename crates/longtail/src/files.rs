@@ -13,7 +13,7 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{
     DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
-    PermissionsExt as _,
+    PermissionsExt as _, fchown,
 };
 use std::path::{Path, PathBuf};
 
@@ -204,7 +204,10 @@ impl Destination {
         };
         new.file.write_all(text)?;
         if let (Readers::AsUsual, Some(kept)) = (readers, kept) {
-            new.file.set_permissions(Permissions::from_mode(kept.mode() & 0o7777))?;
+            // What was for one group is not for another.
+            let is_same_group = fchown(&new.file, None, Some(kept.gid())).is_ok();
+            let lost = if is_same_group { 0 } else { 0o2070 };
+            new.file.set_permissions(Permissions::from_mode(kept.mode() & 0o7777 & !lost))?;
         }
         match fs::rename(&new.path, &path) {
             Ok(()) => {

@@ -40,9 +40,14 @@ fn a_file_keeps_its_mode_and_a_new_one_follows_the_umask() {
     let (lab, receiver) = (Lab::new(), Receiver::start());
     for (name, kept) in [("a.json", 0o600), ("b.json", 0o640), ("c.json", 0o666)] {
         let path = lab.write(name, "before");
+        // Only root may give it to any group; the own one has to stay as well.
+        let _ = std::os::unix::fs::chown(&path, None, Some(65_534));
         fs::set_permissions(&path, Permissions::from_mode(kept)).unwrap();
+        let group = std::os::linux::fs::MetadataExt::st_gid(&fs::metadata(&path).unwrap());
         load_into(&lab, &receiver, &["-o", name]).with_code(0);
         assert_eq!(mode(&path), kept, "{name}");
+        let after = std::os::linux::fs::MetadataExt::st_gid(&fs::metadata(&path).unwrap());
+        assert_eq!(after, group, "{name}");
         assert!(is_summary(&path));
     }
     let url = receiver.url();
