@@ -501,7 +501,8 @@ mod tests {
         let shown = "token=--env 'API_TOKEN=(secret)' -k";
         assert_eq!(masked(&["compare", "--arm", arm])[2], shown);
         let words = ["compare", "--arm", arm].map(str::to_owned);
-        let said = MaskedWords::of(&words).without_secrets(&format!("--arm '{arm}': hunter2 x"));
+        let said = MaskedWords::of(&commands::definition(), &words)
+            .without_secrets(&format!("--arm '{arm}': hunter2 x"));
         assert_eq!(said, format!("--arm '{shown}': (secret) x"));
     }
 
