@@ -48,6 +48,8 @@ impl ServerSeen {
 const NEXT_LOAD: f64 = 1.5;
 /// Rates within this part of each other count as equal.
 const SAME_RATE: f64 = 0.05;
+/// So many times the stated threads cannot be busy.
+const MORE: f64 = 1.05;
 /// Requests wait where so many times more are out than are served at once.
 const WAITING: f64 = 1.2;
 
@@ -62,7 +64,9 @@ pub(crate) fn is_flat(low: &LoadSeen, high: &LoadSeen) -> bool {
 pub fn server_limit(server: &ServerSeen) -> Option<Limit> {
     let (last, lower) = server.loads.split_last()?;
     let slots = f64::from(server.slots);
-    let busy = last.busy.filter(|busy| threads::are_busy(*busy, server.slots));
+    // More busy threads than were stated are more threads than were stated.
+    let has_more = last.busy.is_some_and(|busy| busy > MORE * slots);
+    let busy = last.busy.filter(|busy| !has_more && threads::are_busy(*busy, server.slots));
     let at_once = server.alone.and_then(|alone| at_once::of(last.rate, last.responses, &alone));
     let threads = |at_once| Limit::Threads {
         slots: server.slots,
@@ -89,6 +93,7 @@ pub fn server_limit(server: &ServerSeen) -> Option<Limit> {
             waits,
             is_full: waits && is_flat,
         }),
+        Beside::Equal | Beside::Unclear if has_more => None,
         Beside::Equal if waits && (is_shown || busy.is_some()) => Some(threads(Some(at_once))),
         Beside::Unclear if waits && busy.is_some() => Some(threads(Some(at_once))),
         Beside::Below if waits && is_shown && !is_slower_at_a_low_load(server) => {

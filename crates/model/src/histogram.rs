@@ -56,15 +56,26 @@ pub(crate) fn times_of(bucket: usize) -> (u64, u64) {
     (place << magnitude, ((place + 1) << magnitude) - 1)
 }
 
-/// A distribution of times in nanoseconds. Recording never allocates.
-#[derive(PartialEq, Deserialize)]
+/// A distribution of times in nanoseconds. Recording never allocates once there is
+/// [room](Histogram::make_room); an empty one takes none, so that a file of thousands of runs without
+/// times does not fill the memory.
+#[derive(Deserialize)]
 #[serde(from = "StoredHistogram")]
 pub struct Histogram {
-    counts: Box<[u64; BUCKETS]>,
+    /// Of each bucket; none at all before the first.
+    counts: Box<[u64]>,
     count: u64,
     min: u64,
     max: u64,
     sum: u128,
+}
+
+/// By their records: whether there is room for more does not matter.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        let key = |it: &Histogram| (it.count, it.min, it.max, it.sum);
+        key(self) == key(other) && self.filled().eq(other.filled())
+    }
 }
 
 /// The filled buckets alone: the pages of all others are not even touched, which for a run of one
@@ -92,12 +103,25 @@ impl Serialize for Histogram {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        let counts = vec![0; BUCKETS].into_boxed_slice().try_into().expect("so many were made");
-        Histogram { counts, count: 0, min: u64::MAX, max: 0, sum: 0 }
+        Histogram { counts: Box::default(), count: 0, min: u64::MAX, max: 0, sum: 0 }
     }
 }
 
 impl Histogram {
+    /// Makes room for all buckets, so that no record has to.
+    pub fn make_room(&mut self) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS].into_boxed_slice();
+        }
+    }
+
+    /// The first time of all, or one beyond the last bucket.
+    #[cold]
+    fn count_without_room(&mut self, place: BucketIndex) {
+        self.make_room();
+        self.counts[place.0.min(BUCKETS - 1)] += 1;
+    }
+
     /// Records one time.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
@@ -107,7 +131,10 @@ impl Histogram {
     /// As [`Histogram::record`] of a time whose place is known.
     #[inline]
     pub(crate) fn record_at(&mut self, place: BucketIndex, time: Nanos) {
-        self.counts[place.0.min(BUCKETS - 1)] += 1;
+        match self.counts.get_mut(place.0) {
+            Some(count) => *count += 1,
+            None => self.count_without_room(place),
+        }
         self.count += 1;
         // Rarely true: a branch is cheaper than to store it each time.
         if time.0 < self.min {
@@ -196,6 +223,9 @@ impl Histogram {
 
     /// Adds all records of `other`.
     pub fn merge(&mut self, other: &Histogram) {
+        if other.count > 0 {
+            self.make_room();
+        }
         for (bucket, n) in other.filled() {
             self.counts[bucket] += n;
         }
@@ -330,6 +360,9 @@ impl From<StoredHistogram> for Histogram {
         let mut histogram = Histogram::default();
         let lowest = stored.buckets.first().map_or(u64::MAX, |(time, _)| *time);
         let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(place(*time)).0);
+        if !stored.buckets.is_empty() {
+            histogram.make_room();
+        }
         for (time, n) in stored.buckets {
             // A file may say anything.
             let count = &mut histogram.counts[place(time)];

@@ -138,14 +138,25 @@ impl Tally {
         } else {
             window.until - window.from
         };
-        Tally {
+        let mut tally = Tally {
             window,
             per_connection: vec![0; connections],
             last_ended: window.from,
-            // Room beforehand, so that no lane has to ask for it.
             series: Series::with_span(span + Nanos::from_secs(60)),
             ..Tally::default()
+        };
+        // Room beforehand, so that no lane has to ask for it.
+        for times in [
+            &mut tally.response_time,
+            &mut tally.service_time,
+            &mut tally.send_lag,
+            &mut tally.generator_lag,
+            &mut tally.read_lag,
+            &mut tally.failed_response_time,
+        ] {
+            times.make_room();
         }
+        tally
     }
 
     /// Whether nothing was recorded, because another generator made the run.

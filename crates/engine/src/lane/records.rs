@@ -131,6 +131,14 @@ struct SharedTimes {
 }
 
 impl SharedTimes {
+    /// With room for all times, so that no lane has to ask for it.
+    fn new() -> SharedTimes {
+        let mut times = SharedTimes::default();
+        times.lags.make_room();
+        times.in_one_piece.make_room();
+        times
+    }
+
     fn add_to(&self, tally: &mut Tally) {
         tally.send_lag.merge(&self.lags);
         tally.generator_lag.merge(&self.lags);
@@ -178,7 +186,7 @@ impl Records {
         Records {
             tally: Tally::new(window, spec.connections as usize),
             by_head: Default::default(),
-            shared: SharedTimes::default(),
+            shared: SharedTimes::new(),
             batches: Batches::new(window),
             dissection: spec.reads_app_times.then(Dissection::default),
             apps_ahead: clock.shared_ahead(),

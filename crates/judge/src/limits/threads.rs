@@ -5,6 +5,7 @@
 
 use model::AtOnce;
 
+use crate::at_once;
 use crate::words::{at_once_in_words, brief_count};
 
 /// Threads are busy where this share of them is, on average: a thread is free for a moment between
@@ -38,7 +39,10 @@ pub(super) fn sentence(slots: u32, at_once: Option<&AtOnce>, busy: Option<f64>) 
     });
     let busy = busy.filter(|busy| are_busy(*busy, slots));
     let seen = busy.map(|busy| format!("{} busy, by the server's own count", busy_of(busy, slots)));
-    let is_lower = at_once.is_some_and(|at_once| at_once.mean < NEARLY * f64::from(slots));
+    let is_lower = at_once.is_some_and(|at_once| {
+        let nearly = if at_once::is_narrow(at_once) { NEARLY } else { NEARLY_AT_LARGE };
+        at_once.mean < nearly * f64::from(slots)
+    });
     match (seen, worth) {
         // A thread that waits for a pool is as busy as one that serves.
         (Some(seen), Some(worth)) if is_lower => format!(
@@ -65,6 +69,8 @@ pub(super) fn sentence(slots: u32, at_once: Option<&AtOnce>, busy: Option<f64>) 
 
 /// Below this share of the slots something else may let fewer pass: of ten threads, a pool of nine.
 const NEARLY: f64 = 0.95;
+/// The same where the interval is so wide that chance alone puts the mean further off.
+const NEARLY_AT_LARGE: f64 = 0.75;
 /// An interval within this part of the slots tells them from other limits near by.
 const CLOSE: f64 = 0.1;
 
