@@ -322,7 +322,8 @@ fn judge_one(number: u64, seed: u64, tally: &mut Tally) {
 
 #[test]
 fn of_random_servers_hardly_one_is_judged_wrongly() {
-    let servers: u32 = if std::env::var_os("LONGTAIL_SOAK").is_some() { 2000 } else { 600 };
+    let soaks = std::env::var_os("LONGTAIL_SOAK").is_some();
+    let servers: u32 = if soaks { 2000 } else { 600 };
     // Another seed makes other servers: LONGTAIL_SEED=8.
     let seed = std::env::var("LONGTAIL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
     let mut tally = Tally::default();
@@ -338,10 +339,18 @@ fn of_random_servers_hardly_one_is_judged_wrongly() {
     );
     let first = |all: &[String]| all.iter().take(5).cloned().collect::<Vec<_>>().join("\n");
     assert!(tally.false_is.len() <= 2, "{counts}\n{}", first(&tally.false_is));
+    // Of fewer servers a share scatters: three standard errors are allowed.
+    let scatter = |expected: f64| if soaks { 0.0 } else { 3.0 * expected.sqrt() };
+    let falsely = f64::from(servers) * 0.02;
     assert!(
-        tally.false_probably.len() <= servers as usize / 50,
+        tally.false_probably.len() as f64 <= falsely + scatter(falsely),
         "{counts}\n{}",
         first(&tally.false_probably)
     );
-    assert!(f64::from(tally.named) >= 0.95 * f64::from(tally.suffice), "{}", first(&tally.missed));
+    let missed = f64::from(tally.suffice) * 0.05;
+    assert!(
+        tally.missed.len() as f64 <= missed + scatter(missed),
+        "{counts}\n{}",
+        first(&tally.missed)
+    );
 }

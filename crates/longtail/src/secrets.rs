@@ -508,6 +508,7 @@ mod tests {
 
     #[test]
     fn an_older_line_is_masked_when_it_is_read() {
+        note_words(commands::definition(), &[]);
         let line = "PUMA_TEST_PORT=9292 longtail load -kame:hunter2 -d 'hunter2 x' http://h/";
         assert_eq!(
             &*line_again(line),
