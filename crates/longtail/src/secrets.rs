@@ -108,6 +108,19 @@ pub(crate) fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
     )))
 }
 
+/// Whether the parser takes these letters for short flags, the last of which may have its value glued
+/// to it: whatever stands in that value, it is no name.
+fn are_short_flags(command: &Command, letters: &str) -> bool {
+    for letter in letters.chars() {
+        match command.get_arguments().find(|arg| arg.get_short() == Some(letter)) {
+            None => return false,
+            Some(arg) if takes_value(arg) => return true,
+            Some(_) => {}
+        }
+    }
+    true
+}
+
 impl MaskedWords {
     /// Of the words after the program's name; `whole` is all of longtail, as the parser defines it.
     pub(crate) fn of(whole: &Command, words: &[String]) -> MaskedWords {
@@ -231,7 +244,7 @@ impl MaskedWords {
         // Go's tools have long flags with one dash.
         let name = letters.split('=').next().unwrap_or_default();
         let is_long = name.len() > 1
-            && (is_secret_name(name)
+            && (is_secret_name(name) && !are_short_flags(command, letters)
                 || command.get_arguments().any(|arg| is_called(arg, name))
                 || others::meant(command, name).is_some());
         if is_long {
@@ -435,6 +448,13 @@ mod tests {
             prop_assert!(!words.concat().contains("hunter2"), "{words:?}");
             prop_assert!(words[1].starts_with(&flags), "{words:?}");
         }
+    }
+
+    #[test]
+    fn a_password_that_reads_like_a_name_is_masked_all_the_same() {
+        let words = masked(&["load", "-kame:SECRETTOKEN", "http://h/"]);
+        assert_eq!(words[2], "http://h/", "{words:?}");
+        assert!(!words[1].contains("SECRETTOKEN"), "{words:?}");
     }
 
     #[test]
