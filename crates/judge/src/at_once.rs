@@ -12,7 +12,7 @@ use model::{AtOnce, Nanos, Run};
 /// idle server, the throughput on a busy one.
 const LEAST_ERROR: f64 = 0.05;
 /// Standard errors of a 95 % interval.
-const ERRORS: f64 = 1.96;
+pub(crate) const ERRORS: f64 = 1.96;
 
 /// Of a run in closed loop without think time; `None` where nothing was measured of one request
 /// alone, or nothing completed. In an open loop, or with pauses, Puma before 7 holds a thread up to

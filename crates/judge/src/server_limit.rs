@@ -45,9 +45,9 @@ impl ServerSeen {
 }
 
 /// Loads that differ by less than this factor do not show whether throughput still rises.
-const NEXT_LOAD: f64 = 1.5;
+pub(crate) const NEXT_LOAD: f64 = 1.5;
 /// Rates within this part of each other count as equal.
-const SAME_RATE: f64 = 0.05;
+pub(crate) const SAME_RATE: f64 = 0.05;
 /// So many times the stated threads cannot be busy.
 const MORE: f64 = 1.05;
 /// Requests wait where so many times more are out than are served at once.

@@ -2,10 +2,7 @@
 
 use model::{Limit, Nanos, Run, SweepStudy};
 
-/// Rates within this part of the best count as equal.
-const SAME_RATE: f64 = 0.05;
-/// Loads that differ by less than this factor do not show whether throughput still rises.
-const NEXT_LOAD: f64 = 1.5;
+use crate::server_limit::{NEXT_LOAD, SAME_RATE};
 
 /// Of one load: the run whose rate is the median of its repeats.
 pub(crate) struct SweepPoint<'a> {

@@ -10,7 +10,7 @@ use model::{
 use crate::at_once;
 use crate::checks::{self, Grade, assess, grade};
 use crate::limits;
-use crate::server_limit::{LoadSeen, ServerSeen, server_limit};
+use crate::server_limit::{LoadSeen, SAME_RATE, ServerSeen, server_limit};
 
 /// How much a run asked of its server.
 #[derive(Clone, Debug)]
@@ -122,9 +122,6 @@ pub fn refine_sweep(study: &mut SweepStudy) {
         };
     }
 }
-
-/// Rates within this part of the best count as equal.
-const SAME_RATE: f64 = 0.05;
 
 /// The same limit at another load.
 fn with_connections(limit: Limit, here: u32) -> Limit {

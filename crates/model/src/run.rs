@@ -121,7 +121,7 @@ impl Run {
         }
     }
 
-    /// Whether its figures may be concluded from.
+    /// Whether conclusions may be drawn from this run.
     pub fn is_evidence(&self) -> bool {
         let verdict = self.judgement.as_ref().map(|judgement| judgement.verdict);
         verdict

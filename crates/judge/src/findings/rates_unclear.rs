@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
+use crate::at_once::ERRORS;
+use crate::server_limit::SAME_RATE;
 use crate::sweep_points::SweepPoint;
 use crate::words::{count_of, rate_in_words, share};
 
@@ -20,11 +22,6 @@ pub struct RatesUnclear {
     /// A rate is known to this part of it, either way (95 %), as the times of the requests scatter.
     pub error: f64,
 }
-
-/// Standard errors of a 95 % interval.
-const ERRORS: f64 = 1.96;
-/// Rates that differ by less count as equal anyway.
-const SAME_RATE: f64 = 0.05;
 
 /// The error of a rate that comes of so many requests whose times have this coefficient of
 /// variation.
