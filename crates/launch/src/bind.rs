@@ -7,6 +7,8 @@ use std::io::{self, ErrorKind, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::{Endpoint, Socket};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
@@ -190,15 +192,23 @@ impl ChosenAddresses {
     }
 }
 
-/// Listens there, to know that it can be done.
+/// Listens there, to know that it can be done; on a port of our choice where none was asked for.
 fn hold(
     host: IpAddr,
     port: Option<u16>,
     setting: &'static str,
 ) -> Result<(TcpListener, SocketAddr), LaunchError> {
+    let listen = |port: u16| {
+        let listener = TcpListener::bind(SocketAddr::new(host, port))?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    };
+    let bound = match port {
+        Some(port) => listen(port),
+        // The kernel's own choice is the last resort: see `quiet_ports`.
+        None => quiet_ports().find_map(|port| listen(port).ok()).map_or_else(|| listen(0), Ok),
+    };
     let wanted = SocketAddr::new(host, port.unwrap_or(0));
-    let bound = TcpListener::bind(wanted)
-        .and_then(|listener| listener.local_addr().map(|address| (listener, address)));
     bound.map_err(|error: io::Error| {
         let hint = match (error.kind(), port, host) {
             (ErrorKind::AddrInUse, Some(port), _) => {
@@ -213,6 +223,25 @@ fn hold(
             (_, _, IpAddr::V4(_)) => "is the loopback interface up?".to_owned(),
         };
         LaunchError::Unusable(format!("{wanted} cannot be bound on this machine ({error}): {hint}"))
+    })
+}
+
+/// Ports to try for a server that will bind its own only when it has booted: below those that the
+/// kernel deals out, since one of these may be a connection's meanwhile ("Address already in use"),
+/// and beginning elsewhere in each process and at each call, so that two that start beside each
+/// other do not choose the same. None where the kernel deals out nearly all of them.
+fn quiet_ports() -> impl Iterator<Item = u16> {
+    const DEALT_OUT: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let dealt_out = fs::read_to_string(DEALT_OUT).unwrap_or_default();
+    let first_dealt_out = dealt_out.split_whitespace().next().and_then(|port| port.parse().ok());
+    let end = first_dealt_out.unwrap_or(0_u16).min(20_000);
+    let first = end.saturating_sub(10_000).max(1024);
+    let count = u32::from(end.saturating_sub(first));
+    let start = process::id().wrapping_add(CALLS.fetch_add(997, Ordering::Relaxed));
+    (0..count.min(1000)).map(move |n| {
+        let offset = (start.wrapping_add(n)) % count;
+        first + u16::try_from(offset).expect("below a count of ports")
     })
 }
 
@@ -254,6 +283,19 @@ mod tests {
             fs::read_to_string(&pair.certificate)
                 .unwrap()
                 .starts_with("-----BEGIN CERTIFICATE-----\n")
+        );
+    }
+
+    #[test]
+    fn a_port_of_our_choice_is_none_that_the_kernel_deals_out() {
+        let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+        let first: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
+        let chosen: Vec<u16> = quiet_ports().collect();
+        assert!(chosen.iter().all(|port| (1024..first).contains(port)), "{chosen:?}");
+        let next = quiet_ports().next();
+        assert!(
+            chosen.is_empty() || next != chosen.first().copied(),
+            "the next call begins elsewhere"
         );
     }
 

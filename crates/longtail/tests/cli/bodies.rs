@@ -74,7 +74,7 @@ fn exact_for(words: &str) -> Option<()> {
     let words = format!("bodies {words} -t2:2 -b acsi1,300 --no-calibrate --inspect proc");
     let printed = lab.run(&words);
     lab.assert_nothing_left(crate::lab::free_port());
-    let printed = printed.measured(&lab.kept())?;
+    let printed = printed.measured(&lab)?;
     let study = of_bodies(lab.kept());
     assert_eq!(count_warnings(&study), Vec::<&Diagnostic>::new(), "{words}");
     let kinds = study.plan.sockets.len();
@@ -136,7 +136,7 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
         let ended = lab.run(&format!(
             "bodies -t2:2 -b acsi2048 {window} --no-calibrate --inspect none -c1 -T2"
         ));
-        ended.measured(&lab.kept())?;
+        ended.measured(&lab)?;
         let study = of_bodies(lab.kept());
         assert_eq!((count_warnings(&study), study.runs.len()), (Vec::new(), 4));
         study.runs.iter().for_each(assert_exact);
@@ -198,7 +198,7 @@ fn each_pass_has_every_body_once_on_a_server_of_its_own() {
         let lab = Lab::new();
         let ended =
             lab.run(&format!("bodies -t1:1 -b as1,2 {window} --no-calibrate --repeat 2 --seed 3"));
-        ended.measured(&lab.kept())?;
+        ended.measured(&lab)?;
         Some(of_bodies(lab.kept()))
             .filter(|study| none_is_empty(study.runs.iter().map(|run| &run.run)))
     });

@@ -430,10 +430,10 @@ impl Ended {
         self.stderr.lines().filter(|line| !line.starts_with("longtail: run ")).collect()
     }
 
-    /// What it printed; `None` where a busy machine is why this study, which it has kept, has no
-    /// figures.
-    pub(crate) fn measured(self, study: &Study) -> Option<Ended> {
-        let is_excused = self.code() == 3 && is_of_the_machine(study);
+    /// What it printed; `None` where a busy machine is why the study, which it has kept in this lab,
+    /// has no figures.
+    pub(crate) fn measured(self, lab: &Lab) -> Option<Ended> {
+        let is_excused = self.code() == 3 && is_of_the_machine(&lab.kept());
         (!is_excused).then(|| self.with_code(0))
     }
 
