@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::findings::{
     ClosedLoop, FallsBehind, Finding, KeepsUp, Limited, NotMeasured, OneLoad, Overloaded, Peaked,
 };
+use crate::limits::threads;
 use crate::named_runs::name_in_sweep;
 use crate::trust::UNCERTAIN;
 
@@ -146,6 +147,17 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
                     format!("-w{}", workers * 2),
                     &["-w", "--workers"],
                     "inside a worker, or behind all?",
+                )
+            }
+            Finding::Limited(Limited {
+                limit: Limit::Threads { slots, at_once: Some(at_once), .. },
+                ..
+            }) if is_puma && threads::may_be_inside(at_once, *slots) => {
+                let threads = 2 * slots / study.server.workers.max(1);
+                with(
+                    format!("-t{threads}:{threads}"),
+                    &["-t", "--threads"],
+                    "twice as many threads: where it does no more, they are not the limit",
                 )
             }
             Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),

@@ -42,6 +42,19 @@ pub(crate) fn of(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
     loads.iter().filter_map(median).collect()
 }
 
+/// How much the times of single requests vary (coefficient of variation): the larger of what was
+/// seen alone, and in the lowest load. A long request once in 200 is met by hardly any of those that
+/// were made alone, and by some of the load's; where these wait for each other, the figure is too
+/// large, and what is concluded from it too careful.
+pub(crate) fn variation(study: &SweepStudy, points: &[SweepPoint<'_>]) -> f64 {
+    let alone = study.service_time.map_or(0.0, |known| known.variation);
+    let lowest = points.first().and_then(|point| {
+        let times = &point.run.tally.response_time;
+        Some(times.standard_deviation()?.as_secs_f64() / times.mean()?.as_secs_f64().max(1e-9))
+    });
+    lowest.unwrap_or(0.0).max(alone)
+}
+
 /// The load of the highest throughput.
 pub(crate) fn best<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p SweepPoint<'a>> {
     points.iter().max_by(|a, b| a.rate.total_cmp(&b.rate))

@@ -33,7 +33,8 @@ pub fn of_run(run: &Run, server: &ServerSeen) -> Judgement {
     // With as many connections as slots every slot is taken as soon as it is free.
     let level = if run.connections >= server.slots {
         let alone = ServerSeen { loads: vec![load_seen(run)], ..server.clone() };
-        LoadLevel::Saturated { threads: of_loads(run, &alone) }
+        let threads = of_loads(run, &alone).unwrap_or_else(|| not_known(run, Some(server)));
+        LoadLevel::Saturated { threads: Some(threads) }
     } else {
         LoadLevel::Below
     };
@@ -60,6 +61,17 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
         return None;
     }
     server_limit(server)
+}
+
+/// Where nothing is known to be the limit, what was seen. `server`: where it is the subject of a
+/// sweep, what one request takes alone.
+fn not_known(run: &Run, server: Option<&ServerSeen>) -> Limit {
+    let alone = server.and_then(|server| server.alone).filter(|_| !has_many_failures(run));
+    Limit::NotKnown {
+        cpu: CpuUsage::of(&run.generator),
+        at_once: alone.and_then(|alone| at_once::of_run(run, &alone)),
+        busy: server.and_then(|_| crate::busy_threads::of(run)),
+    }
 }
 
 /// A request that failed may have held a thread as long as a good one, or longer: then the rate of
@@ -100,6 +112,7 @@ pub fn refine_sweep(study: &mut SweepStudy) {
     for run in study.runs.iter_mut().filter(|run| run.claim.is_none()) {
         let is_full = run.completed_rate() >= (1.0 - SAME_RATE) * best;
         let connections = run.connections;
+        let nothing_known = not_known(run, Some(&server));
         let Some(judgement) = run.judgement.as_mut() else { continue };
         let is_about_threads = matches!(
             judgement.limit,
@@ -116,9 +129,7 @@ pub fn refine_sweep(study: &mut SweepStudy) {
         judgement.limit = match (&at_highest, is_full) {
             (Some(limit), true) => Some(with_connections(limit.clone(), connections)),
             // Below the limit of a higher load nothing is known to limit it.
-            (Some(_), false) | (None, _) => {
-                Some(Limit::NotKnown { cpu: CpuUsage::of(&run.generator) })
-            }
+            (Some(_), false) | (None, _) => Some(nothing_known),
         };
     }
 }
@@ -246,8 +257,8 @@ fn of_the_server(run: &Run, level: LoadLevel, on_cpus: Option<Limit>) -> (Verdic
         }
         LoadLevel::Below => (Verdict::ServerBound, on_cpus),
         LoadLevel::Saturated { threads } => {
-            let not_known = Limit::NotKnown { cpu: CpuUsage::of(&run.generator) };
-            let limit = on_cpus.or(accept_queue).or(threads).unwrap_or(not_known);
+            let seen = on_cpus.or(accept_queue).or(threads);
+            let limit = seen.unwrap_or_else(|| not_known(run, None));
             (Verdict::ServerBound, Some(limit))
         }
     }

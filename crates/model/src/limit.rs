@@ -121,6 +121,12 @@ pub enum Limit {
     NotKnown {
         /// The server beside its CPUs, where that could be read.
         cpu: Option<CpuUsage>,
+        /// Requests' worth of work at once, where one request alone was measured.
+        #[serde(default)]
+        at_once: Option<AtOnce>,
+        /// Threads that the server itself said are busy, on average.
+        #[serde(default)]
+        busy: Option<f64>,
     },
 }
 

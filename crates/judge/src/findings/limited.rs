@@ -35,7 +35,7 @@ pub(super) fn of_load(run: &Run) -> Option<Finding> {
 
 /// Of a limit that is not known, and where nothing was read of the server, there is nothing to say.
 fn of(limit: &Limit, slots: Option<u32>, runs: u32) -> Option<Finding> {
-    let says_something = !matches!(limit, Limit::NotKnown { cpu: None });
+    let says_something = !matches!(limit, Limit::NotKnown { cpu: None, at_once: None, .. });
     says_something.then(|| Limited { limit: limit.clone(), slots, runs }.into())
 }
 

@@ -276,7 +276,7 @@ fn throughput(study: &SweepStudy, points: &[SweepPoint<'_>], changes: bool) -> O
     if changes {
         return None;
     }
-    let variation = study.service_time.map_or(0.0, |known| known.variation);
+    let variation = sweep_points::variation(study, points);
     collapsing::of(points)
         .or_else(|| one_load::of(points))
         .or_else(|| still_rising::of(points, variation))

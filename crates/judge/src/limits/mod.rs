@@ -62,7 +62,9 @@ pub fn evidence(limit: &Limit) -> String {
             network::evidence(*round_trip, *slow, *retransmitted, *share)
         }
         Limit::Generator { check } => assess(check).sentence,
-        Limit::NotKnown { cpu } => not_known::evidence(cpu.as_ref()),
+        Limit::NotKnown { cpu, at_once, busy } => {
+            not_known::evidence(cpu.as_ref(), at_once.as_ref(), *busy)
+        }
     };
     format!("{}: {evidence}", name(limit))
 }
@@ -94,6 +96,8 @@ pub(crate) fn sentence(limit: &Limit, slots: Option<u32>) -> String {
         Limit::Generator { check } => {
             format!("The generator is the limit: {}.", assess(check).sentence)
         }
-        Limit::NotKnown { cpu } => not_known::sentence(cpu.as_ref()),
+        Limit::NotKnown { cpu, at_once, busy } => {
+            not_known::sentence(cpu.as_ref(), at_once.as_ref(), *busy, slots)
+        }
     }
 }

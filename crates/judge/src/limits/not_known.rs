@@ -1,21 +1,46 @@
-//! Nothing of what was seen is the limit.
+//! Nothing of what was seen is the limit. What was seen is said, so that a reader who knows the app
+//! may see more in it.
 
-use model::CpuUsage;
+use model::{AtOnce, CpuUsage};
 
-use crate::words::tenths;
+use crate::words::{at_once_in_words, brief_count, tenths};
 
-pub(super) fn evidence(cpu: Option<&CpuUsage>) -> String {
-    cpu.map_or("nothing was read of the server".to_owned(), ToString::to_string)
+pub(super) fn evidence(
+    cpu: Option<&CpuUsage>,
+    at_once: Option<&AtOnce>,
+    busy: Option<f64>,
+) -> String {
+    let at_once =
+        at_once.map(|at_once| format!("{} requests' worth at a time", at_once_in_words(at_once)));
+    let busy = busy.map(|busy| format!("{} threads seen busy", brief_count(busy)));
+    let parts: Vec<String> =
+        at_once.into_iter().chain(busy).chain(cpu.map(ToString::to_string)).collect();
+    if parts.is_empty() { "nothing was read of the server".to_owned() } else { parts.join("; ") }
 }
 
-pub(super) fn sentence(cpu: Option<&CpuUsage>) -> String {
-    let Some(cpu) = cpu else {
-        return "What limits the server is not known: nothing could be read of its processes."
-            .to_owned();
+pub(super) fn sentence(
+    cpu: Option<&CpuUsage>,
+    at_once: Option<&AtOnce>,
+    busy: Option<f64>,
+    slots: Option<u32>,
+) -> String {
+    let mut seen = Vec::new();
+    if let Some(at_once) = at_once {
+        let stated = slots.map(|slots| format!(", with {slots} slots")).unwrap_or_default();
+        let worth = at_once_in_words(at_once);
+        seen.push(format!("it does {worth} requests' worth of work at a time{stated}"));
+    }
+    if let Some(busy) = busy {
+        seen.push(format!("by its own count {} threads are busy", brief_count(busy)));
+    }
+    if let Some(cpu) = cpu {
+        seen.push(format!("it uses {} of {} CPUs", tenths(cpu.server), cpu.of));
+    }
+    let last = seen.pop();
+    let seen = match last {
+        Some(last) if seen.is_empty() => last,
+        Some(last) => format!("{}, and {last}", seen.join(", ")),
+        None => "nothing could be read of its processes".to_owned(),
     };
-    format!(
-        "What limits the server is not known: it uses {} of {} CPUs.",
-        tenths(cpu.server),
-        cpu.of
-    )
+    format!("What limits the server is not known: {seen}.")
 }

@@ -39,10 +39,7 @@ pub(super) fn sentence(slots: u32, at_once: Option<&AtOnce>, busy: Option<f64>) 
     });
     let busy = busy.filter(|busy| are_busy(*busy, slots));
     let seen = busy.map(|busy| format!("{} busy, by the server's own count", busy_of(busy, slots)));
-    let is_lower = at_once.is_some_and(|at_once| {
-        let nearly = if at_once::is_narrow(at_once) { NEARLY } else { NEARLY_AT_LARGE };
-        at_once.mean < nearly * f64::from(slots)
-    });
+    let is_lower = at_once.is_some_and(|at_once| may_be_inside(at_once, slots));
     match (seen, worth) {
         // A thread that waits for a pool is as busy as one that serves.
         (Some(seen), Some(worth)) if is_lower => format!(
@@ -65,6 +62,12 @@ pub(super) fn sentence(slots: u32, at_once: Option<&AtOnce>, busy: Option<f64>) 
         }
         (None, None) => format!("The threads may be the limit: there are {slots}."),
     }
+}
+
+/// Whether it is so much less than the threads that something inside the app may let fewer pass.
+pub(crate) fn may_be_inside(at_once: &AtOnce, slots: u32) -> bool {
+    let nearly = if at_once::is_narrow(at_once) { NEARLY } else { NEARLY_AT_LARGE };
+    at_once.mean < nearly * f64::from(slots)
 }
 
 /// Below this share of the slots something else may let fewer pass: of ten threads, a pool of nine.

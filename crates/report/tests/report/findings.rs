@@ -172,7 +172,7 @@ fn situations() -> Vec<(&'static str, Study)> {
                 180,
                 &computes,
                 Verdict::ServerBound,
-                Some(Limit::NotKnown { cpu: None }),
+                Some(Limit::NotKnown { cpu: None, at_once: None, busy: None }),
             )]),
         ),
         ("more failures than p99 leaves room for", failing()),
