@@ -11,14 +11,14 @@
 
 use std::collections::HashMap;
 
-pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck, ClaimGrade};
+pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck};
 pub use claim::{Claim, LoadTool};
 pub use figure::{FigureRange, PrintedFigure};
+use model::{Believable, ClaimGrade};
 pub use parse::TooManyClaims;
 use report::number::{count_of, percentile as percentile_name};
 use report::{Width, wrap};
 use serde::Serialize;
-use strum::IntoStaticStr;
 
 mod check;
 pub mod claim;
@@ -36,25 +36,14 @@ pub struct AuditedClaim {
     pub findings: Vec<AuditFinding>,
 }
 
-/// Whether a claim can be true.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, IntoStaticStr)]
-#[serde(tag = "is", rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum ClaimVerdict {
-    /// Its figures agree with each other, as far as they could be held against each other.
-    Possible,
-    /// It can be, but is not what a reader takes it for.
-    Doubtful {
-        /// By these checks.
-        by: Vec<ClaimCheck>,
-    },
-    /// No run can have had these figures.
-    Impossible {
-        /// By these checks.
-        by: Vec<ClaimCheck>,
-    },
-    /// Nothing could be checked.
-    Unchecked,
+/// Whether a claim can be true, and by which checks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClaimVerdict {
+    /// Whether it can.
+    pub is: Believable,
+    /// The checks that say so, of one that is doubtful or impossible.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<ClaimCheck>,
 }
 
 impl ClaimVerdict {
@@ -67,15 +56,16 @@ impl ClaimVerdict {
                 .map(|finding| finding.check)
                 .collect()
         };
-        let (failed, doubted) = (by(ClaimGrade::Fails), by(ClaimGrade::Doubtful));
+        let failed = by(ClaimGrade::Fails);
+        let doubted = by(ClaimGrade::Doubtful);
         if !failed.is_empty() {
-            ClaimVerdict::Impossible { by: failed }
+            ClaimVerdict { is: Believable::Impossible, by: failed }
         } else if !doubted.is_empty() {
-            ClaimVerdict::Doubtful { by: doubted }
+            ClaimVerdict { is: Believable::Doubtful, by: doubted }
         } else if by(ClaimGrade::Unchecked).len() == findings.len() {
-            ClaimVerdict::Unchecked
+            ClaimVerdict { is: Believable::Unchecked, by: Vec::new() }
         } else {
-            ClaimVerdict::Possible
+            ClaimVerdict { is: Believable::Possible, by: Vec::new() }
         }
     }
 }
@@ -138,7 +128,7 @@ fn is_row_to_group(audited: &AuditedClaim) -> bool {
     let is_row = matches!(audited.claim.tool, LoadTool::LongTail | LoadTool::ResponseTimeWrk);
     let is_explained =
         audited.findings.iter().any(|finding| finding.outcome.is == ClaimGrade::Explains);
-    is_row && !is_explained && !matches!(audited.verdict, ClaimVerdict::Impossible { .. })
+    is_row && !is_explained && audited.verdict.is != Believable::Impossible
 }
 
 /// `22 (chunk 1kB)`
@@ -152,7 +142,7 @@ fn summary(audited: &[AuditedClaim]) -> String {
         return "No load generator's output was recognised.\n".to_owned();
     }
     let part = |word: &str| {
-        let n = audited.iter().filter(|each| <&str>::from(&each.verdict) == word).count();
+        let n = audited.iter().filter(|each| <&str>::from(each.verdict.is) == word).count();
         (n > 0).then(|| format!("{n} {word}"))
     };
     let parts: Vec<String> =
@@ -163,7 +153,7 @@ fn summary(audited: &[AuditedClaim]) -> String {
 /// The headline, what fails, is doubtful or explains in full, and one line each for what holds and
 /// what is unchecked.
 fn claim_text(audited: &AuditedClaim) -> String {
-    let word = <&str>::from(&audited.verdict).to_uppercase();
+    let word = <&str>::from(audited.verdict.is).to_uppercase();
     let mut text = String::new();
     put_line(&mut text, &format!("{word}  "), &headline(&audited.claim));
     let found =

@@ -15,7 +15,7 @@ use crate::words::{brief, listed, share};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrustLine {
     /// How it came out.
-    pub mark: TrustMark,
+    pub mark: Grade,
     /// In words.
     pub sentence: String,
     /// What to do about it.
@@ -24,7 +24,7 @@ pub struct TrustLine {
 
 impl TrustLine {
     /// A line that there is nothing to do about.
-    pub fn new(mark: TrustMark, sentence: impl Into<String>) -> TrustLine {
+    pub fn new(mark: Grade, sentence: impl Into<String>) -> TrustLine {
         TrustLine { mark, sentence: sentence.into(), hint: None }
     }
 
@@ -32,32 +32,6 @@ impl TrustLine {
     #[must_use]
     pub fn hint(self, hint: &'static str) -> TrustLine {
         TrustLine { hint: Some(hint), ..self }
-    }
-}
-
-/// How a question came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TrustMark {
-    /// As it should be.
-    Passed,
-    /// A figure is not known well.
-    Uncertain,
-    /// Worth a look.
-    Doubtful,
-    /// It makes figures worthless.
-    Failed,
-}
-
-impl TrustMark {
-    /// Its sign in text.
-    pub fn sign(self) -> &'static str {
-        match self {
-            TrustMark::Passed => "✓",
-            TrustMark::Uncertain => "?",
-            TrustMark::Doubtful => "!",
-            TrustMark::Failed => "✗",
-        }
     }
 }
 
@@ -138,7 +112,7 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     let room = room.map(|times| format!("it could send {times} times more"));
     let evidence = [delay, room].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let colon = if evidence.is_empty() { "" } else { ": " };
-    Some(TrustLine::new(TrustMark::Passed, format!("{what}{colon}{evidence}.")))
+    Some(TrustLine::new(Grade::Passed, format!("{what}{colon}{evidence}.")))
 }
 
 /// What a finding, a mark in the table or another line says already.
@@ -205,8 +179,7 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
             labels if labels.len() == runs.len() => " (in all runs)".to_owned(),
             labels => format!(" (at {})", listed(labels)),
         };
-        let mark =
-            if doubt.grade == Grade::Failed { TrustMark::Failed } else { TrustMark::Doubtful };
+        let mark = if doubt.grade == Grade::Failed { Grade::Failed } else { Grade::Doubtful };
         let assessment = assess(doubt.diagnostic);
         let hint = assessment.hint;
         // What decided stands in the conclusion: here is what to do about it.
@@ -262,7 +235,7 @@ fn uncertain(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Option<T
     named.extend((more > 0).then(|| format!("{more} more")));
     let sentence = format!("Known only roughly (95 % interval): {}.", listed(&named));
     (!named.is_empty())
-        .then(|| TrustLine::new(TrustMark::Uncertain, sentence).hint("run longer (--for)"))
+        .then(|| TrustLine::new(Grade::Uncertain, sentence).hint("run longer (--for)"))
 }
 
 /// The percentiles of which a notable part may be the generator's: the one with the largest.
@@ -286,7 +259,7 @@ fn generators_part(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Op
     let more = if more > 0 { format!(", and a part of {more} more") } else { String::new() };
     let sentence = format!("Up to {most} may be longtail's own delay{more}.");
     let hint = "give the generator cores of its own, or --timing spin";
-    Some(TrustLine::new(TrustMark::Doubtful, sentence).hint(hint))
+    Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 
 /// The most of a percentile that may be the generator's, where that makes it as uncertain as a wide
@@ -312,7 +285,7 @@ fn missing(
                 "{} is not a number: {slow} unfinished had waited longer than any answer took.",
                 lacking.what
             );
-            return TrustLine::new(TrustMark::Uncertain, sentence);
+            return TrustLine::new(Grade::Uncertain, sentence);
         }
         let part = |run: &&NamedRun<'_>| {
             Some(run.run.failed()? as f64 / run.run.requests()?.max(1) as f64)
@@ -322,13 +295,13 @@ fn missing(
             "{} is not a number: a failure counts as slower than any answer, and {failed} failed.",
             lacking.what
         );
-        TrustLine::new(TrustMark::Uncertain, sentence)
+        TrustLine::new(Grade::Uncertain, sentence)
     });
     let too_few = lowest(runs, percentiles, Quantile::TooFew).map(|lacking| {
         let by_count = matches!(study, Study::Load(study) if study.plan.length.is_none());
         let hint = if by_count { "send more requests (-n)" } else { "run longer (--for)" };
         let sentence = format!("{} has too few answers above it.", lacking.what);
-        TrustLine::new(TrustMark::Uncertain, sentence).hint(hint)
+        TrustLine::new(Grade::Uncertain, sentence).hint(hint)
     });
     failures.into_iter().chain(too_few).collect()
 }

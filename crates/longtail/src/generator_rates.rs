@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::{Addresses, GuardCommand, LaunchSpec, Server, free_address};
 use model::comparison::median;
-use model::diagnostic::FindingGrade;
+use model::diagnostic::ClaimGrade;
 use model::{
     Believable, Clock as _, Diagnostic, Environment, Nanos, Run, Socket, Study, SystemClock,
 };
@@ -109,11 +109,11 @@ impl OwnFigures {
         let under_way = rate_per_s.zip(mean).map(|(rate, mean)| rate * mean.as_secs_f64());
         let claim = run.claim.as_deref();
         let doubt = claim.and_then(|claim| match claim.audit {
-            Believable::Doubtful => Some(("doubtful", FindingGrade::Doubtful)),
-            Believable::Impossible => Some(("impossible", FindingGrade::Fails)),
+            Believable::Doubtful => Some(("doubtful", ClaimGrade::Doubtful)),
+            Believable::Impossible => Some(("impossible", ClaimGrade::Fails)),
             Believable::Possible | Believable::Unchecked => None,
         });
-        let checks = |grade: FindingGrade| {
+        let checks = |grade: ClaimGrade| {
             let found = found.iter().filter_map(|found| match found {
                 Diagnostic::Audited { check, is, .. } if *is == grade => Some(check.as_str()),
                 _ => None,

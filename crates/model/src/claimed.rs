@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
-use crate::diagnostic::FindingGrade;
+use crate::diagnostic::ClaimGrade;
 use crate::objective::ObjectiveFigure;
 use crate::secret::MaskedText;
 use crate::{Diagnostic, Nanos, PercentileTime};
@@ -68,8 +69,21 @@ pub struct GeneratorClaim {
 }
 
 /// Whether a claim can be true, by the checks of `longtail audit`; the best first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Believable {
     /// Its figures agree with each other.
     Possible,
@@ -135,7 +149,7 @@ impl GeneratorClaim {
     /// nothing is lost.
     pub(crate) fn spoils(&self, figure: ObjectiveFigure, found: &[Diagnostic]) -> bool {
         let explains =
-            |it: &Diagnostic| matches!(it, Diagnostic::Audited { is: FindingGrade::Explains, .. });
+            |it: &Diagnostic| matches!(it, Diagnostic::Audited { is: ClaimGrade::Explains, .. });
         let touches = match figure {
             ObjectiveFigure::Errors | ObjectiveFigure::ErrorShare => false,
             ObjectiveFigure::Completed => !found.iter().any(explains),
@@ -195,10 +209,10 @@ mod tests {
 
     #[test]
     fn an_objective_that_an_impossible_claim_would_meet_is_not_met() {
-        let run = |audit, found: &[FindingGrade]| {
+        let run = |audit, found: &[ClaimGrade]| {
             let claim = GeneratorClaim { audit, ..claim(100, 0, 120) };
             let none = String::new;
-            let audited = |is: &FindingGrade| Diagnostic::Audited {
+            let audited = |is: &ClaimGrade| Diagnostic::Audited {
                 by: none(),
                 check: none(),
                 is: *is,
@@ -214,14 +228,14 @@ mod tests {
             (result.is_met, result.doubt)
         };
         let possible = run(Believable::Possible, &[]);
-        let impossible = run(Believable::Impossible, &[FindingGrade::Fails]);
+        let impossible = run(Believable::Impossible, &[ClaimGrade::Fails]);
         assert_eq!(result(&possible, "p99 > 1s"), (true, None));
         assert_eq!(result(&possible, "p99 > 1ms"), (false, None));
         let cannot_be = (false, Some(ThresholdDoubt::ImpossibleClaim));
         assert_eq!(result(&impossible, "p99 > 1s"), cannot_be);
         assert_eq!(result(&impossible, "completed < 1/s"), cannot_be);
         assert_eq!(result(&impossible, "errors > 1"), (true, None));
-        let explained = run(Believable::Impossible, &[FindingGrade::Fails, FindingGrade::Explains]);
+        let explained = run(Believable::Impossible, &[ClaimGrade::Fails, ClaimGrade::Explains]);
         assert_eq!(result(&explained, "completed < 1/s"), (true, None));
         assert_eq!(result(&possible, "max > 1s"), (false, Some(ThresholdDoubt::NotPrinted)));
     }

@@ -419,7 +419,7 @@ pub enum Diagnostic {
         /// Which check: `Little's law`.
         check: String,
         /// How it came out.
-        is: FindingGrade,
+        is: ClaimGrade,
         /// The evidence in a sentence or two.
         text: String,
     },
@@ -430,22 +430,28 @@ pub enum Diagnostic {
     },
 }
 
-/// How a check of the audit came out that is worth a word, the worst first.
+/// How a check of another tool's printed figures came out, the worst first.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Error,
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum FindingGrade {
-    /// It cannot be so.
+pub enum ClaimGrade {
+    /// It cannot be so, whatever rounding did.
     #[default]
     #[error("FAILS")]
     Fails,
     /// It can be so, and is not what a reader takes it for.
     #[error("is doubtful")]
     Doubtful,
-    /// The reason of another finding.
+    /// No judgement of its own, but the reason of another's.
     #[error("explains it")]
     Explains,
+    /// The figures agree.
+    #[error("holds")]
+    Holds,
+    /// A figure is missing.
+    #[error("is unchecked")]
+    Unchecked,
 }
 
 /// Who ended a run before its time.

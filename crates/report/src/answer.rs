@@ -12,8 +12,9 @@ use crate::number;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
+use judge::Grade;
 use judge::next::NextCommand;
-use judge::trust::{TrustLine, TrustMark, shown_percentiles};
+use judge::trust::{TrustLine, shown_percentiles};
 
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
@@ -212,10 +213,9 @@ impl<'a> AnswerLayout<'a> {
         }
         let (mut shown, mut doubtful) = (0, 0);
         for line in &self.summary.trust {
-            doubtful += usize::from(line.mark != TrustMark::Passed);
+            doubtful += usize::from(line.mark != Grade::Passed);
             if doubtful <= doubts {
-                let is_hinted =
-                    line.mark == TrustMark::Failed || doubtful == 1 || doubts == usize::MAX;
+                let is_hinted = line.mark == Grade::Failed || doubtful == 1 || doubts == usize::MAX;
                 text += &self.trust(named(shown, "  Trust  "), line, is_hinted);
                 shown += 1;
             }
@@ -240,9 +240,9 @@ impl<'a> AnswerLayout<'a> {
         let mut own = String::new();
         wrap(&mut own, self.width, "           ", &format!("{}{hint}", line.sentence));
         let emphasis = match line.mark {
-            TrustMark::Passed => Emphasis::Plain,
-            TrustMark::Uncertain | TrustMark::Doubtful => Emphasis::Doubtful,
-            TrustMark::Failed => Emphasis::Bad,
+            Grade::Note | Grade::Passed => Emphasis::Plain,
+            Grade::Uncertain | Grade::Doubtful => Emphasis::Doubtful,
+            Grade::Failed => Emphasis::Bad,
         };
         format!("{before}{} {}", (self.paint)(emphasis, line.mark.sign()), own.trim_start())
     }

@@ -11,7 +11,8 @@ use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, MaskedText, Nanos};
 use crate::labels;
 use crate::number::{self, count_of};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
-use judge::trust::{TrustLine, TrustMark};
+use judge::Grade;
+use judge::trust::TrustLine;
 use judge::words::listed;
 
 pub(crate) mod words;
@@ -229,13 +230,13 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
             (count_of(study.runs.len() as u64, "run"), if unsound == 1 { "is" } else { "are" });
         let sentence = format!("{unsound} of {all} failed the checks, and {are} not counted.");
         lines.push(
-            TrustLine::new(TrustMark::Doubtful, sentence)
+            TrustLine::new(Grade::Doubtful, sentence)
                 .hint("longtail report --full says which, and why"),
         );
     }
     lines.push(match widest_control(summary) {
         _ if !study.plan.control => TrustLine::new(
-            TrustMark::Uncertain,
+            Grade::Uncertain,
             "Without a control nobody knows what the machine does by itself; only what decides is tested.",
         ),
         Some((row, control)) if is_shown(control) => {
@@ -244,15 +245,15 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
                 "The control, A once more, differs from A in {name}: {interval} %. Something drifts; no difference as small as that counts."
             );
             let hint = "leave the machine alone meanwhile, and run longer (--for)";
-            TrustLine::new(TrustMark::Doubtful, sentence).hint(hint)
+            TrustLine::new(Grade::Doubtful, sentence).hint(hint)
         }
         Some((row, control)) => {
             let (name, estimate) = (words::name(row.metric), words::estimate_of(control).unwrap_or_default());
             let sentence =
                 format!("The control, A once more, cannot be told from A; it is at most {estimate} off ({name}).");
-            TrustLine::new(TrustMark::Passed, sentence)
+            TrustLine::new(Grade::Passed, sentence)
         }
-        None => TrustLine::new(TrustMark::Uncertain, "Too few blocks for the control to say anything."),
+        None => TrustLine::new(Grade::Uncertain, "Too few blocks for the control to say anything."),
     });
     let missing = match study.plan.blocks {
         _ if study.interrupted => Some("It was interrupted: blocks are missing.".to_owned()),
@@ -261,7 +262,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
         }
         _ => None,
     };
-    lines.extend(missing.map(|sentence| TrustLine::new(TrustMark::Doubtful, sentence)));
+    lines.extend(missing.map(|sentence| TrustLine::new(Grade::Doubtful, sentence)));
     lines
 }
 

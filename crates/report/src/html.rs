@@ -14,8 +14,9 @@ use crate::plot::{escaped, joined};
 use crate::summary::{Summary, SummaryVerdict};
 use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn};
 use crate::{answer, details, load_answer};
+use judge::Grade;
 use judge::next::NextCommand;
-use judge::trust::{TrustLine, TrustMark};
+use judge::trust::TrustLine;
 use judge::words::capitalised;
 
 pub(crate) mod figure;
@@ -154,9 +155,9 @@ fn table_of_answer(summary: &Summary) -> String {
 fn trust(summary: &Summary) -> String {
     let line = |line: &TrustLine| {
         let class = match line.mark {
-            TrustMark::Passed => "good",
-            TrustMark::Uncertain | TrustMark::Doubtful => "doubt",
-            TrustMark::Failed => "bad",
+            Grade::Note | Grade::Passed => "good",
+            Grade::Uncertain | Grade::Doubtful => "doubt",
+            Grade::Failed => "bad",
         };
         let hint = line
             .hint

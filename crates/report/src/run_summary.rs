@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::number;
 
-/// What limited a study.
+/// The verdict of a row as scripts read it: that of the run, or why it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryVerdict {

@@ -15,8 +15,9 @@ pub use crate::run_summary::{
     SummaryVerdict,
 };
 use crate::run_summary::{load_run, run_of};
+use judge::Grade;
 use judge::next::{NextCommand, next_commands};
-use judge::trust::{TrustLine, TrustMark, trust};
+use judge::trust::{TrustLine, trust};
 
 /// The version of the summary that this code writes.
 pub(crate) const SUMMARY_SCHEMA: &str = "longtail.summary/1";
@@ -106,7 +107,7 @@ impl Summary {
             (Study::Compare(compared), Some(comparison)) => {
                 let sound = trust(study, &comparison::sound_runs(compared), &[]);
                 let (passed, doubts): (Vec<_>, Vec<_>) =
-                    sound.into_iter().partition(|line| line.mark == TrustMark::Passed);
+                    sound.into_iter().partition(|line| line.mark == Grade::Passed);
                 let own = comparison::trust(compared, comparison);
                 passed.into_iter().chain(own).chain(doubts).collect()
             }

@@ -1,7 +1,7 @@
 //! Studies of runs that other generators made, for tests: no generator is run, what it printed and
 //! claims is in `data`.
 
-use model::diagnostic::FindingGrade;
+use model::diagnostic::ClaimGrade;
 use model::run::ShareSource;
 use model::{Diagnostic, GeneratorClaim, LoadStudy, Nanos, Run, Stop, SweepStudy, WorkerShare};
 
@@ -39,13 +39,9 @@ pub fn wrk_load() -> LoadStudy {
     };
     study.run = Run {
         warnings: vec![
+            found(ClaimGrade::Fails, "Little's law", "23.3 requests at once, and there can be 20."),
             found(
-                FindingGrade::Fails,
-                "Little's law",
-                "23.3 requests at once, and there can be 20.",
-            ),
-            found(
-                FindingGrade::Doubtful,
+                ClaimGrade::Doubtful,
                 "phantom samples",
                 "about 18.7 % of its samples were never sent.",
             ),

@@ -12,6 +12,7 @@ mod times;
 
 use std::collections::BTreeMap;
 
+use model::ClaimGrade;
 use serde::Serialize;
 
 use crate::claim::Claim;
@@ -112,22 +113,6 @@ pub struct CheckOutcome {
     pub text: String,
     /// The figures that prove it, by name; times in seconds. What is not known is absent.
     pub figures: BTreeMap<&'static str, f64>,
-}
-
-/// What a check came to, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClaimGrade {
-    /// It cannot be so, whatever rounding did.
-    Fails,
-    /// It can be so, and is not what a reader takes it for.
-    Doubtful,
-    /// No judgement of its own, but the reason of another's.
-    Explains,
-    /// The figures agree.
-    Holds,
-    /// A figure is missing.
-    Unchecked,
 }
 
 /// A figure and what it is called.

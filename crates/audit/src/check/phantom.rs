@@ -11,10 +11,11 @@
 //!
 //! Percentiles bound F(2E) and S, and so both.
 
+use model::ClaimGrade;
 use report::number;
 
 use super::counts::FEW;
-use super::{ABSENT, CheckOutcome, ClaimGrade, judged, times, unchecked};
+use super::{ABSENT, CheckOutcome, judged, times, unchecked};
 use crate::claim::Claim;
 use crate::figure::FigureRange;
 use crate::figure::{percent, time};

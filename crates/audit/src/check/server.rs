@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use model::ClaimGrade;
 use report::number::fixed;
 
 use super::counts::KEPT_UP;
-use super::{ABSENT, CheckOutcome, ClaimGrade, judged, unchecked};
+use super::{ABSENT, CheckOutcome, judged, unchecked};
 use crate::claim::Claim;
 use crate::figure::{exact_time, percent, printed_rate, printed_time, rate, time};
 

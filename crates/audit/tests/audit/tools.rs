@@ -130,7 +130,10 @@ fn beyond_a_million_requests_heys_mean_grows_with_the_run() {
     let found = claims_of(text).remove(0);
     assert_eq!(outcome(&found, "all_samples_kept"), "doubtful");
     assert!(audit::text(std::slice::from_ref(&found)).contains("its mean is 2.50 times"));
-    assert_eq!(found.verdict, ClaimVerdict::Impossible { by: vec![ClaimCheck::LittlesLaw] });
+    assert_eq!(
+        found.verdict,
+        ClaimVerdict { is: model::Believable::Impossible, by: vec![ClaimCheck::LittlesLaw] }
+    );
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! What the audit of another generator's figures found.
 
-use model::FindingGrade;
+use model::ClaimGrade;
 
 use super::{Assessment, Grade};
 
 /// Grade, sentence and hint.
-pub(super) fn assess(by: &str, check: &str, is: FindingGrade, text: &str) -> Assessment {
+pub(super) fn assess(by: &str, check: &str, is: ClaimGrade, text: &str) -> Assessment {
     let grade = match is {
-        FindingGrade::Fails => Grade::Failed,
-        FindingGrade::Doubtful => Grade::Doubtful,
-        FindingGrade::Explains => Grade::Note,
+        ClaimGrade::Fails => Grade::Failed,
+        ClaimGrade::Doubtful => Grade::Doubtful,
+        ClaimGrade::Explains | ClaimGrade::Holds | ClaimGrade::Unchecked => Grade::Note,
     };
     let sentence = format!("{by}'s own figures: {check} {is}: {text}");
     let hint = "longtail audit FILE lists every check of a tool's output";

@@ -60,18 +60,35 @@ mod workers_changed;
 
 use model::theory::ServiceTime;
 use model::{Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, Timing};
+use serde::Serialize;
 
-/// How a question came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// How a question about a run's figures came out: whether they can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// Says what is missing from a row, and puts no number in doubt.
     Note,
     /// As it should be.
     Passed,
+    /// A figure is known roughly only: a longer run would tell.
+    Uncertain,
     /// Worth a look; does not change the verdict.
     Doubtful,
-    /// Decides the verdict.
+    /// Decides the verdict: figures are worthless.
     Failed,
+}
+
+impl Grade {
+    /// Its sign in text.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Grade::Note => "·",
+            Grade::Passed => "✓",
+            Grade::Uncertain => "?",
+            Grade::Doubtful => "!",
+            Grade::Failed => "✗",
+        }
+    }
 }
 
 /// What a check or a warning comes to.

@@ -74,8 +74,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
     } else {
         ui::print(&audit::text(&audited));
     }
-    let impossible =
-        audited.iter().any(|one| matches!(one.verdict, audit::ClaimVerdict::Impossible { .. }));
+    let impossible = audited.iter().any(|one| one.verdict.is == model::Believable::Impossible);
     Ok(Exit::Missed.if_so(impossible))
 }
 

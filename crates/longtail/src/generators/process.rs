@@ -11,14 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use audit::claim::ClaimedServer;
-use audit::{AuditedClaim, ClaimGrade, ClaimVerdict, PrintedFigure};
+use audit::{AuditFinding, AuditedClaim, PrintedFigure};
 use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
-use model::diagnostic::FindingGrade;
+use model::diagnostic::ClaimGrade;
 use model::plan::quoted;
 use model::secret::{masked, masked_words};
-use model::{
-    Believable, Clock, Diagnostic, GeneratorClaim, Nanos, PercentileTime, Stop, SystemClock,
-};
+use model::{Clock, Diagnostic, GeneratorClaim, Nanos, PercentileTime, Stop, SystemClock};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use sweep::{ClaimedRun, OtherGenerator, Task};
@@ -371,31 +369,23 @@ pub(crate) fn claimed_run(
         ..GeneratorClaim::default()
     };
     let audited = audit::audit_claim(claim);
-    let audit = match audited.verdict {
-        ClaimVerdict::Possible => Believable::Possible,
-        ClaimVerdict::Doubtful { .. } => Believable::Doubtful,
-        ClaimVerdict::Impossible { .. } => Believable::Impossible,
-        ClaimVerdict::Unchecked => Believable::Unchecked,
-    };
-    let claim = GeneratorClaim { audit, ..figures };
+    let claim = GeneratorClaim { audit: audited.verdict.is, ..figures };
     Ok(ClaimedRun { claim, elapsed: report.elapsed, found: findings(&audited, generator.name()) })
 }
 
 /// What the audit has to say: what cannot be first, then what is doubtful, then why.
 fn findings(audited: &AuditedClaim, by: &str) -> Vec<Diagnostic> {
-    let worth_a_word = audited.findings.iter().filter_map(|finding| {
-        let is = match finding.outcome.is {
-            ClaimGrade::Fails => FindingGrade::Fails,
-            ClaimGrade::Doubtful => FindingGrade::Doubtful,
-            ClaimGrade::Explains => FindingGrade::Explains,
-            ClaimGrade::Holds | ClaimGrade::Unchecked => return None,
-        };
-        let (by, check) = (by.to_owned(), finding.check.name().to_owned());
-        Some((is, Diagnostic::Audited { by, check, is, text: finding.outcome.text.clone() }))
-    });
-    let mut findings: Vec<(FindingGrade, Diagnostic)> = worth_a_word.collect();
-    findings.sort_by_key(|(is, _)| *is);
-    findings.into_iter().map(|(_, finding)| finding).collect()
+    let is_worth_a_word = |is| !matches!(is, ClaimGrade::Holds | ClaimGrade::Unchecked);
+    let mut findings: Vec<_> =
+        audited.findings.iter().filter(|finding| is_worth_a_word(finding.outcome.is)).collect();
+    findings.sort_by_key(|finding| finding.outcome.is);
+    let diagnostic = |finding: &AuditFinding| Diagnostic::Audited {
+        by: by.to_owned(),
+        check: finding.check.name().to_owned(),
+        is: finding.outcome.is,
+        text: finding.outcome.text.clone(),
+    };
+    findings.into_iter().map(diagnostic).collect()
 }
 
 #[cfg(test)]
@@ -438,7 +428,7 @@ mod tests {
     #[test]
     fn a_mean_beyond_littles_law_is_found_out() {
         let read = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms")).unwrap();
-        assert_eq!(read.claim.audit, Believable::Impossible);
+        assert_eq!(read.claim.audit, model::Believable::Impossible);
         assert!(
             read.found
                 .iter()

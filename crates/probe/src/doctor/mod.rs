@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use self::samples::{Activity, WaitLateness};
 
-/// How an answer is to be taken.
+/// Whether this machine may spoil numbers, by one question that was asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MachineGrade {
