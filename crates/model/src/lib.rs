@@ -37,6 +37,7 @@ pub mod run;
 pub mod samples;
 pub mod secret;
 mod service_time;
+mod silence;
 pub mod statistics;
 pub mod steadiness;
 pub mod study;
@@ -78,6 +79,7 @@ pub use self::{
     run::*,
     samples::*,
     secret::{Maskable, MaskedText, Private},
+    silence::{Silence, common_silences},
     statistics::*,
     study::*,
     tally::*,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::theory::Overload;
 use crate::{
     Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos,
-    Outcome, Pace, Quantile, Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
+    Outcome, Pace, Quantile, Silence, Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
@@ -52,6 +52,9 @@ pub struct Run {
     /// How well the percentiles are known, and whether the run was steady; `None` of a run that was
     /// not sampled.
     pub statistics: Option<Statistics>,
+    /// When the server, or a worker, answered nothing for long and then several requests at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<Silence>,
     /// What the generator and its machine did.
     pub generator: GeneratorFacts,
     /// What limited the run; `None` of a run that has not been judged.
@@ -106,6 +109,7 @@ impl Run {
             theory: None,
             overload: None,
             statistics: None,
+            silences: Vec::new(),
             generator: GeneratorFacts::default(),
             judgement: None,
             warnings: Vec::new(),

@@ -9,7 +9,10 @@ use engine::{
     DriveResult, EngineError, LaneOutcome, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive,
     spawn_scoped,
 };
-use model::{Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics, SystemClock};
+use model::{
+    Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics, SystemClock,
+    common_silences,
+};
 use probe::host::HostCounters;
 use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
@@ -83,11 +86,17 @@ pub(crate) fn recorded(
     generator: GeneratorFacts,
 ) -> Run {
     let DriveResult { outcome, far, measured, elapsed, .. } = done;
-    let LaneOutcome { tally, batches, dissection, backlog, lanes, clock_steps, .. } = outcome;
+    let LaneOutcome { tally, batches, dissection, backlog, lanes, clock_steps, silences, .. } =
+        outcome;
     let is_counted = shape.requests_total.is_some() && shape.measured.is_none();
     let length = (!is_counted).then_some(measured);
     let backlog = backlog.and_then(|samples| samples.backlog(tally.due(), length));
+    // As long as two quick requests: what is shorter may be a round of requests that end together.
+    let shortest = tally.service_time.min().unwrap_or_default() * 2;
+    let mut silences = common_silences(&silences);
+    silences.retain(|silence| silence.length() >= shortest);
     Run {
+        silences,
         anatomy: dissection.and_then(|dissection| dissection.anatomy()),
         statistics: Some(Statistics::of(&tally, &batches, percentiles).with_backlog(backlog)),
         generator: GeneratorFacts { lanes, clock_steps, ..generator }.from_far(far),

@@ -10,10 +10,11 @@ use model::histogram::BucketIndex;
 use model::tally::WorkerCount;
 use model::{
     AppTime, BacklogSamples, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos,
-    Outcome, Phases, Tally,
+    Outcome, Phases, Silence, Tally,
 };
 use serde::{Deserialize, Serialize};
 
+use super::silences::AnswerClock;
 use crate::connection::Outstanding;
 use crate::head::{CACHED_HEADS, CachedHead, HeadCache};
 use crate::load_spec::{LaneShare, LoadSpec};
@@ -39,6 +40,8 @@ pub struct LaneOutcome {
     pub clock_steps: Option<u32>,
     /// Open loop: what was due and not answered.
     pub backlog: Option<BacklogSamples>,
+    /// When each lane's server was silent.
+    pub silences: Vec<Vec<Silence>>,
 }
 
 impl LaneOutcome {
@@ -54,6 +57,7 @@ impl LaneOutcome {
             lanes: Vec::new(),
             clock_steps: None,
             backlog: None,
+            silences: Vec::new(),
         }
     }
 
@@ -72,6 +76,7 @@ impl LaneOutcome {
         self.interrupted_at =
             [self.interrupted_at, other.interrupted_at].into_iter().flatten().min();
         self.lanes.extend(other.lanes);
+        self.silences.extend(other.silences);
         self.clock_steps = self.clock_steps.max(other.clock_steps);
         match (&mut self.backlog, other.backlog) {
             (Some(ours), Some(theirs)) => ours.merge(theirs),
@@ -170,6 +175,8 @@ pub(super) struct Records {
     first_connection: usize,
     /// Requests ended so far.
     pub(super) ended: u64,
+    /// When whole answers came.
+    pub(super) answer_clock: AnswerClock,
 }
 
 impl Records {
@@ -194,6 +201,7 @@ impl Records {
             journal: journal.map(Journal::new),
             first_connection: share.first_connection as usize,
             ended: 0,
+            answer_clock: AnswerClock::new(),
         }
     }
 
@@ -209,6 +217,7 @@ impl Records {
         end: RequestEnd,
     ) {
         self.tally.body_bytes += response.body_bytes;
+        self.answer_clock.came(response.head.worker, request.sent, end.at);
         if let Some(worker) = response.head.worker {
             self.count_worker(
                 worker,
@@ -279,6 +288,7 @@ impl Records {
             self.begin_count(index, head);
         }
         self.by_head[index].count += 1;
+        self.answer_clock.came(head.head.worker, request.sent, end.at);
         self.ended += 1;
     }
 
@@ -420,6 +430,7 @@ impl Records {
                 self.tally.per_worker.insert(name.clone(), *count);
             }
         }
+        let silences = self.answer_clock.finish(self.tally.window, heads.workers());
         LaneOutcome {
             tally: self.tally,
             batches: self.batches,
@@ -429,6 +440,7 @@ impl Records {
             lanes: Vec::new(),
             clock_steps: None,
             backlog: None,
+            silences: vec![silences],
         }
     }
 }

@@ -57,6 +57,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             now = self.clock.now();
             if now.saturating_sub(before) > at_most + NOTABLE {
                 self.standstill.was_late(before + at_most, now);
+                self.records.answer_clock.was_away(now);
             }
             if has_slept {
                 self.wake_delay.woke(until, now);

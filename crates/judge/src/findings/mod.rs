@@ -25,6 +25,7 @@ mod saturated;
 mod served_in_turns;
 mod server_ended;
 mod spread;
+mod stalled;
 mod still_rising;
 mod undecided;
 mod uneven_workers;
@@ -57,6 +58,7 @@ pub use saturated::Saturated;
 pub use served_in_turns::ServedInTurns;
 pub use server_ended::{ServerEnded, server_ended};
 pub use spread::Spread;
+pub use stalled::{Stalled, StallsOf};
 pub use still_rising::StillRising;
 pub use undecided::Undecided;
 pub use uneven_workers::UnevenWorkers;
@@ -85,6 +87,8 @@ pub enum Finding {
     RatesUnclear(RatesUnclear),
     /// One load was tried, and the server is not seen to be at a limit: whether it does more under
     OneLoad(OneLoad),
+    /// It answered nothing for a while, again and again, and then several requests at once.
+    Stalled(Stalled),
     /// It becomes slower or faster with time, or with what it served before, and not with load.
     ChangesWithTime(ChangesWithTime),
     /// It completes less at the highest load than at a lower one.
@@ -150,6 +154,7 @@ impl Finding {
             | Finding::StillRising(_)
             | Finding::RatesUnclear(_)
             | Finding::OneLoad(_)
+            | Finding::Stalled(_)
             | Finding::ChangesWithTime(_)
             | Finding::Collapsing(_)
             | Finding::Unfair(_)
@@ -178,6 +183,7 @@ impl Finding {
             Finding::StillRising(it) => it.sentence(),
             Finding::RatesUnclear(it) => it.sentence(),
             Finding::OneLoad(it) => it.sentence(),
+            Finding::Stalled(it) => it.sentence(),
             Finding::ChangesWithTime(it) => it.sentence(),
             Finding::Collapsing(it) => it.sentence(),
             Finding::Unfair(it) => it.sentence(),
@@ -217,6 +223,7 @@ from_evidence!(
     RatesUnclear,
     NotMeasured,
     Saturated,
+    Stalled,
     StillRising,
     OneLoad,
     Collapsing,
@@ -261,7 +268,8 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     let changes = with_time.is_some();
     findings.extend(with_time);
     findings.extend(throughput(study, &points, changes));
-    findings.extend(order_of_service(&points, slots));
+    findings.extend(stalled::of_sweep(study, &points));
+    findings.extend(order_of_service(study, &points));
     findings.extend(failed::of_sweep(study));
     findings.extend(limited::of_sweep(&points, slots));
     findings.extend(served_in_turns::of(study, &points));
@@ -288,7 +296,8 @@ fn throughput(study: &SweepStudy, points: &[SweepPoint<'_>], changes: bool) -> O
 const OF_THE_APP: f64 = 0.25;
 
 /// How long requests wait at the highest load, beside how long they would wait in order.
-fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
+fn order_of_service(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
+    let slots = study.server.slots();
     let last = points.last().filter(|point| point.run.connections > slots)?;
     // What the network or a dropped connect delays says nothing about the order of service.
     // Nor does it where the server takes more at once than was stated: nobody waits by slots.
@@ -317,7 +326,7 @@ fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
         return unfair::of(last, &groups).or_else(in_order);
     };
     let by_app = alone.run.tally.response_time.share_above(groups.cut) / groups.slow_share;
-    if by_app >= OF_THE_APP {
+    if by_app >= OF_THE_APP && !stalled::explain(study, alone.run, groups.cut) {
         return app_varies::of(alone);
     }
     unfair::of(last, &groups).or_else(in_order)
@@ -334,7 +343,11 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         findings.push(not_measured);
     } else if run.tally.counts.good() > 0 && ended.is_none() {
         findings.push(of_pace(run, plan));
-        findings.extend(undecided::of_load(run, plan));
+        let stalled = stalled::of_load(run);
+        // What stood still is why some requests are slow.
+        let undecided = if stalled.is_none() { undecided::of_load(run, plan) } else { None };
+        findings.extend(stalled);
+        findings.extend(undecided);
         findings.extend(limited::of_load(run));
     }
     findings.extend(ended.map(Finding::from));

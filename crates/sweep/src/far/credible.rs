@@ -3,7 +3,7 @@
 
 use engine::LoadSpec;
 use model::pace::{Pace, Profile};
-use model::{Nanos, Tally};
+use model::{Nanos, Silence, Tally};
 
 use super::PartDone;
 
@@ -92,7 +92,9 @@ pub(super) fn check(
     let Some(outcome) = &done.outcome else { return Ok(()) };
     check_tally(&outcome.tally, spec, start, done.ended)?;
     let window = spec.window(start);
+    let can_be = |silence: &Silence| silence.from <= silence.until && silence.until <= until;
     let is_of_window = outcome.batches.is_of(window)
+        && outcome.silences.iter().flatten().all(can_be)
         && outcome.backlog.as_ref().is_none_or(|backlog| backlog.is_of(window));
     if !is_of_window {
         return Err("its times are not those of its run".to_owned());

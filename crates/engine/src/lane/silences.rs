@@ -1,0 +1,211 @@
+//! When the server, or one of its workers, answered nothing for long, and then several requests at
+//! once ([`Silence`]).
+//!
+//! Each answer costs a comparison with the one before it. All else happens where a silence ends.
+
+use std::collections::HashMap;
+
+use model::{Nanos, Silence, Window};
+
+/// Shorter silences are not looked at: the scheduler of a busy machine makes them.
+const NOTABLE: Nanos = Nanos::from_millis(50);
+/// So many are kept of each worker, the longest.
+const KEPT: usize = 64;
+
+/// The answers of one worker, or of a server that names none.
+#[derive(Debug)]
+struct AnswerTimes {
+    /// When the last one came.
+    last: Nanos,
+    /// One that comes so much later is looked at: it ends a silence. While the answers behind a
+    /// silence are counted, each one is.
+    notable: i64,
+    /// The silence that ended last, while those answers are counted.
+    ended: Option<Silence>,
+    kept: Vec<Silence>,
+}
+
+/// Nothing comes later than this: no answer came yet.
+const NEVER: Nanos = Nanos(i64::MAX.cast_unsigned());
+
+impl AnswerTimes {
+    fn new() -> AnswerTimes {
+        let notable = NOTABLE.0.cast_signed();
+        AnswerTimes { last: NEVER, notable, ended: None, kept: Vec::with_capacity(KEPT) }
+    }
+
+    /// Keeps the silence whose answers were counted, if it is one of the longest.
+    fn close(&mut self) {
+        self.notable = NOTABLE.0.cast_signed();
+        let Some(silence) = self.ended.take() else { return };
+        if self.kept.len() < KEPT {
+            self.kept.push(silence);
+            return;
+        }
+        let shortest = self.kept.iter_mut().min_by_key(|kept| kept.length());
+        if let Some(shortest) = shortest.filter(|kept| kept.length() < silence.length()) {
+            *shortest = silence;
+        }
+    }
+}
+
+/// The answers of a lane, by worker.
+#[derive(Debug)]
+pub(super) struct AnswerClock {
+    /// First those that name no worker, then those of each worker.
+    workers: Vec<AnswerTimes>,
+    /// Until when the lane last did not run, or was busy for long: what was silent then is not the
+    /// server.
+    away_until: Nanos,
+}
+
+impl AnswerClock {
+    /// No answer yet.
+    pub(super) fn new() -> AnswerClock {
+        let mut workers = Vec::with_capacity(64);
+        workers.push(AnswerTimes::new());
+        AnswerClock { workers, away_until: Nanos::ZERO }
+    }
+
+    /// A whole answer of `worker` came `at` this time, to a request that was `sent` at that one.
+    #[inline(always)]
+    pub(super) fn came(&mut self, worker: Option<u16>, sent: Nanos, at: Nanos) {
+        let index = worker.map_or(0, |worker| usize::from(worker) + 1);
+        let Some(times) = self.workers.get_mut(index) else { return self.add(index, at) };
+        // (Stamps of one turn are not in order.)
+        if at.0.cast_signed() - times.last.0.cast_signed() >= times.notable {
+            return self.look_at(index, sent, at);
+        }
+        times.last = at;
+    }
+
+    /// The first answer of a worker.
+    #[cold]
+    fn add(&mut self, index: usize, at: Nanos) {
+        self.workers.resize_with(index + 1, AnswerTimes::new);
+        self.workers[index].last = at;
+    }
+
+    #[cold]
+    fn look_at(&mut self, index: usize, sent: Nanos, at: Nanos) {
+        let times = &mut self.workers[index];
+        let last = std::mem::replace(&mut times.last, at);
+        if let Some(silence) = &mut times.ended {
+            if at <= silence.soon_after() {
+                silence.answers += u32::from(sent <= silence.sent_before());
+                return;
+            }
+            times.close();
+        }
+        let silence = Silence { from: last, until: at, answers: 1, ..Silence::default() };
+        let is_notable = last != NEVER && silence.length() >= NOTABLE;
+        // To a request that was sent in the middle of it nobody owed an answer before.
+        if is_notable && sent <= silence.sent_before() && self.away_until <= last {
+            times.notable = i64::MIN;
+            times.ended = Some(silence);
+        }
+    }
+
+    /// The lane did not look for answers for long, until now.
+    #[cold]
+    pub(super) fn was_away(&mut self, now: Nanos) {
+        self.away_until = now;
+    }
+
+    /// The silences of the measured window, with times since its start and the names of the workers.
+    pub(super) fn finish(mut self, window: Window, names: &HashMap<String, u16>) -> Vec<Silence> {
+        self.workers.iter_mut().for_each(AnswerTimes::close);
+        let mut silences = Vec::new();
+        for (index, times) in self.workers.into_iter().enumerate() {
+            let is_its = |number: &u16| usize::from(*number) + 1 == index;
+            let name = names.iter().find(|(_, number)| is_its(number)).map(|(name, _)| name);
+            for silence in times.kept {
+                if window.from <= silence.from && silence.until <= window.until {
+                    silences.push(Silence {
+                        worker: name.cloned().unwrap_or_default(),
+                        from: silence.from - window.from,
+                        until: silence.until - window.from,
+                        ..silence
+                    });
+                }
+            }
+        }
+        silences
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Window = Window { from: Nanos(0), until: Nanos::MAX };
+
+    /// Answers, each as it was sent and when it came, in ms.
+    fn silences(answers: &[(u64, u64)], away_until: u64) -> Vec<[u64; 3]> {
+        let ms = Nanos::from_millis;
+        let mut clock = AnswerClock::new();
+        clock.was_away(ms(away_until));
+        for (sent, at) in answers {
+            clock.came(None, ms(*sent), ms(*at));
+        }
+        let found = clock.finish(WINDOW, &HashMap::new()).into_iter();
+        found
+            .map(|it| {
+                [
+                    it.from.as_millis_f64() as u64,
+                    it.length().as_millis_f64() as u64,
+                    it.answers.into(),
+                ]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn those_that_were_held_up_are_counted() {
+        // Five that are out when all stops at 100: four come together, one later.
+        let stopped = [(50, 100), (60, 400), (70, 401), (80, 402), (100, 420), (90, 440)];
+        assert_eq!(silences(&stopped, 0), [[100, 300, 4]]);
+        assert_eq!(silences(&stopped, 100), [[100, 300, 4]]);
+        assert_eq!(silences(&stopped, 150), [[0_u64; 3]; 0], "the lane did not run");
+    }
+
+    #[test]
+    fn where_nothing_was_out_nobody_was_silent() {
+        assert_eq!(silences(&[(0, 10), (500, 510), (900, 910)], 0), [[0_u64; 3]; 0]);
+        // The first answer of all ends no silence: the server may have started just then.
+        assert_eq!(silences(&[(0, 3000), (0, 3001)], 0), [[0_u64; 3]; 0]);
+    }
+
+    #[test]
+    fn each_worker_has_its_own() {
+        let ms = Nanos::from_millis;
+        let mut clock = AnswerClock::new();
+        for at in (0..1000).step_by(10) {
+            clock.came(Some(0), ms(at), ms(at + 5));
+            if at % 500 < 300 {
+                clock.came(Some(1), ms(at), ms(at + 8));
+            }
+        }
+        let names = HashMap::from([("a".to_owned(), 0), ("b".to_owned(), 1)]);
+        // What it is asked later is no longer held up.
+        assert_eq!(clock.finish(WINDOW, &names), []);
+        let mut clock = AnswerClock::new();
+        for (sent, at) in [(0, 5), (0, 6), (5, 306), (6, 307)] {
+            clock.came(Some(0), ms(at), ms(at));
+            clock.came(Some(1), ms(sent), ms(at));
+        }
+        let found = clock.finish(WINDOW, &names);
+        assert_eq!((found.len(), found[0].worker.as_str(), found[0].answers), (1, "b", 2));
+    }
+
+    #[test]
+    fn the_longest_are_kept() {
+        let mut answers = vec![(0, 0)];
+        for n in 0..200_u64 {
+            let last = answers.last().unwrap().1;
+            answers.push((last, last + 100 + n));
+        }
+        let found = silences(&answers, 0);
+        assert_eq!((found.len(), found.iter().map(|it| it[1]).min()), (KEPT, Some(100 + 200 - 64)));
+    }
+}

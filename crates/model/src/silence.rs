@@ -1,0 +1,106 @@
+//! Silences ([`Silence`]): times in which a server, or one of its workers, answered nothing although
+//! requests were out, and then several of them at once. What a garbage collection or a stopped
+//! process looks like from outside.
+//!
+//! A lane looks only at what it records anyway: when each request was sent and when its answer came.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// One silence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// The worker, as its answers name it; empty where they do not.
+    pub worker: String,
+    /// The last answer before it, since the start of the measured window.
+    #[serde(rename = "from_ns")]
+    pub from: Nanos,
+    /// The first answer after it.
+    #[serde(rename = "until_ns")]
+    pub until: Nanos,
+    /// Answers within a [tenth](Silence::soon_after) of it after its end, to requests that were out
+    /// all the time; the first one included.
+    pub answers: u32,
+}
+
+/// This part of a silence after its end is "at once", and after its begin a request counts as out
+/// all the time.
+const TENTH: u64 = 10;
+
+impl Silence {
+    /// How long it was.
+    pub fn length(&self) -> Nanos {
+        self.until.saturating_sub(self.from)
+    }
+
+    /// Until when answers count as those that it held up.
+    pub fn soon_after(&self) -> Nanos {
+        self.until + self.length() / TENTH
+    }
+
+    /// A request that was sent later than this was not out all the time.
+    pub fn sent_before(&self) -> Nanos {
+        self.from + self.length() / TENTH
+    }
+
+    /// The time in which neither of two lanes had an answer of the same worker; `None` where there
+    /// is none.
+    fn and(&self, other: &Silence) -> Option<Silence> {
+        let from = self.from.max(other.from);
+        let until = self.until.min(other.until);
+        if self.worker != other.worker || from >= until {
+            return None;
+        }
+        let both = Silence { worker: self.worker.clone(), from, until, answers: 0 };
+        let at_once = |one: &Silence| if one.until <= both.soon_after() { one.answers } else { 0 };
+        Some(Silence { answers: at_once(self) + at_once(other), ..both })
+    }
+}
+
+/// The silences of all lanes together, the earliest first: of each worker those times in which no
+/// lane that knows it had an answer of it.
+pub fn common_silences(lanes: &[Vec<Silence>]) -> Vec<Silence> {
+    let mut workers: Vec<&str> =
+        lanes.iter().flatten().map(|silence| silence.worker.as_str()).collect();
+    workers.sort_unstable();
+    workers.dedup();
+    let mut silences: Vec<Silence> = Vec::new();
+    for worker in workers {
+        let of_worker = |lane: &Vec<Silence>| -> Vec<Silence> {
+            lane.iter().filter(|silence| silence.worker == worker).cloned().collect()
+        };
+        let knowing = lanes.iter().map(of_worker).filter(|lane| !lane.is_empty());
+        let common = knowing.reduce(|ours, theirs| {
+            ours.iter().flat_map(|one| theirs.iter().filter_map(|other| one.and(other))).collect()
+        });
+        silences.extend(common.unwrap_or_default());
+    }
+    silences.sort_by_key(|silence| silence.from);
+    silences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn silence(worker: &str, from: u64, until: u64, answers: u32) -> Silence {
+        let [from, until] = [from, until].map(Nanos::from_millis);
+        Silence { worker: worker.to_owned(), from, until, answers }
+    }
+
+    #[test]
+    fn what_one_lane_hears_is_no_silence_of_all() {
+        let one = vec![silence("", 100, 400, 5), silence("", 900, 1200, 4)];
+        let other = vec![silence("", 110, 405, 3), silence("", 1100, 1150, 1)];
+        assert_eq!(
+            common_silences(&[one.clone(), other]),
+            [silence("", 110, 400, 8), silence("", 1100, 1150, 1)]
+        );
+        assert_eq!(common_silences(std::slice::from_ref(&one)), one);
+        // A lane that has no connection to this worker says nothing of it.
+        let elsewhere = vec![silence("7", 0, 50, 2)];
+        assert_eq!(common_silences(&[one, elsewhere]).len(), 3);
+        assert_eq!(common_silences(&[]), []);
+    }
+}
