@@ -20,6 +20,7 @@ mod receive;
 mod records;
 mod run;
 mod send;
+mod sequence;
 mod silences;
 
 use std::cmp::Reverse;

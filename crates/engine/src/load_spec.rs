@@ -137,6 +137,13 @@ impl LoadSpec {
         Window { from, until: self.measured.map_or(Nanos::MAX, |length| from + length) }
     }
 
+    /// Whether turns can be seen in it: a closed loop that keeps its connections, in which a request
+    /// waits for the server alone.
+    pub(crate) fn may_see_turns(&self) -> bool {
+        let is_plain_loop = !self.pace.is_open() && self.think == Nanos::ZERO && self.pipeline <= 1;
+        is_plain_loop && self.keep_alive
+    }
+
     /// Whether requests can take the lane's fast path: a closed loop without pauses, pipelining or
     /// quotas of its connections, of which nobody wants to see the requests one by one.
     pub(crate) fn allows_fast_path(&self) -> bool {

@@ -335,8 +335,11 @@ pub enum Diagnostic {
     /// Connections were served in turns, some requests in a row each, while others waited to be
     /// accepted.
     ServedInTurns {
-        /// Responses for each connection that the server closed.
+        /// Responses of a turn: of most of them, or on average where they vary.
         answers_a_turn: f64,
+        /// Turns have several lengths.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        varies: bool,
         /// Connections more than slots.
         waiting: u32,
     },

@@ -45,6 +45,7 @@ pub mod tally;
 #[cfg(test)]
 mod test_fixtures;
 pub mod theory;
+mod turns;
 pub mod unfinished;
 pub mod units;
 
@@ -84,6 +85,7 @@ pub use self::{
     study::*,
     tally::*,
     theory::*,
+    turns::*,
     unfinished::*,
     units::*,
 };

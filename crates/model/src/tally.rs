@@ -13,7 +13,7 @@ use crate::phases::Slowest;
 use crate::unfinished::UnfinishedRequests;
 use crate::{
     BadResponse, BadResponses, BrokenAnswers, Counts, DurationSummary, Exchange, Histogram, Nanos,
-    NetworkPath, Outcome, Phases, Redirect, WrongLengths,
+    NetworkPath, Outcome, Phases, Redirect, Turns, WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -99,6 +99,10 @@ pub struct Tally {
     pub phases: Phases,
     /// The slowest of them.
     pub slowest: Slowest,
+    /// The turns that were seen on the connections, among the first answers of the run; absent from a
+    /// file where none was.
+    #[serde(default, skip_serializing_if = "Turns::is_empty")]
+    pub turns: Turns,
     /// Good answers of each connection, measured requests only, by the connection's number in the
     /// whole run.
     pub per_connection: Vec<u64>,
@@ -362,6 +366,7 @@ impl Tally {
         self.queued.merge(&other.queued);
         self.phases.merge(&other.phases);
         self.slowest.merge(&other.slowest);
+        self.turns.merge(&other.turns);
         for (mine, theirs) in self.per_connection.iter_mut().zip(&other.per_connection) {
             *mine += theirs;
         }

@@ -278,7 +278,12 @@ impl<'a> Session<'a> {
         } else {
             self.forecast(&mut run, service_time.unwrap_or_default());
             run.warnings = checks::warnings_of_run(&run, setting);
-            run.warnings.extend(checks::served_in_turns(&run, slots, keep_alive));
+            run.warnings.extend(checks::served_in_turns(
+                &run,
+                slots,
+                keep_alive,
+                service_time.as_ref(),
+            ));
         }
         run.warnings.extend(busy);
         run.warnings

@@ -21,6 +21,8 @@ use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::{Journal, RecordBatch, RequestRecord};
 use crate::response::ReceivedResponse;
 
+use super::sequence::AnswerSequence;
+
 /// What a lane leaves behind, or several of them, [merged](LaneOutcome::merge).
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LaneOutcome {
@@ -168,11 +170,15 @@ pub(super) struct Records {
     dissection: Option<Dissection>,
     /// By how much the apps' clock is ahead of ours.
     apps_ahead: Nanos,
+    /// The first answers, in their order.
+    sequence: AnswerSequence,
     /// Answers by worker. Folded into the tally by name at the end.
     workers: Vec<WorkerCount>,
     /// Where there is a reader for it.
     pub(super) journal: Option<Journal>,
     first_connection: usize,
+    /// Connections of this lane.
+    connections: usize,
     /// Requests ended so far.
     pub(super) ended: u64,
     /// When whole answers came.
@@ -197,9 +203,11 @@ impl Records {
             batches: Batches::new(window),
             dissection: spec.reads_app_times.then(Dissection::default),
             apps_ahead: clock.shared_ahead(),
+            sequence: AnswerSequence::new(spec.may_see_turns()),
             workers: Vec::with_capacity(64),
             journal: journal.map(Journal::new),
             first_connection: share.first_connection as usize,
+            connections: share.connections as usize,
             ended: 0,
             answer_clock: AnswerClock::new(),
         }
@@ -280,6 +288,7 @@ impl Records {
         self.batches.record_at(place, due, response_time, lag);
         self.tally.record_own(place, due, request.sent, end.at);
         self.tally.per_connection[self.first_connection + slot] += 1;
+        self.sequence.note(slot, response_time, true);
         if let Some(lag) = end.read_lag {
             self.tally.read_lag.record(lag);
         }
@@ -334,6 +343,7 @@ impl Records {
     ) {
         let is_good = outcome.is_good();
         let exchange = exchange(request, outcome, end, bytes);
+        self.sequence.note(slot, exchange.response_time(), is_good);
         if request.due.is_measured {
             let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
             let lag = begun.saturating_sub(request.due.possible);
@@ -425,6 +435,10 @@ impl Records {
         (0..CACHED_HEADS).for_each(|index| self.end_count(index));
         self.shared.add_to(&mut self.tally);
         self.tally.redirect = heads.redirect();
+        if let Some(quick) = self.tally.response_time.quantile(0.25) {
+            let waited = quick + quick / 2;
+            self.tally.turns = self.sequence.turns(self.connections, waited);
+        }
         for (name, index) in heads.workers() {
             if let Some(count) = self.workers.get(usize::from(*index)) {
                 self.tally.per_worker.insert(name.clone(), *count);

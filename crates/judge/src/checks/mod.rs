@@ -191,8 +191,8 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
         }
         Diagnostic::UnaskedBytes { closed } => unasked_bytes::assess(*closed),
         Diagnostic::DelayedAck { waited } => delayed_ack::assess(*waited),
-        Diagnostic::ServedInTurns { answers_a_turn, waiting } => {
-            served_in_turns::assess(*answers_a_turn, *waiting)
+        Diagnostic::ServedInTurns { answers_a_turn, varies, waiting } => {
+            served_in_turns::assess(*answers_a_turn, *varies, *waiting)
         }
         Diagnostic::Unfair { jain, fewest, most } => unfair::assess(*jain, *fewest, *most),
         Diagnostic::NeverServed { never, connections } => {
@@ -371,8 +371,14 @@ pub fn warnings_of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
 }
 
 /// Whether the server served its connections in turns, of a run on a server of `slots` slots.
-pub fn served_in_turns(run: &Run, slots: u32, keep_alive: bool) -> Option<Diagnostic> {
-    served_in_turns::ask(run, slots, keep_alive)
+/// `alone`: what one request takes alone, where that is known.
+pub fn served_in_turns(
+    run: &Run,
+    slots: u32,
+    keep_alive: bool,
+    alone: Option<&ServiceTime>,
+) -> Option<Diagnostic> {
+    served_in_turns::ask(run, slots, keep_alive, alone)
 }
 
 /// Whether a warning is that of a rate above the maximum, and is no contradiction.

@@ -14,6 +14,9 @@ pub struct ServedInTurns {
     pub least: f64,
     /// As `least`.
     pub most: f64,
+    /// Turns have several lengths, and these are means.
+    #[serde(default)]
+    pub varies: bool,
     /// Connections that wait meanwhile, at the highest load.
     pub waiting: u32,
     /// It is a Puma before version 7.
@@ -22,38 +25,39 @@ pub struct ServedInTurns {
 
 /// Of the runs in which it was seen.
 pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
-    let seen = |point: &SweepPoint<'_>| {
-        point.run.warnings.iter().find_map(|warning| match warning {
-            Diagnostic::ServedInTurns { answers_a_turn, waiting } => {
-                Some((*answers_a_turn, *waiting))
-            }
-            _ => None,
-        })
-    };
-    let seen: Vec<(f64, u32)> = points.iter().filter_map(seen).collect();
-    let waiting = seen.last()?.1;
-    let (least, most) = seen
-        .iter()
-        .fold((f64::MAX, 0.0_f64), |(least, most), (n, _)| (least.min(*n), most.max(*n)));
-    let major = study
-        .server
-        .version
-        .as_ref()
-        .and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    let is_old_puma = study.server.name == "Puma" && major.is_some_and(|major| major < 7);
-    Some(ServedInTurns { least, most, waiting, is_old_puma }.into())
+    let mut seen: Option<ServedInTurns> = None;
+    for warning in points.iter().flat_map(|point| &point.run.warnings) {
+        let Diagnostic::ServedInTurns { answers_a_turn: here, varies, waiting } = *warning else {
+            continue;
+        };
+        let before = seen.take();
+        seen = Some(ServedInTurns {
+            least: before.as_ref().map_or(here, |before| before.least.min(here)),
+            most: before.as_ref().map_or(here, |before| before.most.max(here)),
+            varies: varies || before.is_some_and(|before| before.varies),
+            waiting,
+            is_old_puma: is_old_puma(study),
+        });
+    }
+    seen.map(Finding::from)
+}
+
+fn is_old_puma(study: &SweepStudy) -> bool {
+    let version = study.server.version.as_ref();
+    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    study.server.name == "Puma" && major.is_some_and(|major| major < 7)
 }
 
 impl ServedInTurns {
     pub(super) fn sentence(&self) -> String {
-        let ServedInTurns { least, most, waiting, is_old_puma } = self;
-
-        let [least, most] = [*least, *most].map(tenths);
+        let [least, most] = [self.least, self.most].map(tenths);
         let n = if least == most { most } else { format!("{least} to {most}") };
-        let who = if *is_old_puma { "Puma before 7" } else { "The server" };
-        let waiting = count_of(*waiting, "other connection");
+        let on_average = if self.varies { " on average" } else { "" };
+        let who = if self.is_old_puma { "Puma before 7" } else { "The server" };
+        let waiting = count_of(self.waiting, "other connection");
         format!(
-            "{who} serves one keep-alive connection several times before it takes the next ({n} responses in a row); {waiting} wait meanwhile."
+            "{who} serves one keep-alive connection several times before it takes the next ({n} \
+             responses in a row{on_average}); {waiting} wait meanwhile."
         )
     }
 }

@@ -118,7 +118,11 @@ fn situations() -> Vec<(&'static str, Study)> {
         ..run(connections, rate, &steady)
     };
     let in_turns = Run {
-        warnings: vec![Diagnostic::ServedInTurns { answers_a_turn: 10.6, waiting: 30 }],
+        warnings: vec![Diagnostic::ServedInTurns {
+            answers_a_turn: 10.0,
+            varies: false,
+            waiting: 30,
+        }],
         ..run(40, 100, &turns)
     };
     let unfair = sweep(vec![run(10, 99, &steady), in_turns]);

@@ -160,6 +160,7 @@ pub(super) fn check_tally(
         tally.closed_for_unasked,
         tally.completed_in_window,
         tally.sent_in_window,
+        tally.turns.answers(),
     ];
     let is_of_good = |responses: &u64| *responses <= good;
     if totals.into_iter().any(|total| total > MOST_BYTES)

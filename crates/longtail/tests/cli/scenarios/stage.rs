@@ -94,6 +94,7 @@ impl Stage {
             ("{taken}", receiver.address.port().to_string()),
             ("{version}", env!("CARGO_PKG_VERSION").to_owned()),
             ("{longtail}", LONGTAIL.to_owned()),
+            ("{new-puma}", new_puma().unwrap_or_default()),
             ("{lab}", lab.path("").display().to_string()),
             ("{root}", of_crates("..")),
             ("{goldens}", of_crates("report/tests/golden")),
@@ -365,6 +366,19 @@ impl Drop for Quota {
     }
 }
 
+/// The command of a Puma from 7 on, among the checkouts that `LONGTAIL_PUMAS` names.
+fn new_puma() -> Option<String> {
+    let folders = std::env::var("LONGTAIL_PUMAS").unwrap_or_default();
+    let is_new = |folder: &&str| {
+        let text = fs::read_to_string(format!("{folder}/lib/puma/const.rb")).unwrap_or_default();
+        let version = text.lines().find_map(|line| line.split_once("PUMA_VERSION = VERSION = \""));
+        let major = version.and_then(|(_, version)| version.split('.').next()?.parse::<u32>().ok());
+        major.is_some_and(|major| major >= 7)
+    };
+    let folder = folders.split_whitespace().rfind(is_new)?;
+    Some(format!("ruby -I {folder}/lib {folder}/bin/puma"))
+}
+
 /// Whether this is on this machine.
 pub(crate) fn is_there(need: &str) -> bool {
     // In no lab: a lab says that a test goes on.
@@ -397,6 +411,7 @@ pub(crate) fn is_there(need: &str) -> bool {
             };
             has("puma") && can(version.is_ok_and(is_old), "this Puma is of another age")
         }
+        "new" => can(new_puma().is_some(), "LONGTAIL_PUMAS names no checkout of Puma 7 or later"),
         "rails" => {
             has("puma") && can(succeeds("ruby", &rails), "Rails is not installed (ruby-railties)")
         }

@@ -1,0 +1,113 @@
+//! In which order the answers of each connection came, and how long each took: of the first ones of
+//! a run, in room that is made beforehand.
+
+use model::{Nanos, Turns};
+
+/// Answers that are noted, at the most: 128 KiB a lane. A server that lets requests wait in turns
+/// answers them for ten seconds and more.
+const MOST: usize = 16 * 1024;
+
+/// What ended on a connection.
+#[derive(Clone, Copy, Debug)]
+struct NotedAnswer {
+    connection: u32,
+    /// In units of 1,024 ns; [`FAILED`]: no good answer.
+    took: u32,
+}
+
+const FAILED: u32 = u32::MAX;
+
+/// The turn that a connection has now.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenTurn {
+    /// Its answers so far; 0 before the first that waited.
+    answers: u32,
+    /// How long the first took.
+    first: u32,
+}
+
+/// The first answers of a lane.
+#[derive(Debug, Default)]
+pub(super) struct AnswerSequence {
+    answers: Vec<NotedAnswer>,
+}
+
+impl AnswerSequence {
+    /// With room for all that will be noted; of a load without turns for none.
+    pub(super) fn new(has_turns: bool) -> AnswerSequence {
+        AnswerSequence { answers: Vec::with_capacity(if has_turns { MOST } else { 0 }) }
+    }
+
+    /// A request of `connection` ended after `took`, with a good answer or without.
+    #[inline(always)]
+    pub(super) fn note(&mut self, connection: usize, took: Nanos, is_good: bool) {
+        if self.answers.len() < self.answers.capacity() {
+            let took = if is_good { units(took) } else { FAILED };
+            self.answers.push(NotedAnswer { connection: connection as u32, took });
+        }
+    }
+
+    /// The turns that were seen on `connections`, where an answer has waited that took longer than
+    /// `waited`.
+    pub(super) fn turns(&self, connections: usize, waited: Nanos) -> Turns {
+        let waited = units(waited);
+        let mut turns = Turns::default();
+        let mut open = vec![OpenTurn::default(); connections];
+        for NotedAnswer { connection, took } in &self.answers {
+            let Some(open) = open.get_mut(*connection as usize) else { continue };
+            match *took {
+                FAILED => open.answers = 0,
+                took if took > waited => {
+                    if open.answers > 0 {
+                        turns.record(open.answers, Nanos(u64::from(open.first) << 10));
+                    }
+                    *open = OpenTurn { answers: 1, first: took };
+                }
+                _ if open.answers > 0 => open.answers += 1,
+                _ => {}
+            }
+        }
+        turns
+    }
+}
+
+fn units(time: Nanos) -> u32 {
+    (time.0 >> 10).min(u64::from(FAILED - 1)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns, and their answers, of what ended on connections, written as `0s` (waited), `0f` (did not), `0x`.
+    fn turns(text: &str) -> (u64, u64) {
+        let mut sequence = AnswerSequence::new(true);
+        for word in text.split(' ') {
+            let connection = usize::from(word.as_bytes()[0] - b'0');
+            let took = if word.ends_with('s') { 900 } else { 100 };
+            sequence.note(connection, Nanos::from_millis(took), !word.ends_with('x'));
+        }
+        let turns = sequence.turns(2, Nanos::from_millis(300));
+        (turns.count(), turns.answers())
+    }
+
+    #[test]
+    fn a_turn_ends_with_the_next_answer_that_waited_on_the_same_connection() {
+        assert_eq!(turns("0s 0f 0f 1s 0s 1f 0f 1s 1f"), (2, 5), "open ones do not count");
+        assert_eq!(turns("0f 0f 0f 0s 0s 0s"), (2, 2), "strict order is turns of one");
+        assert_eq!(turns("0f 0f 0f"), (0, 0), "nobody waited");
+        assert_eq!(turns("0s 0f 0x 0f 0s 0f 0s"), (1, 2), "a failure cuts a turn off");
+    }
+
+    #[test]
+    fn no_more_is_noted_than_there_is_room_for() {
+        for (has_turns, most) in [(true, MOST), (false, 0)] {
+            let mut sequence = AnswerSequence::new(has_turns);
+            let room = sequence.answers.capacity();
+            for _ in 0..=MOST {
+                sequence.note(0, Nanos(1), true);
+            }
+            assert!(sequence.answers.len() >= most && sequence.answers.capacity() == room);
+        }
+    }
+}
