@@ -16,6 +16,7 @@ mod server_limit;
 mod sweep_points;
 pub mod trust;
 pub mod verdict;
+pub mod watch;
 pub mod words;
 
 pub use checks::{Assessment, Grade, assess, grade};

@@ -100,8 +100,9 @@ pub fn server_limit(server: &ServerSeen) -> Option<Limit> {
             Some(Limit::InsideApp {
                 slots: server.slots,
                 workers: server.workers,
-                at_once,
-                held: Nanos::from_secs_f64(1.0 / last.rate),
+                at_once: Some(at_once),
+                held: Some(Nanos::from_secs_f64(1.0 / last.rate)),
+                locked: None,
             })
         }
         Beside::Equal | Beside::Unclear | Beside::Below => None,

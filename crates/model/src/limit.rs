@@ -36,12 +36,16 @@ pub enum Limit {
         slots: u32,
         /// Processes that serve.
         workers: u32,
-        /// Requests' worth at once: clearly fewer.
-        at_once: AtOnce,
+        /// Requests' worth at once: clearly fewer; `None` where nothing is known of one request
+        /// alone.
+        at_once: Option<AtOnce>,
         /// As long as each request would hold what all share, if one could have it at a time: one
-        /// over the throughput.
+        /// over the throughput; `None` where that is not known.
         #[serde(rename = "held_ns")]
-        held: Nanos,
+        held: Option<Nanos>,
+        /// Busy threads that wait for a lock; `None` where nobody looked.
+        #[serde(default)]
+        locked: Option<LockedThreads>,
     },
     /// The server takes more requests at once than was stated.
     MoreThanStated {
@@ -140,6 +144,17 @@ pub struct AtOnce {
     pub low: f64,
     /// Nor is it more; `None` where nothing bounds it.
     pub high: Option<f64>,
+}
+
+/// Busy threads of which some wait for a lock, by the kernel's account.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LockedThreads {
+    /// Threads that are busy.
+    pub busy: u32,
+    /// Those of them that wait for a lock, on average.
+    pub waiting: f64,
+    /// Whether it is a lock on a file, which several processes may share.
+    pub is_on_file: bool,
 }
 
 impl Limit {

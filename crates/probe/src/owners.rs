@@ -13,7 +13,7 @@ use proctree::ProcessStat;
 use rustix::fs::{Mode, OFlags, RawDir, open, readlinkat};
 use rustix::io::Errno;
 
-use crate::sock_diag::{FAMILIES, LISTEN, SockDiag, SocketQuery};
+use crate::sock_diag::{FAMILIES, SockDiag, SocketQuery};
 use crate::sockets::{KernelSocket, tcp_table, unix_table};
 
 /// All sockets of this network namespace that listen; several may share one place (`SO_REUSEPORT`).
@@ -29,7 +29,8 @@ pub fn listening() -> io::Result<Vec<KernelSocket>> {
 
 /// TCP listeners, as the kernel lists them by themselves. It may lack IPv6.
 fn by_sock_diag() -> io::Result<Vec<KernelSocket>> {
-    let (mut kernel, listeners) = (SockDiag::open()?, SocketQuery { states: 1 << LISTEN, port: 0 });
+    let mut kernel = SockDiag::open()?;
+    let listeners = SocketQuery::listeners(0);
     let mut all = kernel.ask(&FAMILIES[..1], listeners)?;
     all.extend(kernel.ask(&FAMILIES[1..], listeners).unwrap_or_default());
     Ok(all)

@@ -17,6 +17,7 @@ pub use proctree::tree;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::owners;
+use crate::sockets::KernelSocket;
 
 /// Of a title, so much is kept.
 const LONGEST_TITLE: usize = 200;
@@ -75,6 +76,49 @@ pub struct ProcessSample {
     /// Of the server's accepted connections those that it holds; one that several hold is the first
     /// one's.
     pub connections: Option<u32>,
+    /// Of those the ones with a request that is not answered; `None` where the kernel does not tell.
+    pub requests_out: Option<u32>,
+}
+
+/// The connections that a server has accepted, by their inodes.
+#[derive(Clone, Debug, Default)]
+pub struct AcceptedConnections {
+    /// All of them.
+    pub all: BTreeSet<u64>,
+    /// Those with a request that is not answered; `None` where the kernel does not tell.
+    pub out: Option<BTreeSet<u64>>,
+}
+
+impl AcceptedConnections {
+    /// Of a server's sockets.
+    pub fn of(sockets: &[KernelSocket]) -> AcceptedConnections {
+        let accepted = || sockets.iter().filter(|socket| socket.is_accepted());
+        let is_told = accepted().all(|socket| socket.last_word.is_some());
+        let out = accepted().filter(|socket| socket.has_request_out());
+        AcceptedConnections {
+            all: accepted().map(|socket| socket.inode).collect(),
+            out: is_told.then(|| out.map(|socket| socket.inode).collect()),
+        }
+    }
+
+    /// Those that a process holds, which are then nobody else's; `None` where this user may not see
+    /// that.
+    fn claim(&mut self, pid: u32) -> Option<HeldConnections> {
+        let held = owners::sockets_of(pid).ok()?;
+        let take = |of: &mut BTreeSet<u64>| {
+            let before = of.len();
+            of.retain(|inode| !held.contains(inode));
+            (before - of.len()) as u32
+        };
+        Some(HeldConnections { all: take(&mut self.all), out: self.out.as_mut().map(take) })
+    }
+}
+
+/// How many of a server's connections a process holds.
+#[derive(Clone, Copy, Debug)]
+struct HeldConnections {
+    all: u32,
+    out: Option<u32>,
 }
 
 /// A server's processes.
@@ -108,7 +152,7 @@ impl FollowedProcess {
     fn sample(
         &mut self,
         pid: u32,
-        connections: Option<u32>,
+        held: Option<HeldConnections>,
         has_details: bool,
     ) -> Option<ProcessSample> {
         let stat = living(pid)?;
@@ -119,7 +163,13 @@ impl FollowedProcess {
         let used = self.cpu.take(each_thread(pid));
         let threads = self.cpu.threads.len() as u64;
         let used = used.map(|[cpu, run_queue]| CpuShare { cpu, run_queue, threads });
-        let plain = ProcessSample { pid, used, connections, ..ProcessSample::default() };
+        let plain = ProcessSample {
+            pid,
+            used,
+            connections: held.map(|held| held.all),
+            requests_out: held.and_then(|held| held.out),
+            ..ProcessSample::default()
+        };
         if !has_details {
             return Some(plain);
         }
@@ -199,19 +249,18 @@ impl ServerProcesses {
         self.has_searched = true;
     }
 
-    /// All that live now, by their ids. `accepted` are the inodes of the server's accepted
-    /// connections.
+    /// All that live now, by their ids. `accepted` are the server's connections.
     pub fn sample(
         &mut self,
-        accepted: Option<&BTreeSet<u64>>,
+        accepted: Option<&AcceptedConnections>,
         has_details: bool,
     ) -> Vec<ProcessSample> {
         // First of all: connections come and go meanwhile.
         let mut unclaimed = accepted.cloned();
-        let held: Vec<Option<u32>> = self
+        let held: Vec<Option<HeldConnections>> = self
             .followed
             .keys()
-            .map(|pid| unclaimed.as_mut().and_then(|unclaimed| claim(*pid, unclaimed)))
+            .map(|pid| unclaimed.as_mut().and_then(|unclaimed| unclaimed.claim(*pid)))
             .collect();
         let samples = self.followed.iter_mut().zip(held);
         samples
@@ -227,15 +276,6 @@ fn living(pid: u32) -> Option<ProcessStat> {
 
 fn is_same(known: &ProcessStat) -> bool {
     living(known.pid).is_some_and(|now| now.started == known.started)
-}
-
-/// How many of these connections a process holds, which are then nobody else's; `None` where this
-/// user may not see that.
-fn claim(pid: u32, unclaimed: &mut BTreeSet<u64>) -> Option<u32> {
-    let held = owners::sockets_of(pid).ok()?;
-    let before = unclaimed.len();
-    unclaimed.retain(|inode| !held.contains(inode));
-    Some((before - unclaimed.len()) as u32)
 }
 
 /// Its command line in one line, or its name where it has none.
@@ -372,13 +412,12 @@ mod tests {
         let _clients = [(); 3].map(|()| TcpStream::connect(address).unwrap());
         let _accepted = [(); 2].map(|()| listener.accept().unwrap());
         let all = crate::sockets::ServerListener::of_port(address.port()).all().unwrap();
-        let accepted: BTreeSet<u64> =
-            all.iter().filter(|socket| socket.is_accepted()).map(|socket| socket.inode).collect();
+        let accepted = AcceptedConnections::of(&all);
         let mut processes = ServerProcesses::of(&[std::process::id()]);
         processes.search(usize::MAX);
         let samples = processes.sample(Some(&accepted), true);
         let this = samples.iter().find(|process| process.pid == std::process::id()).unwrap();
-        assert_eq!((accepted.len(), this.connections, processes.left_out()), (2, Some(2), 0));
+        assert_eq!((accepted.all.len(), this.connections, processes.left_out()), (2, Some(2), 0));
         assert!(this.memory_bytes.is_some_and(|bytes| bytes > 0) && !this.title.is_empty());
     }
 }

@@ -13,13 +13,16 @@ use model::{Clock, ControlServer, Nanos};
 
 use crate::host::HostCounters;
 use crate::owners;
-use crate::processes::{ProcessSample, ServerProcesses, this_threads_cpu};
+use crate::processes::{AcceptedConnections, ProcessSample, ServerProcesses, this_threads_cpu};
 use crate::puma_stats::{self, PumaStats};
 use crate::server_cpu::CpuRoom;
-use crate::sockets::{KernelSocket, ServerListener, ServerSockets};
+use crate::sockets::{ServerListener, ServerSockets};
+use crate::threads::{PoolLook, ThreadPools};
 
 /// Between two samples of the accept queue.
 const QUEUE_PERIOD: Nanos = Nanos::from_millis(50);
+/// Of so many samples of it one is followed by a look at the threads that serve requests.
+const QUEUES_PER_LOOK: usize = 4;
 /// Sampling may take this part of one CPU: a twentieth.
 const CPU_PART: u64 = 20;
 /// The server's statistics are not asked for more often.
@@ -53,6 +56,11 @@ pub enum Observation {
     },
     /// All that is looked at once a period.
     Server(Box<ServerSample>),
+    /// What the threads that serve requests do, where details are wanted.
+    Threads {
+        /// Of each process that has any.
+        pools: Vec<PoolLook>,
+    },
     /// What the server says of itself.
     Statistics {
         /// When.
@@ -109,6 +117,8 @@ pub struct Sampler {
     listening: Option<BTreeSet<u64>>,
     plan: SamplingPlan,
     samples: usize,
+    threads: ThreadPools,
+    queues: usize,
 }
 
 impl Sampler {
@@ -120,7 +130,15 @@ impl Sampler {
         listening: Option<BTreeSet<u64>>,
         plan: SamplingPlan,
     ) -> Sampler {
-        Sampler { listener, processes: ServerProcesses::of(roots), listening, plan, samples: 0 }
+        Sampler {
+            listener,
+            processes: ServerProcesses::of(roots),
+            listening,
+            plan,
+            samples: 0,
+            threads: ThreadPools::default(),
+            queues: 0,
+        }
     }
 
     /// Where the sockets are looked at.
@@ -149,6 +167,12 @@ impl Sampler {
             if !tell(seen) {
                 return;
             }
+            if !is_sample && self.is_look_due() {
+                let pools = self.threads.look();
+                if !pools.is_empty() && !tell(Observation::Threads { pools }) {
+                    return;
+                }
+            }
             let rest = this_threads_cpu().saturating_sub(before) * CPU_PART;
             let (next, period) = if is_sample {
                 (&mut next_sample, self.plan.period)
@@ -161,17 +185,25 @@ impl Sampler {
         }
     }
 
+    fn is_look_due(&mut self) -> bool {
+        self.queues += 1;
+        self.plan.has_details && self.queues.is_multiple_of(QUEUES_PER_LOOK)
+    }
+
     fn sample(&mut self, at: Nanos) -> Observation {
         let mut missing = Vec::new();
-        let sockets = self.listener.all();
+        let sockets = if self.plan.has_details {
+            self.listener.all_with_last_words()
+        } else {
+            self.listener.all()
+        };
         let sockets = sockets
             .map_err(|error| missing.push(format!("the sockets, in some samples: {error}")))
             .ok();
-        let inodes = |wanted: fn(&KernelSocket) -> bool| -> Option<BTreeSet<u64>> {
-            let all = sockets.as_ref()?.iter();
-            Some(all.filter(|socket| wanted(socket)).map(|socket| socket.inode).collect())
-        };
-        let listeners = inodes(|socket| socket.is_listener);
+        let listeners: Option<BTreeSet<u64>> = sockets.as_ref().map(|sockets| {
+            let listeners = sockets.iter().filter(|socket| socket.is_listener);
+            listeners.map(|socket| socket.inode).collect()
+        });
         self.follow(listeners.as_ref());
         let is_listening = listeners.is_none_or(|listeners| !listeners.is_empty());
         let is_gone = !self.processes.is_alive() && (self.processes.is_known() || !is_listening);
@@ -184,8 +216,10 @@ impl Sampler {
             self.processes.search(MOST_PROCESSES);
         }
         let has_details = self.plan.has_details;
-        let accepted = if is_search { inodes(KernelSocket::is_accepted) } else { None };
-        let accepted = accepted.filter(|all| has_details || all.len() <= MOST_CONNECTIONS);
+        let accepted = sockets.as_ref().filter(|_| is_search);
+        let accepted = accepted.map(|sockets| AcceptedConnections::of(sockets));
+        let accepted =
+            accepted.filter(|accepted| has_details || accepted.all.len() <= MOST_CONNECTIONS);
         let processes = self.processes.sample(accepted.as_ref(), has_details);
         if self.processes.left_out() > 0 {
             missing.push(format!("{} more processes of the server", self.processes.left_out()));
@@ -201,6 +235,9 @@ impl Sampler {
         }
         let sockets = sockets.as_deref().map(ServerSockets::of);
         let pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
+        if has_details {
+            self.threads.search(&pids);
+        }
         let (host, room) = if has_details {
             (HostCounters::now(), CpuRoom::of(&pids))
         } else {

@@ -7,6 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
+use crate::last_word::LastWord;
 use model::Endpoint;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{
@@ -33,12 +34,21 @@ pub struct KernelSocket {
     /// Whether a listener takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as
     /// what listens at `[::]` takes both unless it is set otherwise.
     pub is_v6_only: bool,
+    /// Of a TCP connection who sent its last byte, where that was asked for and the kernel tells.
+    pub last_word: Option<LastWord>,
 }
 
 impl KernelSocket {
     /// Whether it is a connection that the server has accepted.
     pub(crate) fn is_accepted(&self) -> bool {
         !self.is_listener && self.inode != 0
+    }
+
+    /// Whether a request is surely not answered: the server has not read all, or the last byte came
+    /// from the client.
+    pub(crate) fn has_request_out(&self) -> bool {
+        let is_unread = !self.is_listener && self.queue > Some(0);
+        is_unread || self.last_word == Some(LastWord::Client)
     }
 }
 
@@ -80,6 +90,8 @@ const VALUE: usize = 4;
 /// One byte, 1 where a socket of IPv6 takes no IPv4 (`IPV6_V6ONLY`). Told of each IPv6 listener,
 /// unasked (`inet_diag_msg_attrs_fill`, `net/ipv4/inet_diag.c`); old kernels do not know it.
 const INET_DIAG_SKV6ONLY: u16 = 11;
+/// `struct tcp_info`, told where the bit of its type is set in what is asked for (`idiag_ext`).
+const INET_DIAG_INFO: u16 = 2;
 
 /// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32
 /// KiB).
@@ -91,9 +103,16 @@ const BUFFER: usize = 64 * 1024;
 pub(crate) struct SocketQuery {
     pub(crate) states: u32,
     pub(crate) port: u16,
+    /// Whether it is asked who sent the last byte of each connection.
+    pub(crate) has_last_words: bool,
 }
 
 impl SocketQuery {
+    /// Listeners.
+    pub(crate) fn listeners(port: u16) -> SocketQuery {
+        SocketQuery { states: 1 << LISTEN, port, has_last_words: false }
+    }
+
     /// One socket, by `struct inet_diag_msg` and the attributes that follow it. The kernel filters
     /// by state and port; what it tells is held against them all the same.
     fn socket(self, message: &[u8; MESSAGE], attributes: &[u8]) -> Option<KernelSocket> {
@@ -120,6 +139,9 @@ impl SocketQuery {
             is_v6_only: attribute(attributes, INET_DIAG_SKV6ONLY)
                 .and_then(<[u8]>::first)
                 .is_some_and(|byte| *byte != 0),
+            last_word: attribute(attributes, INET_DIAG_INFO)
+                .filter(|_| self.has_last_words && state != LISTEN)
+                .and_then(LastWord::of),
         })
     }
 }
@@ -200,7 +222,8 @@ fn request(family: u8, query: SocketQuery, sequence: u32) -> [u8; HEADER + REQUE
     put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     put(6, &(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
     put(8, &sequence.to_ne_bytes());
-    put(HEADER, &[family, IPPROTO_TCP]);
+    let wanted = if query.has_last_words { 1 << (INET_DIAG_INFO - 1) } else { 0 };
+    put(HEADER, &[family, IPPROTO_TCP, wanted]);
     put(HEADER + 4, &query.states.to_ne_bytes());
     put(HEADER + 8, &query.port.to_be_bytes());
     bytes
@@ -269,7 +292,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_cut_or_an_error_is_no_count() {
-        let query = SocketQuery { states: u32::MAX, port: 0 };
+        let query = SocketQuery { states: u32::MAX, port: 0, has_last_words: false };
         let mut found = Vec::new();
         let mut take =
             |datagram: &[u8], sequence| super::take(datagram, sequence, query, &mut found);

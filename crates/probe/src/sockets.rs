@@ -20,6 +20,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use model::Endpoint;
 
+pub use crate::last_word::LastWord;
 pub use crate::sock_diag::KernelSocket;
 use crate::sock_diag::{CLOSE_WAIT, ESTABLISHED, FAMILIES, LISTEN, SockDiag, SocketQuery};
 
@@ -43,12 +44,19 @@ pub struct ServerSockets {
     pub unread: Option<u32>,
     /// The longest accept queue that the listener allows; of the kernel's tables nobody can tell.
     pub limit: Option<u32>,
+    /// Of the accepted ones those with a request that is not answered; `None` where there are none,
+    /// and where the kernel was not asked or does not tell.
+    pub out: Option<u32>,
+    /// Of the accepted ones those of which that is not clear.
+    pub maybe_out: u32,
 }
 
 impl ServerSockets {
     /// The sum of these.
     pub fn of(sockets: &[KernelSocket]) -> ServerSockets {
         let mut seen = ServerSockets { unread: Some(0), ..ServerSockets::default() };
+        let mut out = 0;
+        let mut is_told = true;
         for socket in sockets {
             if socket.is_listener {
                 seen.listening = true;
@@ -64,7 +72,15 @@ impl ServerSockets {
             }
             let is_unread = !socket.is_listener && socket.queue > Some(0);
             seen.unread = socket.queue.and(seen.unread).map(|unread| unread + u32::from(is_unread));
+            if socket.is_accepted() {
+                let is_out = socket.has_request_out();
+                let is_unclear = !is_out && socket.last_word == Some(LastWord::Unclear);
+                out += u32::from(is_out);
+                is_told &= socket.last_word.is_some();
+                seen.maybe_out += u32::from(is_unclear);
+            }
         }
+        seen.out = (is_told && seen.accepted > 0).then_some(out);
         seen
     }
 
@@ -119,7 +135,7 @@ impl ServerListener {
     pub fn queue(&mut self) -> io::Result<ServerSockets> {
         let all = match &mut self.0 {
             SocketSource::Diag(kernel, port, families) => {
-                kernel.ask(families, SocketQuery { states: 1 << LISTEN, port: *port })?
+                kernel.ask(families, SocketQuery::listeners(*port))?
             }
             _ => self.all()?,
         };
@@ -139,9 +155,22 @@ impl ServerListener {
     /// # Errors
     /// Where it does not tell.
     pub fn all(&mut self) -> io::Result<Vec<KernelSocket>> {
+        self.each(false)
+    }
+
+    /// The same, and of each connection who sent its last byte, where there is netlink.
+    ///
+    /// # Errors
+    /// Where it does not tell.
+    pub fn all_with_last_words(&mut self) -> io::Result<Vec<KernelSocket>> {
+        self.each(true)
+    }
+
+    fn each(&mut self, has_last_words: bool) -> io::Result<Vec<KernelSocket>> {
         match &mut self.0 {
             SocketSource::Diag(kernel, port, families) => {
-                kernel.ask(families, SocketQuery { states: OPEN, port: *port })
+                let query = SocketQuery { states: OPEN, port: *port, has_last_words };
+                kernel.ask(families, query)
             }
             SocketSource::Table(port) => {
                 let is_ours = |socket: &KernelSocket| socket.place.port() == Some(*port);
@@ -156,7 +185,7 @@ impl ServerListener {
 /// the kernel may lack IPv6.
 fn diag(port: u16) -> io::Result<SocketSource> {
     let mut kernel = SockDiag::open()?;
-    let listeners = SocketQuery { states: 1 << LISTEN, port };
+    let listeners = SocketQuery::listeners(port);
     let mut is_listening =
         |family: &u8| kernel.ask(&[*family], listeners).is_ok_and(|all| !all.is_empty());
     let families: Vec<u8> = FAMILIES.into_iter().filter(|family| is_listening(family)).collect();
@@ -204,6 +233,7 @@ fn tcp_line(line: &str) -> Option<KernelSocket> {
         limit: None,
         user: Some(user.parse().ok()?),
         is_v6_only: false,
+        last_word: None,
     })
 }
 
@@ -250,6 +280,7 @@ fn unix_line(line: &str) -> Option<KernelSocket> {
         limit: None,
         user: None,
         is_v6_only: false,
+        last_word: None,
     })
 }
 

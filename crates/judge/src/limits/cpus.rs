@@ -15,7 +15,11 @@ const LOCK_TAKEN: f64 = 0.90;
 
 /// Which limit of the CPUs a run has reached, if any: theirs, or that of Ruby's lock.
 pub(crate) fn of(facts: &GeneratorFacts) -> Option<Limit> {
-    let (server, cpu) = (facts.server.as_ref()?, CpuUsage::of(facts)?);
+    of_server(facts.server.as_ref()?, CpuUsage::of(facts)?)
+}
+
+/// The same of a server that nobody has put under load here.
+pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     let beside = if server.is_shared { cpu.generator } else { 0.0 } + cpu.others.unwrap_or(0.0);
     // What is not idle is not to be had, whoever has it: a host takes processors from a virtual
     // machine unseen.
@@ -73,7 +77,10 @@ pub(super) fn sentence(cpu: &CpuUsage) -> String {
 
 /// Of CPUs that it shares.
 pub(super) fn sentence_shared(cpu: &CpuUsage) -> String {
-    let mut users = vec![("the server", cpu.server), ("longtail", cpu.generator)];
+    let mut users = vec![("the server", cpu.server)];
+    if cpu.generator > 0.0 {
+        users.push(("longtail", cpu.generator));
+    }
     users.extend(cpu.others.map(|others| ("other processes", others)));
     users.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let used = |(who, cpus): &(&str, f64)| format!("{} by {who}", tenths(*cpus));

@@ -4,19 +4,66 @@
 //! Whatever it is, requests then take longer than alone, and how many of them are inside is not
 //! known: 50 ms with 10 of them under a lock give five requests' worth with all ten inside.
 
-use model::{AtOnce, Nanos};
+use model::{AtOnce, LockedThreads, Nanos};
 
-use crate::words::{at_once_in_words, brief, count_of, tenths};
+use crate::words::{at_once_in_words, brief, brief_count, count_of, tenths};
 
-pub(super) fn evidence(slots: u32, at_once: &AtOnce, held: Nanos) -> String {
-    format!(
-        "{} requests' worth of work at a time on {slots} threads; one every {}",
-        at_once_in_words(at_once),
-        brief(held)
-    )
+pub(super) fn evidence(
+    slots: u32,
+    at_once: Option<&AtOnce>,
+    held: Option<Nanos>,
+    locked: Option<&LockedThreads>,
+) -> String {
+    let mut parts = Vec::new();
+    if let Some(at_once) = at_once {
+        let worth = at_once_in_words(at_once);
+        parts.push(format!("{worth} requests' worth of work at a time on {slots} threads"));
+    }
+    if let Some(LockedThreads { busy, waiting, .. }) = locked {
+        parts.push(format!("{} of {busy} busy threads wait for a lock", brief_count(*waiting)));
+    }
+    if let Some(held) = held {
+        parts.push(format!("one every {}", brief(held)));
+    }
+    parts.join("; ")
 }
 
-pub(super) fn sentence(slots: u32, workers: u32, at_once: &AtOnce, held: Nanos) -> String {
+/// Where the kernel was asked what the threads wait for.
+pub(super) fn sentence_of_locks(workers: u32, locked: &LockedThreads) -> String {
+    let LockedThreads { busy, waiting, is_on_file } = *locked;
+    let lock = if is_on_file { "a lock on a file" } else { "a lock or a pool" };
+    let first = format!(
+        "Not the threads: {busy} are busy, and by the kernel's account {} for {lock}. Something \
+         inside the app holds them up",
+        wait(waiting)
+    );
+    let passing = f64::from(busy) - waiting;
+    let per_worker = passing / f64::from(workers.max(1));
+    if per_worker < ONE_AT_A_TIME && workers > 1 && !is_on_file {
+        return format!("{first}: it may be one request at a time in each worker.");
+    }
+    if per_worker < ONE_AT_A_TIME {
+        return format!("{first}: it may be one request at a time.");
+    }
+    format!("{first}: {} of them do not wait for it.", brief_count(passing))
+}
+
+/// `1 of those waits`, `7.8 of those wait`.
+fn wait(threads: f64) -> String {
+    let count = brief_count(threads);
+    if count == "1" { "1 of those waits".to_owned() } else { format!("{count} of those wait") }
+}
+
+/// Of so many threads that do not wait one is served, and another is between two requests now and
+/// then.
+const ONE_AT_A_TIME: f64 = 1.6;
+
+/// In files of others.
+pub(super) fn sentence_without_evidence(slots: u32) -> String {
+    format!("Something inside the app lets fewer requests pass than there are threads ({slots}).")
+}
+
+pub(super) fn sentence(slots: u32, workers: u32, at_once: &AtOnce, held: Option<Nanos>) -> String {
     let worth = at_once_in_words(at_once);
     let first = format!(
         "Not the threads: the server does {worth} requests' worth of work at a time and has {slots} \
@@ -39,8 +86,6 @@ pub(super) fn sentence(slots: u32, workers: u32, at_once: &AtOnce, held: Nanos) 
     } else {
         format!("a pool of {:.0}", at_once.mean.round())
     };
-    format!(
-        "{first}: it may be {pool}, or a lock or backend that each request holds for {}.",
-        brief(held)
-    )
+    let held = held.map(|held| format!(" that each request holds for {}", brief(held)));
+    format!("{first}: it may be {pool}, or a lock or backend{}.", held.unwrap_or_default())
 }

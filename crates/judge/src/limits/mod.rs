@@ -43,8 +43,8 @@ pub fn evidence(limit: &Limit) -> String {
         Limit::Threads { slots, connections, at_once, busy } => {
             threads::evidence(*slots, *connections, at_once.as_ref(), *busy)
         }
-        Limit::InsideApp { slots, at_once, held, .. } => {
-            inside_app::evidence(*slots, at_once, *held)
+        Limit::InsideApp { slots, at_once, held, locked, .. } => {
+            inside_app::evidence(*slots, at_once.as_ref(), *held, locked.as_ref())
         }
         Limit::MoreThanStated { stated, at_once, .. } => {
             more_than_stated::evidence(*stated, at_once)
@@ -71,14 +71,16 @@ pub fn evidence(limit: &Limit) -> String {
 
 /// What it means for the server, in a sentence or two. `slots`: how many requests it can process at
 /// a time, where that is known.
-pub(crate) fn sentence(limit: &Limit, slots: Option<u32>) -> String {
+pub fn sentence(limit: &Limit, slots: Option<u32>) -> String {
     match limit {
         Limit::Threads { slots, at_once, busy, .. } => {
             threads::sentence(*slots, at_once.as_ref(), *busy)
         }
-        Limit::InsideApp { slots, workers, at_once, held } => {
-            inside_app::sentence(*slots, *workers, at_once, *held)
-        }
+        Limit::InsideApp { slots, workers, at_once, held, locked } => match (at_once, locked) {
+            (_, Some(locked)) => inside_app::sentence_of_locks(*workers, locked),
+            (Some(at_once), None) => inside_app::sentence(*slots, *workers, at_once, *held),
+            (None, None) => inside_app::sentence_without_evidence(*slots),
+        },
         Limit::MoreThanStated { stated, at_once, connections, waits, is_full } => {
             more_than_stated::sentence(*stated, at_once, *connections, *waits, *is_full)
         }

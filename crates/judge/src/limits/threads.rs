@@ -56,11 +56,18 @@ pub(super) fn sentence(slots: u32, at_once: Option<&AtOnce>, busy: Option<f64>) 
         (Some(seen), Some(worth)) => {
             format!("The threads are probably the limit: {seen} ({worth}).")
         }
-        (Some(seen), None) => format!("The threads are probably the limit: {seen}."),
+        // So are they where they wait for a pool, a lock or a backend.
+        (Some(seen), None) => format!(
+            "The threads may be the limit, or something that lets fewer requests pass than there \
+             are threads: {seen}."
+        ),
         (None, Some(worth)) => {
             format!("The threads are probably the limit: the server has {slots}, and {worth}.")
         }
-        (None, None) => format!("The threads may be the limit: there are {slots}."),
+        (None, None) => format!(
+            "The threads may be the limit, or something that lets fewer requests pass than there \
+             are threads: there are {slots}."
+        ),
     }
 }
 

@@ -17,8 +17,8 @@ use crate::args::limits::above_zero;
 use crate::args::output::FormatArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::watch::{
-    self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchEvidence,
-    WatchScreen, WatchTarget, short_path,
+    self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchScreen, WatchTarget,
+    short_path,
 };
 use crate::{signals, store, ui};
 
@@ -49,6 +49,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         target.elsewhere.is_some(),
         statistics.is_some(),
     );
+    board.seen.place = target.typed();
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
         let _ending = RaiseOnDrop(over);
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     if end != WatchEnd::Server {
         board.close(clock.now());
     }
-    let seen = WatchEvidence::of(&board);
+    let seen = board.evidence();
     let all = args.full.then_some(&board);
     if args.output.is_json() {
         let answer = watch::watch_json(target, &seen, Some(end), all);
@@ -124,7 +125,7 @@ impl Viewer<'_> {
                     ui::print(&if self.args.output.is_json() {
                         format!(
                             "{}\n",
-                            watch::watch_json(self.target, &WatchEvidence::of(board), None, None)
+                            watch::watch_json(self.target, &board.evidence(), None, None)
                         )
                     } else {
                         watch::line(board)
@@ -138,12 +139,8 @@ impl Viewer<'_> {
                 }
                 // A terminal that takes nothing is drawn on later: keys and signals don't wait for it.
                 if screen.is_stale && ui::takes_more(io::stdout(), Nanos::ZERO) {
-                    let mut lines = watch::answer(
-                        self.target,
-                        self.statistics,
-                        &WatchEvidence::of(board),
-                        None,
-                    );
+                    let mut lines =
+                        watch::answer(self.target, self.statistics, &board.evidence(), None);
                     if screen.is_full {
                         lines.push(AnswerLine::plain(""));
                         lines.extend(watch::all_figures(board).lines().map(AnswerLine::plain));

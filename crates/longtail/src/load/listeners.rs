@@ -157,6 +157,7 @@ mod tests {
             limit: None,
             user: None,
             is_v6_only: false,
+            last_word: None,
         }
     }
 

@@ -1,19 +1,19 @@
 //! The output of a watch: its answer as text (at most 30 lines of 100 columns), all its figures, a
 //! line a sample, and JSON (docs/FORMAT.md).
 
-use model::Nanos;
+use judge::watch::{Diagnosis, WatchedWorker};
+use model::{Limit, Nanos};
 use report::tree::{DataTable, ReportSection, TableRow};
 use report::{Width, number, text, wrap};
 use serde_json::{Value, json};
 
 use super::board::WatchBoard;
-use super::diagnosis::Diagnosis;
 use super::series::{Quantity, QuantitySeries};
-use super::{StatisticsSource, WatchEnd, WatchEvidence, WatchTarget, WatchedWorker};
+use super::{StatisticsSource, WatchEnd, WatchEvidence, WatchTarget};
 
 const COLUMNS: usize = 100;
 /// The shape of the JSON; one that an old reader would misunderstand gets the next.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 /// Rows of workers; of more the rest is one row.
 const MOST_WORKERS: usize = 8;
 
@@ -54,8 +54,8 @@ pub(crate) fn answer(
     for line in &table(seen) {
         put_line(false, "", line);
     }
-    if let Some(why) = not_visible(seen).filter(|_| seen.slots().is_none()) {
-        put_line(false, "  threads       ", &why);
+    if let Some(why) = not_visible(seen).filter(|_| seen.busy().is_none()) {
+        put_line(false, "  busy threads  ", &why);
     }
     seen.not_visible.iter().for_each(|line| put_line(false, "  not visible   ", line));
     put_line(false, "", "");
@@ -94,7 +94,7 @@ fn head(target: &WatchTarget, seen: &WatchEvidence) -> String {
             .unwrap_or_default();
         format!("{} req/s{span}", rate.in_words())
     });
-    let rate = rate.or_else(|| seen.slots().map(|_| "req/s not known yet".to_owned()));
+    let rate = rate.or_else(|| seen.busy().map(|_| "req/s not known yet".to_owned()));
     let up = seen.age.map(|age| format!("up {}", rough(age)));
     let connect = seen.connect.map(|took| format!("connect {}", number::time(took)));
     let parts = [Some(format!("{name} on {}", target.place())), size, up, rate, connect];
@@ -147,6 +147,7 @@ fn cells(worker: &WatchedWorker) -> [String; 7] {
         (true, ..) => "ended".to_owned(),
         (_, true, ..) => "booting".to_owned(),
         (_, _, Some(busy), Some(all)) => format!("{busy} / {all}"),
+        (_, _, None, Some(all)) => format!("{all}"),
         _ => number::NONE.to_owned(),
     };
     [
@@ -187,6 +188,7 @@ fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
 /// Why nothing is known of the threads, and how it becomes known.
 fn not_visible(seen: &WatchEvidence) -> Option<String> {
     let why = match seen.no_statistics.as_deref()? {
+        "" if seen.workers.is_empty() => "which server it is cannot be seen by this user",
         "" if seen.is_puma => {
             "start Puma with `state_path \"tmp/puma.state\"` and `activate_control_app` in config/puma.rb, then restart, or give --state FILE"
         }
@@ -293,7 +295,8 @@ pub(crate) fn watch_json(
         "ended": end,
         "watched_ns": seen.watched,
         "answer": found.answer,
-        "limit": found.limit,
+        "limit": found.limit.as_ref().map(limit_name),
+        "limit_may_be": found.guess.as_ref().map(limit_name),
         "since": found.since,
         "why": found.why,
         "try": found.tries,
@@ -303,6 +306,7 @@ pub(crate) fn watch_json(
         "threads": seen.slots(),
         "busy_threads": seen.busy(),
         "waiting_inside": seen.inside(),
+        "waiting_inside_by_kernel": seen.inside_by_kernel(),
         "waiting_in_accept_queue": seen.in_kernel(),
         "waiting_since_ns": seen.span.map(|span| span.length),
         "waits_from_start": seen.span.map(|span| span.is_from_start),
@@ -315,6 +319,8 @@ pub(crate) fn watch_json(
         "accept_queue_most": seen.queue_most,
         "listen_overflows": seen.overflows,
         "open_connections": seen.connections,
+        "requests_out": seen.requests_out(),
+        "requests_out_at_most": seen.requests_out_at_most(),
         "cpu": seen.cpu,
         "cpus": seen.cpus,
         "busy_cpus": seen.busy_cpus,
@@ -336,6 +342,11 @@ pub(crate) fn watch_json(
     all
 }
 
+/// As a study's `limit` names it.
+fn limit_name(limit: &Limit) -> Value {
+    serde_json::to_value(limit).map_or(Value::Null, |value| value["limit"].clone())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
@@ -347,7 +358,7 @@ mod tests {
     use probe::sockets::ServerSockets;
 
     use super::*;
-    use crate::watch::diagnosis::tests::situations;
+    use crate::watch::situations::situations;
     use crate::watch::target::tests::target;
 
     fn expect(golden: &str, text: &str) {
@@ -442,6 +453,7 @@ mod tests {
             used: Some(CpuShare { cpu: nanos, run_queue: nanos / 10, threads: 8 }),
             memory_bytes: Some(40 << 20),
             connections,
+            requests_out: None,
         }
     }
 
@@ -551,7 +563,7 @@ mod tests {
             for seen in observations {
                 board.take(seen);
             }
-            let seen = WatchEvidence::of(&board);
+            let seen = board.evidence();
             let why = seen
                 .no_statistics
                 .as_ref()

@@ -3,18 +3,21 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use judge::watch::{StartRate, WaitsSeen, WatchEvidence, WatchedWorker};
 use model::Nanos;
 use probe::host::HostCounters;
 use probe::processes::{CpuShare, ProcessSample};
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
+use probe::threads::{PoolLook, ThreadWaits};
 
 use super::series::{Quantity, QuantitySeries, WaitingHistory};
-use super::{StartRate, WatchEvidence, WatchedWorker};
 
 /// Of each worker's reports, so many of the last are kept.
 const MOST_REPORTS: usize = 8;
+/// Of the looks at each worker's threads, so many of the last are kept: those of five seconds.
+const MOST_LOOKS: usize = 25;
 /// A rate over less than this is none: a worker reports every five seconds, and says when in whole
 /// seconds.
 const LEAST_RATE_SPAN: f64 = 3.0;
@@ -67,6 +70,8 @@ pub(crate) struct WatchBoard {
     /// The last reports of each worker, which come less often than the server is asked; in single
     /// mode of process 0.
     reports: BTreeMap<u32, VecDeque<WorkerReport>>,
+    /// The last looks at the threads of each process that serve requests.
+    looks: BTreeMap<u32, VecDeque<PoolLook>>,
     /// How many wait, over time.
     waiting: WaitingHistory,
     /// The CPUs that the server may use.
@@ -126,6 +131,7 @@ impl WatchBoard {
                 );
             }
             Observation::Server(sample) => self.take_sample(*sample),
+            Observation::Threads { pools } => self.take_looks(&pools),
             Observation::Statistics { at, wall, cpu, stats } => {
                 self.own_cpu[1] = cpu;
                 self.take_statistics(at, wall, stats);
@@ -159,11 +165,73 @@ impl WatchBoard {
         self.rate(whose, Quantity::RunQueueWait, at, ran.map(|[_, wait]| wait));
     }
 
+    fn take_looks(&mut self, pools: &[PoolLook]) {
+        self.looks.retain(|pid, _| pools.iter().any(|pool| pool.pid == *pid));
+        for pool in pools {
+            let looks = self.looks.entry(pool.pid).or_default();
+            looks.push_back(*pool);
+            looks.drain(..looks.len().saturating_sub(MOST_LOOKS));
+        }
+    }
+
+    /// Threads of a process that serve requests.
+    fn pool_threads(&self, pid: u32) -> Option<u32> {
+        Some(self.looks.get(&pid)?.back()?.threads)
+    }
+
+    /// Threads of a process that have no request, as far as the kernel tells.
+    fn free_by_kernel(&self, pid: u32) -> u32 {
+        let out = self.recent(Some(pid), Quantity::RequestsOut);
+        let threads = self.pool_threads(pid).unwrap_or(0);
+        out.map_or(0, |out| threads.saturating_sub(out.round() as u32))
+    }
+
+    /// What those threads did at the last looks. So many of them as are `free` wait for a request
+    /// just as others wait for a lock.
+    fn waits_seen(&self, pid: u32, free: u32) -> Option<WaitsSeen> {
+        let looks: Vec<ThreadWaits> =
+            self.looks.get(&pid)?.iter().map(|look| look.waits).collect::<Option<_>>()?;
+        let count = looks.len() as f64;
+        let locked = |look: &ThreadWaits| look.lock.saturating_sub(free);
+        let mean = |part: &dyn Fn(&ThreadWaits) -> u32| {
+            f64::from(looks.iter().map(part).sum::<u32>()) / count
+        };
+        let is_locked = |look: &&ThreadWaits| locked(look) + look.file_lock > 0;
+        (!looks.is_empty()).then(|| WaitsSeen {
+            lock: mean(&locked),
+            file_lock: mean(&|look| look.file_lock),
+            timed: mean(&|look| look.timed),
+            socket: mean(&|look| look.socket),
+            runnable: mean(&|look| look.runnable),
+            other: mean(&|look| look.other),
+            locked_share: looks.iter().filter(is_locked).count() as f64 / count,
+            looks: looks.len(),
+        })
+    }
+
+    /// Requests that wait inside the server: as it says, else as far as more are out than it has
+    /// threads.
+    fn inside(&self) -> Option<f64> {
+        let beyond = |pid: u32| {
+            let threads = f64::from(self.pool_threads(pid)?);
+            Some((self.last(Some(pid), Quantity::RequestsOut)? - threads).max(0.0))
+        };
+        let by_kernel = || {
+            let pools: Vec<u32> = self
+                .living()
+                .map(|(pid, _)| pid)
+                .filter(|pid| self.looks.contains_key(pid))
+                .collect();
+            pools.iter().map(|pid| beyond(*pid)).sum::<Option<f64>>().filter(|_| !pools.is_empty())
+        };
+        self.last(SERVER, Quantity::Backlog).or_else(by_kernel)
+    }
+
     /// Notes how many wait now, once it is known whether the server says so itself.
     fn note_waiting(&mut self, at: Nanos) {
         if self.seen.no_statistics.as_deref() != Some(NOT_YET) {
             let kernel = self.recent(SERVER, Quantity::AcceptQueue);
-            self.waiting.take(at, kernel, self.last(SERVER, Quantity::Backlog));
+            self.waiting.take(at, kernel, self.inside());
         }
     }
 
@@ -188,6 +256,12 @@ impl WatchBoard {
         );
         let unread = sockets.and_then(|sockets| sockets.unread);
         self.gauge(SERVER, Quantity::UnreadConnections, at, unread.map(f64::from));
+        // Without a connection there is no request.
+        let out = sockets
+            .and_then(|sockets| sockets.out.or_else(|| (sockets.accepted == 0).then_some(0)));
+        let maybe = sockets.map_or(0, |sockets| sockets.maybe_out);
+        self.gauge(SERVER, Quantity::RequestsOut, at, out.map(f64::from));
+        self.gauge(SERVER, Quantity::RequestsOutAtMost, at, out.map(|out| f64::from(out + maybe)));
         self.take_processes(at, processes);
         let overflows =
             self.last_sample.and_then(|(_, before)| host.listen_overflows_since(&before));
@@ -207,9 +281,10 @@ impl WatchBoard {
         let known = std::mem::take(&mut self.processes);
         let mut whole: Option<[f64; 2]> = None;
         let is_read = samples.iter().all(|sample| sample.used.is_some());
-        for ProcessSample { pid, title, used, memory_bytes, connections } in samples {
+        for ProcessSample { pid, title, used, memory_bytes, connections, requests_out } in samples {
             let whose = Some(pid);
             self.gauge(whose, Quantity::Connections, at, connections.map(f64::from));
+            self.gauge(whose, Quantity::RequestsOut, at, requests_out.map(f64::from));
             self.gauge(whose, Quantity::ResidentMemory, at, memory_bytes.map(|bytes| bytes as f64));
             let before = known.get(&pid).and_then(|process| process.used);
             // A later process of the same number begins anew.
@@ -334,6 +409,9 @@ impl WatchBoard {
             name,
             pid: Some(pid),
             is_gone: self.processes.get(&pid).is_some_and(|process| !process.is_there),
+            threads: self.pool_threads(pid),
+            requests_out: self.recent(Some(pid), Quantity::RequestsOut),
+            waits: self.waits_seen(pid, self.free_by_kernel(pid)),
             connections: self.last(Some(pid), Quantity::Connections),
             cpu: self.recent(Some(pid), Quantity::Cpu),
             cpu_wait: self.recent(Some(pid), Quantity::RunQueueWait),
@@ -360,6 +438,10 @@ impl WatchBoard {
             io_threads: worker.io_threads,
             busy_threads: worker.busy_threads(),
             backlog: worker.backlog,
+            waits: pid.and_then(|pid| {
+                let free = self.pool_threads(pid)?.saturating_sub(worker.busy_threads()?);
+                self.waits_seen(pid, free)
+            }),
             staleness_ns: self.age_of_report(worker),
             full_reports: reports.take_while(is_full).count(),
             ..pid
@@ -393,9 +475,10 @@ impl WatchBoard {
     }
 }
 
-impl WatchEvidence {
-    /// What the board has.
-    pub(crate) fn of(board: &WatchBoard) -> WatchEvidence {
+impl WatchBoard {
+    /// What a conclusion rests on.
+    pub(crate) fn evidence(&self) -> WatchEvidence {
+        let board = self;
         let recent = |quantity| board.recent(SERVER, quantity);
         let series = |quantity| board.series.get(&(SERVER, quantity));
         let titles = || board.living().map(|(_, title)| title);
@@ -428,6 +511,8 @@ impl WatchEvidence {
             queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),
             overflows: series(Quantity::ListenOverflows).and_then(QuantitySeries::counted),
             connections: board.last(SERVER, Quantity::Connections),
+            out: recent(Quantity::RequestsOut),
+            out_most: recent(Quantity::RequestsOutAtMost),
             span: board.waiting.span(),
             cpu: recent(Quantity::Cpu),
             cpus: board.room.as_ref().map(|room| room.cpus),

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use judge::watch::{LEAST_QUEUE, WaitingSpan};
 use model::Nanos;
 use report::number;
 use serde::Serialize;
@@ -22,9 +23,6 @@ const LEAST_SPAN: f64 = 5.0;
 const LEAST_SPAN_OF_REPORTS: f64 = 12.0;
 /// A change by less than this, and by less than a quarter, is none.
 const LEAST_CHANGE: f64 = 3.0;
-/// So many connections wait at the least, on average over the last seconds, where anything is said
-/// to wait in the kernel.
-pub(super) const LEAST_QUEUE: f64 = 0.5;
 
 /// One quantity, of the whole server or of a process. In the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -36,6 +34,9 @@ pub(super) enum Quantity {
     /// holds.
     Connections,
     UnreadConnections,
+    /// Accepted connections with a request that is not answered: at least, and at most.
+    RequestsOut,
+    RequestsOutAtMost,
     BusyThreads,
     Backlog,
     Cpu,
@@ -52,6 +53,8 @@ impl Quantity {
             Quantity::AcceptQueue => "accept queue",
             Quantity::Connections => "connections",
             Quantity::UnreadConnections => "unread connections",
+            Quantity::RequestsOut => "requests out",
+            Quantity::RequestsOutAtMost => "requests out, at most",
             Quantity::BusyThreads => "busy threads",
             Quantity::Backlog => "backlog",
             Quantity::Cpu => "CPU, %",
@@ -155,18 +158,6 @@ impl QuantitySeries {
     pub(super) fn counted(&self) -> Option<f64> {
         (self.covered > 0.0).then_some(self.area)
     }
-}
-
-/// Since when somebody waits, and whether they become more.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(test, derive(serde::Deserialize), serde(deny_unknown_fields))]
-pub(crate) struct WaitingSpan {
-    pub(crate) length: Nanos,
-    /// Whether somebody waited already when the watch began, so that it may be longer.
-    pub(crate) is_from_start: bool,
-    /// So many more wait each second, fewer where it is below 0; 0 where it is steady, `None` where
-    /// that is not known yet.
-    pub(crate) trend: Option<f64>,
 }
 
 /// How many requests and connections wait for the server, over time.

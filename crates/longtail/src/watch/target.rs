@@ -173,6 +173,14 @@ impl WatchTarget {
         Sampler::new(ServerListener::of(&self.places[0]), &self.roots, self.followed.clone(), plan)
     }
 
+    /// Where it listens, as one types it: `:9292`, or the path of a Unix socket.
+    pub(crate) fn typed(&self) -> String {
+        match (self.places[0].port(), self.elsewhere) {
+            (Some(port), None) => format!(":{port}"),
+            (Some(_), Some(_)) | (None, _) => self.places[0].address(),
+        }
+    }
+
     /// Where it listens, in words.
     pub(crate) fn place(&self) -> String {
         let places: BTreeSet<String> = self.places.iter().map(Endpoint::address).collect();

@@ -1,0 +1,182 @@
+//! What limits a server that was running before. The limits are those of every run, and so are their
+//! thresholds and sentences; what one request takes alone is not known here, so that threads which
+//! are all busy are no proof: they are as busy where they wait for a lock.
+
+use model::{CpuUsage, Limit, LockedThreads, Nanos, ProcessCpu, ServerCpu};
+
+use super::evidence::{WatchEvidence, WatchedWorker};
+use super::{standstill, uneven};
+use crate::limits::{cpus, threads};
+
+/// One report may be a moment's; so many in a row are not.
+pub(super) const ENOUGH_REPORTS: usize = 2;
+/// A lock for which somebody waits in this share of the looks is never free. One that is free now
+/// and then is not what limits.
+const ALWAYS: f64 = 0.9;
+/// Fewer looks are a moment's.
+const ENOUGH_LOOKS: usize = 10;
+/// A process of which threads run, or could, for more than this share of the time: they also wait
+/// for Ruby's lock, which looks like any other.
+const COMPUTES: f64 = 0.5;
+/// From so many requests for each process on, one waits for the other in it.
+const TWO_EACH: u32 = 2;
+
+/// What is concluded of the limit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Found {
+    /// Nobody waits, and threads are free, as far as is seen.
+    NoneSeen,
+    /// This is it, or probably.
+    Known(Limit),
+    /// This may be it.
+    Guess(Limit),
+    /// Some worker holds requests back while another has free threads.
+    Uneven,
+    /// All threads are busy, and no request has begun for a while.
+    Standstill,
+    /// All threads are busy, and nobody waits.
+    Full,
+    /// Who waits is seen, and not why.
+    NotKnown(Unseen),
+}
+
+/// Why a limit is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unseen {
+    /// Which threads are busy.
+    Threads,
+    /// Connections wait though threads are free, by reports that are older than the queue.
+    FreeThreads,
+    /// All threads were busy in the only report of a worker.
+    OneReport,
+    /// All threads are busy; whether the CPUs are is not seen.
+    Cpu,
+}
+
+/// The first that is so.
+pub(super) fn of(seen: &WatchEvidence) -> Found {
+    let busy = seen.busy_or_taken();
+    let is_full = is_full(seen, busy);
+    let waits = seen.waiting() > 0;
+    if is_full && standstill::is_so(seen) {
+        return Found::Standstill;
+    }
+    if let Some(limit) = of_cpus(seen).filter(|limit| is_reached(limit, seen, busy, waits)) {
+        return Found::Known(limit);
+    }
+    if !waits && !is_full {
+        return Found::NoneSeen;
+    }
+    if uneven::is_so(seen) && !is_full {
+        return Found::Uneven;
+    }
+    let Some(busy) = busy else { return Found::NotKnown(Unseen::Threads) };
+    if !is_full {
+        return Found::NotKnown(Unseen::FreeThreads);
+    }
+    let is_early = |worker: &WatchedWorker| {
+        worker.busy_threads.is_some() && worker.full_reports < ENOUGH_REPORTS
+    };
+    if seen.workers.iter().any(is_early) {
+        return Found::NotKnown(Unseen::OneReport);
+    }
+    if let Some(locked) = locked(seen, busy) {
+        return Found::Known(inside_app(seen, locked));
+    }
+    if !waits {
+        return Found::Full;
+    }
+    if seen.cpu.is_none() || seen.cpus.is_none() {
+        return Found::NotKnown(Unseen::Cpu);
+    }
+    let slots = seen.slots().unwrap_or(busy);
+    Found::Guess(Limit::Threads {
+        slots,
+        connections: seen.requests_out().unwrap_or(busy + seen.waiting()),
+        at_once: None,
+        busy: seen.busy().map(f64::from),
+    })
+}
+
+/// Whether every thread has a request. A thread of Puma 6 and older is busy, too, while it waits for
+/// the next request of a client: then fewer requests are out than threads are busy.
+fn is_full(seen: &WatchEvidence, busy: Option<u32>) -> bool {
+    let all = seen.slots().zip(busy).is_some_and(|(slots, busy)| slots > 0 && busy >= slots);
+    let is_out = |slots: u32| {
+        let out = seen.requests_out_at_most();
+        out.is_none_or(|out| threads::are_busy(f64::from(out), slots))
+    };
+    all && seen.slots().is_some_and(is_out)
+}
+
+/// The CPUs, or the lock that keeps a process to one.
+fn of_cpus(seen: &WatchEvidence) -> Option<Limit> {
+    let second = |share: f64| Nanos::from_secs_f64(share.max(0.0));
+    let process = |worker: &WatchedWorker| {
+        Some(ProcessCpu {
+            pid: worker.pid?,
+            cpu: second(worker.cpu?),
+            run_queue: second(worker.cpu_wait?),
+        })
+    };
+    let server = ServerCpu {
+        processes: seen.workers.iter().filter_map(process).collect(),
+        elapsed: Nanos::from_secs(1),
+        requests: 0,
+        of: seen.cpus?,
+        is_shared: true,
+        busy: seen.busy_cpus,
+        idle: None,
+        is_ruby: seen.is_ruby,
+    };
+    let own = server.cpus();
+    let others = seen.busy_cpus.map(|busy| (busy - own).max(0.0));
+    let usage = CpuUsage { server: own, generator: 0.0, others, of: server.of };
+    cpus::of_server(&server, usage)
+}
+
+/// Whether requests wait for it. One client that asks for one thing after the other takes a whole
+/// CPU, too, of a server that could serve others meanwhile.
+fn is_reached(limit: &Limit, seen: &WatchEvidence, busy: Option<u32>, waits: bool) -> bool {
+    match limit {
+        Limit::RubyLock { processes, .. } | Limit::OneCpuEach { processes, .. } => {
+            let under_way = busy.or(seen.requests_out());
+            waits || under_way.is_none_or(|requests| requests >= TWO_EACH * processes)
+        }
+        Limit::Cpu(_)
+        | Limit::SharedCpus(_)
+        | Limit::Threads { .. }
+        | Limit::InsideApp { .. }
+        | Limit::MoreThanStated { .. }
+        | Limit::Refusals { .. }
+        | Limit::AcceptQueue { .. }
+        | Limit::Network { .. }
+        | Limit::Generator { .. }
+        | Limit::NotKnown { .. } => true,
+    }
+}
+
+/// The threads that wait for a lock, where in every worker some always do, and it is not Ruby's.
+fn locked(seen: &WatchEvidence, busy: u32) -> Option<LockedThreads> {
+    let mut waiting = 0.0;
+    let mut on_files = 0.0;
+    for worker in seen.workers.iter().filter(|worker| worker.threads > Some(0)) {
+        let waits = worker.waits.filter(|waits| waits.looks >= ENOUGH_LOOKS)?;
+        if waits.locked_share < ALWAYS || worker.runnable()? > COMPUTES {
+            return None;
+        }
+        waiting += waits.lock + waits.file_lock;
+        on_files += waits.file_lock;
+    }
+    (waiting > 0.0).then_some(LockedThreads { busy, waiting, is_on_file: on_files > waiting / 2.0 })
+}
+
+fn inside_app(seen: &WatchEvidence, locked: LockedThreads) -> Limit {
+    Limit::InsideApp {
+        slots: seen.slots().unwrap_or(locked.busy),
+        workers: seen.workers.len() as u32,
+        at_once: None,
+        held: seen.settled_rate().map(|rate| Nanos::from_secs_f64(1.0 / rate)),
+        locked: Some(locked),
+    }
+}

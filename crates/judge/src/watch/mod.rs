@@ -1,0 +1,196 @@
+//! What is concluded of a server that was running before, and was only looked at: who waits, where,
+//! how long, what the limit is, and what to try. A sentence is said only where its evidence is there.
+//!
+//! Its limits are those of `limits`; `limit` holds the evidence of a watch against them.
+
+mod evidence;
+mod limit;
+mod standstill;
+mod tries;
+mod uneven;
+mod waits;
+
+pub use self::evidence::{
+    LEAST_QUEUE, StartRate, WaitingSpan, WaitsSeen, WatchEvidence, WatchedWorker,
+};
+
+use model::{Limit, Nanos};
+
+use self::limit::{Found, Unseen};
+use crate::limits;
+use crate::words::{brief, brief_count, count_of, listed};
+
+/// What is concluded, in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnosis {
+    /// The limit, where it is known, or probable.
+    pub limit: Option<Limit>,
+    /// What may be the limit, and is no more than a guess.
+    pub guess: Option<Limit>,
+    /// How long a request waits on average, by Little's law: those that wait by the rate at which
+    /// they begin.
+    pub wait: Option<Nanos>,
+    /// A line each: who waits, where and how long, which threads are busy, how much CPU is used.
+    pub answer: Vec<String>,
+    /// Since when, and where it goes; `None` where nobody waits, or nobody did a moment ago.
+    pub since: Option<String>,
+    /// Why it is so.
+    pub why: Option<String>,
+    /// What to try, a line each: something to type, or a setting.
+    pub tries: Vec<String>,
+}
+
+impl Diagnosis {
+    /// Of what was seen.
+    pub fn of(seen: &WatchEvidence) -> Diagnosis {
+        let found = limit::of(seen);
+        let wait = wait(seen, &found);
+        let ended = seen.ended.map(|after| {
+            format!("The server ended {} after the watch began. Before that:", brief(after))
+        });
+        let now: Vec<String> = waits::threads(seen).into_iter().chain(waits::who(seen)).collect();
+        let now = Some(now.join(" ")).filter(|now| !now.is_empty());
+        let estimate = wait.zip(seen.rate).map(|(wait, rate)| {
+            format!(
+                "A request waits about {} on average (estimate: {} waiting / {} a second).",
+                brief(wait),
+                seen.waiting(),
+                rate.in_words()
+            )
+        });
+        let answer = [ended, now, estimate, waits::full_queue(seen)].into_iter().flatten();
+        let answer =
+            answer.chain(waits::absent_workers(seen)).chain(waits::cpu(seen, &found)).collect();
+        let (limit, guess) = match &found {
+            Found::Known(limit) => (Some(limit.clone()), None),
+            Found::Guess(limit) => (None, Some(limit.clone())),
+            Found::NoneSeen
+            | Found::Uneven
+            | Found::Standstill
+            | Found::Full
+            | Found::NotKnown(_) => (None, None),
+        };
+        let since = waits::since(seen);
+        let why = why(seen, &found);
+        let tries = tries::of(seen, &found);
+        Diagnosis { limit, guess, wait, answer, since, why, tries }
+    }
+}
+
+/// Where a worker with free threads is beside one with a backlog, it matters to whom one comes; and
+/// where nothing begins, nobody knows.
+fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
+    let is_one_queue = !matches!(found, Found::Uneven | Found::Standstill);
+    let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue)?;
+    let rate = seen.rate.filter(|rate| rate.per_second > 0.0)?;
+    Some(Nanos::from_secs_f64(f64::from(waiting) / rate.per_second))
+}
+
+fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
+    let is_old = seen.major().is_some_and(|major| major <= 6);
+    Some(match found {
+        Found::NoneSeen => return None,
+        Found::Known(limit) => of_limit(seen, limit),
+        Found::Guess(limit) => {
+            let of_old = match seen.inside().filter(|_| is_old) {
+                Some(0) if seen.out.is_none() => {
+                    " (Puma 6 and older count a thread as busy that waits for a client's next \
+                     request.)"
+                }
+                Some(1..) => {
+                    " Puma 6 and older serve up to ten requests of a connection in a row, so some \
+                     wait far longer."
+                }
+                Some(0) | None => "",
+            };
+            [of_limit(seen, limit), held(seen), of_old.to_owned()].concat()
+        }
+        Found::Uneven => with_threads(uneven::sentence(seen), seen),
+        Found::Standstill => with_threads(standstill::sentence(seen), seen),
+        Found::Full => "Every thread is taken; who comes now waits.".to_owned(),
+        Found::NotKnown(Unseen::Threads) if is_old => {
+            "Not visible without statistics; Puma 6 and older leave connections there while all \
+             threads are busy."
+                .to_owned()
+        }
+        Found::NotKnown(Unseen::Threads) => "Not visible without statistics.".to_owned(),
+        Found::NotKnown(Unseen::FreeThreads) => {
+            "Not clear: by the workers' last reports threads are free. Watch longer.".to_owned()
+        }
+        Found::NotKnown(Unseen::OneReport) => {
+            "Not clear yet: one report may be a moment's peak. Workers report every 5 s.".to_owned()
+        }
+        Found::NotKnown(Unseen::Cpu) => {
+            "Not known: whether the threads or the CPUs are the limit is not visible from here."
+                .to_owned()
+        }
+    })
+}
+
+/// A sentence, and what the threads do meanwhile.
+fn with_threads(sentence: String, seen: &WatchEvidence) -> String {
+    match what_threads_do(seen) {
+        Some(waits) => format!("{sentence} {waits}"),
+        None => sentence,
+    }
+}
+
+/// The limit in the words of every run.
+fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
+    limits::sentence(limit, seen.slots())
+}
+
+/// For how long a request holds a thread, how much of that it computes, and what the threads do
+/// meanwhile.
+fn held(seen: &WatchEvidence) -> String {
+    let mut text = String::new();
+    if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
+        let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
+        let cpu = seen.cpu.map(|cpu| brief(Nanos::from_secs_f64(cpu / rate)));
+        let cpu = cpu.map(|cpu| format!(", {cpu} of that on a CPU")).unwrap_or_default();
+        text = format!(" A request holds one for {held}{cpu}.");
+    }
+    if let Some(waits) = what_threads_do(seen) {
+        text.push(' ');
+        text.push_str(&waits);
+    }
+    text
+}
+
+/// `7.8 wait for a lock`, `1 waits for a lock`.
+fn threads_that(threads: f64, what: &str) -> String {
+    let count = brief_count(threads);
+    let what = if count == "1" { what.replacen("wait ", "waits ", 1) } else { what.to_owned() };
+    format!("{count} {what}")
+}
+
+/// A part of the threads that is smaller is not worth a word.
+const A_FEW: f64 = 0.05;
+
+/// `Of 10 threads 7.8 wait for a lock, 2.2 sleep or wait with a time limit, by the kernel.`
+fn what_threads_do(seen: &WatchEvidence) -> Option<String> {
+    let all: Vec<WaitsSeen> = seen
+        .workers
+        .iter()
+        .filter(|worker| worker.threads > Some(0))
+        .map(|worker| worker.waits.filter(|waits| waits.looks > 0))
+        .collect::<Option<_>>()?;
+    let slots = seen.slots()?;
+    let sum = |part: fn(&WaitsSeen) -> f64| all.iter().map(part).sum::<f64>();
+    let mut parts = vec![
+        (sum(|waits| waits.lock + waits.file_lock), "wait for a lock or a pool"),
+        (sum(|waits| waits.timed), "wait with a time limit (a sleep, a pool)"),
+        (sum(|waits| waits.socket), "wait for a socket"),
+        (sum(|waits| waits.runnable), "use or want a CPU"),
+        (sum(|waits| waits.other), "are in other system calls"),
+    ];
+    let has_locks = parts[0].0 >= A_FEW * f64::from(slots);
+    parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
+    parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut parts: Vec<String> =
+        parts.iter().map(|(threads, what)| threads_that(*threads, what)).collect();
+    if !has_locks {
+        parts.push("none waits for a lock".to_owned());
+    }
+    Some(format!("Of {}, by the kernel, {}.", count_of(slots, "thread"), listed(&parts)))
+}

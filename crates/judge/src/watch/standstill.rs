@@ -1,0 +1,18 @@
+//! No request has begun for a while, though all threads are busy: each holds one that long.
+
+use model::number;
+
+use super::evidence::WatchEvidence;
+
+/// No request in this many seconds is a standstill.
+const STANDSTILL: f64 = 5.0;
+
+/// Whether none has begun.
+pub(super) fn is_so(seen: &WatchEvidence) -> bool {
+    seen.still >= Some(STANDSTILL)
+}
+
+pub(super) fn sentence(seen: &WatchEvidence) -> String {
+    let seconds = number::or_none(seen.still, |still| number::fixed(still, 0));
+    format!("No request has begun for {seconds} s: requests hold every thread that long.")
+}

@@ -1,0 +1,122 @@
+//! What to type or to set next: what settles a guess, or helps against a limit.
+
+use model::{Limit, Nanos, number};
+
+use super::evidence::WatchEvidence;
+use super::limit::{Found, Unseen};
+use super::uneven;
+use crate::words::brief;
+
+/// A line each.
+pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
+    let longer = || vec!["the same with --for 30s.".to_owned()];
+    match found {
+        Found::NoneSeen | Found::Full | Found::NotKnown(Unseen::Threads | Unseen::Cpu) => {
+            Vec::new()
+        }
+        Found::Uneven => vec![uneven::attempt(seen)],
+        Found::Standstill => vec![stacks(seen)],
+        Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport) => longer(),
+        Found::Guess(_) => settle(seen),
+        Found::Known(limit) => against(seen, limit),
+    }
+}
+
+/// What settles whether threads are the limit.
+fn settle(seen: &WatchEvidence) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
+        let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
+        lines.push(format!(
+            "`longtail load -c 1 -n 50 URL` while nobody else asks: {held} then, too, and the threads \
+             are the limit; less, and something inside is."
+        ));
+    }
+    let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
+    if are_waits_seen || seen.is_elsewhere {
+        lines.push(stacks(seen));
+        lines.extend(prediction(seen));
+    } else {
+        lines.push(format!(
+            "`sudo longtail watch {}`: as root it sees whether the threads wait for a lock.",
+            seen.place
+        ));
+    }
+    lines
+}
+
+/// What queueing theory says of this service time, CPU time and load: a command.
+fn prediction(seen: &WatchEvidence) -> Option<String> {
+    let rate = seen.settled_rate()?;
+    let threads = seen.workers.first()?.threads?;
+    if seen.workers.iter().any(|worker| worker.threads != Some(threads)) {
+        return None;
+    }
+    let busy = seen.busy()?;
+    let service = f64::from(busy) / rate;
+    let cpu = seen.cpu? / rate;
+    let written = |seconds: f64| format!("{}ms", number::significant(seconds * 1e3));
+    Some(format!(
+        "Where the threads are the limit, theory says what others are worth: longtail predict \
+         -w{} -t{threads}:{threads} --service {} --cpu {} -c {}",
+        seen.workers.len(),
+        written(service),
+        written(cpu.min(service)),
+        busy + seen.waiting()
+    ))
+}
+
+/// What each thread does, by another tool.
+fn stacks(seen: &WatchEvidence) -> String {
+    seen.workers.iter().find_map(|worker| worker.pid).map_or_else(
+        || "the app's log: which requests began last?".to_owned(),
+        |pid| {
+            format!("`rbspy dump --pid {pid}` (where rbspy is installed): what each of its threads does.")
+        },
+    )
+}
+
+/// What helps against a limit.
+fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
+    let each = || {
+        let rate = seen.settled_rate()?;
+        Some(number::time(Nanos::from_secs_f64(seen.cpu? / rate)))
+    };
+    let line = match limit {
+        Limit::Cpu(_) => {
+            let less = each().map_or_else(
+                || " a request.".to_owned(),
+                |each| format!(": a request takes {each} of CPU now."),
+            );
+            format!("more CPUs, or less work{less}")
+        }
+        Limit::SharedCpus(_) => {
+            "CPUs for this server alone: a machine or cpuset without the other processes."
+                .to_owned()
+        }
+        Limit::RubyLock { processes, .. } => format!(
+            "`workers {}` or more in config/puma.rb: a worker can use one CPU.",
+            processes + 1
+        ),
+        Limit::OneCpuEach { processes, .. } => {
+            format!("{} processes or more: each can use one CPU.", processes + 1)
+        }
+        Limit::InsideApp { locked: Some(locked), .. } if locked.is_on_file => {
+            return vec![format!("{} Threads do not help, nor do workers.", stacks(seen))];
+        }
+        Limit::InsideApp { .. } => {
+            return vec![
+                stacks(seen),
+                "workers help where each has its own lock or pool, and threads do not.".to_owned(),
+            ];
+        }
+        Limit::Threads { .. }
+        | Limit::MoreThanStated { .. }
+        | Limit::Refusals { .. }
+        | Limit::AcceptQueue { .. }
+        | Limit::Network { .. }
+        | Limit::Generator { .. }
+        | Limit::NotKnown { .. } => return Vec::new(),
+    };
+    vec![line]
+}

@@ -1,0 +1,213 @@
+//! Who waits, where, and since when; which threads are busy, and how much CPU is used.
+
+use model::{Limit, Nanos, number};
+
+use super::evidence::{WatchEvidence, WatchedWorker};
+use super::limit::Found;
+use crate::words::{brief, capitalised, count_of};
+
+/// Other processes that use this part of the CPUs are worth a word.
+const OTHERS: f64 = 0.1;
+/// Threads that wait for a CPU for this part of the time in which they could run wait long.
+const LONG_CPU_WAIT: f64 = 0.2;
+/// Waiting for a shorter time has no since.
+const LEAST_SPAN: Nanos = Nanos::from_secs(1);
+/// A worker that has not reported for so long, while another has, hangs perhaps.
+const SILENCE: Nanos = Nanos::from_secs(15);
+/// Absent workers that are named.
+const MOST_ABSENT: usize = 2;
+
+/// Which threads are busy, by the server's own count.
+pub(super) fn threads(seen: &WatchEvidence) -> Option<String> {
+    let slots = seen.slots()?;
+    let busy = seen.busy()?;
+    // Puma reports each 5 s: what it said may be over.
+    let oldest = seen.workers.iter().filter_map(|worker| worker.staleness_ns).max();
+    let is_over = busy >= slots && seen.connections.is_some_and(|open| open < 0.5);
+    if let Some(age) = oldest.filter(|_| is_over) {
+        return Some(format!(
+            "No connection is open now; in Puma's last report, {} old, {busy} of {} were busy.",
+            brief(age),
+            count_of(slots, "thread")
+        ));
+    }
+    let waits: u32 = seen.workers.iter().filter_map(|worker| worker.io_threads).sum();
+    let waits = (waits > 0).then(|| {
+        let waits = waits.min(busy);
+        format!(
+            " ({waits} of them by requests that said they wait: Puma has added threads for those)"
+        )
+    });
+    let waits = waits.or_else(|| for_next_requests(seen, busy)).unwrap_or_default();
+    Some(match busy {
+        0 => format!("None of {} is busy.", count_of(slots, "thread")),
+        _ if busy >= slots && slots == 1 => format!("The only thread is busy{waits}."),
+        _ if busy >= slots => format!("All {slots} threads are busy{waits}."),
+        1 => format!("1 of {slots} threads is busy{waits}."),
+        _ => format!("{busy} of {slots} threads are busy{waits}."),
+    })
+}
+
+/// Of Puma 6 and older, where fewer requests are out than threads are busy.
+fn for_next_requests(seen: &WatchEvidence, busy: u32) -> Option<String> {
+    let out = seen.requests_out_at_most().filter(|out| *out < busy)?;
+    (seen.major()? <= 6).then(|| {
+        format!(
+            " ({} out: Puma 6 and older count a thread as busy that waits for a client's next \
+             request)",
+            are(out, "request")
+        )
+    })
+}
+
+/// Who waits, and where.
+pub(super) fn who(seen: &WatchEvidence) -> Option<String> {
+    let place = if seen.is_cluster { "inside the workers" } else { "inside Puma" };
+    let requests = |n: u32| match n {
+        0 => format!("No request waits {place}"),
+        1 => format!("1 request waits {place}"),
+        _ => format!("{n} requests wait {place}"),
+    };
+    Some(match (seen.inside(), seen.in_kernel()) {
+        (Some(0), Some(0)) => "Nobody waits.".to_owned(),
+        (Some(inside), Some(0)) => format!("{}, none in the accept queue.", requests(inside)),
+        (Some(0), Some(kernel)) => format!("{}, no request {place}.", in_accept_queue(kernel)),
+        (Some(inside), Some(kernel)) => {
+            let kernel = count_of(kernel, "connection");
+            format!("{}, and {kernel} in the accept queue.", requests(inside))
+        }
+        (Some(inside), None) => {
+            format!("{}; the accept queue is not visible from here.", requests(inside))
+        }
+        (None, Some(kernel)) => by_kernel(seen, kernel),
+        (None, None) => return None,
+    })
+}
+
+fn in_accept_queue(connections: u32) -> String {
+    match connections {
+        0 => "Nobody waits in the accept queue".to_owned(),
+        1 => "1 connection waits in the accept queue".to_owned(),
+        _ => format!("{connections} connections wait in the accept queue"),
+    }
+}
+
+/// Of a server that does not say how many wait inside it: by what the kernel knows of its
+/// connections. `queue`: connections in the accept queue.
+fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
+    let in_queue = in_accept_queue(queue);
+    let (Some(out), Some(most)) = (seen.requests_out(), seen.requests_out_at_most()) else {
+        let whether = if seen.is_puma {
+            "Whether requests wait inside Puma"
+        } else {
+            "What waits inside the server"
+        };
+        return format!("{in_queue}. {whether} is not visible.");
+    };
+    let idle = seen.connections.map_or(0, |open| open.round() as u32).saturating_sub(most + queue);
+    let idle = match idle {
+        0 => String::new(),
+        _ => format!(" ({} idle)", are(idle, "connection")),
+    };
+    if most == 0 && queue == 0 {
+        return format!("Nobody waits: no request is out{idle}.");
+    }
+    let requests =
+        if out == most { are(out, "request") } else { format!("{out} to {most} requests are") };
+    match seen.slots() {
+        None => format!(
+            "{requests} out{idle}; how many the server serves at once is not visible. {in_queue}."
+        ),
+        Some(slots) if out > slots => format!(
+            "{requests} out on {}{idle}: probably {} inside. {in_queue}.",
+            count_of(slots, "thread"),
+            wait(out - slots)
+        ),
+        Some(slots) if most > slots => format!(
+            "{requests} out on {}{idle}: whether any waits inside is not clear. {in_queue}.",
+            count_of(slots, "thread")
+        ),
+        Some(slots) if queue == 0 => {
+            format!("Nobody waits: {requests} out on {}{idle}.", count_of(slots, "thread"))
+        }
+        Some(slots) => {
+            format!("{in_queue}; {requests} out on {}{idle}.", count_of(slots, "thread"))
+        }
+    }
+}
+
+/// `1 request is`, `2 requests are`.
+fn are(count: u32, one: &str) -> String {
+    format!("{} {}", count_of(count, one), if count == 1 { "is" } else { "are" })
+}
+
+/// `1 waits`, `2 wait`.
+fn wait(count: u32) -> String {
+    if count == 1 { "1 waits".to_owned() } else { format!("{count} wait") }
+}
+
+pub(super) fn full_queue(seen: &WatchEvidence) -> Option<String> {
+    let (queue, limit) = seen.queue.zip(seen.queue_limit)?;
+    (queue >= f64::from(limit)).then(|| {
+        let queue = number::fixed(queue, 0);
+        format!(
+            "The accept queue is full ({queue} of {limit}): the kernel drops more connects, and \
+             clients try again after 1, 3 and 7 s."
+        )
+    })
+}
+
+/// Workers that are not there, do not answer, or have not begun.
+pub(super) fn absent_workers(seen: &WatchEvidence) -> impl Iterator<Item = String> {
+    let youngest =
+        seen.workers.iter().filter_map(|worker| worker.staleness_ns).min().unwrap_or(Nanos::ZERO);
+    let line = move |worker: &WatchedWorker| {
+        let what = if worker.is_gone {
+            "has ended: its threads are not there".to_owned()
+        } else if worker.is_booting {
+            "has not booted yet".to_owned()
+        } else {
+            let age = worker.staleness_ns.filter(|age| *age > SILENCE && *age > youngest * 3)?;
+            format!("has not reported for {}: it may hang", brief(age))
+        };
+        Some(format!("{} {what}.", capitalised(&worker.name)))
+    };
+    seen.workers.iter().filter_map(line).take(MOST_ABSENT)
+}
+
+/// `CPU 1.40 of 2`; what others use, where that is worth a word, and the wait for a CPU.
+pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
+    let (cpu, cpus) = (seen.cpu?, seen.cpus?);
+    let all = seen.busy_cpus.map(|all| all.min(cpus)).filter(|all| all - cpu > OTHERS * cpus);
+    let all = all.map(|all| {
+        format!(" (with other processes {})", number::or_zero(all, number::significant))
+    });
+    let of = if cpus.fract() == 0.0 { number::fixed(cpus, 0) } else { number::significant(cpus) };
+    let are_cpus = matches!(found, Found::Known(Limit::Cpu(_) | Limit::SharedCpus(_)));
+    let wait = seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && are_cpus);
+    let wait = wait.map(|wait| {
+        let percent = number::fixed(wait * 100.0, 0);
+        format!(" Threads that could run wait for a CPU {percent} % of that time.")
+    });
+    let cpu = number::or_zero(cpu, number::significant);
+    Some(format!("CPU {cpu} of {of}{}.{}", all.unwrap_or_default(), wait.unwrap_or_default()))
+}
+
+pub(super) fn since(seen: &WatchEvidence) -> Option<String> {
+    let span = seen.span.filter(|span| span.length >= LEAST_SPAN)?;
+    let length = brief(span.length);
+    let since = if span.is_from_start {
+        format!("the watch began, {length} ago")
+    } else {
+        format!("{length} ago")
+    };
+    let trend = match span.trend {
+        None => "too short to say whether it grows".to_owned(),
+        Some(0.0) => "steady".to_owned(),
+        Some(by) => {
+            let change = if by > 0.0 { "more" } else { "fewer" };
+            format!("{} {change} each second", number::rate_in_words(by.abs()))
+        }
+    };
+    Some(format!("{since}; {trend}"))
+}

@@ -1,0 +1,209 @@
+//! The threads of a Puma that serve requests, and what each waits for, as the kernel sees it.
+//!
+//! Puma names them: `puma srv tp 001` since 5.0, `puma threadpool` before. Everybody may read the
+//! names (`/proc/PID/task/TID/comm`). In which system call a thread sleeps
+//! (`/proc/PID/task/TID/syscall`) is for root and whoever may trace the process. A thread that waits
+//! on a futex without a time limit waits for another thread of its process: for a lock, a queue, or
+//! the next request. Sleeping, and waiting for a pool with a time limit, both have one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+/// What the threads of a process that serve requests do at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadWaits {
+    /// They wait for another thread, without a time limit: for a lock, or for the next request.
+    pub lock: u32,
+    /// They wait for a lock on a file.
+    pub file_lock: u32,
+    /// They sleep, or wait for another thread with a time limit.
+    pub timed: u32,
+    /// They wait for a socket or a pipe: for a backend, or for a client.
+    pub socket: u32,
+    /// They run, or could.
+    pub runnable: u32,
+    /// They are in another system call.
+    pub other: u32,
+}
+
+/// The threads of one process that serve requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolLook {
+    /// The process.
+    pub pid: u32,
+    /// How many there are.
+    pub threads: u32,
+    /// What they do; `None` where this user may not see it.
+    pub waits: Option<ThreadWaits>,
+}
+
+/// Follows the threads of some processes.
+#[derive(Debug, Default)]
+pub struct ThreadPools {
+    pools: BTreeMap<u32, BTreeSet<u32>>,
+}
+
+impl ThreadPools {
+    /// Looks for threads that have come or gone. Names are read again of those alone that were none
+    /// of the pool: a thread is named after it has begun.
+    pub fn search(&mut self, pids: &[u32]) {
+        self.pools.retain(|pid, _| pids.contains(pid));
+        for pid in pids {
+            let pool = self.pools.entry(*pid).or_default();
+            let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+            let threads: BTreeSet<u32> =
+                entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+            pool.retain(|thread| threads.contains(thread));
+            for thread in threads {
+                let name = || fs::read_to_string(file_of(*pid, thread, "comm"));
+                if !pool.contains(&thread) && name().is_ok_and(|name| serves(name.trim_end())) {
+                    pool.insert(thread);
+                }
+            }
+        }
+    }
+
+    /// What they do now, of each process that has any.
+    pub fn look(&self) -> Vec<PoolLook> {
+        let pools = self.pools.iter().filter(|(_, pool)| !pool.is_empty());
+        pools
+            .map(|(pid, pool)| PoolLook {
+                pid: *pid,
+                threads: pool.len() as u32,
+                waits: waits_of(*pid, pool),
+            })
+            .collect()
+    }
+}
+
+fn file_of(pid: u32, thread: u32, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/task/{thread}/{name}"))
+}
+
+/// Whether a thread of this name serves requests; others reap and trim the pool. The kernel keeps
+/// 15 letters of a name.
+fn serves(name: &str) -> bool {
+    let number = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    let words: Vec<&str> = name.split(' ').collect();
+    match words[..] {
+        ["puma", "threadpool"] => true,
+        ["puma", _, "tp", last] => number(last),
+        _ => false,
+    }
+}
+
+/// `None` where the file of one of them may not be read. One that ends meanwhile is left out.
+fn waits_of(pid: u32, pool: &BTreeSet<u32>) -> Option<ThreadWaits> {
+    let mut waits = ThreadWaits::default();
+    for thread in pool {
+        match fs::read_to_string(file_of(pid, *thread, "syscall")) {
+            Ok(text) => *waits.count_of(&text)? += 1,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return None,
+            Err(_) => {}
+        }
+    }
+    Some(waits)
+}
+
+impl ThreadWaits {
+    /// Where a thread counts whose `/proc/PID/task/TID/syscall` is `text`; `None` on a machine whose
+    /// numbers of system calls are not known here.
+    fn count_of(&mut self, text: &str) -> Option<&mut u32> {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let Some(number) = words.first().and_then(|word| word.parse::<i64>().ok()) else {
+            // `running`
+            return Some(&mut self.runnable);
+        };
+        let calls = SYSTEM_CALLS?;
+        let is = |known: &[i64]| known.contains(&number);
+        // futex(address, operation, value, timeout): the number comes first.
+        let has_time_limit = words.get(4).is_some_and(|limit| *limit != "0x0");
+        Some(if number < 0 {
+            // Not in a system call, and not on a CPU: a page is read, or it was stopped.
+            &mut self.other
+        } else if is(&calls.file_locks) {
+            &mut self.file_lock
+        } else if is(&[calls.futex]) && !has_time_limit {
+            &mut self.lock
+        } else if is(&[calls.futex]) || is(&calls.sleeps) {
+            &mut self.timed
+        } else if is(calls.sockets) {
+            &mut self.socket
+        } else {
+            &mut self.other
+        })
+    }
+}
+
+/// Numbers of the system calls in which threads wait (`asm/unistd.h`).
+#[derive(Clone, Copy, Debug)]
+struct SystemCalls {
+    futex: i64,
+    /// `flock`, `fcntl`.
+    file_locks: [i64; 2],
+    /// `nanosleep`, `clock_nanosleep`.
+    sleeps: [i64; 2],
+    /// Of poll, select and epoll all forms, `read`, `recvfrom`, `recvmsg`, `connect`.
+    sockets: &'static [i64],
+}
+
+#[cfg(target_arch = "x86_64")]
+const SYSTEM_CALLS: Option<SystemCalls> = Some(SystemCalls {
+    futex: 202,
+    file_locks: [73, 72],
+    sleeps: [35, 230],
+    sockets: &[7, 271, 23, 270, 232, 281, 441, 0, 45, 47, 42],
+});
+#[cfg(target_arch = "aarch64")]
+const SYSTEM_CALLS: Option<SystemCalls> = Some(SystemCalls {
+    futex: 98,
+    file_locks: [32, 25],
+    sleeps: [101, 115],
+    sockets: &[73, 72, 22, 441, 63, 207, 212, 203],
+});
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const SYSTEM_CALLS: Option<SystemCalls> = None;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_serve_are_known_by_name() {
+        for name in ["puma srv tp 001", "puma threadpool", "puma srv tp 12"] {
+            assert!(serves(name), "{name}");
+        }
+        for name in
+            ["puma srv tp tri", "puma srv thread", "puma reactor", "puma server", "ruby", ""]
+        {
+            assert!(!serves(name), "{name}");
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn what_a_thread_waits_for_is_read_of_its_system_call() {
+        let of = |text: &str| {
+            let mut waits = ThreadWaits::default();
+            *waits.count_of(text).unwrap() += 1;
+            waits
+        };
+        let none = ThreadWaits::default();
+        let futex = |limit: &str| format!("202 0x7f21 0x189 0x0 {limit} 0x0 0xffffffff 0x7f 0x7f");
+        assert_eq!(of(&futex("0x0")), ThreadWaits { lock: 1, ..none });
+        assert_eq!(of(&futex("0x7ffc")), ThreadWaits { timed: 1, ..none });
+        let file_lock = of("73 0x9 0x2 0x0 0x0 0x0 0x0 0x7f 0x7f");
+        assert_eq!(file_lock, ThreadWaits { file_lock: 1, ..none });
+        assert_eq!(of("271 0x7f 0x1 0x0 0x0 0x0 0x0 0x7f 0x7f"), ThreadWaits { socket: 1, ..none });
+        assert_eq!(of("running\n"), ThreadWaits { runnable: 1, ..none });
+        assert_eq!(of("-1 0x7ffc 0x7f32"), ThreadWaits { other: 1, ..none });
+    }
+
+    #[test]
+    fn a_process_without_such_threads_has_no_pool() {
+        let mut pools = ThreadPools::default();
+        pools.search(&[std::process::id(), u32::MAX]);
+        assert_eq!(pools.look(), []);
+    }
+}
