@@ -55,7 +55,7 @@ pub(crate) fn answer(
         put_line(false, "", line);
     }
     if let Some(why) = not_visible(seen).filter(|_| seen.busy().is_none()) {
-        put_line(false, "  busy threads  ", &why);
+        put_line(false, "  threads       ", &why);
     }
     seen.not_visible.iter().for_each(|line| put_line(false, "  not visible   ", line));
     put_line(false, "", "");
@@ -195,7 +195,7 @@ fn not_visible(seen: &WatchEvidence) -> Option<String> {
         "" => "of a server that is no Puma, nobody says which threads are busy",
         why => why,
     };
-    Some(format!("not visible: {why}"))
+    Some(format!("which are busy is not visible: {why}"))
 }
 
 /// How long it was watched, and what that does to the server.
