@@ -303,6 +303,52 @@ impl Run {
     }
 }
 
+impl Run {
+    /// How long a good answer's request waited in the server's own queue on average, by how many
+    /// the server said stand there (Little's law, as [`Run::accept_queue_wait`]). Puma from 7 on
+    /// accepts all that comes, and lets it wait in each worker.
+    ///
+    /// `None` where a worker did not say, or where requests failed.
+    pub fn server_queue_wait(&self) -> Option<Nanos> {
+        let length = self.reported("backlog")?;
+        if self.tally.counts.failed() > 0 || self.tally.completed_in_window == 0 {
+            return None;
+        }
+        Some(Nanos::from_secs_f64(
+            length * self.measured.as_secs_f64() / self.tally.completed_in_window as f64,
+        ))
+    }
+
+    /// What the server's workers said of a figure (`backlog`, `busy_threads`): of all workers, each
+    /// on average over the reports that it made within the run; `None` where one made none.
+    ///
+    /// Puma's workers report every five seconds, and each report is read several times: one is
+    /// counted as often as it was read, and those from before the run not at all.
+    pub fn reported(&self, figure: &str) -> Option<f64> {
+        let mut workers = 0;
+        let mut total = 0.0;
+        for (track, curve) in self.watch.as_ref()?.curves(figure) {
+            let mut sum = 0;
+            let mut reports = 0;
+            for (number, (at, value)) in track.at.iter().zip(&curve.values).enumerate() {
+                let staleness =
+                    curve.staleness.get(number).copied().flatten().unwrap_or(Nanos::ZERO);
+                let is_of_this_run = staleness <= *at && *at <= self.measured;
+                if let Some(value) = value.filter(|_| is_of_this_run) {
+                    sum += value;
+                    reports += 1;
+                }
+            }
+            if reports == 0 {
+                return None;
+            }
+            total += sum as f64 / f64::from(reports);
+            workers += 1;
+        }
+        (workers > 0).then_some(total)
+    }
+}
+
 fn per_second(count: u64, time: Nanos) -> f64 {
     if time == Nanos::ZERO { 0.0 } else { count as f64 / time.as_secs_f64() }
 }

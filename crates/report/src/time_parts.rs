@@ -31,16 +31,16 @@ impl DividedTime {
     /// else by the length of the accept queue.
     pub(crate) fn of(run: &Run) -> Vec<DividedTime> {
         let anatomy = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0);
-        let in_line = run.accept_queue_wait();
         let (all, slowest) = if let Some(ways) = traced(run) {
             let of = |sums: &PathSums| of_path(sums, ways.app);
             (Some(of(&ways.all)), ways.slowest.as_ref().map(of))
         } else if let Some(anatomy) = anatomy {
-            let of = |sums: &AnatomySums, in_line| of_anatomy(sums, anatomy.source, in_line);
-            // The queue's length tells a mean over all requests, and nothing of the slowest.
-            (Some(of(&anatomy.all, in_line)), anatomy.slowest.as_ref().map(|sums| of(sums, None)))
+            let of = |sums: &AnatomySums, queues| of_anatomy(sums, anatomy.source, queues);
+            // The queues' lengths tell a mean over all requests, and nothing of the slowest.
+            let slowest = anatomy.slowest.as_ref().map(|sums| of(sums, QueueWaits::default()));
+            (Some(of(&anatomy.all, QueueWaits::of(run))), slowest)
         } else {
-            (queue_alone(run, in_line), None)
+            (by_queues(run), None)
         };
         let slowest = slowest.map(|divided| DividedTime { is_slowest: true, ..divided });
         all.into_iter().chain(slowest).collect()
@@ -57,6 +57,35 @@ impl DividedTime {
         let part = |part: &TimePart| format!("{} {}", part.name, number::milliseconds(part.time));
         let parts: Vec<String> = self.parts.iter().map(part).collect();
         format!("{name} {} = {}", number::milliseconds(self.whole), parts.join(" + "))
+    }
+}
+
+/// How long a request waited in each queue on average, by how many stood there.
+#[derive(Clone, Copy, Default)]
+struct QueueWaits {
+    accept_queue: Option<Nanos>,
+    /// The server's own, where anything waited in it.
+    server: Option<Nanos>,
+}
+
+impl QueueWaits {
+    fn of(run: &Run) -> QueueWaits {
+        QueueWaits {
+            accept_queue: run.accept_queue_wait(),
+            server: run.server_queue_wait().filter(|wait| *wait > Nanos::ZERO),
+        }
+    }
+
+    /// Those that are known.
+    fn parts(self) -> Vec<TimePart> {
+        let part = |name, class| move |time| TimePart { name, class, time };
+        let accept_queue = self.accept_queue.map(part("accept queue (by its length)", "accept"));
+        let server = self.server.map(part("server's queue (by its length)", "server"));
+        accept_queue.into_iter().chain(server).collect()
+    }
+
+    fn sum(self) -> Nanos {
+        self.accept_queue.unwrap_or_default() + self.server.unwrap_or_default()
     }
 }
 
@@ -116,18 +145,18 @@ fn of_path(sums: &PathSums, source: Option<AppSource>) -> DividedTime {
     }
 }
 
-fn of_anatomy(sums: &AnatomySums, source: AppSource, in_line: Option<Nanos>) -> DividedTime {
+fn of_anatomy(sums: &AnatomySums, source: AppSource, queues: QueueWaits) -> DividedTime {
     let mean = |sum: Nanos| sums.mean(sum).unwrap_or_default();
     let part = |name, class, time| TimePart { name, class, time };
     let rest = mean(sums.rest());
     // What waits before the app is in the rest where the app does not say when it began.
     let before = sums.before_app.map(mean);
     let waiting = before.unwrap_or(rest);
-    let in_line = in_line.filter(|in_line| *in_line <= waiting);
-    let left = waiting.saturating_sub(in_line.unwrap_or_default());
+    let queues = if queues.sum() <= waiting { queues } else { QueueWaits::default() };
+    let left = waiting.saturating_sub(queues.sum());
     let mut parts = vec![part("send lag", "rest", mean(sums.send_lag))];
-    parts.extend(in_line.map(|in_line| part("accept queue (by its length)", "accept", in_line)));
-    let class = if in_line.is_some() { "server" } else { "waiting" };
+    parts.extend(queues.parts());
+    let class = if queues.accept_queue.is_some() { "server" } else { "waiting" };
     parts.extend(before.map(|_| part("before the app", class, left)));
     let app = if source == AppSource::ServerTiming { "app (Server-Timing)" } else { "app" };
     parts.push(part(app, "app", mean(sums.app)));
@@ -145,14 +174,14 @@ fn of_anatomy(sums: &AnatomySums, source: AppSource, in_line: Option<Nanos>) -> 
     }
 }
 
-fn queue_alone(run: &Run, in_line: Option<Nanos>) -> Option<DividedTime> {
-    let (in_line, whole) = (in_line?, run.tally.response_time.mean()?);
+fn by_queues(run: &Run) -> Option<DividedTime> {
+    let whole = run.tally.response_time.mean()?;
+    let queues = QueueWaits::of(run);
+    queues.accept_queue.or(queues.server)?;
     // More than the whole is no part: the warning says so.
-    let rest = Nanos(whole.0.checked_sub(in_line.0)?);
-    let parts = vec![
-        TimePart { name: "accept queue (by its length)", class: "accept", time: in_line },
-        TimePart { name: "server, app and the rest", class: "rest", time: rest },
-    ];
+    let rest = Nanos(whole.0.checked_sub(queues.sum().0)?);
+    let mut parts = queues.parts();
+    parts.push(TimePart { name: "server, app and the rest", class: "rest", time: rest });
     Some(DividedTime { requests: run.tally.counts.good(), is_slowest: false, whole, parts })
 }
 

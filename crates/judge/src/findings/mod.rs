@@ -28,9 +28,11 @@ mod spread;
 mod stalled;
 mod still_rising;
 mod undecided;
+mod uneven_dealing;
 mod uneven_workers;
 mod unfair;
 mod wait_in_accept_queue;
+mod wait_in_server;
 
 use model::{
     Diagnostic, Limit, LoadPlan, Pace, PercentileTime, Profile, Run, Study, SweepStudy, TwoGroups,
@@ -61,9 +63,11 @@ pub use spread::Spread;
 pub use stalled::{Stalled, StallsOf};
 pub use still_rising::StillRising;
 pub use undecided::Undecided;
+pub use uneven_dealing::UnevenDealing;
 pub use uneven_workers::UnevenWorkers;
 pub use unfair::Unfair;
 pub use wait_in_accept_queue::WaitInAcceptQueue;
+pub use wait_in_server::WaitInServer;
 
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{brief, share};
@@ -125,6 +129,10 @@ pub enum Finding {
     ServedInTurns(ServedInTurns),
     /// Where requests wait before a thread of the server takes them.
     WaitInAcceptQueue(WaitInAcceptQueue),
+    /// Requests wait in the server's own queue, until a thread takes them.
+    WaitInServer(WaitInServer),
+    /// The workers hold unequal numbers of connections.
+    UnevenDealing(UnevenDealing),
     /// The workers do not have equal parts.
     UnevenWorkers(UnevenWorkers),
 }
@@ -146,6 +154,8 @@ impl Finding {
             Finding::Limited(_)
             | Finding::ServedInTurns(_)
             | Finding::WaitInAcceptQueue(_)
+            | Finding::WaitInServer(_)
+            | Finding::UnevenDealing(_)
             | Finding::UnevenWorkers(_) => FindingRole::Reason,
             Finding::GoodStatuses(_)
             | Finding::ServerEnded(_)
@@ -202,6 +212,8 @@ impl Finding {
             Finding::Limited(it) => it.sentence(),
             Finding::ServedInTurns(it) => it.sentence(),
             Finding::WaitInAcceptQueue(it) => it.sentence(),
+            Finding::WaitInServer(it) => it.sentence(),
+            Finding::UnevenDealing(it) => it.sentence(),
             Finding::UnevenWorkers(it) => it.sentence(),
         }
     }
@@ -243,6 +255,8 @@ from_evidence!(
     Limited,
     ServedInTurns,
     WaitInAcceptQueue,
+    WaitInServer,
+    UnevenDealing,
     UnevenWorkers
 );
 
@@ -274,6 +288,8 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(limited::of_sweep(&points, slots));
     findings.extend(served_in_turns::of(study, &points));
     findings.extend(points.iter().rev().find_map(wait_in_accept_queue::of));
+    findings.extend(points.iter().rev().find_map(|point| wait_in_server::of(study, point)));
+    findings.extend(uneven_dealing::of(study, &points));
     findings.extend(points.iter().rev().find_map(uneven_workers::of));
     findings
 }
