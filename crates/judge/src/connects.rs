@@ -11,7 +11,17 @@ pub(crate) fn has_stalled(tally: &Tally) -> bool {
     longest(tally) >= RETRY || tally.counts.of(Outcome::ConnectTimedOut) > 0
 }
 
-/// The longest connect of a good response; zero where there was none.
+/// Whether one that is measured was: those of the warm-up are no limit of what comes after them.
+pub(crate) fn has_measured_stall(tally: &Tally) -> bool {
+    longest_measured(tally) >= RETRY || tally.counts.of(Outcome::ConnectTimedOut) > 0
+}
+
+/// The longest connect of a response, in the warm-up or later; zero where there was none.
 pub(crate) fn longest(tally: &Tally) -> Nanos {
+    longest_measured(tally).max(tally.longest_unmeasured_connect)
+}
+
+/// The longest connect of a good response that is measured; zero where there was none.
+pub(crate) fn longest_measured(tally: &Tally) -> Nanos {
     if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO }
 }

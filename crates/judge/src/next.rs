@@ -116,6 +116,9 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
             Finding::Unfair(_) | Finding::ServedInTurns(_) if plan.stream.keep_alive => {
                 with("-k".to_owned(), &[], "without keep-alive")
             }
+            Finding::NeverServed(_) if plan.stream.keep_alive => {
+                with("-k".to_owned(), &[], "a connection for each request: then nobody is left out")
+            }
             Finding::StillRising(_) => {
                 let most = plan.multiples.iter().copied().fold(1.0, f64::max);
                 with(

@@ -44,7 +44,8 @@ pub fn of_run(run: &Run, server: &ServerSeen) -> Judgement {
 /// What was seen of the server in a run.
 fn load_seen(run: &Run) -> LoadSeen {
     LoadSeen {
-        connections: run.connections,
+        // One that is never served has no request inside, and takes no thread.
+        connections: run.connections - checks::connections_never_served(run),
         rate: run.completed_rate(),
         responses: run.tally.counts.good(),
         busy: crate::busy_threads::of(run),

@@ -103,14 +103,14 @@ pub enum Diagnostic {
         /// Of so many.
         planned: u64,
     },
-    /// Closed loop without think time: mean response time x rate must be the connections (Little's
+    /// Closed loop without think time: the requests in flight must be the connections (Little's
     /// law).
     LittlesLaw {
-        /// Mean response time, read lag included, x completed rate.
+        /// Time of all requests within the window, read lag included, / window.
         in_flight: f64,
         /// Connections.
         connections: u32,
-        /// How far apart the two may be by what the window's edges cut off, as a share.
+        /// How far apart the two may be by what a thread that stood still did not read, as a share.
         tolerance: f64,
     },
     /// Over the server's whole life: it counts as many requests as we had responses.

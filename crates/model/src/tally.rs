@@ -92,6 +92,12 @@ pub struct Tally {
     pub completed_in_window: u64,
     /// Requests whose first byte was *sent* inside the window, whenever they were due.
     pub sent_in_window: u64,
+    /// Time within the window of requests that were due before it, whatever became of them.
+    #[serde(rename = "carried_in_ns", default)]
+    pub carried_in: Nanos,
+    /// Time after the window of those that were due in it and ended later.
+    #[serde(rename = "carried_out_ns", default)]
+    pub carried_out: Nanos,
     /// Open loop: how long those requests waited in the generator for a free connection that found
     /// none when due.
     pub queued: DurationSummary,
@@ -117,6 +123,10 @@ pub struct Tally {
     pub sent_bytes: u64,
     /// Connections opened, the first ones included.
     pub connections_opened: u64,
+    /// The longest connect of an answered request that is not measured: in a closed loop that keeps
+    /// its connections all are made in the warm-up.
+    #[serde(rename = "longest_unmeasured_connect_ns", default)]
+    pub longest_unmeasured_connect: Nanos,
     /// Connects that failed because this machine had no port, descriptor or memory for them.
     pub exhausted: u64,
     /// Kept-alive connections that the server closed.
@@ -206,8 +216,13 @@ impl Tally {
         }
         if !is_measured {
             self.unmeasured.record(exchange.outcome);
+            if exchange.due < self.window.from {
+                let within = exchange.ended.min(self.window.until);
+                self.carried_in += within.saturating_sub(self.window.from);
+            }
             return;
         }
+        self.carried_out += exchange.ended.saturating_sub(self.window.until);
         self.counts.record(exchange.outcome);
         self.last_ended = self.last_ended.max(exchange.ended);
         let response_time = exchange.response_time();
@@ -320,6 +335,14 @@ impl Tally {
         self.wrong_lengths = Some(self.wrong_lengths.map_or(more, |known| known.and(more)));
     }
 
+    /// The time of all requests within the window, those that were due before it or ended after it
+    /// included: requests in flight on average, times the window. What waits to be read when it has
+    /// come is not in it where times are the kernel's, nor are failures that never ended.
+    pub fn time_in_flight(&self) -> Nanos {
+        let due_in_it = self.response_time.sum().saturating_add(self.failed_response_time.sum());
+        due_in_it.saturating_add(self.carried_in).saturating_sub(self.carried_out)
+    }
+
     /// The measured requests that became due, whatever became of them.
     pub fn due(&self) -> u64 {
         self.counts.total() + self.unfinished.total()
@@ -363,6 +386,10 @@ impl Tally {
         self.failed_response_time.merge(&other.failed_response_time);
         self.completed_in_window += other.completed_in_window;
         self.sent_in_window += other.sent_in_window;
+        self.longest_unmeasured_connect =
+            self.longest_unmeasured_connect.max(other.longest_unmeasured_connect);
+        self.carried_in = self.carried_in.saturating_add(other.carried_in);
+        self.carried_out = self.carried_out.saturating_add(other.carried_out);
         self.queued.merge(&other.queued);
         self.phases.merge(&other.phases);
         self.slowest.merge(&other.slowest);

@@ -159,6 +159,17 @@ impl SharedTimes {
     }
 }
 
+/// How long the connect took that this request waited for; 0 where its connection was open before.
+#[inline]
+fn connect_time(request: &Outstanding) -> Nanos {
+    if request.opened == Nanos::ZERO {
+        return Nanos::ZERO;
+    }
+    // Without a handshake the first byte goes out when the connection is there.
+    let connected = if request.connected > Nanos::ZERO { request.connected } else { request.sent };
+    connected.saturating_sub(request.opened)
+}
+
 /// What one lane has recorded so far.
 pub(super) struct Records {
     /// All but what is in `by_head` and `shared`.
@@ -232,14 +243,17 @@ impl Records {
                 WorkerCount { measured: u64::from(request.due.is_measured), all: 1 },
             );
         }
-        if !request.due.is_measured || !is_good {
+        if !request.due.is_measured {
+            let longest = self.tally.longest_unmeasured_connect;
+            self.tally.longest_unmeasured_connect = longest.max(connect_time(request));
+            return;
+        }
+        if !is_good {
             return;
         }
         let phases = &mut self.tally.phases;
         if request.opened > Nanos::ZERO {
-            let connected =
-                if request.connected > Nanos::ZERO { request.connected } else { request.sent };
-            phases.connect.record(connected.saturating_sub(request.opened));
+            phases.connect.record(connect_time(request));
             if request.connected > Nanos::ZERO {
                 phases.handshake.record(request.sent.saturating_sub(request.connected));
             }

@@ -1,13 +1,13 @@
-//! Closed loop without think time: mean response time x rate must be the connections (Little's
-//! law).
+//! Closed loop without think time: the requests in flight, on average, must be the connections
+//! (Little's law).
 
 use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, by};
 
-/// Asked of a closed loop without think time. The mean over the requests due in the window, times
-/// the rate of those that ended in it. What the window cuts off at either end is at most the
-/// longest request, or what a lane that stood still did not read.
+/// Asked of a closed loop without think time: each connection has a request out all the time, so
+/// all times add up to connections x window, with those of requests that were due in the warm-up
+/// and those that are never answered. What a lane that stood still did not read is missing.
 pub(super) fn ask(run: &Run, connections: u32) -> Option<Diagnostic> {
     let tally = &run.tally;
     // A failed request holds its connection too, and its time is not in the mean.
@@ -16,16 +16,15 @@ pub(super) fn ask(run: &Run, connections: u32) -> Option<Diagnostic> {
     }
     // A response that waits to be read keeps its connection, and by the kernel's stamps that wait
     // is not in the mean.
-    let (response, unread) = (&tally.response_time, &tally.read_lag);
-    let sum = response.sum().saturating_add(unread.sum());
-    let mean = sum.as_secs_f64() / response.count() as f64;
+    let unread = &tally.read_lag;
+    let sum = tally.time_in_flight().saturating_add(unread.sum());
     let lanes = &run.generator.lanes;
     let stood_still = lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
-    let longest = (response.max()? + unread.max().unwrap_or_default()).max(stood_still);
+    let missing = unread.max().unwrap_or_default().max(stood_still);
     Some(Diagnostic::LittlesLaw {
-        in_flight: mean * run.completed_rate(),
+        in_flight: sum.as_secs_f64() / run.measured.as_secs_f64(),
         connections,
-        tolerance: longest.0 as f64 / run.measured.0 as f64,
+        tolerance: missing.0 as f64 / run.measured.0 as f64,
     })
 }
 
@@ -40,8 +39,7 @@ pub(super) fn assess(in_flight: f64, connections: u32, tolerance: f64) -> Assess
         "by Little's law {in_flight:.1} requests were in flight on {connections} \
             connections"
     );
-    let hint = "run longer (--for): some requests took as long as the window, or time is \
-            counted wrongly somewhere";
+    let hint = "time is counted wrongly somewhere: please report this with longtail report --json";
     Assessment::new(grade, sentence, hint)
 }
 

@@ -283,16 +283,16 @@ pub(crate) fn of_sweep(run: &Run) -> Vec<Diagnostic> {
     // fall, and the law does not hold to the end.
     if run.tally.window.until != Nanos::MAX {
         checks.extend(steadiness::ask(run, false));
-        checks.extend(littles_law::ask(run, connections_served(run)));
+        checks.extend(littles_law::ask(run, run.connections));
     }
     checks
 }
 
-/// The connections that Little's law counts: a request that is never answered has no time.
-fn connections_served(run: &Run) -> u32 {
+/// Connections that got no response in a window in which each could have had many.
+pub(crate) fn connections_never_served(run: &Run) -> u32 {
     match never_served::ask(run) {
-        Some(Diagnostic::NeverServed { never, connections }) => connections - never,
-        _ => run.connections,
+        Some(Diagnostic::NeverServed { never, .. }) => never,
+        _ => 0,
     }
 }
 

@@ -16,6 +16,7 @@ mod good_statuses;
 mod in_order;
 mod keeps_up;
 mod limited;
+mod never_served;
 mod not_measured;
 mod one_load;
 mod overloaded;
@@ -51,6 +52,7 @@ pub use good_statuses::{GoodStatuses, only_status};
 pub use in_order::InOrder;
 pub use keeps_up::KeepsUp;
 pub use limited::Limited;
+pub use never_served::NeverServed;
 pub use not_measured::NotMeasured;
 pub use one_load::OneLoad;
 pub use overloaded::Overloaded;
@@ -135,6 +137,8 @@ pub enum Finding {
     UnevenDealing(UnevenDealing),
     /// The workers do not have equal parts.
     UnevenWorkers(UnevenWorkers),
+    /// Some connections get no response at all.
+    NeverServed(NeverServed),
 }
 
 /// Whether a finding is the answer, or what explains it.
@@ -156,7 +160,8 @@ impl Finding {
             | Finding::WaitInAcceptQueue(_)
             | Finding::WaitInServer(_)
             | Finding::UnevenDealing(_)
-            | Finding::UnevenWorkers(_) => FindingRole::Reason,
+            | Finding::UnevenWorkers(_)
+            | Finding::NeverServed(_) => FindingRole::Reason,
             Finding::GoodStatuses(_)
             | Finding::ServerEnded(_)
             | Finding::NotMeasured(_)
@@ -215,6 +220,7 @@ impl Finding {
             Finding::WaitInServer(it) => it.sentence(),
             Finding::UnevenDealing(it) => it.sentence(),
             Finding::UnevenWorkers(it) => it.sentence(),
+            Finding::NeverServed(it) => it.sentence(),
         }
     }
 }
@@ -257,7 +263,8 @@ from_evidence!(
     WaitInAcceptQueue,
     WaitInServer,
     UnevenDealing,
-    UnevenWorkers
+    UnevenWorkers,
+    NeverServed
 );
 
 /// The findings of a study, the most important first.
@@ -286,6 +293,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(order_of_service(study, &points));
     findings.extend(failed::of_sweep(study));
     findings.extend(limited::of_sweep(&points, slots));
+    findings.extend(points.iter().rev().find_map(|point| never_served::of(point.run)));
     findings.extend(served_in_turns::of(study, &points));
     findings.extend(points.iter().rev().find_map(wait_in_accept_queue::of));
     findings.extend(points.iter().rev().find_map(|point| wait_in_server::of(study, point)));
@@ -315,6 +323,9 @@ const OF_THE_APP: f64 = 0.25;
 fn order_of_service(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
     let slots = study.server.slots();
     let last = points.last().filter(|point| point.run.connections > slots)?;
+    if never_served::of(last.run).is_some() {
+        return None;
+    }
     // What the network or a dropped connect delays says nothing about the order of service.
     // Nor does it where the server takes more at once than was stated: nobody waits by slots.
     if matches!(
@@ -365,6 +376,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         findings.extend(stalled);
         findings.extend(undecided);
         findings.extend(limited::of_load(run));
+        findings.extend(never_served::of(run));
     }
     findings.extend(ended.map(Finding::from));
     findings.extend(failed::of(Vec::new(), &[run], plan.timeout));

@@ -14,11 +14,11 @@ pub(crate) fn of(run: &Run) -> Option<Limit> {
     let dropped = run.generator.listen_overflows?;
     let retried = run.generator.syn_retransmits?;
     let connects = run.tally.phases.connect.count;
-    let is_it = connects::has_stalled(&run.tally)
+    let is_it = connects::has_measured_stall(&run.tally)
         && dropped > 0
         && retried > 0
         && retried as f64 >= RETRIED * connects as f64;
-    let longest = connects::longest(&run.tally);
+    let longest = connects::longest_measured(&run.tally);
     is_it.then_some(Limit::AcceptQueue { dropped, retried, longest })
 }
 

@@ -1,0 +1,36 @@
+//! Some connections get no response at all, while the server serves the others again and again.
+
+use model::{Diagnostic, Run};
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+
+/// Some connections get no response at all, while the server serves the others again and again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NeverServed {
+    /// How many.
+    pub never: u32,
+    /// Of so many.
+    pub connections: u32,
+}
+
+/// Of a run in which a warning says so.
+pub(super) fn of(run: &Run) -> Option<Finding> {
+    run.warnings.iter().find_map(|warning| match warning {
+        Diagnostic::NeverServed { never, connections } => {
+            Some(NeverServed { never: *never, connections: *connections }.into())
+        }
+        _ => None,
+    })
+}
+
+impl NeverServed {
+    pub(super) fn sentence(&self) -> String {
+        let NeverServed { never, connections } = self;
+        format!(
+            "{never} of the {connections} connections are never served: the server keeps to the \
+             other {}. No percentile shows that, since these requests never end.",
+            connections - never
+        )
+    }
+}
