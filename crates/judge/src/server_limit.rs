@@ -67,7 +67,8 @@ pub fn server_limit(server: &ServerSeen) -> Option<Limit> {
     // More busy threads than were stated are more threads than were stated.
     let has_more = last.busy.is_some_and(|busy| busy > MORE * slots);
     let busy = last.busy.filter(|busy| !has_more && threads::are_busy(*busy, server.slots));
-    let at_once = server.alone.and_then(|alone| at_once::of(last.rate, last.responses, &alone));
+    let alone = server.alone.map(|alone| no_longer_than_under_load(alone, &server.loads));
+    let at_once = alone.and_then(|alone| at_once::of(last.rate, last.responses, &alone));
     let threads = |at_once| Limit::Threads {
         slots: server.slots,
         connections: last.connections,
@@ -107,6 +108,16 @@ pub fn server_limit(server: &ServerSeen) -> Option<Limit> {
         }
         Beside::Equal | Beside::Unclear | Beside::Below => None,
     }
+}
+
+/// A request takes no longer alone than among others. Where it did, it was measured alone at a bad
+/// moment (others on the CPUs, a cold cache), and the shortest mean under a load is nearer to it.
+pub(crate) fn no_longer_than_under_load(alone: ServiceTime, loads: &[LoadSeen]) -> ServiceTime {
+    // By Little's law: each connection has one request out.
+    let mean = |load: &LoadSeen| Nanos::from_secs_f64(f64::from(load.connections) / load.rate);
+    let shortest = loads.iter().filter(|load| load.rate > 0.0).map(mean).min();
+    let Some(shortest) = shortest.filter(|shortest| *shortest < alone.mean) else { return alone };
+    ServiceTime { mean: shortest, low: alone.low.min(shortest), ..alone }
 }
 
 /// Whether requests take longer than alone already where hardly any other is there: then the app

@@ -10,7 +10,9 @@ use model::{
 use crate::at_once;
 use crate::checks::{self, Grade, assess, grade};
 use crate::limits;
-use crate::server_limit::{LoadSeen, SAME_RATE, ServerSeen, server_limit};
+use crate::server_limit::{
+    LoadSeen, SAME_RATE, ServerSeen, no_longer_than_under_load, server_limit,
+};
 
 /// How much a run asked of its server.
 #[derive(Clone, Debug)]
@@ -104,6 +106,8 @@ pub fn refine_sweep(study: &mut SweepStudy) {
     let Some(last) = evidence.max_by_key(|run| run.connections) else { return };
     let at_highest = of_loads(last, &server);
     let best = server.loads.iter().map(|load| load.rate).fold(0.0, f64::max);
+    let alone = server.alone.map(|alone| no_longer_than_under_load(alone, &server.loads));
+    let seen = ServerSeen { alone, ..server.clone() };
     let takes_more = matches!(at_highest, Some(Limit::MoreThanStated { .. }));
     for run in &mut study.runs {
         run.warnings.retain(|warning| {
@@ -113,7 +117,7 @@ pub fn refine_sweep(study: &mut SweepStudy) {
     for run in study.runs.iter_mut().filter(|run| run.claim.is_none()) {
         let is_full = run.completed_rate() >= (1.0 - SAME_RATE) * best;
         let connections = run.connections;
-        let nothing_known = not_known(run, Some(&server));
+        let nothing_known = not_known(run, Some(&seen));
         let Some(judgement) = run.judgement.as_mut() else { continue };
         let is_about_threads = matches!(
             judgement.limit,
@@ -336,6 +340,7 @@ mod tests {
             elapsed: second,
             requests: 16_000,
             of: 2.0,
+            by_quota: false,
             is_shared: true,
             busy: Some(1.98),
             idle: Some(0.0),

@@ -95,6 +95,9 @@ pub struct ServerCpu {
     pub requests: u64,
     /// As many CPUs as they may use at once, by affinity and the quota of their control groups.
     pub of: f64,
+    /// Whether it is a quota that leaves them no more.
+    #[serde(default)]
+    pub by_quota: bool,
     /// Whether the generator may run on the same.
     pub is_shared: bool,
     /// How many of these CPUs were busy, on average, whoever it was with; `None` where the kernel
@@ -138,6 +141,13 @@ impl ServerCpu {
     /// CPU time a request; `None` of none.
     pub fn per_request(&self) -> Option<Nanos> {
         let all: Nanos = self.processes.iter().map(|process| process.cpu).sum();
+        (self.requests > 0).then(|| all / self.requests)
+    }
+
+    /// How long a request's threads were ready to run and waited for a CPU, on average; `None` of no
+    /// request.
+    pub fn waited_per_request(&self) -> Option<Nanos> {
+        let all: Nanos = self.processes.iter().map(|process| process.run_queue).sum();
         (self.requests > 0).then(|| all / self.requests)
     }
 

@@ -75,7 +75,7 @@ pub enum Limit {
     RubyLock {
         /// Processes that serve.
         processes: u32,
-        /// What the least busy of them had or waited for, in CPUs.
+        /// What the least busy of them had, in CPUs.
         each: f64,
         /// The server beside its CPUs.
         cpu: CpuUsage,
@@ -189,6 +189,9 @@ pub struct CpuUsage {
     pub others: Option<f64>,
     /// As many as the server may use at once, by its affinity and the quota of its control groups.
     pub of: f64,
+    /// Whether a quota leaves it no more, and not the machine or an affinity.
+    #[serde(default)]
+    pub by_quota: bool,
 }
 
 impl CpuUsage {
@@ -209,13 +212,19 @@ impl CpuUsage {
         let (own, beside) =
             (server.cpus(), if server.is_shared { lanes(|lane| lane.cpu) } else { 0.0 });
         let others = server.busy.map(|busy| (busy - own - beside).max(0.0));
-        Some(CpuUsage { server: own, generator: lanes(LaneFacts::work), others, of: server.of })
+        Some(CpuUsage {
+            server: own,
+            generator: lanes(LaneFacts::work),
+            others,
+            of: server.of,
+            by_quota: server.by_quota,
+        })
     }
 }
 
 impl fmt::Display for CpuUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CpuUsage { server, generator, others, of } = self;
+        let CpuUsage { server, generator, others, of, .. } = self;
         write!(f, "the server used {server:.2} of {of} CPUs, the generator {generator:.2}")?;
         others.map_or(Ok(()), |others| write!(f, ", others {others:.2}"))
     }

@@ -69,6 +69,30 @@ impl Watch {
     ) -> impl Iterator<Item = (&'a WatchTrack, &'a WatchCurve)> + 'a {
         self.tracks.iter().flat_map(move |track| track.named(name).map(move |curve| (track, curve)))
     }
+
+    /// Connections of each process that held any, the fullest first, of a run with so many. Known
+    /// if every sample that found all of them agrees, and at least half of the samples found them:
+    /// then a connection stays with its process, and none waits in the kernel.
+    pub fn held_connections(&self, connections: u32) -> Option<Vec<u32>> {
+        let curves: Vec<&WatchCurve> =
+            self.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
+        let samples = curves.first().map_or(0, |curve| curve.values.len());
+        let in_sample = |sample: usize| {
+            let mut held: Vec<u32> = curves
+                .iter()
+                .filter_map(|curve| curve.values.get(sample).copied().flatten())
+                .filter(|held| *held > 0)
+                .map(|held| held as u32)
+                .collect();
+            held.sort_unstable_by(|a, b| b.cmp(a));
+            (held.iter().sum::<u32>() == connections).then_some(held)
+        };
+        let whole: Vec<Vec<u32>> = (0..samples).filter_map(in_sample).collect();
+        // When some wait in the kernel, a sample may still find all of them for a moment.
+        let is_steady =
+            whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= samples;
+        whole.into_iter().next().filter(|_| is_steady)
+    }
 }
 
 impl WatchTrack {

@@ -58,6 +58,7 @@ impl ServerCpuBefore {
             elapsed,
             requests,
             of: quota.as_ref().map_or(cpus, |(quota, _)| *quota),
+            by_quota: quota.is_some(),
             // Under a quota only who is in the same group takes of it.
             is_shared: match &quota {
                 Some((_, group)) => {

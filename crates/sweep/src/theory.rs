@@ -49,8 +49,7 @@ pub(crate) fn beside(
 /// Which processes held the connections of a run, as far as they were sampled.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HeldConnections {
-    /// Connections of each process that held any, the fullest first. Known if every sample that
-    /// found all connections agrees, and at least half of the samples found them.
+    /// Connections of each process that held any, the fullest first.
     by_worker: Option<Vec<u32>>,
     /// Processes that ever held one.
     holders: usize,
@@ -64,23 +63,8 @@ impl HeldConnections {
         let processes: BTreeSet<&str> =
             watch.curves("cpu").map(|(_, curve)| curve.of.as_str()).collect();
         let curves: Vec<_> = watch.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
-        let samples = curves.first().map_or(0, |curve| curve.values.len());
-        let in_sample = |sample: usize| {
-            let mut held: Vec<u32> = curves
-                .iter()
-                .filter_map(|curve| curve.values.get(sample).copied().flatten())
-                .filter(|held| *held > 0)
-                .map(|held| held as u32)
-                .collect();
-            held.sort_unstable_by(|a, b| b.cmp(a));
-            (held.iter().sum::<u32>() == run.connections).then_some(held)
-        };
-        let whole: Vec<Vec<u32>> = (0..samples).filter_map(in_sample).collect();
-        // When some wait in the kernel, a sample may still find all of them for a moment.
-        let is_steady =
-            whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= samples;
         HeldConnections {
-            by_worker: whole.into_iter().next().filter(|_| is_steady),
+            by_worker: watch.held_connections(run.connections),
             holders: curves.iter().filter(|curve| curve.most() > Some(0)).count(),
             processes: processes.len(),
         }

@@ -108,7 +108,8 @@ pub fn best() -> ComparisonStudy {
 /// The largest of four is best, and limited by the CPUs where these are `used`.
 pub fn largest_is_best(used: bool) -> ComparisonStudy {
     let mut study = best_of([80.0, 60.0, 42.0, 30.0], PLAIN.noise);
-    let cpu = CpuUsage { server: 1.9, generator: 0.05, others: Some(0.02), of: 2.0 };
+    let cpu =
+        CpuUsage { server: 1.9, generator: 0.05, others: Some(0.02), of: 2.0, by_quota: false };
     for run in study.runs.iter_mut().filter(|_| used) {
         run.run.judgement.iter_mut().for_each(|judgement| judgement.limit = Some(Limit::Cpu(cpu)));
     }

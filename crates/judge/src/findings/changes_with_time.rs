@@ -3,7 +3,7 @@
 use model::{Nanos, Run, SweepStudy};
 use serde::{Deserialize, Serialize};
 
-use super::Finding;
+use super::{Finding, others_compute};
 use crate::words::brief;
 
 /// The first load's mean response time, then and once more at the end.
@@ -29,6 +29,12 @@ pub(super) fn of(study: &SweepStudy) -> Option<Finding> {
     let again = study.first_load_again.as_deref().filter(|run| run.is_evidence())?;
     let same = |run: &&Run| run.connections == again.connections && run.is_evidence();
     let first = study.runs.iter().find(same)?;
+    // Connections that were dealt otherwise, or others on the CPUs, explain other times.
+    let dealt = |run: &Run| run.watch.as_ref()?.held_connections(run.connections);
+    let is_disturbed = |run: &Run| others_compute::busy_others(run).is_some();
+    if dealt(first) != dealt(again) || is_disturbed(first) || is_disturbed(again) {
+        return None;
+    }
     let then = first.tally.response_time.mean()?;
     let now = again.tally.response_time.mean()?;
     let apart = Nanos(then.0.abs_diff(now.0));

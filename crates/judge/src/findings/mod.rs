@@ -19,6 +19,7 @@ mod limited;
 mod never_served;
 mod not_measured;
 mod one_load;
+mod others_compute;
 mod overloaded;
 mod peaked;
 mod rates_unclear;
@@ -55,6 +56,7 @@ pub use limited::Limited;
 pub use never_served::NeverServed;
 pub use not_measured::NotMeasured;
 pub use one_load::OneLoad;
+pub use others_compute::OthersCompute;
 pub use overloaded::Overloaded;
 pub use peaked::Peaked;
 pub use rates_unclear::RatesUnclear;
@@ -139,6 +141,8 @@ pub enum Finding {
     UnevenWorkers(UnevenWorkers),
     /// Some connections get no response at all.
     NeverServed(NeverServed),
+    /// Other processes use the CPUs, and requests wait for one.
+    OthersCompute(OthersCompute),
 }
 
 /// Whether a finding is the answer, or what explains it.
@@ -161,7 +165,8 @@ impl Finding {
             | Finding::WaitInServer(_)
             | Finding::UnevenDealing(_)
             | Finding::UnevenWorkers(_)
-            | Finding::NeverServed(_) => FindingRole::Reason,
+            | Finding::NeverServed(_)
+            | Finding::OthersCompute(_) => FindingRole::Reason,
             Finding::GoodStatuses(_)
             | Finding::ServerEnded(_)
             | Finding::NotMeasured(_)
@@ -221,6 +226,7 @@ impl Finding {
             Finding::UnevenDealing(it) => it.sentence(),
             Finding::UnevenWorkers(it) => it.sentence(),
             Finding::NeverServed(it) => it.sentence(),
+            Finding::OthersCompute(it) => it.sentence(),
         }
     }
 }
@@ -264,7 +270,8 @@ from_evidence!(
     WaitInServer,
     UnevenDealing,
     UnevenWorkers,
-    NeverServed
+    NeverServed,
+    OthersCompute
 );
 
 /// The findings of a study, the most important first.
@@ -299,6 +306,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(points.iter().rev().find_map(|point| wait_in_server::of(study, point)));
     findings.extend(uneven_dealing::of(study, &points));
     findings.extend(points.iter().rev().find_map(uneven_workers::of));
+    findings.extend(points.last().and_then(|point| others_compute::of(point.run, Some(slots))));
     findings
 }
 
@@ -377,6 +385,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         findings.extend(undecided);
         findings.extend(limited::of_load(run));
         findings.extend(never_served::of(run));
+        findings.extend(others_compute::of(run, None));
     }
     findings.extend(ended.map(Finding::from));
     findings.extend(failed::of(Vec::new(), &[run], plan.timeout));

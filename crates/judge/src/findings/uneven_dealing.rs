@@ -44,10 +44,12 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
 
 fn dealing(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<UnevenDealing> {
     let held = point.run.theory.as_ref()?.by_worker.clone().filter(|held| held.len() > 1)?;
+    // Of a server whose slots alone were stated the processes tell how many each has.
+    let threads = study.server.slots() / held.len() as u32;
     Some(UnevenDealing {
         multiple: point.multiple,
         held,
-        threads: study.server.threads,
+        threads,
         p95: point.run.response_time(0.95).time(),
         alone: study.service_time.map(|known| known.mean),
     })

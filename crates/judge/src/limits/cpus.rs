@@ -1,6 +1,6 @@
 //! The CPUs: the server's own, those that it shares, and the lock of a process that keeps it to one.
 
-use model::{CpuUsage, GeneratorFacts, Limit, ServerCpu};
+use model::{CpuUsage, GeneratorFacts, Limit, ServerCpu, number};
 
 use crate::words::{listed, tenths};
 
@@ -33,21 +33,26 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
         return Some(on_cpus(cpu));
     }
     let serving = server.serving();
-    let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
-    let is_taken = server.is_ruby && !serving.is_empty() && each >= LOCK_TAKEN;
+    let each = serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min);
+    let is_taken = !serving.is_empty()
+        && each >= COMPUTES
+        && serving.iter().all(|(_, wanted)| *wanted >= LOCK_TAKEN);
     let is_used_up = used >= USED * cpu.of;
-    is_taken.then(|| {
-        if is_used_up {
-            on_cpus(cpu)
-        } else {
-            Limit::RubyLock { processes: serving.len() as u32, each, cpu }
+    match (is_taken, is_used_up) {
+        (true, true) => Some(on_cpus(cpu)),
+        (true, false) if server.is_ruby && each >= WHOLE_CPU => {
+            Some(Limit::RubyLock { processes: serving.len() as u32, each, cpu })
         }
-    })
+        (true | false, _) => None,
+    }
 }
 
+/// A process that had less of a CPU than this does not compute: its threads wait for one now and
+/// then, and many of them wait long in sum.
+const COMPUTES: f64 = 0.2;
 /// A process that had this share of a CPU would have had little more of one of its own: a share of
-/// 0.85 leaves 18 %.
-const WHOLE_CPU: f64 = 0.85;
+/// 0.75 leaves a third. How much is said.
+const WHOLE_CPU: f64 = 0.75;
 /// A process that uses more than this runs threads at the same time.
 const MORE_THAN_ONE_CPU: f64 = 1.05;
 
@@ -72,6 +77,14 @@ fn one_cpu_each(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
 
 /// Of CPUs that the server has for itself.
 pub(super) fn sentence(cpu: &CpuUsage) -> String {
+    if cpu.by_quota {
+        return format!(
+            "The quota of its control group is the limit: it allows the server {} CPUs, and it uses \
+             {}.",
+            cpu.of,
+            number::fixed(cpu.server, 2)
+        );
+    }
     format!("The server uses {} of {} CPUs: they are the limit.", tenths(cpu.server), cpu.of)
 }
 
@@ -85,7 +98,11 @@ pub(super) fn sentence_shared(cpu: &CpuUsage) -> String {
     users.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let used = |(who, cpus): &(&str, f64)| format!("{} by {who}", tenths(*cpus));
     let users = listed(&users.iter().map(used).collect::<Vec<_>>());
-    format!("The {} CPUs are used up, {users}: they are the limit, and they are shared.", cpu.of)
+    let of_quota = if cpu.by_quota { " of their control group's quota" } else { "" };
+    format!(
+        "The {} CPUs{of_quota} are used up, {users}: they are the limit, and they are shared.",
+        cpu.of
+    )
 }
 
 #[cfg(test)]
@@ -110,6 +127,7 @@ mod tests {
             elapsed,
             requests: 1000,
             of: 2.0,
+            by_quota: false,
             is_shared,
             busy: Some(busy as f64 / 100.0),
             idle: Some(2.0 - busy as f64 / 100.0),
@@ -159,14 +177,31 @@ mod tests {
         assert_eq!(super::of(&by_host), None);
         by_host.server.iter_mut().for_each(|server| server.idle = Some(0.0));
         assert_eq!(super::of(&by_host).map(|it| name(&it)), Some("shared CPUs"));
+        // One worker that computes beside others that do: it had 0.8 of a CPU and waited for the rest.
+        let mut beside_others = facts(&[80], 2, 199, ruby);
+        let wait = |run: &mut GeneratorFacts, part: u64| {
+            let processes = run.server.iter_mut().flat_map(|server| &mut server.processes);
+            processes.for_each(|one| one.run_queue = one.cpu / part);
+        };
+        wait(&mut beside_others, 5);
+        let Some(Limit::RubyLock { each, .. }) = super::of(&beside_others) else {
+            panic!("{:?}", super::of(&beside_others))
+        };
+        assert!((each - 0.8).abs() < 1e-9);
+        // With half of one it would do twice as much: the CPUs that it shares are the limit.
+        let mut half = facts(&[50], 2, 199, ruby);
+        wait(&mut half, 1);
+        assert_eq!(super::of(&half).map(|it| name(&it)), Some("shared CPUs"));
+        // A loop that had a third of a CPU and waited for one in the rest, because of others.
+        let mut starved = facts(&[37], 2, 199, native);
+        starved.server.iter_mut().flat_map(|server| &mut server.processes).for_each(|one| {
+            one.run_queue = Nanos::from_millis(6300);
+        });
+        assert_eq!(super::of(&starved).map(|it| name(&it)), Some("shared CPUs"));
         // Two workers that hand their locks on: 80 % of each CPU, and some of the time they wait
         // for one. Two more workers did 21 % more.
         let mut waiting = facts(&[80, 80], 2, 166, ruby);
-        waiting
-            .server
-            .iter_mut()
-            .flat_map(|server| &mut server.processes)
-            .for_each(|one| one.run_queue = one.cpu / 4);
+        wait(&mut waiting, 4);
         assert_eq!(super::of(&waiting).map(|it| name(&it)), Some("Ruby's lock"));
     }
 }

@@ -89,7 +89,9 @@ pub fn sentence(limit: &Limit, slots: Option<u32>) -> String {
         }
         Limit::Cpu(cpu) => cpus::sentence(cpu),
         Limit::SharedCpus(cpu) => cpus::sentence_shared(cpu),
-        Limit::RubyLock { processes, cpu, .. } => ruby_lock::sentence(*processes, cpu, slots),
+        Limit::RubyLock { processes, each, cpu } => {
+            ruby_lock::sentence(*processes, *each, cpu, slots)
+        }
         Limit::OneCpuEach { processes, cpu, .. } => one_cpu_each::sentence(*processes, cpu),
         Limit::AcceptQueue { dropped, longest, .. } => accept_queue::sentence(*dropped, *longest),
         Limit::Network { round_trip, slow, retransmitted, share } => {

@@ -2,7 +2,7 @@
 
 use model::CpuUsage;
 
-use crate::words::{count_of, tenths};
+use crate::words::{count_of, share, tenths};
 
 pub(super) fn evidence(processes: u32, cpu: &CpuUsage) -> String {
     let who = match processes {
@@ -12,12 +12,23 @@ pub(super) fn evidence(processes: u32, cpu: &CpuUsage) -> String {
     format!("one thread of {who}; {cpu}")
 }
 
-pub(super) fn sentence(processes: u32, cpu: &CpuUsage, slots: Option<u32>) -> String {
+/// Of a CPU of its own a process would have so little more that it is not worth a word.
+const LITTLE_MORE: f64 = 0.03;
+
+/// `each`: what the least busy process had of a CPU.
+pub(super) fn sentence(processes: u32, each: f64, cpu: &CpuUsage, slots: Option<u32>) -> String {
     let processes = count_of(processes, "process").replace("processs", "processes");
     let more = slots.map_or("More threads", |_| "More threads a worker");
+    let of_its_own = 1.0 / each.max(0.01) - 1.0;
+    let of_its_own = if (LITTLE_MORE..=1.0).contains(&of_its_own) {
+        format!("; CPUs of its own at most {} more", share(of_its_own))
+    } else {
+        String::new()
+    };
     format!(
         "Ruby's lock is the limit: it runs one thread of a process at a time, and {processes} did \
-         ({} of {} CPUs used). {more} add waiting, not throughput.",
+         ({} of {} CPUs used). {more} add waiting, not throughput{of_its_own}; more workers do more, \
+         as far as CPUs are idle.",
         tenths(cpu.server),
         cpu.of
     )

@@ -124,6 +124,8 @@ fn of_cpus(seen: &WatchEvidence) -> Option<Limit> {
         elapsed: Nanos::from_secs(1),
         requests: 0,
         of: seen.cpus?,
+        // Under a quota what others use is not read: they do not take from it.
+        by_quota: seen.busy_cpus.is_none(),
         is_shared: true,
         busy: seen.busy_cpus,
         idle: None,
@@ -131,7 +133,8 @@ fn of_cpus(seen: &WatchEvidence) -> Option<Limit> {
     };
     let own = server.cpus();
     let others = seen.busy_cpus.map(|busy| (busy - own).max(0.0));
-    let usage = CpuUsage { server: own, generator: 0.0, others, of: server.of };
+    let usage =
+        CpuUsage { server: own, generator: 0.0, others, of: server.of, by_quota: server.by_quota };
     cpus::of_server(&server, usage)
 }
 
