@@ -289,10 +289,11 @@ pub struct WorkerDemand {
 /// Computing Surveys 10(3), 1978).
 ///
 /// # Errors
-/// Without a thread, or where a time is not above 0.
+/// Without a thread, where the I/O time is below 0, or the CPU time is not above 0.
 pub fn highest_rate(threads: u32, demand: WorkerDemand) -> Result<f64, QueueingError> {
     some("thread", threads)?;
-    let (io, cpu) = (positive("the I/O time", demand.io)?, positive("the CPU time", demand.cpu)?);
+    let io = not_negative("the I/O time", demand.io)?;
+    let cpu = positive("the CPU time", demand.cpu)?;
     Ok(f64::min(f64::from(threads) / (io + cpu), 1.0 / cpu))
 }
 
@@ -302,7 +303,7 @@ pub fn highest_rate(threads: u32, demand: WorkerDemand) -> Result<f64, QueueingE
 /// # Errors
 /// As [`highest_rate`].
 pub fn saturated_rate(threads: u32, demand: WorkerDemand) -> Result<f64, QueueingError> {
-    Ok(machine_repair(threads, 1, demand.cpu, positive("the I/O time", demand.io)?)?.rate)
+    Ok(machine_repair(threads, 1, demand.cpu, not_negative("the I/O time", demand.io)?)?.rate)
 }
 
 /// `connections` that think for `think` on a worker of `threads` threads, each request keeping its
@@ -489,7 +490,8 @@ mod tests {
         assert!(worker(0, 1, DEMAND, 0.0).is_err() && worker(1, 0, DEMAND, 0.0).is_err());
         assert!(worker(5001, 1, DEMAND, 0.0).is_err() && worker(1, 1, DEMAND, -1.0).is_err());
         assert!(
-            worker(1, 1, WorkerDemand { io: 0.0, cpu: 1.0 }, 0.0).is_err()
+            worker(1, 1, WorkerDemand { io: -1.0, cpu: 1.0 }, 0.0).is_err()
+                && worker(1, 1, WorkerDemand { io: 1.0, cpu: 0.0 }, 0.0).is_err()
                 && highest_rate(0, DEMAND).is_err()
         );
     }
@@ -502,6 +504,12 @@ mod tests {
         assert!((rates[0] - 1.0 / 0.12).abs() < 1e-12 && (rates[39] - 50.0).abs() < 1e-9);
         for (threads, rate) in (1..).zip(&rates) {
             assert!(*rate <= highest_rate(threads, DEMAND).unwrap() * (1.0 + 1e-12));
+        }
+        // An app that only computes does as much with one thread as with five.
+        let computing = WorkerDemand { io: 0.0, cpu: 0.02 };
+        for threads in [1, 5] {
+            assert!((saturated_rate(threads, computing).unwrap() - 50.0).abs() < 1e-9);
+            assert!((highest_rate(threads, computing).unwrap() - 50.0).abs() < 1e-9);
         }
         // Five threads: 41.7/s by the bound, 34.2/s where times scatter.
         assert!((highest_rate(5, DEMAND).unwrap() - 41.666_666_67).abs() < 1e-7);

@@ -142,6 +142,23 @@ impl DelayLaw {
             DelayLaw::LogNormal { median, sigma } => scaled(median, (sigma * sigma / 2.0).exp()),
         }
     }
+
+    /// The coefficient of variation: its standard deviation in means.
+    pub fn variation(&self) -> f64 {
+        let mean = self.mean().as_secs_f64();
+        match *self {
+            DelayLaw::Constant(_) => 0.0,
+            DelayLaw::Exponential { .. } => 1.0,
+            DelayLaw::Uniform { from, to } => {
+                to.saturating_sub(from).as_secs_f64() / 12f64.sqrt() / mean
+            }
+            DelayLaw::Bimodal { common, other, share } => {
+                let distance = common.as_secs_f64() - other.as_secs_f64();
+                (share.part() * (1.0 - share.part())).sqrt() * distance.abs() / mean
+            }
+            DelayLaw::LogNormal { sigma, .. } => (sigma * sigma).exp_m1().sqrt(),
+        }
+    }
 }
 
 /// `time · factor`, to the nanosecond.
@@ -367,6 +384,22 @@ mod tests {
             let sum: Nanos = (0..count).map(|number| delay.of(7, number)).sum();
             let ratio = sum.as_secs_f64() / count as f64 / delay.mean().as_secs_f64();
             assert!((ratio - 1.0).abs() < 0.01, "{text}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn the_variation_is_the_samples_variation() {
+        for text in
+            ["3ms", "exp:5ms", "uniform:1ms:9ms", "bimodal:1ms:50ms:0.02", "lognormal:5ms:0.5"]
+        {
+            let delay = law(text);
+            let count = 200_000;
+            let mean = delay.mean().as_secs_f64();
+            let squares = (0..count)
+                .map(|number| (delay.of(7, number).as_secs_f64() / mean - 1.0).powi(2))
+                .sum::<f64>();
+            let seen = (squares / f64::from(count as u32)).sqrt();
+            assert!((seen - delay.variation()).abs() < 0.03, "{text}: {seen}");
         }
     }
 

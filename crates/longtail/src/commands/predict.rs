@@ -4,15 +4,18 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args};
+use model::theory::ServiceTime;
 use model::{Nanos, Rate, Study, Threads};
+use probe::server_cpu::CpuRoom;
 use queueing::closed_loop::MOST_CONNECTIONS;
+use report::number;
 use sink::DelayLaw;
 
 use crate::args::limits::from_1_to;
 use crate::args::output::FormatArgs;
 use crate::args::{ADVANCED, Goal, PredictLoad};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
-use crate::predict::{self, PredictedServer};
+use crate::predict::{self, PredictedServer, RequestCpu, ServerCpus};
 use crate::{store, ui};
 
 /// Prints the prediction.
@@ -28,26 +31,33 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     if workers.saturating_mul(threads) > 1000 {
         return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));
     }
-    let law = law(&args.service)?;
+    let service = service(&args.service)?;
+    let law = service.law;
     if law.mean().0 == 0 {
         return Err(Mistake::Flags(
             "--service wants more than 0: what takes no time never waits".to_owned(),
         ));
     }
-    let server = PredictedServer { workers, threads, law, seed: args.seed };
+    let server = PredictedServer { workers, threads, law, seed: args.seed.unwrap_or(1) };
     let closed = || PredictLoad::Closed(args.connections.unwrap_or(1), args.think);
     let load = args.rate.map_or_else(closed, PredictLoad::Open);
-    if args.cpu.is_some_and(|cpu| cpu.0 == 0 || cpu >= law.mean()) {
-        return Err(wrong("--cpu is a part of the service time: more than 0, and less than that"));
+    let cpus = server_cpus(args.cpus);
+    let cpu = args.cpu.map(|time| RequestCpu { time, cpus });
+    check(args, &server, load, cpu)?;
+    let mut prediction = predict::predict(&server, load, args.objective, cpu)?;
+    prediction.notes.extend(service.notes);
+    match (cpu, service.cpu) {
+        (Some(_), _) => {}
+        (None, Some(measured)) => prediction.notes.push(format!(
+            "CPU time is not counted: its sweep measured {} a request; --cpu counts it",
+            number::time(measured)
+        )),
+        (None, None) => prediction.notes.push(predict::text::without_cpu(&server, cpus)),
     }
-    if let (Some(_), PredictLoad::Closed(connections, _)) = (args.cpu, load)
-        && connections.div_ceil(workers) > MOST_CONNECTIONS
-    {
-        return Err(wrong(format!(
-            "--cpu is reckoned for at most {MOST_CONNECTIONS} connections of a worker: lower -c"
-        )));
+    let is_simulated = prediction.lines.iter().any(|line| line.how.ends_with("simulated"));
+    if args.seed.is_some() && !is_simulated && !args.plot && args.objective.is_none() {
+        prediction.notes.push("--seed changes nothing here: nothing is simulated".to_owned());
     }
-    let prediction = predict::predict(&server, load, args.objective, args.cpu)?;
     if args.output.is_json() {
         ui::print_json(&prediction);
     } else {
@@ -57,20 +67,77 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     Ok(Exit::Fine)
 }
 
-/// The law of the service time; of a study one with the mean and the variation of what a request
-/// takes alone.
-fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
+/// Refuses what no formula answers, and what one flag would take from another.
+fn check(
+    args: &PredictArgs,
+    server: &PredictedServer,
+    load: PredictLoad,
+    cpu: Option<RequestCpu>,
+) -> Result<(), Mistake> {
+    if let Some(share) = args.objective.and_then(|goal| goal.share) {
+        refuse_if(
+            server.is_simulated() && share > predict::HIGHEST_SIMULATED,
+            format!(
+                "{} of this service time is not known well enough: ask for p99 or lower, or give --service 200ms or exp:5ms, which have a formula",
+                number::percentile(share)
+            ),
+        )?;
+    }
+    let Some(cpu) = cpu else { return Ok(()) };
+    refuse_if(
+        cpu.time.0 == 0 || cpu.time > server.law.mean(),
+        "--cpu is a part of the service time: more than 0, and not more than that",
+    )?;
+    if let PredictLoad::Closed(connections, _) = load
+        && connections.div_ceil(server.workers) > MOST_CONNECTIONS
+    {
+        return Err(wrong(format!(
+            "--cpu is reckoned for at most {MOST_CONNECTIONS} connections of a worker: lower -c"
+        )));
+    }
+    if (args.objective.is_some() || args.plot) && predict::hides_times(server, load, cpu)? {
+        let flag = if args.objective.is_some() { "--objective" } else { "--plot" };
+        return Err(wrong(format!(
+            "{flag} asks for response times, and no formula has them where threads wait for Ruby's lock or a CPU: leave out --cpu (for threads that never do), or {flag}"
+        )));
+    }
+    Ok(())
+}
+
+/// Those that were given, or this machine's.
+fn server_cpus(given: Option<f64>) -> ServerCpus {
+    let here = || CpuRoom::of(&[std::process::id()]).map_or(1.0, |room| room.cpus);
+    ServerCpus { count: given.unwrap_or_else(here), is_this_machine: given.is_none() }
+}
+
+/// Reads a number of CPUs, or the part of one that a quota leaves.
+fn cpus(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(count) if (0.01..=10_000.0).contains(&count) => Ok(count),
+        _ => Err("give a number of CPUs from 0.01 to 10000, such as 2 or 0.5".to_owned()),
+    }
+}
+
+/// What is known of the service time.
+struct KnownService {
+    law: DelayLaw,
+    /// Of it on a CPU, where a sweep measured that.
+    cpu: Option<Nanos>,
+    notes: Vec<String>,
+}
+
+/// The service time; of a study one with the mean and the variation of what a request takes alone.
+fn service(word: &ServiceWord) -> Result<KnownService, Mistake> {
     let path = match word {
-        ServiceWord::Law(law) => return Ok(*law),
+        ServiceWord::Law(law) => {
+            return Ok(KnownService { law: *law, cpu: None, notes: Vec::new() });
+        }
         ServiceWord::Study(path) => path,
     };
     let none = |why: &str| Mistake::Read { path: path.clone(), why: why.to_owned() };
     match store::read(path)? {
         Study::Sweep(study) => match study.service_time {
-            Some(service) => Ok(match service.log_normal() {
-                None => DelayLaw::Constant(service.mean),
-                Some(law) => DelayLaw::LogNormal { median: law.median, sigma: law.sigma },
-            }),
+            Some(service) => Ok(measured(&service)),
             None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
         },
         Study::Compare(_) => {
@@ -85,11 +152,36 @@ fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
     }
 }
 
+/// What a sweep measured, and how well.
+fn measured(service: &ServiceTime) -> KnownService {
+    let mut notes = Vec::new();
+    let law = match service.log_normal() {
+        None => DelayLaw::Constant(service.mean),
+        Some(law) => {
+            notes.push(
+                "of the sweep's service times the mean and the variation are taken: percentiles are those of a log-normal law of both"
+                    .to_owned(),
+            );
+            DelayLaw::LogNormal { median: law.median, sigma: law.sigma }
+        }
+    };
+    if !service.is_well_known() {
+        let high =
+            if service.high == Nanos::MAX { "more".to_owned() } else { number::time(service.high) };
+        notes.push(format!(
+            "the sweep knows its mean service time roughly, {} to {high} (95 %): all rates are as uncertain",
+            number::time(service.low)
+        ));
+    }
+    KnownService { law, cpu: service.cpu, notes }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s      random arrivals, 80 a second
   longtail predict -w4 -t5:5 --service 200ms -c 40            40 connections that never pause
-  longtail predict -w4 -t5:5 --service 200ms --cpu 60ms -c 40     how many threads are worth it in Ruby
+  longtail predict -w4 -t5:5 --service 200ms --cpu 60ms --cpus 2 -c 40
+      how many threads are worth it in Ruby
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
   longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --json
   longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a kept sweep
@@ -115,6 +207,10 @@ pub(crate) struct PredictArgs {
     /// worth it?
     #[arg(long, value_name = "TIME")]
     pub(crate) cpu: Option<Nanos>,
+    /// With --cpu: CPUs that the server has to itself, such as 2, or 0.5 of a quota [default: this
+    /// machine's]
+    #[arg(long, value_name = "N", requires = "cpu", value_parser = cpus)]
+    pub(crate) cpus: Option<f64>,
     /// Open loop: random arrivals at this rate, such as 80/s
     #[arg(long, value_name = "RATE", conflicts_with = "connections")]
     rate: Option<Rate>,
@@ -132,9 +228,9 @@ pub(crate) struct PredictArgs {
     pub(crate) plot: bool,
     #[command(flatten)]
     pub(crate) output: FormatArgs,
-    /// Seed of the simulation
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
-    pub(crate) seed: u64,
+    /// Seed of the simulation [default: 1]
+    #[arg(long, value_name = "N", help_heading = ADVANCED)]
+    pub(crate) seed: Option<u64>,
 }
 
 /// Where the law of the service time comes from.

@@ -1,17 +1,23 @@
 //! A prediction as text.
 
-use report::number::{self, count_of, milliseconds, or_none};
+use judge::trust::UNCERTAIN;
+use report::number::{self, NONE, count_of, milliseconds, or_none};
 use report::tree::{
     ColumnBand, DataTable, NamedFact, ReportSection, TableCell, TableColumn, TableRow,
 };
 use report::{Width, text};
 
+use model::Nanos;
+
 use super::{
-    LockedThreads, PredictedP99, PredictedQueue, PredictedTime, Prediction, RubyLock, TimeSummary,
+    LockedThreads, PredictedP99, PredictedQueue, PredictedServer, PredictedTime, Prediction,
+    RateLimits, RubyLock, ServerCpus, TimeInterval, TimeSummary,
 };
 
-/// Below this part of what the slots would do without Ruby's lock it is the limit that counts.
-const LOCK_MATTERS: f64 = 0.95;
+/// Rates that differ by less are one limit.
+const SAME_LIMIT: f64 = 1e-6;
+/// An interval narrower than this part of the service time is not worth a mark.
+const NOTABLE: f64 = 0.01;
 /// Characters of the longest bar.
 const BAR: f64 = 40.0;
 /// Columns of a line at the most.
@@ -24,40 +30,32 @@ pub(crate) fn whole(
     width: Width,
 ) -> String {
     let width = Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS));
-    let lock = prediction.lock.as_ref();
-    let lock = lock.and_then(|lock| {
-        Some((lock, lock.by_threads.iter().find(|it| it.threads == prediction.threads)?))
-    });
-    // Where the lock costs less than this, the theory of threads alone holds.
-    let binding = lock.filter(|(_, asked)| asked.of_slots < LOCK_MATTERS);
     let mut sections = Vec::new();
-    if binding.is_none() {
+    if !prediction.lines.is_empty() {
         sections.push(ReportSection::new("").table(queue_table(prediction)));
         sections.extend(ReportSection::new("").lines(remarks(prediction)).filled());
     }
-    if let Some((lock, asked)) = lock {
-        let lost = number::percent((1.0 - asked.of_slots).max(0.0));
-        let aside =
-            format!(" The lines above leave that out: with all threads busy it costs {lost} %.");
-        sections.push(locked(prediction, lock, if binding.is_some() { "" } else { &aside }));
-    }
-    if binding.is_some() {
-        let hidden = "Percentiles under the lock are not known; without --cpu you see those of threads that never wait for it.";
-        let left_out = "Counted is the app's Ruby alone, with a whole CPU for each worker. Puma's own work and passing the lock on come on top: measured rates are lower.";
-        sections.push(ReportSection::new("").lines([hidden, left_out]));
+    if let Some(lock) = &prediction.lock {
+        let lost = number::percent((1.0 - lock.asked().of_slots).max(0.0));
+        let aside = if lock.binds {
+            String::new()
+        } else {
+            format!(" The lines above leave that out: with all threads busy it costs {lost} %.")
+        };
+        sections.push(locked(prediction, lock, &aside));
+        if lock.binds {
+            let hidden = "Percentiles are not known where threads wait for Ruby's lock or a CPU; without --cpu you see those of threads that never do.";
+            let left_out = "Counted is the app's Ruby alone, on CPUs that do nothing else. Puma's own work and passing the lock on come on top: measured rates are lower.";
+            let lines = [hidden, left_out].map(str::to_owned).into_iter();
+            sections.push(ReportSection::new("").lines(lines.chain(prediction.notes.clone())));
+        }
     }
     sections.extend(plot.map(plotted));
-    let most = binding.map(|(_, asked)| asked.at_most_per_s);
-    format!(
-        "{}\n{}",
-        text::facts(&facts(prediction, most), width),
-        text::sections(&sections, width)
-    )
+    format!("{}\n{}", text::facts(&facts(prediction), width), text::sections(&sections, width))
 }
 
-/// What is predicted of what, and the limits; `by_lock` is the rate that Ruby's lock allows, where
-/// that is the limit.
-fn facts(prediction: &Prediction, by_lock: Option<f64>) -> [NamedFact; 3] {
+/// What is predicted of what, and the limits.
+fn facts(prediction: &Prediction) -> [NamedFact; 3] {
     let mean = number::span(prediction.service_mean_ns);
     let service = if prediction.service.contains(':') {
         format!("{} (mean {mean})", prediction.service)
@@ -70,37 +68,83 @@ fn facts(prediction: &Prediction, by_lock: Option<f64>) -> [NamedFact; 3] {
         count_of(prediction.workers, "worker"),
         count_of(prediction.threads, "thread"),
     );
-    let alone = prediction.at_most_per_s;
-    let most = by_lock.unwrap_or(alone);
-    let without =
-        by_lock.map(|_| format!(" by Ruby's lock ({} without it)", number::rate_in_words(alone)));
+    let knee = number::rate_in_words(prediction.knee_connections);
     let limits = format!(
-        "{} req/s at most{}; requests must wait from {} connections on",
-        number::rate_in_words(most),
-        without.unwrap_or_default(),
-        number::rate_in_words(prediction.knee_connections * most / alone),
+        "{} req/s at most by {}; requests must wait from {knee} connection{} on",
+        number::rate_in_words(prediction.at_most_per_s),
+        smallest_of(&prediction.limits, prediction.lock.as_ref().map(|lock| lock.cpus)),
+        if knee == "1" { "" } else { "s" },
     );
     [("server", server), ("load", prediction.load.clone()), ("limits", limits)]
         .map(|(name, line)| NamedFact::new(name, [line]))
+}
+
+/// Which limit is the smallest, and what the others allow: `Ruby's lock (threads 222)`.
+fn smallest_of(limits: &RateLimits, cpus: Option<ServerCpus>) -> String {
+    let known = [
+        Some(("threads".to_owned(), limits.threads)),
+        limits.lock.map(|rate| ("Ruby's lock".to_owned(), rate)),
+        cpus.map(in_words).zip(limits.cpus),
+    ];
+    let smallest = limits.smallest();
+    let (binding, others): (Vec<_>, Vec<_>) =
+        known.into_iter().flatten().partition(|(_, rate)| *rate <= smallest * (1.0 + SAME_LIMIT));
+    let names: Vec<String> = binding.into_iter().map(|(name, _)| name).collect();
+    let named = names.join(" and ");
+    if others.is_empty() {
+        return named;
+    }
+    let allowed = |(name, rate): &(String, f64)| format!("{name} {}", number::rate_in_words(*rate));
+    format!("{named} ({})", others.iter().map(allowed).collect::<Vec<_>>().join(", "))
+}
+
+/// `2 CPUs`, `this machine's 2 CPUs`.
+pub(crate) fn in_words(cpus: ServerCpus) -> String {
+    let count = number::shortest(cpus.count);
+    let plural = if count == "1" { "" } else { "s" };
+    let whose = if cpus.is_this_machine { "this machine's " } else { "" };
+    format!("{whose}{count} CPU{plural}")
+}
+
+/// From which CPU time on another limit than threads counts, where none was given.
+pub(crate) fn without_cpu(server: &PredictedServer, cpus: ServerCpus) -> String {
+    let workers = f64::from(server.workers);
+    let above = Nanos::from_secs_f64(cpus.count.min(workers) / server.by_threads());
+    let limit = if cpus.count < workers {
+        format!("Ruby's lock or {} allow", in_words(cpus))
+    } else {
+        "Ruby's lock allows".to_owned()
+    };
+    format!("CPU time is not known: above {} a request, {limit} less (--cpu)", number::time(above))
 }
 
 /// A line for each order of service.
 fn queue_table(prediction: &Prediction) -> DataTable {
     let times = |title: &str| {
         let band = ColumnBand::new(title, "");
-        ["mean", "p50", "p95", "p99"].map(|name| TableColumn::new(name).under(&band))
+        TIMES.map(|name| TableColumn::new(name).under(&band))
     };
     let has_objective = prediction.objective.is_some();
     let columns = ["queue", "req/s", "% full"].map(TableColumn::new).into_iter();
     let columns = columns.chain(times("wait, ms")).chain(times("response time, ms"));
     let columns = columns.chain(has_objective.then(|| TableColumn::new("max req/s")));
+    let has_marks = each_time(prediction).any(|time| is_rough(prediction, time.of));
+    let shown = |time: Option<PredictedTime>| {
+        let Some(time) = time else { return NONE.to_owned() };
+        // Room for the mark where there is none.
+        let mark = match (has_marks, is_rough(prediction, time)) {
+            (false, _) => "",
+            (true, false) => " ",
+            (true, true) => "?",
+        };
+        format!("{}{mark}", milliseconds(time.ns))
+    };
     let row = |line: &PredictedQueue| {
         let mut cells = vec![
             format!("{:6}  {}", line.queue, line.how),
             number::rate(line.rate_per_s),
             number::percent(line.utilisation),
         ];
-        let shown = |time| or_none(time, |time: PredictedTime| milliseconds(time.ns));
         cells.extend([line.wait, line.response].into_iter().flat_map(each).map(shown));
         cells.extend(has_objective.then(|| or_none(line.highest_rate_per_s, number::rate)));
         TableRow::new(cells)
@@ -114,13 +158,73 @@ fn remarks(prediction: &Prediction) -> Vec<String> {
         .objective
         .as_ref()
         .map(|it| format!("max req/s: the highest rate that keeps {it}"));
-    let widest = prediction.lines.iter().filter_map(widest).max_by(f64::total_cmp).map(|widest| {
+    let (rough, known): (Vec<NamedTime<'_>>, Vec<NamedTime<'_>>) =
+        each_time(prediction).partition(|time| is_rough(prediction, time.of));
+    let widths = known.iter().filter_map(|time| width(time.of));
+    let widest = widths.max_by(f64::total_cmp).filter(|widest| *widest > 0.0);
+    let unmarked = if rough.is_empty() { "" } else { " but for those marked ?" };
+    let simulated = widest.map(|widest| {
         format!(
-            "simulated: 95 % intervals of at most ± {} % of the figure; --json has each",
+            "simulated: 95 % intervals of at most ± {} % of the figure{unmarked}; --json has each",
             number::percent(widest)
         )
     });
-    objective.into_iter().chain(widest).chain(prediction.notes.iter().cloned()).collect()
+    let ranges: Vec<String> = rough.iter().map(NamedTime::range).collect();
+    let marked = (!ranges.is_empty())
+        .then(|| format!("? somewhere in its 95 % interval, ms: {}", ranges.join(", ")));
+    let notes = prediction.notes.iter().cloned();
+    objective.into_iter().chain(simulated).chain(marked).chain(notes).collect()
+}
+
+/// A time of the table and where it stands.
+struct NamedTime<'a> {
+    queue: &'a str,
+    /// wait, response
+    kind: &'static str,
+    /// mean, p50
+    name: &'static str,
+    of: PredictedTime,
+}
+
+impl NamedTime<'_> {
+    /// `split response p95 946–1000`.
+    fn range(&self) -> String {
+        let known = self.of.interval.map_or_else(String::new, |interval| {
+            let high = interval.high.map_or_else(|| "?".to_owned(), milliseconds);
+            format!("{}–{high}", milliseconds(interval.low))
+        });
+        format!("{} {} {} {known}", self.queue, self.kind, self.name)
+    }
+}
+
+const TIMES: [&str; 4] = ["mean", "p50", "p95", "p99"];
+
+/// All times of the table.
+fn each_time(prediction: &Prediction) -> impl Iterator<Item = NamedTime<'_>> {
+    prediction.lines.iter().flat_map(|line| {
+        let kinds = [("wait", line.wait), ("response", line.response)];
+        kinds.into_iter().flat_map(move |(kind, times)| {
+            TIMES.into_iter().zip(each(times)).filter_map(move |(name, time)| {
+                Some(NamedTime { queue: line.queue, kind, name, of: time? })
+            })
+        })
+    })
+}
+
+/// Whether a time is marked: half of its interval is a large part of it, and of a service time no
+/// small one.
+fn is_rough(prediction: &Prediction, time: PredictedTime) -> bool {
+    let Some(TimeInterval { low, high, .. }) = time.interval else { return false };
+    let Some(high) = high else { return true };
+    let half = high.saturating_sub(low).as_secs_f64() / 2.0;
+    half > UNCERTAIN * time.ns.as_secs_f64()
+        && half > NOTABLE * prediction.service_mean_ns.as_secs_f64()
+}
+
+/// The half width of an interval as a part of its figure, where that is not nothing.
+fn width(time: PredictedTime) -> Option<f64> {
+    let half = time.interval?.half_width?.as_secs_f64();
+    (time.ns > Nanos::ZERO).then(|| half / time.ns.as_secs_f64())
 }
 
 /// What Ruby's lock leaves, by the number of threads.
@@ -153,24 +257,28 @@ fn locked(prediction: &Prediction, lock: &RubyLock, aside: &str) -> ReportSectio
         number::span(lock.cpu_ns),
         number::span(prediction.service_mean_ns),
     );
+    let most = [prediction.limits.lock, prediction.limits.cpus];
+    let most = most.into_iter().flatten().fold(f64::INFINITY, f64::min);
     let at_most = format!(
         "at most: by any law, and never more than {} req/s; % of max: of what as many slots would do without the lock.",
-        number::rate_in_words(lock.at_most_per_s),
+        number::rate_in_words(most),
     );
     let connections = if is_closed { ", these connections" } else { "" };
-    let all_busy = format!("all busy{connections}: exact where the times scatter exponentially");
+    let all_busy = if lock.cpus.count < f64::from(prediction.workers) {
+        format!(
+            "all busy{connections}: no better than that, as {} share {}",
+            count_of(prediction.workers, "worker"),
+            in_words(lock.cpus),
+        )
+    } else {
+        format!("all busy{connections}: exact where the times scatter exponentially")
+    };
     let table = DataTable::of_columns(columns, lock.by_threads.iter().map(row));
     ReportSection::new(title).table(table).lines([at_most, all_busy])
 }
 
 fn each(times: Option<TimeSummary>) -> [Option<PredictedTime>; 4] {
     times.map_or([None; 4], |times| [times.mean, times.p50, times.p95, times.p99].map(Some))
-}
-
-/// The widest interval among a line's response times, as a part of its figure.
-fn widest(line: &PredictedQueue) -> Option<f64> {
-    let part = |figure: PredictedTime| Some(figure.half_width_ns?.0 as f64 / figure.ns.0 as f64);
-    each(line.response).into_iter().flatten().filter_map(part).max_by(f64::total_cmp)
 }
 
 /// p99 over the rate, as bars.

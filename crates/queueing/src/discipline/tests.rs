@@ -39,7 +39,7 @@ fn row(connections: u32, rate: f64, quantiles: &[(f64, f64)]) -> MeasuredLoop {
 
 const SHARES: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 const EFFORT: SimulationEffort =
-    SimulationEffort { replications: 2, requests: 8000, warm_up: 8000, seed: 99 };
+    SimulationEffort { replications: 8, requests: 4000, warm_up: 4000, seed: 99 };
 
 /// A service of 100 ms, and up to so many seconds more.
 fn with_jitter(jitter: f64) -> impl Fn(u64, u64) -> f64 {
@@ -54,9 +54,17 @@ fn seen(pools: &[ThreadPool], service: TimeLaw<'_>) -> MeasuredLoop {
     )
 }
 
+/// As a run shows it: each quantile with its interval.
 fn shown(simulated: &Simulated, pools: &[ThreadPool]) -> MeasuredLoop {
-    let quantiles = SHARES.map(|share| (share, simulated.response_quantile(share).unwrap().value));
-    row(pools.iter().map(|pool| pool.connections).sum(), simulated.rate().value, &quantiles)
+    let quantile = |share: f64| {
+        let known = simulated.response_quantile(share).unwrap();
+        MeasuredQuantile { share, low: known.low, high: known.high }
+    };
+    MeasuredLoop {
+        connections: pools.iter().map(|pool| pool.connections).sum(),
+        rate: simulated.rate().value,
+        quantiles: SHARES.map(quantile).to_vec(),
+    }
 }
 
 /// Of the server above, with so many connections on each worker.
@@ -259,7 +267,7 @@ fn a_forecast_is_of_the_closed_forms() {
 
 #[test]
 fn a_connection_for_each_request_is_dealt_anew() {
-    const LONG: SimulationEffort = SimulationEffort { requests: 30_000, ..EFFORT };
+    const LONG: SimulationEffort = SimulationEffort { requests: 8000, ..EFFORT };
     let anew = |dealing| ClosedLoopServer {
         order: ServiceOrder { is_kept: false, dealing, ..ORDER },
         ..SERVER

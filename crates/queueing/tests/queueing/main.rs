@@ -1,5 +1,6 @@
 //! The formulas against each other, and the page that lists them.
 
+mod coverage;
 mod mva;
 mod tables;
 mod theory;
