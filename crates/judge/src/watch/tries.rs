@@ -2,7 +2,7 @@
 
 use model::{Limit, Nanos, number};
 
-use super::evidence::WatchEvidence;
+use super::evidence::{WatchEvidence, WatchedWorker};
 use super::limit::{Found, Unseen};
 use super::uneven;
 use crate::words::brief;
@@ -49,7 +49,10 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
 fn prediction(seen: &WatchEvidence) -> Option<String> {
     let rate = seen.settled_rate()?;
     let threads = seen.workers.first()?.threads?;
-    if seen.workers.iter().any(|worker| worker.threads != Some(threads)) {
+    // Threads that Puma has added for requests that wait are none that one sets.
+    let is_other =
+        |worker: &WatchedWorker| worker.threads != Some(threads) || worker.io_threads > Some(0);
+    if seen.workers.iter().any(is_other) {
         return None;
     }
     let busy = seen.busy()?;

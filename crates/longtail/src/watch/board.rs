@@ -64,6 +64,8 @@ pub(crate) struct WatchBoard {
     last_sample: Option<(Nanos, HostCounters)>,
     /// What the server said of itself when it was asked last; absent where that failed.
     said: Option<PumaStats>,
+    /// What it said before, where it does not answer any more.
+    said_before: Option<PumaStats>,
     /// When it was asked last, by the wall clock, and when it answered first.
     asked_at: Nanos,
     first_asked_at: Option<Nanos>,
@@ -144,7 +146,14 @@ impl WatchBoard {
                 self.gauge(SERVER, Quantity::ConnectTime, at, took.ok().map(Nanos::as_millis_f64));
                 self.note_waiting(at);
             }
-            Observation::Ended { at } => (self.seen.watched, self.seen.ended) = (at, Some(at)),
+            Observation::Ended { at } => {
+                (self.seen.watched, self.seen.ended) = (at, Some(at));
+                // It was asked once more while it ended.
+                if self.said.is_none() && self.said_before.is_some() {
+                    self.said = self.said_before.take();
+                    self.seen.no_statistics = None;
+                }
+            }
         }
     }
 
@@ -326,10 +335,17 @@ impl WatchBoard {
             stats.and_then(
                 |stats| if self.are_ours(&stats) { Ok(stats) } else { Err(ANOTHER.to_owned()) },
             );
-        (self.said, self.seen.no_statistics) = match ours {
-            Ok(stats) => (Some(stats), None),
-            Err(why) => (None, Some(why)),
-        };
+        let before = self.said.take();
+        match ours {
+            Ok(stats) => {
+                self.said = Some(stats);
+                self.seen.no_statistics = None;
+            }
+            Err(why) => {
+                self.said_before = before.or(self.said_before.take());
+                self.seen.no_statistics = Some(why);
+            }
+        }
         let Some(workers) = self.said.as_ref().map(|said| said.workers.clone()) else {
             let is_said = |quantity| FIGURES.iter().any(|(figure, _)| *figure == quantity);
             for (_, series) in

@@ -258,12 +258,53 @@ fn of_listeners(place: &str, ours: &[&KernelSocket]) -> Result<WatchTarget, Mist
             "the server's processes: none that can be seen from here holds its socket".to_owned()
         });
     }
+    let mut roots = holders.roots();
+    if roots.is_empty()
+        && let Some(pid) = puma_by_title(ours)
+    {
+        roots.push(pid);
+        not_visible = vec![format!(
+            "what each thread waits for, and whose connections they are: process {pid} is known by \
+             its title alone; run as root"
+        )];
+    }
     Ok(WatchTarget {
         places: ours.iter().map(|one| one.place.clone()).collect(),
         followed: Some(inodes),
-        roots: holders.roots(),
+        roots,
         not_visible,
         ..WatchTarget::default()
+    })
+}
+
+/// The first process of the Puma that calls itself by one of these places, which everybody may read:
+/// `puma 8.0.2 (tcp://0.0.0.0:9292) [shop]`. `None` where several do, in containers for instance.
+fn puma_by_title(ours: &[&KernelSocket]) -> Option<u32> {
+    let ends: Vec<String> = ours
+        .iter()
+        .map(|one| match (&one.place, one.place.port()) {
+            (_, Some(port)) => format!(":{port}"),
+            (place, None) => place.address(),
+        })
+        .collect();
+    let mut found = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let title = fs::read(entry.path().join("cmdline")).ok()?;
+        names_a_place(&String::from_utf8_lossy(&title), &ends).then_some(pid)
+    });
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// Whether it is the title of a Puma's first process, and one of its binds ends so.
+fn names_a_place(title: &str, ends: &[String]) -> bool {
+    let binds = title
+        .strip_prefix("puma ")
+        .filter(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+        .and_then(|rest| rest.split_once('(')?.1.split_once(')'));
+    let Some((binds, _)) = binds else { return false };
+    binds.split(',').any(|bind| {
+        let place = bind.trim().split('?').next().unwrap_or_default();
+        ends.iter().any(|end| place.ends_with(end.as_str()))
     })
 }
 
@@ -447,6 +488,26 @@ pub(crate) mod tests {
             "::1:1",
         ] {
             assert!(word(bad).is_err_and(|line| line.contains(":9292")), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_puma_is_found_by_its_title() {
+        let ends = [":9292".to_owned(), "/run/puma.sock".to_owned()];
+        for title in [
+            "puma 8.0.2 (tcp://0.0.0.0:9292) [shop]",
+            "puma 5.6.5 (ssl://127.0.0.1:8443?key=k&cert=c,tcp://[::]:9292) [shop]",
+            "puma 6.6.1 (unix:///run/puma.sock?umask=0111)",
+        ] {
+            assert!(names_a_place(title, &ends), "{title}");
+        }
+        for title in [
+            "puma 8.0.2 (tcp://0.0.0.0:19293) [shop]",
+            "puma: cluster worker 0: 9292 [shop]",
+            "ruby app.rb (tcp://0.0.0.0:9292)",
+            "",
+        ] {
+            assert!(!names_a_place(title, &ends), "{title}");
         }
     }
 
