@@ -15,6 +15,7 @@ use engine::RaiseOnDrop;
 use judge::Grade;
 use launch::affinity;
 use model::{Clock as _, CpuUsage, Diagnostic, GeneratorFacts, Judgement, Nanos, Study, Verdict};
+use serde_json::Value;
 use testkit::clock::REAL_CLOCK;
 
 use crate::lab::{Lab, can, soaks};
@@ -42,8 +43,8 @@ struct Situation {
 }
 
 /// What the program says of a situation, in the words of the page: exit code (or `signal`), the
-/// run's verdict, its limit, and the one order of service that the runs look like. A dash: nothing
-/// of the kind is said, or asked.
+/// run's verdict, its limit, and the one order of service that the runs look like; of a watch its
+/// limit alone, or `may be` and what it takes for one. A dash: nothing of the kind is said, or asked.
 type Cells = [String; 4];
 
 /// The marks and the steps of each situation that has a cause.
@@ -92,6 +93,11 @@ impl Seen {
             .status
             .code()
             .map_or_else(|| "signal".to_owned(), |code| code.to_string());
+        if let Some(limit) = limit_of_watch(&stage.ended().stdout) {
+            let none = "-".to_owned();
+            let cells = [exit, none.clone(), limit, none];
+            return Seen { cells, disturbed: None, stage };
+        }
         let study = stage.newest_study();
         let run = study.as_ref().and_then(|study| study.runs().last().copied());
         let judgement = run.and_then(|run| run.judgement.as_ref());
@@ -120,6 +126,18 @@ impl Seen {
             judgement.zip(run).and_then(|(judgement, run)| disturbed(judgement, &run.generator));
         Seen { cells: [exit, verdict, limit, order], disturbed, stage }
     }
+}
+
+/// What the JSON of a watch says of the limit; `None` of all else.
+fn limit_of_watch(printed: &str) -> Option<String> {
+    let seen: Value = serde_json::from_str(printed).ok()?;
+    (seen["kind"] == "watch").then(|| {
+        match (seen["limit"].as_str(), seen["limit_may_be"].as_str()) {
+            (Some(limit), _) => limit.to_owned(),
+            (None, Some(guess)) => format!("may be {guess}"),
+            (None, None) => "-".to_owned(),
+        }
+    })
 }
 
 const GENERATOR: &str = "generator-bound";
@@ -386,6 +404,11 @@ fn overloads_are_found() {
 #[test]
 fn orders_of_service_are_told() {
     hold("theory");
+}
+
+#[test]
+fn servers_that_run_already_are_judged_by_looking_at_them() {
+    hold("watch");
 }
 
 #[test]
