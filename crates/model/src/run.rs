@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::theory::Overload;
+use crate::theory::{Overload, PercentileRange};
 use crate::{
     Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos,
     Outcome, Pace, Quantile, Silence, Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
@@ -86,6 +86,10 @@ pub struct WorkerShare {
 
 /// The percentiles of the table, 0 to 1; the maximum stands beside them.
 pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999];
+
+/// Where a percentile below and the longest time are this close, as a part of the first, those
+/// between them are known as well as any that is shown.
+const NARROW: f64 = 0.2;
 
 impl Run {
     /// A first run of which nothing is known but what its lanes recorded.
@@ -227,6 +231,20 @@ impl Run {
                 self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
             }
         }
+    }
+
+    /// Between which times quantile `q` of these answers lies, where too few support it: at least the
+    /// highest percentile below it that is known, at most the longest. `None` where that is wider
+    /// than a fifth: then nothing is known of it.
+    pub fn percentile_range(&self, q: f64) -> Option<PercentileRange> {
+        if self.response_time(q) != Quantile::TooFew {
+            return None;
+        }
+        let below = PERCENTILES.iter().rev().filter(|below| **below >= 0.5 && **below < q);
+        let low = below.copied().find_map(|below| self.response_time(below).time())?;
+        let high = self.max_response_time().time()?;
+        let is_narrow = high.0 as f64 <= (1.0 + NARROW) * low.0 as f64;
+        is_narrow.then_some(PercentileRange { quantile: q, low, high })
     }
 
     /// The service time at quantile `q`, likewise; of a run of our own.
@@ -378,6 +396,25 @@ mod tests {
         let run = self::run(&(1..=500).map(|ms| (OK, ms)).collect::<Vec<_>>());
         assert_eq!(run.response_time(0.999), Quantile::TooFew);
         assert!(run.response_time(0.99).time().is_some());
+    }
+
+    #[test]
+    fn a_percentile_of_too_few_answers_lies_between_the_one_below_and_the_longest() {
+        let of = |longest: u64| {
+            let mut times = vec![(OK, 400); 90];
+            times.extend([(OK, 414), (OK, longest)]);
+            run(&times)
+        };
+        let ms = Nanos::from_millis;
+        let range = of(419).percentile_range(0.999).unwrap();
+        assert_eq!((range.quantile, range.high), (0.999, ms(419)));
+        assert!(range.low >= ms(400) && range.low <= ms(415), "{range:?}");
+        assert_eq!(of(419).percentile_range(0.9), None, "it is known");
+        assert_eq!(of(600).percentile_range(0.999), None, "too wide");
+        // A timeout is slower than any answer.
+        let mut times = vec![(OK, 400); 90];
+        times.push((Outcome::TimedOut, 1));
+        assert_eq!(run(&times).percentile_range(0.999), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use model::Study;
 use crate::comparison;
 use crate::load_answer;
 use crate::number;
+use crate::run_summary::range_of_few;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
@@ -116,7 +117,10 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
             .percentiles()
             .into_iter()
             .filter(|(name, _)| percentiles.iter().any(|shown| shown.name == *name));
-        times.any(|(name, time)| time.is_some_and(|time| run.is_marked(name, time)))
+        times.any(|(name, time)| match time {
+            Some(time) => run.is_marked(name, time),
+            None => run.range_ms.contains_key(name),
+        })
     };
     let is_shared =
         |run: &SummaryRun| summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus;
@@ -275,7 +279,10 @@ fn continued(before: &str, next: &NextCommand, width: Width) -> String {
 
 /// A time and its mark; room for the mark where there is none.
 fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
-    let Some(time) = time else { return "- ".to_owned() };
+    let Some(time) = time else {
+        let range = run.range_ms.get(name).copied();
+        return range.map_or_else(|| "- ".to_owned(), range_of_few);
+    };
     let mark = if run.is_marked(name, time) { "?" } else { " " };
     format!("{}{mark}", number::of_millis(time))
 }

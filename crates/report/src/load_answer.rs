@@ -7,7 +7,7 @@ use model::tally::Second;
 use model::{Histogram, LoadStudy, Nanos, Pace, Profile};
 
 use crate::number::{self, or_none};
-use crate::run_summary::{SummaryRun, range};
+use crate::run_summary::{SummaryRun, range, range_of_few};
 use crate::text::{Width, wrap};
 use crate::tree::{DataTable, TableRow};
 
@@ -77,6 +77,9 @@ pub(crate) fn percentiles(run: &SummaryRun) -> DataTable {
         ["response time", "mean"].into_iter().chain(all.map(|(name, _)| name)).chain(["max"]);
     let alone = |time: Option<f64>| or_none(time, number::of_millis);
     let marked = |(name, time): (&'static str, Option<f64>)| {
+        if let (None, Some(range)) = (time, run.range_ms.get(name)) {
+            return range_of_few(*range);
+        }
         let is_marked = time.is_some_and(|time| run.is_marked(name, time));
         format!("{}{}", alone(time), if is_marked { "?" } else { "" })
     };

@@ -12,7 +12,7 @@ use model::{
 
 use crate::labels::audit_word;
 use crate::number::{self, NONE};
-use crate::run_summary::{SummaryRun, load_run};
+use crate::run_summary::{SummaryRun, load_run, millis, range_of_few};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
 
 /// What words that every table of runs has mean.
@@ -46,6 +46,14 @@ struct RunTable<'a, R> {
     rows: Vec<&'a R>,
     run: fn(&R) -> &Run,
     table: DataTable,
+}
+
+/// A percentile; where too few answers support it, the range of these.
+pub(crate) fn percentile(run: &Run, quantile: f64) -> TableCell {
+    match run.percentile_range(quantile) {
+        Some(range) => range_of_few([range.low, range.high].map(millis)).into(),
+        None => TableCell::time(run.response_time(quantile).time()),
+    }
 }
 
 impl<'a, R> RunTable<'a, R> {
@@ -94,7 +102,7 @@ impl<'a, R> RunTable<'a, R> {
         for quantile in quantiles {
             let name = number::percentile(*quantile);
             let own = column(&name, &format!("{name}_ms"), "").under(band);
-            self.time(own, |of| run(of).response_time(*quantile).time());
+            self.figure(own, |of| percentile(run(of), *quantile));
         }
         self.time(column("max", "max_ms", "").under(band), |of| run(of).max_response_time().time());
     }

@@ -69,6 +69,10 @@ pub struct SummaryRun {
     /// The most of a percentile that may be the generator's, where that is a notable part of it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub generator_ms: BTreeMap<&'static str, f64>,
+    /// Between which times a percentile of these answers lies that is missing for too few of them,
+    /// where that is known to a fifth.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub range_ms: BTreeMap<&'static str, [f64; 2]>,
     /// Why a percentile is missing.
     pub missing: BTreeMap<&'static str, &'static str>,
     /// Connections / throughput: what each request would take first come, first served; of a closed
@@ -245,6 +249,12 @@ impl SummaryRun {
     }
 }
 
+/// `414–419?`: a percentile that too few answers support, by the range of these.
+pub(crate) fn range_of_few(ends: [f64; 2]) -> String {
+    let [low, high] = ends.map(number::of_millis);
+    if low == high { format!("{low}?") } else { format!("{low}–{high}?") }
+}
+
 /// `21.3–27.3`, `>29.1`.
 pub(crate) fn range(ends: &[Option<f64>; 2]) -> String {
     match ends {
@@ -319,6 +329,7 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
     let shown = |time: Option<Nanos>| time.filter(|_| !is_hidden).map(millis);
     let (mut missing, mut interval_ms) = (BTreeMap::new(), BTreeMap::new());
     let mut generator_ms = BTreeMap::new();
+    let mut range_ms = BTreeMap::new();
     let [p50, p90, p95, p99, p999] =
         SUMMARY_PERCENTILES.map(|ShownPercentile { name, quantile: q }| {
             let why = match run.response_time(q) {
@@ -336,7 +347,11 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
                     generator_ms.extend(own.map(|own| (name, millis(own))));
                     return Some(millis(time));
                 }
-                Quantile::TooFew => "too_few_answers",
+                Quantile::TooFew => {
+                    let range = run.percentile_range(q);
+                    range_ms.extend(range.map(|it| (name, [it.low, it.high].map(millis))));
+                    "too_few_answers"
+                }
                 Quantile::Unanswered => "failures",
                 Quantile::Growing => "overloaded",
                 Quantile::NotPrinted => "not_printed",
@@ -378,6 +393,7 @@ fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun 
         },
         interval_ms,
         generator_ms,
+        range_ms,
         missing,
         in_order_ms: in_order.map(|(n, rate)| rounded(f64::from(n) / rate * 1e3)),
         slow: groups.map(|groups| SlowGroup {
