@@ -51,6 +51,11 @@ say_settings = lambda do |options|
   say.call('settings', *words, "waits_until_not_full=#{waits.inspect}")
 end
 
+# Where the files before this one would have Puma listen.
+say_binds = lambda do |launcher|
+  (launcher.options.file_options[:binds] || []).each { |bind| say.call('bind', bind[/\A[a-z]+/]) }
+end
+
 # These two act on nothing but the Puma that starts them.
 harmless_plugins = %w[tmp_restart systemd]
 
@@ -164,6 +169,7 @@ Puma::CLI.prepend(Module.new do
       say_plugins.call(launcher)
       say_hooks.call(launcher)
       say_acts.call(read)
+      say_binds.call(launcher)
       say_settings.call(launcher.options)
       $stdout.flush
       exit!(0)

@@ -117,7 +117,8 @@ pub fn ask_config(
     let gives_up = |waited| waited >= PATIENCE || is_interrupted();
     let (_, output) = run_to_end(&asking, guard, clock, Nanos::ZERO, gives_up)?;
     let settings = said(&output, "settings").next().map(read);
-    Ok(PumaConfig { settings, remarks: remarks(&output) })
+    let other_way = other_way(&output, spec);
+    Ok(PumaConfig { settings, remarks: other_way.into_iter().chain(remarks(&output)).collect() })
 }
 
 /// The rest of each line of this kind.
@@ -126,6 +127,33 @@ fn said<'a>(output: &'a ServerOutput, kind: &'a str) -> impl Iterator<Item = &'a
         let (said, rest) = line.strip_prefix(MARK)?.split_once(' ')?;
         (said == kind).then_some(rest)
     })
+}
+
+/// Where the config file would have Puma listen over TLS or a Unix socket alone, and it is measured
+/// over something else: that, and the flag for it.
+fn other_way(output: &ServerOutput, spec: &LaunchSpec) -> Option<String> {
+    let scheme = |bind: &str| bind.split("://").next().unwrap_or_default().to_owned();
+    let ours = spec.argv.iter().skip_while(|word| *word != "-b").nth(1)?;
+    let ours = scheme(&ours.to_string_lossy());
+    let theirs: Vec<String> = said(output, "bind").map(scheme).collect();
+    let [first, ..] = theirs.as_slice() else { return None };
+    if theirs.contains(&ours) {
+        return None;
+    }
+    let (name, flag) = match first.as_str() {
+        "tcp" => ("plain TCP", "tcp4"),
+        "ssl" => ("TLS", "ssl4"),
+        "unix" => ("a Unix socket", "unix"),
+        _ => return None,
+    };
+    let here = match ours.as_str() {
+        "tcp" => "plain TCP",
+        "ssl" => "TLS",
+        _ => "a Unix socket",
+    };
+    Some(format!(
+        "Puma's config listens over {name}, and is measured over {here} here: for {name}, add -s {flag}"
+    ))
 }
 
 fn remarks(output: &ServerOutput) -> Vec<String> {
@@ -237,6 +265,25 @@ mod tests {
                 "Puma's config starts threads, here too",
             ]
         );
+    }
+
+    #[test]
+    fn a_config_that_listens_another_way_is_named_with_the_flag_for_it() {
+        for (binds, ours, flag) in [
+            (&["ssl"][..], "tcp://127.0.0.1:1", Some("-s ssl4")),
+            (&["unix"], "tcp://127.0.0.1:1", Some("-s unix")),
+            (&["tcp"], "unix:///tmp/x", Some("-s tcp4")),
+            (&["unix", "tcp"], "tcp://127.0.0.1:1", None),
+            (&["ssl"], "ssl://127.0.0.1:1?key=k", None),
+            (&[], "tcp://127.0.0.1:1", None),
+        ] {
+            let lines: Vec<String> =
+                binds.iter().map(|bind| format!("longtail-bind {bind}")).collect();
+            let spec = LaunchSpec::command(["puma", "-b", ours], Path::new("/"));
+            let said = other_way(&output(&lines.join("\n")), &spec);
+            let said_flag = said.as_ref().and_then(|said| said.split("add ").nth(1));
+            assert_eq!(said_flag, flag, "{binds:?} {ours}");
+        }
     }
 
     #[test]
