@@ -1,6 +1,7 @@
 //! The threads of a Puma that serve requests, and what each waits for, as the kernel sees it.
 //!
-//! Puma names them: `puma srv tp 001` since 5.0, `puma threadpool` before. Everybody may read the
+//! Puma names them from 5.0 on: `puma srv tp 001` (`thread_pool.rb`). Before, the kernel cuts the
+//! names so that those that serve and those that trim the pool have the same. Everybody may read the
 //! names (`/proc/PID/task/TID/comm`). In which system call a thread sleeps
 //! (`/proc/PID/task/TID/syscall`) is for root and whoever may trace the process. A thread that waits
 //! on a futex without a time limit waits for another thread of its process: for a lock, a queue, or
@@ -87,7 +88,6 @@ fn serves(name: &str) -> bool {
     let number = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     let words: Vec<&str> = name.split(' ').collect();
     match words[..] {
-        ["puma", "threadpool"] => true,
         ["puma", _, "tp", last] => number(last),
         _ => false,
     }
@@ -171,12 +171,18 @@ mod tests {
 
     #[test]
     fn threads_that_serve_are_known_by_name() {
-        for name in ["puma srv tp 001", "puma threadpool", "puma srv tp 12"] {
+        for name in ["puma srv tp 001", "puma srv tp 12"] {
             assert!(serves(name), "{name}");
         }
-        for name in
-            ["puma srv tp tri", "puma srv thread", "puma reactor", "puma server", "ruby", ""]
-        {
+        for name in [
+            "puma srv tp tri",
+            "puma threadpool",
+            "puma srv thread",
+            "puma reactor",
+            "puma server",
+            "ruby",
+            "",
+        ] {
             assert!(!serves(name), "{name}");
         }
     }
