@@ -63,7 +63,10 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
     if has_many_failures(run) {
         return None;
     }
-    server_limit(server)
+    let limit = server_limit(server);
+    // What waits for a CPU is not held up inside the app.
+    let is_inside = matches!(limit, Some(Limit::InsideApp { .. }));
+    if is_inside && limits::cpus::are_waited_for(run, server.slots) { None } else { limit }
 }
 
 /// Where nothing is known to be the limit, what was seen. `server`: where it is the subject of a

@@ -1,6 +1,6 @@
 //! The CPUs: the server's own, those that it shares, and the lock of a process that keeps it to one.
 
-use model::{CpuUsage, GeneratorFacts, Limit, ServerCpu, number};
+use model::{CpuUsage, GeneratorFacts, Limit, Nanos, ProcessCpu, Run, ServerCpu, number};
 
 use crate::words::{listed, tenths};
 
@@ -32,19 +32,46 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     if cpu.server >= SERVER_USES * cpu.of && used >= USED * cpu.of {
         return Some(on_cpus(cpu));
     }
+    // Under a quota nobody says what is idle: others may have the CPUs that it would allow.
+    if cpu.by_quota && cpu.server >= HALF * cpu.of && wanted(server) >= cpu.of {
+        return Some(on_cpus(cpu));
+    }
     let serving = server.serving();
     let each = serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min);
     let is_taken = !serving.is_empty()
         && each >= COMPUTES
         && serving.iter().all(|(_, wanted)| *wanted >= LOCK_TAKEN);
     let is_used_up = used >= USED * cpu.of;
-    match (is_taken, is_used_up) {
+    // A process that is ready all the time and has less than a CPU waits for one.
+    let waits = cpu.by_quota && each < WHOLE_CPU;
+    match (is_taken, is_used_up || waits) {
         (true, true) => Some(on_cpus(cpu)),
         (true, false) if server.is_ruby && each >= WHOLE_CPU => {
             Some(Limit::RubyLock { processes: serving.len() as u32, each, cpu })
         }
         (true | false, _) => None,
     }
+}
+
+/// A server that uses half of its quota computes.
+const HALF: f64 = 0.5;
+
+/// CPUs that the server's threads ran on or waited for.
+fn wanted(server: &ServerCpu) -> f64 {
+    let ready = |process: &ProcessCpu| process.cpu + process.run_queue;
+    let all: Nanos = server.processes.iter().map(ready).sum();
+    all.as_secs_f64() / server.elapsed.as_secs_f64().max(1e-9)
+}
+
+/// From this share of the time in service on the wait for a CPU is why requests take longer.
+const WAITS: f64 = 0.2;
+
+/// Whether requests of a run wait so long for a CPU that it explains why they take longer than
+/// alone. `slots`: requests that the server can process at a time.
+pub(crate) fn are_waited_for(run: &Run, slots: u32) -> bool {
+    let waited = run.generator.server.as_ref().and_then(ServerCpu::waited_per_request);
+    let in_service = f64::from(slots.min(run.connections)) / run.completed_rate().max(1e-9);
+    waited.is_some_and(|waited| waited.as_secs_f64() >= WAITS * in_service)
 }
 
 /// A process that had less of a CPU than this does not compute: its threads wait for one now and
@@ -77,6 +104,15 @@ fn one_cpu_each(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
 
 /// Of CPUs that the server has for itself.
 pub(super) fn sentence(cpu: &CpuUsage) -> String {
+    let is_less = cpu.server < USED * cpu.of;
+    if cpu.by_quota && is_less {
+        return format!(
+            "The CPUs are the limit: the quota of its control group allows the server {}, it uses {} \
+             and is ready to run all the time; others may have the rest.",
+            cpu.of,
+            number::fixed(cpu.server, 2)
+        );
+    }
     if cpu.by_quota {
         return format!(
             "The quota of its control group is the limit: it allows the server {} CPUs, and it uses \
@@ -107,7 +143,7 @@ pub(super) fn sentence_shared(cpu: &CpuUsage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{LaneFacts, Nanos, ProcessCpu};
+    use model::LaneFacts;
 
     use super::*;
     use crate::limits::name;
@@ -192,6 +228,15 @@ mod tests {
         let mut half = facts(&[50], 2, 199, ruby);
         wait(&mut half, 1);
         assert_eq!(super::of(&half).map(|it| name(&it)), Some("shared CPUs"));
+        // Under a quota of half a CPU, of which others left it 0.4.
+        let mut under_quota = facts(&[41], 2, 0, ruby);
+        under_quota.server.iter_mut().for_each(|server| {
+            (server.of, server.by_quota, server.busy, server.idle) = (0.5, true, None, None);
+        });
+        assert_eq!(super::of(&under_quota), None, "it sleeps in between");
+        wait(&mut under_quota, 1);
+        let Some(Limit::Cpu(cpu)) = super::of(&under_quota) else { panic!() };
+        assert!(sentence(&cpu).contains("allows the server 0.5, it uses 0.41"), "{cpu:?}");
         // A loop that had a third of a CPU and waited for one in the rest, because of others.
         let mut starved = facts(&[37], 2, 199, native);
         starved.server.iter_mut().flat_map(|server| &mut server.processes).for_each(|one| {
