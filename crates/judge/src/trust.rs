@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use model::{Diagnostic, Judgement, Nanos, Quantile, Run, Study, Verdict, number};
 use serde::Serialize;
 
-use crate::checks::{Grade, assess};
+use crate::checks::{Grade, assess, machine_busy};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden};
 use crate::verdict::troubles;
 use crate::words::{brief, listed, share};
@@ -146,8 +146,13 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
             run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
         let void = run.judgement.as_ref().filter(|_| !run.is_evidence());
         let decider = void.and_then(|judgement| troubles(judgement).first().copied());
+        let is_busy_machine = matches!(decider, Some(Diagnostic::MachineBusy { .. }));
         for (diagnostic, grade) in diagnostics(run) {
             if grade < Grade::Doubtful || is_said_elsewhere(diagnostic, has_turns) {
+                continue;
+            }
+            // What a busy machine explains needs no advice of its own.
+            if is_busy_machine && machine_busy::is_delay(diagnostic) {
                 continue;
             }
             let decides =
@@ -179,7 +184,8 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
             labels if labels.len() == runs.len() => " (in all runs)".to_owned(),
             labels => format!(" (at {})", listed(labels)),
         };
-        let mark = if doubt.grade == Grade::Failed { Grade::Failed } else { Grade::Doubtful };
+        let is_failure = doubt.grade == Grade::Failed || doubt.decides;
+        let mark = if is_failure { Grade::Failed } else { Grade::Doubtful };
         let assessment = assess(doubt.diagnostic);
         let hint = assessment.hint;
         // What decided stands in the conclusion: here is what to do about it.

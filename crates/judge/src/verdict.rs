@@ -8,7 +8,7 @@ use model::{
 };
 
 use crate::at_once;
-use crate::checks::{self, Grade, assess, grade};
+use crate::checks::{self, Grade, assess, grade, machine_busy};
 use crate::limits;
 use crate::server_limit::{
     LoadSeen, SAME_RATE, ServerSeen, no_longer_than_under_load, server_limit,
@@ -232,6 +232,8 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
         let has_its_own = failed
             .iter()
             .any(|check| matches!(check, Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. }));
+        let busy = checks.iter().find(|it| matches!(it, Diagnostic::MachineBusy { .. }));
+        let check = busy.filter(|_| machine_busy::is_delay(&check)).cloned().unwrap_or(check);
         let shared = on_cpus.filter(|_| is_shared && !has_its_own);
         let limit = shared.unwrap_or(Limit::Generator { check: check.clone() });
         (Verdict::GeneratorBound, Some(limit), Some(check))

@@ -82,6 +82,17 @@ pub enum Diagnostic {
         /// Share of the run, 0 to 1.
         share: f64,
     },
+    /// The generator used hardly any CPU, waited for one, and was late for that.
+    MachineBusy {
+        /// The most that a lane used of a CPU, 0 to 1.
+        generator: f64,
+        /// The most that a lane waited for one, as a share of the run.
+        waited: f64,
+        /// CPUs that the server used; `None` where that is not known.
+        server: Option<f64>,
+        /// CPUs that other processes used; `None` where that is not known.
+        others: Option<f64>,
+    },
     /// The most that a lane stood still: it did not run, and neither its wait for news nor its work
     /// explains that.
     Standstill {

@@ -37,6 +37,7 @@ mod ledger_unknown;
 mod listen_overflows;
 mod littles_law;
 mod log_incomplete;
+pub(crate) mod machine_busy;
 mod never_served;
 mod poisson_count;
 mod quantiles_hidden;
@@ -131,6 +132,9 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
             bracket::assess(*quantile, *width, *half_interval, *of_response_time)
         }
         Diagnostic::LaneCpu { share } => lane_cpu::assess(*share),
+        Diagnostic::MachineBusy { generator, waited, server, others } => {
+            machine_busy::assess(*generator, *waited, *server, *others)
+        }
         Diagnostic::LaneRunQueue { share } => lane_run_queue::assess(*share),
         Diagnostic::Standstill { share, longest } => standstill::assess(*share, *longest),
         Diagnostic::Exhausted { connects } => exhausted::assess(*connects),
@@ -273,6 +277,7 @@ fn of_every_run(run: &Run, timing: Timing) -> Vec<Diagnostic> {
     checks.extend(listen_overflows::ask(run));
     checks.extend(connect_stalls::ask(run));
     checks.extend(steal::ask(run));
+    checks.extend(machine_busy::ask(run, &checks));
     checks
 }
 

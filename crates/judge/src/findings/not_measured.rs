@@ -44,7 +44,13 @@ fn decider(judgement: &Judgement) -> Option<Diagnostic> {
 
 fn not_measured(runs: &[String], verdict: Verdict, check: Option<&Diagnostic>) -> String {
     let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
+    let is_machine = matches!(check, Some(Diagnostic::MachineBusy { .. }));
     let check = check.map(|check| assess(check).sentence).unwrap_or_default();
+    if is_machine && verdict == Verdict::GeneratorBound {
+        return format!(
+            "GENERATOR-BOUND{at}: longtail was late, so this is no figure of the server; {check}."
+        );
+    }
     if verdict == Verdict::GeneratorBound {
         format!(
             "GENERATOR-BOUND{at}: longtail was the limit, so this is no figure of the server; {check}."

@@ -1,0 +1,93 @@
+//! The machine was too busy for the generator to be on time: it used hardly any CPU, and waited for
+//! one.
+
+use model::{CpuUsage, Diagnostic, LaneFacts, Run};
+
+use super::{Assessment, Grade, busiest_lane};
+use crate::words::{percent, tenths};
+
+/// A generator thread that works less than this of the time does not need another beside it.
+const LIGHT: f64 = 0.3;
+/// Waits below this part of the time delay nobody that could be seen.
+const WAITS: f64 = 0.005;
+
+/// Asked where a delay of the generator spoils a run, and is in these checks.
+pub(super) fn ask(run: &Run, checks: &[Diagnostic]) -> Option<Diagnostic> {
+    let is_late =
+        checks.iter().any(|check| is_delay(check) && super::grade(check) == Grade::Failed);
+    let generator = busiest_lane(run, LaneFacts::work)?;
+    let waited = busiest_lane(run, |lane| lane.run_queue)?;
+    let usage = CpuUsage::of(&run.generator);
+    (is_late && generator < LIGHT && waited >= WAITS).then_some(Diagnostic::MachineBusy {
+        generator,
+        waited,
+        server: usage.map(|usage| usage.server),
+        others: usage.and_then(|usage| usage.others),
+    })
+}
+
+/// Whether it is a delay that a CPU in time would have prevented.
+pub(crate) fn is_delay(check: &Diagnostic) -> bool {
+    matches!(
+        check,
+        Diagnostic::GeneratorLag { .. }
+            | Diagnostic::ReadLag { .. }
+            | Diagnostic::LaneRunQueue { .. }
+            | Diagnostic::Standstill { .. }
+    )
+}
+
+/// Grade, sentence and hint. The delay itself fails the run; this says where it comes from.
+pub(super) fn assess(
+    generator: f64,
+    waited: f64,
+    server: Option<f64>,
+    others: Option<f64>,
+) -> Assessment {
+    let mut users: Vec<String> = Vec::new();
+    users.extend(server.map(|cpus| format!("the server {}", tenths(cpus))));
+    users.extend(others.map(|cpus| format!("other processes {}", tenths(cpus))));
+    let users = if users.is_empty() {
+        String::new()
+    } else {
+        format!(" (CPUs used meanwhile: {})", users.join(", "))
+    };
+    let sentence = format!(
+        "this machine is too busy now to time answers so short: the generator used {} of a CPU and \
+         waited for one {} of the time{users}",
+        percent(generator),
+        percent(waited)
+    );
+    let hint = "more --generator-threads do not help: wait until the machine is idle, keep a CPU \
+                free for the generator (taskset; --server-cpus), or send the load from another \
+                machine";
+    Assessment::new(Grade::Doubtful, sentence, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{GeneratorFacts, Nanos};
+
+    #[test]
+    fn a_generator_that_hardly_works_and_waits_for_a_cpu_is_on_a_busy_machine() {
+        let late = Diagnostic::ReadLag { p99: Nanos::from_millis(9), of_response_time: 0.4 };
+        let asked = |cpu: u64, waited: u64, check: &Diagnostic| {
+            let ms = Nanos::from_millis;
+            let lane = LaneFacts {
+                cpu: ms(cpu),
+                run_queue: ms(waited),
+                elapsed: ms(1000),
+                ..LaneFacts::default()
+            };
+            let generator = GeneratorFacts { lanes: vec![lane], ..GeneratorFacts::default() };
+            let run = Run { generator, ..testkit::study::canonical().runs.remove(0) };
+            ask(&run, std::slice::from_ref(check)).is_some()
+        };
+        assert!(asked(12, 180, &late));
+        assert!(!asked(800, 180, &late), "it works, and more threads may help");
+        assert!(!asked(12, 0, &late), "nobody kept it from a CPU");
+        let in_time = Diagnostic::ReadLag { p99: Nanos::from_millis(9), of_response_time: 0.01 };
+        assert!(!asked(12, 180, &in_time));
+    }
+}
