@@ -14,6 +14,10 @@ const LAST_ACK_RECEIVED: usize = 56;
 const DATA_SEGMENTS_IN: usize = 152;
 const DATA_SEGMENTS_OUT: usize = 156;
 
+/// Who has said nothing since the client's last byte for so many milliseconds may serve a stream (a
+/// websocket, server-sent events), to which the client says something now and then, or nobody.
+const LONGEST_REQUEST: u32 = 60_000;
+
 /// Who has sent the last byte of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastWord {
@@ -41,6 +45,7 @@ impl LastWord {
         let sent = word(DATA_SEGMENTS_OUT)?;
         Some(match (received, received_ago.cmp(&sent_ago)) {
             (0, _) => LastWord::Nobody,
+            (_, std::cmp::Ordering::Less) if received_ago > LONGEST_REQUEST => LastWord::Unclear,
             (_, std::cmp::Ordering::Less) => LastWord::Client,
             (_, std::cmp::Ordering::Greater) => LastWord::Server,
             // An acknowledgement alone, later than the client's last data: that of an answer.
@@ -56,6 +61,8 @@ fn by_segments(received: u32, sent: u32) -> LastWord {
     let are_all_answered = sent > 0 && sent.is_multiple_of(received);
     let is_one_out = match received {
         1 => sent == 0,
+        // One request in two segments, and its answer, look like two requests and one answer.
+        2 => false,
         _ => sent > 0 && sent.is_multiple_of(received - 1),
     };
     match (are_all_answered, is_one_out) {
@@ -99,7 +106,8 @@ mod tests {
             ("the same, of answers of 20 segments", of(80, 80, 80, 7, 120), LastWord::Client),
             ("all of those answered", of(80, 80, 80, 7, 140), LastWord::Server),
             ("answers of any length", of(80, 80, 80, 16, 78), LastWord::Unclear),
-            ("one in two segments, or one of two", of(80, 80, 80, 2, 2), LastWord::Unclear),
+            ("two requests, or one in two segments", of(80, 80, 80, 2, 1), LastWord::Unclear),
+            ("a stream", of(240_000, 90_000, 90_000, 7, 40), LastWord::Unclear),
         ] {
             assert_eq!(last, Some(expected), "{case}");
         }

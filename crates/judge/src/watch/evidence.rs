@@ -16,6 +16,8 @@ pub struct WatchEvidence {
     pub watched: Nanos,
     /// When it was found to have ended.
     pub ended: Option<Nanos>,
+    /// Whether root looks, who may see all that the kernel knows.
+    pub is_root: bool,
     /// Whether it is on another machine, whose clock is another too.
     pub is_elsewhere: bool,
     /// Where it listens, as one types it: `:9292`.
@@ -174,11 +176,21 @@ impl StartRate {
     }
 }
 
+impl WaitsSeen {
+    /// Threads that surely have a request: one without waits for another thread, without a time
+    /// limit.
+    fn at_work(&self) -> f64 {
+        self.file_lock + self.timed + self.socket + self.runnable + self.other
+    }
+}
+
 impl WatchedWorker {
-    /// Threads that are busy: by its own count, else as many as its requests that are out take.
+    /// Threads that are busy: by its own count, else as many as its requests that are out take, or
+    /// as do anything but wait for another thread.
     pub(super) fn busy(&self) -> Option<u32> {
-        let by_kernel = || Some((self.requests_out?.round() as u32).min(self.threads?));
-        self.busy_threads.or_else(by_kernel)
+        let taken = || Some((self.requests_out?.round() as u32).min(self.threads?));
+        let at_work = || self.waits.map(|waits| waits.at_work().round() as u32);
+        self.busy_threads.or_else(|| taken().max(at_work()))
     }
 
     /// Threads that are free.

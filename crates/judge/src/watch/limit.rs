@@ -74,10 +74,13 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
     if !is_full {
         return Found::NotKnown(Unseen::FreeThreads);
     }
+    // What the kernel says is the mean of some seconds; a report is one moment's.
+    let out = seen.requests_out().zip(seen.slots());
+    let is_settled = out.is_some_and(|(out, slots)| threads::are_busy(f64::from(out), slots));
     let is_early = |worker: &WatchedWorker| {
         worker.busy_threads.is_some() && worker.full_reports < ENOUGH_REPORTS
     };
-    if seen.workers.iter().any(is_early) {
+    if !is_settled && seen.workers.iter().any(is_early) {
         return Found::NotKnown(Unseen::OneReport);
     }
     if let Some(locked) = locked(seen, busy) {

@@ -33,7 +33,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         ));
     }
     let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
-    if are_waits_seen || seen.is_elsewhere {
+    if are_waits_seen || seen.is_root || seen.is_elsewhere {
         lines.push(stacks(seen));
         lines.extend(prediction(seen));
     } else {

@@ -50,6 +50,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         statistics.is_some(),
     );
     board.seen.place = target.typed();
+    board.seen.is_root = rustix::process::geteuid().is_root();
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
         let _ending = RaiseOnDrop(over);
