@@ -243,22 +243,31 @@ fn two_digits_up(n: u64) -> u64 {
     n.div_ceil(unit) * unit
 }
 
-/// What theory says of these workers and threads, with what was measured: the service time, and of
-/// it the CPU time that Ruby's lock holds.
+/// What theory says of these workers and threads, with what was measured: the service time, of it
+/// the CPU time that Ruby's lock holds, and the CPUs that the server had.
 fn prediction(study: &SweepStudy) -> Option<NextCommand> {
     let run = study.runs.last()?;
     let service = study.service_time.as_ref()?;
     let (workers, threads) = (study.server.workers.max(1), study.server.threads);
-    let cpu = run.generator.server.as_ref().and_then(ServerCpu::per_request).or(service.cpu);
+    let server = run.generator.server.as_ref();
+    let cpu = server.and_then(ServerCpu::per_request).or(service.cpu);
     let is_puma = matches!(study.plan.server.kind, ServerKind::Puma { .. });
     let cpu = cpu.filter(|cpu| is_puma && cpu.0 > 0 && cpu.0 < service.mean.0);
+    let cpus = server.filter(|server| cpu.is_some() && server.of > 0.0);
     let cpu = cpu.map(|cpu| format!(" --cpu {}", in_millis(cpu))).unwrap_or_default();
+    let cpus = cpus.map(|server| format!(" --cpus {}", cpus_in_words(server.of)));
+    let cpus = cpus.unwrap_or_default();
     let line = format!(
-        "longtail predict -w{workers} -t{threads}:{threads} --service {}{cpu} -c {}",
+        "longtail predict -w{workers} -t{threads}:{threads} --service {}{cpu}{cpus} -c {}",
         law(service),
         run.connections
     );
     (threads > 0).then(|| command(line, "theory, with these figures"))
+}
+
+/// A number of CPUs as `--cpus` takes it, to hundredths.
+pub(crate) fn cpus_in_words(cpus: f64) -> String {
+    number::shortest((cpus * 100.0).round() / 100.0)
 }
 
 /// A service time as `--service` takes it, with its mean and its variation.

@@ -5,6 +5,7 @@ use model::{Limit, Nanos, number};
 use super::evidence::{WatchEvidence, WatchedWorker};
 use super::limit::{Found, Unseen};
 use super::uneven;
+use crate::next::cpus_in_words;
 use crate::words::brief;
 
 /// A line each.
@@ -58,13 +59,15 @@ fn prediction(seen: &WatchEvidence) -> Option<String> {
     let busy = seen.busy()?;
     let service = f64::from(busy) / rate;
     let cpu = seen.cpu? / rate;
+    let cpus = seen.cpus.map(|cpus| format!(" --cpus {}", cpus_in_words(cpus)));
     let written = |seconds: f64| format!("{}ms", number::significant(seconds * 1e3));
     Some(format!(
         "Where the threads are the limit, theory says what others are worth: longtail predict \
-         -w{} -t{threads}:{threads} --service {} --cpu {} -c {}",
+         -w{} -t{threads}:{threads} --service {} --cpu {}{} -c {}",
         seen.workers.len(),
         written(service),
         written(cpu.min(service)),
+        cpus.unwrap_or_default(),
         busy + seen.waiting()
     ))
 }

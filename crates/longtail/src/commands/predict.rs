@@ -54,9 +54,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
         )),
         (None, None) => prediction.notes.push(predict::text::without_cpu(&server, cpus)),
     }
-    let is_simulated = prediction.lines.iter().any(|line| line.how.ends_with("simulated"));
-    if args.seed.is_some() && !is_simulated && !args.plot && args.objective.is_none() {
-        prediction.notes.push("--seed changes nothing here: nothing is simulated".to_owned());
+    if args.seed.is_some() && (prediction.lines.is_empty() || !server.has_chance(load)) {
+        prediction.notes.push("--seed changes nothing here: nothing is left to chance".to_owned());
     }
     if args.output.is_json() {
         ui::print_json(&prediction);

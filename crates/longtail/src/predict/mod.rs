@@ -82,6 +82,14 @@ impl PredictedServer {
         }
     }
 
+    /// Whether the seed decides anything: a closed loop of constant service has no chance in it.
+    pub(crate) fn has_chance(&self, load: PredictLoad) -> bool {
+        match load {
+            PredictLoad::Open(_) => self.is_simulated(),
+            PredictLoad::Closed(..) => !matches!(self.law, DelayLaw::Constant(_)),
+        }
+    }
+
     /// The service times where there are but one or two.
     fn levels(&self) -> Option<Vec<ServiceLevel>> {
         let level = |time: Nanos, share: f64| ServiceLevel { time: time.as_secs_f64(), share };
