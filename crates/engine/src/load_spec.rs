@@ -144,6 +144,12 @@ impl LoadSpec {
         is_plain_loop && self.keep_alive
     }
 
+    /// Whether the kernel says when answers come. With pipelining a stamp may be of a later answer's
+    /// bytes.
+    pub(crate) fn is_stamped(&self) -> bool {
+        self.timestamps == Timestamps::Kernel && self.pipeline <= 1
+    }
+
     /// Whether requests can take the lane's fast path: a closed loop without pauses, pipelining or
     /// quotas of its connections, of which nobody wants to see the requests one by one.
     pub(crate) fn allows_fast_path(&self) -> bool {

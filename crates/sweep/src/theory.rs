@@ -34,7 +34,7 @@ pub(crate) fn beside(
         return Some(Theory::not_judged(NotJudged::AppScatters, TOLERANCE));
     }
     let order = order(&plan.kind, server, stream.keep_alive, known.mean, run.connections);
-    let held = HeldConnections::of(run);
+    let held = ConnectionHolders::of(run);
     let Some((workers, threads)) = shape(plan, server, &held) else {
         return Some(Theory::not_judged(NotJudged::ShapeUnknown, TOLERANCE));
     };
@@ -48,7 +48,7 @@ pub(crate) fn beside(
 
 /// Which processes held the connections of a run, as far as they were sampled.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct HeldConnections {
+struct ConnectionHolders {
     /// Connections of each process that held any, the fullest first.
     by_worker: Option<Vec<u32>>,
     /// Processes that ever held one.
@@ -57,13 +57,13 @@ struct HeldConnections {
     processes: usize,
 }
 
-impl HeldConnections {
-    fn of(run: &Run) -> HeldConnections {
-        let Some(watch) = &run.watch else { return HeldConnections::default() };
+impl ConnectionHolders {
+    fn of(run: &Run) -> ConnectionHolders {
+        let Some(watch) = &run.watch else { return ConnectionHolders::default() };
         let processes: BTreeSet<&str> =
             watch.curves("cpu").map(|(_, curve)| curve.of.as_str()).collect();
         let curves: Vec<_> = watch.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
-        HeldConnections {
+        ConnectionHolders {
             by_worker: watch.held_connections(run.connections),
             holders: curves.iter().filter(|curve| curve.most() > Some(0)).count(),
             processes: processes.len(),
@@ -87,7 +87,7 @@ impl HeldConnections {
 /// Workers, and threads of each. If another server's command was given with its slots alone, its
 /// workers are the processes that hold connections; `None` if none was seen to, or if their number
 /// does not divide the slots.
-fn shape(plan: &ServerPlan, server: &ServerFacts, held: &HeldConnections) -> Option<(u32, u32)> {
+fn shape(plan: &ServerPlan, server: &ServerFacts, held: &ConnectionHolders) -> Option<(u32, u32)> {
     let is_given = !matches!(plan.kind, ServerKind::Command { .. })
         || plan.workers.is_some()
         || plan.threads.is_some();
@@ -302,13 +302,13 @@ mod tests {
         testkit::golden::expect_rows(file, |given| {
             let (connections, held): (u32, Vec<Vec<Option<u64>>>) =
                 serde_json::from_str(given).unwrap();
-            HeldConnections::of(&run(connections, &held))
+            ConnectionHolders::of(&run(connections, &held))
         });
         assert_eq!(
-            HeldConnections::of(&Run { watch: None, ..run(1, &[]) }),
-            HeldConnections::default()
+            ConnectionHolders::of(&Run { watch: None, ..run(1, &[]) }),
+            ConnectionHolders::default()
         );
-        let seen = HeldConnections { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 };
+        let seen = ConnectionHolders { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 };
         assert_eq!(
             [2, 3].map(|workers| seen.of_workers(workers)),
             [Some(vec![8, 7]), Some(vec![8, 7, 0])]
@@ -353,7 +353,7 @@ mod tests {
         (plan.workers, plan.threads) = (None, None);
         let server = ServerFacts { workers: 1, threads: 10, ..ServerFacts::default() };
         let of = |holders, processes| {
-            shape(&plan, &server, &HeldConnections { by_worker: None, holders, processes })
+            shape(&plan, &server, &ConnectionHolders { by_worker: None, holders, processes })
         };
         assert_eq!(of(0, 1), Some((1, 10)), "there is one process");
         assert_eq!(
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!([of(3, 4), of(0, 3), of(0, 0)], [None; 3]);
         plan.workers = Some(2);
         assert_eq!(
-            shape(&plan, &server, &HeldConnections::default()),
+            shape(&plan, &server, &ConnectionHolders::default()),
             Some((1, 10)),
             "as it was given, which the facts say"
         );

@@ -220,7 +220,7 @@ impl Records {
             first_connection: share.first_connection as usize,
             connections: share.connections as usize,
             ended: 0,
-            answer_clock: AnswerClock::new(),
+            answer_clock: AnswerClock::new(spec.is_stamped()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Clock, Counts, LaneFacts, LatePolicy, Nanos, Outcome, Timestamps, Timing};
+use model::{Clock, Counts, LaneFacts, LatePolicy, Nanos, Outcome, Timing};
 
 use super::Lane;
 use super::records::LaneOutcome;
@@ -32,9 +32,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.wire.wait((self.start - now).min(LONGEST_WAIT), &mut events);
             now = self.clock.now();
         }
-        // Pipelining: a stamp may be of a later answer's bytes.
-        let is_stamped = self.spec.timestamps == Timestamps::Kernel && self.spec.pipeline <= 1;
-        self.wall = is_stamped.then(|| WallClock::new(&self.clock));
+        self.wall = self.spec.is_stamped().then(|| WallClock::new(&self.clock));
         let may_poll = self.spec.busy_polls && !self.scheduler.is_open();
         self.busy_poll = may_poll.then(|| BusyPoll::new(self.spec.lanes)).flatten();
         self.send_what_is_due(now);

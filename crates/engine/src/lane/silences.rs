@@ -9,6 +9,9 @@ use model::{Nanos, Silence, Window};
 
 /// Shorter silences are not looked at: the scheduler of a busy machine makes them.
 const NOTABLE: Nanos = Nanos::from_millis(50);
+/// The same where no kernel says when an answer came, but the lane that reads it: that may have been
+/// stopped for as long within a wait of 100 ms, and nobody would know.
+const NOTABLE_WITHOUT_STAMPS: Nanos = Nanos::from_millis(120);
 /// So many are kept of each worker, the longest.
 const KEPT: usize = 64;
 
@@ -29,14 +32,14 @@ struct AnswerTimes {
 const NEVER: Nanos = Nanos(i64::MAX.cast_unsigned());
 
 impl AnswerTimes {
-    fn new() -> AnswerTimes {
-        let notable = NOTABLE.0.cast_signed();
+    fn new(notable: Nanos) -> AnswerTimes {
+        let notable = notable.0.cast_signed();
         AnswerTimes { last: NEVER, notable, ended: None, kept: Vec::with_capacity(KEPT) }
     }
 
     /// Keeps the silence whose answers were counted, if it is one of the longest.
-    fn close(&mut self) {
-        self.notable = NOTABLE.0.cast_signed();
+    fn close(&mut self, notable: Nanos) {
+        self.notable = notable.0.cast_signed();
         let Some(silence) = self.ended.take() else { return };
         if self.kept.len() < KEPT {
             self.kept.push(silence);
@@ -54,17 +57,20 @@ impl AnswerTimes {
 pub(super) struct AnswerClock {
     /// First those that name no worker, then those of each worker.
     workers: Vec<AnswerTimes>,
+    /// Shorter silences are not looked at.
+    notable: Nanos,
     /// Until when the lane last did not run, or was busy for long: what was silent then is not the
     /// server.
     away_until: Nanos,
 }
 
 impl AnswerClock {
-    /// No answer yet.
-    pub(super) fn new() -> AnswerClock {
+    /// No answer yet. `is_stamped`: the kernel says when answers come.
+    pub(super) fn new(is_stamped: bool) -> AnswerClock {
+        let notable = if is_stamped { NOTABLE } else { NOTABLE_WITHOUT_STAMPS };
         let mut workers = Vec::with_capacity(64);
-        workers.push(AnswerTimes::new());
-        AnswerClock { workers, away_until: Nanos::ZERO }
+        workers.push(AnswerTimes::new(notable));
+        AnswerClock { workers, notable, away_until: Nanos::ZERO }
     }
 
     /// A whole answer of `worker` came `at` this time, to a request that was `sent` at that one.
@@ -82,7 +88,8 @@ impl AnswerClock {
     /// The first answer of a worker.
     #[cold]
     fn add(&mut self, index: usize, at: Nanos) {
-        self.workers.resize_with(index + 1, AnswerTimes::new);
+        let notable = self.notable;
+        self.workers.resize_with(index + 1, || AnswerTimes::new(notable));
         self.workers[index].last = at;
     }
 
@@ -95,10 +102,10 @@ impl AnswerClock {
                 silence.answers += u32::from(sent <= silence.sent_before());
                 return;
             }
-            times.close();
+            times.close(self.notable);
         }
         let silence = Silence { from: last, until: at, answers: 1, ..Silence::default() };
-        let is_notable = last != NEVER && silence.length() >= NOTABLE;
+        let is_notable = last != NEVER && silence.length() >= self.notable;
         // To a request that was sent in the middle of it nobody owed an answer before.
         if is_notable && sent <= silence.sent_before() && self.away_until <= last {
             times.notable = i64::MIN;
@@ -114,7 +121,7 @@ impl AnswerClock {
 
     /// The silences of the measured window, with times since its start and the names of the workers.
     pub(super) fn finish(mut self, window: Window, names: &HashMap<String, u16>) -> Vec<Silence> {
-        self.workers.iter_mut().for_each(AnswerTimes::close);
+        self.workers.iter_mut().for_each(|times| times.close(self.notable));
         let mut silences = Vec::new();
         for (index, times) in self.workers.into_iter().enumerate() {
             let is_its = |number: &u16| usize::from(*number) + 1 == index;
@@ -143,7 +150,7 @@ mod tests {
     /// Answers, each as it was sent and when it came, in ms.
     fn silences(answers: &[(u64, u64)], away_until: u64) -> Vec<[u64; 3]> {
         let ms = Nanos::from_millis;
-        let mut clock = AnswerClock::new();
+        let mut clock = AnswerClock::new(true);
         clock.was_away(ms(away_until));
         for (sent, at) in answers {
             clock.came(None, ms(*sent), ms(*at));
@@ -177,9 +184,20 @@ mod tests {
     }
 
     #[test]
+    fn a_lane_that_may_have_been_stopped_itself_hears_longer_silences_alone() {
+        let ms = Nanos::from_millis;
+        for (length, found) in [(100, 0), (130, 1)] {
+            let mut clock = AnswerClock::new(false);
+            clock.came(None, ms(0), ms(50));
+            clock.came(None, ms(0), ms(50 + length));
+            assert_eq!(clock.finish(WINDOW, &HashMap::new()).len(), found, "{length} ms");
+        }
+    }
+
+    #[test]
     fn each_worker_has_its_own() {
         let ms = Nanos::from_millis;
-        let mut clock = AnswerClock::new();
+        let mut clock = AnswerClock::new(true);
         for at in (0..1000).step_by(10) {
             clock.came(Some(0), ms(at), ms(at + 5));
             if at % 500 < 300 {
@@ -189,7 +207,7 @@ mod tests {
         let names = HashMap::from([("a".to_owned(), 0), ("b".to_owned(), 1)]);
         // What it is asked later is no longer held up.
         assert_eq!(clock.finish(WINDOW, &names), []);
-        let mut clock = AnswerClock::new();
+        let mut clock = AnswerClock::new(true);
         for (sent, at) in [(0, 5), (0, 6), (5, 306), (6, 307)] {
             clock.came(Some(0), ms(at), ms(at));
             clock.came(Some(1), ms(sent), ms(at));
