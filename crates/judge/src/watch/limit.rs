@@ -67,6 +67,9 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
     if !waits && !is_full {
         return Found::NoneSeen;
     }
+    if let Some(locked) = locked(seen) {
+        return Found::Known(inside_app(seen, locked));
+    }
     if uneven::is_so(seen) && !is_full {
         return Found::Uneven;
     }
@@ -82,9 +85,6 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
     };
     if !is_settled && seen.workers.iter().any(is_early) {
         return Found::NotKnown(Unseen::OneReport);
-    }
-    if let Some(locked) = locked(seen, busy) {
-        return Found::Known(inside_app(seen, locked));
     }
     if !waits {
         return Found::Full;
@@ -162,11 +162,13 @@ fn is_reached(limit: &Limit, seen: &WatchEvidence, busy: Option<u32>, waits: boo
     }
 }
 
-/// The threads that wait for a lock, where in every worker some always do, and it is not Ruby's.
-fn locked(seen: &WatchEvidence, busy: u32) -> Option<LockedThreads> {
+/// The threads that wait for a lock, where in every worker that has two requests or more some always
+/// do, and it is not Ruby's.
+fn locked(seen: &WatchEvidence) -> Option<LockedThreads> {
+    let busy = seen.busy_or_taken()?;
     let mut waiting = 0.0;
     let mut on_files = 0.0;
-    for worker in seen.workers.iter().filter(|worker| worker.threads > Some(0)) {
+    for worker in seen.workers.iter().filter(|worker| worker.busy() >= Some(TWO_EACH)) {
         let waits = worker.waits.filter(|waits| waits.looks >= ENOUGH_LOOKS)?;
         if waits.locked_share < ALWAYS || worker.runnable()? > COMPUTES {
             return None;

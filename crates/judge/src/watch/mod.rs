@@ -90,6 +90,9 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let is_old = seen.major().is_some_and(|major| major <= 6);
     Some(match found {
         Found::NoneSeen => return None,
+        Found::Known(limit @ Limit::InsideApp { .. }) if uneven::is_so(seen) => {
+            format!("{} {}", of_limit(seen, limit), uneven::sentence(seen))
+        }
         Found::Known(limit) => of_limit(seen, limit),
         Found::Guess(limit) => {
             let of_old = match seen.inside().filter(|_| is_old) {

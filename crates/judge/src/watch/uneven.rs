@@ -16,8 +16,11 @@ pub(super) fn is_so(seen: &WatchEvidence) -> bool {
 
 pub(super) fn sentence(seen: &WatchEvidence) -> String {
     let free: u32 = seen.workers.iter().filter_map(WatchedWorker::free).sum();
+    let are = if free == 1 { "is" } else { "are" };
     let free = count_of(free, "thread");
-    format!("Requests wait in one worker while {free} of others are free: Puma does not move them.")
+    format!(
+        "Requests wait in one worker while {free} of others {are} free: Puma does not move them."
+    )
 }
 
 pub(super) fn attempt(seen: &WatchEvidence) -> String {

@@ -114,14 +114,15 @@ fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
     }
     let requests =
         if out == most { are(out, "request") } else { format!("{out} to {most} requests are") };
+    let inside = seen.inside_by_kernel().unwrap_or(0);
     match seen.slots() {
         None => format!(
             "{requests} out{idle}; how many the server serves at once is not visible. {in_queue}."
         ),
-        Some(slots) if out > slots => format!(
+        Some(slots) if inside > 0 => format!(
             "{requests} out on {}{idle}: probably {} inside. {in_queue}.",
             count_of(slots, "thread"),
-            wait(out - slots)
+            wait(inside)
         ),
         Some(slots) if most > slots => format!(
             "{requests} out on {}{idle}: whether any waits inside is not clear. {in_queue}.",

@@ -188,9 +188,12 @@ impl WatchBoard {
         Some(self.looks.get(&pid)?.back()?.threads)
     }
 
-    /// Threads of a process that have no request, as far as the kernel tells.
+    /// Threads of a process that have no request; 0 where the kernel does not tell of all
+    /// connections whether one is out.
     fn free_by_kernel(&self, pid: u32) -> u32 {
-        let out = self.recent(Some(pid), Quantity::RequestsOut);
+        let of_server = |quantity| self.recent(SERVER, quantity);
+        let is_clear = of_server(Quantity::RequestsOut) == of_server(Quantity::RequestsOutAtMost);
+        let out = self.recent(Some(pid), Quantity::RequestsOut).filter(|_| is_clear);
         let threads = self.pool_threads(pid).unwrap_or(0);
         out.map_or(0, |out| threads.saturating_sub(out.round() as u32))
     }
@@ -455,8 +458,9 @@ impl WatchBoard {
             busy_threads: worker.busy_threads(),
             backlog: worker.backlog,
             waits: pid.and_then(|pid| {
-                let free = self.pool_threads(pid)?.saturating_sub(worker.busy_threads()?);
-                self.waits_seen(pid, free)
+                // A report may be older than the looks.
+                let by_report = self.pool_threads(pid)?.saturating_sub(worker.busy_threads()?);
+                self.waits_seen(pid, by_report.max(self.free_by_kernel(pid)))
             }),
             staleness_ns: self.age_of_report(worker),
             full_reports: reports.take_while(is_full).count(),
