@@ -116,8 +116,8 @@ impl Replication {
 
     fn finished(mut self, span: f64) -> Result<Replication, QueueingError> {
         self.rate = self.waits.len() as f64 / positive("the simulated time", span)?;
-        self.waits.sort_by(f64::total_cmp);
-        self.responses.sort_by(f64::total_cmp);
+        self.waits.sort_unstable_by(f64::total_cmp);
+        self.responses.sort_unstable_by(f64::total_cmp);
         Ok(self)
     }
 }

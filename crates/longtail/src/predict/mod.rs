@@ -483,6 +483,20 @@ fn queues(
     Ok(all)
 }
 
+/// What `predict` makes of each, on a thread of its own: simulations take their time.
+fn side_by_side<I: Send, O: Send>(
+    items: Vec<I>,
+    predict: impl Fn(I) -> Result<O, QueueingError> + Sync,
+) -> Result<Vec<O>, QueueingError> {
+    let predict = &predict;
+    std::thread::scope(|scope| {
+        let running: Vec<_> =
+            items.into_iter().map(|item| scope.spawn(move || predict(item))).collect();
+        let joined = running.into_iter().map(|one| one.join().expect("a prediction ends"));
+        joined.collect()
+    })
+}
+
 /// Random arrivals; an objective is searched up to `most` requests per second.
 fn open_loop(
     server: &PredictedServer,
@@ -512,8 +526,7 @@ fn open_loop(
             highest_rate_per_s: highest.map(|full| (full * server.by_threads()).min(most)),
         })
     };
-    let lines: Vec<PredictedQueue> =
-        queues(server, load)?.into_iter().map(line).collect::<Result<_, QueueingError>>()?;
+    let lines = side_by_side(queues(server, load)?, line)?;
     let mut notes = Vec::new();
     if full >= 1.0 {
         notes.push(format!(
@@ -677,12 +690,11 @@ pub(crate) fn plot(server: &PredictedServer) -> Result<Vec<PredictedP99>, Queuei
     let mut points = Vec::new();
     for full in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95] {
         let rate_per_s = full * server.by_threads();
-        for (queue, load) in
-            queues(server, OfferedLoad::new(server.slots(), rate_per_s, server.service())?)?
-        {
+        let load = OfferedLoad::new(server.slots(), rate_per_s, server.service())?;
+        points.extend(side_by_side(queues(server, load)?, |(queue, load)| {
             let [_, response] = QueueModel::open(server, load)?.times(Some(0.99))?;
-            points.push(PredictedP99 { rate_per_s, queue, p99: response.ns });
-        }
+            Ok(PredictedP99 { rate_per_s, queue, p99: response.ns })
+        })?);
     }
     Ok(points)
 }

@@ -58,7 +58,7 @@ pub(crate) fn whole(
 fn facts(prediction: &Prediction) -> [NamedFact; 3] {
     let mean = number::span(prediction.service_mean_ns);
     let service = if prediction.service.contains(':') {
-        format!("{} (mean {mean})", prediction.service)
+        format!("{} (mean {})", prediction.service, number::time(prediction.service_mean_ns))
     } else {
         format!("{mean}, constant")
     };
