@@ -9,7 +9,8 @@ use model::{
 
 use crate::at_once;
 use crate::checks::{self, Grade, assess, grade, machine_busy};
-use crate::limits;
+use crate::findings::accepts_late;
+use crate::limits::{self, threads};
 use crate::server_limit::{
     LoadSeen, SAME_RATE, ServerSeen, no_longer_than_under_load, server_limit,
 };
@@ -64,9 +65,24 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
         return None;
     }
     let limit = server_limit(server);
-    // What waits for a CPU is not held up inside the app.
-    let is_inside = matches!(limit, Some(Limit::InsideApp { .. }));
-    if is_inside && limits::cpus::are_waited_for(run, server.slots) { None } else { limit }
+    let has_free_threads = server.alone.is_some_and(|alone| {
+        accepts_late::inside_of_free_threads(run, &alone, server.slots).is_some()
+    });
+    match limit {
+        // What waits for a CPU is not held up inside the app; nor what takes no longer there than
+        // alone.
+        Some(Limit::InsideApp { .. })
+            if has_free_threads || limits::cpus::are_waited_for(run, server.slots) =>
+        {
+            None
+        }
+        Some(Limit::Threads { busy, .. })
+            if has_free_threads && !busy.is_some_and(|it| threads::are_busy(it, server.slots)) =>
+        {
+            None
+        }
+        limit => limit,
+    }
 }
 
 /// Where nothing is known to be the limit, what was seen. `server`: where it is the subject of a

@@ -4,6 +4,7 @@
 //! Where the figures do not decide, the finding says so. A run that failed its checks is no evidence
 //! for anything but that.
 
+pub(crate) mod accepts_late;
 mod app_varies;
 mod body_range;
 mod changes_with_time;
@@ -29,6 +30,7 @@ mod server_ended;
 mod spread;
 mod stalled;
 mod still_rising;
+mod streamed_bodies;
 mod undecided;
 mod uneven_dealing;
 mod uneven_workers;
@@ -41,6 +43,7 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use accepts_late::AcceptsLate;
 pub use app_varies::AppVaries;
 pub use body_range::BodyRange;
 pub use changes_with_time::ChangesWithTime;
@@ -66,6 +69,7 @@ pub use server_ended::{ServerEnded, server_ended};
 pub use spread::Spread;
 pub use stalled::{Stalled, StallsOf};
 pub use still_rising::StillRising;
+pub use streamed_bodies::StreamedBodies;
 pub use undecided::Undecided;
 pub use uneven_dealing::UnevenDealing;
 pub use uneven_workers::UnevenWorkers;
@@ -135,6 +139,10 @@ pub enum Finding {
     WaitInAcceptQueue(WaitInAcceptQueue),
     /// Requests wait in the server's own queue, until a thread takes them.
     WaitInServer(WaitInServer),
+    /// Requests wait in the accept queue while threads are free.
+    AcceptsLate(AcceptsLate),
+    /// Bodies take most of the time.
+    StreamedBodies(StreamedBodies),
     /// The workers hold unequal numbers of connections.
     UnevenDealing(UnevenDealing),
     /// The workers do not have equal parts.
@@ -163,6 +171,8 @@ impl Finding {
             | Finding::ServedInTurns(_)
             | Finding::WaitInAcceptQueue(_)
             | Finding::WaitInServer(_)
+            | Finding::AcceptsLate(_)
+            | Finding::StreamedBodies(_)
             | Finding::UnevenDealing(_)
             | Finding::UnevenWorkers(_)
             | Finding::NeverServed(_)
@@ -223,6 +233,8 @@ impl Finding {
             Finding::ServedInTurns(it) => it.sentence(),
             Finding::WaitInAcceptQueue(it) => it.sentence(),
             Finding::WaitInServer(it) => it.sentence(),
+            Finding::AcceptsLate(it) => it.sentence(),
+            Finding::StreamedBodies(it) => it.sentence(),
             Finding::UnevenDealing(it) => it.sentence(),
             Finding::UnevenWorkers(it) => it.sentence(),
             Finding::NeverServed(it) => it.sentence(),
@@ -268,6 +280,8 @@ from_evidence!(
     ServedInTurns,
     WaitInAcceptQueue,
     WaitInServer,
+    AcceptsLate,
+    StreamedBodies,
     UnevenDealing,
     UnevenWorkers,
     NeverServed,
@@ -304,6 +318,8 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(served_in_turns::of(study, &points));
     findings.extend(points.iter().rev().find_map(wait_in_accept_queue::of));
     findings.extend(points.iter().rev().find_map(|point| wait_in_server::of(study, point)));
+    findings.extend(points.iter().rev().find_map(|point| accepts_late::of(study, point)));
+    findings.extend(points.iter().rev().find_map(streamed_bodies::of));
     findings.extend(uneven_dealing::of(study, &points));
     findings.extend(points.iter().rev().find_map(uneven_workers::of));
     findings.extend(points.last().and_then(|point| others_compute::of(point.run, Some(slots))));
@@ -384,6 +400,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         findings.extend(stalled);
         findings.extend(undecided);
         findings.extend(limited::of_load(run));
+        findings.extend(streamed_bodies::of_run(run).map(Finding::from));
         findings.extend(never_served::of(run));
         findings.extend(others_compute::of(run, None));
     }

@@ -95,6 +95,7 @@ impl Stage {
             ("{version}", env!("CARGO_PKG_VERSION").to_owned()),
             ("{longtail}", LONGTAIL.to_owned()),
             ("{new-puma}", new_puma().unwrap_or_default()),
+            ("{puma-6}", puma_6().unwrap_or_default()),
             ("{lab}", lab.path("").display().to_string()),
             ("{root}", of_crates("..")),
             ("{goldens}", of_crates("report/tests/golden")),
@@ -366,17 +367,26 @@ impl Drop for Quota {
     }
 }
 
-/// The command of a Puma from 7 on, among the checkouts that `LONGTAIL_PUMAS` names.
-fn new_puma() -> Option<String> {
+/// The command of the last Puma of such a major version among the checkouts that `LONGTAIL_PUMAS`
+/// names.
+fn puma_of(is_wanted: fn(u32) -> bool) -> Option<String> {
     let folders = std::env::var("LONGTAIL_PUMAS").unwrap_or_default();
-    let is_new = |folder: &&str| {
+    let is_one = |folder: &&str| {
         let text = fs::read_to_string(format!("{folder}/lib/puma/const.rb")).unwrap_or_default();
         let version = text.lines().find_map(|line| line.split_once("PUMA_VERSION = VERSION = \""));
         let major = version.and_then(|(_, version)| version.split('.').next()?.parse::<u32>().ok());
-        major.is_some_and(|major| major >= 7)
+        major.is_some_and(is_wanted)
     };
-    let folder = folders.split_whitespace().rfind(is_new)?;
+    let folder = folders.split_whitespace().rfind(is_one)?;
     Some(format!("ruby -I {folder}/lib {folder}/bin/puma"))
+}
+
+fn new_puma() -> Option<String> {
+    puma_of(|major| major >= 7)
+}
+
+fn puma_6() -> Option<String> {
+    puma_of(|major| major == 6)
 }
 
 /// Whether this is on this machine.
@@ -412,6 +422,7 @@ pub(crate) fn is_there(need: &str) -> bool {
             has("puma") && can(version.is_ok_and(is_old), "this Puma is of another age")
         }
         "new" => can(new_puma().is_some(), "LONGTAIL_PUMAS names no checkout of Puma 7 or later"),
+        "six" => can(puma_6().is_some(), "LONGTAIL_PUMAS names no checkout of Puma 6"),
         "rails" => {
             has("puma") && can(succeeds("ruby", &rails), "Rails is not installed (ruby-railties)")
         }
