@@ -715,7 +715,7 @@ pub(crate) struct RubyLock {
     pub(crate) at_most_per_s: f64,
     /// Whether threads wait for it, or for a CPU, so much that only rates are known.
     pub(crate) binds: bool,
-    pub(crate) by_threads: Vec<LockedThreads>,
+    pub(crate) by_threads: Vec<ThreadsUnderLock>,
     /// Which of them was asked for.
     #[serde(skip)]
     asked: usize,
@@ -723,14 +723,14 @@ pub(crate) struct RubyLock {
 
 impl RubyLock {
     /// Workers of the threads that were asked for.
-    pub(crate) fn asked(&self) -> &LockedThreads {
+    pub(crate) fn asked(&self) -> &ThreadsUnderLock {
         &self.by_threads[self.asked]
     }
 }
 
 /// Workers of one number of threads.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct LockedThreads {
+pub(crate) struct ThreadsUnderLock {
     /// Of each worker.
     pub(crate) threads: u32,
     /// All workers', at most, by any law.
@@ -790,7 +790,7 @@ fn locked_threads(
     demand: WorkerDemand,
     by_cpus: f64,
     load: PredictLoad,
-) -> Result<LockedThreads, QueueingError> {
+) -> Result<ThreadsUnderLock, QueueingError> {
     let workers = f64::from(server.workers);
     let all_busy = (workers * saturated_rate(threads, demand)?).min(by_cpus);
     let mut closed = None;
@@ -813,7 +813,7 @@ fn locked_threads(
             });
         }
     }
-    Ok(LockedThreads {
+    Ok(ThreadsUnderLock {
         threads,
         at_most_per_s: (workers * highest_rate(threads, demand)?).min(by_cpus),
         all_busy_per_s: all_busy,

@@ -10,8 +10,8 @@ use report::{Width, text};
 use model::Nanos;
 
 use super::{
-    LockedThreads, PredictedP99, PredictedQueue, PredictedServer, PredictedTime, Prediction,
-    RateLimits, RubyLock, ServerCpus, TimeInterval, TimeSummary,
+    PredictedP99, PredictedQueue, PredictedServer, PredictedTime, Prediction, RateLimits, RubyLock,
+    ServerCpus, ThreadsUnderLock, TimeInterval, TimeSummary,
 };
 
 /// Rates that differ by less are one limit.
@@ -238,7 +238,7 @@ fn locked(prediction: &Prediction, lock: &RubyLock, aside: &str) -> ReportSectio
             ["at most", "all busy", "% of max"].map(|name| TableColumn::new(name).under(&workers)),
         )
         .chain(of_load.iter().map(|name| TableColumn::new(*name).under(&load)));
-    let row = |line: &LockedThreads| {
+    let row = |line: &ThreadsUnderLock| {
         let of_load = match (line.closed, line.offered_of_all_busy) {
             (Some(closed), _) => {
                 vec![number::rate(closed.rate_per_s), milliseconds(closed.response_mean_ns)]
