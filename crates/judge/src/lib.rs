@@ -9,6 +9,7 @@ mod busy_threads;
 pub mod checks;
 mod connects;
 pub mod findings;
+mod free_threads;
 pub mod limits;
 pub mod named_runs;
 pub mod next;

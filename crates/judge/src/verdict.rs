@@ -9,7 +9,7 @@ use model::{
 
 use crate::at_once;
 use crate::checks::{self, Grade, assess, grade, machine_busy};
-use crate::findings::accepts_late;
+use crate::free_threads;
 use crate::limits::{self, threads};
 use crate::server_limit::{
     LoadSeen, SAME_RATE, ServerSeen, no_longer_than_under_load, server_limit,
@@ -65,9 +65,8 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
         return None;
     }
     let limit = server_limit(server);
-    let has_free_threads = server.alone.is_some_and(|alone| {
-        accepts_late::inside_of_free_threads(run, &alone, server.slots).is_some()
-    });
+    let has_free_threads =
+        server.alone.is_some_and(|alone| free_threads::inside(run, &alone, server.slots).is_some());
     match limit {
         // What waits for a CPU is not held up inside the app; nor what takes no longer there than
         // alone.

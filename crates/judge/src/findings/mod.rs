@@ -4,7 +4,7 @@
 //! Where the figures do not decide, the finding says so. A run that failed its checks is no evidence
 //! for anything but that.
 
-pub(crate) mod accepts_late;
+mod accepts_late;
 mod app_varies;
 mod body_range;
 mod changes_with_time;
