@@ -45,7 +45,7 @@ pub enum Limit {
         held: Option<Nanos>,
         /// Busy threads that wait for a lock; `None` where nobody looked.
         #[serde(default)]
-        locked: Option<LockedThreads>,
+        locked: Option<LockWaiters>,
     },
     /// The server takes more requests at once than was stated.
     MoreThanStated {
@@ -148,7 +148,7 @@ pub struct AtOnce {
 
 /// Busy threads of which some wait for a lock, by the kernel's account.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LockedThreads {
+pub struct LockWaiters {
     /// Threads that are busy.
     pub busy: u32,
     /// Those of them that wait for a lock, on average.

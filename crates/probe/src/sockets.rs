@@ -298,7 +298,7 @@ fn columns<const N: usize>(line: &str) -> Option<([&str; N], &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
     use std::os::linux::net::SocketAddrExt as _;
     use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
@@ -434,6 +434,28 @@ mod tests {
             );
             assert_eq!(one_by_one.iter().filter(|inode| **inode == 0).count(), 3);
             drop((clients, accepted));
+        }
+    }
+
+    #[test]
+    fn the_kernel_tells_whose_turn_it_is() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut kernel = ServerListener::of_port(address.port());
+        let mut pairs: Vec<_> = (0..3)
+            .map(|_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap().0))
+            .collect();
+        let mut piece = [0; 1];
+        // Of three connections one is never used, one has a request out, and one is answered.
+        for (client, server) in &mut pairs[1..] {
+            client.write_all(b"?").unwrap();
+            server.read_exact(&mut piece).unwrap();
+        }
+        pairs[2].1.write_all(b"!").unwrap();
+        pairs[2].0.read_exact(&mut piece).unwrap();
+        let seen = ServerSockets::of(&kernel.all_with_last_words().unwrap());
+        if seen.out.is_some() {
+            assert_eq!((seen.accepted, seen.out, seen.maybe_out), (3, Some(1), 0), "{seen:?}");
         }
     }
 

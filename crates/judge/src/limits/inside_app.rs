@@ -4,7 +4,7 @@
 //! Whatever it is, requests then take longer than alone, and how many of them are inside is not
 //! known: 50 ms with 10 of them under a lock give five requests' worth with all ten inside.
 
-use model::{AtOnce, LockedThreads, Nanos};
+use model::{AtOnce, LockWaiters, Nanos};
 
 use crate::words::{at_once_in_words, brief, brief_count, count_of, tenths};
 
@@ -12,14 +12,14 @@ pub(super) fn evidence(
     slots: u32,
     at_once: Option<&AtOnce>,
     held: Option<Nanos>,
-    locked: Option<&LockedThreads>,
+    locked: Option<&LockWaiters>,
 ) -> String {
     let mut parts = Vec::new();
     if let Some(at_once) = at_once {
         let worth = at_once_in_words(at_once);
         parts.push(format!("{worth} requests' worth of work at a time on {slots} threads"));
     }
-    if let Some(LockedThreads { busy, waiting, .. }) = locked {
+    if let Some(LockWaiters { busy, waiting, .. }) = locked {
         parts.push(format!("{} of {busy} busy threads wait for a lock", brief_count(*waiting)));
     }
     if let Some(held) = held {
@@ -29,8 +29,8 @@ pub(super) fn evidence(
 }
 
 /// Where the kernel was asked what the threads wait for.
-pub(super) fn sentence_of_locks(workers: u32, locked: &LockedThreads) -> String {
-    let LockedThreads { busy, waiting, is_on_file } = *locked;
+pub(super) fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
+    let LockWaiters { busy, waiting, is_on_file } = *locked;
     let lock = if is_on_file { "a lock on a file" } else { "a lock or a pool" };
     let first = format!(
         "Not the threads: {busy} are busy, and by the kernel's account {} for {lock}. Something \

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// to wait in the kernel.
 pub const LEAST_QUEUE: f64 = 0.5;
 
+/// One report may be a moment's; so many in a row are not.
+pub(super) const ENOUGH_REPORTS: usize = 2;
+
 /// What was seen of a server. What could not be seen is absent.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -2,14 +2,12 @@
 //! thresholds and sentences; what one request takes alone is not known here, so that threads which
 //! are all busy are no proof: they are as busy where they wait for a lock.
 
-use model::{CpuUsage, Limit, LockedThreads, Nanos, ProcessCpu, ServerCpu};
+use model::{CpuUsage, Limit, LockWaiters, Nanos, ProcessCpu, ServerCpu};
 
-use super::evidence::{WatchEvidence, WatchedWorker};
+use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
 use super::{standstill, uneven};
 use crate::limits::{cpus, threads};
 
-/// One report may be a moment's; so many in a row are not.
-pub(super) const ENOUGH_REPORTS: usize = 2;
 /// A lock for which somebody waits in this share of the looks is never free. One that is free now
 /// and then is not what limits.
 const ALWAYS: f64 = 0.9;
@@ -164,7 +162,7 @@ fn is_reached(limit: &Limit, seen: &WatchEvidence, busy: Option<u32>, waits: boo
 
 /// The threads that wait for a lock, where in every worker that has two requests or more some always
 /// do, and it is not Ruby's.
-fn locked(seen: &WatchEvidence) -> Option<LockedThreads> {
+fn locked(seen: &WatchEvidence) -> Option<LockWaiters> {
     let busy = seen.busy_or_taken()?;
     let mut waiting = 0.0;
     let mut on_files = 0.0;
@@ -176,10 +174,10 @@ fn locked(seen: &WatchEvidence) -> Option<LockedThreads> {
         waiting += waits.lock + waits.file_lock;
         on_files += waits.file_lock;
     }
-    (waiting > 0.0).then_some(LockedThreads { busy, waiting, is_on_file: on_files > waiting / 2.0 })
+    (waiting > 0.0).then_some(LockWaiters { busy, waiting, is_on_file: on_files > waiting / 2.0 })
 }
 
-fn inside_app(seen: &WatchEvidence, locked: LockedThreads) -> Limit {
+fn inside_app(seen: &WatchEvidence, locked: LockWaiters) -> Limit {
     Limit::InsideApp {
         slots: seen.slots().unwrap_or(locked.busy),
         workers: seen.workers.len() as u32,

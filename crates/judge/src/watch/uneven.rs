@@ -1,7 +1,6 @@
 //! Requests wait in one worker while another has free threads.
 
-use super::evidence::{WatchEvidence, WatchedWorker};
-use super::limit::ENOUGH_REPORTS;
+use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
 use crate::words::count_of;
 
 /// Whether it is so, and no moment's peak.
