@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::findings::{
     ClosedLoop, FallsBehind, Finding, KeepsUp, Limited, NotMeasured, OneLoad, Overloaded, Peaked,
+    StillRising,
 };
 use crate::limits::threads;
 use crate::named_runs::name_in_sweep;
@@ -118,6 +119,13 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
             }
             Finding::NeverServed(_) if plan.stream.keep_alive => {
                 with("-k".to_owned(), &[], "a connection for each request: then nobody is left out")
+            }
+            Finding::StillRising(StillRising {
+                hardly_since: Some(before), connections, ..
+            }) => {
+                let loads = [*before, (before + connections) / 2, *connections, 2 * connections];
+                let loads = loads.map(|load| load.to_string()).join(",");
+                with(format!("--connections={loads}"), &LOADS, "loads between, and a higher one")
             }
             Finding::StillRising(_) => {
                 let most = plan.multiples.iter().copied().fold(1.0, f64::max);

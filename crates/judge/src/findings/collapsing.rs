@@ -3,7 +3,7 @@
 use model::CpuUsage;
 use serde::{Deserialize, Serialize};
 
-use super::Finding;
+use super::{Finding, rates_unclear};
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words, tenths};
 
@@ -29,11 +29,15 @@ const COLLAPSE: f64 = 0.15;
 /// one than at the other.
 const DISTURBED: f64 = 0.10;
 
-/// Where throughput at the highest load is that much lower.
-pub(super) fn of(points: &[SweepPoint<'_>]) -> Option<Finding> {
+/// Where throughput at the highest load is that much lower, and by more than chance explains.
+/// `variation`: coefficient of variation of the service times.
+pub(super) fn of(points: &[SweepPoint<'_>], variation: f64) -> Option<Finding> {
     let (last, best) = (points.last()?, sweep_points::best(points)?);
     if last.rate >= (1.0 - COLLAPSE) * best.rate {
         return None;
+    }
+    if 1.0 - last.rate / best.rate <= rates_unclear::error_between(best, last, variation) {
+        return rates_unclear::of(points, variation);
     }
     let [at_best, at_last] = [best, last].map(|point| CpuUsage::of(&point.run.generator));
     let more_cpus_of_others = at_best.zip(at_last).and_then(|(best, last)| {

@@ -333,7 +333,7 @@ fn throughput(study: &SweepStudy, points: &[SweepPoint<'_>], changes: bool) -> O
         return None;
     }
     let variation = sweep_points::variation(study, points);
-    collapsing::of(points)
+    collapsing::of(points, variation)
         .or_else(|| one_load::of(points))
         .or_else(|| still_rising::of(points, variation))
         .or_else(|| saturated::of(study, points))

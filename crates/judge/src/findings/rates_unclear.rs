@@ -33,9 +33,14 @@ fn error_of(point: &SweepPoint<'_>, variation: f64) -> f64 {
 /// explains more than 5 %.
 pub(super) fn are_unclear(points: &[SweepPoint<'_>], variation: f64) -> bool {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return false };
-    let error = error_of(first, variation).hypot(error_of(last, variation));
+    let error = error_between(first, last, variation);
     let growth = last.rate / first.rate - 1.0;
     points.len() > 1 && error > SAME_RATE && growth <= error
+}
+
+/// By what part the rates of two loads may differ by chance.
+pub(super) fn error_between(one: &SweepPoint<'_>, other: &SweepPoint<'_>, variation: f64) -> f64 {
+    error_of(one, variation).hypot(error_of(other, variation))
 }
 
 /// Where no saturation is shown, and no rise either.

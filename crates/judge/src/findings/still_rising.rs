@@ -13,7 +13,16 @@ pub struct StillRising {
     pub connections: u32,
     /// What it completes there, in requests per second.
     pub rate_per_s: f64,
+    /// The load below: its connections, where the rate has risen so little since that load that the
+    /// server may be at its limit by now.
+    pub hardly_since: Option<u32>,
+    /// The rate there.
+    pub rate_before_per_s: f64,
 }
+
+/// Where the rate rises by less than this power of the connections, the highest load may be past the
+/// end of the rise: 10 % for four times as many is .07, in proportion is 1.
+const HARDLY: f64 = 0.25;
 
 /// Where the best throughput was reached at the highest load alone, and no limit is known.
 /// `variation`: coefficient of variation of the service times.
@@ -22,15 +31,32 @@ pub(super) fn of(points: &[SweepPoint<'_>], variation: f64) -> Option<Finding> {
     let is_rising = sweep_points::saturation(points).is_none()
         && sweep_points::known_limit(points).is_none()
         && !rates_unclear::are_unclear(points, variation);
-    is_rising
-        .then(|| StillRising { connections: last.run.connections, rate_per_s: last.rate }.into())
+    let before = points.iter().rev().nth(1).unwrap_or(last);
+    let more_connections = f64::from(last.run.connections) / f64::from(before.run.connections);
+    let is_hardly = last.rate / before.rate < more_connections.powf(HARDLY);
+    is_rising.then(|| {
+        StillRising {
+            connections: last.run.connections,
+            rate_per_s: last.rate,
+            hardly_since: is_hardly.then_some(before.run.connections),
+            rate_before_per_s: before.rate,
+        }
+        .into()
+    })
 }
 
 impl StillRising {
     pub(super) fn sentence(&self) -> String {
-        let StillRising { connections, rate_per_s } = self;
-
-        let (n, rate) = (count_of(*connections, "connection"), rate_in_words(*rate_per_s));
+        let StillRising { connections, rate_per_s, hardly_since, rate_before_per_s } = self;
+        let rate = rate_in_words(*rate_per_s);
+        if let Some(before) = hardly_since {
+            return format!(
+                "Throughput hardly rises any more: {} requests/s at {}, {rate} at {connections}.",
+                rate_in_words(*rate_before_per_s),
+                count_of(*before, "connection")
+            );
+        }
+        let n = count_of(*connections, "connection");
         format!(
             "Throughput still rises at {n}, the highest load tried: the server does at least {rate} requests/s."
         )
