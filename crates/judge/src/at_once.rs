@@ -20,10 +20,11 @@ pub(crate) const ERRORS: f64 = 1.96;
 pub(crate) fn of_run(run: &Run, alone: &ServiceTime) -> Option<AtOnce> {
     let rate = run.completed_rate();
     let responses = run.tally.counts.good();
-    of(rate, responses, alone)
+    of(rate, responses, &alone.of_a_thread())
 }
 
-/// Of a throughput (requests per second), over so many responses.
+/// Of a throughput (requests per second), over so many responses, and the time for which each holds
+/// a thread.
 pub(crate) fn of(rate: f64, responses: u64, alone: &ServiceTime) -> Option<AtOnce> {
     if rate <= 0.0 || responses == 0 || alone.mean == Nanos::ZERO {
         return None;

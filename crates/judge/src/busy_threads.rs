@@ -4,6 +4,6 @@ use model::Run;
 
 /// How many of all its workers, on average over the reports that were made within the run; `None`
 /// where a worker made none.
-pub(crate) fn of(run: &Run) -> Option<f64> {
+pub fn of(run: &Run) -> Option<f64> {
     run.reported("busy_threads")
 }

@@ -14,12 +14,16 @@ pub mod limits;
 pub mod named_runs;
 pub mod next;
 mod server_limit;
+mod server_seen;
 mod sweep_points;
 pub mod trust;
 pub mod verdict;
 pub mod watch;
+mod with_all_threads;
 pub mod words;
 
+pub use busy_threads::of as busy_threads;
 pub use checks::{Assessment, Grade, assess, grade};
 pub use findings::{Finding, FindingRole, findings};
-pub use server_limit::{LoadSeen, ServerSeen, server_limit};
+pub use server_limit::server_limit;
+pub use server_seen::{LoadSeen, ServerSeen};

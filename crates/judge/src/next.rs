@@ -7,7 +7,7 @@ use model::secret::what_to_put;
 use model::theory::ServiceTime;
 use model::{
     ComparisonStudy, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu, ServerKind,
-    Statistics, Stop, Study, SweepStudy, Verdict, number,
+    Statistics, Stop, Strength, Study, SweepStudy, Verdict, number,
 };
 use serde::Serialize;
 
@@ -15,7 +15,6 @@ use crate::findings::{
     ClosedLoop, FallsBehind, Finding, KeepsUp, Limited, NotMeasured, OneLoad, Overloaded, Peaked,
     StillRising,
 };
-use crate::limits::threads;
 use crate::named_runs::name_in_sweep;
 use crate::trust::UNCERTAIN;
 
@@ -104,14 +103,86 @@ fn longer(study: &ComparisonStudy, metric: Metric) -> Option<Nanos> {
         .then(|| Nanos::from_secs((length.as_secs_f64() * times).ceil() as u64))
 }
 
+/// Flags that say how long each load is.
+const LENGTH: [&str; 5] = ["--for", "-z", "-D", "-R", "--requests-per-connection"];
+
+/// Loads that are so many times as long.
+fn longer_stop(stop: Stop, times: u64) -> String {
+    match stop {
+        Stop::After(time) => format!("--for={}", time * times),
+        Stop::RequestsPerConnection(n) => format!("-R{}", n.saturating_mul(times)),
+    }
+}
+
+/// Flags that say which loads are made.
+const LOADS: [&str; 3] = ["--multiples", "--connections", "-c"];
+
+/// A load of this part of what passes at a time leaves room for chance.
+const ROOM: f64 = 0.75;
+
+/// What settles whether it is the limit, or which of several things it is.
+fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
+    let with = |flags: String, dropped: &[&str], why: &str| {
+        Some(command(edited(&study.command_line, &flags, dropped), why))
+    };
+    let is_puma = matches!(study.plan.server.kind, ServerKind::Puma { .. });
+    let workers = study.server.workers.max(1);
+    match limit {
+        Limit::RubyLock { .. } if is_puma => {
+            with(format!("-w{}", 2 * workers), &["-w", "--workers"], "twice as many workers")
+        }
+        Limit::InsideApp { .. } if is_puma => with(
+            format!("-w{}", 2 * workers),
+            &["-w", "--workers"],
+            "inside a worker, or behind all?",
+        ),
+        Limit::InsideApp { at_once: Some(at_once), .. } => {
+            let fewer = (ROOM * at_once.mean).floor().max(1.0);
+            with(
+                format!("--connections={fewer},{}", 4 * study.server.slots()),
+                &LOADS,
+                "fewer than pass at a time: as long as alone, it is a pool; longer, a lock",
+            )
+        }
+        Limit::Threads { slots, strength: Strength::MayBe, .. } if is_puma => {
+            let threads = 2 * slots / workers;
+            with(
+                format!("-t{threads}:{threads}"),
+                &["-t", "--threads"],
+                "twice as many threads: where it does no more, they are not the limit",
+            )
+        }
+        Limit::NotKnown { .. } | Limit::Threads { strength: Strength::MayBe, .. } => with(
+            format!("--multiples=0.5,1,4 {}", longer_stop(study.plan.stream.stop, 4)),
+            &[LOADS.as_slice(), &LENGTH].concat(),
+            "as long at 1x as at 0.5x: then nothing inside holds them up",
+        ),
+        Limit::MoreThanStated { connections, is_full: false, .. } => with(
+            format!("--connections={connections},{},{}", 2 * connections, 4 * connections),
+            &LOADS,
+            "where does it do no more?",
+        ),
+        Limit::Threads { .. }
+        | Limit::InsideApp { .. }
+        | Limit::MoreThanStated { .. }
+        | Limit::Refusals { .. }
+        | Limit::Cpu(_)
+        | Limit::RubyLock { .. }
+        | Limit::OneCpuEach { .. }
+        | Limit::AcceptQueue { .. }
+        | Limit::Network { .. }
+        | Limit::Generator { .. }
+        | Limit::SharedCpus(_) => None,
+    }
+}
+
 fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
-    const LOADS: [&str; 3] = ["--multiples", "--connections", "-c"];
     let plan = &study.plan;
     let with = |flags: String, dropped: &[&str], why: &str| {
         command(edited(&study.command_line, &flags, dropped), why)
     };
-    let is_puma = matches!(plan.server.kind, ServerKind::Puma { .. });
     let mut next: Vec<NextCommand> = Vec::new();
+    let mut settles_limit = None;
     for finding in findings {
         let step = match finding {
             Finding::Unfair(_) | Finding::ServedInTurns(_) if plan.stream.keep_alive => {
@@ -146,30 +217,9 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
             Finding::Undecided(_) => {
                 with("--multiples=0.5,1,4".to_owned(), &LOADS, "the app alone, and under load")
             }
-            Finding::Limited(Limited { limit: Limit::RubyLock { .. }, .. }) if is_puma => with(
-                format!("-w{}", study.server.workers.max(1) * 2),
-                &["-w", "--workers"],
-                "twice as many workers",
-            ),
-            Finding::Limited(Limited { limit: Limit::InsideApp { workers, .. }, .. })
-                if is_puma =>
-            {
-                with(
-                    format!("-w{}", workers * 2),
-                    &["-w", "--workers"],
-                    "inside a worker, or behind all?",
-                )
-            }
-            Finding::Limited(Limited {
-                limit: Limit::Threads { slots, at_once: Some(at_once), .. },
-                ..
-            }) if is_puma && threads::may_be_inside(at_once, *slots) => {
-                let threads = 2 * slots / study.server.workers.max(1);
-                with(
-                    format!("-t{threads}:{threads}"),
-                    &["-t", "--threads"],
-                    "twice as many threads: where it does no more, they are not the limit",
-                )
+            Finding::Limited(Limited { limit, .. }) => {
+                settles_limit = about_limit(study, limit);
+                continue;
             }
             Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
             _ => continue,
@@ -178,7 +228,8 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
             next.push(step);
         }
     }
-    next.truncate(MOST_OF_FINDINGS);
+    next.truncate(MOST_OF_FINDINGS - usize::from(settles_limit.is_some()));
+    next.extend(settles_limit.filter(|step| !next.contains(step)));
     if study.runs.is_empty()
         || !study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none())
     {
@@ -194,14 +245,8 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
     });
     if let Some(((times, answers), label)) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b))
     {
-        let longer = match plan.stream.stop {
-            Stop::After(time) => format!("--for={}", time * times.ceil() as u64),
-            Stop::RequestsPerConnection(n) => {
-                format!("-R{}", n.saturating_mul(times.ceil() as u64))
-            }
-        };
-        let length = ["--for", "-z", "-D", "-R", "--requests-per-connection"];
-        next.push(with(longer, &length, &format!("p99 at {label} needs about {answers} answers")));
+        let longer = longer_stop(plan.stream.stop, times.ceil() as u64);
+        next.push(with(longer, &LENGTH, &format!("p99 at {label} needs about {answers} answers")));
     }
     next.extend(prediction(study));
     next

@@ -6,46 +6,78 @@
 //! simulated servers can be put through it.
 
 use model::theory::ServiceTime;
-use model::{Limit, Nanos};
+use model::{AtOnce, Limit, Nanos, UsualTimes};
 
 use crate::at_once::{self, Beside};
 use crate::limits::threads;
-
-/// One load as the client saw it, and what the server said meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LoadSeen {
-    /// Connections, each with a request out all the time.
-    pub connections: u32,
-    /// Good responses per second.
-    pub rate: f64,
-    /// How many there were.
-    pub responses: u64,
-    /// Threads that the server itself said are busy, on average; `None` where it did not say.
-    pub busy: Option<f64>,
-}
-
-/// A server under some loads.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServerSeen {
-    /// Requests at a time, as stated.
-    pub slots: u32,
-    /// Processes that serve.
-    pub workers: u32,
-    /// What one request takes alone, where that was measured or stated.
-    pub alone: Option<ServiceTime>,
-    /// The loads, the lowest first.
-    pub loads: Vec<LoadSeen>,
-}
+use crate::server_seen::{LoadSeen, ServerSeen};
+use crate::with_all_threads::{self, AS_LONG, WithAllThreads};
 
 impl ServerSeen {
-    /// A server that was not loaded yet.
-    pub fn stated(slots: u32, workers: u32, alone: Option<ServiceTime>) -> ServerSeen {
-        ServerSeen { slots, workers: workers.max(1), alone, loads: Vec::new() }
+    /// How far chance puts the throughput of so many responses off (95 %), as a share of it: they
+    /// come with the scatter of the service times, which is seen where none waits for a thread.
+    pub(crate) fn scatter(&self, responses: u64) -> f64 {
+        let within_slots = self.loads.iter().filter(|load| load.connections <= self.slots);
+        let alone = self.alone.map_or(0.0, |alone| alone.variation);
+        let variation = within_slots.map(|load| load.variation).fold(alone, f64::max);
+        (at_once::ERRORS * variation / (responses.max(1) as f64).sqrt()).min(MOST_SCATTER)
+    }
+
+    /// Connections that are not on their way.
+    fn arrived(&self, load: &LoadSeen) -> f64 {
+        let way = self.alone.map(|alone| alone.round_trip).unwrap_or_default();
+        f64::from(load.connections) - load.rate * way.as_secs_f64()
+    }
+
+    /// Whether throughput grows by less beyond the full load than requests take longer there. Where
+    /// connections are dealt unevenly some requests wait for a thread there while others are idle:
+    /// then it grows by as much.
+    fn is_hindered(&self, seen: &UsualTimes, full: &LoadSeen, last: &LoadSeen) -> bool {
+        let mean = f64::from(full.connections) / full.rate;
+        let alone = self.alone.map_or(mean, |alone| alone.mean.as_secs_f64());
+        let usual = seen.here.as_secs_f64() / seen.with_fewer.as_secs_f64().max(1e-9);
+        let longer = usual.max(mean / alone.max(1e-9));
+        let growth = last.rate / full.rate / (1.0 + self.scatter(last.responses));
+        growth < 1.0 + (longer - 1.0) / 2.0
+    }
+
+    /// Whether more connections bring no more: the rate at `high` is about that at `low`, though half
+    /// as many more or more requests are out. Threads that were idle while requests were on their way
+    /// are counted as if they were not.
+    fn is_flat(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
+        f64::from(high.connections) >= NEXT_LOAD * f64::from(low.connections)
+            && high.rate < (1.0 + SAME_RATE) * self.without_ways(low)
+    }
+
+    /// The same, but for chance.
+    fn is_flat_by_chance(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
+        let by_chance = self.scatter(low.responses).hypot(self.scatter(high.responses));
+        high.rate < (1.0 + SAME_RATE + by_chance) * self.without_ways(low)
+    }
+
+    /// Whether throughput falls between two loads, and not by chance.
+    fn falls(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
+        let by_chance = self.scatter(low.responses).hypot(self.scatter(high.responses));
+        high.rate < (1.0 - SAME_RATE - by_chance) * low.rate
+    }
+
+    /// The throughput of a load as if its threads had not been idle while requests were on their way.
+    fn without_ways(&self, load: &LoadSeen) -> f64 {
+        let slots = f64::from(self.slots);
+        if f64::from(load.connections) < with_all_threads::NEARLY_ALL * slots {
+            return load.rate;
+        }
+        (slots / self.arrived(load).max(1.0)).max(1.0) * load.rate
     }
 }
 
+/// More scatter than this is a run that is too short to tell anything.
+const MOST_SCATTER: f64 = 0.3;
+
 /// Loads that differ by less than this factor do not show whether throughput still rises.
 pub(crate) const NEXT_LOAD: f64 = 1.5;
+/// Throughput that is lower by this part is no scatter: something makes the server do less.
+pub(crate) const COLLAPSE: f64 = 0.15;
 /// Rates within this part of each other count as equal.
 pub(crate) const SAME_RATE: f64 = 0.05;
 /// So many times the stated threads cannot be busy.
@@ -53,71 +85,225 @@ const MORE: f64 = 1.05;
 /// Requests wait where so many times more are out than are served at once.
 const WAITING: f64 = 1.2;
 
-/// Whether more connections bring no more: the rate at `high` is about that at `low`, though half as
-/// many more or more requests are out.
-pub(crate) fn is_flat(low: &LoadSeen, high: &LoadSeen) -> bool {
-    f64::from(high.connections) >= NEXT_LOAD * f64::from(low.connections)
-        && high.rate < (1.0 + SAME_RATE) * low.rate
+/// How long a thread is held, by all that was seen. A request takes as long as its thread is held, or
+/// longer, so that no load's mean time is less.
+pub(crate) fn held(server: &ServerSeen) -> Option<ServiceTime> {
+    let alone = server.alone?;
+    let way = alone.round_trip.as_secs_f64();
+    let mut held = alone.of_a_thread();
+    // What becomes longer with time may be longer at the end than it was in any load before.
+    if alone.again.is_some_and(|again| again.differs && again.mean > alone.mean) {
+        return Some(held);
+    }
+    for load in server.loads.iter().filter(|load| load.responses > 0) {
+        let connections = f64::from(load.connections);
+        let responses = load.responses as f64;
+        let by_chance = at_once::ERRORS * load.variation / responses.sqrt();
+        let error = by_chance.hypot(connections / responses);
+        let mean = (connections / load.rate - way).max(0.0);
+        let high = Nanos::from_secs_f64(mean * (1.0 + error));
+        // Shorter than it can be: what was measured alone is no more. How short it has become is not
+        // known.
+        if high < held.low {
+            held.low = Nanos::ZERO;
+        }
+        held.high = held.high.min(high);
+        held.mean = held.mean.min(high);
+        if load.connections <= server.slots {
+            held.variation = held.variation.max(load.variation);
+        }
+    }
+    Some(held)
 }
+
+/// So many times as long as alone within one load is no drift.
+const MUCH_LONGER: f64 = 1.5;
 
 /// The limit at the highest load; `None` where no limit is seen, or none that is known.
 pub fn server_limit(server: &ServerSeen) -> Option<Limit> {
-    let (last, lower) = server.loads.split_last()?;
-    let slots = f64::from(server.slots);
-    // More busy threads than were stated are more threads than were stated.
-    let has_more = last.busy.is_some_and(|busy| busy > MORE * slots);
-    let busy = last.busy.filter(|busy| !has_more && threads::are_busy(*busy, server.slots));
-    let alone = server.alone.map(|alone| no_longer_than_under_load(alone, &server.loads));
-    let at_once = alone.and_then(|alone| at_once::of(last.rate, last.responses, &alone));
-    let threads = |at_once| Limit::Threads {
-        slots: server.slots,
-        connections: last.connections,
-        at_once,
-        busy: last.busy,
-    };
-    let Some(at_once) = at_once else {
-        return (busy.is_some() && last.connections >= server.slots).then(|| threads(None));
-    };
-    let waits = f64::from(last.connections) >= WAITING * at_once.mean;
-    let is_flat = lower.iter().any(|low| is_flat(low, last));
-    // With one load, requests that wait are all that shows a limit.
-    let is_shown = is_flat || lower.is_empty();
-    match at_once::beside(&at_once, slots) {
-        // An interval that is wide by chance is refuted by threads that are counted: all, and no more.
-        Beside::Above if waits && busy.is_some() && !at_once::is_narrow(&at_once) => {
-            Some(threads(Some(at_once)))
-        }
-        Beside::Above => Some(Limit::MoreThanStated {
-            stated: server.slots,
-            at_once,
-            connections: last.connections,
-            waits,
-            is_full: waits && is_flat,
-        }),
-        Beside::Equal | Beside::Unclear if has_more => None,
-        Beside::Equal if waits && (is_shown || busy.is_some()) => Some(threads(Some(at_once))),
-        Beside::Unclear if waits && busy.is_some() => Some(threads(Some(at_once))),
-        Beside::Below if waits && is_shown && !is_slower_at_a_low_load(server) => {
-            Some(Limit::InsideApp {
-                slots: server.slots,
-                workers: server.workers,
-                at_once: Some(at_once),
-                held: Some(Nanos::from_secs_f64(1.0 / last.rate)),
-                locked: None,
-            })
-        }
-        Beside::Equal | Beside::Unclear | Beside::Below => None,
+    let last = server.loads.last()?;
+    let seen = Seen::of(server, last);
+    match seen.held.and_then(|held| at_once::of(last.rate, last.responses, &held)) {
+        Some(at_once) => seen.limit(&at_once),
+        None => (seen.busy.is_some() && last.connections >= server.slots)
+            .then(|| seen.threads(None, seen.with_all)),
     }
 }
 
-/// A request takes no longer alone than among others. Where it did, it was measured alone at a bad
-/// moment (others on the CPUs, a cold cache), and the shortest mean under a load is nearer to it.
-pub(crate) fn no_longer_than_under_load(alone: ServiceTime, loads: &[LoadSeen]) -> ServiceTime {
-    // By Little's law: each connection has one request out.
-    let mean = |load: &LoadSeen| Nanos::from_secs_f64(f64::from(load.connections) / load.rate);
-    let shortest = loads.iter().filter(|load| load.rate > 0.0).map(mean).min();
-    let Some(shortest) = shortest.filter(|shortest| *shortest < alone.mean) else { return alone };
-    ServiceTime { mean: shortest, low: alone.low.min(shortest), ..alone }
+/// What all loads of a server show together.
+struct Seen<'a> {
+    server: &'a ServerSeen,
+    /// The highest load.
+    last: &'a LoadSeen,
+    /// The one that has a request out for each thread.
+    full: Option<&'a LoadSeen>,
+    with_all: WithAllThreads,
+    held: Option<ServiceTime>,
+    /// Threads that are busy by the server's own count, where those are all.
+    busy: Option<f64>,
+    /// The same where they are more than was stated.
+    more_busy: Option<f64>,
+    /// Whether fewer connections brought as much.
+    is_flat: bool,
+    /// Whether that holds, or cannot be asked: with one load, requests that wait are all that shows
+    /// a limit.
+    is_shown: bool,
+}
+
+impl<'a> Seen<'a> {
+    fn of(server: &'a ServerSeen, last: &'a LoadSeen) -> Seen<'a> {
+        let lower = &server.loads[..server.loads.len() - 1];
+        let full = with_all_threads::full_load(server).filter(|full| full.rate > 0.0);
+        let with_all = match (with_all_threads::of(server), full) {
+            (WithAllThreads::Longer(times), Some(full))
+                if !server.is_hindered(&times, full, last) =>
+            {
+                WithAllThreads::NotKnown
+            }
+            (seen, _) => seen,
+        };
+        let more_busy = last.busy.filter(|busy| *busy > MORE * f64::from(server.slots));
+        let are_busy = |busy: &f64| threads::are_busy(*busy, server.slots);
+        let is_flat = lower.iter().any(|low| server.is_flat(low, last));
+        Seen {
+            server,
+            last,
+            full,
+            with_all,
+            held: held(server),
+            busy: last.busy.filter(|busy| more_busy.is_none() && are_busy(busy)),
+            more_busy,
+            is_flat,
+            is_shown: is_flat || lower.is_empty(),
+        }
+    }
+
+    /// The limit, where so many requests' worth are done at once.
+    fn limit(&self, at_once: &AtOnce) -> Option<Limit> {
+        let slots = f64::from(self.server.slots);
+        let waits = f64::from(self.last.connections) >= WAITING * at_once.mean;
+        match at_once::beside(at_once, slots) {
+            // An interval that is wide by chance is refuted by threads that are counted: all, and no
+            // more.
+            Beside::Above if waits && self.busy.is_some() && !at_once::is_narrow(at_once) => {
+                Some(self.threads(Some(*at_once), self.with_all))
+            }
+            Beside::Above => Some(self.more_than_stated(at_once, waits)),
+            Beside::Below | Beside::Equal | Beside::Unclear if !waits => None,
+            beside => match self.hindered(at_once, beside) {
+                Some(times) => Some(self.inside(at_once, Some(times))),
+                None if beside == Beside::Below => self.below(at_once),
+                None => self.about(at_once, beside),
+            },
+        }
+    }
+
+    /// What shows that something inside holds requests up: a usual one takes longer with all threads
+    /// in use.
+    fn hindered(&self, at_once: &AtOnce, beside: Beside) -> Option<UsualTimes> {
+        let is_counted = beside == Beside::Equal && self.busy.is_some();
+        let is_lower = at_once.high.is_some_and(|high| high < f64::from(self.server.slots));
+        let times = match self.with_all {
+            WithAllThreads::Longer(times) if is_lower || !is_counted => times,
+            // Neither would do alone: both its times say so.
+            WithAllThreads::Unclear(times)
+                if is_lower && self.is_shown && times.is_longer_by(AS_LONG) =>
+            {
+                times
+            }
+            WithAllThreads::Longer(_)
+            | WithAllThreads::Unclear(_)
+            | WithAllThreads::AsAlone(_)
+            | WithAllThreads::NotKnown => return None,
+        };
+        // What is inside holds throughput where it is; what becomes slower with time lets it fall, and
+        // by much where it is seen within one load.
+        let falls = self.full.is_some_and(|full| self.server.falls(full, self.last));
+        (!falls || times.is_longer_by(MUCH_LONGER)).then_some(times)
+    }
+
+    /// Where it is clearly less than the slots.
+    fn below(&self, at_once: &AtOnce) -> Option<Limit> {
+        let then = self.full.zip(self.held);
+        let then = then.and_then(|(full, held)| at_once::of(full.rate, full.responses, &held));
+        // What came later than the full load is no effect of what is inside.
+        if let Some(then) = then
+            && at_once::beside(&then, f64::from(self.server.slots)) != Beside::Below
+        {
+            return self.busy.map(|_| self.threads(Some(then), WithAllThreads::NotKnown));
+        }
+        let is_inside = self.is_shown && !is_slower_at_a_low_load(self.server);
+        is_inside.then(|| self.inside(at_once, None))
+    }
+
+    /// Where it is as many as the slots, or may be.
+    fn about(&self, at_once: &AtOnce, beside: Beside) -> Option<Limit> {
+        if let Some(busy) = self.more_busy {
+            let is_below = at_once::beside(at_once, busy) == Beside::Below && self.is_shown;
+            return Some(if is_below {
+                self.inside(at_once, None)
+            } else {
+                self.more_than_stated(at_once, true)
+            });
+        }
+        let is_equal = beside == Beside::Equal;
+        // The server says that threads are idle while requests wait.
+        if self.last.busy.is_some() && self.busy.is_none() {
+            return (self.is_shown && !is_equal).then(|| self.inside(at_once, None));
+        }
+        let is_as_alone = matches!(self.with_all, WithAllThreads::AsAlone(_));
+        let by_client = self.is_shown && (is_equal || is_as_alone && self.are_all());
+        (by_client || self.busy.is_some()).then(|| self.threads(Some(*at_once), self.with_all))
+    }
+
+    /// Whether throughput grows no more than by chance from the load on that has a request out for
+    /// each thread.
+    fn are_all(&self) -> bool {
+        self.full.is_none_or(|full| {
+            self.last.connections == full.connections
+                || self.server.is_flat_by_chance(full, self.last)
+        })
+    }
+
+    fn threads(&self, at_once: Option<AtOnce>, with_all: WithAllThreads) -> Limit {
+        let slots = self.server.slots;
+        Limit::Threads {
+            slots,
+            connections: self.last.connections,
+            at_once,
+            busy: self.last.busy,
+            unhindered: match with_all {
+                WithAllThreads::AsAlone(times) => Some(times),
+                WithAllThreads::Longer(_)
+                | WithAllThreads::Unclear(_)
+                | WithAllThreads::NotKnown => None,
+            },
+            strength: threads::strength(slots, at_once.as_ref(), self.busy, with_all),
+        }
+    }
+
+    fn inside(&self, at_once: &AtOnce, hindered: Option<UsualTimes>) -> Limit {
+        Limit::InsideApp {
+            slots: self.more_busy.map_or(self.server.slots, |busy| busy.round() as u32),
+            workers: self.server.workers,
+            at_once: Some(*at_once),
+            held: Some(Nanos::from_secs_f64(1.0 / self.last.rate)),
+            locked: None,
+            hindered,
+            busy: self.last.busy.filter(|_| self.busy.is_none()),
+        }
+    }
+
+    fn more_than_stated(&self, at_once: &AtOnce, waits: bool) -> Limit {
+        Limit::MoreThanStated {
+            stated: self.server.slots,
+            at_once: *at_once,
+            connections: self.last.connections,
+            waits,
+            is_full: waits && self.is_flat,
+            busy: self.more_busy,
+        }
+    }
 }
 
 /// Whether requests take longer than alone already where hardly any other is there: then the app
@@ -133,4 +319,103 @@ fn is_slower_at_a_low_load(server: &ServerSeen) -> bool {
             && f64::from(load.connections) <= 0.5 * room
             && mean > WAITING * alone.high.as_secs_f64()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Strength;
+    use model::theory::UsualTime;
+
+    use super::*;
+
+    fn load(connections: u32, rate: f64, usual: u64, busy: Option<f64>) -> LoadSeen {
+        let usual = Nanos::from_millis(usual);
+        let usual =
+            UsualTime { cap: Nanos::from_millis(200), answers: 1000, ..UsualTime::given(usual) };
+        LoadSeen { connections, rate, responses: 1000, usual: Some(usual), variation: 0.0, busy }
+    }
+
+    /// What 200 requests of 100 ms take alone.
+    fn alone() -> ServiceTime {
+        let time = Nanos::from_millis(100);
+        let usual = UsualTime { answers: 200, ..UsualTime::given(time) };
+        ServiceTime { usual: Some(usual), answers: 200, ..ServiceTime::given(time) }
+    }
+
+    /// The same of a mean that is known to half and twice of it.
+    fn wide() -> ServiceTime {
+        let [low, high] = [50, 200].map(Nanos::from_millis);
+        ServiceTime { low, high, variation: 2.0, ..alone() }
+    }
+
+    fn limit(alone: ServiceTime, loads: Vec<LoadSeen>) -> Option<Limit> {
+        server_limit(&ServerSeen { loads, ..ServerSeen::stated(10, 1, Some(alone)) })
+    }
+
+    /// How well it is known to be the threads.
+    fn threads(alone: ServiceTime, loads: Vec<LoadSeen>) -> Option<Strength> {
+        match limit(alone, loads)? {
+            Limit::Threads { strength, .. } => Some(strength),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn threads_are_the_limit_where_none_waits_for_anything_else() {
+        let loads = |busy| vec![load(10, 100.0, 100, busy), load(40, 100.0, 200, busy)];
+        for alone in [alone(), wide()] {
+            assert_eq!(threads(alone, loads(Some(10.0))), Some(Strength::Is));
+            assert_eq!(threads(alone, loads(None)), Some(Strength::Probably));
+        }
+        // The server's count alone.
+        let one = |busy| threads(wide(), vec![load(40, 100.0, 200, busy)]);
+        assert_eq!((one(Some(10.0)), one(None)), (Some(Strength::Probably), None));
+    }
+
+    #[test]
+    fn what_is_inside_shows_where_none_waits_for_a_thread() {
+        let loads = vec![load(10, 60.0, 160, Some(10.0)), load(40, 60.0, 200, Some(10.0))];
+        let Some(Limit::InsideApp { hindered: Some(times), .. }) = limit(wide(), loads) else {
+            panic!("a pool of six")
+        };
+        assert_eq!((times.connections, times.fewer), (10, 1));
+    }
+
+    #[test]
+    fn connections_that_are_dealt_unevenly_are_nothing_inside() {
+        // Six and four for five and five.
+        let loads = vec![load(10, 90.0, 111, Some(9.0)), load(40, 100.0, 200, Some(10.0))];
+        assert_eq!(threads(alone(), loads), Some(Strength::Is));
+    }
+
+    #[test]
+    fn a_server_that_changes_with_time_is_not_judged_by_what_it_was() {
+        // It leaks: at first as long as alone, and half as fast later.
+        let leak = |busy| vec![load(10, 98.0, 102, busy), load(40, 50.0, 200, busy)];
+        assert_eq!(limit(alone(), leak(None)), None);
+        assert_eq!(threads(alone(), leak(Some(10.0))), Some(Strength::Is));
+        // It became warm: a fifth of what it took alone.
+        let warm = vec![load(10, 500.0, 20, None), load(40, 500.0, 80, None)];
+        assert_eq!(threads(alone(), warm), Some(Strength::Probably));
+    }
+
+    #[test]
+    fn threads_that_are_counted_tell_how_many_there_are() {
+        let more = vec![load(10, 100.0, 100, Some(10.0)), load(80, 200.0, 200, Some(20.0))];
+        let told = limit(wide(), more);
+        assert!(matches!(told, Some(Limit::MoreThanStated { busy: Some(20.0), .. })), "{told:?}");
+        let fewer = vec![load(10, 50.0, 150, Some(5.0)), load(40, 50.0, 200, Some(5.0))];
+        let told = limit(wide(), fewer);
+        assert!(matches!(told, Some(Limit::InsideApp { busy: Some(5.0), .. })), "{told:?}");
+    }
+
+    #[test]
+    fn a_request_on_its_way_holds_no_thread() {
+        // 100 ms, of which 20 on the way: 10 threads do 125 in a second, 10 connections 100.
+        let round_trip = Nanos::from_millis(20);
+        let low = Nanos::from_millis(80);
+        let far = ServiceTime { round_trip, low, ..alone() };
+        let loads = vec![load(10, 100.0, 100, None), load(40, 125.0, 200, None)];
+        assert_eq!(threads(far, loads), Some(Strength::Probably));
+    }
 }

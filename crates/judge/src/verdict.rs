@@ -7,13 +7,14 @@ use model::{
     SweepStudy, Timing, Verdict,
 };
 
+use model::theory::{ServiceTime, UsualTime};
+
 use crate::at_once;
 use crate::checks::{self, Grade, assess, grade, machine_busy};
 use crate::free_threads;
 use crate::limits::{self, threads};
-use crate::server_limit::{
-    LoadSeen, SAME_RATE, ServerSeen, no_longer_than_under_load, server_limit,
-};
+use crate::server_limit::{COLLAPSE, SAME_RATE, held, server_limit};
+use crate::server_seen::{LoadSeen, ServerSeen};
 
 /// How much a run asked of its server.
 #[derive(Clone, Debug)]
@@ -35,7 +36,8 @@ enum LoadLevel {
 pub fn of_run(run: &Run, server: &ServerSeen) -> Judgement {
     // With as many connections as slots every slot is taken as soon as it is free.
     let level = if run.connections >= server.slots {
-        let alone = ServerSeen { loads: vec![load_seen(run)], ..server.clone() };
+        let loads = vec![load_seen(run, server.alone.as_ref())];
+        let alone = ServerSeen { loads, ..server.clone() };
         let threads = of_loads(run, &alone).unwrap_or_else(|| not_known(run, Some(server)));
         LoadLevel::Saturated { threads: Some(threads) }
     } else {
@@ -45,12 +47,18 @@ pub fn of_run(run: &Run, server: &ServerSeen) -> Judgement {
 }
 
 /// What was seen of the server in a run.
-fn load_seen(run: &Run) -> LoadSeen {
+fn load_seen(run: &Run, alone: Option<&ServiceTime>) -> LoadSeen {
+    let times = &run.tally.service_time;
+    let mean = times.mean().unwrap_or_default().as_secs_f64();
+    let deviation = times.standard_deviation().unwrap_or_default().as_secs_f64();
+    let variation = if mean > 0.0 { deviation / mean } else { 0.0 };
     LoadSeen {
         // One that is never served has no request inside, and takes no thread.
         connections: run.connections - checks::connections_never_served(run),
         rate: run.completed_rate(),
         responses: run.tally.counts.good(),
+        usual: alone.and_then(|alone| UsualTime::capped(times, alone.usual?.cap)),
+        variation,
         busy: crate::busy_threads::of(run),
     }
 }
@@ -116,26 +124,40 @@ pub fn refine_sweep(study: &mut SweepStudy) {
         .runs
         .iter()
         .filter(|run| run.is_evidence() && run.claim.is_none() && !has_many_failures(run))
-        .map(load_seen)
+        .map(|run| load_seen(run, server.alone.as_ref()))
         .collect();
     loads.sort_by_key(|load| load.connections);
     let server = ServerSeen { loads, ..server };
     let evidence = study.runs.iter().filter(|run| run.is_evidence() && run.claim.is_none());
     let Some(last) = evidence.max_by_key(|run| run.connections) else { return };
     let at_highest = of_loads(last, &server);
-    let best = server.loads.iter().map(|load| load.rate).fold(0.0, f64::max);
-    let alone = server.alone.map(|alone| no_longer_than_under_load(alone, &server.loads));
-    let seen = ServerSeen { alone, ..server.clone() };
+    let highest = last.connections;
+    let best_load = server.loads.iter().max_by(|a, b| a.rate.total_cmp(&b.rate));
+    let best = best_load.map_or(0.0, |load| load.rate);
+    let scatter_of_best = best_load.map_or(0.0, |load| server.scatter(load.responses));
+    let seen = ServerSeen { alone: held(&server), ..server.clone() };
     let takes_more = matches!(at_highest, Some(Limit::MoreThanStated { .. }));
+    let is_counted = takes_more
+        || matches!(
+            at_highest,
+            Some(Limit::Threads { busy: Some(_), .. } | Limit::InsideApp { hindered: Some(_), .. })
+        );
     for run in &mut study.runs {
         run.warnings.retain(|warning| {
             !checks::is_above_maximum_explained(warning, server.alone.as_ref(), takes_more)
         });
     }
     for run in study.runs.iter_mut().filter(|run| run.claim.is_none()) {
-        let is_full = run.completed_rate() >= (1.0 - SAME_RATE) * best;
+        let scatter = server.scatter(run.tally.counts.good()).hypot(scatter_of_best);
         let connections = run.connections;
         let nothing_known = not_known(run, Some(&seen));
+        // What the server takes at once, threads that were counted, and what holds requests up at a
+        // lower load are not refuted by a lower throughput; nor is what the highest load itself shows,
+        // unless it collapses.
+        let is_highest = connections == highest;
+        let lower = if is_highest { COLLAPSE } else { SAME_RATE };
+        let is_full =
+            run.completed_rate() >= (1.0 - lower - scatter) * best || is_counted && is_highest;
         let Some(judgement) = run.judgement.as_mut() else { continue };
         let is_about_threads = matches!(
             judgement.limit,
@@ -160,8 +182,8 @@ pub fn refine_sweep(study: &mut SweepStudy) {
 /// The same limit at another load.
 fn with_connections(limit: Limit, here: u32) -> Limit {
     match limit {
-        Limit::Threads { slots, at_once, busy, .. } => {
-            Limit::Threads { slots, connections: here, at_once, busy }
+        Limit::Threads { slots, at_once, busy, unhindered, strength, .. } => {
+            Limit::Threads { slots, connections: here, at_once, busy, unhindered, strength }
         }
         limit => limit,
     }

@@ -192,6 +192,17 @@ impl Histogram {
         (self.count > 0).then(|| Nanos((squares / count).sqrt().round() as u64))
     }
 
+    /// Mean and standard deviation of the times, each counted as `cap` where it is longer; from the
+    /// buckets, within 0.1 %.
+    pub(crate) fn capped_moments(&self, cap: Nanos) -> CappedMoments {
+        let count = (self.count as f64).max(1.0);
+        let capped =
+            || self.filled().map(|(bucket, n)| (middle(bucket).min(cap.0 as f64), n as f64));
+        let mean = capped().map(|(time, n)| time * n).sum::<f64>() / count;
+        let squares: f64 = capped().map(|(time, n)| (time - mean).powi(2) * n).sum();
+        CappedMoments { mean, deviation: (squares / count).sqrt() }
+    }
+
     /// The time with `rank` records at or below it, by nearest rank (1-based), up to 0.1 % high and
     /// never above the exact maximum; `None` where there are fewer records.
     pub fn at_rank(&self, rank: u64) -> Option<Nanos> {
@@ -255,6 +266,12 @@ impl Histogram {
             .map(|(place, n)| (place, *n))
             .filter(|(_, n)| *n > 0)
     }
+}
+
+/// Of times that count for so much at the most, in ns.
+pub(crate) struct CappedMoments {
+    pub(crate) mean: f64,
+    pub(crate) deviation: f64,
 }
 
 /// The middle of a bucket, in ns.

@@ -48,6 +48,7 @@ pub mod theory;
 mod turns;
 pub mod unfinished;
 pub mod units;
+mod usual_time;
 
 // Every type stands at the root; its file is where its law is.
 pub use counts::{BadResponse, BadResponses, Counts, WrongLengths};

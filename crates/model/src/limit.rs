@@ -28,6 +28,13 @@ pub enum Limit {
         /// Threads that the server itself said are busy, on average; `None` where it did not say.
         #[serde(default)]
         busy: Option<f64>,
+        /// What a usual request takes with one out for each thread: as long as alone; `None` where
+        /// that is not known.
+        #[serde(default)]
+        unhindered: Option<UsualTimes>,
+        /// How well that is known.
+        #[serde(default)]
+        strength: Strength,
     },
     /// Something inside the app that lets fewer requests pass than there are threads: a pool, a
     /// lock, a backend.
@@ -46,6 +53,13 @@ pub enum Limit {
         /// Busy threads that wait for a lock; `None` where nobody looked.
         #[serde(default)]
         locked: Option<LockWaiters>,
+        /// What a usual request takes with no more out than there are threads: longer than alone;
+        /// `None` where that is not known.
+        #[serde(default)]
+        hindered: Option<UsualTimes>,
+        /// Threads that the server itself said are busy, where those are not as many as was stated.
+        #[serde(default)]
+        busy: Option<f64>,
     },
     /// The server takes more requests at once than was stated.
     MoreThanStated {
@@ -59,6 +73,9 @@ pub enum Limit {
         waits: bool,
         /// Whether they wait, and fewer connections brought as much: then this is its limit.
         is_full: bool,
+        /// Threads that the server itself said are busy, where those are more than was stated.
+        #[serde(default)]
+        busy: Option<f64>,
     },
     /// The server refuses what is more than it takes at once, so that good responses do not grow.
     Refusals {
@@ -155,6 +172,42 @@ pub struct LockWaiters {
     pub waiting: f64,
     /// Whether it is a lock on a file, which several processes may share.
     pub is_on_file: bool,
+}
+
+/// How well a conclusion is known, by what it rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strength {
+    /// A guess that another run would settle.
+    MayBe,
+    /// One source says so: the client's times, or the server's counts.
+    #[default]
+    Probably,
+    /// Two sources say so.
+    Is,
+}
+
+/// What a usual request takes where each has a thread, beside what it takes alone or with fewer
+/// others. Whoever waits for something inside takes longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsualTimes {
+    /// Connections: as many as threads.
+    pub connections: u32,
+    /// What a usual request takes there.
+    #[serde(rename = "here_ns")]
+    pub here: Nanos,
+    /// Connections of the load beside it: 1 where requests were made alone.
+    pub fewer: u32,
+    /// What a usual request takes there.
+    #[serde(rename = "with_fewer_ns")]
+    pub with_fewer: Nanos,
+}
+
+impl UsualTimes {
+    /// Whether a request takes so many times as long here, chance left aside.
+    pub fn is_longer_by(&self, times: f64) -> bool {
+        self.here.as_secs_f64() > times * self.with_fewer.as_secs_f64()
+    }
 }
 
 impl Limit {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::student;
+use crate::usual_time::UsualTime;
 use crate::{Histogram, Nanos, Tally};
 
 /// Where the service time of a forecast comes from.
@@ -34,6 +35,11 @@ pub struct ServiceTime {
     /// Half of the requests take no longer. Never used for a rate.
     #[serde(rename = "median_ns")]
     pub median: Nanos,
+    /// What a usual request takes; `None` of fewer than two answers, and of older files.
+    pub usual: Option<UsualTime>,
+    /// Of the mean: the way there and back, by the kernel's own measure; no thread is held by it.
+    #[serde(rename = "round_trip_ns")]
+    pub round_trip: Nanos,
     /// Coefficient of variation: the standard deviation in means.
     pub variation: f64,
     /// Answers that were measured; 0 where the time was given, and of older files.
@@ -86,6 +92,8 @@ struct StoredServiceTime {
     low_ns: Option<Nanos>,
     high_ns: Option<Nanos>,
     median_ns: Option<Nanos>,
+    usual: Option<UsualTime>,
+    round_trip_ns: Option<Nanos>,
     variation: Option<f64>,
     answers: Option<u64>,
     longest_ns: Option<Nanos>,
@@ -107,6 +115,8 @@ impl From<StoredServiceTime> for ServiceTime {
             low: stored.low_ns.unwrap_or_default(),
             high: stored.high_ns.unwrap_or(Nanos::MAX),
             median: stored.median_ns.unwrap_or(older),
+            usual: stored.usual,
+            round_trip: stored.round_trip_ns.unwrap_or_default(),
             variation: stored.variation.unwrap_or_default(),
             answers: stored.answers.unwrap_or_default(),
             longest: stored.longest_ns.unwrap_or_default(),
@@ -124,6 +134,8 @@ impl From<StoredServiceTime> for ServiceTime {
 const RULE_OF_THREE: f64 = 3.0;
 /// Two means that differ by less, as a share, count as equal.
 const SAME: f64 = 0.05;
+/// Of fewer answers what a usual request takes is not compared.
+const FEWEST: u64 = 8;
 /// A coefficient of variation below which a time counts as constant.
 const NEARLY_CONSTANT: f64 = 0.1;
 /// A mean that is known so well is told without its interval.
@@ -137,6 +149,7 @@ impl ServiceTime {
             low: time,
             high: time,
             median: time,
+            usual: Some(UsualTime::given(time)),
             longest: time,
             given: Some(time),
             ..ServiceTime::default()
@@ -166,37 +179,61 @@ impl ServiceTime {
         Some(LogNormalTime { median, sigma: square.sqrt() })
     }
 
+    /// The part of it for which a thread is held: without the way there and back. The lower end of
+    /// its interval has been without it all along.
+    #[must_use]
+    pub fn of_a_thread(self) -> ServiceTime {
+        let high = if self.high == Nanos::MAX {
+            Nanos::MAX
+        } else {
+            self.high.saturating_sub(self.round_trip)
+        };
+        let mean = self.mean.saturating_sub(self.round_trip);
+        ServiceTime { mean, low: self.low.min(mean), high, round_trip: Nanos::ZERO, ..self }
+    }
+
     /// With room for requests as long as `longest` that are too rare to have been met: `n` answers
     /// say nothing of what one in `n` does.
-    #[must_use]
-    pub fn with_rare(self, longest: Nanos) -> ServiceTime {
+    fn with_rare(self, longest: Nanos, n: u64) -> ServiceTime {
         if self.answers == 0 {
             return self;
         }
         let excess = longest.max(self.longest).saturating_sub(self.mean);
-        let share = (RULE_OF_THREE / self.answers as f64).min(1.0);
+        let share = (RULE_OF_THREE / n as f64).min(1.0);
         let room = Nanos::from_secs_f64(excess.as_secs_f64() * share);
         ServiceTime { high: self.high.saturating_add(room), ..self }
     }
 
-    /// With what was measured `again` at the end of the server's life. `longest` is the longest
-    /// time of a request that is known. Where the two measurements differ (a cache, a compiler, a
-    /// busy machine), the interval spans both.
+    /// With what was seen later: the answers of the same at the end of the server's life, of which
+    /// there may be none, and the longest time of a request that is known. Where the two
+    /// measurements differ (a cache, a compiler, a busy machine), the interval spans both; else
+    /// there is less room for long requests that are too rare to have been met.
     #[must_use]
-    pub fn with_again(self, again: &ServiceTime, longest: Nanos) -> ServiceTime {
-        let later = again.with_rare(longest.max(self.longest));
+    pub fn with_later(self, answers: &AnswersAlone, longest: Nanos) -> ServiceTime {
+        let longest = longest.max(self.longest);
+        let first = self.with_rare(longest, self.answers);
+        let Some(again) = answers.service_time().filter(|_| self.answers > 0) else { return first };
+        let later = again.with_rare(longest, again.answers);
         let ratio = again.mean.as_secs_f64() / self.mean.as_secs_f64().max(1e-9);
         let is_same = (1.0 - SAME..=1.0 + SAME).contains(&ratio);
-        let differs = !is_same && (later.low > self.high || self.low > later.high);
-        let told = Some(MeanAgain { mean: again.mean, answers: again.answers, differs });
+        let is_apart = later.low > first.high || first.low > later.high;
+        let usual =
+            self.usual.and_then(|then| Some((then, UsualTime::capped(&answers.times, then.cap)?)));
+        let is_unusual =
+            usual.is_some_and(|(then, now)| now.answers >= FEWEST && then.differs(&now, SAME));
+        let differs = !is_same && is_apart || is_unusual;
+        let again = Some(MeanAgain { mean: again.mean, answers: again.answers, differs });
         if !differs {
-            return ServiceTime { again: told, ..self };
+            let usual = self.usual.map(|usual| usual.with_as_long(answers.times.count()));
+            let both = self.with_rare(longest, self.answers + answers.times.count());
+            return ServiceTime { usual, again, ..both };
         }
         ServiceTime {
-            low: self.low.min(later.low),
-            high: self.high.max(later.high),
-            again: told,
-            ..self
+            low: first.low.min(later.low),
+            high: first.high.max(later.high),
+            usual: usual.map(|(then, now)| then.spanning(now)),
+            again,
+            ..first
         }
     }
 }
@@ -209,16 +246,19 @@ pub struct AnswersAlone {
     /// How much of these times, in sum, may have held no thread: the way there and back, and
     /// waiting for the rest of an answer that had begun.
     pub on_the_way: Nanos,
+    /// Of that: the way there and back.
+    pub round_trips: Nanos,
 }
 
 impl AnswersAlone {
     /// Those of a load over one connection.
     pub fn of(tally: &Tally) -> AnswersAlone {
         let round_trips = tally.network.round_trip.mean().unwrap_or_default().0;
-        let ways = Nanos(round_trips.saturating_mul(tally.service_time.count()));
+        let round_trips = Nanos(round_trips.saturating_mul(tally.service_time.count()));
         AnswersAlone {
             times: tally.service_time.clone(),
-            on_the_way: ways.saturating_add(tally.phases.read.sum),
+            on_the_way: round_trips.saturating_add(tally.phases.read.sum),
+            round_trips,
         }
     }
 
@@ -226,6 +266,7 @@ impl AnswersAlone {
     pub fn merge(&mut self, other: &AnswersAlone) {
         self.times.merge(&other.times);
         self.on_the_way = self.on_the_way.saturating_add(other.on_the_way);
+        self.round_trips = self.round_trips.saturating_add(other.round_trips);
     }
 
     /// Whether chance puts the mean off by such a share at the most (95 %).
@@ -264,6 +305,8 @@ impl AnswersAlone {
                 .unwrap_or_default(),
             high: error.map_or(Nanos::MAX, |error| scaled(error.exp())),
             median: self.times.quantile(0.5)?,
+            usual: UsualTime::of(&self.times),
+            round_trip: Nanos(self.round_trips.0 / answers.max(1)),
             variation: self.variation().unwrap_or_default(),
             answers,
             longest: self.times.max()?,
@@ -296,7 +339,8 @@ mod tests {
         assert_eq!((ms(known.mean), ms(known.median), ms(known.longest)), (67, 20, 1000));
         assert!((3.1..3.2).contains(&known.variation), "{}", known.variation);
         assert_eq!((ms(known.low), ms(known.high), known.is_well_known()), (40, 112, false));
-        let rare = known.with_rare(Nanos::from_secs(1));
+        let none = AnswersAlone::default();
+        let rare = known.with_later(&none, Nanos::from_secs(1));
         assert_eq!(ms(rare.high), 131, "3 of 145 more could have taken a second");
     }
 
@@ -306,8 +350,11 @@ mod tests {
         assert!(few.is_known_within(0.05));
         let known = few.service_time().unwrap();
         assert_eq!((ms(known.low), ms(known.high)), (20, 20));
-        assert_eq!(ms(known.with_rare(Nanos::from_millis(21)).high), 20);
-        assert_eq!(ms(known.with_rare(Nanos::from_secs(2)).high), 317);
+        let none = AnswersAlone::default();
+        assert_eq!(ms(known.with_later(&none, Nanos::from_millis(21)).high), 20);
+        assert_eq!(ms(known.with_later(&none, Nanos::from_secs(2)).high), 317);
+        let twice = known.with_later(&answers(&[(80, 20)]), Nanos::from_secs(2));
+        assert_eq!(ms(twice.high), 79, "three of a hundred");
         assert!(!answers(&[(1, 20)]).is_known_within(0.05));
         let one = answers(&[(1, 20)]).service_time().unwrap();
         assert_eq!((one.low, one.high), (Nanos::ZERO, Nanos::MAX), "of one answer nothing");
@@ -327,16 +374,17 @@ mod tests {
         let slow = of(&[(20, 100)]);
         let (none, second) = (Nanos::ZERO, Nanos::from_secs(1));
         for (start, again, longest, differs, interval) in [
-            (slow, of(&[(50, 20)]), none, true, (20, 100)),
-            (slow, of(&[(50, 103)]), none, false, (100, 100)),
-            (of(&[(138, 20), (7, 1000)]), of(&[(50, 20)]), second, false, (40, 112)),
-            (slow, of(&[(1, 400)]), none, false, (100, 100)),
+            (slow, answers(&[(50, 20)]), none, true, (20, 100)),
+            (slow, answers(&[(50, 103)]), none, false, (100, 100)),
+            (of(&[(138, 20), (7, 1000)]), answers(&[(50, 20)]), second, false, (40, 126)),
+            (slow, answers(&[(1, 400)]), none, false, (100, 100)),
         ] {
-            let both = start.with_again(&again, longest);
+            let both = start.with_later(&again, longest);
             assert_eq!(both.again.map(|again| again.differs), Some(differs), "{again:?}");
             assert_eq!((ms(both.low), ms(both.high)), interval, "{again:?}");
             assert_eq!(both.mean, start.mean);
         }
+        assert_eq!(slow.with_later(&answers(&[]), none), slow, "nothing was answered");
     }
 
     #[test]

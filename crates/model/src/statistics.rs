@@ -487,10 +487,12 @@ const STUDENT: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
+/// Standard errors of a 95 % interval.
+pub(crate) const NORMAL: f64 = 1.959_964;
+
 /// Student's t at 97.5 %: infinite without any degree of freedom; beyond 30 by the first term of
 /// its series around the normal quantile, which is within 0.1 %.
 pub fn student(degrees_of_freedom: u64) -> f64 {
-    const NORMAL: f64 = 1.959_964;
     match usize::try_from(degrees_of_freedom) {
         Ok(0) => f64::INFINITY,
         Ok(degrees @ 1..=30) => STUDENT[degrees - 1],

@@ -10,6 +10,7 @@ use crate::Nanos;
 pub use crate::service_time::{
     AnswersAlone, LogNormalTime, MeanAgain, ServiceTime, ServiceTimeSource,
 };
+pub use crate::usual_time::UsualTime;
 
 /// An order of service: who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error, Serialize, Deserialize)]

@@ -53,10 +53,16 @@ pub(crate) const AT_MOST: Nanos = Nanos::from_secs(30);
 pub(crate) const AT_MOST_AGAIN: Nanos = LONGEST_AGAIN;
 
 /// A server that is asked over one connection at a time.
-pub(crate) trait OneConnection {
+pub trait OneConnection {
+    /// Why it cannot be asked.
+    type Error;
+
     /// Makes requests over a new connection, one after the other: so many, or as many as can begin
     /// before `longest` has passed, and at least one.
-    fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, SweepError>;
+    ///
+    /// # Errors
+    /// Where connections cannot be made.
+    fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, Self::Error>;
 
     /// The time.
     fn now(&self) -> Nanos;
@@ -67,41 +73,41 @@ pub(crate) trait OneConnection {
 
 /// What one connection brought.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Visit {
+pub struct Visit {
     /// The good answers.
-    pub(crate) answers: AnswersAlone,
+    pub answers: AnswersAlone,
     /// All requests, whatever became of them.
-    pub(crate) requests: u64,
+    pub requests: u64,
     /// Who answered, as far as answers say.
-    pub(crate) workers: Vec<String>,
+    pub workers: Vec<String>,
     /// CPU time of the server; `None` where the kernel does not tell.
-    pub(crate) cpu: Option<Nanos>,
+    pub cpu: Option<Nanos>,
 }
 
 /// Workers that are to be met before anything is measured.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WorkersToMeet {
+pub struct WorkersToMeet {
     /// How many there are.
-    pub(crate) workers: u32,
+    pub workers: u32,
     /// Whether each answer says whose it is.
-    pub(crate) are_named: bool,
+    pub are_named: bool,
     /// Those that have answered already.
-    pub(crate) met: BTreeSet<String>,
+    pub met: BTreeSet<String>,
     /// The first request of each that was met here.
-    pub(crate) firsts: AnswersAlone,
+    pub firsts: AnswersAlone,
     /// How long the first request took of the one that showed the server to be ready; 0 where that
     /// is not known.
-    pub(crate) earlier_first: Nanos,
+    pub earlier_first: Nanos,
 }
 
 impl WorkersToMeet {
     /// Asks new connections for one answer each until every worker has given one, or enough were
     /// tried. What came from a worker that was met before is no first request: `others` gets it.
-    fn meet(
+    fn meet<S: OneConnection>(
         &mut self,
-        server: &mut impl OneConnection,
+        server: &mut S,
         others: &mut AnswersAlone,
-    ) -> Result<(), SweepError> {
+    ) -> Result<(), S::Error> {
         let begun = server.now();
         let most = self.workers * if self.are_named { VISITS } else { VISITS_UNTOLD };
         let mut failures = 0;
@@ -137,10 +143,10 @@ impl WorkersToMeet {
 ///
 /// # Errors
 /// As [`OneConnection::visit`].
-pub(crate) fn learn(
-    server: &mut impl OneConnection,
+pub fn learn<S: OneConnection>(
+    server: &mut S,
     mut workers: WorkersToMeet,
-) -> Result<Option<ServiceTime>, SweepError> {
+) -> Result<Option<ServiceTime>, S::Error> {
     let mut answers = AnswersAlone::default();
     workers.meet(server, &mut answers)?;
     let begun = server.now();
@@ -184,13 +190,11 @@ fn is_learned(answers: &AnswersAlone, requests: u64, elapsed: Nanos) -> bool {
     elapsed >= LONGEST || elapsed >= SHORTEST && answers.is_known_within(PRECISION)
 }
 
-/// The same at the end of the server's life, in a second; `None` where nothing is answered well.
+/// The good answers of the same at the end of the server's life, in a second.
 ///
 /// # Errors
 /// As [`OneConnection::visit`].
-pub(crate) fn learn_again(
-    server: &mut impl OneConnection,
-) -> Result<Option<ServiceTime>, SweepError> {
+pub fn learn_again<S: OneConnection>(server: &mut S) -> Result<AnswersAlone, S::Error> {
     let mut answers = AnswersAlone::default();
     let begun = server.now();
     while !server.is_over() {
@@ -203,10 +207,12 @@ pub(crate) fn learn_again(
         }
         answers.merge(&server.visit(u64::MAX, SHORTEST)?.answers);
     }
-    Ok(answers.service_time())
+    Ok(answers)
 }
 
 impl OneConnection for Session<'_> {
+    type Error = SweepError;
+
     fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, SweepError> {
         let mut shape = self.shape(&self.block.stream, 1);
         shape.warm_up = Nanos::ZERO;
@@ -254,7 +260,7 @@ impl Session<'_> {
     }
 
     /// The same once more, after the last run.
-    pub(crate) fn learn_service_time_again(&mut self) -> Result<Option<ServiceTime>, SweepError> {
+    pub(crate) fn learn_service_time_again(&mut self) -> Result<AnswersAlone, SweepError> {
         let again = learn_again(self)?;
         self.cool_down();
         Ok(again)
@@ -325,6 +331,8 @@ mod tests {
     }
 
     impl<F: FnMut(Asked) -> Option<Nanos>> OneConnection for Simulated<F> {
+        type Error = SweepError;
+
         fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, SweepError> {
             let worker = self.connections % self.served.len();
             self.connections += 1;
@@ -405,10 +413,11 @@ mod tests {
     fn the_same_again_takes_a_second_at_the_most_or_three_answers_of_a_slow_app() {
         for (takes, answers, most) in [(20, 26, 1000), (400, 3, 2000), (5000, 1, 6000)] {
             let mut server = Simulated::new(1, |_| Some(MS * takes));
-            let again = learn_again(&mut server).unwrap().unwrap();
-            assert_eq!(again.answers, answers, "{takes}");
+            let again = learn_again(&mut server).unwrap();
+            assert_eq!(again.times.count(), answers, "{takes}");
             assert!(server.now < MS * most, "{:?}", server.now);
         }
-        assert_eq!(learn_again(&mut Simulated::new(1, |_| None)).unwrap(), None);
+        let of_none = learn_again(&mut Simulated::new(1, |_| None)).unwrap();
+        assert_eq!(of_none.times.count(), 0);
     }
 }

@@ -4,7 +4,7 @@
 //! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`]
 //! learns what happens.
 
-mod alone;
+pub mod alone;
 mod bodies;
 mod ceiling;
 mod compare;

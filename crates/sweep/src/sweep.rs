@@ -178,9 +178,7 @@ impl Experiment for Sweep<'_> {
             session.observer.phase(&Phase::MeasuringServiceTime { at_most });
             let again = session.learn_service_time_again()?;
             let longest = longest_in_lowest_load(&self.study.runs);
-            let known = known.with_rare(longest);
-            self.study.service_time =
-                Some(again.map_or(known, |again| known.with_again(&again, longest)));
+            self.study.service_time = Some(known.with_later(&again, longest));
         }
         let runs: Vec<&Run> = self.study.runs.iter().collect();
         let slots = self.study.server.slots();

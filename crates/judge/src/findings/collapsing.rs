@@ -4,6 +4,7 @@ use model::CpuUsage;
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, rates_unclear};
+use crate::server_limit::COLLAPSE;
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words, tenths};
 
@@ -23,8 +24,6 @@ pub struct Collapsing {
     pub more_cpus_of_others: Option<f64>,
 }
 
-/// It is worth a word where throughput at the highest load is this part lower than the best.
-const COLLAPSE: f64 = 0.15;
 /// Other processes disturb a comparison of two loads where they have this part of the CPUs more at
 /// one than at the other.
 const DISTURBED: f64 = 0.10;

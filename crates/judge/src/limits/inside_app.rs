@@ -4,8 +4,9 @@
 //! Whatever it is, requests then take longer than alone, and how many of them are inside is not
 //! known: 50 ms with 10 of them under a lock give five requests' worth with all ten inside.
 
-use model::{AtOnce, LockWaiters, Nanos};
+use model::{AtOnce, Limit, LockWaiters, Nanos};
 
+use super::threads::with_fewer;
 use crate::words::{at_once_in_words, brief, brief_count, count_of, tenths};
 
 pub(super) fn evidence(
@@ -29,7 +30,7 @@ pub(super) fn evidence(
 }
 
 /// Where the kernel was asked what the threads wait for.
-pub(super) fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
+fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     let LockWaiters { busy, waiting, is_on_file } = *locked;
     let lock = if is_on_file { "a lock on a file" } else { "a lock or a pool" };
     let first = format!(
@@ -59,15 +60,38 @@ fn wait(threads: f64) -> String {
 const ONE_AT_A_TIME: f64 = 1.6;
 
 /// In files of others.
-pub(super) fn sentence_without_evidence(slots: u32) -> String {
+fn sentence_without_evidence(slots: u32) -> String {
     format!("Something inside the app lets fewer requests pass than there are threads ({slots}).")
 }
 
-pub(super) fn sentence(slots: u32, workers: u32, at_once: &AtOnce, held: Option<Nanos>) -> String {
+/// Of [`Limit::InsideApp`].
+pub(super) fn sentence(limit: &Limit) -> String {
+    let Limit::InsideApp { slots, workers, at_once, held, locked, hindered, busy } = limit else {
+        return String::new();
+    };
+    let workers = *workers;
+    if let Some(locked) = locked {
+        return sentence_of_locks(workers, locked);
+    }
+    let Some(at_once) = at_once else { return sentence_without_evidence(*slots) };
     let worth = at_once_in_words(at_once);
+    let longer = hindered.as_ref().map(|seen| {
+        format!(
+            " With no more requests out than threads, at {}, a usual one takes {} or more, {} {}.",
+            count_of(seen.connections, "connection"),
+            brief(seen.here),
+            with_fewer(seen),
+            brief(seen.with_fewer)
+        )
+    });
+    let longer = longer.unwrap_or_default();
+    let idle = busy.map(|busy| {
+        format!(" By its own count {} are busy while requests wait.", brief_count(busy))
+    });
+    let idle = idle.unwrap_or_default();
     let first = format!(
-        "Not the threads: the server does {worth} requests' worth of work at a time and has {slots} \
-         threads. Something inside the app holds them up"
+        "Probably not the threads: the server does {worth} requests' worth of work at a time and \
+         has {slots} threads.{idle}{longer} Something inside the app holds them up"
     );
     let per_worker = at_once.mean / f64::from(workers.max(1));
     let high = at_once.high.unwrap_or(f64::INFINITY);

@@ -40,7 +40,7 @@ pub fn name(limit: &Limit) -> &'static str {
 /// Its name and the evidence, in a line.
 pub fn evidence(limit: &Limit) -> String {
     let evidence = match limit {
-        Limit::Threads { slots, connections, at_once, busy } => {
+        Limit::Threads { slots, connections, at_once, busy, .. } => {
             threads::evidence(*slots, *connections, at_once.as_ref(), *busy)
         }
         Limit::InsideApp { slots, at_once, held, locked, .. } => {
@@ -73,17 +73,9 @@ pub fn evidence(limit: &Limit) -> String {
 /// a time, where that is known.
 pub fn sentence(limit: &Limit, slots: Option<u32>) -> String {
     match limit {
-        Limit::Threads { slots, at_once, busy, .. } => {
-            threads::sentence(*slots, at_once.as_ref(), *busy)
-        }
-        Limit::InsideApp { slots, workers, at_once, held, locked } => match (at_once, locked) {
-            (_, Some(locked)) => inside_app::sentence_of_locks(*workers, locked),
-            (Some(at_once), None) => inside_app::sentence(*slots, *workers, at_once, *held),
-            (None, None) => inside_app::sentence_without_evidence(*slots),
-        },
-        Limit::MoreThanStated { stated, at_once, connections, waits, is_full } => {
-            more_than_stated::sentence(*stated, at_once, *connections, *waits, *is_full)
-        }
+        Limit::Threads { .. } => threads::sentence(limit),
+        Limit::InsideApp { .. } => inside_app::sentence(limit),
+        Limit::MoreThanStated { .. } => more_than_stated::sentence(limit),
         Limit::Refusals { at_once, refused_per_s, status } => {
             refusals::sentence(at_once.as_ref(), *refused_per_s, *status)
         }

@@ -1,38 +1,45 @@
 //! The server takes more requests at once than was stated: an async server, one with I/O threads, or
 //! a wrong `--slots`.
 
-use model::AtOnce;
+use model::{AtOnce, Limit};
 
-use crate::words::{at_once_in_words, count_of};
+use crate::at_once;
+use crate::words::{at_once_in_words, brief_count, count_of};
 
 pub(super) fn evidence(stated: u32, at_once: &AtOnce) -> String {
     format!("{} requests' worth of work at a time, {stated} were stated", at_once_in_words(at_once))
 }
 
-pub(super) fn sentence(
-    stated: u32,
-    at_once: &AtOnce,
-    connections: u32,
-    waits: bool,
-    is_full: bool,
-) -> String {
-    let worth = at_once_in_words(at_once);
-    if is_full {
+/// Of [`Limit::MoreThanStated`].
+pub(super) fn sentence(limit: &Limit) -> String {
+    let Limit::MoreThanStated { stated, at_once, connections, waits, is_full, busy } = limit else {
+        return String::new();
+    };
+    if let Some(busy) = busy {
         return format!(
-            "The server takes more at once than the {stated} that were stated: {worth} requests' \
+            "The server has more threads than the {stated} that were stated: {} are busy, by its own \
+             count.",
+            brief_count(*busy)
+        );
+    }
+    let worth = at_once_in_words(at_once);
+    let probably = if at_once::is_narrow(at_once) { "" } else { " probably" };
+    if *is_full {
+        return format!(
+            "The server{probably} takes more at once than the {stated} that were stated: {worth} requests' \
              worth at a time, and no more."
         );
     }
-    if waits {
+    if *waits {
         return format!(
-            "The server takes more at once than the {stated} that were stated: at least {worth}. \
+            "The server{probably} takes more at once than the {stated} that were stated: at least {worth}. \
              Requests wait at {}; whether more connections bring more, these loads do not tell.",
-            count_of(connections, "connection")
+            count_of(*connections, "connection")
         );
     }
     format!(
-        "The server takes more at once than the {stated} that were stated: at least {worth}. No \
+        "The server{probably} takes more at once than the {stated} that were stated: at least {worth}. No \
          limit was seen up to {}.",
-        count_of(connections, "connection")
+        count_of(*connections, "connection")
     )
 }

@@ -3,10 +3,10 @@
 //! Two things speak for it, from different sources: as many requests' worth at once as there are
 //! threads (the client's times), and threads that the server itself says are busy.
 
-use model::AtOnce;
+use model::{AtOnce, Limit, Strength, UsualTimes};
 
-use crate::at_once;
-use crate::words::{at_once_in_words, brief_count};
+use crate::with_all_threads::WithAllThreads;
+use crate::words::{at_once_in_words, brief, brief_count, count_of};
 
 /// Threads are busy where this share of them is, on average: a thread is free for a moment between
 /// two requests.
@@ -33,54 +33,97 @@ pub(super) fn evidence(
     parts.join("; ")
 }
 
-pub(super) fn sentence(slots: u32, at_once: Option<&AtOnce>, busy: Option<f64>) -> String {
-    let worth = at_once.map(|at_once| {
+/// How well it is known: the server's count of busy threads is one source, the client's times are
+/// another. `busy`: where they are.
+pub(crate) fn strength(
+    slots: u32,
+    at_once: Option<&AtOnce>,
+    busy: Option<f64>,
+    with_all: WithAllThreads,
+) -> Strength {
+    let is_number = at_once.is_some_and(|at_once| is_that_number(at_once, slots));
+    // A thread that waits for a pool is as busy as one that serves: the client's times must not speak
+    // against it. Nothing lets fewer pass than one.
+    let is_lower = slots > 1
+        && match with_all {
+            WithAllThreads::AsAlone(_) => false,
+            WithAllThreads::Longer(_) => true,
+            WithAllThreads::Unclear(_) | WithAllThreads::NotKnown => {
+                at_once.is_some_and(|it| it.high.is_some_and(|high| high < f64::from(slots)))
+            }
+        };
+    match (busy, with_all) {
+        (Some(_), WithAllThreads::AsAlone(_)) => Strength::Is,
+        (None, WithAllThreads::AsAlone(_)) => Strength::Probably,
+        _ if is_lower || at_once.is_none() => Strength::MayBe,
+        (Some(_), _) if is_number => Strength::Is,
+        (Some(_) | None, _) => Strength::Probably,
+    }
+}
+
+/// Of [`Limit::Threads`].
+pub(super) fn sentence(limit: &Limit) -> String {
+    let Limit::Threads { slots, at_once, busy, unhindered, strength, .. } = limit else {
+        return String::new();
+    };
+    let slots = *slots;
+    let worth = at_once.as_ref().map(|at_once| {
         format!("it does {} requests' worth of work at a time", at_once_in_words(at_once))
     });
     let busy = busy.filter(|busy| are_busy(*busy, slots));
     let seen = busy.map(|busy| format!("{} busy, by the server's own count", busy_of(busy, slots)));
-    let is_lower = at_once.is_some_and(|at_once| may_be_inside(at_once, slots));
-    match (seen, worth) {
-        // A thread that waits for a pool is as busy as one that serves.
-        (Some(seen), Some(worth)) if is_lower => format!(
+    let is_number = at_once.as_ref().is_some_and(|it| is_that_number(it, slots));
+    if let Some(times) = unhindered.filter(|_| !is_number) {
+        let nobody_waits = format!(
+            "with one request out for each, at {}, a usual one takes {}, {} {}",
+            count_of(times.connections, "connection"),
+            brief(times.here),
+            with_fewer(&times),
+            brief(times.with_fewer)
+        );
+        return match seen {
+            Some(seen) => format!("The threads are the limit: {seen}, and {nobody_waits}."),
+            None => format!(
+                "The threads are probably the limit: {nobody_waits}, and more connections bring no \
+                 more."
+            ),
+        };
+    }
+    match (strength, seen, worth) {
+        (Strength::MayBe, Some(seen), Some(worth)) => format!(
             "The threads may be the limit, or something inside the app that lets fewer pass: \
              {seen}, but {worth}."
         ),
-        (None, Some(worth)) if is_lower => format!(
+        (Strength::MayBe, None, Some(worth)) => format!(
             "The threads may be the limit, or something inside the app that lets fewer pass: the \
              server has {slots}, and {worth}."
         ),
-        (Some(seen), Some(worth)) if at_once.is_some_and(|it| is_that_number(it, slots)) => {
+        (Strength::Is, Some(seen), Some(worth)) => {
             format!("The threads are the limit: {seen}, and {worth}.")
         }
-        (Some(seen), Some(worth)) => {
+        (_, Some(seen), Some(worth)) => {
             format!("The threads are probably the limit: {seen} ({worth}).")
         }
-        // So are they where they wait for a pool, a lock or a backend.
-        (Some(seen), None) => format!(
+        // A thread that waits for a pool, a lock or a backend is as busy as one that serves.
+        (_, Some(seen), None) => format!(
             "The threads may be the limit, or something that lets fewer requests pass than there \
              are threads: {seen}."
         ),
-        (None, Some(worth)) => {
+        (_, None, Some(worth)) => {
             format!("The threads are probably the limit: the server has {slots}, and {worth}.")
         }
-        (None, None) => format!(
+        (_, None, None) => format!(
             "The threads may be the limit, or something that lets fewer requests pass than there \
              are threads: there are {slots}."
         ),
     }
 }
 
-/// Whether it is so much less than the threads that something inside the app may let fewer pass.
-pub(crate) fn may_be_inside(at_once: &AtOnce, slots: u32) -> bool {
-    let nearly = if at_once::is_narrow(at_once) { NEARLY } else { NEARLY_AT_LARGE };
-    at_once.mean < nearly * f64::from(slots)
+/// `alone`, `at 5 connections`.
+pub(super) fn with_fewer(seen: &UsualTimes) -> String {
+    if seen.fewer == 1 { "alone".to_owned() } else { format!("at {} connections", seen.fewer) }
 }
 
-/// Below this share of the slots something else may let fewer pass: of ten threads, a pool of nine.
-const NEARLY: f64 = 0.95;
-/// The same where the interval is so wide that chance alone puts the mean further off.
-const NEARLY_AT_LARGE: f64 = 0.75;
 /// An interval within this part of the slots tells them from other limits near by.
 const CLOSE: f64 = 0.1;
 

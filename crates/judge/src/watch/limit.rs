@@ -2,7 +2,7 @@
 //! thresholds and sentences; what one request takes alone is not known here, so that threads which
 //! are all busy are no proof: they are as busy where they wait for a lock.
 
-use model::{CpuUsage, Limit, LockWaiters, Nanos, ProcessCpu, ServerCpu};
+use model::{CpuUsage, Limit, LockWaiters, Nanos, ProcessCpu, ServerCpu, Strength};
 
 use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
 use super::{standstill, uneven};
@@ -96,6 +96,8 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
         connections: seen.requests_out().unwrap_or(busy + seen.waiting()),
         at_once: None,
         busy: seen.busy().map(f64::from),
+        unhindered: None,
+        strength: Strength::MayBe,
     })
 }
 
@@ -184,5 +186,7 @@ fn inside_app(seen: &WatchEvidence, locked: LockWaiters) -> Limit {
         at_once: None,
         held: seen.settled_rate().map(|rate| Nanos::from_secs_f64(1.0 / rate)),
         locked: Some(locked),
+        hindered: None,
+        busy: None,
     }
 }

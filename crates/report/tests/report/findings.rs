@@ -7,7 +7,7 @@ use std::path::Path;
 use model::generator::ServerCpu;
 use model::{
     AtOnce, CpuUsage, Diagnostic, Exchange, Judgement, Limit, LoadStudy, Nanos, Outcome, Run,
-    Study, SweepStudy, Verdict, Window,
+    Strength, Study, SweepStudy, Verdict, Window,
 };
 use report::summary::Summary;
 use testkit::{load, study};
@@ -33,6 +33,8 @@ fn threads(connections: u32) -> Limit {
         connections,
         at_once: Some(AtOnce { mean: 9.9, low: 9.4, high: Some(10.4) }),
         busy: Some(10.0),
+        unhindered: None,
+        strength: Strength::Is,
     }
 }
 

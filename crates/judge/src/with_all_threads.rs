@@ -1,0 +1,160 @@
+//! What a usual request takes where one is out for each thread, beside what it takes alone or with
+//! fewer others.
+//!
+//! Then none waits for a thread: where it takes longer it waits for something inside, and where it
+//! takes no longer nothing inside holds it up. That is known much better than a mean time, on which
+//! the few longest requests weigh most.
+
+use model::UsualTimes;
+use model::theory::UsualTime;
+
+use crate::server_seen::{LoadSeen, ServerSeen};
+
+/// What was seen of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WithAllThreads {
+    /// It takes no longer.
+    AsAlone(UsualTimes),
+    /// It takes clearly longer.
+    Longer(UsualTimes),
+    /// Its times are not known well enough.
+    Unclear(UsualTimes),
+    /// There is no such load.
+    NotKnown,
+}
+
+/// With fewer connections than this share of the threads, a limit of nearly as many is not met.
+pub(crate) const NEARLY_ALL: f64 = 0.9;
+/// A limit a tenth below the threads has requests wait for a ninth of their time or more.
+pub(crate) const AS_LONG: f64 = 1.1;
+/// A load of so many connections, as a share, has half the company.
+const FEWER: f64 = 0.5;
+
+/// A usual request over so many connections.
+struct Known {
+    connections: u32,
+    time: UsualTime,
+}
+
+/// The highest load that has no more connections than the server has threads, and nearly as many.
+pub(crate) fn full_load(server: &ServerSeen) -> Option<&LoadSeen> {
+    let slots = f64::from(server.slots);
+    let is_full =
+        |load: &&LoadSeen| (NEARLY_ALL * slots..=slots).contains(&f64::from(load.connections));
+    server.loads.iter().rfind(is_full)
+}
+
+/// What the loads of a server say of it.
+pub(crate) fn of(server: &ServerSeen) -> WithAllThreads {
+    let way = server.alone.map(|alone| alone.round_trip).unwrap_or_default();
+    let known = |load: &LoadSeen| {
+        Some(Known { connections: load.connections, time: load.usual?.without(way) })
+    };
+    let Some(here) = full_load(server).and_then(known) else { return WithAllThreads::NotKnown };
+    let alone = server.alone.and_then(|alone| alone.usual);
+    let alone = alone.map(|time| Known { connections: 1, time: time.without(way) });
+    let most = FEWER * f64::from(here.connections);
+    let fewer = server.loads.iter().filter(|load| f64::from(load.connections) <= most);
+    let others: Vec<Known> = alone.into_iter().chain(fewer.filter_map(known)).collect();
+    let told = |other: &Known| UsualTimes {
+        connections: here.connections,
+        here: here.time.mean,
+        fewer: other.connections,
+        with_fewer: other.time.mean,
+    };
+    let is_longer = |other: &&Known| {
+        here.time.least_ratio(&other.time) > 1.0 && told(other).is_longer_by(AS_LONG)
+    };
+    if let Some(other) = others.iter().find(is_longer) {
+        return WithAllThreads::Longer(told(other));
+    }
+    if let Some(other) = others.iter().find(|other| here.time.most_ratio(&other.time) <= AS_LONG) {
+        return WithAllThreads::AsAlone(told(other));
+    }
+    others.first().map_or(WithAllThreads::NotKnown, |other| WithAllThreads::Unclear(told(other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::theory::{AnswersAlone, ServiceTime};
+    use model::{Histogram, Nanos};
+
+    use super::*;
+
+    /// Times of these many milliseconds, so often each.
+    fn times(groups: &[(u64, u64)]) -> Histogram {
+        let mut times = Histogram::default();
+        for (count, ms) in groups {
+            (0..*count).for_each(|_| times.record(Nanos::from_millis(*ms)));
+        }
+        times
+    }
+
+    /// Ten threads, what requests take alone, and in each load.
+    fn seen(alone: &[(u64, u64)], loads: &[(u32, &[(u64, u64)])]) -> WithAllThreads {
+        let alone = AnswersAlone { times: times(alone), ..AnswersAlone::default() };
+        let alone = alone.service_time().unwrap();
+        let cap = alone.usual.unwrap().cap;
+        let load = |(connections, groups): &(u32, &[(u64, u64)])| LoadSeen {
+            connections: *connections,
+            usual: UsualTime::capped(&times(groups), cap),
+            rate: 100.0,
+            responses: 1000,
+            variation: 0.0,
+            busy: None,
+        };
+        let server = ServerSeen::stated(10, 1, Some(alone));
+        of(&ServerSeen { loads: loads.iter().map(load).collect(), ..server })
+    }
+
+    #[test]
+    fn what_is_long_and_rare_hides_no_wait_and_is_none() {
+        // 15 ms, and a second once in twenty, met by nobody alone.
+        let alone: &[(u64, u64)] = &[(138, 20), (7, 1000)];
+        let as_alone = seen(alone, &[(10, &[(1950, 20), (50, 1000)])]);
+        assert!(matches!(as_alone, WithAllThreads::AsAlone(_)), "{as_alone:?}");
+        // A pool of five: each waits as long as it works.
+        let waiting = seen(alone, &[(10, &[(1900, 40), (100, 1020)])]);
+        let WithAllThreads::Longer(times) = waiting else { panic!("{waiting:?}") };
+        assert_eq!((times.connections, times.fewer), (10, 1));
+        assert!(times.is_longer_by(1.5) && !times.is_longer_by(2.5));
+    }
+
+    #[test]
+    fn of_few_answers_or_without_such_a_load_nothing_is_known() {
+        let few = seen(&[(20, 20)], &[(10, &[(1900, 20), (200, 40)])]);
+        assert!(matches!(few, WithAllThreads::Unclear(_)), "a pool of nine, or long ones: {few:?}");
+        let none = seen(&[(200, 20)], &[(5, &[(1000, 20)]), (40, &[(1000, 80)])]);
+        assert_eq!(none, WithAllThreads::NotKnown);
+    }
+
+    #[test]
+    fn a_load_of_half_as_many_stands_for_alone() {
+        let half: &[(u64, u64)] = &[(1000, 20)];
+        let told = seen(&[(20, 20)], &[(5, half), (10, &[(1780, 20), (240, 40)])]);
+        let WithAllThreads::Longer(times) = told else { panic!("{told:?}") };
+        assert_eq!(times.fewer, 5);
+    }
+
+    #[test]
+    fn the_way_is_no_work() {
+        let alone = AnswersAlone {
+            times: times(&[(200, 40)]),
+            on_the_way: Nanos::from_millis(20 * 200),
+            round_trips: Nanos::from_millis(20 * 200),
+        };
+        let alone: ServiceTime = alone.service_time().unwrap();
+        let usual = UsualTime::capped(&times(&[(1000, 43)]), alone.usual.unwrap().cap);
+        let load = LoadSeen {
+            connections: 10,
+            rate: 230.0,
+            responses: 1000,
+            usual,
+            variation: 0.0,
+            busy: None,
+        };
+        let server = ServerSeen::stated(10, 1, Some(alone));
+        let told = of(&ServerSeen { loads: vec![load], ..server });
+        assert!(matches!(told, WithAllThreads::Longer(_)), "23 ms in place of 20: {told:?}");
+    }
+}

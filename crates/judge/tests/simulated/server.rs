@@ -1,0 +1,258 @@
+//! Random servers: how long they work, what is inside them, and what is said of them.
+
+use model::pace::uniform;
+
+/// Numbers from a stream of chance, one after the other.
+pub(crate) struct Chance {
+    seed: u64,
+    number: u64,
+}
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Chance {
+        Chance { seed, number: 0 }
+    }
+
+    /// From (0, 1].
+    pub(crate) fn draw(&mut self) -> f64 {
+        self.number += 1;
+        uniform(self.seed, self.number)
+    }
+
+    pub(crate) fn happens(&mut self, share: f64) -> bool {
+        self.draw() <= share
+    }
+
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.draw()
+    }
+
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[((self.draw() * all.len() as f64) as usize).min(all.len() - 1)]
+    }
+}
+
+/// How long a request works, in means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Law {
+    Constant,
+    Exponential,
+    /// So many times the mean with this probability, else less.
+    Bimodal {
+        rare: f64,
+        times: f64,
+    },
+    LogNormal {
+        sigma: f64,
+    },
+}
+
+impl Law {
+    /// Coefficients of variation up to 4.
+    fn random(chance: &mut Chance) -> Law {
+        let variation = chance.between(0.2, 4.0);
+        match (chance.draw() * 4.0) as u32 {
+            0 => Law::Constant,
+            1 => Law::Exponential,
+            2 => {
+                let rare: f64 = chance.between(0.01, 0.1);
+                let times = 1.0 + variation * ((1.0 - rare) / rare).sqrt();
+                Law::Bimodal { rare, times: times.min(0.95 / rare) }
+            }
+            _ => Law::LogNormal { sigma: variation.powi(2).ln_1p().sqrt() },
+        }
+    }
+
+    pub(crate) fn draw(self, chance: &mut Chance) -> f64 {
+        match self {
+            Law::Constant => 1.0,
+            Law::Exponential => -chance.draw().ln(),
+            Law::Bimodal { rare, times } => {
+                let usual = (1.0 - rare * times) / (1.0 - rare);
+                if chance.happens(rare) { times } else { usual }
+            }
+            Law::LogNormal { sigma } => {
+                let normal = (-2.0 * chance.draw().ln()).sqrt()
+                    * (std::f64::consts::TAU * chance.draw()).cos();
+                (sigma * normal - sigma * sigma / 2.0).exp()
+            }
+        }
+    }
+
+    /// Standard deviation over mean.
+    fn variation(self) -> f64 {
+        match self {
+            Law::Constant => 0.0,
+            Law::Exponential => 1.0,
+            Law::Bimodal { rare, times } => (times - 1.0) * (rare / (1.0 - rare)).sqrt(),
+            Law::LogNormal { sigma } => sigma.powi(2).exp_m1().sqrt(),
+        }
+    }
+}
+
+/// What a part of each request has to have for itself, or with some others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inner {
+    /// At most so many at a time.
+    pub(crate) places: u32,
+    /// For this part of its work.
+    pub(crate) part: f64,
+    /// Whether each worker has one of its own.
+    pub(crate) of_each_worker: bool,
+}
+
+/// How the work of a request changes with what was served before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Drift {
+    None,
+    /// Each request makes the later ones longer, by this share of the mean.
+    Leak(f64),
+    /// So many requests take so many times as long.
+    Warming {
+        requests: u64,
+        times: f64,
+    },
+}
+
+/// Nobody works for a while, again and again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stalls {
+    /// From the start of one to the start of the next, in seconds.
+    pub(crate) every: f64,
+    pub(crate) length: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Server {
+    pub(crate) workers: u32,
+    /// Of all workers; `None`: any number at once.
+    pub(crate) threads: Option<u32>,
+    /// More threads, which come and go: from none to so many in a run.
+    pub(crate) io_threads: u32,
+    /// Requests at a time, as the judge is told.
+    pub(crate) stated: u32,
+    pub(crate) inner: Option<Inner>,
+    pub(crate) law: Law,
+    /// Of the law, in seconds.
+    pub(crate) mean: f64,
+    /// Requests of a connection that are served in a row while others wait.
+    pub(crate) turn: u32,
+    /// Whether each worker has a line of its own, and connections that stay in it.
+    pub(crate) has_own_lines: bool,
+    pub(crate) drift: Drift,
+    pub(crate) stalls: Option<Stalls>,
+    /// There and back, in seconds.
+    pub(crate) way: f64,
+    /// The first request of each worker takes so much longer, in seconds.
+    pub(crate) first: f64,
+    /// Whether it says how many of its threads are busy, and whose each answer is.
+    pub(crate) tells_busy: bool,
+}
+
+impl Server {
+    pub(crate) fn random(chance: &mut Chance) -> Server {
+        let threads = chance.between(1.0, 41.0) as u32;
+        let workers = chance.one_of(&[1, 1, 2, 4]);
+        let workers = if threads.is_multiple_of(workers) { workers } else { 1 };
+        let is_async = chance.happens(0.08);
+        let has_io_threads = !is_async && chance.happens(0.08);
+        let stated = match chance.draw() {
+            draw if draw < 0.85 => threads,
+            draw if draw < 0.92 => (threads / 2).max(1),
+            _ => threads * 2,
+        };
+        let of_each_worker = chance.happens(0.5);
+        let has = if of_each_worker { threads / workers } else { threads };
+        let inner = match chance.draw() {
+            draw if is_async || draw < 0.45 => None,
+            draw if draw < 0.65 => Some(Inner {
+                places: (chance.between(0.1, 1.0) * f64::from(has)).ceil() as u32,
+                part: 1.0,
+                of_each_worker,
+            }),
+            draw if draw < 0.8 => Some(Inner { places: 1, part: 1.0, of_each_worker }),
+            _ => Some(Inner { places: 1, part: chance.between(0.02, 0.6), of_each_worker }),
+        };
+        // Half of the machines are far away, and serve in turns only what is near.
+        let way = if chance.happens(0.5) { chance.between(0.0, 0.02) } else { 0.0 };
+        let drift = match chance.draw() {
+            draw if draw < 0.05 => Drift::Leak(chance.between(0.1, 2.0) / 10_000.0),
+            draw if draw < 0.10 => Drift::Warming {
+                requests: chance.between(50.0, 2000.0) as u64,
+                times: chance.between(1.5, 5.0),
+            },
+            _ => Drift::None,
+        };
+        let stalls = Stalls { every: chance.between(1.0, 5.0), length: chance.between(0.1, 0.5) };
+        Server {
+            workers,
+            threads: (!is_async).then_some(threads),
+            io_threads: if has_io_threads { threads } else { 0 },
+            stated,
+            inner,
+            law: Law::random(chance),
+            mean: 0.02 * 15_f64.powf(chance.draw()),
+            turn: if way == 0.0 && chance.happens(0.3) { 10 } else { 1 },
+            has_own_lines: workers > 1 && chance.happens(0.3),
+            drift,
+            stalls: chance.happens(0.1).then_some(stalls),
+            way,
+            first: if chance.happens(0.2) { chance.between(0.5, 3.0) } else { 0.0 },
+            tells_busy: chance.happens(0.5),
+        }
+    }
+
+    /// Requests at a time that what is inside lets pass.
+    fn inside(&self) -> f64 {
+        let Some(inner) = self.inner else { return f64::INFINITY };
+        let how_many = if inner.of_each_worker { self.workers } else { 1 };
+        f64::from(inner.places * how_many) / inner.part
+    }
+
+    /// The limit, with so many threads and connections.
+    pub(crate) fn truth(&self, threads: f64, connections: u32) -> Truth {
+        let inside = self.inside();
+        let at_once = threads.min(inside);
+        let next = threads.max(inside);
+        // All the connections keep so many busy, the rest of them are on their way.
+        let wanted = f64::from(connections) * self.mean / (self.mean + self.way);
+        let stated = f64::from(self.stated);
+        // A lock that lets as many pass as were stated is no other limit.
+        let is_as_stated = |other: f64| (at_once - other).abs() < 1e-9;
+        let is_apart = |other: f64| (at_once / other - 1.0).abs() >= 0.1;
+        Truth {
+            at_once,
+            threads,
+            is_threads: threads < inside,
+            is_reached: wanted >= 1.1 * at_once,
+            is_apart: at_once.is_infinite()
+                || next >= 1.1 * at_once && (is_as_stated(stated) || is_apart(stated)),
+        }
+    }
+
+    /// How far off chance puts the product of a throughput and a mean, of so many answers each
+    /// (95 %), by the law itself.
+    pub(crate) fn error(&self, answers: [u64; 2]) -> f64 {
+        let stalls = self.stalls.map_or(0.0, |stalls| {
+            // Requests that meet one, of one at a time.
+            let share = (self.mean / (stalls.every - stalls.length)).min(1.0);
+            share * (stalls.length / self.mean).powi(2)
+        });
+        let square = self.law.variation().powi(2) + stalls;
+        1.96 * answers.iter().map(|n| square / (*n).max(1) as f64).sum::<f64>().sqrt()
+    }
+}
+
+/// What keeps it from doing more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Truth {
+    /// Requests at a time at the most.
+    pub(crate) at_once: f64,
+    pub(crate) threads: f64,
+    /// Whether that is its threads.
+    pub(crate) is_threads: bool,
+    /// Whether the load reaches it.
+    pub(crate) is_reached: bool,
+    /// Whether the next limit, and what was stated, is a tenth away or more.
+    pub(crate) is_apart: bool,
+}
