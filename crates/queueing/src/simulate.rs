@@ -69,7 +69,7 @@ impl SimulationEffort {
 
     /// The same of an open loop that is `utilisation` full, with service times of this coefficient of
     /// variation. A queue remembers `(1 + cv²) / (1 - ρ)²` requests or so: each run is 50 times as
-    /// long, up to [`LONGEST`], and a tenth of it warms up.
+    /// long, up to a limit, and a tenth of it warms up.
     pub fn of_open_loop(seed: u64, utilisation: f64, variation: f64) -> SimulationEffort {
         let usual = SimulationEffort::usual(seed);
         let remembered = (1.0 + variation.powi(2)) / (1.0 - utilisation).powi(2);
