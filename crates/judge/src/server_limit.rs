@@ -363,8 +363,8 @@ mod tests {
     #[test]
     fn threads_are_the_limit_where_none_waits_for_anything_else() {
         let loads = |busy| vec![load(10, 100.0, 100, busy), load(40, 100.0, 200, busy)];
-        for alone in [alone(), wide()] {
-            assert_eq!(threads(alone, loads(Some(10.0))), Some(Strength::Is));
+        for (alone, counted) in [(alone(), Strength::Is), (wide(), Strength::Probably)] {
+            assert_eq!(threads(alone, loads(Some(10.0))), Some(counted));
             assert_eq!(threads(alone, loads(None)), Some(Strength::Probably));
         }
         // The server's count alone.

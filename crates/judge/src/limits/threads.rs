@@ -52,12 +52,12 @@ pub(crate) fn strength(
                 at_once.is_some_and(|it| it.high.is_some_and(|high| high < f64::from(slots)))
             }
         };
-    match (busy, with_all) {
-        (Some(_), WithAllThreads::AsAlone(_)) => Strength::Is,
-        (None, WithAllThreads::AsAlone(_)) => Strength::Probably,
-        _ if is_lower || at_once.is_none() => Strength::MayBe,
-        (Some(_), _) if is_number => Strength::Is,
-        (Some(_) | None, _) => Strength::Probably,
+    if is_lower || at_once.is_none() {
+        Strength::MayBe
+    } else if busy.is_some() && is_number {
+        Strength::Is
+    } else {
+        Strength::Probably
     }
 }
 
@@ -82,7 +82,9 @@ pub(super) fn sentence(limit: &Limit) -> String {
             brief(times.with_fewer)
         );
         return match seen {
-            Some(seen) => format!("The threads are the limit: {seen}, and {nobody_waits}."),
+            Some(seen) => {
+                format!("The threads are probably the limit: {seen}, and {nobody_waits}.")
+            }
             None => format!(
                 "The threads are probably the limit: {nobody_waits}, and more connections bring no \
                  more."
