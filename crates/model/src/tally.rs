@@ -92,7 +92,8 @@ pub struct Tally {
     pub completed_in_window: u64,
     /// Requests whose first byte was *sent* inside the window, whenever they were due.
     pub sent_in_window: u64,
-    /// Time within the window of requests that were due before it, whatever became of them.
+    /// Time within the window of requests that were due before it, whatever became of them, and of
+    /// those that were out when the user stopped.
     #[serde(rename = "carried_in_ns", default)]
     pub carried_in: Nanos,
     /// Time after the window of those that were due in it and ended later.
@@ -242,6 +243,10 @@ impl Tally {
     pub fn record_unfinished(&mut self, exchange: &Exchange, is_out: bool) {
         if exchange.was_sent() && self.window.contains(exchange.sent) {
             self.sent_in_window += 1;
+        }
+        if is_out {
+            let from = exchange.due.max(self.window.from);
+            self.carried_in += exchange.ended.min(self.window.until).saturating_sub(from);
         }
         match (self.measures(exchange.due), is_out) {
             (true, true) => self.unfinished.record_in_flight(exchange),
