@@ -8,12 +8,16 @@ const RETRY: Nanos = Nanos::from_millis(900);
 
 /// Whether one of our connects was tried again.
 pub(crate) fn has_stalled(tally: &Tally) -> bool {
-    longest(tally) >= RETRY || tally.counts.of(Outcome::ConnectTimedOut) > 0
+    is_retry(tally, longest(tally))
 }
 
 /// Whether one that is measured was: those of the warm-up are no limit of what comes after them.
 pub(crate) fn has_measured_stall(tally: &Tally) -> bool {
-    longest_measured(tally) >= RETRY || tally.counts.of(Outcome::ConnectTimedOut) > 0
+    is_retry(tally, longest_measured(tally))
+}
+
+fn is_retry(tally: &Tally, longest: Nanos) -> bool {
+    longest >= RETRY || tally.counts.of(Outcome::ConnectTimedOut) > 0
 }
 
 /// The longest connect of a response, in the warm-up or later; zero where there was none.

@@ -81,78 +81,6 @@ use crate::sweep_points::{self, SweepPoint};
 use crate::words::{brief, share};
 use model::number;
 
-/// A conclusion and its evidence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "code", rename_all = "snake_case")]
-pub enum Finding {
-    /// Good answers that are not the page, or not all alike.
-    GoodStatuses(GoodStatuses),
-    /// The server ended in the middle of a load.
-    ServerEnded(ServerEnded),
-    /// No figure of these runs is the server's.
-    NotMeasured(NotMeasured),
-    /// From this load on the server completes no more, however many connections wait.
-    Saturated(Saturated),
-    /// It completes more the more connections there are, up to the highest load that was tried.
-    StillRising(StillRising),
-    /// Whether throughput still rises, the runs are too short to tell.
-    RatesUnclear(RatesUnclear),
-    /// One load was tried, and the server is not seen to be at a limit: whether it does more under
-    OneLoad(OneLoad),
-    /// It answered nothing for a while, again and again, and then several requests at once.
-    Stalled(Stalled),
-    /// It becomes slower or faster with time, or with what it served before, and not with load.
-    ChangesWithTime(ChangesWithTime),
-    /// It completes less at the highest load than at a lower one.
-    Collapsing(Collapsing),
-    /// A few requests wait many times as long as the others, and not for the app.
-    Unfair(Unfair),
-    /// All requests take about as long as they would first come, first served.
-    InOrder(InOrder),
-    /// Response times are spread, and the figures do not say whether server or app spreads them.
-    Spread(Spread),
-    /// There are two kinds of requests, and no run without waiting says whether the app makes them.
-    Undecided(Undecided),
-    /// Some requests take the app many times longer than most, also where none waits for another.
-    AppVaries(AppVaries),
-    /// Closed loop: what came back over connections that never pause.
-    ClosedLoop(ClosedLoop),
-    /// Open loop: all that was offered was sent and completed.
-    KeepsUp(KeepsUp),
-    /// Open loop: more was offered than the server can do.
-    Overloaded(Overloaded),
-    /// Open loop of a rate that changes: more was offered than the server can do.
-    Peaked(Peaked),
-    /// Open loop: less was completed than was offered, and it is not known why.
-    FallsBehind(FallsBehind),
-    /// Bodies: which is the slowest to serve, and which the fastest.
-    BodyRange(BodyRange),
-    /// Another generator made the runs: the figures are its own.
-    Claimed(Claimed),
-    /// Requests failed.
-    Failed(Failed),
-    /// What keeps the server from doing more.
-    Limited(Limited),
-    /// The server serves one connection several times before it takes the next.
-    ServedInTurns(ServedInTurns),
-    /// Where requests wait before a thread of the server takes them.
-    WaitInAcceptQueue(WaitInAcceptQueue),
-    /// Requests wait in the server's own queue, until a thread takes them.
-    WaitInServer(WaitInServer),
-    /// Requests wait in the accept queue while threads are free.
-    AcceptsLate(AcceptsLate),
-    /// Bodies take most of the time.
-    StreamedBodies(StreamedBodies),
-    /// The workers hold unequal numbers of connections.
-    UnevenDealing(UnevenDealing),
-    /// The workers do not have equal parts.
-    UnevenWorkers(UnevenWorkers),
-    /// Some connections get no response at all.
-    NeverServed(NeverServed),
-    /// Other processes use the CPUs, and requests wait for one.
-    OthersCompute(OthersCompute),
-}
-
 /// Whether a finding is the answer, or what explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -163,89 +91,32 @@ pub enum FindingRole {
     Reason,
 }
 
-impl Finding {
-    /// Whether it answers, or explains.
-    pub fn role(&self) -> FindingRole {
-        match self {
-            Finding::Limited(_)
-            | Finding::ServedInTurns(_)
-            | Finding::WaitInAcceptQueue(_)
-            | Finding::WaitInServer(_)
-            | Finding::AcceptsLate(_)
-            | Finding::StreamedBodies(_)
-            | Finding::UnevenDealing(_)
-            | Finding::UnevenWorkers(_)
-            | Finding::NeverServed(_)
-            | Finding::OthersCompute(_) => FindingRole::Reason,
-            Finding::GoodStatuses(_)
-            | Finding::ServerEnded(_)
-            | Finding::NotMeasured(_)
-            | Finding::Saturated(_)
-            | Finding::StillRising(_)
-            | Finding::RatesUnclear(_)
-            | Finding::OneLoad(_)
-            | Finding::Stalled(_)
-            | Finding::ChangesWithTime(_)
-            | Finding::Collapsing(_)
-            | Finding::Unfair(_)
-            | Finding::InOrder(_)
-            | Finding::Spread(_)
-            | Finding::Undecided(_)
-            | Finding::AppVaries(_)
-            | Finding::ClosedLoop(_)
-            | Finding::KeepsUp(_)
-            | Finding::Overloaded(_)
-            | Finding::Peaked(_)
-            | Finding::FallsBehind(_)
-            | Finding::BodyRange(_)
-            | Finding::Claimed(_)
-            | Finding::Failed(_) => FindingRole::Conclusion,
+/// Declares [`Finding`]: each finding once, by the name of its evidence, with its role.
+macro_rules! findings_and_roles {
+    ($($(#[$doc:meta])* $name:ident: $role:ident,)*) => {
+        /// A conclusion and its evidence.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "code", rename_all = "snake_case")]
+        pub enum Finding {
+            $($(#[$doc])* $name($name),)*
         }
-    }
 
-    /// One sentence, or two. Every figure in it is in the finding.
-    pub fn sentence(&self) -> String {
-        match self {
-            Finding::GoodStatuses(it) => it.sentence(),
-            Finding::ServerEnded(it) => it.sentence(),
-            Finding::NotMeasured(it) => it.sentence(),
-            Finding::Saturated(it) => it.sentence(),
-            Finding::StillRising(it) => it.sentence(),
-            Finding::RatesUnclear(it) => it.sentence(),
-            Finding::OneLoad(it) => it.sentence(),
-            Finding::Stalled(it) => it.sentence(),
-            Finding::ChangesWithTime(it) => it.sentence(),
-            Finding::Collapsing(it) => it.sentence(),
-            Finding::Unfair(it) => it.sentence(),
-            Finding::InOrder(it) => it.sentence(),
-            Finding::Spread(it) => it.sentence(),
-            Finding::Undecided(it) => it.sentence(),
-            Finding::AppVaries(it) => it.sentence(),
-            Finding::ClosedLoop(it) => it.sentence(),
-            Finding::KeepsUp(it) => it.sentence(),
-            Finding::Overloaded(it) => it.sentence(),
-            Finding::Peaked(it) => it.sentence(),
-            Finding::FallsBehind(it) => it.sentence(),
-            Finding::BodyRange(it) => it.sentence(),
-            Finding::Claimed(it) => it.sentence(),
-            Finding::Failed(it) => it.sentence(),
-            Finding::Limited(it) => it.sentence(),
-            Finding::ServedInTurns(it) => it.sentence(),
-            Finding::WaitInAcceptQueue(it) => it.sentence(),
-            Finding::WaitInServer(it) => it.sentence(),
-            Finding::AcceptsLate(it) => it.sentence(),
-            Finding::StreamedBodies(it) => it.sentence(),
-            Finding::UnevenDealing(it) => it.sentence(),
-            Finding::UnevenWorkers(it) => it.sentence(),
-            Finding::NeverServed(it) => it.sentence(),
-            Finding::OthersCompute(it) => it.sentence(),
+        impl Finding {
+            /// Whether it answers, or explains.
+            pub fn role(&self) -> FindingRole {
+                match self {
+                    $(Finding::$name(_) => FindingRole::$role,)*
+                }
+            }
+
+            /// One sentence, or two. Every figure in it is in the finding.
+            pub fn sentence(&self) -> String {
+                match self {
+                    $(Finding::$name(evidence) => evidence.sentence(),)*
+                }
+            }
         }
-    }
-}
 
-/// A finding is made from its evidence.
-macro_rules! from_evidence {
-    ($($name:ident),* $(,)?) => {
         $(impl From<$name> for Finding {
             fn from(evidence: $name) -> Finding {
                 Finding::$name(evidence)
@@ -254,39 +125,74 @@ macro_rules! from_evidence {
     };
 }
 
-from_evidence!(
-    ChangesWithTime,
-    RatesUnclear,
-    NotMeasured,
-    Saturated,
-    Stalled,
-    StillRising,
-    OneLoad,
-    Collapsing,
-    Unfair,
-    InOrder,
-    Spread,
-    Undecided,
-    AppVaries,
-    ClosedLoop,
-    KeepsUp,
-    Overloaded,
-    Peaked,
-    FallsBehind,
-    BodyRange,
-    Claimed,
-    Failed,
-    Limited,
-    ServedInTurns,
-    WaitInAcceptQueue,
-    WaitInServer,
-    AcceptsLate,
-    StreamedBodies,
-    UnevenDealing,
-    UnevenWorkers,
-    NeverServed,
-    OthersCompute
-);
+findings_and_roles! {
+    /// Good answers that are not the page, or not all alike.
+    GoodStatuses: Conclusion,
+    /// The server ended in the middle of a load.
+    ServerEnded: Conclusion,
+    /// No figure of these runs is the server's.
+    NotMeasured: Conclusion,
+    /// From this load on the server completes no more, however many connections wait.
+    Saturated: Conclusion,
+    /// It completes more the more connections there are, up to the highest load that was tried.
+    StillRising: Conclusion,
+    /// Whether throughput still rises, the runs are too short to tell.
+    RatesUnclear: Conclusion,
+    /// One load was tried, and the server is not seen to be at a limit: whether it does more under
+    OneLoad: Conclusion,
+    /// It answered nothing for a while, again and again, and then several requests at once.
+    Stalled: Conclusion,
+    /// It becomes slower or faster with time, or with what it served before, and not with load.
+    ChangesWithTime: Conclusion,
+    /// It completes less at the highest load than at a lower one.
+    Collapsing: Conclusion,
+    /// A few requests wait many times as long as the others, and not for the app.
+    Unfair: Conclusion,
+    /// All requests take about as long as they would first come, first served.
+    InOrder: Conclusion,
+    /// Response times are spread, and the figures do not say whether server or app spreads them.
+    Spread: Conclusion,
+    /// There are two kinds of requests, and no run without waiting says whether the app makes them.
+    Undecided: Conclusion,
+    /// Some requests take the app many times longer than most, also where none waits for another.
+    AppVaries: Conclusion,
+    /// Closed loop: what came back over connections that never pause.
+    ClosedLoop: Conclusion,
+    /// Open loop: all that was offered was sent and completed.
+    KeepsUp: Conclusion,
+    /// Open loop: more was offered than the server can do.
+    Overloaded: Conclusion,
+    /// Open loop of a rate that changes: more was offered than the server can do.
+    Peaked: Conclusion,
+    /// Open loop: less was completed than was offered, and it is not known why.
+    FallsBehind: Conclusion,
+    /// Bodies: which is the slowest to serve, and which the fastest.
+    BodyRange: Conclusion,
+    /// Another generator made the runs: the figures are its own.
+    Claimed: Conclusion,
+    /// Requests failed.
+    Failed: Conclusion,
+    /// What keeps the server from doing more.
+    Limited: Reason,
+    /// The server serves one connection several times before it takes the next.
+    ServedInTurns: Reason,
+    /// Where requests wait before a thread of the server takes them.
+    WaitInAcceptQueue: Reason,
+    /// Requests wait in the server's own queue, until a thread takes them.
+    WaitInServer: Reason,
+    /// Requests wait in the accept queue while threads are free.
+    AcceptsLate: Reason,
+    /// Bodies take most of the time.
+    StreamedBodies: Reason,
+    /// The workers hold unequal numbers of connections.
+    UnevenDealing: Reason,
+    /// The workers do not have equal parts.
+    UnevenWorkers: Reason,
+    /// Some connections get no response at all.
+    NeverServed: Reason,
+    /// Other processes use the CPUs, and requests wait for one.
+    OthersCompute: Reason,
+}
 
 /// The findings of a study, the most important first.
 pub fn findings(study: &Study) -> Vec<Finding> {

@@ -3,7 +3,6 @@
 use model::Run;
 use serde::{Deserialize, Serialize};
 
-use super::Finding;
 use crate::words::{count_of, rate_in_words};
 
 /// The server ended in the middle of a load.
@@ -41,12 +40,6 @@ impl ServerEnded {
             None => "The server ended in the first second of the run: there is no rate of it."
                 .to_owned(),
         }
-    }
-}
-
-impl From<ServerEnded> for Finding {
-    fn from(evidence: ServerEnded) -> Finding {
-        Finding::ServerEnded(evidence)
     }
 }
 
