@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -85,6 +86,16 @@ struct Seen {
     stage: Stage,
 }
 
+/// What is wrong with what the program said of a situation.
+struct Fault {
+    /// In a line.
+    summary: String,
+    /// With all that was printed and kept.
+    details: String,
+    /// Whether a machine whose CPUs others use can be why.
+    may_be_the_machines: bool,
+}
+
 impl Seen {
     /// What was said of the load, or of the last run of a sweep and of the order of service of all.
     fn of(stage: Stage, is_of_order: bool) -> Seen {
@@ -125,6 +136,33 @@ impl Seen {
         let disturbed =
             judgement.zip(run).and_then(|(judgement, run)| disturbed(judgement, &run.generator));
         Seen { cells: [exit, verdict, limit, order], disturbed, stage }
+    }
+
+    /// What is wrong with it: another cell than the page has, or what is to be proven then.
+    fn fault(mut self, row: &Situation) -> Option<Fault> {
+        if self.cells != row.expected {
+            let said = self.cells.join(" · ");
+            let (ended, study) = (self.stage.ended(), self.stage.newest_study());
+            return Some(Fault {
+                details: format!(
+                    "{said}\nnot {}\n{ended:#?}\n{study:#?}",
+                    row.expected.join(" · ")
+                ),
+                summary: said,
+                may_be_the_machines: may_be_the_machines(&self.cells, &row.expected),
+            });
+        }
+        let proven = AssertUnwindSafe(|| {
+            self.stage.play(row.proof);
+            self.stage.assert_sound();
+        });
+        let panic = catch_unwind(proven).err()?;
+        let details = match panic.downcast::<String>() {
+            Ok(message) => *message,
+            Err(_) => "the proof failed, with what is said above".to_owned(),
+        };
+        let summary = details.lines().next().unwrap_or_default().to_owned();
+        Some(Fault { summary, details, may_be_the_machines: true })
     }
 }
 
@@ -210,9 +248,7 @@ fn hold(group: &str) {
         match caused(&row, 1) {
             Came::Excused(..) => alone.push(row),
             // Other tests run beside it, and not all that they do to it is seen.
-            Came::Judged(seen, _) if may_be_the_machines(&seen.cells, &row.expected) => {
-                alone.push(row);
-            }
+            Came::Wrong(fault, _) if fault.may_be_the_machines => alone.push(row),
             came => said.add(group, &row, came),
         }
     }
@@ -224,7 +260,7 @@ fn hold(group: &str) {
         said.add(group, &row, caused(&row, TRIES));
     }
     let Said { wrong, judged, excused } = said;
-    assert!(wrong.is_empty(), "wrong cells:\n{wrong}");
+    assert!(wrong.is_empty(), "wrong situations:\n{wrong}");
     // A machine is busy now and then. What is wrong each time, and nobody else saw why, is wrong,
     // and not the machine.
     assert!(
@@ -246,23 +282,14 @@ impl Said {
     #[expect(clippy::print_stdout, reason = "the table is what the test prints")]
     fn add(&mut self, group: &str, row: &Situation, came: Came) {
         let said = match came {
-            Came::Judged(seen, before) => {
+            Came::Right(before) => {
                 self.judged += 1;
-                let (said, mut stage) = (seen.cells.join(" · "), seen.stage);
-                if seen.cells == row.expected {
-                    stage.play(row.proof);
-                    stage.assert_sound();
-                    format!("as expected{before}")
-                } else {
-                    let (expected, ended, study) =
-                        (row.expected.join(" · "), stage.ended(), stage.newest_study());
-                    let _ = writeln!(
-                        self.wrong,
-                        "{}: {said}\nnot {expected}\n{ended:#?}\n{study:#?}\n",
-                        row.name
-                    );
-                    format!("WRONG: {said}{before}")
-                }
+                format!("as expected{before}")
+            }
+            Came::Wrong(fault, before) => {
+                self.judged += 1;
+                let _ = writeln!(self.wrong, "{}: {}\n", row.name, fault.details);
+                format!("WRONG: {}{before}", fault.summary)
             }
             Came::Excused(before, is_witnessed) => {
                 self.excused += usize::from(!is_witnessed);
@@ -280,8 +307,10 @@ impl Said {
 
 /// What came of a situation.
 enum Came {
-    /// It was caused and may be judged; what was said before, on a disturbed machine.
-    Judged(Box<Seen>, String),
+    /// It was caused, and what was said is right; what was said before, on a disturbed machine.
+    Right(String),
+    /// It was caused, and what was said is wrong; what was said before, on a disturbed machine.
+    Wrong(Fault, String),
     /// The machine explains each time what was said, and whether the witness saw it each time.
     Excused(String, bool),
     /// It cannot be caused here, and why.
@@ -298,10 +327,12 @@ fn caused(row: &Situation, tries: usize) -> Came {
             return Came::Impossible(format!("it needs {what}"));
         }
         let seen = Seen::of(stage, row.is_of_order);
-        let why = seen.disturbed.as_ref().or(witness.as_ref());
-        let why = why.filter(|_| may_be_the_machines(&seen.cells, &row.expected));
-        let Some(why) = why else { return Came::Judged(Box::new(seen), before) };
-        let _ = write!(before, "; before: {}: {why}", seen.cells.join(" · "));
+        let disturbed = seen.disturbed.clone().or_else(|| witness.clone());
+        let Some(fault) = seen.fault(row) else { return Came::Right(before) };
+        let Some(why) = disturbed.filter(|_| fault.may_be_the_machines) else {
+            return Came::Wrong(fault, before);
+        };
+        let _ = write!(before, "; before: {}: {why}", fault.summary);
         is_witnessed &= witness.is_some();
     }
     Came::Excused(before, is_witnessed)
