@@ -135,6 +135,9 @@ pub(crate) enum Mistake {
     /// Theory has no answer.
     #[error(transparent)]
     Theory(#[from] queueing::QueueingError),
+    /// There is no such server to watch.
+    #[error(transparent)]
+    Watch(#[from] watch::WatchError),
     /// A study could not be read.
     #[error("'{path}' cannot be read: {why}")]
     Read {
@@ -158,6 +161,7 @@ impl Mistake {
             | Mistake::Launch(_)
             | Mistake::Sink(_)
             | Mistake::Theory(_)
+            | Mistake::Watch(_)
             | Mistake::Read { .. } => Exit::Mistake,
         }
     }

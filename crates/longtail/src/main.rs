@@ -20,7 +20,7 @@ mod selftest;
 mod signals;
 mod store;
 mod ui;
-mod watch;
+mod watch_screen;
 
 use std::ffi::OsString;
 

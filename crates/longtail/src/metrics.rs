@@ -26,7 +26,7 @@ use model::{Clock, LoadStudy, Nanos, SweepStudy, SystemClock};
 use sweep::{LiveReadings, Phase, StatsdListener};
 
 use self::otlp::OtlpSender;
-use crate::args::OutletArgs;
+use crate::args::{OutletArgs, receiver_address};
 use crate::exit::{Mistake, wrong};
 use crate::ui;
 
@@ -112,9 +112,12 @@ impl Outlets {
         resolver: &Resolver,
         clock: SystemClock,
     ) -> Result<Outlets, Mistake> {
-        let statsd_to =
-            args.statsd_to.as_ref().map(|to| to.address("--statsd-to", resolver)).transpose()?;
-        let otlp_to = args.otlp.as_ref().map(|to| to.place.address("--otlp", resolver));
+        let statsd_to = args
+            .statsd_to
+            .as_ref()
+            .map(|to| receiver_address(to, "--statsd-to", resolver))
+            .transpose()?;
+        let otlp_to = args.otlp.as_ref().map(|to| receiver_address(&to.place, "--otlp", resolver));
         let otlp_to = otlp_to.transpose()?;
         let board = Arc::new(LiveBoard::default());
         if let Some(address) = args.metrics {

@@ -76,6 +76,41 @@ impl fmt::Display for Endpoint {
     }
 }
 
+/// A host and a port as the user wrote them. The host's address is looked up when it is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPort {
+    /// A name or an address; an IPv6 address stands in brackets.
+    pub host: String,
+    /// The port; 0 where the caller allows it.
+    pub port: u16,
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.host, self.port)
+    }
+}
+
+impl FromStr for HostPort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<HostPort, String> {
+        let (host, port) =
+            text.rsplit_once(':').ok_or("write HOST:PORT, such as 127.0.0.1:8125")?;
+        let port = port
+            .parse()
+            .map_err(|_| format!("'{port}' is no port: write HOST:PORT, such as 127.0.0.1:8125"))?;
+        let is_bracketed = host.starts_with('[') && host.ends_with(']');
+        let is_host = |byte: u8| byte.is_ascii_graphic() && !b"/?#@".contains(&byte);
+        if host.is_empty() || !host.bytes().all(is_host) || host.contains(':') && !is_bracketed {
+            return Err(format!(
+                "'{host}' is no host: write HOST:PORT, such as 127.0.0.1:8125 or [::1]:8125"
+            ));
+        }
+        Ok(HostPort { host: host.to_owned(), port })
+    }
+}
+
 /// Where the server of a load is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

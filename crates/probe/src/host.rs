@@ -5,8 +5,9 @@
 //! alone; on a machine that does other things they are an upper bound.
 
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use model::Environment;
+use model::{Endpoint, Environment};
 
 /// Ticks (of 10 ms, of all processors) that tell a share to the percent.
 const LEAST_TICKS: u64 = 100;
@@ -49,6 +50,24 @@ impl HostCounters {
     pub fn syn_retransmits_since(&self, before: &HostCounters) -> Option<u64> {
         self.syn_retransmits?.checked_sub(before.syn_retransmits?)
     }
+}
+
+/// Whether an address belongs to this machine and network namespace: loopback, or the address from
+/// which the kernel itself would reach it. Connecting a UDP socket sends nothing; it only makes the
+/// kernel choose a route.
+pub fn is_of_this_machine(endpoint: &Endpoint) -> bool {
+    let Endpoint::Tcp(address) = endpoint else { return true };
+    let ip = address.ip().to_canonical();
+    ip.is_loopback() || ip.is_unspecified() || source_address(*address) == Some(ip)
+}
+
+/// The address from which the kernel would speak to `address`.
+fn source_address(address: SocketAddr) -> Option<IpAddr> {
+    let unspecified: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((unspecified, 0)).ok()?;
+    socket.connect(address).ok()?;
+    Some(socket.local_addr().ok()?.ip().to_canonical())
 }
 
 /// What processors have done since boot, in ticks: a line of `/proc/stat`.

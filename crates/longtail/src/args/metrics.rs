@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::Args;
 use engine::Resolver;
-use model::Nanos;
+use model::{HostPort, Nanos};
 
 use super::ADVANCED;
 use crate::exit::{Mistake, refuse_if, wrong};
@@ -33,53 +33,6 @@ pub(crate) struct OutletArgs {
     pub(crate) otlp: Option<OtlpUrl>,
 }
 
-/// A receiver as it was named; its address is found when it is first needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct HostPort {
-    /// A name or an address; of IPv6 in brackets.
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
-
-impl HostPort {
-    /// Its first address.
-    ///
-    /// # Errors
-    /// Where it has none, or none that may be connected to; `flag` is what named it.
-    pub(crate) fn address(&self, flag: &str, resolver: &Resolver) -> Result<SocketAddr, Mistake> {
-        let found = resolver
-            .resolve(&self.host, self.port)
-            .map_err(|error| wrong(format!("{flag}: {error}")))?;
-        Ok(found[0])
-    }
-}
-
-impl std::fmt::Display for HostPort {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{}:{}", self.host, self.port)
-    }
-}
-
-impl std::str::FromStr for HostPort {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<HostPort, String> {
-        let (host, port) =
-            text.rsplit_once(':').ok_or("write HOST:PORT, such as 127.0.0.1:8125")?;
-        let port = port
-            .parse()
-            .map_err(|_| format!("'{port}' is no port: write HOST:PORT, such as 127.0.0.1:8125"))?;
-        let is_bracketed = host.starts_with('[') && host.ends_with(']');
-        let is_host = |byte: u8| byte.is_ascii_graphic() && !b"/?#@".contains(&byte);
-        if host.is_empty() || !host.bytes().all(is_host) || host.contains(':') && !is_bracketed {
-            return Err(format!(
-                "'{host}' is no host: write HOST:PORT, such as 127.0.0.1:8125 or [::1]:8125"
-            ));
-        }
-        Ok(HostPort { host: host.to_owned(), port })
-    }
-}
-
 /// Where OTLP goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OtlpUrl {
@@ -92,6 +45,21 @@ impl std::fmt::Display for OtlpUrl {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "http://{}{}", self.place, self.path)
     }
+}
+
+/// The first address of a receiver.
+///
+/// # Errors
+/// Where it has none, or none that may be connected to; `flag` is what named it.
+pub(crate) fn receiver_address(
+    receiver: &HostPort,
+    flag: &str,
+    resolver: &Resolver,
+) -> Result<SocketAddr, Mistake> {
+    let found = resolver
+        .resolve(&receiver.host, receiver.port)
+        .map_err(|error| wrong(format!("{flag}: {error}")))?;
+    Ok(found[0])
 }
 
 impl OutletArgs {

@@ -9,7 +9,7 @@ pub(crate) mod server;
 
 pub(crate) use limits::{Goal, PredictLoad};
 pub(crate) use load::LoadArgs;
-pub(crate) use metrics::{HostPort, OtlpUrl, OutletArgs};
+pub(crate) use metrics::{OtlpUrl, OutletArgs, receiver_address};
 pub(crate) use output::{OutputArgs, ThresholdArgs};
 
 /// The heading of the flags that only `--help` lists.

@@ -3,94 +3,107 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Args;
-use engine::{RaiseOnDrop, Resolver, spawn_scoped};
+use engine::Resolver;
 use model::{Clock as _, ControlServer, Nanos, SystemClock};
 use probe::control;
-use probe::sampler::{self, Observation};
+use probe::sampler::Observation;
+use watch::{
+    AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchTarget, short_path,
+};
 
 use crate::args::ADVANCED;
 use crate::args::limits::above_zero;
 use crate::args::output::FormatArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
-use crate::watch::{
-    self, AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchScreen, WatchTarget,
-    short_path,
-};
+use crate::watch_screen::{WatchScreen, is_a_terminal};
 use crate::{signals, store, ui};
 
-/// A key is answered so soon.
-const GLANCE: Duration = Duration::from_millis(50);
+/// How often keys and signals are checked while nothing is observed.
+const CHECK_PERIOD: Duration = Duration::from_millis(50);
 
-/// Finds the server, looks at it until it ends, its time is up or the user has seen enough, and
-/// tells what was seen.
+/// Finds the server, looks at it until it ends, the time is up or the user has seen enough, and
+/// prints what was seen.
 ///
 /// # Errors
-/// Where a flag is wrong, or there is no such server.
+/// If a flag is wrong, or there is no such server.
 pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake> {
     let is_plain = args.plain || args.lines || args.output.is_json();
-    let is_drawn = !is_plain && watch::is_a_terminal();
+    let is_drawn = !is_plain && is_a_terminal();
     let length = args.length(is_drawn)?;
-    let of_processes = |pids: &[u32]| StatisticsSource::of_processes(pids, resolver);
-    // Of a process the control server must be known first: it is no port that is watched.
-    let named = args.statistics(resolver)?.or_else(|| of_processes(args.target.pid().as_slice()));
-    let control = named.as_ref().map(|source| &source.control.address);
-    let target = WatchTarget::find(&args.target, args.port, control, resolver)?;
-    let statistics = named.or_else(|| of_processes(&target.roots));
-    let (interrupt, clock) = (signals::interruption()?, SystemClock::start());
+    let (target, statistics) = find(args, resolver)?;
+    let interrupt = signals::interruption()?;
+    let clock = SystemClock::start();
     signals::begin();
-    let (target, over) = (&target, &AtomicBool::new(false));
-    let (sender, receiver) = channel();
-    let mut board = WatchBoard::new(
-        target.not_visible.clone(),
-        target.elsewhere.is_some(),
-        statistics.is_some(),
-    );
-    board.seen.place = target.typed();
-    board.seen.is_root = rustix::process::geteuid().is_root();
-    let end = std::thread::scope(|scope| {
-        // Whatever happens here, the threads end too.
-        let _ending = RaiseOnDrop(over);
-        // Nobody listens where the watch is over.
-        let tell = move |seen: Observation| sender.send(seen).is_ok();
-        if let Some(StatisticsSource { control, .. }) = &statistics {
-            let tell = tell.clone();
-            let polling = move || sampler::poll(control, &clock, args.every, over, tell);
-            spawn_scoped(scope, "statistics", polling)?;
-        }
-        let looking = move || match target.elsewhere {
-            Some(address) => watch::connect(address, &clock, args.every, over, tell),
-            None => target.sampler(args.every).run(&clock, over, tell),
-        };
-        spawn_scoped(scope, "sampler", looking)?;
+    let mut board = WatchBoard::of(&target, statistics.is_some());
+    let end = watch::observe(&target, statistics.as_ref(), args.every, clock, |receiver| {
         let screen = if is_drawn { Some(WatchScreen::take(args.full)?) } else { None };
-        let statistics = statistics.as_ref();
-        Viewer { args, target, statistics, screen, length, interrupt: &interrupt }
-            .follow(&receiver, clock, &mut board)
-    })?;
+        let mut viewer = Viewer {
+            args,
+            target: &target,
+            statistics: statistics.as_ref(),
+            screen,
+            length,
+            interrupt: &interrupt,
+        };
+        viewer.follow(receiver, clock, &mut board)
+    })??;
     if end != WatchEnd::Server {
         board.close(clock.now());
     }
-    let seen = board.evidence();
-    let all = args.full.then_some(&board);
-    if args.output.is_json() {
-        let answer = watch::watch_json(target, &seen, Some(end), all);
-        ui::print(&if args.lines { format!("{answer}\n") } else { format!("{answer:#}\n") });
-    } else {
-        let lines = watch::answer(target, statistics.as_ref(), &seen, Some(end));
-        let answer: String = lines.into_iter().map(|line| line.text + "\n").collect();
-        let all = all.map(|board| format!("\n{}", watch::all_figures(board)));
-        ui::print(&(answer + &all.unwrap_or_default()));
-    }
-    // Without a length the user ends it, and with a screen too.
+    print_answer(args, &target, statistics.as_ref(), &board, end);
+    // A watch without a length, or on a screen, is meant to be ended by the user.
     let is_early = args.length.is_some() && interrupt.load(Ordering::Relaxed) && !is_drawn;
     Ok(Exit::Interrupted.if_so(is_early))
 }
 
-/// Whoever looks at the board while it fills.
+/// The server, and the control server that tells its statistics.
+fn find(
+    args: &WatchArgs,
+    resolver: &Resolver,
+) -> Result<(WatchTarget, Option<StatisticsSource>), Mistake> {
+    let mut statistics = args.statistics(resolver)?;
+    if statistics.is_none() {
+        // A process also listens for its control server. That must be known first, so that it is
+        // not taken for the port to watch.
+        statistics = StatisticsSource::of_processes(args.target.pid().as_slice(), resolver);
+    }
+    let control = statistics.as_ref().map(|source| &source.control.address);
+    let target = WatchTarget::find(&args.target, args.port, control, resolver)?;
+    if statistics.is_none() {
+        statistics = StatisticsSource::of_processes(&target.roots, resolver);
+    }
+    Ok((target, statistics))
+}
+
+/// Prints what a finished watch has seen.
+fn print_answer(
+    args: &WatchArgs,
+    target: &WatchTarget,
+    statistics: Option<&StatisticsSource>,
+    board: &WatchBoard,
+    end: WatchEnd,
+) {
+    let seen = board.evidence();
+    if args.output.is_json() {
+        let answer = watch::watch_json(target, &seen, Some(end), args.full.then_some(board));
+        let text = if args.lines { format!("{answer}\n") } else { format!("{answer:#}\n") };
+        ui::print(&text);
+        return;
+    }
+    let lines = watch::answer(target, statistics, &seen, Some(end));
+    let mut text: String = lines.into_iter().map(|line| line.text + "\n").collect();
+    if args.full {
+        text.push('\n');
+        text.push_str(&watch::all_figures(board));
+    }
+    ui::print(&text);
+}
+
+/// Shows the board while it fills.
 struct Viewer<'a> {
     args: &'a WatchArgs,
     target: &'a WatchTarget,
@@ -101,7 +114,7 @@ struct Viewer<'a> {
 }
 
 impl Viewer<'_> {
-    /// Takes in what is observed until it is over.
+    /// Takes in what is observed until the watch is over.
     fn follow(
         &mut self,
         receiver: &Receiver<Observation>,
@@ -109,58 +122,68 @@ impl Viewer<'_> {
         board: &mut WatchBoard,
     ) -> Result<WatchEnd, Mistake> {
         if self.args.lines && !self.args.output.is_json() {
-            ui::print(&watch::line_head());
+            ui::print(&watch::sample_line_head());
         }
         loop {
-            let mut news = receiver.recv_timeout(GLANCE);
-            while let Ok(seen) = news {
-                let is_sample =
-                    matches!(seen, Observation::Server(_) | Observation::Connected { .. });
-                let is_shown = is_sample || matches!(seen, Observation::Statistics { .. });
-                self.screen.iter_mut().for_each(|screen| screen.is_stale |= is_shown);
-                board.take(seen);
-                if board.seen.ended.is_some() {
+            let mut received = receiver.recv_timeout(CHECK_PERIOD);
+            while let Ok(observation) = received {
+                self.take(observation, board);
+                if board.has_ended() {
                     return Ok(WatchEnd::Server);
                 }
-                if is_sample && self.args.lines {
-                    ui::print(&if self.args.output.is_json() {
-                        format!(
-                            "{}\n",
-                            watch::watch_json(self.target, &board.evidence(), None, None)
-                        )
-                    } else {
-                        watch::line(board)
-                    });
-                }
-                news = receiver.recv_timeout(Duration::ZERO);
+                received = receiver.recv_timeout(Duration::ZERO);
             }
-            if let Some(screen) = &mut self.screen {
-                if screen.wants_to_end()? {
-                    return Ok(WatchEnd::User);
-                }
-                // A terminal that takes nothing is drawn on later: keys and signals don't wait for it.
-                if screen.is_stale && ui::takes_more(io::stdout(), Nanos::ZERO) {
-                    let mut lines =
-                        watch::answer(self.target, self.statistics, &board.evidence(), None);
-                    if screen.is_full {
-                        lines.push(AnswerLine::plain(""));
-                        lines.extend(watch::all_figures(board).lines().map(AnswerLine::plain));
-                    }
-                    screen.draw(&lines)?;
-                }
+            if self.update_screen(board)? {
+                return Ok(WatchEnd::User);
             }
             // Nobody reads on (`| head`), or the disk is full.
             let is_unread = self.args.lines && ui::stdout_lost().is_some();
-            if self.interrupt.load(Ordering::Relaxed)
-                || is_unread
-                || matches!(news, Err(RecvTimeoutError::Disconnected))
-            {
+            let is_disconnected = matches!(received, Err(RecvTimeoutError::Disconnected));
+            if self.interrupt.load(Ordering::Relaxed) || is_unread || is_disconnected {
                 return Ok(WatchEnd::User);
             }
             if self.length.is_some_and(|length| clock.now() >= length) {
                 return Ok(WatchEnd::Time);
             }
         }
+    }
+
+    /// Puts an observation on the board, and prints its line if lines are wanted.
+    fn take(&mut self, observation: Observation, board: &mut WatchBoard) {
+        let is_sample =
+            matches!(observation, Observation::Server(_) | Observation::Connected { .. });
+        let is_shown = is_sample || matches!(observation, Observation::Statistics { .. });
+        if let Some(screen) = &mut self.screen {
+            screen.is_stale |= is_shown;
+        }
+        board.take(observation);
+        if is_sample && self.args.lines && !board.has_ended() {
+            let line = if self.args.output.is_json() {
+                format!("{}\n", watch::watch_json(self.target, &board.evidence(), None, None))
+            } else {
+                watch::sample_line(board)
+            };
+            ui::print(&line);
+        }
+    }
+
+    /// Handles the keys that were pressed and draws what is new. Returns whether the user quits.
+    fn update_screen(&mut self, board: &WatchBoard) -> Result<bool, Mistake> {
+        let Some(screen) = &mut self.screen else { return Ok(false) };
+        if screen.wants_to_end()? {
+            return Ok(true);
+        }
+        // A terminal that takes no output now is drawn on later, so that keys and signals are not
+        // held up.
+        if screen.is_stale && ui::takes_more(io::stdout(), Nanos::ZERO) {
+            let mut lines = watch::answer(self.target, self.statistics, &board.evidence(), None);
+            if screen.is_full {
+                lines.push(AnswerLine::plain(""));
+                lines.extend(watch::all_figures(board).lines().map(AnswerLine::plain));
+            }
+            screen.draw(&lines)?;
+        }
+        Ok(false)
     }
 }
 

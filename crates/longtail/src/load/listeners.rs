@@ -6,12 +6,12 @@
 //! the run is an outcome.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
 use engine::{Endpoint, Unreachable, reach};
 use model::ServerLocation;
+use probe::host::is_of_this_machine;
 use probe::owners;
 use probe::sockets::KernelSocket;
 
@@ -88,22 +88,6 @@ impl Listeners {
             None => (ServerLocation::Here, holders.roots()),
         }
     }
-}
-
-/// Whether an address is of this machine and network namespace: loopback, or the one that the
-/// kernel itself would speak from to reach it. Nothing is sent to find out: a UDP socket that is
-/// connected only chooses its way.
-pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
-    let Endpoint::Tcp(address) = endpoint else { return true };
-    let ip = address.ip().to_canonical();
-    let any: IpAddr =
-        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let chosen = || {
-        let socket = UdpSocket::bind((any, 0)).ok()?;
-        socket.connect(address).ok()?;
-        Some(socket.local_addr().ok()?.ip().to_canonical())
-    };
-    ip.is_loopback() || ip.is_unspecified() || chosen() == Some(ip)
 }
 
 /// Whether a connection to `endpoint` ends at `listening`.

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
 use launch::{CpuRestriction, affinity};
-pub(crate) use listeners::is_of_this_machine;
 use model::paths::what_is_there;
 use model::secret::is_secret_name;
 use model::{Clock, LaneCountReason, LoadPlan, LoadStudy, Run, ServerLocation, SystemClock};

@@ -12,7 +12,8 @@ use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
 use probe::threads::{PoolLook, ThreadWaits};
 
-use super::series::{Quantity, QuantitySeries, WaitingHistory};
+use crate::WatchTarget;
+use crate::series::{Quantity, QuantitySeries, WaitingHistory};
 
 /// Of each worker's reports, so many of the last are kept.
 const MOST_REPORTS: usize = 8;
@@ -55,10 +56,10 @@ type WorkerFigure = fn(&WorkerStats) -> Option<u32>;
 
 /// All that was seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct WatchBoard {
+pub struct WatchBoard {
     /// Of the evidence what is no sum of the rest.
     pub(crate) seen: WatchEvidence,
-    pub(super) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
+    pub(crate) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
     processes: BTreeMap<u32, WatchedProcess>,
     /// When the last whole sample was taken, and the machine's counters then.
     last_sample: Option<(Nanos, HostCounters)>,
@@ -83,17 +84,28 @@ pub(crate) struct WatchBoard {
 }
 
 impl WatchBoard {
-    /// With what is known from the start not to be visible; `is_asked`: whether the server is asked
-    /// for its statistics.
-    pub(crate) fn new(not_visible: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
-        let no_statistics = Some(if is_asked { NOT_YET } else { "" }.to_owned());
-        let seen =
-            WatchEvidence { is_elsewhere, no_statistics, not_visible, ..WatchEvidence::default() };
+    /// An empty board for this server. `is_asked`: whether its control server is asked for
+    /// statistics.
+    pub fn of(target: &WatchTarget, is_asked: bool) -> WatchBoard {
+        let no_statistics = if is_asked { NOT_YET } else { "" };
+        let seen = WatchEvidence {
+            place: target.typed(),
+            is_elsewhere: target.elsewhere.is_some(),
+            is_root: rustix::process::geteuid().is_root(),
+            no_statistics: Some(no_statistics.to_owned()),
+            not_visible: target.not_visible.clone(),
+            ..WatchEvidence::default()
+        };
         WatchBoard { seen, ..WatchBoard::default() }
     }
 
+    /// Whether the server has ended.
+    pub fn has_ended(&self) -> bool {
+        self.seen.ended.is_some()
+    }
+
     /// What the last sample found.
-    pub(super) fn last(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
+    pub(crate) fn last(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
         self.series.get(&(whose, quantity))?.last
     }
 
@@ -103,23 +115,23 @@ impl WatchBoard {
     }
 
     /// The processes that are there, with what they call themselves.
-    pub(super) fn living(&self) -> impl Iterator<Item = (u32, &str)> {
+    pub(crate) fn living(&self) -> impl Iterator<Item = (u32, &str)> {
         let there = self.processes.iter().filter(|(_, process)| process.is_there);
         there.map(|(pid, process)| (*pid, process.title.as_str()))
     }
 
     /// CPU time that our own sampling took.
-    pub(super) fn sampling_cpu(&self) -> Nanos {
+    pub(crate) fn sampling_cpu(&self) -> Nanos {
         self.own_cpu.into_iter().sum()
     }
 
     /// It is over now.
-    pub(crate) fn close(&mut self, at: Nanos) {
+    pub fn close(&mut self, at: Nanos) {
         self.seen.watched = self.seen.watched.max(at);
     }
 
     /// Takes in one observation.
-    pub(crate) fn take(&mut self, observation: Observation) {
+    pub fn take(&mut self, observation: Observation) {
         match observation {
             Observation::Queue { at, queue } => {
                 self.seen.watched = at;
@@ -497,7 +509,7 @@ impl WatchBoard {
 
 impl WatchBoard {
     /// What a conclusion rests on.
-    pub(crate) fn evidence(&self) -> WatchEvidence {
+    pub fn evidence(&self) -> WatchEvidence {
         let board = self;
         let recent = |quantity| board.recent(SERVER, quantity);
         let series = |quantity| board.series.get(&(SERVER, quantity));

@@ -27,7 +27,7 @@ const LEAST_CHANGE: f64 = 3.0;
 /// One quantity, of the whole server or of a process. In the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Quantity {
+pub(crate) enum Quantity {
     ConnectTime,
     AcceptQueue,
     /// Of the server all that are open, those in the accept queue too; of a process those that it
@@ -47,7 +47,7 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    pub(super) fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Quantity::ConnectTime => "connect time, ms",
             Quantity::AcceptQueue => "accept queue",
@@ -66,7 +66,7 @@ impl Quantity {
     }
 
     /// A number of it, as it is written.
-    pub(super) fn written(self, value: Option<f64>) -> String {
+    pub(crate) fn written(self, value: Option<f64>) -> String {
         number::or_none(value, |value| match self {
             Quantity::ResidentMemory => number::bytes(value),
             Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait => {
@@ -81,11 +81,11 @@ impl Quantity {
 
 /// One quantity over time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct QuantitySeries {
-    pub(super) least: Option<f64>,
-    pub(super) most: Option<f64>,
+pub(crate) struct QuantitySeries {
+    pub(crate) least: Option<f64>,
+    pub(crate) most: Option<f64>,
     /// What the last sample found.
-    pub(super) last: Option<f64>,
+    pub(crate) last: Option<f64>,
     /// Value times seconds, and the seconds.
     area: f64,
     covered: f64,
@@ -97,7 +97,7 @@ pub(super) struct QuantitySeries {
 
 impl QuantitySeries {
     /// What there was at this instant. Between two samples the mean of both stands for the time.
-    pub(super) fn take(&mut self, at: Nanos, value: Option<f64>) {
+    pub(crate) fn take(&mut self, at: Nanos, value: Option<f64>) {
         if let (Some((earlier, before)), Some(value)) = (self.before, value) {
             let seconds = at.saturating_sub(earlier).as_secs_f64();
             self.cover(f64::midpoint(before, value) * seconds, seconds);
@@ -107,7 +107,7 @@ impl QuantitySeries {
     }
 
     /// What a counter counted between two samples, as a rate a second; `None` is a gap.
-    pub(super) fn count(&mut self, from: Nanos, to: Nanos, counted: Option<f64>) {
+    pub(crate) fn count(&mut self, from: Nanos, to: Nanos, counted: Option<f64>) {
         let seconds = to.saturating_sub(from).as_secs_f64();
         if seconds > 0.0 {
             if let Some(counted) = counted {
@@ -138,7 +138,7 @@ impl QuantitySeries {
     }
 
     /// Mean over the time that was covered; where samples found but one value, that.
-    pub(super) fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         if self.covered > 0.0 {
             Some(self.area / self.covered)
         } else {
@@ -148,21 +148,21 @@ impl QuantitySeries {
 
     /// Mean over the last seconds; of one single sample what that found, of a sample that found
     /// nothing nothing.
-    pub(super) fn recent(&self) -> Option<f64> {
+    pub(crate) fn recent(&self) -> Option<f64> {
         let (area, seconds) =
             self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
         if seconds > 0.0 { Some(area / seconds) } else { self.last }
     }
 
     /// All that a counter counted.
-    pub(super) fn counted(&self) -> Option<f64> {
+    pub(crate) fn counted(&self) -> Option<f64> {
         (self.covered > 0.0).then_some(self.area)
     }
 }
 
 /// How many requests and connections wait for the server, over time.
 #[derive(Debug, Default)]
-pub(super) struct WaitingHistory {
+pub(crate) struct WaitingHistory {
     samples: VecDeque<(Nanos, f64)>,
     /// When the first of those samples was taken that found somebody and had none without before
     /// the last.
@@ -173,7 +173,7 @@ pub(super) struct WaitingHistory {
 
 impl WaitingHistory {
     /// How many waited at this instant, in the kernel and inside the server.
-    pub(super) fn take(&mut self, at: Nanos, kernel: Option<f64>, inside: Option<f64>) {
+    pub(crate) fn take(&mut self, at: Nanos, kernel: Option<f64>, inside: Option<f64>) {
         let queues = [kernel, inside];
         if self.queues.map(|queue| queue.is_some()) != queues.map(|queue| queue.is_some()) {
             // What one queue more or less holds is no change of those that wait.
@@ -192,7 +192,7 @@ impl WaitingHistory {
     }
 
     /// Since when somebody waits without a pause; `None` where nobody does.
-    pub(super) fn span(&self) -> Option<WaitingSpan> {
+    pub(crate) fn span(&self) -> Option<WaitingSpan> {
         let (since, is_from_start) = self.since?;
         let length = self.samples.back()?.0.saturating_sub(since);
         Some(WaitingSpan { length, is_from_start, trend: self.trend(since) })

@@ -23,10 +23,10 @@ fn change(to: &mut Value, from: &Value) {
     }
 }
 
-/// What is seen in each situation of `tests/watch_situations.json`: as in the one that it is
+/// What is seen in each situation of `tests/situations.json`: as in the one that it is
 /// like, the first where none is named, but for what differs.
-pub(super) fn situations() -> Vec<(String, WatchEvidence)> {
-    let text = include_str!("../../tests/watch_situations.json");
+pub(crate) fn situations() -> Vec<(String, WatchEvidence)> {
+    let text = include_str!("../tests/situations.json");
     let differences: Vec<Map<String, Value>> = serde_json::from_str(text).unwrap();
     let mut all: Vec<(String, Value)> = Vec::new();
     for mut differs in differences {
@@ -41,7 +41,7 @@ pub(super) fn situations() -> Vec<(String, WatchEvidence)> {
     all.into_iter().map(|(name, seen)| (name, serde_json::from_value(seen).unwrap())).collect()
 }
 
-/// In `tests/golden/watch_conclusions.txt` each sentence stands where it is true, where it is
+/// In `tests/golden/conclusions.txt` each sentence stands where it is true, where it is
 /// not, and where it is not decidable.
 #[test]
 fn each_situation_has_its_conclusion() {
@@ -67,6 +67,6 @@ fn each_situation_has_its_conclusion() {
         }
         text.push('\n');
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/watch_conclusions.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/conclusions.txt");
     testkit::golden::expect(&path, &text);
 }

@@ -10,7 +10,8 @@ use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 use crossterm::{cursor, execute, queue};
 
-use super::answer::AnswerLine;
+use watch::AnswerLine;
+
 use crate::exit::Mistake;
 
 /// Whether there is somebody who looks and can press a key.

@@ -1,0 +1,204 @@
+//! The figures of a watch as text: all of them, or the most important in a line for each sample.
+
+use report::tree::{DataTable, ReportSection, TableRow};
+use report::{Width, number, text};
+
+use crate::WatchBoard;
+use crate::answer::COLUMNS;
+use crate::series::Quantity;
+
+/// All figures: of the server, then of each of its processes.
+pub fn all_figures(board: &WatchBoard) -> String {
+    let section = |whose: Option<u32>, title: String| {
+        let of_it = board.series.iter().filter(|((other, _), _)| *other == whose);
+        let rows = of_it.map(|((_, quantity), series)| {
+            let figures = [series.least, series.mean(), series.most, series.last]
+                .map(|value| quantity.written(value));
+            TableRow::new(std::iter::once(quantity.label().to_owned()).chain(figures))
+        });
+        ReportSection::new(title)
+            .table(DataTable::new(["", "min", "mean", "max", "last"], rows))
+            .filled()
+    };
+    let part = board.sampling_cpu().as_secs_f64() / board.seen.watched.as_secs_f64().max(1e-9);
+    let server =
+        section(None, format!("The server (sampling took {} % of one CPU)", number::percent(part)));
+    let processes =
+        board.living().map(|(pid, title)| section(Some(pid), format!("{pid}: {title}")));
+    let sections: Vec<ReportSection> = std::iter::once(server).chain(processes).flatten().collect();
+    text::sections(&sections, Width::of(COLUMNS))
+}
+
+/// The columns of a line a sample.
+const LINE: [(Quantity, &str); 7] = [
+    (Quantity::AcceptQueue, "queue"),
+    (Quantity::Connections, "open"),
+    (Quantity::BusyThreads, "busy"),
+    (Quantity::Backlog, "backlog"),
+    (Quantity::Cpu, "CPU %"),
+    (Quantity::RunQueueWait, "wait %"),
+    (Quantity::ListenOverflows, "overfl/s"),
+];
+
+/// The head over the lines.
+pub fn sample_line_head() -> String {
+    columns("s", LINE.iter().map(|(_, name)| (*name).to_owned()))
+}
+
+/// The last sample in a line.
+pub fn sample_line(board: &WatchBoard) -> String {
+    let cells = LINE.iter().map(|(quantity, _)| quantity.written(board.last(None, *quantity)));
+    columns(&number::fixed(board.seen.watched.as_secs_f64(), 1), cells)
+}
+
+fn columns(first: &str, cells: impl Iterator<Item = String>) -> String {
+    format!("{first:>8}{}\n", cells.map(|cell| format!("{cell:>10}")).collect::<Vec<_>>().concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    use model::Nanos;
+    use probe::host::HostCounters;
+    use probe::processes::{CpuShare, ProcessSample};
+    use probe::sampler::{Observation, ServerSample};
+    use probe::sockets::ServerSockets;
+
+    use super::*;
+    use crate::answer::table;
+
+    /// A worker that has used so many tenths of a second of CPU.
+    fn member(pid: u32, tenths: u64, connections: Option<u32>) -> ProcessSample {
+        let nanos = tenths * 100_000_000;
+        ProcessSample {
+            pid,
+            title: format!("puma: cluster worker {}: 10 [app]", pid - 11),
+            used: Some(CpuShare { cpu: nanos, run_queue: nanos / 10, threads: 8 }),
+            memory_bytes: Some(40 << 20),
+            connections,
+            requests_out: None,
+        }
+    }
+
+    fn sample<const N: usize>(seconds: u64, processes: [ProcessSample; N]) -> Observation {
+        let open = 12 + seconds as u32;
+        Observation::Server(Box::new(ServerSample {
+            at: Nanos::from_secs(seconds),
+            sockets: Some(ServerSockets {
+                open,
+                accepted: 10,
+                unread: Some(2),
+                ..ServerSockets::default()
+            }),
+            processes: processes.into(),
+            host: HostCounters::default(),
+            cpu: Nanos::from_millis(2),
+            ..ServerSample::default()
+        }))
+    }
+
+    fn queue(millis: u64, length: u32) -> Observation {
+        let queue =
+            ServerSockets { accept_queue: length, limit: Some(1024), ..ServerSockets::default() };
+        Observation::Queue { at: Nanos::from_millis(millis), queue: Some(queue) }
+    }
+
+    fn said(seconds: u64, text: &str) -> Observation {
+        let stats = probe::puma_stats::parse(text.as_bytes());
+        let at = Nanos::from_secs(seconds);
+        Observation::Statistics { at, wall: Nanos::from_secs(60) + at, cpu: Nanos(0), stats }
+    }
+
+    /// The figures and the workers after each of these, in `tests/golden/figures.txt`: the
+    /// workers are the whole, what is absent is no zero, and what ends leaves nothing of now.
+    #[test]
+    fn what_is_observed_is_as_the_golden_file() {
+        let both = |seconds| {
+            said(
+                seconds,
+                r#"{"workers":2,"worker_status":[
+                {"pid":11,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
+                 "last_status":{"backlog":0,"running":5,"pool_capacity":0,"max_threads":5}},
+                {"pid":12,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
+                 "last_status":{"backlog":1,"running":5,"pool_capacity":2,"max_threads":5}}]}"#,
+            )
+        };
+        let other = r#"{"workers":1,"worker_status":[{"pid":13,"booted":true,"last_status":{"backlog":0,"running":5}}]}"#;
+        let single = || said(1, r#"{"backlog":0,"running":5,"pool_capacity":2,"max_threads":5}"#);
+        let unread = || ProcessSample { used: None, connections: None, ..member(11, 0, None) };
+        let cases = [
+            ("nothing", vec![]),
+            (
+                "one look tells no rate",
+                vec![sample(0, [member(11, 3, Some(6)), member(12, 0, Some(4))])],
+            ),
+            (
+                "the workers are the whole: 0.7 s of CPU in 3 s",
+                vec![
+                    sample(1, [member(11, 8, Some(6)), member(12, 1, Some(4))]),
+                    sample(3, [member(11, 9, Some(7)), member(12, 1, Some(2))]),
+                ],
+            ),
+            ("", vec![]),
+            (
+                "a queue and statistics; connections of one worker are not seen",
+                vec![
+                    queue(0, 2),
+                    sample(0, [member(11, 0, Some(7)), member(12, 0, None)]),
+                    queue(500, 6),
+                    both(2),
+                    sample(2, [member(11, 30, Some(7)), member(12, 10, None)]),
+                ],
+            ),
+            ("statistics that do not come leave nothing of now", vec![said(3, "{")]),
+            (
+                "of a worker that has ended nothing is left but that Puma names it; another has a rate from its second look on",
+                vec![sample(4, [member(11, 34, Some(6)), member(13, 0, Some(4))]), both(4)],
+            ),
+            (
+                "Puma does not name it any more",
+                vec![said(5, other), sample(5, [member(13, 1, Some(4))])],
+            ),
+            ("", vec![]),
+            ("what cannot be read is no zero", vec![sample(0, [unread()]), sample(1, [unread()])]),
+            ("", vec![]),
+            (
+                "another server's statistics are not taken",
+                vec![sample(0, [member(21, 0, None), member(22, 0, None)]), both(2)],
+            ),
+            ("they are taken where they are ours", vec![sample(1, [member(11, 0, None)]), both(3)]),
+            ("", vec![]),
+            (
+                "in single mode the threads are the only process's",
+                vec![single(), sample(0, [member(11, 0, None)]), single()],
+            ),
+            (
+                "whose they are is not known",
+                vec![sample(1, [member(11, 0, None), member(12, 0, None)]), single()],
+            ),
+        ];
+        let (mut board, mut text) = (WatchBoard::default(), String::new());
+        for (name, observations) in cases {
+            if name.is_empty() {
+                board = WatchBoard::default();
+                continue;
+            }
+            for seen in observations {
+                board.take(seen);
+            }
+            let seen = board.evidence();
+            let why = seen
+                .no_statistics
+                .as_ref()
+                .map(|why| format!("  no statistics: {why}\n"))
+                .unwrap_or_default();
+            let lines = [sample_line_head(), sample_line(&board)].concat();
+            let figures = all_figures(&board);
+            let _ = writeln!(text, "## {name}\n{}\n{why}{lines}{figures}", table(&seen).join("\n"));
+        }
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/figures.txt");
+        testkit::golden::expect(&golden, &text);
+    }
+}
