@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use judge::thresholds::{ThresholdDoubt, ThresholdResult, held_against};
 use model::comparison::ComparisonFindings;
 use model::paths::path_fault;
-use model::{Run, Study, ThresholdDoubt, ThresholdResult, Verdict};
+use model::{Run, Study, Verdict};
 use sweep::SweepError;
 use thiserror::Error;
 
@@ -82,7 +83,7 @@ impl Exit {
         exit = exit.and(Exit::Missed.if_so(is_worse));
         for threshold in study.thresholds() {
             let results: Vec<_> =
-                runs.iter().filter_map(|run| run.held_against(threshold)).collect();
+                runs.iter().filter_map(|run| held_against(run, threshold)).collect();
             let is_of_invalid =
                 results.iter().any(|result| result.doubt == Some(ThresholdDoubt::Invalid));
             let is_shown = !results.is_empty() && results.iter().all(ThresholdResult::is_shown);

@@ -22,7 +22,6 @@ pub mod environment;
 pub mod exchange;
 pub mod generator;
 pub mod histogram;
-mod judged_threshold;
 pub mod kernel;
 pub mod limit;
 pub mod number;
@@ -34,6 +33,7 @@ pub mod plan;
 pub mod plausible;
 pub mod redirect;
 pub mod run;
+mod run_figure;
 pub mod samples;
 pub mod secret;
 mod service_time;
@@ -52,7 +52,6 @@ mod usual_time;
 
 // Every type stands at the root; its file is where its law is.
 pub use counts::{BadResponse, BadResponses, Counts, WrongLengths};
-pub use judged_threshold::{ThresholdDoubt, ThresholdResult};
 
 pub use self::{
     app_time::*,

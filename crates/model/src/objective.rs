@@ -161,7 +161,7 @@ pub struct Threshold {
 
 impl Threshold {
     /// Whether a figure keeps it.
-    pub(crate) fn is_met_by(&self, value: f64) -> bool {
+    pub fn is_met_by(&self, value: f64) -> bool {
         self.condition.holds_for(value) == self.is_expected
     }
 }

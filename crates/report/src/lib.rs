@@ -9,7 +9,6 @@
 pub mod answer;
 pub mod comparison;
 mod details;
-mod expectations;
 pub mod hey;
 pub mod html;
 pub mod json;

@@ -8,7 +8,6 @@ use model::Study;
 use serde::Serialize;
 
 use crate::comparison::{self, SummaryComparison};
-use crate::expectations::{self, ExpectationResult};
 use crate::measured::{self, StudyHead};
 pub use crate::run_summary::{
     SlowGroup, SummaryCounts, SummaryGenerator, SummaryRate, SummaryRun, SummaryTimes,
@@ -16,6 +15,7 @@ pub use crate::run_summary::{
 };
 use crate::run_summary::{load_run, run_of};
 use judge::Grade;
+use judge::expectations::{self, ExpectationResult};
 use judge::next::{NextCommand, next_commands};
 use judge::trust::{TrustLine, trust};
 

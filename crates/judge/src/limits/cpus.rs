@@ -6,6 +6,8 @@ use crate::words::{listed, tenths};
 
 /// CPUs are all used where no more than this share of them is left.
 const USED: f64 = 0.90;
+/// The same where the server's threads, running or waiting for a CPU, would fill them all.
+const USED_WITH_A_QUEUE: f64 = 0.80;
 /// A server that has less of its CPUs than this is not limited by them, whoever else uses them.
 const SERVER_USES: f64 = 0.25;
 /// Generator and others are seen in the server's rate from this share of its CPUs on.
@@ -31,6 +33,12 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     }
     if cpu.server >= SERVER_USES * cpu.of && used >= USED * cpu.of {
         return Some(on_cpus(cpu));
+    }
+    // Server and generator wake each other: the scheduler leaves a part of the CPUs idle now and
+    // then though more threads than there are CPUs are ready to run.
+    let is_queued_for = used >= USED_WITH_A_QUEUE * cpu.of && wanted(server) >= cpu.of;
+    if !is_alone && cpu.server >= SERVER_USES * cpu.of && is_queued_for {
+        return Some(Limit::SharedCpus(cpu));
     }
     // Under a quota nobody says what is idle: others may have the CPUs that it would allow.
     if cpu.by_quota && cpu.server >= HALF * cpu.of && wanted(server) >= cpu.of {
@@ -171,6 +179,15 @@ mod tests {
         };
         let lane = LaneFacts { cpu: tenths(lane), elapsed, ..LaneFacts::default() };
         GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
+    }
+
+    #[test]
+    fn shared_cpus_that_are_queued_for_are_used_up_though_a_part_is_idle() {
+        let mut facts = facts(&[66, 66], 38, 172, (true, true));
+        assert_eq!(super::of(&facts), None);
+        let server = facts.server.as_mut().unwrap();
+        server.processes[0].run_queue = Nanos::from_secs(32);
+        assert_eq!(name(&super::of(&facts).unwrap()), "shared CPUs");
     }
 
     #[test]

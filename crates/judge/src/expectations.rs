@@ -1,13 +1,13 @@
 //! Whether the user's thresholds (`--expect`, `--fail-if`) hold: one sentence a threshold, however
 //! many runs there are.
 
-use judge::named_runs::NamedRun;
-use judge::next::longer_by;
 use model::objective::{Compare, ObjectiveFigure};
-use model::{Nanos, Objective, Study, Threshold, ThresholdDoubt, ThresholdResult};
+use model::{Nanos, Objective, Study, Threshold, number};
 use serde::Serialize;
 
-use crate::number;
+use crate::named_runs::NamedRun;
+use crate::next::longer_by;
+use crate::thresholds::{ThresholdDoubt, ThresholdResult, held_against, times_as_long};
 
 /// Runs that a sentence names; the others are counted.
 const NAMED: usize = 3;
@@ -42,7 +42,7 @@ pub struct ExpectedRun {
 }
 
 /// What came of each that the study has.
-pub(crate) fn results(study: &Study, runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
+pub fn results(study: &Study, runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
     study.thresholds().iter().map(|threshold| result(study, threshold, runs)).collect()
 }
 
@@ -69,8 +69,8 @@ fn result(study: &Study, threshold: &Threshold, runs: &[NamedRun<'_>]) -> Expect
     let held = runs.iter().filter_map(|run| {
         Some(NamedResult {
             label: &run.name,
-            result: run.run.held_against(threshold)?,
-            longer: run.run.times_as_long(threshold).and_then(|times| longer_by(study, times)),
+            result: held_against(run.run, threshold)?,
+            longer: times_as_long(run.run, threshold).and_then(|times| longer_by(study, times)),
         })
     });
     let results: Vec<NamedResult<'_>> = held.collect();

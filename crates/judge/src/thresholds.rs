@@ -1,0 +1,280 @@
+//! Whether a run meets a threshold (`--expect`, `--fail-if`), or why that cannot be told.
+
+use model::statistics::Interval;
+use model::{Nanos, ObjectiveFigure, Quantile, Run, Threshold, Verdict};
+use serde::Serialize;
+
+/// What came of a threshold in one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThresholdResult {
+    /// The figure, in the unit of the condition; infinite where nothing bounds it, `None` where it
+    /// is not known.
+    pub value: Option<f64>,
+    /// Its 95 % confidence interval, of a percentile of the response times.
+    pub interval: Option<ThresholdInterval>,
+    /// Whether the figure, as it is, keeps the threshold: an estimate, where there is a doubt.
+    pub is_met: bool,
+    /// Why nobody can tell.
+    pub doubt: Option<ThresholdDoubt>,
+}
+
+impl ThresholdResult {
+    /// Whether the threshold is kept beyond doubt. What is not shown does not pass: this decides
+    /// the exit code.
+    pub fn is_shown(&self) -> bool {
+        self.is_met && self.doubt.is_none()
+    }
+}
+
+/// The ends of an interval, in ns; `None` where there is none on that side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThresholdInterval {
+    /// Its lower end.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+}
+
+/// Why it is unknown whether a threshold is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThresholdDoubt {
+    /// The figures are worth nothing.
+    Invalid,
+    /// The figures are the generator's.
+    GeneratorBound,
+    /// Another generator did not print the figure.
+    NotPrinted,
+    /// What another generator says cannot be.
+    ImpossibleClaim,
+    /// Fewer than one independent answer is expected above the percentile.
+    TooFewAnswers,
+    /// The limit lies inside the confidence interval.
+    InsideInterval,
+}
+
+/// What came of a threshold; `None` where there is no figure, and it is no claim of another
+/// generator.
+pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
+    let figure = threshold.condition.figure;
+    let (value, interval) = (run.figure(figure), bounds(run, figure));
+    if value.is_none() && run.claim.is_none() {
+        return None;
+    }
+    let has_too_few = match figure {
+        ObjectiveFigure::ResponseTime(q) => run.response_time(q) == Quantile::TooFew,
+        ObjectiveFigure::ServiceTime(q) => run.service_time(q) == Quantile::TooFew,
+        _ => false,
+    };
+    let is_spoilt = run.claim.as_ref().is_some_and(|claim| claim.spoils(figure, &run.warnings));
+    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
+    let is_inside = |ends: &ThresholdInterval| {
+        let limit = threshold.condition.limit;
+        ends.low.is_none_or(|low| low <= limit) && ends.high.is_none_or(|high| limit <= high)
+    };
+    let doubt = match value {
+        _ if verdict == Some(Verdict::Invalid) => Some(ThresholdDoubt::Invalid),
+        _ if verdict == Some(Verdict::GeneratorBound) => Some(ThresholdDoubt::GeneratorBound),
+        None => Some(ThresholdDoubt::NotPrinted),
+        Some(_) if is_spoilt => Some(ThresholdDoubt::ImpossibleClaim),
+        // A limit below the interval, or above it, is decided, however few answers there are.
+        Some(_) if has_too_few && interval.as_ref().is_none_or(is_inside) => {
+            Some(ThresholdDoubt::TooFewAnswers)
+        }
+        Some(value) if value.is_finite() => {
+            interval.as_ref().filter(|ends| is_inside(ends)).map(|ends| {
+                // What has no bound on that side lacks answers, and not distance.
+                let bound = if threshold.condition.limit >= value { ends.high } else { ends.low };
+                bound.map_or(ThresholdDoubt::TooFewAnswers, |_| ThresholdDoubt::InsideInterval)
+            })
+        }
+        Some(_) => None,
+    };
+    // A claim that cannot be keeps nothing.
+    let is_known =
+        !matches!(doubt, Some(ThresholdDoubt::NotPrinted | ThresholdDoubt::ImpossibleClaim));
+    let is_met = is_known && value.is_some_and(|value| threshold.is_met_by(value));
+    Some(ThresholdResult { value, interval, is_met, doubt })
+}
+
+/// How many times as long a run must be, about, until its answers tell whether this threshold
+/// is kept; `None` where that is no matter of answers, or no run is long enough: the figure is
+/// the limit itrun.
+pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
+    let answers = run.tally.counts.good();
+    let (ObjectiveFigure::ResponseTime(q) | ObjectiveFigure::ServiceTime(q)) =
+        threshold.condition.figure
+    else {
+        return None;
+    };
+    let value = run.figure(threshold.condition.figure).filter(|value| value.is_finite())?;
+    // It is decided when half of the interval is less than what lies between the two.
+    let apart = (value - threshold.condition.limit).abs() / value;
+    let known = match threshold.condition.figure {
+        ObjectiveFigure::ResponseTime(_) => {
+            run.statistics.as_ref().and_then(|statistics| statistics.interval(q))
+        }
+        _ => None,
+    };
+    let known = known.copied().unwrap_or(Interval {
+        quantile: q,
+        inflation: None,
+        low: None,
+        high: None,
+        without_generator: None,
+    });
+    let needed = known.answers_needed(answers, Some(Nanos(value as u64)), apart)?;
+    Some(needed as f64 / answers.max(1) as f64).filter(|times| times.is_finite())
+}
+
+/// Between which ends a figure is known to lie. Where too few answers leave an end open, that of
+/// these answers closes it: nearly all of them took about as long.
+fn bounds(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
+    let known = interval(run, figure);
+    let range = match figure {
+        ObjectiveFigure::ResponseTime(q) => run.percentile_range(q),
+        _ => None,
+    };
+    let Some(range) = range else { return known };
+    let [low, high] = [range.low, range.high].map(|end| Some(end.0 as f64));
+    let known = known.unwrap_or(ThresholdInterval { low: None, high: None });
+    Some(ThresholdInterval { low: known.low.or(low), high: known.high.or(high) })
+}
+
+fn interval(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
+    let ObjectiveFigure::ResponseTime(q) = figure else { return None };
+    let known = run.statistics.as_ref()?.interval(q)?;
+    let [low, high] = [known.low, known.high].map(|end| end.map(|end| end.0 as f64));
+    (low.is_some() || high.is_some()).then_some(ThresholdInterval { low, high })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{
+        Believable, ClaimGrade, Diagnostic, Exchange, GeneratorClaim, Outcome, PercentileTime,
+        Statistics, Tally, Window,
+    };
+
+    /// So many answers of 1 ms, 2 ms and so on, and so many timeouts, in a second.
+    fn run(answers: u64, timeouts: u64) -> Run {
+        let answers = (1..=answers).map(|ms| (Outcome::Answered(200), ms));
+        let outcomes = answers.chain((0..timeouts).map(|_| (Outcome::TimedOut, 1)));
+        let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 4);
+        for (n, (outcome, millis)) in outcomes.enumerate() {
+            let [due, sent] = [Nanos::ZERO; 2];
+            let ended = Nanos::from_millis(millis);
+            tally.record(&Exchange { due, sent, ended, received_bytes: 1, outcome }, n % 4);
+        }
+        Run::recorded(4, tally, Nanos::from_secs(1), Nanos::from_secs(1))
+    }
+
+    fn result(run: &Run, text: &str) -> ThresholdResult {
+        held_against(run, &text.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn an_expectation_must_hold_and_a_failure_must_not_and_what_has_no_bound_keeps_no_limit() {
+        let run = run(100, 0);
+        for (text, is_met) in [
+            ("expect mean < 60ms", true),
+            ("expect mean < 50ms", false),
+            ("fail if mean > 60ms", true),
+            ("fail if mean > 50ms", false),
+            ("expect throughput > 99/s", true),
+            ("fail if throughput < 101/s", false),
+            ("expect failed < 1", true),
+            ("expect max < 1s", true),
+        ] {
+            let result = result(&run, text);
+            assert_eq!((result.is_met, result.doubt), (is_met, None), "{text}");
+        }
+        let hidden = self::run(98, 2);
+        for text in ["expect p99 < 10h", "fail if p99 > 10h", "expect max < 10h"] {
+            let result = result(&hidden, text);
+            assert_eq!(
+                (result.value, result.is_met, result.doubt),
+                (Some(f64::INFINITY), false, None),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_limit_in_the_interval_or_too_few_answers_are_undecided() {
+        let mut run = run(1000, 0);
+        let known = Interval {
+            quantile: 0.5,
+            inflation: Some(1.0),
+            low: Some(Nanos::from_millis(470)),
+            high: Some(Nanos::from_millis(530)),
+            without_generator: None,
+        };
+        run.statistics = Some(Statistics { intervals: vec![known], ..Statistics::default() });
+        let doubt = |text: &str| (result(&run, text).is_met, result(&run, text).doubt);
+        assert_eq!(doubt("expect p50 < 520ms"), (true, Some(ThresholdDoubt::InsideInterval)));
+        assert_eq!(doubt("expect p50 < 480ms"), (false, Some(ThresholdDoubt::InsideInterval)));
+        assert_eq!(doubt("expect p50 < 540ms"), (true, None));
+        // It lies between 999 ms and a second, as far as these answers tell.
+        assert_eq!(doubt("expect p99.99 < 2s"), (true, None));
+        assert_eq!(doubt("expect p99.99 < 1s"), (false, Some(ThresholdDoubt::TooFewAnswers)));
+        assert!(!result(&run, "expect p50 < 520ms").is_shown());
+        assert!(result(&run, "expect p50 < 540ms").is_shown());
+        // Half of the interval is 30 ms; the limits are 20 ms and 10 ms from the median of 500 ms.
+        let times = |text: &str| times_as_long(&run, &text.parse().unwrap()).unwrap();
+        assert!(
+            (times("expect p50 < 520ms") - 2.25).abs() < 0.2,
+            "{}",
+            times("expect p50 < 520ms")
+        );
+        assert!((times("expect p50 < 510ms") - 9.0).abs() < 0.5, "{}", times("expect p50 < 510ms"));
+        assert!(times("expect p99.99 < 2s") > 10.0);
+        assert_eq!(times_as_long(&run, &"expect failed < 1".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn of_a_run_without_requests_nothing_is_said() {
+        assert_eq!(held_against(&run(0, 0), &"p99 < 1s".parse().unwrap()), None);
+    }
+    #[test]
+    fn an_objective_that_an_impossible_claim_would_meet_is_not_met() {
+        let run = |audit, found: &[ClaimGrade]| {
+            let claim = GeneratorClaim {
+                by: "wrk".to_owned(),
+                requests: Some(100),
+                failed: Some(0),
+                rate_per_s: Some(100.0),
+                mean: Some(Nanos::from_millis(5)),
+                percentiles: vec![PercentileTime { quantile: 0.99, time: Nanos::from_millis(9) }],
+                audit,
+                ..GeneratorClaim::default()
+            };
+            let none = String::new;
+            let audited = |is: &ClaimGrade| Diagnostic::Audited {
+                by: none(),
+                check: none(),
+                is: *is,
+                text: none(),
+            };
+            Run {
+                warnings: found.iter().map(audited).collect(),
+                ..Run::claimed(1, claim, Nanos::from_secs(2))
+            }
+        };
+        let result = |run: &Run, text: &str| {
+            let result = held_against(run, &format!("fail if {text}").parse().unwrap()).unwrap();
+            (result.is_met, result.doubt)
+        };
+        let possible = run(Believable::Possible, &[]);
+        let impossible = run(Believable::Impossible, &[ClaimGrade::Fails]);
+        assert_eq!(result(&possible, "p99 > 1s"), (true, None));
+        assert_eq!(result(&possible, "p99 > 1ms"), (false, None));
+        let cannot_be = (false, Some(ThresholdDoubt::ImpossibleClaim));
+        assert_eq!(result(&impossible, "p99 > 1s"), cannot_be);
+        assert_eq!(result(&impossible, "completed < 1/s"), cannot_be);
+        assert_eq!(result(&impossible, "errors > 1"), (true, None));
+        let explained = run(Believable::Impossible, &[ClaimGrade::Fails, ClaimGrade::Explains]);
+        assert_eq!(result(&explained, "completed < 1/s"), (true, None));
+        assert_eq!(result(&possible, "max > 1s"), (false, Some(ThresholdDoubt::NotPrinted)));
+    }
+}
