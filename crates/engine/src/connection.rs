@@ -1,6 +1,4 @@
-//! The state of one connection: open or not, and its outstanding requests.
-
-use std::collections::VecDeque;
+//! The state of one connection: open or not, and its outstanding request.
 
 use model::Nanos;
 
@@ -52,70 +50,14 @@ pub(crate) struct Outstanding {
     pub(crate) written: usize,
 }
 
-/// The requests that are out on a connection, the oldest first: the one whose answer comes next.
-/// The oldest stands here in place, as without pipelining there is no other.
-#[derive(Debug, Default)]
-pub(crate) struct RequestsInFlight {
-    oldest: Option<Outstanding>,
-    /// Empty where there is no oldest.
-    behind: VecDeque<Outstanding>,
-}
-
-impl RequestsInFlight {
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.oldest.is_none()
-    }
-
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        usize::from(self.oldest.is_some()) + self.behind.len()
-    }
-
-    /// How many of them are measured.
-    pub(crate) fn measured(&self) -> u64 {
-        self.oldest.iter().chain(&self.behind).filter(|request| request.due.is_measured).count()
-            as u64
-    }
-
-    #[inline]
-    pub(crate) fn oldest(&self) -> Option<&Outstanding> {
-        self.oldest.as_ref()
-    }
-
-    /// The n-th from the oldest, from 0.
-    #[inline]
-    pub(crate) fn get_mut(&mut self, n: usize) -> Option<&mut Outstanding> {
-        if n == 0 { self.oldest.as_mut() } else { self.behind.get_mut(n - 1) }
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, request: Outstanding) {
-        if self.oldest.is_none() {
-            self.oldest = Some(request);
-        } else {
-            self.behind.push_back(request);
-        }
-    }
-
-    /// The oldest has ended.
-    #[inline]
-    pub(crate) fn drop_oldest(&mut self) {
-        self.oldest = None;
-        if !self.behind.is_empty() {
-            self.oldest = self.behind.pop_front();
-        }
-    }
-}
-
 /// One connection, or the place of one: it is opened again after the server has closed it.
 #[derive(Debug, Default)]
 pub(crate) struct LaneConnection {
     pub(crate) state: ConnectionState,
-    /// The requests that are out. More than one only with pipelining.
-    pub(crate) outstanding: RequestsInFlight,
-    /// How many of them are sent in full: the next byte to send belongs to the one behind those.
-    pub(crate) sent_in_full: usize,
+    /// The request that is out.
+    pub(crate) outstanding: Option<Outstanding>,
+    /// Whether all bytes of it were handed to the kernel; `false` where none is out.
+    pub(crate) is_sent_in_full: bool,
     /// Whether what is out is on the [fast path](crate::lane) so far: one measured request, not
     /// HEAD, sent whole in one go on a connection that was open, and nothing of its answer has
     /// come.
@@ -144,10 +86,8 @@ pub(crate) struct LaneConnection {
 }
 
 impl LaneConnection {
-    pub(crate) fn new(requests_left: u64, start: Nanos, pipeline: u32) -> LaneConnection {
-        let behind = VecDeque::with_capacity(pipeline as usize - 1);
+    pub(crate) fn new(requests_left: u64, start: Nanos) -> LaneConnection {
         LaneConnection {
-            outstanding: RequestsInFlight { oldest: None, behind },
             next_due: start,
             requests_left,
             until_reconnect: u64::MAX,
@@ -155,9 +95,15 @@ impl LaneConnection {
         }
     }
 
-    /// Whether a byte of some request is still to be sent.
+    /// Whether a byte of its request is still to be sent.
     #[inline]
     pub(crate) fn has_to_send(&self) -> bool {
-        self.sent_in_full < self.outstanding.len()
+        self.outstanding.is_some() && !self.is_sent_in_full
+    }
+
+    /// Whether a measured request is out on it.
+    #[inline]
+    pub(crate) fn has_measured_request(&self) -> bool {
+        self.outstanding.is_some_and(|request| request.due.is_measured)
     }
 }

@@ -25,7 +25,6 @@ mod silences;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 use std::sync::mpsc::SyncSender;
 
 use model::{BacklogSamples, BadResponse, Clock, Nanos, NetworkPath, Outcome, Window};
@@ -107,9 +106,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     ) -> Self {
         let window = spec.window(start);
         let quota = spec.requests_per_connection.unwrap_or(u64::MAX);
-        let pipeline = spec.pipeline.max(1);
-        // A connection stands in the list as often as it can take another request.
-        let slots = (0..pipeline).flat_map(|_| 0..share.connections);
+        let slots = 0..share.connections;
         // The first is taken last, so that an open loop opens its connections in order.
         let free: Vec<u32> =
             if spec.pace.is_open() { slots.rev().collect() } else { slots.collect() };
@@ -121,7 +118,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             window,
             scheduler: Scheduler::new(spec, share, start),
             connections: (0..share.connections)
-                .map(|_| LaneConnection::new(quota, start, pipeline))
+                .map(|_| LaneConnection::new(quota, start))
                 .collect(),
             heads,
             allows_fast_path: journal.is_none() && spec.allows_fast_path(),
@@ -166,33 +163,35 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
         self.note_how_it_ends(slot, outcome);
-        let oldest =
-            self.connections[slot].outstanding.oldest().filter(|request| request.due.is_measured);
-        let out_for = oldest.map(|request| now.saturating_sub(request.begun));
-        if let Some(out_for) = out_for.filter(|out_for| *out_for >= NetworkPath::SLOW) {
-            self.note_slow(slot, out_for);
+        if let Some(request) = self.connections[slot].outstanding
+            && request.due.is_measured
+        {
+            let out_for = now.saturating_sub(request.begun);
+            if out_for >= NetworkPath::SLOW {
+                self.note_slow(slot, out_for);
+            }
         }
         self.close(slot);
         if let Some(pause) = pause {
-            // In a closed loop the next request is due when the pause is over; free_place() puts it
-            // off until then.
+            // In a closed loop the next request is due when the pause is over; free_connection()
+            // puts it off until then.
             self.connections[slot].next_due = now + pause;
         }
-        self.record_all(slot, outcome, None, now, bytes);
+        self.record_end(slot, outcome, None, now, bytes);
     }
 
     /// A connection ends with a request out on it: how much of the answer had come, or whether the
     /// server has closed it without a word before.
     fn note_how_it_ends(&mut self, slot: usize, outcome: Outcome) {
         let connection = &self.connections[slot];
-        let is_measured =
-            connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
         let is_broken_off = matches!(outcome, Outcome::Closed | Outcome::Reset | Outcome::TimedOut);
         if !is_broken_off || connection.state != ConnectionState::Open {
             return;
         }
         match connection.reader.part() {
-            Some(part) if is_measured => self.records.tally.broken.record_half(outcome, part),
+            Some(part) if connection.has_measured_request() => {
+                self.records.tally.broken.record_half(outcome, part);
+            }
             None if outcome != Outcome::TimedOut => self.note_silent_closing(slot),
             _ => {}
         }
@@ -210,60 +209,52 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// The bytes of the buffer in `received` are no answer to a measured request, or the end of one
+    /// The first `received` bytes of the buffer are no answer to a measured request, or the end of one
     /// that began before.
     #[cold]
-    fn note_first_bytes(&mut self, slot: usize, reason: BadResponse, received: Range<usize>) {
+    fn note_first_bytes(&mut self, slot: usize, reason: BadResponse, received: usize) {
         let connection = &self.connections[slot];
-        let is_measured =
-            connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
-        if is_measured && matches!(reason, BadResponse::NotHttp | BadResponse::StatusLine) {
+        let is_no_head = matches!(reason, BadResponse::NotHttp | BadResponse::StatusLine);
+        if connection.has_measured_request() && is_no_head {
             let begun = connection.reader.begun_head();
-            let bytes = if begun.is_empty() { &self.buffer[received] } else { begun };
+            let bytes = if begun.is_empty() { &self.buffer[..received] } else { begun };
             self.records.tally.broken.record_first_bytes(bytes);
         }
     }
 
-    /// Records that all that is out on `slot` ended in `outcome`, a bad response for this `reason`;
-    /// `bytes` were received of the oldest's answer.
-    fn record_all(
+    /// Records that what is out on `slot` ended in `outcome`, a bad response for this `reason`;
+    /// `bytes` were received of its answer.
+    fn record_end(
         &mut self,
         slot: usize,
         outcome: Outcome,
         reason: Option<BadResponse>,
         now: Nanos,
-        mut bytes: u64,
+        bytes: u64,
     ) {
-        while let Some(request) = self.connections[slot].outstanding.oldest().copied() {
-            self.connections[slot].outstanding.drop_oldest();
-            if let (Some(reason), true) = (reason, request.due.is_measured) {
-                self.records.tally.record_reason(reason, 1);
-            }
-            let (spec, answer) = (self.spec, &mut self.connections[slot].answer);
-            self.records.end(
-                slot,
-                &request,
-                outcome,
-                RequestEnd::seen(now),
-                std::mem::take(&mut bytes),
-                |record| {
-                    record.reason = reason;
-                    record.answer = spec.keep_answers.then(|| take_answer(answer)).flatten();
-                },
-            );
-            self.free_place(slot, request.due.is_measured, now);
+        let connection = &mut self.connections[slot];
+        connection.is_sent_in_full = false;
+        let Some(request) = connection.outstanding.take() else { return };
+        if let Some(reason) = reason
+            && request.due.is_measured
+        {
+            self.records.tally.record_reason(reason, 1);
         }
-        self.connections[slot].sent_in_full = 0;
+        let keeps_answers = self.spec.keep_answers;
+        self.records.end(slot, &request, outcome, RequestEnd::seen(now), bytes, |record| {
+            record.reason = reason;
+            record.answer = if keeps_answers { take_answer(&mut connection.answer) } else { None };
+        });
+        self.free_connection(slot, request.due.is_measured, now);
     }
 
     /// The user has stopped the run: what is out on this connection stays without an answer.
     #[cold]
     fn stop(&mut self, slot: usize, now: Nanos) {
-        let mut bytes = self.connections[slot].reader.received();
+        let bytes = self.connections[slot].reader.received();
         self.close(slot);
-        while let Some(request) = self.connections[slot].outstanding.oldest().copied() {
-            self.connections[slot].outstanding.drop_oldest();
-            self.records.stopped(&request, now, std::mem::take(&mut bytes));
+        if let Some(request) = self.connections[slot].outstanding.take() {
+            self.records.stopped(&request, now, bytes);
         }
     }
 
@@ -296,10 +287,10 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// A request of `slot` has ended, and its end was seen at `seen`: its place on the connection
-    /// is free for the next one.
+    /// The request of `slot` has ended, and its end was seen at `seen`: the connection is free for
+    /// the next one.
     #[inline(always)]
-    fn free_place(&mut self, slot: usize, was_measured: bool, seen: Nanos) {
+    fn free_connection(&mut self, slot: usize, was_measured: bool, seen: Nanos) {
         let connection = &mut self.connections[slot];
         connection.requests_left -= u64::from(was_measured);
         connection.next_due = connection.next_due.max(seen + self.spec.think);
@@ -319,7 +310,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     #[cold]
     fn retire(&mut self, slot: usize) {
         let connection = &self.connections[slot];
-        if connection.outstanding.is_empty() && connection.state != ConnectionState::Finished {
+        if connection.outstanding.is_none() && connection.state != ConnectionState::Finished {
             self.close(slot);
             self.connections[slot].state = ConnectionState::Finished;
         }

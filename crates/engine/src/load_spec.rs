@@ -50,8 +50,6 @@ pub struct LoadSpec {
     pub keep_alive: bool,
     /// Requests after which we close a connection and open it anew.
     pub reconnect_after: Option<u64>,
-    /// Requests that a connection has out at once, at the most; more than 1 is HTTP pipelining.
-    pub pipeline: u32,
     /// Longest wait for an answer, from the moment the request was begun: a connect counts.
     pub timeout: Nanos,
     /// Closed loop: how long unmeasured requests are waited for when the last measured one has
@@ -66,7 +64,7 @@ pub struct LoadSpec {
     /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
     pub keep_answers: bool,
     /// Whether the journal tells how the kernel and the app know each request
-    /// ([`crate::RequestTrace`]). Not with pipelining.
+    /// ([`crate::RequestTrace`]).
     pub traces: bool,
 }
 
@@ -120,7 +118,6 @@ impl LoadSpec {
             timestamps: Timestamps::User,
             keep_alive: true,
             reconnect_after: None,
-            pipeline: 1,
             timeout: Nanos::from_secs(30),
             drain: None,
             worker_header: String::new(),
@@ -140,24 +137,26 @@ impl LoadSpec {
     /// Whether turns can be seen in it: a closed loop that keeps its connections, in which a request
     /// waits for the server alone.
     pub(crate) fn may_see_turns(&self) -> bool {
-        let is_plain_loop = !self.pace.is_open() && self.think == Nanos::ZERO && self.pipeline <= 1;
-        is_plain_loop && self.keep_alive
+        self.is_plain_loop() && self.keep_alive
     }
 
-    /// Whether the kernel says when answers come. With pipelining a stamp may be of a later answer's
-    /// bytes.
+    /// A closed loop without pauses.
+    fn is_plain_loop(&self) -> bool {
+        !self.pace.is_open() && self.think == Nanos::ZERO
+    }
+
+    /// Whether the kernel says when answers come.
     pub(crate) fn is_stamped(&self) -> bool {
-        self.timestamps == Timestamps::Kernel && self.pipeline <= 1
+        self.timestamps == Timestamps::Kernel
     }
 
-    /// Whether requests can take the lane's fast path: a closed loop without pauses, pipelining or
-    /// quotas of its connections, of which nobody wants to see the requests one by one.
+    /// Whether requests can take the lane's fast path: a closed loop without pauses or quotas of its
+    /// connections, of which nobody wants to see the requests one by one.
     pub(crate) fn allows_fast_path(&self) -> bool {
         let keeps_connections = self.keep_alive
             && self.reconnect_after.is_none()
             && self.requests_per_connection.is_none();
-        let is_plain_loop = !self.pace.is_open() && self.think == Nanos::ZERO && self.pipeline <= 1;
-        is_plain_loop
+        self.is_plain_loop()
             && keeps_connections
             && !self.keep_answers
             && !self.traces

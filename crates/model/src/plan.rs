@@ -379,8 +379,6 @@ pub struct LoadPlan {
     pub keep_alive: bool,
     /// Requests after which a connection is closed and opened anew; `None` for no limit.
     pub requests_per_connection: Option<u64>,
-    /// Requests that a connection has out at once.
-    pub pipeline: u32,
     /// An answer that takes longer is given up.
     #[serde(rename = "timeout_ns")]
     pub timeout: Nanos,

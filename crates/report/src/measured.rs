@@ -399,11 +399,6 @@ fn requests(plan: &LoadPlan) -> String {
         plan.requests_per_connection
             .map(|n| format!("{} a connection", count_of(n, "request")))
             .unwrap_or_default(),
-        if plan.pipeline > 1 {
-            format!("{} at once on each", plan.pipeline)
-        } else {
-            String::new()
-        },
         late.to_owned(),
     ])
 }

@@ -294,8 +294,7 @@ pub(crate) fn load_run(study: &LoadStudy) -> SummaryRun {
         sent: is_open.then(|| rounded(run.sent_rate())),
         completed: completed.map(rounded),
     };
-    let summary =
-        summary_run(run, rate, never_pauses.then_some(plan.connections * plan.pipeline.max(1)));
+    let summary = summary_run(run, rate, never_pauses.then_some(plan.connections));
     let is_overload =
         run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
     let verdict = match summary.verdict {

@@ -84,13 +84,12 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
     let apart =
         placement.map(|Placement { server, lanes }| format!(" cpus={lanes} server_cpus={server}"));
     Some(format!(
-        "{} {:?} tls={} lanes={} connections={} pipeline={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={} timestamps={} app_times={} awake={}{}",
+        "{} {:?} tls={} lanes={} connections={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={} timestamps={} app_times={} awake={}{}",
         env!("CARGO_PKG_VERSION"),
         kind(shape)?,
         shape.transport.tls.is_some(),
         shape.lanes,
         shape.connections,
-        shape.pipeline,
         shape.reconnect_after,
         shape.keep_alive,
         shape.keep_answers,

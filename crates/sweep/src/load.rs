@@ -97,7 +97,6 @@ pub fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) ->
         timestamps: plan.timestamps,
         keep_alive: plan.keep_alive,
         reconnect_after: plan.requests_per_connection,
-        pipeline: plan.pipeline,
         timeout: plan.timeout,
         drain: Some(DRAIN),
         ..LoadSpec::closed(transport, first, plan.connections)

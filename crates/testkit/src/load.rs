@@ -40,7 +40,7 @@ pub fn closed() -> LoadStudy {
     judged(study)
 }
 
-/// A closed loop whose connections pause and send four requests at once; a count ends it.
+/// A closed loop whose connections pause, and are opened anew after 100 requests; a count ends it.
 pub fn closed_counted() -> LoadStudy {
     let plan = LoadPlan {
         pace: Pace::Closed,
@@ -49,11 +49,11 @@ pub fn closed_counted() -> LoadStudy {
         requests_total: Some(201),
         think: Nanos::from_millis(10),
         requests_per_connection: Some(100),
-        pipeline: 4,
         lanes: 2,
         ..base("load")
     };
-    let line = "-c4 -n201 --think=10ms --pipeline=4 --requests-per-connection=100 --threads=2 http://127.0.0.1:9292/";
+    let line =
+        "-c4 -n201 --think=10ms --requests-per-connection=100 --threads=2 http://127.0.0.1:9292/";
     played(line, plan, &PUMA, |_| None)
 }
 

@@ -38,7 +38,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         };
         let connection = &self.connections[slot];
         if event.is_readable() && connection.state == ConnectionState::Open {
-            if connection.outstanding.is_empty() {
+            if connection.outstanding.is_none() {
                 return self.receive_idle(slot);
             }
             let received = self.wire.receive(slot, &mut self.buffer);
@@ -83,12 +83,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     match ended {
                         // The end itself has no stamp.
                         Some(response) => {
-                            _ = self.answered_in_pieces(
-                                slot,
-                                &response,
-                                true,
-                                RequestEnd::seen(now),
-                            );
+                            self.answered_in_pieces(slot, &response, true, RequestEnd::seen(now));
                         }
                         None => self.end(slot, Outcome::Closed, now, None),
                     }
@@ -117,7 +112,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     pub(super) fn receive_the_unread(&mut self, now: Nanos) {
         for (slot, closing) in std::mem::take(&mut self.unread) {
             let connection = &self.connections[slot as usize];
-            if connection.state == ConnectionState::Open && !connection.outstanding.is_empty() {
+            if connection.state == ConnectionState::Open && connection.outstanding.is_some() {
                 let received = self.wire.receive(slot as usize, &mut self.buffer);
                 self.receive_more(slot as usize, closing, now, received);
             }
@@ -130,7 +125,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     fn take_on_fast_path(&mut self, slot: usize, n: usize, now: Nanos) -> bool {
         let end = self.arrival(slot, now);
         let connection = &mut self.connections[slot];
-        let Some(request) = connection.outstanding.oldest() else { return false };
+        let Some(request) = &connection.outstanding else { return false };
         let is_slow = end.at.saturating_sub(request.sent) >= NetworkPath::SLOW;
         if request.sent >= end.at || end.at >= self.window.until || is_slow {
             return false;
@@ -139,8 +134,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let hint = connection.reader.hint;
         let Some(head) = self.heads.fast_path(bytes, hint) else { return false };
         self.records.fast_path(slot, request, end, hint, head);
-        connection.outstanding.drop_oldest();
-        connection.sent_in_full = 0;
+        connection.outstanding = None;
+        connection.is_sent_in_full = false;
         connection.next_due = end.seen;
         self.busy -= 1;
         self.busy_measured -= 1;
@@ -148,8 +143,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         true
     }
 
-    /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with
-    /// pipelining. Whether that is all: nothing is out on the connection any more, or it is closed.
+    /// Takes the `n` bytes that were received into the buffer. Whether the request has ended with
+    /// them.
     #[inline(always)]
     pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> bool {
         self.records.tally.received_bytes += n as u64;
@@ -159,7 +154,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             && !self.spec.keep_answers
         {
             connection.first_byte = end.at;
-            return self.answered(slot, &response, closing, end);
+            self.answered(slot, &response, closing, end);
+            return true;
         }
         self.take_piece(slot, n, closing, end)
     }
@@ -167,50 +163,48 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// What is not one whole answer that began as the one before.
     #[inline(never)]
     fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: RequestEnd) -> bool {
-        let mut at = 0;
-        loop {
-            let connection = &mut self.connections[slot];
-            if connection.reader.received() == 0 {
-                connection.first_byte = end.at;
+        let connection = &mut self.connections[slot];
+        if connection.reader.received() == 0 {
+            connection.first_byte = end.at;
+        }
+        match connection.reader.feed(&self.buffer[..n], &mut self.heads) {
+            Ok(None) => {
+                self.keep_piece(slot, n);
+                return false;
             }
-            let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
-            if let Err(reason) = fed {
-                self.note_first_bytes(slot, reason, at..n);
+            Ok(Some((response, used))) => {
+                self.keep_piece(slot, used);
+                if used == n {
+                    self.answered_in_pieces(slot, &response, closing, end);
+                } else {
+                    // Bytes after the answer: this server cannot be followed on this connection.
+                    self.end_badly(slot, BadResponse::TrailingBytes, end.seen);
+                }
             }
-            let connection = &mut self.connections[slot];
-            let used = if let Ok(Some((_, used))) = fed { used } else { n - at };
-            // One byte more than is kept says that it is not the whole.
-            if self.spec.keep_answers && connection.answer.len() <= LONGEST_ANSWER {
-                connection.answer.extend_from_slice(&self.buffer[at..at + used]);
+            Err(reason) => {
+                self.note_first_bytes(slot, reason, n);
+                self.keep_piece(slot, n);
+                self.end_badly(slot, reason, end.seen);
             }
-            at += used;
-            let response = match fed {
-                Ok(None) => return false,
-                Ok(Some((response, _))) => response,
-                Err(reason) => return self.end_badly(slot, reason, end.seen),
-            };
-            // With pipelining the next answer may follow, and the server has not closed before
-            // that.
-            let is_last = at == n;
-            if !is_last && connection.outstanding.len() <= 1 {
-                // Bytes after the answer: this server cannot be followed on this connection.
-                return self.end_badly(slot, BadResponse::TrailingBytes, end.seen);
-            }
-            let is_done = self.answered_in_pieces(slot, &response, closing && is_last, end);
-            if is_last || is_done {
-                return is_done;
-            }
+        }
+        true
+    }
+
+    /// The first `n` bytes of the buffer belong to the answer: they are kept where answers are.
+    fn keep_piece(&mut self, slot: usize, n: usize) {
+        let answer = &mut self.connections[slot].answer;
+        // One byte more than is kept says that it is not the whole.
+        if self.spec.keep_answers && answer.len() <= LONGEST_ANSWER {
+            answer.extend_from_slice(&self.buffer[..n]);
         }
     }
 
-    /// What came is no answer for this `reason`: neither to the oldest request, nor to those behind
-    /// it.
+    /// What came is no answer to the request, for this `reason`.
     #[cold]
-    fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> bool {
+    fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) {
         let bytes = self.connections[slot].reader.received();
         self.close(slot);
-        self.record_all(slot, Outcome::BadResponse, Some(reason), seen, bytes);
-        true
+        self.record_end(slot, Outcome::BadResponse, Some(reason), seen, bytes);
     }
 
     #[inline(never)]
@@ -220,8 +214,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         response: &ReceivedResponse,
         closing: bool,
         end: RequestEnd,
-    ) -> bool {
-        self.answered(slot, response, closing, end)
+    ) {
+        self.answered(slot, response, closing, end);
     }
 
     /// When what was just received came: by the kernel's stamp, where there is one that can be
@@ -232,7 +226,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let Some(at) = stamp else { return RequestEnd::seen(now) };
         // Bytes that came after the turn's time was read.
         let seen = if at > now { self.clock.now() } else { now };
-        let sent = self.connections[slot].outstanding.oldest().map_or(now, |request| request.sent);
+        let sent = self.connections[slot].outstanding.as_ref().map_or(now, |request| request.sent);
         if at < sent || seen < at {
             return RequestEnd::seen(now);
         }
@@ -254,8 +248,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.close(slot);
     }
 
-    /// A whole response came, to the oldest request; `closing`: and the server has closed the
-    /// connection.
+    /// A whole response came; `closing`: and the server has closed the connection.
     #[inline(always)]
     fn answered(
         &mut self,
@@ -263,9 +256,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         response: &ReceivedResponse,
         closing: bool,
         end: RequestEnd,
-    ) -> bool {
+    ) {
         let connection = &mut self.connections[slot];
-        let Some(request) = connection.outstanding.oldest() else { return true };
+        let Some(request) = &connection.outstanding else { return };
         let mut outcome = Outcome::Answered(response.head.status);
         let mut is_good = outcome.is_good();
         let took = end.at.saturating_sub(request.begun);
@@ -287,7 +280,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             record.answer = spec.keep_answers.then(|| take_answer(answer)).flatten();
             record.trace = spec.traces.then(|| traced.next(response.head.app_time));
         });
-        connection.outstanding.drop_oldest();
+        connection.outstanding = None;
         if is_slow {
             self.note_slow(slot, took);
         }
@@ -295,25 +288,18 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         connection.until_reconnect -= 1;
         // Answered before it was asked in full: the rest of the request would be read as the next
         // one.
-        let asked_in_full = connection.sent_in_full > 0;
-        connection.sent_in_full = connection.sent_in_full.saturating_sub(1);
+        let asked_in_full = std::mem::take(&mut connection.is_sent_in_full);
         let server_keeps = response.head.keep_alive && asked_in_full && !closing;
         let we_keep = self.spec.keep_alive && connection.until_reconnect > 0;
         let is_whole_and_stamped = connection.first_byte == end.at && end.read_lag.is_some();
         self.unread_responses.ended(response.bytes, is_whole_and_stamped);
         if server_keeps && we_keep {
-            let next = connection.outstanding.oldest();
-            let is_done = next.is_none();
-            if let Some(next) = next {
-                connection.reader.expect(self.spec.requests[next.request as usize].is_head);
-            }
-            self.free_place(slot, was_measured, end.seen);
-            is_done
+            self.free_connection(slot, was_measured, end.seen);
         } else {
             if closing && we_keep && response.head.keep_alive && asked_in_full {
                 self.note_silent_closing(slot);
             }
-            self.ended_with_its_connection(slot, was_measured, we_keep, end.seen)
+            self.ended_with_its_connection(slot, was_measured, we_keep, end.seen);
         }
     }
 
@@ -326,12 +312,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         was_measured: bool,
         we_keep: bool,
         seen: Nanos,
-    ) -> bool {
+    ) {
         self.records.tally.closed_by_server += u64::from(we_keep);
         self.close(slot);
-        self.free_place(slot, was_measured, seen);
-        // Pipelining: what was sent behind it will not be answered any more.
-        self.record_all(slot, Outcome::Closed, None, seen, 0);
-        true
+        self.free_connection(slot, was_measured, seen);
     }
 }

@@ -119,13 +119,11 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let were_pieces = !events.is_empty() && self.records.ended == ended_before;
         match &mut self.busy_poll {
             Some(busy_poll) if at_most > Nanos::ZERO && !were_pieces => {
-                // Several may be out on a connection, and its news come as one.
-                let out = self.busy.min(self.connections.len());
                 busy_poll.wait(
                     &self.clock,
                     |at_most, events| self.wire.wait(at_most, events),
                     at_most,
-                    out,
+                    self.busy,
                     events,
                 );
             }
@@ -285,17 +283,15 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.next_scan = now + step;
         self.standstill.read_cpu_time();
         for slot in 0..self.connections.len() {
-            // The oldest one's answer comes first, so whatever is out behind it is given up with
-            // it.
-            let oldest = self.connections[slot].outstanding.oldest();
-            if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.spec.timeout)
+            let connection = &mut self.connections[slot];
+            if let Some(request) = &connection.outstanding
+                && now.saturating_sub(request.begun) >= self.spec.timeout
             {
-                let is_connected = self.connections[slot].state == ConnectionState::Open;
+                let is_connected = connection.state == ConnectionState::Open;
                 if now >= self.window.until && !self.scheduler.is_open() {
                     // The load is over: who has had no answer for so long is not asked again on a
                     // new connection.
-                    self.connections[slot].requests_left =
-                        self.connections[slot].outstanding.measured();
+                    connection.requests_left = u64::from(request.due.is_measured);
                 }
                 let outcome =
                     if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };

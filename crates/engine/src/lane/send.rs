@@ -26,16 +26,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.busy_measured += usize::from(due.is_measured);
         let request = self.spec.order.index(due.number, self.spec.requests.len());
         let connection = &mut self.connections[slot];
-        if connection.outstanding.is_empty() {
-            connection.reader.expect(self.spec.requests[request].is_head);
-        }
+        connection.reader.expect(self.spec.requests[request].is_head);
         let request = request as u32;
-        connection.outstanding.push(Outstanding {
-            due,
-            request,
-            begun: now,
-            ..Outstanding::default()
-        });
+        connection.outstanding =
+            Some(Outstanding { due, request, begun: now, ..Outstanding::default() });
         match connection.state {
             ConnectionState::Open => self.send(slot),
             // It is sent as soon as the connection is there.
@@ -61,9 +55,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.records.tally.sent_bytes += written as u64;
         let begun =
             Outstanding { due, request: index as u32, begun: now, ..Outstanding::default() };
-        connection.outstanding.push(Outstanding { sent, written_at: sent, written, ..begun });
+        connection.outstanding = Some(Outstanding { sent, written_at: sent, written, ..begun });
         if is_whole {
-            connection.sent_in_full = 1;
+            connection.is_sent_in_full = true;
             connection.on_fast_path = !request.is_head;
         } else {
             self.send(slot);
@@ -79,7 +73,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
         connection.good_before = self.records.good_of_connection(slot);
         connection.other_answers = 0;
-        if let Some(request) = connection.outstanding.get_mut(0) {
+        if let Some(request) = &mut connection.outstanding {
             request.opened = opened;
         }
         self.records.tally.connections_opened += 1;
@@ -100,7 +94,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     #[inline(always)]
     pub(super) fn send(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
-        while let Some(request) = connection.outstanding.get_mut(connection.sent_in_full) {
+        while !connection.is_sent_in_full
+            && let Some(request) = &mut connection.outstanding
+        {
             let bytes = &self.spec.requests[request.request as usize].bytes;
             let first = request.written == 0;
             let instant = if first { self.clock.now() } else { request.sent };
@@ -111,17 +107,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     }
                     request.written_at = if first { instant } else { self.clock.now() };
                     request.written += n;
-                    let is_whole = request.written == bytes.len();
-                    connection.sent_in_full += usize::from(is_whole);
+                    connection.is_sent_in_full = request.written == bytes.len();
                     if connection.state == ConnectionState::Opening {
                         connection.state = ConnectionState::Open;
                         self.unread_responses.opening -= 1;
                     }
                     connection.failed_connects = 0;
                     self.records.tally.sent_bytes += n as u64;
-                    if is_whole && !connection.has_to_send() {
-                        return;
-                    }
                 }
                 Err(errno) if would_block(errno) => {
                     if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {
@@ -163,8 +155,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let connection = &mut self.connections[slot];
         let failed = connection.failed_connects;
         connection.failed_connects = failed.saturating_add(1);
-        let is_measured =
-            connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
+        let is_measured = connection.has_measured_request();
         let (outcome, is_exhausted) = not_connected(errno);
         self.records.tally.exhausted += u64::from(is_exhausted && is_measured);
         // A closed loop would spin on a server that is not there; an open one has its schedule, and

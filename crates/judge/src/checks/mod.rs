@@ -308,7 +308,7 @@ pub(crate) fn of_closed_load(run: &Run, plan: &LoadPlan) -> Vec<Diagnostic> {
     // Without think time nobody waits but for the server.
     let never_pauses = plan.think == Nanos::ZERO;
     if never_pauses && plan.length.is_some() && plan.requests_total.is_none() {
-        checks.extend(littles_law::ask(run, plan.connections * plan.pipeline.max(1)));
+        checks.extend(littles_law::ask(run, plan.connections));
     }
     checks
 }

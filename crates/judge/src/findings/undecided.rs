@@ -30,9 +30,8 @@ pub(super) fn of_load(run: &Run, plan: &LoadPlan) -> Option<Finding> {
     let is_closed =
         plan.pace == Pace::Closed && plan.think == Nanos::ZERO && run.tally.counts.censored() == 0;
     let groups = run.tally.response_time.two_groups().filter(|_| is_closed)?;
-    let in_order = Nanos::from_secs_f64(
-        f64::from(plan.connections * plan.pipeline.max(1)) / run.completed_rate().max(1e-9),
-    );
+    let in_order =
+        Nanos::from_secs_f64(f64::from(plan.connections) / run.completed_rate().max(1e-9));
     Some(Undecided { connections: plan.connections, groups, in_order }.into())
 }
 

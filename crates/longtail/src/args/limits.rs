@@ -78,21 +78,16 @@ pub(crate) type WantedTimestamps = Option<Timestamps>;
 pub(crate) const TIMESTAMPS: WordTable<WantedTimestamps> =
     &[("auto", None), ("kernel", Some(Timestamps::Kernel)), ("user", Some(Timestamps::User))];
 
-/// What `--timestamps` comes to: the kernel's where it can. It stamps no Unix stream; and of
-/// several answers under way on a connection (`is_pipelined`) a stamp may be of a later one's
-/// bytes.
+/// What `--timestamps` comes to: the kernel's where it can be. It stamps no Unix stream.
 ///
 /// # Errors
 /// Where the kernel's stamps were asked for and cannot be had.
 pub(crate) fn resolved_timestamps(
     wanted: WantedTimestamps,
     is_tcp: bool,
-    is_pipelined: bool,
 ) -> Result<Timestamps, Mistake> {
     let why_not = if !is_tcp {
         Some("is for TCP: the kernel stamps nothing on a Unix socket; leave it out")
-    } else if is_pipelined {
-        Some("needs one request at a time on a connection: leave out --pipeline, or this")
     } else if !engine::can_stamp() {
         Some("cannot be had: this kernel does not know SO_TIMESTAMPNS; use --timestamps user")
     } else {

@@ -87,7 +87,7 @@ pub(crate) struct LoadArgs {
     pub(crate) generator_threads: Option<u32>,
     /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
     #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
-        "unix", "connect_to", "source_ip", "pipeline", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
+        "unix", "connect_to", "source_ip", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
         "timestamps", "requests_per_connection", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
     ])]
     pub(crate) generator: Option<Generator>,
@@ -203,10 +203,6 @@ pub(crate) struct LoadArgs {
     /// Close a connection after N requests, and open it again
     #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests_per_connection: Option<u64>,
-    /// HTTP pipelining: requests that a connection has outstanding at once
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED, value_parser = from_1_to(10_000),
-          conflicts_with_all = ["no_keep_alive", "requests_per_connection"])]
-    pub(crate) pipeline: u32,
     /// Connect to this address for a host and port of the URL, as curl does
     #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = ADVANCED)]
     resolve: Vec<StaticAddresses>,

@@ -181,6 +181,7 @@ const FLAGS: &[Synonyms] = &[
     ("user-agent U A", "type -H 'User-Agent: NAME'"),
     ("proxy x", "longtail never uses a proxy: leave it out"),
     ("http2 h2 http3", "longtail speaks HTTP/1.1 only: leave it out"),
+    ("pipeline", "longtail sends one request at a time on a connection: leave it out"),
     ("script s lua", "longtail runs no scripts; --requests FILE sends different requests"),
     ("quiet silent no-tui verbose v debug", "longtail has one level of detail: leave it out"),
 ];

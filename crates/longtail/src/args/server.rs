@@ -321,7 +321,7 @@ impl ServerArgs {
             warm_up: warm_up.unwrap_or(default_warm_up),
             timeout: self.timeout,
             lanes: self.lanes(),
-            timestamps: resolved_timestamps(self.timestamps, is_tcp, false)?,
+            timestamps: resolved_timestamps(self.timestamps, is_tcp)?,
             worker_header: self.worker_header.clone(),
             anatomy: self.inspect.asks_app(),
             from: self.from.iter().map(|from| from.as_str().into()).collect(),

@@ -61,10 +61,6 @@ pub(crate) fn prepare(
     let schedule = args.schedule()?;
     let template = template(args)?;
     let rendered = rendered(args, template)?;
-    refuse_if(
-        args.pipeline > 1 && !rendered.keep_alive,
-        "--pipeline sends the next request on the same connection, and 'Connection: close' ends that: leave one of them out",
-    )?;
     let target = rendered.target;
     let begun = clock.now();
     let mut transport = transport(args, resolver, &target)?;
@@ -101,7 +97,7 @@ pub(crate) fn prepare(
         placement.as_ref().filter(|_| far.is_none()),
     );
     let is_tcp = transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_)));
-    let timestamps = resolved_timestamps(args.timestamps, is_tcp, args.pipeline > 1)?;
+    let timestamps = resolved_timestamps(args.timestamps, is_tcp)?;
     let plan = LoadPlan {
         url: target.to_string().into(),
         endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),
@@ -116,7 +112,6 @@ pub(crate) fn prepare(
         warm_up: args.warm_up,
         keep_alive: rendered.keep_alive,
         requests_per_connection: args.requests_per_connection,
-        pipeline: args.pipeline,
         timeout: args.timeout,
         lanes,
         timing: args.timing,

@@ -133,10 +133,7 @@ pub(super) fn check_tally(
         return Err(format!("it counts {measured} requests, and {most} were asked for"));
     }
     let most = match &spec.pace {
-        Pace::Closed => {
-            let at_once = f64::from(spec.connections) * f64::from(spec.pipeline.max(1));
-            at_once * (1.0 + seconds * MOST_PER_SECOND)
-        }
+        Pace::Closed => f64::from(spec.connections) * (1.0 + seconds * MOST_PER_SECOND),
         // Gaps may be random: twice as many in so long are due once in a lifetime.
         Pace::Open { profile: Profile::Steps { rates, .. }, .. } if rates.is_empty() => {
             return Err("its plan has no step".to_owned());

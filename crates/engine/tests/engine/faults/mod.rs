@@ -269,21 +269,6 @@ fn several_reasons_are_counted_apart_and_only_of_measured_requests() {
     server.stop();
 }
 
-#[test]
-fn what_is_out_behind_a_bad_response_is_as_bad() {
-    let server = playing(r"read; read; read; read; this is no answer\r\n\r\n; wait");
-    let load = LoadSpec {
-        connections: 1,
-        lanes: 1,
-        pipeline: 4,
-        requests_total: Some(8),
-        ..shape(server.address)
-    };
-    let done = driven(&load);
-    assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(BadResponse::NotHttp, 8)]);
-    server.stop();
-}
-
 const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
 
 /// Bytes of a body that is more than the buffers on both sides hold.

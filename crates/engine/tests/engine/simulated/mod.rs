@@ -476,33 +476,6 @@ fn a_connection_is_opened_anew_after_its_number_of_requests() {
 }
 
 #[test]
-fn a_pipeline_sends_ahead_and_takes_the_answers_in_order() {
-    // One connection with four requests out, four slots of 100 ms: as four connections, but for the
-    // sockets.
-    let spec = LoadSpec { requests_total: Some(12), pipeline: 4, ..spec(1, Pace::Closed) };
-    let done = run(&spec, slots(4, ms(100)));
-    assert_eq!((done.tally.counts.good(), done.tally.connections_opened), (12, 1));
-    assert!(done.records.iter().map(|record| record.number).eq(0..12));
-    assert_eq!(
-        done.millis(|e| e.ended),
-        [100, 100, 100, 100, 200, 200, 200, 200, 300, 300, 300, 300]
-    );
-}
-
-#[test]
-fn what_is_piped_behind_a_request_without_an_answer_is_given_up_with_it() {
-    let server = Slots { stall: Some((ms(50), ms(60_000))), ..slots(1, ms(100)) };
-    let spec = LoadSpec {
-        measured: Some(ms(10)),
-        pipeline: 3,
-        timeout: ms(1000),
-        ..spec(1, Pace::Closed)
-    };
-    let counts = run(&spec, server).tally.counts;
-    assert_eq!((counts.of(Outcome::TimedOut), counts.total()), (3, 3));
-}
-
-#[test]
 fn the_drain_of_an_open_loop_has_an_end() {
     // One connection, one slot of 500 ms, twenty requests in a second, a timeout of 2 s: five get
     // through, a sixth in the timeout after the last is due (950 ms + 2 s), a seventh is out when
