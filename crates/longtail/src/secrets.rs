@@ -10,6 +10,7 @@ use model::MaskedText;
 use model::plan::quoted;
 use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
 
+use crate::args::other_lines::Tool;
 use crate::args::others;
 use crate::exit::{Mistake, wrong};
 
@@ -141,6 +142,18 @@ impl MaskedWords {
 
     /// Takes words as those of the command that they name.
     fn take_command(&mut self, whole: &Command, words: &[String]) {
+        let mut named = words
+            .iter()
+            .filter(|word| Tool::named(word).is_some() || whole.find_subcommand(word).is_some());
+        if let Some(name) = named.next()
+            && Tool::named(name).is_some()
+            && let Some(load) = whole.find_subcommand("load")
+            && let Some(at) = words.iter().position(|word| word == name)
+        {
+            self.take_flags(whole, whole, &words[..at]);
+            self.words.push(name.clone());
+            return self.take_others(whole, load, words, &words[at + 1..]);
+        }
         // A comparison may be typed as another command (`longtail overhead`).
         let found = words.iter().enumerate().find_map(|(at, word)| {
             let name = if word == "overhead" { "compare" } else { word };
@@ -510,6 +523,9 @@ mod tests {
             ["load", "--as", "wrk", "--", "-d", "10s", "-H", "X-Api-Key: hunter2", "http://h/"];
         assert_eq!(masked(&wrk)[4..6], ["-d", "10s"]);
         assert!(!masked(&wrk).concat().contains("hunter2"));
+        let hey = ["hey", "-a", "me:hunter2", "-d", "hunter2", "http://h/"];
+        assert!(!masked(&hey).concat().contains("hunter2"));
+        assert_eq!(masked(&["wrk", "-d", "10s", "http://h/"])[1..3], ["-d", "10s"]);
     }
 
     #[test]

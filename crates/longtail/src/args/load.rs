@@ -1,4 +1,4 @@
-//! Flags of `longtail load`, hey's and wrk's among them, and of `attack`, which is a load by
+//! Flags of `longtail load`, and of `attack`, which is a load by
 //! another name; and when requests are due by them, over how many connections, for how long.
 
 use std::path::PathBuf;
@@ -10,7 +10,6 @@ use model::{Arrivals, LatePolicy, Nanos, Objective, Pace, Profile, Rate, Request
 use requests::RequestsFormat;
 
 use super::limits::{CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, words};
-use super::others::Tool;
 use super::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Mistake, refuse_if, wrong};
 use crate::generators::Generator;
@@ -28,10 +27,10 @@ Examples:
   longtail load --requests requests.txt --fail-if 'p99 > 200ms' http://127.0.0.1:9292/    or 'errors > 0.1%'
   longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app sends by statsd meanwhile
   longtail load --metrics 127.0.0.1:9464 --otlp http://127.0.0.1:4318 http://127.0.0.1:9292/    for Prometheus, a collector
-  longtail load --as hey -- -z 20s -m GET http://127.0.0.1:9292/    hey's own command line, and its layout
+  longtail load -c 50 --for 20s --style hey http://127.0.0.1:9292/    the figures in hey's layout
   longtail load --generator wrk -c 64 --for 30s http://127.0.0.1:9292/    wrk makes the load; its claims are audited
 
-Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --generator-threads; wrk's -d (duration) is --for,
+longtail hey -z 20s -c 50 URL, or wrk and its words, is answered with the same in our flags. Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --generator-threads; wrk's -d (duration) is --for,
 and -d is the body, as in hey and curl. hey's -o csv is --log FILE.csv.";
 
 /// Gaps between the requests of an open loop: even, exponential as of users who know nothing of
@@ -93,7 +92,7 @@ pub(crate) struct LoadArgs {
     pub(crate) generator: Option<Generator>,
 
     /// http:// or https://, any host
-    #[arg(required_unless_present_any = ["style_of", "requests"], help_heading = "Requests")]
+    #[arg(required_unless_present = "requests", help_heading = "Requests")]
     pub(crate) url: Option<String>,
     /// Method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "NAME", help_heading = "Requests")]
@@ -145,12 +144,6 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) log: Option<PathBuf>,
 
-    /// The words after -- are the command line of hey or wrk
-    #[arg(long = "as", alias = "like", value_enum, value_name = "TOOL", help_heading = ADVANCED)]
-    pub(crate) style_of: Option<Tool>,
-    /// That command line
-    #[arg(last = true, value_name = "WORDS", requires = "style_of", hide = true)]
-    pub(crate) others_words: Vec<String>,
     /// Open loop: requests per second of each connection, as hey's -q
     #[arg(short = 'q', value_name = "RATE", conflicts_with_all = ["ramp", "steps"], help_heading = ADVANCED)]
     pub(crate) per_connection_rate: Option<Rate>,

@@ -3,6 +3,7 @@
 pub(crate) mod limits;
 pub(crate) mod load;
 pub(crate) mod metrics;
+pub(crate) mod other_lines;
 pub(crate) mod others;
 pub(crate) mod output;
 pub(crate) mod server;

@@ -188,14 +188,6 @@ impl TextStyle {
 }
 
 impl OutputArgs {
-    /// The same in another tool's style, where text is printed and no style was asked for.
-    pub(crate) fn or_style(mut self, style: TextStyle) -> OutputArgs {
-        if matches!(self.printed(), OutputFormat::Answer | OutputFormat::Full) {
-            self.style = self.style.or(Some(style));
-        }
-        self
-    }
-
     /// What is printed.
     pub(crate) fn printed(&self) -> OutputFormat {
         match self.format {

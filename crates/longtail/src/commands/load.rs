@@ -11,11 +11,9 @@ use model::{Diagnostic, LoadStudy, Outcome, Run, Study, Verdict};
 use sweep::{LoadCompany, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::StudyStart;
-use super::load_words;
 use crate::args::LoadArgs;
-use crate::args::others::{self, Tool};
-use crate::args::output::{StudyKind, TextStyle};
-use crate::exit::{Exit, Mistake, refuse_if, wrong};
+use crate::args::output::StudyKind;
+use crate::exit::{Exit, Mistake, wrong};
 use crate::load::{Recorder, order_load, prepare};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
@@ -30,39 +28,12 @@ const CSV_TO_STDOUT: &str = "-.csv";
 ///
 /// # Errors
 /// Where a flag is wrong, before any load is sent, or the results cannot be written.
-pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    let args = or_like(args)?;
+pub(crate) fn run(args: &LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // Its lines are the output.
     let is_logged = args.log.as_deref() == Some(Path::new(CSV_TO_STDOUT));
-    measure(&args, resolver, |results, study| {
+    measure(args, resolver, |results, study| {
         if is_logged { ui::exit_of_part(results.keep(study)) } else { results.publish(study) }
     })
-}
-
-/// These flags, or those that another tool's command line comes to.
-fn or_like(args: LoadArgs) -> Result<LoadArgs, Mistake> {
-    let Some(tool) = args.style_of else { return Ok(args) };
-    refuse_if(args.url.is_some(), "with --as the URL belongs to the words after --")?;
-    let mut words = others::translate(tool, &args.others_words).map_err(Mistake::Flags)?;
-    words.extend(args.generator.map(|generator| format!("--generator={}", generator.name())));
-    let style = match tool {
-        Tool::Hey => TextStyle::Hey,
-        Tool::Wrk => TextStyle::Wrk,
-    };
-    let mut load = load_words(words)?;
-    // What the other tool has no words for may stand before the --. Another generator's claim has a
-    // layout of its own.
-    load.output = if args.generator.is_some() { args.output } else { args.output.or_style(style) };
-    load.log = args.log.or(load.log);
-    load.thresholds = args.thresholds;
-    load.stop_if = args.stop_if;
-    load.checks = args.checks;
-    load.outlets = args.outlets;
-    load.no_calibrate = args.no_calibrate;
-    load.service = args.service;
-    load.from = args.from;
-    load.worker_header = args.worker_header;
-    Ok(load)
 }
 
 /// Runs the load that `attack` comes to: its lines, and how many of the started requests were

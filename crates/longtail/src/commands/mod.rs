@@ -36,6 +36,7 @@ use self::report::{AuditArgs, ReportArgs};
 use self::sink::SinkArgs;
 use self::sweep::SweepArgs;
 use self::watch::WatchArgs;
+use crate::args::other_lines::{self, Tool};
 use crate::args::{ADVANCED, LoadArgs, others};
 use crate::exit::{Exit, Mistake, wrong};
 use crate::secrets::{self, MaskedWords};
@@ -114,7 +115,7 @@ impl Command {
     pub(crate) fn run(self, resolver: Resolver) -> Result<Exit, Mistake> {
         match self {
             Command::Sweep(args) | Command::Bodies(args) => sweep::run(&args, resolver),
-            Command::Load(args) => load::run(*args, resolver),
+            Command::Load(args) => load::run(&args, resolver),
             Command::Attack(args) => load::attack(&args, resolver),
             Command::Sink(args) => sink::run(&args),
             Command::Watch(args) => watch::run(&args, &resolver),
@@ -224,8 +225,52 @@ fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
                 other => other,
             })
         }
-        _ => Err(Mistake::Flags(sentence(&error, &whole, command.unwrap_or(&whole), &texts))),
+        _ => {
+            let command = command.unwrap_or(&whole);
+            Err(match of_other_tool(&error, &whole, command, &texts) {
+                Some(answer) => answer,
+                None => Mistake::Flags(sentence(&error, &whole, command, &texts)),
+            })
+        }
     }
+}
+
+/// What to say where the words are a command line of hey or wrk: typed as they are (`longtail wrk
+/// -t4 URL`), or after `load --as wrk --`.
+fn of_other_tool(
+    error: &clap::Error,
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+) -> Option<Mistake> {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => word.as_str(),
+        _ => "",
+    };
+    let answer = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let name = context(ContextKind::InvalidSubcommand);
+            let tool = Tool::named(name)?;
+            let at = words.iter().position(|word| word == name)?;
+            let refusal = format!("there is no command '{name}'");
+            other_lines::answer(whole, tool, &refusal, &words[..at], &words[at + 1..])
+        }
+        ErrorKind::UnknownArgument if command.get_name() == "load" => {
+            let flag = context(ContextKind::InvalidArg);
+            other_lines::after_as(whole, flag, words)?
+        }
+        _ => return None,
+    };
+    Some(match answer {
+        Ok(line) => {
+            let typed = std::iter::once("longtail".to_owned()).chain(line.words);
+            match understood(typed.map(OsString::from).collect()) {
+                Ok(_) => Mistake::Flags(line.says),
+                Err(mistake) => mistake,
+            }
+        }
+        Err(mistake) => mistake,
+    })
 }
 
 /// The word that made clap show the help or the version though nobody asks for it: -h or -V with
@@ -276,7 +321,7 @@ pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
     let start = ["longtail", "load"].map(OsString::from);
     match parse(start.into_iter().chain(words.into_iter().map(OsString::from)))? {
         Invocation::Command(Command::Load(args), _) => Ok(*args),
-        _ => Err(wrong("the words after --as are no command line that can be followed")),
+        _ => Err(wrong("these words are no load")),
     }
 }
 

@@ -124,11 +124,7 @@ fn shortened(command: &str) -> String {
     {
         words = words.replace(long, short);
     }
-    let flags = if words.contains("--for") || words.contains("-n ") || words.contains("--as") {
-        ""
-    } else {
-        "-n 20"
-    };
+    let flags = if words.contains("--for") || words.contains("-n ") { "" } else { "-n 20" };
     words.replacen("load ", &format!("load --no-calibrate {flags} "), 1)
 }
 

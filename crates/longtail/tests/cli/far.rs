@@ -91,7 +91,6 @@ fn under_allowed_networks_nothing_leaves() {
         "load -n1 -c1 --connect-to elsewhere.test:80 http://127.0.0.1/".to_owned(),
         "load -n1 -c1 --resolve app.test:80:203.0.113.7 http://app.test/".to_owned(),
         "load -n1 -c1 --generator wrk http://elsewhere.test/".to_owned(),
-        "load --as hey -- -n 1 -c 1 http://elsewhere.test/".to_owned(),
         "attack --target-throughput 1 -n 1 --url http://elsewhere.test/".to_owned(),
         format!("load -n1 -c1 --statsd-to elsewhere.test:8125 http://{near}/"),
         format!("load -n1 -c1 --statsd-to 203.0.113.7:8125 http://{near}/"),

@@ -53,9 +53,8 @@ fn run(lab: &Lab, words: &str, receiver: &Receiver) -> Ended {
         words.push("{url}".to_owned());
     }
     let words = words.iter().map(|word| word.replace("{url}", &receiver.url()));
-    let is_others = words.clone().any(|word| word == "--as");
-    let length: &[&str] = if is_others { &[] } else { &["-n", "2", "-c", "1"] };
-    end(lab.program(LONGTAIL).args(["load", "--no-calibrate"]).args(length).args(words))
+    let load = ["load", "--no-calibrate", "-n", "2", "-c", "1"];
+    end(lab.program(LONGTAIL).args(load).args(words))
 }
 
 #[test]
