@@ -13,7 +13,6 @@ mod generator_rates;
 mod generators;
 mod load;
 mod metrics;
-mod predict;
 mod results;
 mod secrets;
 mod selftest;

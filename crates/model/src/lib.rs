@@ -16,6 +16,7 @@ pub mod claimed;
 pub mod clock;
 pub mod comparison;
 pub mod counts;
+pub mod delay_law;
 pub mod diagnostic;
 pub mod endpoint;
 pub mod environment;
@@ -64,6 +65,7 @@ pub use self::{
     claimed::*,
     clock::*,
     comparison::*,
+    delay_law::*,
     diagnostic::*,
     endpoint::*,
     environment::*,

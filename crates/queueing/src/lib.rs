@@ -16,12 +16,14 @@
 //! | Puma's turns of ten and its accept throttle | `puma` |
 //! | what has no formula | `simulate` |
 //! | which order of service is it that was measured? | `discipline` |
+//! | a whole server: each order of service, Ruby's lock, the CPUs | `prediction` |
 
 pub mod closed_loop;
 pub mod discipline;
 pub mod mdc;
 mod numeric;
 pub mod open_loop;
+pub mod prediction;
 pub mod puma;
 pub mod simulate;
 

@@ -21,6 +21,7 @@ mod measured;
 
 pub use model::number;
 mod plot;
+pub mod prediction;
 mod puma;
 mod run_columns;
 mod run_summary;

@@ -28,8 +28,9 @@ use std::thread::JoinHandle;
 
 use model::{Clock, Nanos};
 
-pub use laws::{DelayLaw, Fault, FaultLaw, RequestShare, StallLaw};
+pub use laws::{Fault, FaultLaw, StallLaw};
 pub use ledger::{FaultCounts, SinkLedger};
+pub use model::{DelayLaw, RequestShare};
 pub use settings::{Listen, PemPair, SinkBody, SinkError, SinkSettings, SlotQueue};
 
 use crate::ledger::LoopLedger;

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use http::{HeaderName, HeaderValue};
-use model::{Endpoint, Nanos, Rate};
+use model::{DelayLaw, Endpoint, Nanos, Rate};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::laws::{DelayLaw, FaultLaw, StallLaw};
+use crate::laws::{FaultLaw, StallLaw};
 
 /// More workers than any server has; each costs three rendered responses.
 const MOST_WORKERS: u32 = 10_000;

@@ -19,11 +19,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use model::Nanos;
+use model::{DrawStream, Nanos, draw};
 
 use crate::SinkSettings;
 use crate::connection::ConnectionKey;
-use crate::laws::{DrawStream, StallLaw, draw};
+use crate::laws::StallLaw;
 use crate::settings::SlotQueue;
 
 /// Requests in a row that nobody can interrupt (`max_fast_inline`).

@@ -1,10 +1,8 @@
 //! Value parsers for clap: what a number, time, path or word on the command line may be.
 
-use std::str::FromStr;
-
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
-use model::objective::{Compare, ObjectiveFigure};
-use model::{Nanos, Objective, Rate, Threads, Timestamps};
+use model::{Nanos, Objective, Threads, Timestamps};
+use queueing::prediction::TimeGoal;
 
 use crate::exit::{Mistake, wrong};
 
@@ -100,40 +98,10 @@ pub(crate) fn resolved_timestamps(
     }
 }
 
-/// What a response time is to be below.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Goal {
-    /// As it was typed, in one spelling.
-    pub(crate) objective: Objective,
-    /// The quantile; `None`: the mean.
-    pub(crate) share: Option<f64>,
-    /// In seconds.
-    pub(crate) limit: f64,
-}
-
-impl FromStr for Goal {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Goal, String> {
-        let objective: Objective = text.parse()?;
-        let share = match (objective.figure, objective.compare) {
-            (ObjectiveFigure::ResponseTime(share), Compare::Below) => Some(share),
-            (ObjectiveFigure::Mean, Compare::Below) => None,
-            _ => {
-                return Err(format!(
-                    "'{text}' cannot be predicted: write such as 'p99 < 2s' or 'mean < 300ms'"
-                ));
-            }
-        };
-        Ok(Goal { objective, share, limit: objective.limit / 1e9 })
-    }
-}
-
-/// What loads the server.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PredictLoad {
-    /// Random arrivals.
-    Open(Rate),
-    /// So many connections, with that pause.
-    Closed(u32, Nanos),
+/// Reads what a response time has to stay below.
+pub(crate) fn time_goal(text: &str) -> Result<TimeGoal, String> {
+    let objective: Objective = text.parse()?;
+    TimeGoal::of(objective).ok_or_else(|| {
+        format!("'{text}' cannot be predicted: write such as 'p99 < 2s' or 'mean < 300ms'")
+    })
 }

@@ -8,7 +8,6 @@ pub(crate) mod others;
 pub(crate) mod output;
 pub(crate) mod server;
 
-pub(crate) use limits::{Goal, PredictLoad};
 pub(crate) use load::LoadArgs;
 pub(crate) use metrics::{OtlpUrl, OutletArgs, receiver_address};
 pub(crate) use output::{OutputArgs, ThresholdArgs};

@@ -4,78 +4,75 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args};
-use model::theory::ServiceTime;
-use model::{Nanos, Rate, Study, Threads};
+use model::{DelayLaw, Nanos, Rate, Study, Threads};
 use probe::server_cpu::CpuRoom;
 use queueing::closed_loop::MOST_CONNECTIONS;
+use queueing::prediction::{
+    self, HIGHEST_SIMULATED, PredictedLoad, PredictedServer, PredictedService, RequestCpu,
+    ServerCpus, TimeGoal,
+};
 use report::number;
-use sink::DelayLaw;
 
-use crate::args::limits::from_1_to;
+use crate::args::ADVANCED;
+use crate::args::limits::{from_1_to, time_goal};
 use crate::args::output::FormatArgs;
-use crate::args::{ADVANCED, Goal, PredictLoad};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
-use crate::predict::{self, PredictedServer, RequestCpu, ServerCpus};
 use crate::{store, ui};
 
 /// Prints the prediction.
 ///
 /// # Errors
-/// Where a flag is wrong, the study has no service time, or theory has no answer.
+/// If a flag is wrong, the study has no service time, or theory has no answer.
 pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     refuse_if(
         args.plot && args.output.is_json(),
         "--plot is drawn for people: leave it out, or --json",
     )?;
-    let (workers, threads) = (args.workers, args.threads.max);
-    if workers.saturating_mul(threads) > 1000 {
-        return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));
-    }
+    refuse_if(
+        args.workers.saturating_mul(args.threads.max) > 1000,
+        "-w and -t want at most 1000 slots, workers x threads, to predict",
+    )?;
     let service = service(&args.service)?;
-    let law = service.law;
-    if law.mean().0 == 0 {
-        return Err(Mistake::Flags(
-            "--service wants more than 0: what takes no time never waits".to_owned(),
-        ));
-    }
-    let server = PredictedServer { workers, threads, law, seed: args.seed.unwrap_or(1) };
-    let closed = || PredictLoad::Closed(args.connections.unwrap_or(1), args.think);
-    let load = args.rate.map_or_else(closed, PredictLoad::Open);
+    refuse_if(service.law.mean() == Nanos::ZERO, "--service must be greater than 0")?;
+    let server = PredictedServer {
+        workers: args.workers,
+        threads: args.threads.max,
+        law: service.law,
+        seed: args.seed.unwrap_or(1),
+    };
+    let load = args.load();
     let cpus = server_cpus(args.cpus);
     let cpu = args.cpu.map(|time| RequestCpu { time, cpus });
     check(args, &server, load, cpu)?;
-    let mut prediction = predict::predict(&server, load, args.objective, cpu)?;
+    let mut prediction = prediction::predict(&server, load, args.objective, cpu)?;
     prediction.notes.extend(service.notes);
-    match (cpu, service.cpu) {
-        (Some(_), _) => {}
-        (None, Some(measured)) => prediction.notes.push(format!(
-            "CPU time is not counted: its sweep measured {} a request; --cpu counts it",
-            number::time(measured)
-        )),
-        (None, None) => prediction.notes.push(predict::text::without_cpu(&server, cpus)),
+    if cpu.is_none() {
+        prediction.notes.push(report::prediction::cpu_not_counted(&server, cpus, service.cpu));
     }
-    if args.seed.is_some() && (prediction.lines.is_empty() || !server.has_chance(load)) {
+    let uses_seed = !prediction.lines.is_empty() && server.is_random(load);
+    if args.seed.is_some() && !uses_seed {
         prediction.notes.push("--seed changes nothing here: nothing is left to chance".to_owned());
     }
     if args.output.is_json() {
         ui::print_json(&prediction);
     } else {
-        let plot = args.plot.then(|| predict::plot(&server)).transpose()?;
-        ui::print(&predict::text::whole(&prediction, plot.as_deref(), ui::terminal_width()));
+        let plot = if args.plot { Some(prediction::plot(&server)?) } else { None };
+        let width = ui::terminal_width();
+        ui::print(&report::prediction::as_text(&prediction, plot.as_deref(), width));
     }
     Ok(Exit::Fine)
 }
 
-/// Refuses what no formula answers, and what one flag would take from another.
+/// Refuses what no formula answers, and flags that exclude each other.
 fn check(
     args: &PredictArgs,
     server: &PredictedServer,
-    load: PredictLoad,
+    load: PredictedLoad,
     cpu: Option<RequestCpu>,
 ) -> Result<(), Mistake> {
     if let Some(share) = args.objective.and_then(|goal| goal.share) {
         refuse_if(
-            server.is_simulated() && share > predict::HIGHEST_SIMULATED,
+            server.is_simulated() && share > HIGHEST_SIMULATED,
             format!(
                 "{} of this service time is not known well enough: ask for p99 or lower, or give --service 200ms or exp:5ms, which have a formula",
                 number::percentile(share)
@@ -84,17 +81,17 @@ fn check(
     }
     let Some(cpu) = cpu else { return Ok(()) };
     refuse_if(
-        cpu.time.0 == 0 || cpu.time > server.law.mean(),
+        cpu.time == Nanos::ZERO || cpu.time > server.law.mean(),
         "--cpu is a part of the service time: more than 0, and not more than that",
     )?;
-    if let PredictLoad::Closed(connections, _) = load
+    if let PredictedLoad::Closed { connections, .. } = load
         && connections.div_ceil(server.workers) > MOST_CONNECTIONS
     {
         return Err(wrong(format!(
             "--cpu is reckoned for at most {MOST_CONNECTIONS} connections of a worker: lower -c"
         )));
     }
-    if (args.objective.is_some() || args.plot) && predict::hides_times(server, load, cpu)? {
+    if (args.objective.is_some() || args.plot) && prediction::hides_times(server, load, cpu)? {
         let flag = if args.objective.is_some() { "--objective" } else { "--plot" };
         return Err(wrong(format!(
             "{flag} asks for response times, and no formula has them where threads wait for Ruby's lock or a CPU: leave out --cpu (for threads that never do), or {flag}"
@@ -103,7 +100,7 @@ fn check(
     Ok(())
 }
 
-/// Those that were given, or this machine's.
+/// The CPUs that were given, or this machine's.
 fn server_cpus(given: Option<f64>) -> ServerCpus {
     let here = || CpuRoom::of(&[std::process::id()]).map_or(1.0, |room| room.cpus);
     ServerCpus { count: given.unwrap_or_else(here), is_this_machine: given.is_none() }
@@ -117,62 +114,26 @@ fn cpus(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is known of the service time.
-struct KnownService {
-    law: DelayLaw,
-    /// Of it on a CPU, where a sweep measured that.
-    cpu: Option<Nanos>,
-    notes: Vec<String>,
-}
-
-/// The service time; of a study one with the mean and the variation of what a request takes alone.
-fn service(word: &ServiceWord) -> Result<KnownService, Mistake> {
+/// The service time that was given, or the one in a sweep's study.
+fn service(word: &ServiceWord) -> Result<PredictedService, Mistake> {
     let path = match word {
-        ServiceWord::Law(law) => {
-            return Ok(KnownService { law: *law, cpu: None, notes: Vec::new() });
-        }
+        ServiceWord::Law(law) => return Ok(PredictedService::given(*law)),
         ServiceWord::Study(path) => path,
     };
-    let none = |why: &str| Mistake::Read { path: path.clone(), why: why.to_owned() };
-    match store::read(path)? {
+    let why = match store::read(path)? {
         Study::Sweep(study) => match study.service_time {
-            Some(service) => Ok(measured(&service)),
-            None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
+            Some(service) => return Ok(PredictedService::measured(&service)),
+            None => "its sweep has no service time; give one, such as --service 200ms",
         },
-        Study::Compare(_) => {
-            Err(none("its arms have times of their own; give one, such as --service 200ms"))
+        Study::Compare(_) => "its arms have times of their own; give one, such as --service 200ms",
+        Study::Bodies(_) => {
+            "bodies are work and no time that a thread is held; give a time, such as --service 200ms"
         }
-        Study::Bodies(_) => Err(none(
-            "bodies are work and no time that a thread is held; give a time, such as --service 200ms",
-        )),
-        Study::Load(_) => Err(none(
-            "a load's times have waits in them; name a sweep's study, or give a time, such as --service 200ms",
-        )),
-    }
-}
-
-/// What a sweep measured, and how well.
-fn measured(service: &ServiceTime) -> KnownService {
-    let mut notes = Vec::new();
-    let law = match service.log_normal() {
-        None => DelayLaw::Constant(service.mean),
-        Some(law) => {
-            notes.push(
-                "of the sweep's service times the mean and the variation are taken: percentiles are those of a log-normal law of both"
-                    .to_owned(),
-            );
-            DelayLaw::LogNormal { median: law.median, sigma: law.sigma }
+        Study::Load(_) => {
+            "a load's times have waits in them; name a sweep's study, or give a time, such as --service 200ms"
         }
     };
-    if !service.is_well_known() {
-        let high =
-            if service.high == Nanos::MAX { "more".to_owned() } else { number::time(service.high) };
-        notes.push(format!(
-            "the sweep knows its mean service time roughly, {} to {high} (95 %): all rates are as uncertain",
-            number::time(service.low)
-        ));
-    }
-    KnownService { law, cpu: service.cpu, notes }
+    Err(Mistake::Read { path: path.clone(), why: why.to_owned() })
 }
 
 const EXAMPLES: &str = "\
@@ -220,8 +181,8 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
     think: Nanos,
     /// Open loop: find the highest rate that keeps 'p99 < 2s' or 'mean < 300ms'
-    #[arg(long, value_name = "OBJECTIVE", conflicts_with = "connections")]
-    pub(crate) objective: Option<Goal>,
+    #[arg(long, value_name = "OBJECTIVE", value_parser = time_goal, conflicts_with = "connections")]
+    pub(crate) objective: Option<TimeGoal>,
     /// Open loop: plot p99 over the rate
     #[arg(long, conflicts_with = "connections")]
     pub(crate) plot: bool,
@@ -232,12 +193,24 @@ pub(crate) struct PredictArgs {
     pub(crate) seed: Option<u64>,
 }
 
+impl PredictArgs {
+    fn load(&self) -> PredictedLoad {
+        match self.rate {
+            Some(rate) => PredictedLoad::Open(rate),
+            None => PredictedLoad::Closed {
+                connections: self.connections.unwrap_or(1),
+                think: self.think,
+            },
+        }
+    }
+}
+
 /// Where the law of the service time comes from.
 #[derive(Clone, Debug)]
 pub(crate) enum ServiceWord {
-    /// It is given.
+    /// The user gave it.
     Law(DelayLaw),
-    /// It is in that study.
+    /// It is in this study.
     Study(PathBuf),
 }
 

@@ -1,17 +1,16 @@
 //! A prediction as text.
 
 use judge::trust::UNCERTAIN;
-use report::number::{self, NONE, count_of, milliseconds, or_none};
-use report::tree::{
-    ColumnBand, DataTable, NamedFact, ReportSection, TableCell, TableColumn, TableRow,
-};
-use report::{Width, text};
-
 use model::Nanos;
-
-use super::{
+use queueing::prediction::{
     PredictedP99, PredictedQueue, PredictedServer, PredictedTime, Prediction, RateLimits, RubyLock,
     ServerCpus, ThreadsUnderLock, TimeInterval, TimeSummary,
+};
+
+use crate::number::{self, NONE, count_of, milliseconds, or_none};
+use crate::text::{self, Width};
+use crate::tree::{
+    ColumnBand, DataTable, NamedFact, ReportSection, TableCell, TableColumn, TableRow,
 };
 
 /// Rates that differ by less are one limit.
@@ -23,12 +22,8 @@ const BAR: f64 = 40.0;
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
 
-/// The prediction, and below it the plot where there is one.
-pub(crate) fn whole(
-    prediction: &Prediction,
-    plot: Option<&[PredictedP99]>,
-    width: Width,
-) -> String {
+/// The prediction, and the plot below it if there is one.
+pub fn as_text(prediction: &Prediction, plot: Option<&[PredictedP99]>, width: Width) -> String {
     let width = Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS));
     let mut sections = Vec::new();
     if !prediction.lines.is_empty() {
@@ -36,13 +31,7 @@ pub(crate) fn whole(
         sections.extend(ReportSection::new("").lines(remarks(prediction)).filled());
     }
     if let Some(lock) = &prediction.lock {
-        let lost = number::percent((1.0 - lock.asked().of_slots).max(0.0));
-        let aside = if lock.binds {
-            String::new()
-        } else {
-            format!(" The lines above leave that out: with all threads busy it costs {lost} %.")
-        };
-        sections.push(locked(prediction, lock, &aside));
+        sections.push(lock_section(prediction, lock));
         if lock.binds {
             let hidden = "Percentiles are not known where threads wait for Ruby's lock or a CPU; without --cpu you see those of threads that never do.";
             let left_out = "Counted is the app's Ruby alone, on CPUs that do nothing else. Puma's own work and passing the lock on come on top: measured rates are lower.";
@@ -50,7 +39,7 @@ pub(crate) fn whole(
             sections.push(ReportSection::new("").lines(lines.chain(prediction.notes.clone())));
         }
     }
-    sections.extend(plot.map(plotted));
+    sections.extend(plot.map(plot_section));
     format!("{}\n{}", text::facts(&facts(prediction), width), text::sections(&sections, width))
 }
 
@@ -99,15 +88,26 @@ fn smallest_of(limits: &RateLimits, cpus: Option<ServerCpus>) -> String {
 }
 
 /// `2 CPUs`, `this machine's 2 CPUs`.
-pub(crate) fn in_words(cpus: ServerCpus) -> String {
+fn in_words(cpus: ServerCpus) -> String {
     let count = number::shortest(cpus.count);
     let plural = if count == "1" { "" } else { "s" };
     let whose = if cpus.is_this_machine { "this machine's " } else { "" };
     format!("{whose}{count} CPU{plural}")
 }
 
-/// From which CPU time on another limit than threads counts, where none was given.
-pub(crate) fn without_cpu(server: &PredictedServer, cpus: ServerCpus) -> String {
+/// What to know if no CPU time was given: what a sweep `measured` of it, or from which CPU time on
+/// something else than threads is the limit.
+pub fn cpu_not_counted(
+    server: &PredictedServer,
+    cpus: ServerCpus,
+    measured: Option<Nanos>,
+) -> String {
+    if let Some(measured) = measured {
+        let measured = number::time(measured);
+        return format!(
+            "CPU time is not counted: its sweep measured {measured} a request; --cpu counts it"
+        );
+    }
     let workers = f64::from(server.workers);
     let above = Nanos::from_secs_f64(cpus.count.min(workers) / server.by_threads());
     let limit = if cpus.count < workers {
@@ -228,40 +228,24 @@ fn width(time: PredictedTime) -> Option<f64> {
 }
 
 /// What Ruby's lock leaves, by the number of threads.
-fn locked(prediction: &Prediction, lock: &RubyLock, aside: &str) -> ReportSection {
+fn lock_section(prediction: &Prediction, lock: &RubyLock) -> ReportSection {
     let is_closed = lock.by_threads.iter().any(|line| line.closed.is_some());
-    let workers = ColumnBand::new("req/s of all workers", "");
-    let load = ColumnBand::new(if is_closed { "these connections" } else { "this rate" }, "");
-    let of_load: &[&str] = if is_closed { &["req/s", "mean ms"] } else { &["% full"] };
-    let columns = std::iter::once(TableColumn::new("threads each"))
-        .chain(
-            ["at most", "all busy", "% of max"].map(|name| TableColumn::new(name).under(&workers)),
-        )
-        .chain(of_load.iter().map(|name| TableColumn::new(*name).under(&load)));
-    let row = |line: &ThreadsUnderLock| {
-        let of_load = match (line.closed, line.offered_of_all_busy) {
-            (Some(closed), _) => {
-                vec![number::rate(closed.rate_per_s), milliseconds(closed.response_mean_ns)]
-            }
-            (None, Some(full)) if full < 1.0 => vec![number::percent(full)],
-            (None, _) => vec!["overload".to_owned()],
-        };
-        let rates = [line.at_most_per_s, line.all_busy_per_s].map(number::rate).into_iter();
-        let cells =
-            rates.chain([number::percent(line.of_slots)]).chain(of_load).map(TableCell::from);
-        let row = TableRow::new(std::iter::once(TableCell::count(line.threads)).chain(cells));
-        row.noted(if line.threads == prediction.threads { "as asked" } else { "" })
+    let aside = if lock.binds {
+        String::new()
+    } else {
+        let lost = number::percent((1.0 - lock.asked().of_slots).max(0.0));
+        format!(" The lines above leave that out: with all threads busy it costs {lost} %.")
     };
     let title = format!(
         "Ruby's lock: each request computes {} of its {}, one thread of a worker at a time.{aside}",
         number::span(lock.cpu_ns),
         number::span(prediction.service_mean_ns),
     );
-    let most = [prediction.limits.lock, prediction.limits.cpus];
-    let most = most.into_iter().flatten().fold(f64::INFINITY, f64::min);
+    let by_lock = prediction.limits.lock.unwrap_or(f64::INFINITY);
+    let by_cpus = prediction.limits.cpus.unwrap_or(f64::INFINITY);
     let at_most = format!(
         "at most: by any law, and never more than {} req/s; % of max: of what as many slots would do without the lock.",
-        number::rate_in_words(most),
+        number::rate_in_words(by_lock.min(by_cpus)),
     );
     let connections = if is_closed { ", these connections" } else { "" };
     let all_busy = if lock.cpus.count < f64::from(prediction.workers) {
@@ -273,8 +257,43 @@ fn locked(prediction: &Prediction, lock: &RubyLock, aside: &str) -> ReportSectio
     } else {
         format!("all busy{connections}: exact where the times scatter exponentially")
     };
-    let table = DataTable::of_columns(columns, lock.by_threads.iter().map(row));
-    ReportSection::new(title).table(table).lines([at_most, all_busy])
+    ReportSection::new(title)
+        .table(lock_table(lock, prediction.threads, is_closed))
+        .lines([at_most, all_busy])
+}
+
+/// A line for each number of threads.
+fn lock_table(lock: &RubyLock, asked_threads: u32, is_closed: bool) -> DataTable {
+    let workers = ColumnBand::new("req/s of all workers", "");
+    let load = ColumnBand::new(if is_closed { "these connections" } else { "this rate" }, "");
+    let of_load: &[&str] = if is_closed { &["req/s", "mean ms"] } else { &["% full"] };
+    let mut columns = vec![TableColumn::new("threads each")];
+    for name in ["at most", "all busy", "% of max"] {
+        columns.push(TableColumn::new(name).under(&workers));
+    }
+    for name in of_load {
+        columns.push(TableColumn::new(*name).under(&load));
+    }
+    let rows = lock.by_threads.iter().map(|line| lock_row(line, asked_threads));
+    DataTable::of_columns(columns, rows)
+}
+
+fn lock_row(line: &ThreadsUnderLock, asked_threads: u32) -> TableRow {
+    let mut cells = vec![
+        TableCell::count(line.threads),
+        number::rate(line.at_most_per_s).into(),
+        number::rate(line.all_busy_per_s).into(),
+        number::percent(line.of_slots).into(),
+    ];
+    match (line.closed, line.offered_of_all_busy) {
+        (Some(closed), _) => {
+            cells.push(number::rate(closed.rate_per_s).into());
+            cells.push(milliseconds(closed.response_mean_ns).into());
+        }
+        (None, Some(offered)) if offered < 1.0 => cells.push(number::percent(offered).into()),
+        (None, _) => cells.push("overload".to_owned().into()),
+    }
+    TableRow::new(cells).noted(if line.threads == asked_threads { "as asked" } else { "" })
 }
 
 fn each(times: Option<TimeSummary>) -> [Option<PredictedTime>; 4] {
@@ -282,7 +301,7 @@ fn each(times: Option<TimeSummary>) -> [Option<PredictedTime>; 4] {
 }
 
 /// p99 over the rate, as bars.
-fn plotted(points: &[PredictedP99]) -> ReportSection {
+fn plot_section(points: &[PredictedP99]) -> ReportSection {
     let longest = points.iter().map(|point| point.p99.0).max().unwrap_or(1) as f64;
     let row = |point: &PredictedP99| {
         let rate = TableCell::number(Some(point.rate_per_s), number::rate);

@@ -1,0 +1,146 @@
+//! What Ruby's global lock leaves of threads, of which one in a worker computes at a time, and what
+//! the CPUs leave of all workers.
+//!
+//! The predicted queues take no account of either. Here is what a worker of each number of threads
+//! can do: at most, by any law; and with all threads busy if the times scatter exponentially, for
+//! which the formula is exact (`closed_loop`) as long as each worker finds a CPU.
+
+use std::collections::BTreeSet;
+
+use model::Nanos;
+use serde::Serialize;
+
+use super::server::{PredictedLoad, PredictedServer, RequestCpu, ServerCpus};
+use crate::QueueingError;
+use crate::closed_loop::{WorkerDemand, dealt_evenly, highest_rate, saturated_rate, worker};
+
+/// Numbers of threads that are compared, beside the server's own.
+const THREADS: [u32; 8] = [1, 2, 3, 4, 5, 8, 16, 32];
+
+/// If the lock and the CPUs leave less than this part of what the slots would do without them, they
+/// are the limit that counts.
+const LOCK_MATTERS: f64 = 0.95;
+
+/// What the lock and the CPUs leave of a server.
+#[derive(Clone, Debug, Serialize)]
+pub struct RubyLock {
+    /// How long a request holds the lock.
+    pub cpu_ns: Nanos,
+    /// The CPUs of all workers.
+    pub cpus: ServerCpus,
+    /// The most that the workers can do by the lock, however many threads they have.
+    pub at_most_per_s: f64,
+    /// Whether threads wait for it, or for a CPU, so much that only rates are known.
+    pub binds: bool,
+    /// A line for each number of threads.
+    pub by_threads: Vec<ThreadsUnderLock>,
+    /// Which of these lines has the server's own number.
+    #[serde(skip)]
+    asked: usize,
+}
+
+impl RubyLock {
+    /// Workers with the server's own number of threads.
+    pub fn asked(&self) -> &ThreadsUnderLock {
+        &self.by_threads[self.asked]
+    }
+}
+
+/// Workers with one number of threads.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ThreadsUnderLock {
+    /// Threads of each worker.
+    pub threads: u32,
+    /// The most that all workers do, by any law.
+    pub at_most_per_s: f64,
+    /// What all workers do with all threads busy; with more workers than CPUs it may be less.
+    pub all_busy_per_s: f64,
+    /// The same as a part of what as many slots would do without the lock.
+    pub of_slots: f64,
+    /// With the connections of a closed loop dealt evenly to the workers; null in an open one.
+    pub closed: Option<LockedLoop>,
+    /// The rate of an open loop as a part of the rate with all threads busy: from 1 on there is no
+    /// steady state. Null in a closed loop.
+    pub offered_of_all_busy: Option<f64>,
+}
+
+/// What a closed loop does under the lock.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LockedLoop {
+    /// Completed per second.
+    pub rate_per_s: f64,
+    /// Mean response time.
+    pub response_mean_ns: Nanos,
+}
+
+/// What the lock and the CPUs leave of this server.
+///
+/// # Errors
+/// If a request computes for no time or for longer than its service time, or a worker has more
+/// connections than there is an answer for.
+pub(crate) fn ruby_lock(
+    server: &PredictedServer,
+    cpu: RequestCpu,
+    load: PredictedLoad,
+) -> Result<RubyLock, QueueingError> {
+    let seconds = cpu.time.as_secs_f64();
+    let demand = WorkerDemand { io: server.service() - seconds, cpu: seconds };
+    let numbers: BTreeSet<u32> = THREADS.into_iter().chain([server.threads]).collect();
+    let asked = numbers.iter().take_while(|threads| **threads < server.threads).count();
+    let by_cpus = cpu.cpus.count / seconds;
+    let mut by_threads = Vec::new();
+    for threads in numbers {
+        by_threads.push(threads_under_lock(server, threads, demand, by_cpus, load)?);
+    }
+    let overloads = by_threads[asked].offered_of_all_busy.is_some_and(|offered| offered >= 1.0);
+    Ok(RubyLock {
+        cpu_ns: cpu.time,
+        cpus: cpu.cpus,
+        at_most_per_s: f64::from(server.workers) / seconds,
+        binds: by_threads[asked].of_slots < LOCK_MATTERS || overloads,
+        by_threads,
+        asked,
+    })
+}
+
+/// Workers with this number of threads, whose CPUs do at most `by_cpus` requests per second.
+fn threads_under_lock(
+    server: &PredictedServer,
+    threads: u32,
+    demand: WorkerDemand,
+    by_cpus: f64,
+    load: PredictedLoad,
+) -> Result<ThreadsUnderLock, QueueingError> {
+    let workers = f64::from(server.workers);
+    let all_busy = (workers * saturated_rate(threads, demand)?).min(by_cpus);
+    let mut line = ThreadsUnderLock {
+        threads,
+        at_most_per_s: (workers * highest_rate(threads, demand)?).min(by_cpus),
+        all_busy_per_s: all_busy,
+        of_slots: all_busy * server.service() / (workers * f64::from(threads)),
+        closed: None,
+        offered_of_all_busy: None,
+    };
+    match load {
+        PredictedLoad::Open(rate) => {
+            line.offered_of_all_busy = Some(rate.per_second() / all_busy);
+        }
+        PredictedLoad::Closed { connections, think } => {
+            let think = think.as_secs_f64();
+            let mut rate = 0.0;
+            for dealt in dealt_evenly(connections, server.workers) {
+                if dealt > 0 {
+                    rate += worker(dealt, threads, demand, think)?.rate;
+                }
+            }
+            rate = rate.min(by_cpus);
+            // Little's law of the whole cycle: connections = rate x (response time + think time).
+            let response = f64::from(connections) / rate - think;
+            line.closed = Some(LockedLoop {
+                rate_per_s: rate,
+                response_mean_ns: Nanos::from_secs_f64(response),
+            });
+        }
+    }
+    Ok(line)
+}
