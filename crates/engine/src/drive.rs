@@ -201,7 +201,7 @@ const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
 /// connects overflows the server's accept queue: both would be measured in place of the server.
 fn wants_preconnect(spec: &LoadSpec) -> bool {
     let all_are_used = spec.requests_total.is_none_or(|total| total >= u64::from(spec.connections));
-    let is_plain = spec.transport.tls.is_none() && !spec.traces;
+    let is_plain = spec.transport.tls.is_none() && !spec.traces_requests;
     spec.connections >= MANY && !spec.pace.is_open() && spec.keep_alive && all_are_used && is_plain
 }
 

@@ -65,7 +65,7 @@ pub struct LoadSpec {
     pub keep_answers: bool,
     /// Whether the journal tells how the kernel and the app know each request
     /// ([`crate::RequestTrace`]).
-    pub traces: bool,
+    pub traces_requests: bool,
 }
 
 /// Which of a run's generators one is. Their lanes are numbered through the whole run, so that all
@@ -124,7 +124,7 @@ impl LoadSpec {
             reads_app_times: false,
             body_bytes: None,
             keep_answers: false,
-            traces: false,
+            traces_requests: false,
         }
     }
 
@@ -159,7 +159,7 @@ impl LoadSpec {
         self.is_plain_loop()
             && keeps_connections
             && !self.keep_answers
-            && !self.traces
+            && !self.traces_requests
             && !self.reads_app_times
     }
 

@@ -189,7 +189,7 @@ impl RunFigures {
                 );
             }
         }
-        let Some(all) = view.ways.as_ref().map(|ways| &ways.all) else { return };
+        let Some(all) = view.paths.as_ref().map(|paths| &paths.all) else { return };
         let parts = [
             ("send_lag", Some(all.send_lag)),
             ("accept_queue", Some(all.accept_queue)),

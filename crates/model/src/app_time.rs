@@ -49,7 +49,7 @@ pub enum AppSource {
 
 /// Sums over some requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AnatomySums {
+pub struct AppTimeSums {
     /// How many.
     pub requests: u64,
     /// Of their response times.
@@ -66,7 +66,7 @@ pub struct AnatomySums {
     pub app: Nanos,
 }
 
-impl AnatomySums {
+impl AppTimeSums {
     /// What is left: after the app, and before it where that is not known.
     pub fn rest(&self) -> Nanos {
         let known = self.send_lag + self.before_app.unwrap_or(Nanos::ZERO) + self.app;
@@ -78,7 +78,7 @@ impl AnatomySums {
         sum.0.checked_div(self.requests).map(Nanos)
     }
 
-    fn add(&mut self, other: &AnatomySums) {
+    fn add(&mut self, other: &AppTimeSums) {
         // Of no requests, nothing is known and nothing is unknown.
         self.before_app = match (self.requests, other.requests) {
             (0, _) => other.before_app,
@@ -94,14 +94,14 @@ impl AnatomySums {
 
 /// Where the response times of a run's measured good answers went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Anatomy {
+pub struct AppTimes {
     /// How the app's part is known.
     pub source: AppSource,
     /// Of all that said it.
-    pub all: AnatomySums,
+    pub all: AppTimeSums,
     /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None`
     /// of fewer than 10.
-    pub slowest: Option<AnatomySums>,
+    pub slowest: Option<AppTimeSums>,
     /// Good answers that did not say it, or in another way.
     pub silent: u64,
     /// Good answers whose stamps lie outside their request, or whose app took longer than their
@@ -111,9 +111,9 @@ pub struct Anatomy {
 
 /// What a lane adds up; merged in any order it is what one lane would have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dissection {
+pub struct AppTimeAccumulator {
     /// By source and response time, to 0.1 %.
-    sums: BTreeMap<AppSource, BTreeMap<u64, AnatomySums>>,
+    sums: BTreeMap<AppSource, BTreeMap<u64, AppTimeSums>>,
     silent: u64,
     impossible: u64,
 }
@@ -123,7 +123,7 @@ const SLOWEST: u64 = 10;
 /// Leading bits of a response time by which sums are distinguished: 2^-10 is 0.1 %.
 const BITS: u32 = 11;
 
-impl Dissection {
+impl AppTimeAccumulator {
     /// Takes in a measured good answer and what its app said, on the clock of the exchange.
     pub fn record(&mut self, exchange: &Exchange, said: Option<AppTime>) {
         let Some(said) = said else {
@@ -146,7 +146,7 @@ impl Dissection {
             }
         };
         let response_time = exchange.response_time();
-        let one = AnatomySums {
+        let one = AppTimeSums {
             requests: 1,
             response_time,
             send_lag: exchange.send_lag(),
@@ -162,7 +162,7 @@ impl Dissection {
     }
 
     /// Adds another lane's.
-    pub fn merge(&mut self, other: &Dissection) {
+    pub fn merge(&mut self, other: &AppTimeAccumulator) {
         for (source, groups) in &other.sums {
             let ours = self.sums.entry(*source).or_default();
             for (time, parts) in groups {
@@ -175,16 +175,16 @@ impl Dissection {
 
     /// What it comes to: by stamps where there are any. `None` where no answer said anything at
     /// all.
-    pub fn anatomy(&self) -> Option<Anatomy> {
+    pub fn app_times(&self) -> Option<AppTimes> {
         let nothing = (&AppSource::Stamps, &BTreeMap::new());
         // The first is by stamps, where there are any.
         let (source, groups) =
             self.sums.first_key_value().or((self.impossible > 0).then_some(nothing))?;
-        let (all, slowest) = whole_and_slowest(groups, |parts| parts.requests, AnatomySums::add);
+        let (all, slowest) = whole_and_slowest(groups, |parts| parts.requests, AppTimeSums::add);
         let said: u64 =
             self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
         let silent = self.silent + said - all.requests;
-        Some(Anatomy { source: *source, all, slowest, silent, impossible: self.impossible })
+        Some(AppTimes { source: *source, all, slowest, silent, impossible: self.impossible })
     }
 }
 
@@ -247,46 +247,49 @@ mod tests {
 
     #[test]
     fn the_parts_are_the_whole() {
-        let mut cut = Dissection::default();
+        let mut cut = AppTimeAccumulator::default();
         for n in 0..99 {
             cut.record(&exchange(n, n + 1, n + 106), Some(stamps(n + 4, n + 104)));
         }
         cut.record(&exchange(0, 1, 1000), Some(stamps(801, 901)));
-        let anatomy = cut.anatomy().unwrap();
+        let app_times = cut.app_times().unwrap();
         assert_eq!(
-            (anatomy.source, anatomy.all.requests, anatomy.silent),
+            (app_times.source, app_times.all.requests, app_times.silent),
             (AppSource::Stamps, 100, 0)
         );
-        assert_eq!(anatomy.all.mean(anatomy.all.app), Some(Nanos::from_millis(100)));
-        assert_eq!(anatomy.all.before_app, Some(Nanos::from_millis(99 * 3 + 800)));
-        assert_eq!(anatomy.all.rest(), Nanos::from_millis(99 * 2 + 99));
-        let slowest = anatomy.slowest.unwrap();
+        assert_eq!(app_times.all.mean(app_times.all.app), Some(Nanos::from_millis(100)));
+        assert_eq!(app_times.all.before_app, Some(Nanos::from_millis(99 * 3 + 800)));
+        assert_eq!(app_times.all.rest(), Nanos::from_millis(99 * 2 + 99));
+        let slowest = app_times.slowest.unwrap();
         assert_eq!((slowest.requests, slowest.before_app), (1, Some(Nanos::from_millis(800))));
         assert_eq!(slowest.rest(), Nanos::from_millis(99));
         // A duration alone leaves what was before the app in the rest.
-        let mut cut = Dissection::default();
+        let mut cut = AppTimeAccumulator::default();
         cut.record(&exchange(0, 1, 100), Some(AppTime::Took(Nanos::from_millis(60))));
         cut.record(&exchange(0, 1, 100), None);
-        let anatomy = cut.anatomy().unwrap();
-        assert_eq!((anatomy.source, anatomy.silent), (AppSource::ServerTiming, 1));
-        assert_eq!((anatomy.all.before_app, anatomy.all.rest()), (None, Nanos::from_millis(39)));
-        assert_eq!(Dissection::default().anatomy(), None);
+        let app_times = cut.app_times().unwrap();
+        assert_eq!((app_times.source, app_times.silent), (AppSource::ServerTiming, 1));
+        assert_eq!(
+            (app_times.all.before_app, app_times.all.rest()),
+            (None, Nanos::from_millis(39))
+        );
+        assert_eq!(AppTimeAccumulator::default().app_times(), None);
     }
 
     #[test]
     fn stamps_outside_the_request_are_counted_and_not_clamped() {
-        let mut cut = Dissection::default();
+        let mut cut = AppTimeAccumulator::default();
         for said in
             [stamps(9, 50), stamps(60, 50), stamps(50, 101), AppTime::Took(Nanos::from_millis(91))]
         {
             cut.record(&exchange(5, 10, 100), Some(said));
         }
-        let anatomy = cut.anatomy().unwrap();
-        assert_eq!((anatomy.impossible, anatomy.all.requests), (4, 0));
+        let app_times = cut.app_times().unwrap();
+        assert_eq!((app_times.impossible, app_times.all.requests), (4, 0));
         cut.record(&exchange(5, 10, 100), Some(stamps(10, 100)));
-        assert_eq!(cut.anatomy().unwrap().all.rest(), Nanos::ZERO);
+        assert_eq!(cut.app_times().unwrap().all.rest(), Nanos::ZERO);
         assert_eq!(
-            cut.anatomy().unwrap().slowest,
+            cut.app_times().unwrap().slowest,
             None,
             "of one request there is no slowest tenth"
         );
@@ -311,23 +314,23 @@ mod tests {
         #[test]
         fn lanes_merged_are_one_lane_and_nobody_is_lost(all in prop::collection::vec(any_answer(), 0..400), cut in 0usize..400) {
             let dissected = |answers: &[(Exchange, Option<AppTime>)]| {
-                let mut cut = Dissection::default();
+                let mut cut = AppTimeAccumulator::default();
                 for (exchange, said) in answers {
                     cut.record(exchange, *said);
                 }
                 cut
             };
             let (left, right) = all.split_at(cut.min(all.len()));
-            let (whole, mut merged) = (dissected(&all), dissected(right));
-            merged.merge(&dissected(left));
+            let (whole, mut merged) = (with_app_times(&all), with_app_times(right));
+            merged.merge(&with_app_times(left));
             prop_assert_eq!(&merged, &whole);
             let file = serde_json::to_string(&whole).unwrap();
-            prop_assert_eq!(&serde_json::from_str::<Dissection>(&file).unwrap(), &whole);
-            if let Some(anatomy) = whole.anatomy() {
-                prop_assert_eq!(anatomy.all.requests + anatomy.silent + anatomy.impossible, all.len() as u64);
-                if let Some(slowest) = anatomy.slowest {
-                    prop_assert!(slowest.requests > 0 && slowest.requests <= anatomy.all.requests);
-                    prop_assert!(slowest.mean(slowest.response_time) >= anatomy.all.mean(anatomy.all.response_time));
+            prop_assert_eq!(&serde_json::from_str::<AppTimeAccumulator>(&file).unwrap(), &whole);
+            if let Some(app_times) = whole.app_times() {
+                prop_assert_eq!(app_times.all.requests + app_times.silent + app_times.impossible, all.len() as u64);
+                if let Some(slowest) = app_times.slowest {
+                    prop_assert!(slowest.requests > 0 && slowest.requests <= app_times.all.requests);
+                    prop_assert!(slowest.mean(slowest.response_time) >= app_times.all.mean(app_times.all.response_time));
                 }
             }
         }

@@ -281,7 +281,7 @@ pub enum Diagnostic {
         /// Good responses that there are.
         of: u64,
     },
-    /// Some responses do not say what the app took, so they are not in the anatomy.
+    /// Some responses do not say what the app took, so they count in no app time.
     SilentApp {
         /// How many.
         answers: u64,

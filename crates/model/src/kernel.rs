@@ -29,7 +29,8 @@ pub struct KernelView {
     /// Connections, buckets and answers that there was no room for.
     pub lost: u64,
     /// Each measured request's way, where that was asked for.
-    pub ways: Option<RequestPaths>,
+    #[serde(rename = "ways")]
+    pub paths: Option<RequestPaths>,
 }
 
 /// What one process of the server had in a run. Waits are of connections and requests that came in
@@ -174,7 +175,7 @@ impl PathSums {
     }
 }
 
-/// The ways of a run's measured good answers.
+/// The paths of a run's measured good answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPaths {
     /// How the app's part is known; `None` where no app said anything: then the time in the server
@@ -193,16 +194,16 @@ pub struct RequestPaths {
     pub unmatched: u64,
 }
 
-/// What is added up of the ways.
+/// What is added up of the paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wayfinding {
+pub struct PathAccumulator {
     /// By source and response time, to 0.1 %.
     sums: BTreeMap<Option<AppSource>, BTreeMap<u64, PathSums>>,
     impossible: u64,
     unmatched: u64,
 }
 
-impl Wayfinding {
+impl PathAccumulator {
     /// Takes in a measured good answer, what the kernel saw of it and what its app said, all on one
     /// clock.
     pub fn record(
@@ -239,7 +240,7 @@ impl Wayfinding {
     }
 
     /// What it comes to: with the app by its stamps where there are any, else by its durations.
-    pub fn ways(&self) -> RequestPaths {
+    pub fn paths(&self) -> RequestPaths {
         // The first that is known is by stamps, where there are any.
         let app = self.sums.keys().copied().flatten().next();
         let nothing = BTreeMap::new();
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn each_wait_is_found_where_it_was() {
-        let mut found = Wayfinding::default();
+        let mut found = PathAccumulator::default();
         // In the accept queue from its arrival on; in it before its arrival; and on a connection
         // accepted long ago.
         found.record(
@@ -354,7 +355,7 @@ mod tests {
             Some(&kernel(1, 402, 2, 403, 690)),
             Some(stamps(480, 680)),
         );
-        let ways = found.ways();
+        let paths = found.paths();
         let ms = Nanos::from_millis;
         let expected = PathSums {
             requests: 1,
@@ -368,7 +369,10 @@ mod tests {
             app: Some(ms(200)),
             reading: ms(10),
         };
-        assert_eq!((ways.app, ways.all, ways.slowest), (Some(AppSource::Stamps), expected, None));
+        assert_eq!(
+            (paths.app, paths.all, paths.slowest),
+            (Some(AppSource::Stamps), expected, None)
+        );
         assert_eq!(expected.left_in_server(), ms(10));
         let kept = PathSums::of_one(&exchange(500, 501, 700), &kernel(1, 402, 502, 510, 690), None)
             .unwrap();
@@ -385,7 +389,7 @@ mod tests {
 
     #[test]
     fn stamps_out_of_order_are_counted_and_not_clamped() {
-        let mut found = Wayfinding::default();
+        let mut found = PathAccumulator::default();
         let good = kernel(1, 5, 2, 6, 90);
         // Too early, too late, too long, and backwards.
         for app in
@@ -399,8 +403,8 @@ mod tests {
         found.record(&exchange(0, 1, 100), None, None);
         found.record(&exchange(0, 1, 100), Some(&KernelStamps { accepted: None, ..good }), None);
         found.lose(3);
-        let ways = found.ways();
-        assert_eq!((ways.impossible, ways.unmatched, ways.all.requests), (7, 5, 0));
+        let paths = found.paths();
+        assert_eq!((paths.impossible, paths.unmatched, paths.all.requests), (7, 5, 0));
     }
 
     proptest! {
@@ -408,7 +412,7 @@ mod tests {
         fn the_parts_are_the_whole_and_nobody_is_lost(
             all in prop::collection::vec((prop::array::uniform8(0u64..300), 0u8..6), 1..300),
         ) {
-            let mut found = Wayfinding::default();
+            let mut found = PathAccumulator::default();
             for ([due, lag, sending, accept, receive, queue, app, rest], kind) in &all {
                 let sent = due + lag;
                 let arrived = sent + sending;
@@ -423,13 +427,13 @@ mod tests {
                 let seen = (*kind != 5).then_some(&seen);
                 found.record(&exchange(*due, sent, ended + rest + 1), seen, said);
             }
-            let ways = found.ways();
-            let counted = ways.all.requests + ways.silent + ways.impossible + ways.unmatched;
-            prop_assert_eq!((counted, ways.impossible), (all.len() as u64, 0));
-            prop_assert_eq!(sum(&ways.all), ways.all.response_time);
-            if let Some(slowest) = ways.slowest {
+            let paths = found.paths();
+            let counted = paths.all.requests + paths.silent + paths.impossible + paths.unmatched;
+            prop_assert_eq!((counted, paths.impossible), (all.len() as u64, 0));
+            prop_assert_eq!(sum(&paths.all), paths.all.response_time);
+            if let Some(slowest) = paths.slowest {
                 prop_assert_eq!(sum(&slowest), slowest.response_time);
-                prop_assert!(slowest.requests > 0 && slowest.requests <= ways.all.requests);
+                prop_assert!(slowest.requests > 0 && slowest.requests <= paths.all.requests);
             }
         }
     }

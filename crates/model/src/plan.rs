@@ -268,7 +268,8 @@ pub struct StreamPlan {
     /// The response header in which a worker names itself.
     pub worker_header: String,
     /// `--inspect app`: whether the app is asked when it began and ended.
-    pub anatomy: bool,
+    #[serde(rename = "anatomy")]
+    pub reads_app_times: bool,
     /// `--from`: the commands that lead to the generators on other machines; none: the generator is
     /// this process.
     pub from: Vec<MaskedText>,
@@ -288,7 +289,7 @@ impl StreamPlan {
     /// Header lines that go with it: a body and its delay are asked for as Puma's own apps
     /// understand it too.
     pub fn headers(&self) -> Vec<String> {
-        let ask = self.anatomy.then(|| format!("{STAMPS}: 1"));
+        let ask = self.reads_app_times.then(|| format!("{STAMPS}: 1"));
         let Some(body) = self.body else { return ask.into_iter().collect() };
         let delay = self.delay.filter(|delay| *delay > Nanos::ZERO);
         let delay = delay.map(|delay| format!("dly: {}", delay.as_secs_f64()));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::theory::{Overload, PercentileRange};
 use crate::{
-    Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos,
+    AppTimes, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos,
     Outcome, Pace, Quantile, Silence, Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
 };
 
@@ -40,7 +40,8 @@ pub struct Run {
     pub statsd: Option<StatsdReport>,
     /// Where the response times went, by what the app said; `None` where it was not asked, or said
     /// nothing.
-    pub anatomy: Option<Anatomy>,
+    #[serde(rename = "anatomy")]
+    pub app_times: Option<AppTimes>,
     /// Where requests waited, by the kernel's tracepoints; `None` where they were not listened to.
     pub kernel: Option<KernelView>,
     /// What theory expected.
@@ -107,7 +108,7 @@ impl Run {
             workers: Vec::new(),
             watch: None,
             statsd: None,
-            anatomy: None,
+            app_times: None,
             kernel: None,
             forecast: None,
             theory: None,

@@ -47,7 +47,7 @@ pub(crate) fn stream(seconds: u64, delay: Option<Nanos>) -> StreamPlan {
         lanes: 1,
         timestamps: Timestamps::User,
         worker_header: "x-worker-pid".to_owned(),
-        anatomy: false,
+        reads_app_times: false,
         from: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 //! requests came, were read and answered, and when its threads waited for a CPU.
 //!
 //! What runs in the kernel is `bpf/path.bpf.c`, kept compiled beside it so that no compiler is
-//! needed here. It looks and changes nothing. It is there as long as its [`TracedPath`] is: what
+//! needed here. It looks and changes nothing. It is there as long as its [`Tracepoints`] is: what
 //! holds it are descriptors of this process, which no child inherits and which the kernel closes
 //! however the process ends. Its maps (20 MB) are charged to the cgroup, as on every kernel that
 //! has these tracepoints: `RLIMIT_MEMLOCK`, which not everybody may raise, does not matter since 5.11.
@@ -27,7 +27,7 @@ use thiserror::Error;
 /// # Errors
 /// With what is missing.
 pub fn possible() -> Result<(), MissingRight> {
-    TracedPath::follow(&TracingPlan { port: 0, processes: &[], requests: true, events: false })
+    Tracepoints::attach(&TracingPlan { port: 0, processes: &[], requests: true, events: false })
         .map(drop)
 }
 
@@ -69,7 +69,7 @@ pub struct TracedAnswer {
 }
 
 /// The programs in the kernel. They are gone when this is.
-pub struct TracedPath {
+pub struct Tracepoints {
     // Holds programs and links.
     _programs: Ebpf,
     cells: HashMap<MapData, [u32; 2], u64>,
@@ -78,13 +78,13 @@ pub struct TracedPath {
     events: RingBuf<MapData>,
 }
 
-impl TracedPath {
+impl Tracepoints {
     /// Attaches the programs. Nothing is counted before there is a window; answers are reported
     /// from now on.
     ///
     /// # Errors
     /// With what is missing. Then nothing is attached.
-    pub fn follow(wanted: &TracingPlan<'_>) -> Result<TracedPath, MissingRight> {
+    pub fn follow(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
         if let Some(missing) = MissingRight::beforehand() {
             return Err(missing);
         }
@@ -122,16 +122,16 @@ impl TracedPath {
             program.load(tracepoint, &types).map_err(|error| failed(&error))?;
             program.attach().map_err(|error| failed(&error))?;
         }
-        let mut path = TracedPath {
+        let mut tracepoints = Tracepoints {
             cells: take(&mut programs, "cells", HashMap::try_from)?,
             window: take(&mut programs, "window", Array::try_from)?,
             losses: take(&mut programs, "losses", Array::try_from)?,
             events: take(&mut programs, "events", RingBuf::try_from)?,
             _programs: programs,
         };
-        path.count_until(Nanos::MAX)?;
-        path.count_from(Nanos::MAX)?;
-        Ok(path)
+        tracepoints.count_until(Nanos::MAX)?;
+        tracepoints.count_from(Nanos::MAX)?;
+        Ok(tracepoints)
     }
 
     /// From when on waits are counted, by `CLOCK_MONOTONIC`: those of connections and requests that
@@ -168,7 +168,7 @@ impl TracedPath {
             processes: processes(cells.map_err(failed)?),
             unfollowed: loss(3)?,
             lost: loss(0)? + loss(1)? + loss(2)?,
-            ways: None,
+            paths: None,
         })
     }
 }

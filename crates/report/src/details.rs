@@ -19,7 +19,7 @@ use crate::run_summary::interval_cells;
 use crate::tree::{
     ColumnBand, DataTable, ListItem, ReportSection, ReportTree, TableCell, TableColumn, TableRow,
 };
-use crate::{labels, load, measured, server_view, theory, time_parts};
+use crate::{labels, load, measured, server_view, theory, time_breakdown};
 
 /// The tree of a study.
 pub(crate) fn details(study: &Study) -> ReportTree {
@@ -35,7 +35,7 @@ pub(crate) fn details(study: &Study) -> ReportTree {
             ];
             let after = vec![
                 intervals(&runs),
-                time_parts::section(&runs, it.plan.stream.anatomy),
+                time_breakdown::section(&runs, it.plan.stream.reads_app_times),
                 theory::section(it),
                 workers(&runs),
                 no_trace.map(|why| ReportSection::new(format!("no tracepoints (BPF): {why}"))),

@@ -30,7 +30,7 @@ mod server_view;
 pub mod summary;
 pub mod text;
 mod theory;
-mod time_parts;
+mod time_breakdown;
 pub mod tree;
 
 mod two_studies;

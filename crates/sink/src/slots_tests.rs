@@ -71,8 +71,8 @@ fn closed(mut pool: SlotPool, connections: u32, delay: DelayLaw, count: usize) -
 /// Requests (arrival, service time) in the order of arrival, each over a connection of its own.
 /// Time goes from event to event, as in a loop that is never late.
 fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> Vec<Way> {
-    let mut ways: Vec<Way> = Vec::new();
-    let settle = |pool: &mut SlotPool, ways: &mut Vec<Way>, until: Nanos| {
+    let mut paths: Vec<Way> = Vec::new();
+    let settle = |pool: &mut SlotPool, paths: &mut Vec<Way>, until: Nanos| {
         while let Some(due) = pool.next_due().filter(|due| *due <= until) {
             while let Some(finished) = pool.finish(due) {
                 let way = &mut ways[finished.request.connection.0 as usize];
@@ -102,7 +102,7 @@ fn mean(times: impl Iterator<Item = u64>) -> f64 {
 }
 
 /// How many of `ways` took exactly `time`.
-fn share_at(ways: &[Way], time: u64) -> f64 {
+fn share_at(paths: &[Way], time: u64) -> f64 {
     ways.iter().filter(|way| way.response() == time).count() as f64 / ways.len() as f64
 }
 

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
 use engine::{LoadSpec, RecordBatch, RequestRecord, RequestTrace, RunProgress};
-use model::kernel::{KernelStamps, RequestPaths, Wayfinding};
+use model::kernel::{KernelStamps, PathAccumulator, RequestPaths};
 use model::theory::ServiceTime;
 use model::{
     Clock, Exchange, KernelView, Nanos, Probe, ProbeUsed, SystemClock, Tally, Watch, Window,
 };
-use probe::bpf::{self, MissingRight, TracedAnswer, TracedPath, TracingPlan};
+use probe::bpf::{self, MissingRight, TracedAnswer, Tracepoints, TracingPlan};
 use probe::processes;
 
 /// Between two readings of what the kernel has reported.
@@ -62,19 +62,19 @@ pub(crate) fn choose(
 ///
 /// # Errors
 /// With what is missing.
-pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<TracedPath, MissingRight> {
+pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<Tracepoints, MissingRight> {
     let family = processes::tree(root);
     let requests = shape.transport.tls.is_none();
-    let mut path = TracedPath::follow(&TracingPlan {
+    let mut tracepoints = Tracepoints::attach(&TracingPlan {
         port,
         processes: &family,
         requests,
-        events: shape.traces,
+        events: shape.traces_requests,
     })?;
     if shape.warm_up == Nanos::ZERO {
-        path.count_from(Nanos::ZERO)?;
+        tracepoints.count_from(Nanos::ZERO)?;
     }
-    Ok(path)
+    Ok(tracepoints)
 }
 
 /// Listens until `over`, and joins what is reported with the journal's records where there is one.
@@ -82,7 +82,7 @@ pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<TracedPat
 /// # Errors
 /// Where the kernel does not tell.
 pub(crate) fn listen(
-    mut path: TracedPath,
+    mut tracepoints: Tracepoints,
     shape: &LoadSpec,
     clock: &SystemClock,
     progress: &RunProgress,
@@ -96,9 +96,9 @@ pub(crate) fn listen(
         let is_over = over.load(Ordering::Relaxed);
         if join.is_none() && progress.start() > Nanos::ZERO {
             let window = shape.window(progress.start());
-            path.count_until(Nanos(window.until.0.saturating_add(lead.0)))?;
+            tracepoints.count_until(Nanos(window.until.0.saturating_add(lead.0)))?;
             if shape.warm_up > Nanos::ZERO {
-                path.count_from(window.from + lead)?;
+                tracepoints.count_from(window.from + lead)?;
             }
             join = Some(StampJoin::new(lead, window));
         }
@@ -106,7 +106,7 @@ pub(crate) fn listen(
             // First what the client says: see above.
             let batches: Vec<RecordBatch> =
                 journal.iter().flat_map(|journal| journal.try_iter()).collect();
-            while let Some(event) = path.next_event() {
+            while let Some(event) = tracepoints.next_event() {
                 join.record_answer(&event);
             }
             batches.iter().flatten().for_each(|record| join.record(record));
@@ -116,7 +116,7 @@ pub(crate) fn listen(
         }
         clock.sleep(PERIOD);
     }
-    let view = path.view()?;
+    let view = tracepoints.view()?;
     let cpu = processes::this_threads_cpu().saturating_sub(begun_with);
     Ok(TraceResult { view, join: join.filter(|_| journal.is_some()), cpu })
 }
@@ -140,7 +140,7 @@ pub(crate) fn view(
             if let Some(watch) = watch {
                 watch.cpu += cpu;
             }
-            Some(KernelView { ways: join.map(|join| join.ways(tally.counts.good())), ..view })
+            Some(KernelView { paths: join.map(|join| join.paths(tally.counts.good())), ..view })
         }
         Err(why) => {
             if let Some(watch) = watch {
@@ -160,14 +160,20 @@ pub(crate) struct StampJoin {
     lead: Nanos,
     window: Window,
     pending: HashMap<(u16, u64), Vec<KernelStamps>>,
-    found: Wayfinding,
+    found: PathAccumulator,
     seen: u64,
 }
 
 impl StampJoin {
     /// Of the requests that are due in `window`, by the client's clock.
     pub(crate) fn new(lead: Nanos, window: Window) -> StampJoin {
-        StampJoin { lead, window, pending: HashMap::new(), found: Wayfinding::default(), seen: 0 }
+        StampJoin {
+            lead,
+            window,
+            pending: HashMap::new(),
+            found: PathAccumulator::default(),
+            seen: 0,
+        }
     }
 
     /// What the kernel saw of one answer.
@@ -216,9 +222,9 @@ impl StampJoin {
     }
 
     /// All that was joined, of so many measured good answers in all.
-    pub(crate) fn ways(mut self, good: u64) -> RequestPaths {
+    pub(crate) fn paths(mut self, good: u64) -> RequestPaths {
         self.found.lose(good.saturating_sub(self.seen));
-        self.found.ways()
+        self.found.paths()
     }
 }
 
@@ -302,11 +308,11 @@ mod tests {
         // Of a connection that the kernel did not tell of, and not measured.
         join.record(&record(4002, 0, 89, 89, 100));
         join.record(&record(4001, 0, 49, 9, 61));
-        let ways = join.ways(5);
-        assert_eq!((ways.all.requests, ways.unmatched, ways.impossible), (3, 2, 0));
-        assert_eq!(ways.all.response_time, Nanos::from_millis(12 + 10 + 11));
+        let paths = join.paths(5);
+        assert_eq!((paths.all.requests, paths.unmatched, paths.impossible), (3, 2, 0));
+        assert_eq!(paths.all.response_time, Nanos::from_millis(12 + 10 + 11));
         assert_eq!(
-            (ways.all.in_server, ways.all.reading),
+            (paths.all.in_server, paths.all.reading),
             (Nanos::from_millis(6), Nanos::from_millis(3))
         );
     }
@@ -317,7 +323,7 @@ mod tests {
         join.record_answer(&answer(4000, 0, 50, 60));
         join.record_answer(&answer(4000, 0, 52, 60));
         join.record(&record(4000, 0, 49, 49, 61));
-        let ways = join.ways(1);
-        assert_eq!((ways.all.requests, ways.unmatched), (0, 1));
+        let paths = join.paths(1);
+        assert_eq!((paths.all.requests, paths.unmatched), (0, 1));
     }
 }

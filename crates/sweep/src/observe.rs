@@ -86,7 +86,7 @@ pub(crate) fn recorded(
     generator: GeneratorFacts,
 ) -> Run {
     let DriveResult { outcome, far, measured, elapsed, .. } = done;
-    let LaneOutcome { tally, batches, dissection, backlog, lanes, clock_steps, silences, .. } =
+    let LaneOutcome { tally, batches, app_times, backlog, lanes, clock_steps, silences, .. } =
         outcome;
     let is_counted = shape.requests_total.is_some() && shape.measured.is_none();
     let length = (!is_counted).then_some(measured);
@@ -97,7 +97,7 @@ pub(crate) fn recorded(
     silences.retain(|silence| silence.length() >= shortest);
     Run {
         silences,
-        anatomy: dissection.and_then(|dissection| dissection.anatomy()),
+        app_times: app_times.and_then(|accumulator| accumulator.app_times()),
         statistics: Some(Statistics::of(&tally, &batches, percentiles).with_backlog(backlog)),
         generator: GeneratorFacts { lanes, clock_steps, ..generator }.from_far(far),
         ..Run::recorded(shape.connections, tally, measured, elapsed)
@@ -124,12 +124,12 @@ pub(crate) fn drive_observed<E: Send>(
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
     // Of a generator elsewhere ports and the app's stamps are not known.
-    let traces =
+    let traces_requests =
         traced.is_some() && far.is_none() && shape.reads_app_times && shape.transport.tls.is_none();
-    let shape = &LoadSpec { traces, ..shape.clone() };
+    let shape = &LoadSpec { traces_requests, ..shape.clone() };
     // To attach tracepoints costs once, and not for each request.
     let tracing = traced.map(|(port, root)| kernel::attach(port, root, shape));
-    let records = traces.then(|| sync_channel(BATCHES)).map(|(sender, records)| {
+    let records = traces_requests.then(|| sync_channel(BATCHES)).map(|(sender, records)| {
         journal = Some(sender);
         records
     });

@@ -173,7 +173,7 @@ impl<'a> Session<'a> {
             keep_alive: stream.keep_alive,
             timeout: stream.timeout,
             worker_header: stream.worker_header.clone(),
-            reads_app_times: stream.anatomy,
+            reads_app_times: stream.reads_app_times,
             body_bytes: stream.body.map(model::Body::bytes),
             ..LoadSpec::closed(self.server.transport.clone(), request, connections)
         }

@@ -55,14 +55,14 @@ pub fn watched() -> SweepStudy {
     plan.stream.stop = Stop::After(Nanos::from_secs(10));
     plan.stream.keep_alive = false;
     let mut study = played("-w2 -t5:5 -d0.2 -k --for 10s --multiples 1,4", plan);
-    study.plan.stream.anatomy = true;
+    study.plan.stream.reads_app_times = true;
     let slots = study.server.slots();
     study.probed = Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
     // One run without: it is shown as before.
     study.runs[1].kernel = Some(kernel_view(&study.runs[1]));
     for run in &mut study.runs {
         run.watch = Some(seen(u64::from(run.connections), u64::from(slots)));
-        run.anatomy = Some(stamped(run));
+        run.app_times = Some(stamped(run));
     }
     study.plan.statsd_listen = "127.0.0.1:8125".parse().ok();
     study.runs[0].statsd =

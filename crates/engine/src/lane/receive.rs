@@ -278,7 +278,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let (spec, answer, traced) = (self.spec, &mut connection.answer, &mut connection.traced);
         self.records.end(slot, request, outcome, end, response.bytes, |record| {
             record.answer = spec.keep_answers.then(|| take_answer(answer)).flatten();
-            record.trace = spec.traces.then(|| traced.next(response.head.app_time));
+            record.trace = spec.traces_requests.then(|| traced.next(response.head.app_time));
         });
         connection.outstanding = None;
         if is_slow {

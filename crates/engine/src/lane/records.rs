@@ -9,8 +9,8 @@ use std::sync::mpsc::SyncSender;
 use model::histogram::BucketIndex;
 use model::tally::WorkerCount;
 use model::{
-    AppTime, BacklogSamples, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos,
-    Outcome, Phases, Silence, Tally,
+    AppTime, AppTimeAccumulator, BacklogSamples, Batches, Clock, Exchange, Histogram, LaneFacts,
+    Nanos, Outcome, Phases, Silence, Tally,
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct LaneOutcome {
     /// The good answers by time.
     pub batches: Batches,
     /// What apps said of their time, where the load asked for it.
-    pub dissection: Option<Dissection>,
+    pub app_times: Option<AppTimeAccumulator>,
     /// Records that the journal's reader was too slow for.
     pub dropped_records: u64,
     /// When it was interrupted, if it was.
@@ -53,7 +53,7 @@ impl LaneOutcome {
         LaneOutcome {
             tally: Tally::new(window, spec.connections as usize),
             batches: Batches::new(window),
-            dissection: None,
+            app_times: None,
             dropped_records: 0,
             interrupted_at: None,
             lanes: Vec::new(),
@@ -70,7 +70,7 @@ impl LaneOutcome {
     pub fn merge(&mut self, other: LaneOutcome) {
         self.tally.merge(&other.tally);
         self.batches.merge(other.batches);
-        match (&mut self.dissection, other.dissection) {
+        match (&mut self.app_times, other.app_times) {
             (Some(ours), Some(theirs)) => ours.merge(&theirs),
             (ours, theirs) => *ours = ours.take().or(theirs),
         }
@@ -178,7 +178,7 @@ pub(super) struct Records {
     shared: SharedTimes,
     batches: Batches,
     /// What apps say of their time, where that is read.
-    dissection: Option<Dissection>,
+    app_times: Option<AppTimeAccumulator>,
     /// By how much the apps' clock is ahead of ours.
     apps_ahead: Nanos,
     /// The first answers, in their order.
@@ -212,7 +212,7 @@ impl Records {
             by_head: Default::default(),
             shared: SharedTimes::new(),
             batches: Batches::new(window),
-            dissection: spec.reads_app_times.then(Dissection::default),
+            app_times: spec.reads_app_times.then(AppTimeAccumulator::default),
             apps_ahead: clock.shared_ahead(),
             sequence: AnswerSequence::new(spec.may_see_turns()),
             workers: Vec::with_capacity(64),
@@ -270,7 +270,7 @@ impl Records {
             phases.first_byte.record(first_byte.saturating_sub(exchange.sent));
             phases.read.record(end.at.saturating_sub(first_byte));
         }
-        if let Some(dissection) = &mut self.dissection {
+        if let Some(app_times) = &mut self.app_times {
             let ours = |theirs: Nanos| theirs.saturating_sub(self.apps_ahead);
             let said = response.head.app_time.map(|said| match said {
                 AppTime::Stamps { started, ended } => {
@@ -278,7 +278,7 @@ impl Records {
                 }
                 took @ AppTime::Took(_) => took,
             });
-            dissection.record(&exchange, said);
+            app_times.record(&exchange, said);
         }
     }
 
@@ -462,7 +462,7 @@ impl Records {
         LaneOutcome {
             tally: self.tally,
             batches: self.batches,
-            dissection: self.dissection,
+            app_times: self.app_times,
             dropped_records: self.journal.map_or(0, Journal::close),
             interrupted_at: None,
             lanes: Vec::new(),

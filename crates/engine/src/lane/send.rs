@@ -79,7 +79,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.records.tally.connections_opened += 1;
         match self.wire.open(slot) {
             Ok(()) => {
-                if self.spec.traces {
+                if self.spec.traces_requests {
                     let port = self.wire.local_port(slot).unwrap_or(0);
                     self.connections[slot].traced =
                         RequestTrace { port, number: 0, opened, app: None };

@@ -7,7 +7,7 @@ use crate::words::counted;
 
 /// Asked where the app stamps its responses.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
-    let answers = run.anatomy.as_ref()?.impossible;
+    let answers = run.app_times.as_ref()?.impossible;
     let of = run.tally.counts.good();
     (answers > 0).then_some(Diagnostic::ImpossibleStamps { answers, of })
 }

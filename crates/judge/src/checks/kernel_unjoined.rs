@@ -8,8 +8,8 @@ use crate::words::counted;
 
 /// Asked where the kernel's stamps are joined with ours.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
-    let ways = run.kernel.as_ref()?.ways.as_ref()?;
-    let (unmatched, impossible) = (ways.unmatched, ways.impossible);
+    let paths = run.kernel.as_ref()?.paths.as_ref()?;
+    let (unmatched, impossible) = (paths.unmatched, paths.impossible);
     let of = run.tally.counts.good();
     (unmatched > 0 || impossible > 0).then_some(Diagnostic::KernelUnjoined {
         unmatched,

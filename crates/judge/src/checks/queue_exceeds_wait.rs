@@ -13,8 +13,8 @@ const ABOVE_RESPONSE: f64 = 0.01;
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let accept_queue = run.accept_queue_wait()?;
     let whole = run.tally.response_time.mean()?;
-    let anatomy = run.anatomy.as_ref();
-    let before = anatomy.and_then(|anatomy| anatomy.all.mean(anatomy.all.before_app?));
+    let app_times = run.app_times.as_ref();
+    let before = app_times.and_then(|app_times| app_times.all.mean(app_times.all.before_app?));
     let wait = before.unwrap_or(whole);
     let slack = ABOVE_WAIT * wait.as_secs_f64() + ABOVE_RESPONSE * whole.as_secs_f64();
     (accept_queue.as_secs_f64() > wait.as_secs_f64() + slack)

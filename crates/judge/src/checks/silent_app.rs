@@ -1,4 +1,4 @@
-//! Some responses do not say what the app took, so they are not in the anatomy.
+//! Some responses do not say what the app took, so they count in no app time.
 
 use model::{Diagnostic, Run};
 
@@ -7,7 +7,7 @@ use crate::words::counted;
 
 /// Asked where the app stamps its responses.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
-    let answers = run.anatomy.as_ref()?.silent;
+    let answers = run.app_times.as_ref()?.silent;
     let of = run.tally.counts.good();
     (answers > 0).then_some(Diagnostic::SilentApp { answers, of })
 }
@@ -19,6 +19,6 @@ pub(super) fn assess(answers: u64, of: u64) -> Assessment {
         "{} (of {of}) do not say when the app began and ended",
         counted(answers, "response")
     );
-    let hint = "the anatomy is of the others alone";
+    let hint = "the times of the app are those of the others";
     Assessment::new(grade, sentence, hint)
 }

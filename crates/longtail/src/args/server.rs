@@ -323,7 +323,7 @@ impl ServerArgs {
             lanes: self.lanes(),
             timestamps: resolved_timestamps(self.timestamps, is_tcp)?,
             worker_header: self.worker_header.clone(),
-            anatomy: self.inspect.asks_app(),
+            reads_app_times: self.inspect.asks_app(),
             from: self.from.iter().map(|from| from.as_str().into()).collect(),
         })
     }

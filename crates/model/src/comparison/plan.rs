@@ -239,7 +239,8 @@ impl ComparisonPlan {
     /// Whether the arms differ in what longtail reads meanwhile, so that its own CPU time is of
     /// interest.
     pub(crate) fn differs_in_instruments(&self) -> bool {
-        let instruments = |arm: &ArmPlan| (arm.probe, arm.stream.timestamps, arm.stream.anatomy);
+        let instruments =
+            |arm: &ArmPlan| (arm.probe, arm.stream.timestamps, arm.stream.reads_app_times);
         self.arms.windows(2).any(|arms| instruments(&arms[0]) != instruments(&arms[1]))
     }
 

@@ -8,17 +8,17 @@ use std::net::{TcpListener, TcpStream};
 
 use model::kernel::{bucket_of, top_of};
 use model::{Nanos, Waits};
-use probe::bpf::{TracedAnswer, TracedPath, TracingPlan, possible};
+use probe::bpf::{TracedAnswer, Tracepoints, TracingPlan, possible};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Follows the server at this port; `None`, and why, where BPF cannot be had.
-fn follow(listener: &TcpListener, processes: &[u32], events: bool) -> Option<TracedPath> {
+fn follow(listener: &TcpListener, processes: &[u32], events: bool) -> Option<Tracepoints> {
     if let Err(missing) = possible() {
         let _ = writeln!(std::io::stderr(), "SKIPPED: no BPF here: {missing}");
         return None;
     }
     let port = listener.local_addr().unwrap().port();
-    Some(TracedPath::follow(&TracingPlan { port, processes, requests: true, events }).unwrap())
+    Some(Tracepoints::attach(&TracingPlan { port, processes, requests: true, events }).unwrap())
 }
 
 fn now() -> Nanos {
@@ -62,8 +62,8 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         let Ok(listener) = TcpListener::bind(address) else { continue };
         let port = listener.local_addr().unwrap().port();
         let me = std::process::id();
-        let Some(mut path) = follow(&listener, &[me], true) else { return };
-        path.count_from(Nanos::ZERO).unwrap();
+        let Some(mut tracepoints) = follow(&listener, &[me], true) else { return };
+        tracepoints.count_from(Nanos::ZERO).unwrap();
         let host = if address.starts_with("[::1]") { "::1" } else { "127.0.0.1" };
         let before = now();
         // Connections that wait, then are accepted; each asks three times, the second time in two
@@ -93,8 +93,8 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         for thread in threads {
             thread.join().unwrap();
         }
-        let events: Vec<TracedAnswer> = std::iter::from_fn(|| path.next_event()).collect();
-        let view = path.view().unwrap();
+        let events: Vec<TracedAnswer> = std::iter::from_fn(|| tracepoints.next_event()).collect();
+        let view = tracepoints.view().unwrap();
         assert_eq!((view.unfollowed, view.lost, events.len()), (0, 0, 15), "{address} {view:?}");
         assert_eq!(
             (view.processes.len(), view.processes[0].pid, view.answers()),
@@ -150,7 +150,7 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
 fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
     let (listener, other) =
         (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
-    let Some(path) = follow(&listener, &[], false) else { return };
+    let Some(tracepoints) = follow(&listener, &[], false) else { return };
     for listener in [&listener, &other] {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let server = listener.accept().unwrap().0;
@@ -160,7 +160,7 @@ fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
         drop(client);
         thread.join().unwrap();
     }
-    let view = path.view().unwrap();
+    let view = tracepoints.view().unwrap();
     assert_eq!((view.processes.len(), view.answers(), view.unfollowed), (1, 1, 0), "{view:?}");
     let process = &view.processes[0];
     let waits =
@@ -171,12 +171,12 @@ fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
 #[test]
 fn a_server_that_hangs_up_has_not_answered() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let Some(mut path) = follow(&listener, &[], true) else { return };
+    let Some(mut tracepoints) = follow(&listener, &[], true) else { return };
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let mut server = listener.accept().unwrap().0;
     client.write_all(b"?").unwrap();
     server.read_exact(&mut [0]).unwrap();
     drop(server);
     assert_eq!(client.read(&mut [0]).unwrap(), 0);
-    assert_eq!((path.next_event(), path.view().unwrap().answers()), (None, 0));
+    assert_eq!((tracepoints.next_event(), tracepoints.view().unwrap().answers()), (None, 0));
 }

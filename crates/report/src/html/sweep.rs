@@ -12,7 +12,7 @@ use crate::html::load_axis::{self, ShownRuns};
 use crate::number;
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
 use crate::summary::Summary;
-use crate::time_parts::DividedTime;
+use crate::time_breakdown::TimeBreakdown;
 
 /// How a figure is drawn, or why there is none.
 type Drawing = fn(&ShownRuns<'_>) -> Result<PageFigure, String>;
@@ -177,16 +177,16 @@ fn turns(runs: &ShownRuns<'_>) -> Option<String> {
 struct TimeBar<'a> {
     run: &'a Run,
     name: String,
-    time: DividedTime,
+    time: TimeBreakdown,
 }
 
 /// Where the time of a response went, as stacked bars of each load: of all responses of a run, and
 /// of its slowest.
 fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let of_run = |run| {
-        let divided = DividedTime::of(run);
+        let divided = TimeBreakdown::of(run);
         let all = divided.first().map_or(1, |all| all.requests.max(1)) as f64;
-        let bar = |time: DividedTime| TimeBar {
+        let bar = |time: TimeBreakdown| TimeBar {
             run,
             name: if time.is_slowest {
                 format!("slowest {} %", number::percent_tenths(time.requests as f64 / all))
@@ -256,8 +256,8 @@ fn sentence_of_parts<'a>(
     has_slowest: bool,
 ) -> String {
     let by_kernel =
-        runs.clone().any(|run| run.kernel.as_ref().is_some_and(|kernel| kernel.ways.is_some()));
-    let by_app = runs.clone().any(|run| run.anatomy.is_some());
+        runs.clone().any(|run| run.kernel.as_ref().is_some_and(|kernel| kernel.paths.is_some()));
+    let by_app = runs.clone().any(|run| run.app_times.is_some());
     let in_line = runs.any(|run| run.accept_queue_wait().is_some());
     let source = match (by_kernel, by_app) {
         (true, _) => "by the kernel's stamps, and the app's where it gave any",

@@ -61,7 +61,7 @@ fn a_page_is_small_and_needs_nothing() {
 #[test]
 fn a_key_names_each_part_once() {
     let mut study = eight_rows();
-    study.runs.iter_mut().for_each(|run| (run.anatomy, run.kernel) = (None, None));
+    study.runs.iter_mut().for_each(|run| (run.app_times, run.kernel) = (None, None));
     let page = page(&study.into());
     assert!(page.contains("server, app and the rest"));
     assert!(!page.contains("the rest, server, app and the rest"));

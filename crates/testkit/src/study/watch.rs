@@ -1,22 +1,22 @@
 //! What was seen of a run while it went on: by the probes, by the kernel's tracepoints, by the
 //! app's stamps.
 
-use model::app_time::{AnatomySums, AppSource};
+use model::app_time::{AppSource, AppTimeSums};
 use model::kernel::bucket_of;
 use model::kernel::{PathSums, RequestPaths};
 use model::samples::{WatchCurve, WatchTrack};
-use model::{Anatomy, KernelView, Nanos, ProcessWaits, Run, Waits, Watch};
+use model::{AppTimes, KernelView, Nanos, ProcessWaits, Run, Waits, Watch};
 
 /// What an app of 200 ms would have said, that sends its answer half a millisecond later; one
 /// answer has no stamps.
-pub(super) fn stamped(run: &Run) -> Anatomy {
+pub(super) fn stamped(run: &Run) -> AppTimes {
     let parts = |requests: u64, response_time: Nanos| {
         let [app, rest, send_lag] = [200_000, 500, 20].map(|us| Nanos::from_micros(us) * requests);
         let before_app = Some(response_time - app - rest - send_lag);
-        AnatomySums { requests, response_time, send_lag, before_app, app }
+        AppTimeSums { requests, response_time, send_lag, before_app, app }
     };
     let (all, slowest) = all_and_slowest(run, parts);
-    Anatomy { source: AppSource::Stamps, all, slowest, silent: 1, impossible: 0 }
+    AppTimes { source: AppSource::Stamps, all, slowest, silent: 1, impossible: 0 }
 }
 
 /// What `parts` makes of the number and the sum of all response times but one, and of those of the
@@ -66,7 +66,7 @@ pub(super) fn kernel_view(run: &Run) -> KernelView {
         processes: vec![worker(4001), worker(4002)],
         unfollowed: 0,
         lost: 0,
-        ways: Some(RequestPaths {
+        paths: Some(RequestPaths {
             app: Some(AppSource::Stamps),
             all,
             slowest,

@@ -262,7 +262,7 @@ fn twice_the_threads_work_is_a_staircase() {
 
 /// A closed loop for 10 s after 2 s of warm-up, on an app of 100 ms that says when it began and
 /// ended.
-fn dissected(connections: u32, n: usize) -> LaneOutcome {
+fn with_app_times(connections: u32, n: usize) -> LaneOutcome {
     let (warm_up, measured) = (ms(2000), Some(ms(10_000)));
     let spec =
         LoadSpec { reads_app_times: true, warm_up, measured, ..spec(connections, Pace::Closed) };
@@ -274,24 +274,24 @@ fn the_wait_is_found_where_it_was_put() {
     // Whoever has no slot waits in the server, before the app: 4 rounds less one, half of a round
     // on average, none.
     for (connections, slots, wait) in [(40, 10, 300), (15, 10, 50), (10, 10, 0), (3, 1, 200)] {
-        let end = dissected(connections, slots);
-        let anatomy = end.dissection.unwrap().anatomy().unwrap();
+        let end = with_app_times(connections, slots);
+        let app_times = end.app_times.unwrap().app_times().unwrap();
         assert_eq!(
-            (anatomy.all.requests, anatomy.silent, anatomy.impossible),
+            (app_times.all.requests, app_times.silent, app_times.impossible),
             (end.tally.counts.good(), 0, 0)
         );
-        let mean = |sum| anatomy.all.mean(sum).unwrap();
-        assert_eq!(mean(anatomy.all.before_app.unwrap()), ms(wait), "{connections} on {slots}");
-        assert_eq!(mean(anatomy.all.app), ms(100));
-        assert_eq!((anatomy.all.send_lag, anatomy.all.rest()), (Nanos::ZERO, Nanos::ZERO));
-        assert_eq!(Some(mean(anatomy.all.response_time)), end.tally.response_time.mean());
+        let mean = |sum| app_times.all.mean(sum).unwrap();
+        assert_eq!(mean(app_times.all.before_app.unwrap()), ms(wait), "{connections} on {slots}");
+        assert_eq!(mean(app_times.all.app), ms(100));
+        assert_eq!((app_times.all.send_lag, app_times.all.rest()), (Nanos::ZERO, Nanos::ZERO));
+        assert_eq!(Some(mean(app_times.all.response_time)), end.tally.response_time.mean());
     }
     // With half a round too many, those who wait a whole round are the slowest.
-    let slowest = dissected(15, 10).dissection.unwrap().anatomy().unwrap().slowest.unwrap();
+    let slowest = with_app_times(15, 10).app_times.unwrap().app_times().unwrap().slowest.unwrap();
     assert_eq!(slowest.mean(slowest.before_app.unwrap()), Some(ms(100)));
     // Nobody is asked who was not to be.
     let unasked = LoadSpec { requests_per_connection: Some(5), ..spec(2, Pace::Closed) };
-    assert_eq!(run(&unasked, Slots { stamping: true, ..slots(2, ms(1)) }).end.dissection, None);
+    assert_eq!(run(&unasked, Slots { stamping: true, ..slots(2, ms(1)) }).end.app_times, None);
 }
 
 #[test]
@@ -304,8 +304,10 @@ fn a_trace_tells_port_and_place_on_its_connection() {
         reads_app_times: true,
         ..spec(2, Pace::Closed)
     };
-    let done =
-        run(&LoadSpec { traces: true, ..spec }, Slots { stamping: true, ..slots(2, ms(10)) });
+    let done = run(
+        &LoadSpec { traces_requests: true, ..spec },
+        Slots { stamping: true, ..slots(2, ms(10)) },
+    );
     assert_eq!((done.tally.counts.good(), done.tally.connections_opened), (14, 6));
     for port in [1000, 1001] {
         let traces = done

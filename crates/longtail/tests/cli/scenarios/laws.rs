@@ -83,30 +83,30 @@ pub(crate) fn is_of_the_machine(study: &Study) -> bool {
 /// By the app's own account, and by the kernel's.
 fn assert_parts_are_the_whole(run: &Run) {
     let (good, response_time) = (run.tally.counts.good(), run.tally.response_time.sum());
-    if let Some(anatomy) = &run.anatomy {
-        let left_out = anatomy.silent + anatomy.impossible;
-        assert_eq!(anatomy.all.requests + left_out, good);
-        assert!(left_out > 0 || anatomy.all.response_time == response_time, "{anatomy:?}");
-        for parts in std::iter::once(&anatomy.all).chain(&anatomy.slowest) {
+    if let Some(app_times) = &run.app_times {
+        let left_out = app_times.silent + app_times.impossible;
+        assert_eq!(app_times.all.requests + left_out, good);
+        assert!(left_out > 0 || app_times.all.response_time == response_time, "{app_times:?}");
+        for parts in std::iter::once(&app_times.all).chain(&app_times.slowest) {
             let known = parts.send_lag + parts.before_app.unwrap_or_default() + parts.app;
-            assert_eq!(known + parts.rest(), parts.response_time, "{anatomy:?}");
+            assert_eq!(known + parts.rest(), parts.response_time, "{app_times:?}");
         }
     }
-    if let Some(ways) = run.kernel.as_ref().and_then(|view| view.ways.as_ref()) {
-        let left_out = ways.silent + ways.impossible + ways.unmatched;
+    if let Some(paths) = run.kernel.as_ref().and_then(|view| view.paths.as_ref()) {
+        let left_out = paths.silent + paths.impossible + paths.unmatched;
         assert!(
-            left_out > 0 || (ways.all.requests, ways.all.response_time) == (good, response_time),
-            "{ways:?}"
+            left_out > 0 || (paths.all.requests, paths.all.response_time) == (good, response_time),
+            "{paths:?}"
         );
-        for parts in std::iter::once(&ways.all).chain(&ways.slowest) {
+        for parts in std::iter::once(&paths.all).chain(&paths.slowest) {
             let of_server = parts.server_queue.unwrap_or_default() + parts.app.unwrap_or_default();
-            assert_eq!(of_server + parts.left_in_server(), parts.in_server, "{ways:?}");
+            assert_eq!(of_server + parts.left_in_server(), parts.in_server, "{paths:?}");
             let known = parts.send_lag
                 + parts.sending
                 + parts.accept_queue
                 + parts.receive_queue
                 + parts.in_server;
-            assert_eq!(known + parts.reading, parts.response_time, "{ways:?}");
+            assert_eq!(known + parts.reading, parts.response_time, "{paths:?}");
         }
     }
 }

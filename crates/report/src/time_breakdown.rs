@@ -2,7 +2,7 @@
 //! that add up. The full report writes them as an equation, the page draws them as bars.
 
 use judge::named_runs::{NamedRun, is_hidden};
-use model::app_time::{AnatomySums, AppSource};
+use model::app_time::{AppSource, AppTimeSums};
 use model::kernel::{PathSums, RequestPaths};
 use model::{Nanos, Run};
 
@@ -19,30 +19,30 @@ pub(crate) struct TimePart {
 }
 
 /// The mean time of some responses, cut into its parts.
-pub(crate) struct DividedTime {
+pub(crate) struct TimeBreakdown {
     pub(crate) requests: u64,
     pub(crate) is_slowest: bool,
     pub(crate) whole: Nanos,
     pub(crate) parts: Vec<TimePart>,
 }
 
-impl DividedTime {
+impl TimeBreakdown {
     /// Of all responses of a run, and of its slowest: by the kernel's stamps, else by the app's,
     /// else by the length of the accept queue.
-    pub(crate) fn of(run: &Run) -> Vec<DividedTime> {
-        let anatomy = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0);
-        let (all, slowest) = if let Some(ways) = traced(run) {
-            let of = |sums: &PathSums| of_path(sums, ways.app);
-            (Some(of(&ways.all)), ways.slowest.as_ref().map(of))
-        } else if let Some(anatomy) = anatomy {
-            let of = |sums: &AnatomySums, queues| of_anatomy(sums, anatomy.source, queues);
+    pub(crate) fn of(run: &Run) -> Vec<TimeBreakdown> {
+        let app_times = run.app_times.as_ref().filter(|app_times| app_times.all.requests > 0);
+        let (all, slowest) = if let Some(paths) = traced(run) {
+            let of = |sums: &PathSums| of_path(sums, paths.app);
+            (Some(of(&paths.all)), paths.slowest.as_ref().map(of))
+        } else if let Some(app_times) = app_times {
+            let of = |sums: &AppTimeSums, queues| of_app_times(sums, app_times.source, queues);
             // The queues' lengths tell a mean over all requests, and nothing of the slowest.
-            let slowest = anatomy.slowest.as_ref().map(|sums| of(sums, QueueWaits::default()));
-            (Some(of(&anatomy.all, QueueWaits::of(run))), slowest)
+            let slowest = app_times.slowest.as_ref().map(|sums| of(sums, QueueWaits::default()));
+            (Some(of(&app_times.all, QueueWaits::of(run))), slowest)
         } else {
             (by_queues(run), None)
         };
-        let slowest = slowest.map(|divided| DividedTime { is_slowest: true, ..divided });
+        let slowest = slowest.map(|divided| TimeBreakdown { is_slowest: true, ..divided });
         all.into_iter().chain(slowest).collect()
     }
 
@@ -94,13 +94,13 @@ impl QueueWaits {
 pub(crate) fn section(runs: &[NamedRun<'_>], is_asked: bool) -> Option<ReportSection> {
     const SILENT: &str = "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
     let item = |NamedRun { name, run }: &NamedRun<'_>| {
-        let divided = DividedTime::of(run);
+        let divided = TimeBreakdown::of(run);
         let is_silent = match traced(run) {
-            Some(ways) => ways.app.is_none(),
-            None => is_asked && run.anatomy.is_none() && run.tally.counts.good() > 0,
+            Some(paths) => paths.app.is_none(),
+            None => is_asked && run.app_times.is_none() && run.tally.counts.good() > 0,
         };
         let silent = is_silent.then(|| SILENT.to_owned());
-        let lines = divided.iter().map(DividedTime::equation).chain(silent).collect();
+        let lines = divided.iter().map(TimeBreakdown::equation).chain(silent).collect();
         ListItem { label: name.clone(), lines, hints: Vec::new() }
     };
     let shown = runs.iter().filter(|named| !is_hidden(named.run));
@@ -110,10 +110,10 @@ pub(crate) fn section(runs: &[NamedRun<'_>], is_asked: bool) -> Option<ReportSec
 
 /// What the kernel's tracepoints saw of a run's requests.
 fn traced(run: &Run) -> Option<&RequestPaths> {
-    run.kernel.as_ref()?.ways.as_ref().filter(|ways| ways.all.requests > 0)
+    run.kernel.as_ref()?.paths.as_ref().filter(|paths| paths.all.requests > 0)
 }
 
-fn of_path(sums: &PathSums, source: Option<AppSource>) -> DividedTime {
+fn of_path(sums: &PathSums, source: Option<AppSource>) -> TimeBreakdown {
     let mean = |sum: Nanos| sums.mean(sum).unwrap_or_default();
     let part = |name, class, sum| TimePart { name, class, time: mean(sum) };
     let (left, outside) = (sums.left_in_server(), sums.sending + sums.reading);
@@ -137,7 +137,7 @@ fn of_path(sums: &PathSums, source: Option<AppSource>) -> DividedTime {
             parts.extend([part("server and app", "app", left), part("rest", "rest", outside)]);
         }
     }
-    DividedTime {
+    TimeBreakdown {
         requests: sums.requests,
         is_slowest: false,
         whole: mean(sums.response_time),
@@ -145,7 +145,7 @@ fn of_path(sums: &PathSums, source: Option<AppSource>) -> DividedTime {
     }
 }
 
-fn of_anatomy(sums: &AnatomySums, source: AppSource, queues: QueueWaits) -> DividedTime {
+fn of_app_times(sums: &AppTimeSums, source: AppSource, queues: QueueWaits) -> TimeBreakdown {
     let mean = |sum: Nanos| sums.mean(sum).unwrap_or_default();
     let part = |name, class, time| TimePart { name, class, time };
     let rest = mean(sums.rest());
@@ -166,7 +166,7 @@ fn of_anatomy(sums: &AnatomySums, source: AppSource, queues: QueueWaits) -> Divi
     } else {
         part("before and after it", "waiting", left)
     });
-    DividedTime {
+    TimeBreakdown {
         requests: sums.requests,
         is_slowest: false,
         whole: mean(sums.response_time),
@@ -174,7 +174,7 @@ fn of_anatomy(sums: &AnatomySums, source: AppSource, queues: QueueWaits) -> Divi
     }
 }
 
-fn by_queues(run: &Run) -> Option<DividedTime> {
+fn by_queues(run: &Run) -> Option<TimeBreakdown> {
     let whole = run.tally.response_time.mean()?;
     let queues = QueueWaits::of(run);
     queues.accept_queue.or(queues.server)?;
@@ -182,7 +182,7 @@ fn by_queues(run: &Run) -> Option<DividedTime> {
     let rest = Nanos(whole.0.checked_sub(queues.sum().0)?);
     let mut parts = queues.parts();
     parts.push(TimePart { name: "server, app and the rest", class: "rest", time: rest });
-    Some(DividedTime { requests: run.tally.counts.good(), is_slowest: false, whole, parts })
+    Some(TimeBreakdown { requests: run.tally.counts.good(), is_slowest: false, whole, parts })
 }
 
 #[cfg(test)]
