@@ -160,7 +160,7 @@ impl Resolver {
         {
             return Err(EngineError(format!("{host} is no IPv4 address (four numbers up to 255)")));
         }
-        match self.asks_beside(allowed) {
+        match self.name_server_outside(allowed) {
             Some(asked) => Err(EngineError(format!(
                 "{host} is not in /etc/hosts, and a look-up would ask {asked}, outside the allowed networks (--allow-net): give its address with --resolve HOST:PORT:ADDRESS"
             ))),
@@ -184,7 +184,7 @@ impl Resolver {
     }
 
     /// A name server that a look-up might ask and that is outside of `allowed` (resolv.conf(5)).
-    fn asks_beside(&self, allowed: &AllowedNetworks) -> Option<String> {
+    fn name_server_outside(&self, allowed: &AllowedNetworks) -> Option<String> {
         let settings = self.system_file("resolv.conf");
         let servers =
             settings.lines().filter_map(|line| line.trim_start().strip_prefix("nameserver"));
@@ -281,10 +281,10 @@ mod tests {
         }
         let (here, none) = (HERE.parse().unwrap(), "10.0.0.0/8".parse().unwrap());
         let local = system("local", "", "nameserver 127.0.0.53\nnameserver ::1\n");
-        assert_eq!(local.asks_beside(&here), None);
+        assert_eq!(local.name_server_outside(&here), None);
         let empty = system("empty", "", "");
-        assert_eq!(empty.asks_beside(&here), None);
-        assert_eq!(empty.asks_beside(&none).as_deref(), Some("the name server 127.0.0.1"));
+        assert_eq!(empty.name_server_outside(&here), None);
+        assert_eq!(empty.name_server_outside(&none).as_deref(), Some("the name server 127.0.0.1"));
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) fn of(rate: f64, responses: u64, alone: &ServiceTime) -> Option<AtOnc
 
 /// What the interval says of a number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum SlotsMatch {
     /// It is clearly below.
     Below,
     /// The number lies in it, and it is narrow: it is that number, and not another.
@@ -80,16 +80,16 @@ fn clear_end(mean: f64, end: f64) -> f64 {
 }
 
 /// Holds it against `slots`.
-pub(crate) fn beside(at_once: &AtOnce, slots: f64) -> Beside {
+pub(crate) fn compare_with_slots(at_once: &AtOnce, slots: f64) -> SlotsMatch {
     let high = at_once.high.unwrap_or(f64::INFINITY);
     if high.is_finite() && clear_end(at_once.mean, high) < slots {
-        Beside::Below
+        SlotsMatch::Below
     } else if clear_end(at_once.mean, at_once.low) > slots {
-        Beside::Above
+        SlotsMatch::Above
     } else if is_narrow(at_once) {
-        Beside::Equal
+        SlotsMatch::Equal
     } else {
-        Beside::Unclear
+        SlotsMatch::Unclear
     }
 }
 
@@ -106,15 +106,15 @@ mod tests {
     fn a_constant_time_is_known_to_five_per_cent() {
         let ten = of(100.0, 1000, &alone(100, 100, 100, 0.0)).unwrap();
         assert!((ten.mean - 10.0).abs() < 1e-9 && (ten.low - 9.5).abs() < 1e-9, "{ten:?}");
-        assert_eq!(beside(&ten, 10.0), Beside::Equal);
-        assert_eq!([9.4, 10.6].map(|slots| beside(&ten, slots)), [Beside::Above, Beside::Below]);
+        assert_eq!(compare_with_slots(&ten, 10.0), SlotsMatch::Equal);
+        assert_eq!([9.4, 10.6].map(|slots| compare_with_slots(&ten, slots)), [SlotsMatch::Above, SlotsMatch::Below]);
     }
 
     #[test]
     fn a_pool_of_nine_is_told_from_ten_threads() {
         let nine = of(180.0, 1800, &alone(50, 50, 50, 0.0)).unwrap();
-        assert_eq!(beside(&nine, 10.0), Beside::Below);
-        assert_eq!(beside(&nine, 9.0), Beside::Equal);
+        assert_eq!(compare_with_slots(&nine, 10.0), SlotsMatch::Below);
+        assert_eq!(compare_with_slots(&nine, 9.0), SlotsMatch::Equal);
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         // 15 ms, and a second once in eighteen: the mean is 41 to 110 ms.
         let any = of(145.0, 1450, &alone(69, 41, 110, 3.1)).unwrap();
         assert!(any.low < 6.0 && any.high > Some(15.0), "{any:?}");
-        assert_eq!(beside(&any, 10.0), Beside::Unclear);
+        assert_eq!(compare_with_slots(&any, 10.0), SlotsMatch::Unclear);
         let unknown = ServiceTime { high: Nanos::MAX, ..alone(69, 41, 110, 3.1) };
         assert_eq!(of(145.0, 1450, &unknown).unwrap().high, None);
         assert_eq!(of(145.0, 0, &unknown), None);

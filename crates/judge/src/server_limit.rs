@@ -8,7 +8,7 @@
 use model::theory::ServiceTime;
 use model::{AtOnce, Limit, Nanos, UsualTimes};
 
-use crate::at_once::{self, Beside};
+use crate::at_once::{self, SlotsMatch};
 use crate::limits::threads;
 use crate::server_seen::{LoadSeen, ServerSeen};
 use crate::with_all_threads::{self, AS_LONG, WithAllThreads};
@@ -182,26 +182,26 @@ impl<'a> Seen<'a> {
     fn limit(&self, at_once: &AtOnce) -> Option<Limit> {
         let slots = f64::from(self.server.slots);
         let waits = f64::from(self.last.connections) >= WAITING * at_once.mean;
-        match at_once::beside(at_once, slots) {
+        match at_once::compare_with_slots(at_once, slots) {
             // An interval that is wide by chance is refuted by threads that are counted: all, and no
             // more.
-            Beside::Above if waits && self.busy.is_some() && !at_once::is_narrow(at_once) => {
+            SlotsMatch::Above if waits && self.busy.is_some() && !at_once::is_narrow(at_once) => {
                 Some(self.threads(Some(*at_once), self.with_all))
             }
-            Beside::Above => Some(self.more_than_stated(at_once, waits)),
-            Beside::Below | Beside::Equal | Beside::Unclear if !waits => None,
-            beside => match self.hindered(at_once, beside) {
+            SlotsMatch::Above => Some(self.more_than_stated(at_once, waits)),
+            SlotsMatch::Below | SlotsMatch::Equal | SlotsMatch::Unclear if !waits => None,
+            slots_match => match self.hindered(at_once, slots_match) {
                 Some(times) => Some(self.inside(at_once, Some(times))),
-                None if beside == Beside::Below => self.below(at_once),
-                None => self.about(at_once, beside),
+                None if slots_match == SlotsMatch::Below => self.below(at_once),
+                None => self.about(at_once, slots_match),
             },
         }
     }
 
     /// What shows that something inside holds requests up: a usual one takes longer with all threads
     /// in use.
-    fn hindered(&self, at_once: &AtOnce, beside: Beside) -> Option<UsualTimes> {
-        let is_counted = beside == Beside::Equal && self.busy.is_some();
+    fn hindered(&self, at_once: &AtOnce, slots_match: SlotsMatch) -> Option<UsualTimes> {
+        let is_counted = slots_match == SlotsMatch::Equal && self.busy.is_some();
         let is_lower = at_once.high.is_some_and(|high| high < f64::from(self.server.slots));
         let times = match self.with_all {
             WithAllThreads::Longer(times) if is_lower || !is_counted => times,
@@ -228,7 +228,7 @@ impl<'a> Seen<'a> {
         let then = then.and_then(|(full, held)| at_once::of(full.rate, full.responses, &held));
         // What came later than the full load is no effect of what is inside.
         if let Some(then) = then
-            && at_once::beside(&then, f64::from(self.server.slots)) != Beside::Below
+            && at_once::compare_with_slots(&then, f64::from(self.server.slots)) != SlotsMatch::Below
         {
             return self.busy.map(|_| self.threads(Some(then), WithAllThreads::NotKnown));
         }
@@ -237,16 +237,16 @@ impl<'a> Seen<'a> {
     }
 
     /// Where it is as many as the slots, or may be.
-    fn about(&self, at_once: &AtOnce, beside: Beside) -> Option<Limit> {
+    fn about(&self, at_once: &AtOnce, slots_match: SlotsMatch) -> Option<Limit> {
         if let Some(busy) = self.more_busy {
-            let is_below = at_once::beside(at_once, busy) == Beside::Below && self.is_shown;
+            let is_below = at_once::compare_with_slots(at_once, busy) == SlotsMatch::Below && self.is_shown;
             return Some(if is_below {
                 self.inside(at_once, None)
             } else {
                 self.more_than_stated(at_once, true)
             });
         }
-        let is_equal = beside == Beside::Equal;
+        let is_equal = slots_match == SlotsMatch::Equal;
         // The server says that threads are idle while requests wait.
         if self.last.busy.is_some() && self.busy.is_none() {
             return (self.is_shown && !is_equal).then(|| self.inside(at_once, None));

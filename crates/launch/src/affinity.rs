@@ -15,9 +15,9 @@ pub fn ours() -> Option<Cpus> {
     of(None)
 }
 
-/// Where a server of these first processes serves, and which processors are left to the lanes;
-/// `None` where none of them lives.
-pub fn beside(roots: &[u32]) -> Option<Placement> {
+/// Which processors the server with these root processes uses, and which are left to the
+/// generator; `None` if none of the processes is alive.
+pub fn placement(roots: &[u32]) -> Option<Placement> {
     let ours = ours()?;
     let of_process = |pid: u32| of(Some(Pid::from_raw(i32::try_from(pid).ok()?)?));
     let serving = |first: &u32| {
@@ -26,7 +26,7 @@ pub fn beside(roots: &[u32]) -> Option<Placement> {
         Some(Placement::serving(of_process(*first)?, &workers, &ours))
     };
     let server = roots.iter().filter_map(serving).reduce(|all, one| all.with(&one))?;
-    Some(Placement::beside(server, &ours))
+    Some(Placement::of_server(server, &ours))
 }
 
 fn of(pid: Option<Pid>) -> Option<Cpus> {
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn who_shares_is_left_alone() {
         apart(|all| {
-            let ourselves = beside(&[std::process::id()]).expect("this process lives");
+            let ourselves = placement(&[std::process::id()]).expect("this process lives");
             assert!(ourselves.is_shared() && ourselves.lanes == all);
             assert!(
                 CpuRestriction::off_the_server(Some(&ourselves)).is_none()
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn processors_that_are_not_there_are_refused_and_nobody_is_no_server() {
         apart(|_| assert_eq!(keep_to(&Cpus::default()), Err(Errno::INVAL)));
-        assert_eq!(beside(&[]), None);
-        assert_eq!(beside(&[u32::MAX]), None);
+        assert_eq!(placement(&[]), None);
+        assert_eq!(placement(&[u32::MAX]), None);
     }
 }

@@ -215,7 +215,7 @@ pub fn prepare(
 /// What a Puma that was asked for this has said it lacks, where it has said so. It need not have
 /// ended: in cluster mode the master starts one worker after the other, each of which fails to load
 /// the app.
-pub fn lacks(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
+pub fn missing_dependency(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
         return None;
     }
@@ -361,7 +361,7 @@ mod tests {
         let missing_extension = |said: &str| {
             let transcript = crate::server::Transcript::default();
             transcript.read(said.as_bytes());
-            lacks(&testkit::machine::puma(None, None), &transcript.so_far())
+            missing_dependency(&testkit::machine::puma(None, None), &transcript.so_far())
                 .map(|error| error.to_string())
         };
         let line = missing_extension(&said).unwrap();

@@ -83,7 +83,7 @@ pub(crate) fn try_to_write(path: &Path) -> io::Result<()> {
         Destination::Stream(path) if is_pipe(&path) => return Ok(()),
         Destination::Stream(path) => return stream(&path, Nanos::ZERO).map(drop),
     };
-    match Newcomer::beside(&path, OWNER_ONLY) {
+    match Replacement::create_for(&path, OWNER_ONLY) {
         Ok(_) => Ok(()),
         Err(_) if is_there => OpenOptions::new().append(true).open(path).map(drop),
         Err(why) => Err(why),
@@ -196,7 +196,7 @@ impl Destination {
             (Readers::Owner, _) | (Readers::AsUsual, Some(_)) => OWNER_ONLY,
             (Readers::AsUsual, None) => 0o666,
         };
-        let mut new = match Newcomer::beside(&path, mode) {
+        let mut new = match Replacement::create_for(&path, mode) {
             Ok(new) => new,
             // A file that we may write in a folder that we may not.
             Err(_) if is_there => return in_place(),
@@ -239,25 +239,25 @@ fn is_a_trap(found: &fs::Metadata, folder: &Path) -> io::Result<bool> {
 }
 
 /// A file that is to take another's place, and goes where it does not.
-struct Newcomer {
+struct Replacement {
     file: File,
     path: PathBuf,
     is_placed: bool,
 }
 
-impl Newcomer {
+impl Replacement {
     /// In the folder of `path`, under a name that others cannot guess.
-    fn beside(path: &Path, mode: u32) -> io::Result<Newcomer> {
+    fn create_for(path: &Path, mode: u32) -> io::Result<Replacement> {
         let keyed = std::hash::RandomState::new();
         let name = format!(".longtail-{:016x}.new", keyed.hash_one(std::process::id()));
         let path = folder_of(path).join(name);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(mode).custom_flags(no_links());
-        Ok(Newcomer { file: options.open(&path)?, path, is_placed: false })
+        Ok(Replacement { file: options.open(&path)?, path, is_placed: false })
     }
 }
 
-impl Drop for Newcomer {
+impl Drop for Replacement {
     /// A full disk leaves no half of it.
     fn drop(&mut self) {
         if !self.is_placed {

@@ -201,14 +201,14 @@ pub struct Placement {
 impl Placement {
     /// A server that is kept to some of `ours` leaves the others to the lanes; one that may run
     /// everywhere shares them.
-    pub fn beside(server: Cpus, ours: &Cpus) -> Placement {
+    pub fn of_server(server: Cpus, ours: &Cpus) -> Placement {
         let left = ours.without(&server);
         Placement { lanes: if left.is_empty() { ours.clone() } else { left }, server }
     }
 
-    /// The same where lanes run on other machines, if they come `from` there: none runs here.
+    /// Without lanes on this machine, if `from` names generators on others.
     #[must_use]
-    pub fn beside_far<Command>(self, from: &[Command]) -> Placement {
+    pub fn with_generators<Command>(self, from: &[Command]) -> Placement {
         if from.is_empty() { self } else { Placement { lanes: Cpus::default(), ..self } }
     }
 
@@ -311,17 +311,17 @@ mod tests {
 
     #[test]
     fn lanes_take_what_a_server_leaves() {
-        let beside = |server: &str, ours: &str| Placement::beside(cpus(server), &cpus(ours));
-        assert_eq!((beside("0", "0-1").lanes, beside("0", "0-1").is_shared()), (cpus("1"), false));
+        let place = |server: &str, ours: &str| Placement::of_server(cpus(server), &cpus(ours));
+        assert_eq!((place("0", "0-1").lanes, place("0", "0-1").is_shared()), (cpus("1"), false));
         assert_eq!(
-            (beside("0-3", "0-1").lanes, beside("0-3", "0-1").is_shared()),
+            (place("0-3", "0-1").lanes, place("0-3", "0-1").is_shared()),
             (cpus("0-1"), true)
         );
         assert_eq!(
-            (beside("0-1", "2-3").lanes, beside("0-1", "2-3").is_shared()),
+            (place("0-1", "2-3").lanes, place("0-1", "2-3").is_shared()),
             (cpus("2-3"), false)
         );
-        assert_eq!((beside("0", "0").lanes, beside("0", "0").is_shared()), (cpus("0"), true));
+        assert_eq!((place("0", "0").lanes, place("0", "0").is_shared()), (cpus("0"), true));
     }
 
     /// The first `n` processors.
@@ -340,7 +340,7 @@ mod tests {
                 (cpus / 2, with_half, LaneCountReason::Left),
                 (cpus, with_all, LaneCountReason::Half),
             ] {
-                let placement = Placement::beside(first(server), &first(cpus));
+                let placement = Placement::of_server(first(server), &first(cpus));
                 let chosen = LaneCountReason::choose(None, None, 1000, cpus, Some(&placement));
                 assert_eq!(chosen, (lanes, by), "{server} of {cpus}");
                 assert_eq!(

@@ -163,7 +163,7 @@ pub fn theory(run: &Run, server: &ClosedLoopServer) -> Option<Theory> {
     }
     let measured = MeasuredLoop::of_run(run);
     let not_judged = not_judged(run, server, &measured);
-    beside(server, &measured, not_judged, TOLERANCE).ok()
+    compare_with(server, &measured, not_judged, TOLERANCE).ok()
 }
 
 fn not_judged(run: &Run, server: &ClosedLoopServer, measured: &MeasuredLoop) -> Option<NotJudged> {
@@ -195,7 +195,7 @@ fn not_the_servers(run: &Run) -> Option<NotJudged> {
 
 /// Compares every order of service with what was measured. `tolerance` is a ratio, such as 1.1: a
 /// figure may be 10 % off.
-fn beside(
+fn compare_with(
     server: &ClosedLoopServer,
     measured: &MeasuredLoop,
     not_judged: Option<NotJudged>,

@@ -149,7 +149,7 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
     // The longest is not known where some never ended.
     rows.push(plain("max", &|times| times.max().filter(|_| endless == 0), note));
     let table =
-        DataTable::new(["", "response time", "95 % interval", "of it ours", "service time"], rows);
+        DataTable::new(["", "response time", "95 % interval", "generator's share", "service time"], rows);
     Some(ReportSection::new(format!("times of {}, ms", count_of(good, "good answer"))).table(table))
 }
 
@@ -378,7 +378,7 @@ pub(crate) const WORDS: [(&str, &str); 7] = [
         "95 % interval",
         "where the percentile of many such runs would be; answers near in time are not independent, and count for less",
     ),
-    ("of it ours", "what the generator's own lateness may have added to it, at most"),
+    ("generator's share", "what the generator's own lateness may have added to it, at most"),
     ("read lag", "from an answer's arrival in the kernel until the generator read it"),
     (
         "above",

@@ -149,7 +149,7 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
                 let placed = study
                     .placement
                     .as_ref()
-                    .map(|placed| beside_the_server(claim.name(), Some(placed)));
+                    .map(|placed| with_placement(claim.name(), Some(placed)));
                 listed([made_by(claim, study.run.elapsed), placed.unwrap_or_default()])
             });
             let generator = if made.is_some() { String::new() } else { generator_of_load(study) };
@@ -288,11 +288,11 @@ fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&s
 fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
     let why =
         by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
-    beside_the_server(count_of(lanes, "generator thread") + &why.unwrap_or_default(), placement)
+    with_placement(count_of(lanes, "generator thread") + &why.unwrap_or_default(), placement)
 }
 
 /// Who makes the load, and on which processors, as [`lanes`].
-fn beside_the_server(who: String, placement: Option<&Placement>) -> String {
+fn with_placement(who: String, placement: Option<&Placement>) -> String {
     let Some(Placement { server, lanes }) = placement else { return who };
     if lanes.is_empty() {
         format!("{who} of each generator, the server on {}", server.in_words())

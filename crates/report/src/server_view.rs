@@ -171,7 +171,7 @@ pub(crate) fn statsd(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         let before = if name.is_empty() { String::new() } else { format!("{name} ") };
         rows.extend(statsd.series.iter().take(MOST_METRICS).map(|series| metric(&before, series)));
         missing.extend(
-            beside(statsd, run.elapsed)
+            notes_on_statsd(statsd, run.elapsed)
                 .map(|line| ListItem { label: name.clone(), ..ListItem::new(line) }),
         );
     }
@@ -214,8 +214,9 @@ fn shown(series: &StatsdMetric) -> String {
     }
 }
 
-/// What of it is not in the table, and what it cost where that is much; of a run of that length.
-fn beside(statsd: &StatsdReport, elapsed: Nanos) -> Option<String> {
+/// What the table leaves out, and the CPU time that listening took if that is much. `elapsed` is
+/// the length of the run.
+fn notes_on_statsd(statsd: &StatsdReport, elapsed: Nanos) -> Option<String> {
     if statsd.packets == 0 {
         let before = match statsd.before {
             0 => String::new(),

@@ -31,7 +31,7 @@ pub use context::{
     Ceilings, ClaimedRun, Context, Observer, OtherGenerator, Phase, SweepError, Task,
 };
 pub use far::{FarGenerators, FarHost, LoadPart, NamedPart, drive_load_part, merge_parts, serve};
-pub use load::{LoadCompany, PreparedLoad, RequestJournal, conduct_load, spec_of};
+pub use load::{LoadObservers, PreparedLoad, RequestJournal, conduct_load, spec_of};
 pub use other_generator::observe_claimed;
 pub use probe::host::environment;
 pub use samples::LiveReadings;

@@ -121,7 +121,7 @@ pub trait RequestJournal: Send {
 }
 
 /// Who else takes part in a load.
-pub struct LoadCompany<'a> {
+pub struct LoadObservers<'a> {
     /// Takes single requests.
     pub journal: Option<&'a mut dyn RequestJournal>,
     /// Listens to statsd.
@@ -139,12 +139,12 @@ pub struct LoadCompany<'a> {
 /// Where the journal does.
 pub fn conduct_load(
     prepared: PreparedLoad,
-    company: LoadCompany<'_>,
+    observers: LoadObservers<'_>,
     context: &Context<'_>,
     phase: &mut dyn FnMut(&Phase),
 ) -> Result<LoadStudy, SweepError> {
     let PreparedLoad { shape, plan, placement, serving, server, .. } = &prepared;
-    let LoadCompany { mut journal, statsd, calibrates } = company;
+    let LoadObservers { mut journal, statsd, calibrates } = observers;
     // Before this thread is kept to some of its processors.
     let environment = host::environment(context.version);
     let kept = CpuRestriction::off_the_server(placement.as_ref());

@@ -88,7 +88,7 @@ impl Session<'_> {
             Some((before, after)) if !self.is_builtin() => shares_between(before, after, single),
             _ => Vec::new(),
         };
-        self.welcome(&workers);
+        self.register_workers(&workers);
         let new = replaced(&workers, &family, &tree(self.server.pid()));
         warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
         let why = if new > 0 {

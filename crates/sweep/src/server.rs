@@ -248,7 +248,7 @@ fn wait_until_ready(
         }
         let exit = server.exited();
         // What it lacks is said once it has ended, or by a worker whose master goes on.
-        if let Some(error) = puma::lacks(plan, &server.output()) {
+        if let Some(error) = puma::missing_dependency(plan, &server.output()) {
             return Err(error.into());
         }
         if let Some(last_lines) = puma::failed_workers(plan, &server.output()) {
@@ -491,8 +491,8 @@ fn describe(
         workers,
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,
-        placement: affinity::beside(&[server.pid()])
-            .map(|placement| placement.beside_far(&block.stream.from)),
+        placement: affinity::placement(&[server.pid()])
+            .map(|placement| placement.with_generators(&block.stream.from)),
         settings: None,
     }
 }

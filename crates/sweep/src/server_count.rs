@@ -41,18 +41,18 @@ impl Ledger {
         self.by_worker.values().sum::<u64>() == self.answers
     }
 
-    /// Ours beside a server's that counts `server` requests in all.
-    pub(crate) fn beside(&self, server: u64) -> Diagnostic {
+    /// Compares our count with the server's total.
+    pub(crate) fn compare_with(&self, server: u64) -> Diagnostic {
         Diagnostic::Conservation { worker: None, client: self.answers, server }
     }
 
-    /// Ours beside Puma's: in total, or, where workers name themselves by pid and the totals agree,
-    /// those of the first worker that counts otherwise. `first` names the workers that it had when
-    /// it was ready.
+    /// Compares our count with Puma's. If workers name themselves by pid and the totals agree, the
+    /// result is the first worker whose counts differ, if any. `first` names the workers that were
+    /// there when Puma was ready.
     ///
     /// # Errors
-    /// Why this Puma's is not known.
-    pub(crate) fn beside_puma(
+    /// Why Puma's count is not known.
+    pub(crate) fn compare_with_puma(
         &self,
         stats: &PumaStats,
         first: &[String],
@@ -66,7 +66,7 @@ impl Ledger {
         let server = stats
             .requests_count()
             .ok_or_else(|| "this Puma does not count requests (before 5.0)".to_owned())?;
-        let all = self.beside(server);
+        let all = self.compare_with(server);
         if self.answers != server || !self.is_complete() {
             return Ok(all);
         }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn accounts_agree_in_total_and_worker_by_worker() {
         let compared = |ours: &[(u32, u64)], theirs: &[(u32, u64)]| {
-            let found = ledger(ours).beside_puma(&stats(theirs), &["11".to_owned()]).unwrap();
+            let found = ledger(ours).compare_with_puma(&stats(theirs), &["11".to_owned()]).unwrap();
             (judge::grade(&found), found)
         };
         let of = |worker, client, server| Diagnostic::Conservation { worker, client, server };
@@ -215,12 +215,12 @@ mod tests {
     fn a_worker_that_has_gone_took_its_count_with_it() {
         let first = ["11", "12"].map(str::to_owned);
         let error = ledger(&[(11, 3), (12, 1), (13, 1)])
-            .beside_puma(&stats(&[(12, 1), (13, 1)]), &first)
+            .compare_with_puma(&stats(&[(12, 1), (13, 1)]), &first)
             .unwrap_err();
         assert_eq!(error, "worker 11 has gone, and its count with it");
         // The one worker of single mode has no pid there.
         let single = PumaStats { cluster: false, ..stats(&[(0, 3)]) };
-        assert!(ledger(&[(11, 3)]).beside_puma(&single, &first[..1]).is_ok());
+        assert!(ledger(&[(11, 3)]).compare_with_puma(&single, &first[..1]).is_ok());
     }
 
     #[test]

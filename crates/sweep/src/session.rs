@@ -322,12 +322,12 @@ impl<'a> Session<'a> {
                 _ => Vec::new(),
             }
         };
-        self.welcome(&shares);
+        self.register_workers(&shares);
         shares
     }
 
     /// Makes workers known that are new.
-    pub(crate) fn welcome(&mut self, shares: &[WorkerShare]) {
+    pub(crate) fn register_workers(&mut self, shares: &[WorkerShare]) {
         let is_new = |share: &&WorkerShare| !self.server.workers.contains(&share.worker);
         let new: Vec<String> =
             shares.iter().filter(is_new).map(|share| share.worker.clone()).collect();
@@ -435,7 +435,7 @@ impl Session<'_> {
             && let Some(address) = self.server.reached.bind.place.tcp()
         {
             let server = control::sink_requests(address).map_err(Some)?;
-            return Ok(self.ledger.beside(server));
+            return Ok(self.ledger.compare_with(server));
         }
         if self.server.reached.control.is_none() {
             return unknown("this server has no statistics that longtail can read");
@@ -443,7 +443,7 @@ impl Session<'_> {
         match self.fresh_stats() {
             Some(stats) => {
                 let first = self.server.workers.len().min(self.server.facts.workers as usize);
-                self.ledger.beside_puma(&stats, &self.server.workers[..first]).map_err(Some)
+                self.ledger.compare_with_puma(&stats, &self.server.workers[..first]).map_err(Some)
             }
             None if self.context.is_interrupted() => Err(None),
             None => unknown("its statistics did not become fresh"),

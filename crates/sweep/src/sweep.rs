@@ -209,7 +209,7 @@ impl Experiment for Sweep<'_> {
         verdict::refine_sweep(study);
         let scatters = study.runs.iter().any(|run| theory::app_scatters(run, &study.server));
         for run in study.runs.iter_mut().filter(of_this_server) {
-            run.theory = theory::beside(
+            run.theory = theory::of_run(
                 run,
                 &plan.server,
                 &plan.stream,
@@ -328,7 +328,7 @@ impl Session<'_> {
             connections,
             measured: run.measured,
             answers: run.tally.counts.good(),
-            theory: theory::beside(
+            theory: theory::of_run(
                 &run,
                 &self.block.server,
                 &stream,

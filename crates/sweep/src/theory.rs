@@ -20,7 +20,7 @@ use queueing::puma;
 /// Theory beside a run under the load that `stream` describes; `None` if there is none.
 /// `app_scatters`: the app takes many times longer for some requests, even when none waits for a
 /// slot.
-pub(crate) fn beside(
+pub(crate) fn of_run(
     run: &Run,
     plan: &ServerPlan,
     stream: &StreamPlan,

@@ -19,7 +19,7 @@ use sweep::{Context, conduct_comparison};
 
 pub(super) use self::arm::as_comparison;
 use self::arm::{ArmRequest, PumaSource};
-use super::conducted::{StudyStart, TerminalObserver, be_reached, fall_back, refuse_in_vain};
+use super::conducted::{StudyStart, TerminalObserver, bind_for_remote_generators, fall_back, check_probe_available};
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to};
 use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, addresses, with_environment};
@@ -70,11 +70,11 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
             found => found.map_err(|mistake| request.wrong(mistake))?,
         }
         fall_back(&mut arm.server)?;
-        refuse_in_vain(arm.probe)?;
+        check_probe_available(arm.probe)?;
     }
     here.start_far(&args.own.server.from)?;
     for arm in &mut arms {
-        be_reached(&mut arm.server, here.far.as_ref());
+        bind_for_remote_generators(&mut arm.server, here.far.as_ref());
     }
     let plan = args.plan(arms)?;
     let results = Results::open("compare", &here.started_at, &args.output)?;

@@ -84,7 +84,7 @@ impl StudyStart {
 }
 
 /// Refuses a probe that was asked for and cannot be had, before anything is started.
-pub(crate) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
+pub(crate) fn check_probe_available(asked: Probe) -> Result<(), Mistake> {
     let tried = if asked == Probe::Bpf { probe::bpf::possible() } else { Ok(()) };
     tried.map_err(|missing| {
         wrong(format!(
@@ -95,7 +95,7 @@ pub(crate) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
 
 /// Gives a server the address that ssh came from, where all of its generators name the same, so
 /// that they reach it there.
-pub(crate) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
+pub(crate) fn bind_for_remote_generators(server: &mut ServerPlan, far: Option<&FarGenerators>) {
     let addresses: Option<Vec<IpAddr>> =
         far.and_then(|far| far.hosts().into_iter().map(|host| host.conductor).collect());
     let Some([first, others @ ..]) = addresses.as_deref() else { return };

@@ -8,7 +8,7 @@ use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::endpoint::is_public;
 use model::{Diagnostic, LoadStudy, Outcome, Run, Study, Verdict};
-use sweep::{LoadCompany, Phase, PreparedLoad, RequestJournal, conduct_load};
+use sweep::{LoadObservers, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::StudyStart;
 use crate::args::LoadArgs;
@@ -67,7 +67,7 @@ fn measure(
     })?;
     args.generator.map_or(Ok(()), |generator| generator.check(&args.thresholds.all()))?;
     let mut here = StudyStart::now()?;
-    let ears = StatsdInput::open(args.outlets.statsd_listen, false)?;
+    let statsd_input = StatsdInput::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
     let log = args.log.as_deref();
     let is_stdout = log.is_some_and(|log| STDOUT.iter().any(|name| log == Path::new(name)));
@@ -97,10 +97,10 @@ fn measure(
         load
     } else {
         let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
-        let company =
-            LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates: !args.no_calibrate };
+        let observers =
+            LoadObservers { journal, statsd: statsd_input.listener.as_ref(), calibrates: !args.no_calibrate };
         let mut shown: Option<Ui> = None;
-        let load = conduct_load(prepared, company, &conductor, &mut |phase| {
+        let load = conduct_load(prepared, observers, &conductor, &mut |phase| {
             let ui = shown.get_or_insert_with(Ui::new);
             match phase {
                 Phase::Running { length, progress: Some(progress), .. } => {
@@ -123,7 +123,7 @@ fn measure(
     }
     let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
     let logged = recorder.and_then(|recorder| recorder.failed).map_or(Ok(()), Err);
-    let complaint = unanswered(&load, misunderstanding.as_deref());
+    let complaint = explain_no_response(&load, misunderstanding.as_deref());
     let has_no_answer = complaint.is_some();
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
     let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
@@ -210,7 +210,7 @@ fn announce(prepared: &PreparedLoad) {
 }
 
 /// Of a load that had no answer at all: how its requests ended, and what to check first.
-fn unanswered(load: &LoadStudy, misunderstanding: Option<&str>) -> Option<String> {
+fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
     if let Some(claim) = claim {
         let nothing_came = claim.good().unwrap_or(0) == 0 && claim.failed.is_some();

@@ -7,7 +7,7 @@ use launch::puma;
 use model::{App, Bodies, BodiesPlan, Nanos, Plan, Private, Probe, ServerKind, Stop};
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
-use super::conducted::{StudyStart, TerminalObserver, be_reached, fall_back, refuse_in_vain};
+use super::conducted::{StudyStart, TerminalObserver, bind_for_remote_generators, fall_back, check_probe_available};
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, ServerWord, addresses, server_command, with_environment};
@@ -32,20 +32,20 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let found = args.generator.map(InstalledGenerator::on_path).transpose()?;
     // What stands in is part of what repeats the study.
     let stand_in = if fall_back(&mut plan.server)? { " --server builtin" } else { "" };
-    refuse_in_vain(plan.probe)?;
+    check_probe_available(plan.probe)?;
     let mut here = StudyStart::now()?;
-    let ears = StatsdInput::open(plan.statsd_listen, true)?;
+    let statsd_input = StatsdInput::open(plan.statsd_listen, true)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
     here.start_far(&args.server.from)?;
-    be_reached(&mut plan.server, here.far.as_ref());
+    bind_for_remote_generators(&mut plan.server, here.far.as_ref());
     let results = Results::open("sweep", &here.started_at, &args.output)?;
     signals::begin();
     let driver = found.map(|found| GeneratorDriver::new(found, here.clock)).transpose()?;
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,
-        statsd: ears.listener.as_ref(),
-        server_env: ears.settings.clone(),
+        statsd: statsd_input.listener.as_ref(),
+        server_env: statsd_input.settings.clone(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..here
             .context(with_environment(&format!("{}{stand_in}", secrets::command_line())), resolver)
@@ -65,13 +65,13 @@ fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     args.output.check(StudyKind::Bodies)?;
     let mut plan = args.bodies_plan()?;
     let addresses = addresses()?;
-    refuse_in_vain(plan.probe)?;
+    check_probe_available(plan.probe)?;
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
         puma::discover(&puma::Surroundings::here()?)?;
     }
     let mut here = StudyStart::now()?;
     here.start_far(&args.server.from)?;
-    be_reached(&mut plan.server, here.far.as_ref());
+    bind_for_remote_generators(&mut plan.server, here.far.as_ref());
     let results = Results::open("bodies", &here.started_at, &args.output)?;
     let context = Context {
         addresses,

@@ -245,9 +245,9 @@ mod tests {
     fn who_listens_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        let found = affinity::beside(&Listeners::now().serving(&endpoint).1);
+        let found = affinity::placement(&Listeners::now().serving(&endpoint).1);
         assert!(found.is_some_and(|found| found.is_shared()), "it is ourselves");
         drop(listener);
-        assert_eq!(affinity::beside(&Listeners::now().serving(&endpoint).1), None);
+        assert_eq!(affinity::placement(&Listeners::now().serving(&endpoint).1), None);
     }
 }

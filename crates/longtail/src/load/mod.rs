@@ -83,7 +83,7 @@ pub(crate) fn prepare(
     {
         return Err(wrong(failure));
     }
-    let placement = affinity::beside(&serving).map(|placement| placement.beside_far(&args.from));
+    let placement = affinity::placement(&serving).map(|placement| placement.with_generators(&args.from));
     transport.endpoints = vec![endpoint];
     // Of several generators each has its share, and the smallest machine decides.
     let generators = args.from.len().max(1) as u32;

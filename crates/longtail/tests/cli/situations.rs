@@ -460,7 +460,7 @@ fn servers_that_run_already_are_judged_by_looking_at_them() {
 }
 
 #[test]
-fn the_generator_convicts_itself() {
+fn a_generator_at_its_limit_is_named() {
     hold("generator");
 }
 

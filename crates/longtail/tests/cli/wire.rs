@@ -33,7 +33,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// Whether the text has each part that `&&` joins: one of those that `||` joins; `!`: not this.
-fn lacks<'a>(text: &str, parts: &'a str) -> Option<&'a str> {
+fn missing_part<'a>(text: &str, parts: &'a str) -> Option<&'a str> {
     let has = |part: &str| match part.strip_prefix('!') {
         Some(absent) => !text.contains(&unescaped(absent)),
         None => part.split(" || ").any(|one| text.contains(&unescaped(one))),
@@ -83,7 +83,7 @@ fn a_header_that_changes_the_protocol_is_understood_or_refused() {
         let requests = receiver.requests();
         if kind == "refused" {
             let said = ended.refused("");
-            assert_eq!(lacks(&said, &parts), None, "{row}: {said}");
+            assert_eq!(missing_part(&said, &parts), None, "{row}: {said}");
             assert!(requests.is_empty(), "{row}: {requests:?}");
             continue;
         }
@@ -91,7 +91,7 @@ fn a_header_that_changes_the_protocol_is_understood_or_refused() {
         assert!(matches!(ended.status.code(), Some(0 | 3)), "{row}: {ended:?}");
         assert_eq!(requests.len(), 2, "{row}: {ended:?}");
         for request in &requests {
-            assert_eq!(lacks(request, &parts), None, "{row}: {request}");
+            assert_eq!(missing_part(request, &parts), None, "{row}: {request}");
         }
         let Study::Load(study) = lab.kept() else { panic!("{row}: no load") };
         let closes = kind == "closes";
@@ -138,7 +138,7 @@ fn of_a_broken_answer_is_told_what_came() {
         };
         let words = format!("load --no-calibrate -c 1 {length} http://{}/", server.address);
         let said = told(&lab.answer(&words));
-        assert_eq!(lacks(&said, sentence), None, "{row}: {said}");
+        assert_eq!(missing_part(&said, sentence), None, "{row}: {said}");
         let Study::Load(study) = lab.kept() else { panic!("{row}: no load") };
         let counts = study.run.tally.counts.iter();
         let ended: BTreeSet<String> =
@@ -176,7 +176,7 @@ fn of_a_handshake_that_fails_is_told_why_and_the_remedy_works() {
             let Study::Load(study) = lab.kept() else { panic!("{row}: no load") };
             assert_eq!(study.run.tally.counts.good(), 2, "{row}: {said}");
         } else {
-            assert_eq!(lacks(&said, &sentence.replace("{port}", &port)), None, "{row}: {said}");
+            assert_eq!(missing_part(&said, &sentence.replace("{port}", &port)), None, "{row}: {said}");
             assert_plain(&ended.stderr, &row);
         }
     }

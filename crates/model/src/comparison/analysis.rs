@@ -247,7 +247,7 @@ impl ComparisonFindings {
                 let margin = samples.metric.margin(plan.margin);
                 row.control = plan.control.then(|| samples.difference(of_control, level, margin));
                 let difference = samples.difference(pair, level, margin);
-                row.differences.push(difference.beside(row.control.as_ref(), margin));
+                row.differences.push(difference.checked_against_control(row.control.as_ref(), margin));
             }
         }
         ComparisonFindings { blocks, metrics }
@@ -550,8 +550,8 @@ fn rounded(value: f64, parts: f64) -> f64 {
 }
 
 impl Difference {
-    /// The same beside the control: a difference that the control shows too is no difference.
-    fn beside(self, control: Option<&Difference>, margin: f64) -> Difference {
+    /// Undecided if the control, which runs the same settings, shows such a difference too.
+    fn checked_against_control(self, control: Option<&Difference>, margin: f64) -> Difference {
         let Some([low, high]) = control.and_then(|control| control.interval) else { return self };
         let is_shown_too = match (self.verdict, self.estimate) {
             (ComparisonVerdict::Worse | ComparisonVerdict::Better, Some(estimate)) => {

@@ -97,7 +97,7 @@ fn fits(
     measured: &MeasuredLoop,
     tolerance: f64,
 ) -> [Vec<Discipline>; 2] {
-    let theory = beside(server, measured, None, tolerance).unwrap();
+    let theory = compare_with(server, measured, None, tolerance).unwrap();
     [fitting(&theory, |it| it.fit), fitting(&theory, |it| it.shape)]
 }
 
@@ -144,7 +144,7 @@ fn last_come_first_served_is_none_of_them() {
     );
     // And a rate that the slots cannot do is nobody's.
     let fast = MeasuredLoop { rate: measured.rate * 2.0, ..measured };
-    let theory = beside(&SERVER, &fast, None, 1.1).unwrap();
+    let theory = compare_with(&SERVER, &fast, None, 1.1).unwrap();
     assert!(
         fitting(&theory, |it| it.fit).is_empty()
             && theory.forecasts[0].fit.unwrap().worst_at.is_none()
@@ -157,7 +157,7 @@ fn who_is_held_by_a_worker_did_not_wait_in_one_line() {
         |by_worker: &[u32]| ClosedLoopServer { by_worker: Some(by_worker.to_vec()), ..SERVER };
     let uneven = made_by(Split, &[26, 14, 19, 21]);
     assert_fits(&held(&[26, 14, 19, 21]), &uneven, 1.01, &[Split]);
-    assert!(beside(&held(&[26, 15, 19, 21]), &uneven, None, 1.1).is_err(), "they do not add up");
+    assert!(compare_with(&held(&[26, 15, 19, 21]), &uneven, None, 1.1).is_err(), "they do not add up");
     // Even split queues of constant service are one queue by their times; who held the connections
     // tells them apart.
     let even = made_by(Split, &[10; 4]);
@@ -205,14 +205,14 @@ fn turns_wait_in_one_line_for_all_workers() {
 #[test]
 fn what_cannot_be_is_refused() {
     let good = made_by(Shared, &[1; 4]);
-    assert!(beside(&SERVER, &row(0, 40.0, &[(0.5, 0.1)]), None, 1.1).is_err());
+    assert!(compare_with(&SERVER, &row(0, 40.0, &[(0.5, 0.1)]), None, 1.1).is_err());
     for server in [
         ClosedLoopServer { workers: 0, ..SERVER },
         ClosedLoopServer { threads: 0, ..SERVER },
         ClosedLoopServer { service_time: Nanos::ZERO, ..SERVER },
         ClosedLoopServer { order: ServiceOrder { turn: 0, ..ORDER }, ..SERVER },
     ] {
-        assert!(beside(&server, &good, None, 1.1).is_err());
+        assert!(compare_with(&server, &good, None, 1.1).is_err());
     }
 }
 
@@ -221,7 +221,7 @@ fn a_server_with_a_cost_of_its_own_is_known_by_its_shape() {
     // Each request holds a slot for 130 ms, and the app is said to take 100.
     let slow = seen(&pools(Turns, &[20; 4]), &constant(0.13));
     assert_eq!(fits(&SERVER, &slow, 1.1), [vec![], vec![Turns]]);
-    let theory = beside(&SERVER, &slow, None, 1.1).unwrap();
+    let theory = compare_with(&SERVER, &slow, None, 1.1).unwrap();
     let held = theory.forecast(Turns).unwrap().shape.unwrap().held;
     assert!((held.as_secs_f64() / 0.13 - 1.0).abs() < 0.01, "{theory:?}");
     // One that is faster than its slots has no shape.
