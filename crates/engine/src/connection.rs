@@ -6,14 +6,14 @@ use crate::progress::RequestTrace;
 use crate::response::ResponseReader;
 use crate::scheduler::DueRequest;
 
-/// Bytes of the longest answer that is kept for checks.
-pub(crate) const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
+/// Bytes of the longest response that is kept for checks.
+pub(crate) const LONGEST_RESPONSE: usize = 2 * 1024 * 1024;
 
-/// The raw answer that was kept, unless it is longer than [`LONGEST_ANSWER`]; the next one is kept
-/// from its first byte.
-pub(crate) fn take_answer(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
+/// The raw response that was kept, unless it is longer than [`LONGEST_RESPONSE`]; the next one is
+/// kept from its first byte.
+pub(crate) fn take_response(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
     let answer = std::mem::take(answer);
-    (answer.len() <= LONGEST_ANSWER).then(|| answer.into_boxed_slice())
+    (answer.len() <= LONGEST_RESPONSE).then(|| answer.into_boxed_slice())
 }
 
 /// Whether there is a socket behind a connection.
@@ -59,10 +59,10 @@ pub(crate) struct LaneConnection {
     /// Whether all bytes of it were handed to the kernel; `false` where none is out.
     pub(crate) is_sent_in_full: bool,
     /// Whether what is out is on the [fast path](crate::lane) so far: one measured request, not
-    /// HEAD, sent whole in one go on a connection that was open, and nothing of its answer has
+    /// HEAD, sent whole in one go on a connection that was open, and nothing of its response has
     /// come.
     pub(crate) on_fast_path: bool,
-    /// When the first byte of the present answer was seen.
+    /// When the first byte of the present response was seen.
     pub(crate) first_byte: Nanos,
     /// Closed loop: when its next request is due.
     pub(crate) next_due: Nanos,
@@ -70,18 +70,18 @@ pub(crate) struct LaneConnection {
     pub(crate) requests_left: u64,
     /// Requests it may still make before it is closed and opened anew.
     pub(crate) until_reconnect: u64,
-    /// How the kernel knows its next answer, where requests are traced.
+    /// How the kernel knows its next response, where requests are traced.
     pub(crate) traced: RequestTrace,
     /// Segments that TCP had sent again on it when it was last asked.
     pub(crate) retransmitted: u32,
-    /// Good measured answers of its place before it was opened, and answers since that are none of
-    /// these: how many it has had, without counting them on the fast path.
+    /// Good measured responses of its place before it was opened, and answers since that are none
+    /// of these: how many it has had, without counting them on the fast path.
     pub(crate) good_before: u64,
-    pub(crate) other_answers: u64,
+    pub(crate) other_responses: u64,
     /// Connects that failed in a row.
     pub(crate) failed_connects: u32,
     pub(crate) reader: ResponseReader,
-    /// The raw answer so far, where it is kept.
+    /// The raw response so far, where it is kept.
     pub(crate) answer: Vec<u8>,
 }
 

@@ -245,7 +245,7 @@ fn in_words(alert: AlertDescription) -> String {
 
 /// Whether a server answers plain HTTP. It is asked for nothing of its own.
 pub fn speaks_http(endpoint: &Endpoint, timeout: Duration) -> bool {
-    first_answer(
+    first_response(
         endpoint,
         b"OPTIONS * HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
         timeout,
@@ -256,11 +256,11 @@ pub fn speaks_http(endpoint: &Endpoint, timeout: Duration) -> bool {
 /// Whether a server answers the first message of a TLS handshake in TLS.
 pub fn speaks_tls(endpoint: &Endpoint, timeout: Duration) -> bool {
     let Some(hello) = TlsSettings::hello() else { return false };
-    matches!(first_answer(endpoint, &hello, timeout).as_slice(), [0x15 | 0x16, 3, ..])
+    matches!(first_response(endpoint, &hello, timeout).as_slice(), [0x15 | 0x16, 3, ..])
 }
 
 /// The first bytes that a server answers with; none where it does not.
-fn first_answer(endpoint: &Endpoint, question: &[u8], timeout: Duration) -> Vec<u8> {
+fn first_response(endpoint: &Endpoint, question: &[u8], timeout: Duration) -> Vec<u8> {
     let ask = || -> io::Result<Vec<u8>> {
         let mut stream = UnixStream::from(connect_blocking(endpoint, timeout)?);
         stream.write_all(question)?;

@@ -109,7 +109,7 @@ pub struct HeadCache {
     /// Whether what the app says of its time is read. Then no head is as the one before, and each
     /// is parsed.
     pub(crate) reads_app_times: bool,
-    /// The content that a good answer must have, where that is known.
+    /// The content that a good response must have, where that is known.
     pub(crate) wanted_bytes: Option<u64>,
     heads: Vec<CachedHead>,
     /// Heads ever cached.

@@ -2,7 +2,7 @@
 //!
 //! Each turn (`lane/run.rs`): wait for news; read the clock once; receive all that came and record
 //! what ended at that instant (`lane/receive.rs`); send all that is due, the clock read before each
-//! send (`lane/send.rs`). Receiving comes first so that the k-th answer of a batch does not carry
+//! send (`lane/send.rs`). Receiving comes first so that the k-th response of a batch does not carry
 //! the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. What stays
 //! true: every request that was begun is recorded exactly once (`lane/records.rs`), with `due ≤
 //! sent ≤ ended`. This file is a lane's state, and how its requests and connections end.
@@ -10,7 +10,7 @@
 //! Most requests of a busy closed loop take the fast path: three straight pieces of code,
 //! `begin_on_fast_path`, `take_on_fast_path` and `Records::fast_path`. Such a request is measured,
 //! and goes out whole and in one go on a connection that is open and has nothing else out. Its
-//! answer comes in one read before the window ends, with a head that was seen before: a good one,
+//! response comes in one read before the window ends, with a head that was seen before: a good one,
 //! as long as it has to be, and the connection goes on. Then only what is the request's own is
 //! recorded, its times; what it has in common with others is counted by the head, and added up when
 //! somebody asks. Whatever is otherwise at any point goes the general way, and the two leave the
@@ -29,7 +29,7 @@ use std::sync::mpsc::SyncSender;
 
 use model::{BacklogSamples, BadResponse, Clock, Nanos, NetworkPath, Outcome, Window};
 
-use crate::connection::{ConnectionState, LaneConnection, take_answer};
+use crate::connection::{ConnectionState, LaneConnection, take_response};
 use crate::head::HeadCache;
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::RecordBatch;
@@ -78,7 +78,7 @@ pub struct Lane<'a, C, W> {
     next_scan: Nanos,
     /// What the kernel's stamps are on our clock, where there are stamps.
     wall: Option<WallClock>,
-    /// Where the lane may poll for answers.
+    /// Where the lane may poll for responses.
     busy_poll: Option<BusyPoll>,
     wake_delay: WakeDelay,
     /// Open loop: whether responses may wait to be read.
@@ -180,8 +180,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         self.record_end(slot, outcome, None, now, bytes);
     }
 
-    /// A connection ends with a request out on it: how much of the answer had come, or whether the
-    /// server has closed it without a word before.
+    /// A connection ends with a request out on it: how much of the response had come, or whether
+    /// the server has closed it without a word before.
     fn note_how_it_ends(&mut self, slot: usize, outcome: Outcome) {
         let connection = &self.connections[slot];
         let is_broken_off = matches!(outcome, Outcome::Closed | Outcome::Reset | Outcome::TimedOut);
@@ -197,20 +197,20 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// The server has closed the connection of `slot` between two answers, or with one that did not
-    /// say so.
+    /// The server has closed the connection of `slot` between two responses, or with one that did
+    /// not say so.
     #[cold]
     fn note_silent_closing(&mut self, slot: usize) {
         let connection = &self.connections[slot];
         let good = self.records.good_of_connection(slot) - connection.good_before;
-        let answers = good + connection.other_answers;
+        let answers = good + connection.other_responses;
         if answers > 0 {
             self.records.tally.broken.record_silent_closing(answers);
         }
     }
 
-    /// The first `received` bytes of the buffer are no answer to a measured request, or the end of one
-    /// that began before.
+    /// The first `received` bytes of the buffer are no response to a measured request, or the end
+    /// of one that began before.
     #[cold]
     fn note_first_bytes(&mut self, slot: usize, reason: BadResponse, received: usize) {
         let connection = &self.connections[slot];
@@ -223,7 +223,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     }
 
     /// Records that what is out on `slot` ended in `outcome`, a bad response for this `reason`;
-    /// `bytes` were received of its answer.
+    /// `bytes` were received of its response.
     fn record_end(
         &mut self,
         slot: usize,
@@ -240,15 +240,15 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         {
             self.records.tally.record_reason(reason, 1);
         }
-        let keeps_answers = self.spec.keep_answers;
+        let keeps_answers = self.spec.keep_responses;
         self.records.end(slot, &request, outcome, RequestEnd::seen(now), bytes, |record| {
             record.reason = reason;
-            record.answer = if keeps_answers { take_answer(&mut connection.answer) } else { None };
+            record.answer = if keeps_answers { take_response(&mut connection.answer) } else { None };
         });
         self.free_connection(slot, request.due.is_measured, now);
     }
 
-    /// The user has stopped the run: what is out on this connection stays without an answer.
+    /// The user has stopped the run: what is out on this connection stays without a response.
     #[cold]
     fn stop(&mut self, slot: usize, now: Nanos) {
         let bytes = self.connections[slot].reader.received();

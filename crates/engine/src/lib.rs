@@ -1,10 +1,10 @@
 //! The load generator: drives one server with many connections and records what becomes of each
 //! request.
 //!
-//! One thread per lane, nothing shared between lanes. A lane waits for its sockets, reads answers,
-//! records them, and sends what is due, in one loop (`lane`). Everything that can be done before
-//! the start (addresses, request bytes) or after the end (merging, percentiles) is done there. This
-//! crate never prints and never reads a clock but the one it is given.
+//! One thread per lane, nothing shared between lanes. A lane waits for its sockets, reads
+//! responses, records them, and sends what is due, in one loop (`lane`). Everything that can be
+//! done before the start (addresses, request bytes) or after the end (merging, percentiles) is done
+//! there. This crate never prints and never reads a clock but the one it is given.
 
 mod certificate;
 mod connection;
@@ -33,7 +33,7 @@ pub use lane::{Lane, LaneOutcome};
 pub use load_spec::{GeneratorPart, LaneShare, LoadSpec};
 pub use model::Endpoint;
 pub use progress::{
-    LaneProgress, LastAnswers, RecordBatch, RequestRecord, RequestTrace, RunProgress,
+    LaneProgress, LastResponses, RecordBatch, RequestRecord, RequestTrace, RunProgress,
 };
 pub use reach::{FetchedResponse, Unreachable, fetch, reach, render};
 pub use resolve::{IpVersion, Resolver, StaticAddresses};

@@ -41,28 +41,28 @@ pub struct LoadSpec {
     pub late: LatePolicy,
     /// Open loop: how precisely due times are kept.
     pub timing: Timing,
-    /// Closed loop: whether a lane may poll for answers that come soon, where a core is free for
+    /// Closed loop: whether a lane may poll for responses that come soon, where a core is free for
     /// it.
     pub busy_polls: bool,
-    /// Whose clock says when an answer came.
+    /// Whose clock says when a response came.
     pub timestamps: Timestamps,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
     /// Requests after which we close a connection and open it anew.
     pub reconnect_after: Option<u64>,
-    /// Longest wait for an answer, from the moment the request was begun: a connect counts.
+    /// Longest wait for a response, from the moment the request was begun: a connect counts.
     pub timeout: Nanos,
     /// Closed loop: how long unmeasured requests are waited for when the last measured one has
     /// ended; `None`: until each has ended. What is out then is counted as in flight.
     pub drain: Option<Nanos>,
     /// The response header, lower case, in which a worker names itself; empty for none.
     pub worker_header: String,
-    /// Whether answers are read for what the app says of its time. Then each head is parsed.
+    /// Whether responses are read for what the app says of its time. Then each head is parsed.
     pub reads_app_times: bool,
-    /// Bytes of the content that every good answer must have; `None` where any will do.
+    /// Bytes of the content that every good response must have; `None` where any will do.
     pub body_bytes: Option<u64>,
-    /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
-    pub keep_answers: bool,
+    /// Whether the journal gets the raw bytes of each response, up to 2 MiB (checks).
+    pub keep_responses: bool,
     /// Whether the journal tells how the kernel and the app know each request
     /// ([`crate::RequestTrace`]).
     pub traces_requests: bool,
@@ -123,7 +123,7 @@ impl LoadSpec {
             worker_header: String::new(),
             reads_app_times: false,
             body_bytes: None,
-            keep_answers: false,
+            keep_responses: false,
             traces_requests: false,
         }
     }
@@ -134,8 +134,8 @@ impl LoadSpec {
         Window { from, until: self.measured.map_or(Nanos::MAX, |length| from + length) }
     }
 
-    /// Whether turns can be seen in it: a closed loop that keeps its connections, in which a request
-    /// waits for the server alone.
+    /// Whether turns can be seen in it: a closed loop that keeps its connections, in which a
+    /// request waits for the server alone.
     pub(crate) fn may_see_turns(&self) -> bool {
         self.is_plain_loop() && self.keep_alive
     }
@@ -145,20 +145,20 @@ impl LoadSpec {
         !self.pace.is_open() && self.think == Nanos::ZERO
     }
 
-    /// Whether the kernel says when answers come.
+    /// Whether the kernel says when responses come.
     pub(crate) fn is_stamped(&self) -> bool {
         self.timestamps == Timestamps::Kernel
     }
 
-    /// Whether requests can take the lane's fast path: a closed loop without pauses or quotas of its
-    /// connections, of which nobody wants to see the requests one by one.
+    /// Whether requests can take the lane's fast path: a closed loop without pauses or quotas of
+    /// its connections, of which nobody wants to see the requests one by one.
     pub(crate) fn allows_fast_path(&self) -> bool {
         let keeps_connections = self.keep_alive
             && self.reconnect_after.is_none()
             && self.requests_per_connection.is_none();
         self.is_plain_loop()
             && keeps_connections
-            && !self.keep_answers
+            && !self.keep_responses
             && !self.traces_requests
             && !self.reads_app_times
     }

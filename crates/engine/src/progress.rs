@@ -19,7 +19,7 @@ use crate::load_spec::LoadSpec;
 pub struct RunProgress {
     lanes: Vec<LaneProgress>,
     start: AtomicU64,
-    /// Longest wait for an answer.
+    /// Longest wait for a response.
     timeout: Nanos,
     /// Whether requests become due by a schedule.
     is_open_loop: bool,
@@ -27,8 +27,8 @@ pub struct RunProgress {
 
 /// What a run waits for that sends no measured request any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LastAnswers {
-    /// Measured requests that have no answer yet.
+pub struct LastResponses {
+    /// Measured requests that have no response yet.
     pub out: u64,
     /// Open loop: requests that were due and still wait for a connection.
     pub queued: u64,
@@ -40,7 +40,7 @@ pub struct LastAnswers {
 pub struct LaneProgress {
     connected: AtomicU64,
     ended: AtomicU64,
-    /// One more than [`LastAnswers::out`]; 0 while there is more to be sent.
+    /// One more than [`LastResponses::out`]; 0 while there is more to be sent.
     out: AtomicU64,
     queued: AtomicU64,
     asked: AtomicBool,
@@ -68,15 +68,15 @@ impl LaneProgress {
     }
 
     /// Shows that it has nothing more to send, but for what is queued, and what it waits for.
-    pub(crate) fn show_last_answers(&self, last: LastAnswers) {
+    pub(crate) fn show_last_responses(&self, last: LastResponses) {
         self.queued.store(last.queued, Ordering::Relaxed);
         self.out.store(last.out + 1, Ordering::Relaxed);
     }
 
     /// What it waits for; `None` while there is more to be sent.
-    fn last_answers(&self) -> Option<LastAnswers> {
+    fn last_responses(&self) -> Option<LastResponses> {
         let out = self.out.load(Ordering::Relaxed).checked_sub(1)?;
-        Some(LastAnswers { out, queued: self.queued.load(Ordering::Relaxed) })
+        Some(LastResponses { out, queued: self.queued.load(Ordering::Relaxed) })
     }
 
     /// Whether somebody has asked for the tally.
@@ -106,7 +106,7 @@ impl RunProgress {
         RunProgress { timeout: spec.timeout, is_open_loop: spec.pace.is_open(), ..self }
     }
 
-    /// Longest wait for an answer.
+    /// Longest wait for a response.
     pub fn timeout(&self) -> Nanos {
         self.timeout
     }
@@ -118,10 +118,10 @@ impl RunProgress {
 
     /// What the run waits for, once all lanes have nothing more to send; `None` before, and of
     /// generators elsewhere, which do not say.
-    pub fn last_answers(&self) -> Option<LastAnswers> {
-        self.lanes.iter().try_fold(LastAnswers::default(), |sum, lane| {
-            let lane = lane.last_answers()?;
-            Some(LastAnswers { out: sum.out + lane.out, queued: sum.queued + lane.queued })
+    pub fn last_responses(&self) -> Option<LastResponses> {
+        self.lanes.iter().try_fold(LastResponses::default(), |sum, lane| {
+            let lane = lane.last_responses()?;
+            Some(LastResponses { out: sum.out + lane.out, queued: sum.queued + lane.queued })
         })
     }
 
@@ -171,7 +171,7 @@ impl RunProgress {
 
 /// Records in a batch.
 const BATCH: usize = 1024;
-/// Bytes of answers in a batch, about.
+/// Bytes of responses in a batch, about.
 const BATCH_BYTES: usize = 1024 * 1024;
 /// A batch that is not full is handed over when it is this old.
 const OLDEST: Nanos = Nanos::from_millis(100);
@@ -183,10 +183,10 @@ pub struct RequestRecord {
     pub number: u64,
     /// What became of it.
     pub exchange: Exchange,
-    /// What was wrong with the answer, where it was a bad response.
+    /// What was wrong with the response, where it was a bad response.
     pub reason: Option<BadResponse>,
-    /// The raw bytes of the answer, head included, where they were asked for and are not more than
-    /// 2 MiB.
+    /// The raw bytes of the response, head included, where they were asked for and are not more
+    /// than 2 MiB.
     pub answer: Option<Box<[u8]>>,
     /// How others know it, where that was asked for and it was answered; not known of a generator
     /// elsewhere.
@@ -208,7 +208,7 @@ pub struct RequestTrace {
 }
 
 impl RequestTrace {
-    /// That of the answer which has come now; from here on this is of the one after it.
+    /// That of the response which has come now; from here on this is of the one after it.
     pub(crate) fn next(&mut self, app: Option<AppTime>) -> RequestTrace {
         let trace = RequestTrace { app, ..*self };
         self.number += 1;

@@ -110,7 +110,7 @@ pub struct FetchedResponse {
     pub took: Nanos,
 }
 
-/// Sends `request` on a new connection, waits for the answer, `timeout` at the most or until
+/// Sends `request` on a new connection, waits for the response, `timeout` at the most or until
 /// `interrupt` is set, and closes the connection.
 ///
 /// # Errors

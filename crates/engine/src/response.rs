@@ -1,6 +1,6 @@
 //! Reads one connection's responses as the bytes come: in whatever pieces, the result is the same.
 
-use model::{AnswerPart, BadResponse, ChunkedDecoder, ExpectedEnd};
+use model::{BadResponse, ChunkedDecoder, ExpectedEnd, PartialResponse};
 
 use crate::head::{BodyFraming, HeadCache, ResponseHead};
 
@@ -56,18 +56,18 @@ impl ResponseReader {
     }
 
     /// How far the unfinished response has come; `None` between two.
-    pub(crate) fn part(&self) -> Option<AnswerPart> {
+    pub(crate) fn part(&self) -> Option<PartialResponse> {
         if self.bytes == 0 {
             return None;
         }
         let until = match &self.state {
-            ReadState::Head => return Some(AnswerPart::Head { bytes: self.bytes }),
+            ReadState::Head => return Some(PartialResponse::Head { bytes: self.bytes }),
             ReadState::Length(left) => ExpectedEnd::Bytes(self.body_bytes.saturating_add(*left)),
             ReadState::Chunked(_) => ExpectedEnd::LastChunk,
             ReadState::UntilClose => ExpectedEnd::EndOfConnection,
         };
         let status = self.head?.status;
-        Some(AnswerPart::Body { status, bytes: self.body_bytes, until })
+        Some(PartialResponse::Body { status, bytes: self.body_bytes, until })
     }
 
     /// Says whether the next response is one to a HEAD request, which has no body whatever its head
@@ -195,7 +195,7 @@ impl ResponseReader {
 }
 
 /// The body of the whole response `raw`, chunks joined; `None` where it is none. For those who
-/// check answers after the fact, never on a lane's time.
+/// check responses after the fact, never on a lane's time.
 pub fn response_body(raw: &[u8]) -> Option<Vec<u8>> {
     let (mut heads, mut rest) = (HeadCache::new(""), raw);
     loop {
@@ -303,7 +303,7 @@ mod tests {
         reader.expect(true);
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         assert!(matches!(reader.feed(head, &mut heads), Ok(Some((_, n))) if n == head.len()));
-        // The same bytes, now remembered, in answer to a GET.
+        // The same bytes, now remembered, in response to a GET.
         reader.expect(false);
         assert_eq!(reader.feed(head, &mut heads), Ok(None));
     }

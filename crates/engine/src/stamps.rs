@@ -115,7 +115,7 @@ pub struct ClockExchange {
     pub asked: Nanos,
     /// What the other clock showed.
     pub there: Nanos,
-    /// When the answer was there.
+    /// When the response was there.
     pub answered: Nanos,
 }
 

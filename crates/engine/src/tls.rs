@@ -217,9 +217,9 @@ struct TrustPolicy {
     authorities: Option<Arc<WebPkiServerVerifier>>,
     /// Certificates that are trusted for a server as they are.
     ///
-    /// That is what OpenSSL and so curl do with those of `--cacert`, and what makes `openssl req -x509`
-    /// usable: the pair it writes calls itself an authority, and webpki takes no authority for a
-    /// server (`CaUsedAsEndEntity`) even where it is trusted by name.
+    /// That is what OpenSSL and so curl do with those of `--cacert`, and what makes `openssl req
+    /// -x509` usable: the pair it writes calls itself an authority, and webpki takes no authority
+    /// for a server (`CaUsedAsEndEntity`) even where it is trusted by name.
     exact: Vec<CertificateDer<'static>>,
     schemes: Vec<SignatureScheme>,
 }

@@ -41,7 +41,7 @@ impl WakeDelay {
     }
 }
 
-/// The longest time of polling for one answer.
+/// The longest time of polling for one response.
 const LONGEST_POLL: Nanos = Nanos::from_micros(200);
 /// The first time of polling.
 const SHORTEST_POLL: Nanos = Nanos::from_micros(10);
@@ -57,15 +57,15 @@ const LONGEST_OFF: Nanos = Nanos::from_secs(10);
 /// Waiting for a core for more than this share of the time: somebody wants it.
 const WAITING: f64 = 0.05;
 
-/// How long to poll for the next answer, and what that rule has learnt.
+/// How long to poll for the next response, and what that rule has learnt.
 ///
 /// To sleep and to be woken takes tens of microseconds, on a virtual machine more than a hundred,
 /// and all of it is charged to the server's account: a closed loop with few connections then
 /// measures the wake-ups. So a lane of a closed loop polls for news before it sleeps, as long as
-/// answers have lately come within [`LONGEST_POLL`], by the rule of KVM's halt polling
+/// responses have lately come within [`LONGEST_POLL`], by the rule of KVM's halt polling
 /// (`grow_halt_poll_ns`, `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended
 /// soon doubles the time, one that took long halves it. Against a slow server it is off by itself
-/// after a few answers.
+/// after a few responses.
 ///
 /// A response that is read and answered at once costs both sides a system call more than it needs:
 /// who finds several reads them in one turn, and so does the server with the requests that follow.
@@ -82,7 +82,7 @@ const WAITING: f64 = 0.05;
 /// polling is counted apart from work.
 #[derive(Debug)]
 pub(crate) struct BusyPoll {
-    /// How long to poll for the next answer.
+    /// How long to poll for the next response.
     budget: Nanos,
     /// Not at all before then.
     off_until: Nanos,
@@ -93,7 +93,7 @@ pub(crate) struct BusyPoll {
     /// What this thread has used since `checked`, and so how long it waited for its core.
     account: CpuAccount,
     checked: Nanos,
-    /// Time spent polling in vain, or before an answer came.
+    /// Time spent polling in vain, or before a response came.
     spent: Nanos,
     /// What one more poll found.
     more: Vec<ConnectionEvent>,

@@ -285,7 +285,7 @@ impl ConnectionDriver for SocketDriver {
 
 /// What the kernel's TCP knows of a connection's path (`TCP_INFO`, tcp(7)).
 ///
-/// Only what this end sends again is known here. A lost answer is the server's to send again, and
+/// Only what this end sends again is known here. A lost response is the server's to send again, and
 /// shows as time alone, unless our request was not acknowledged before it and is sent again too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {

@@ -107,7 +107,10 @@ mod tests {
         let ten = of(100.0, 1000, &alone(100, 100, 100, 0.0)).unwrap();
         assert!((ten.mean - 10.0).abs() < 1e-9 && (ten.low - 9.5).abs() < 1e-9, "{ten:?}");
         assert_eq!(compare_with_slots(&ten, 10.0), SlotsMatch::Equal);
-        assert_eq!([9.4, 10.6].map(|slots| compare_with_slots(&ten, slots)), [SlotsMatch::Above, SlotsMatch::Below]);
+        assert_eq!(
+            [9.4, 10.6].map(|slots| compare_with_slots(&ten, slots)),
+            [SlotsMatch::Above, SlotsMatch::Below]
+        );
     }
 
     #[test]

@@ -263,7 +263,7 @@ fn more_answers(
     if !matches!(p99, Quantile::Time(_) | Quantile::TooFew) || answers == 0 {
         return None;
     }
-    let needed = statistics?.interval(0.99)?.answers_needed(answers, p99.time(), UNCERTAIN)?;
+    let needed = statistics?.interval(0.99)?.responses_needed(answers, p99.time(), UNCERTAIN)?;
     let times = needed as f64 / answers as f64;
     (times <= LONGEST).then(|| (times, two_digits_up(needed).to_string()))
 }

@@ -239,7 +239,8 @@ impl<'a> Seen<'a> {
     /// Where it is as many as the slots, or may be.
     fn about(&self, at_once: &AtOnce, slots_match: SlotsMatch) -> Option<Limit> {
         if let Some(busy) = self.more_busy {
-            let is_below = at_once::compare_with_slots(at_once, busy) == SlotsMatch::Below && self.is_shown;
+            let is_below =
+                at_once::compare_with_slots(at_once, busy) == SlotsMatch::Below && self.is_shown;
             return Some(if is_below {
                 self.inside(at_once, None)
             } else {

@@ -123,7 +123,7 @@ pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
         high: None,
         without_generator: None,
     });
-    let needed = known.answers_needed(answers, Some(Nanos(value as u64)), apart)?;
+    let needed = known.responses_needed(answers, Some(Nanos(value as u64)), apart)?;
     Some(needed as f64 / answers.max(1) as f64).filter(|times| times.is_finite())
 }
 

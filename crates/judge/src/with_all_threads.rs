@@ -76,7 +76,7 @@ pub(crate) fn of(server: &ServerSeen) -> WithAllThreads {
 
 #[cfg(test)]
 mod tests {
-    use model::theory::{AnswersAlone, ServiceTime};
+    use model::theory::{LoneResponses, ServiceTime};
     use model::{Histogram, Nanos};
 
     use super::*;
@@ -92,7 +92,7 @@ mod tests {
 
     /// Ten threads, what requests take alone, and in each load.
     fn seen(alone: &[(u64, u64)], loads: &[(u32, &[(u64, u64)])]) -> WithAllThreads {
-        let alone = AnswersAlone { times: times(alone), ..AnswersAlone::default() };
+        let alone = LoneResponses { times: times(alone), ..LoneResponses::default() };
         let alone = alone.service_time().unwrap();
         let cap = alone.usual.unwrap().cap;
         let load = |(connections, groups): &(u32, &[(u64, u64)])| LoadSeen {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_way_is_no_work() {
-        let alone = AnswersAlone {
+        let alone = LoneResponses {
             times: times(&[(200, 40)]),
             on_the_way: Nanos::from_millis(20 * 200),
             round_trips: Nanos::from_millis(20 * 200),

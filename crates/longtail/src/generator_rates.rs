@@ -121,7 +121,7 @@ impl OwnFigures {
             found.collect::<Vec<_>>().join(", ")
         };
         OwnFigures {
-            claimed: claim.map_or_else(|| Some(run.tally.all_answers()), |claim| claim.requests),
+            claimed: claim.map_or_else(|| Some(run.tally.all_responses()), |claim| claim.requests),
             rate_per_s,
             mean_ns: mean,
             p50_ns: at(0.5),

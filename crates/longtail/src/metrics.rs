@@ -257,7 +257,7 @@ impl LiveState {
         let Some(PresentRun { number, connections, progress, samples }) = &self.run else {
             return live(self.ended, self.runs_done, None);
         };
-        let run = LiveRun { number: *number, connections: *connections, samples: samples.seen() };
+        let run = LiveRun { number: *number, connections: *connections, samples: samples.all() };
         live(self.ended + progress.ended(), self.runs_done, Some(&run))
     }
 

@@ -93,7 +93,7 @@ fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountB
         ("answers, and response times recorded", good, tally.response_time.count()),
         ("answers, and those of each connection", good, tally.per_connection.iter().sum()),
         ("requests sent, and received by the sink", tally.all_requests(), ledger.requests),
-        ("answers received, and sent by the sink", tally.all_answers(), ledger.answers),
+        ("answers received, and sent by the sink", tally.all_responses(), ledger.answers),
         (
             "requests of the sink, and its arrivals by second",
             ledger.requests,

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use engine::{LastAnswers, RunProgress};
+use engine::{LastResponses, RunProgress};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::{Nanos, Study};
 use report::Width;
@@ -497,7 +497,7 @@ impl ProgressLine {
 
     /// What a run waits for that has nothing more to send; `None` before.
     fn wait(&mut self, elapsed: Duration) -> Option<String> {
-        let said = self.progress.as_ref().and_then(|run| run.last_answers());
+        let said = self.progress.as_ref().and_then(|run| run.last_responses());
         // Generators elsewhere, and other programs, do not say.
         let is_late = match self.length {
             Some(RunLength::Time(length)) => elapsed > Duration::from(length) + OVERDUE,
@@ -512,14 +512,14 @@ impl ProgressLine {
         };
         // A closed loop that time ends keeps its load up until the last measured answer is in.
         let sends_on = !run.is_open_loop() && matches!(self.length, Some(RunLength::Time(_)));
-        Some(last_answers(said, sends_on, run.timeout(), waited))
+        Some(last_responses(said, sends_on, run.timeout(), waited))
     }
 
     /// The same, once, where it has gone on for a while and something is still out.
     fn new_wait(&mut self, elapsed: Duration) -> Option<String> {
         let wait = self.wait(elapsed)?;
-        let last = self.progress.as_ref().and_then(|run| run.last_answers());
-        let all_are_in = matches!(last, Some(LastAnswers { out: 0, queued: 0 }));
+        let last = self.progress.as_ref().and_then(|run| run.last_responses());
+        let all_are_in = matches!(last, Some(LastResponses { out: 0, queued: 0 }));
         let is_worth_a_line =
             !all_are_in && self.waits_since.is_some_and(|since| elapsed > since + TOLD);
         if self.is_wait_told || !is_worth_a_line {
@@ -560,8 +560,8 @@ const OVERDUE: Duration = Duration::from_secs(1);
 
 /// What a run waits for that has nothing more to send, and for how long yet; `None`: it does not
 /// say how much that is.
-fn last_answers(
-    last: Option<LastAnswers>,
+fn last_responses(
+    last: Option<LastResponses>,
     sends_on: bool,
     timeout: Nanos,
     waited: Duration,
@@ -571,12 +571,12 @@ fn last_answers(
     let most = format!("at most {left} s more");
     match last {
         None => format!("{ended}; the last answers are out, {most}"),
-        Some(LastAnswers { out: 0, queued: 0 }) => format!("{ended}; all answers are in"),
-        Some(LastAnswers { out, queued: 0 }) => {
+        Some(LastResponses { out: 0, queued: 0 }) => format!("{ended}; all answers are in"),
+        Some(LastResponses { out, queued: 0 }) => {
             let are = if out == 1 { "is" } else { "are" };
             format!("{ended}; {} {are} out, {most}", report::number::count_of(out, "answer"))
         }
-        Some(LastAnswers { out, queued }) => format!(
+        Some(LastResponses { out, queued }) => format!(
             "the last request was due; {} out, and {} for a free connection",
             report::number::count_of(out, "answer"),
             if queued == 1 {
@@ -596,8 +596,8 @@ mod tests {
     fn a_wait_for_the_last_answers_says_how_many_and_how_long() {
         let five = Nanos::from_secs(5);
         let said = |out, queued, sends_on, waited_ms| {
-            let last = LastAnswers { out, queued };
-            last_answers(Some(last), sends_on, five, Duration::from_millis(waited_ms))
+            let last = LastResponses { out, queued };
+            last_responses(Some(last), sends_on, five, Duration::from_millis(waited_ms))
         };
         assert_eq!(
             said(43, 0, false, 0),

@@ -7,7 +7,7 @@
 //! response time = send lag + before the app + app + rest
 //!
 //! where *before the app* is from the first byte sent to the app's start (kernel's accept queue,
-//! server's own queue, the server's reading) and *rest* from the app's end to the answer's last
+//! server's own queue, the server's reading) and *rest* from the app's end to the response's last
 //! byte. An app that says how long it took and not when (`Server-Timing`) leaves the first and the
 //! last of these together, as rest. A stamp that lies outside its request is no part of anything:
 //! it is counted. A lane adds to sums by response time, so that the slowest requests are known
@@ -23,7 +23,7 @@ use crate::{Exchange, Nanos};
 /// whole numbers, the nanoseconds of `CLOCK_MONOTONIC` at its start and at its end.
 pub const STAMPS: &str = "x-app-stamps";
 
-/// What an app said in an answer.
+/// What an app said in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppTime {
     /// When it began and ended.
@@ -92,7 +92,7 @@ impl AppTimeSums {
     }
 }
 
-/// Where the response times of a run's measured good answers went.
+/// Where the response times of a run's measured good responses went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppTimes {
     /// How the app's part is known.
@@ -102,9 +102,9 @@ pub struct AppTimes {
     /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None`
     /// of fewer than 10.
     pub slowest: Option<AppTimeSums>,
-    /// Good answers that did not say it, or in another way.
+    /// Good responses that did not say it, or in another way.
     pub silent: u64,
-    /// Good answers whose stamps lie outside their request, or whose app took longer than their
+    /// Good responses whose stamps lie outside their request, or whose app took longer than their
     /// service time.
     pub impossible: u64,
 }
@@ -124,7 +124,7 @@ const SLOWEST: u64 = 10;
 const BITS: u32 = 11;
 
 impl AppTimeAccumulator {
-    /// Takes in a measured good answer and what its app said, on the clock of the exchange.
+    /// Takes in a measured good response and what its app said, on the clock of the exchange.
     pub fn record(&mut self, exchange: &Exchange, said: Option<AppTime>) {
         let Some(said) = said else {
             self.silent += 1;
@@ -173,7 +173,7 @@ impl AppTimeAccumulator {
         self.impossible += other.impossible;
     }
 
-    /// What it comes to: by stamps where there are any. `None` where no answer said anything at
+    /// What it comes to: by stamps where there are any. `None` where no response said anything at
     /// all.
     pub fn app_times(&self) -> Option<AppTimes> {
         let nothing = (&AppSource::Stamps, &BTreeMap::new());

@@ -1,8 +1,8 @@
-//! What happened in each part of a run: the good answers by when they were due, in some hundred
+//! What happened in each part of a run: the good responses by when they were due, in some hundred
 //! batches of equal time.
 //!
 //! Requests near each other in time share a queue and are no independent samples; how unlike whole
-//! batches are says how much less the run knows than its count of answers suggests (see
+//! batches are says how much less the run knows than its count of responses suggests (see
 //! [`crate::statistics`]). Recording is a handful of instructions and, once warm, allocates
 //! nothing. Not part of the study: what is derived from it is, such as the counts of response time
 //! over due time in a few hundred cells, which show what a plot with a dot a request would.
@@ -23,7 +23,7 @@ const SHORTEST: Nanos = Nanos::from_millis(1);
 const NEIGHBOURS: usize = 32;
 const BUCKETS: usize = histogram::BUCKETS.div_ceil(NEIGHBOURS);
 
-/// Good answers whose requests were due within one batch's time.
+/// Good responses whose requests were due within one batch's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// How many.
@@ -51,7 +51,7 @@ pub struct Batches {
     /// The time of one batch.
     width: Nanos,
     all: Vec<Batch>,
-    /// The batch of the last answer: most are in the same one as the one before.
+    /// The batch of the last response: most are in the same one as the one before.
     last: usize,
     /// Whether the length of the run is not known before its end.
     grows: bool,
@@ -61,7 +61,7 @@ pub struct Batches {
     buckets: Box<[u32]>,
 }
 
-/// Between two generators: the buckets that have answers, each with its place.
+/// Between two generators: the buckets that have responses, each with its place.
 mod filled_buckets {
     use serde::{Deserialize as _, Deserializer, Serializer, de};
 
@@ -92,7 +92,7 @@ impl Batches {
         Batches { from: window.from, width, all, last: 0, grows, buckets }
     }
 
-    /// Records a good answer: when its request was due, within the window; its response time; the
+    /// Records a good response: when its request was due, within the window; its response time; the
     /// generator's own lag.
     #[inline]
     pub fn record(&mut self, due: Nanos, response_time: Nanos, lag: Nanos) {
@@ -176,7 +176,7 @@ impl Batches {
             && self.last < MOST
     }
 
-    /// The batches up to the last that has an answer, in order of time.
+    /// The batches up to the last that has a response, in order of time.
     pub fn filled(&self) -> &[Batch] {
         let filled =
             self.all.iter().rposition(|batch| batch.answers > 0).map_or(0, |last| last + 1);
@@ -193,7 +193,7 @@ impl Batches {
         self.buckets.chunks(BUCKETS).take(self.filled().len())
     }
 
-    /// From the first bucket that has an answer to behind the last; `None` where none has.
+    /// From the first bucket that has a response to behind the last; `None` where none has.
     fn bucket_range(&self) -> Option<Range<usize>> {
         let batches = self.filled_buckets();
         let has_any = |bucket: &usize| batches.clone().any(|buckets| buckets[*bucket] > 0);
@@ -205,7 +205,7 @@ impl Batches {
         Nanos(histogram::times_of(bucket * NEIGHBOURS).0)
     }
 
-    /// For each batch of [`Batches::filled`]: its answers, and how many of them were slower than
+    /// For each batch of [`Batches::filled`]: its responses, and how many of them were slower than
     /// about the quantile `q` of all. The edge is that of the buckets which leaves nearest to `1 -
     /// q` above it; `None` where none leaves any on both sides.
     pub fn above(&self, q: f64) -> Option<Vec<(u64, u64)>> {

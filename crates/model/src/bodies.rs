@@ -144,7 +144,7 @@ pub struct SocketServer {
 pub struct BodyRun {
     /// The kind of socket.
     pub socket: Socket,
-    /// What every answer carried.
+    /// What every response carried.
     pub body: Body,
     /// What the server took for it.
     pub server: ServerUse,
@@ -163,28 +163,28 @@ pub struct ServerUse {
 }
 
 impl BodyRun {
-    /// Bytes of content per second of the measured window, of good answers.
+    /// Bytes of content per second of the measured window, of good responses.
     pub fn content_rate(&self) -> f64 {
         self.run.completed_rate() * self.body.bytes() as f64
     }
 
-    /// Bytes of content an answer, as counted over all whole answers of the run.
+    /// Bytes of content a response, as counted over all whole responses of the run.
     pub fn content_bytes(&self) -> Option<f64> {
-        let (tally, answers) = (&self.run.tally, self.run.tally.all_answers());
+        let (tally, answers) = (&self.run.tally, self.run.tally.all_responses());
         (answers > 0).then(|| tally.body_bytes as f64 / answers as f64)
     }
 
-    /// Bytes received an answer, head and chunks' frames included; `None` where bytes of unfinished
-    /// answers are among those that were received.
+    /// Bytes received a response, head and chunks' frames included; `None` where bytes of
+    /// unfinished responses are among those that were received.
     pub fn whole_bytes(&self) -> Option<f64> {
         let tally = &self.run.tally;
-        let (answers, requests) = (tally.all_answers(), tally.all_requests());
+        let (answers, requests) = (tally.all_responses(), tally.all_requests());
         (answers > 0 && answers == requests).then(|| tally.received_bytes as f64 / answers as f64)
     }
 
-    /// The server's time on a CPU for an answer, warm-up and drain included in both.
+    /// The server's time on a CPU for a response, warm-up and drain included in both.
     pub fn server_cpu(&self) -> Option<Nanos> {
-        let answers = self.run.tally.all_answers();
+        let answers = self.run.tally.all_responses();
         self.server.cpu.filter(|_| answers > 0).map(|cpu| cpu / answers)
     }
 

@@ -1,4 +1,4 @@
-//! What is known of answers that broke off, could not be read, or were the last of a connection
+//! What is known of responses that broke off, could not be read, or were the last of a connection
 //! that said nothing of its end: an example of each, so that a person can be told what came.
 
 use std::collections::BTreeMap;
@@ -20,10 +20,10 @@ pub enum ExpectedEnd {
     EndOfConnection,
 }
 
-/// How far an answer had come when its request ended without all of it.
+/// How far a response had come when its request ended without all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AnswerPart {
+pub enum PartialResponse {
     /// Bytes of a head that had not ended.
     Head {
         /// So many.
@@ -40,7 +40,7 @@ pub enum AnswerPart {
     },
 }
 
-impl AnswerPart {
+impl PartialResponse {
     /// What came, and how it ended, in words.
     fn told(self, outcome: Outcome) -> String {
         let verb = match outcome {
@@ -49,13 +49,13 @@ impl AnswerPart {
             _ => "then stopped",
         };
         match self {
-            AnswerPart::Head { bytes } => {
+            PartialResponse::Head { bytes } => {
                 format!("an answer began, {verb} after {} of its head", bytes_of(bytes))
             }
-            AnswerPart::Body { status, bytes, until: ExpectedEnd::Bytes(all) } => {
+            PartialResponse::Body { status, bytes, until: ExpectedEnd::Bytes(all) } => {
                 format!("answered {status}, {verb} after {bytes} of {}", bytes_of(all))
             }
-            AnswerPart::Body { status, bytes, until: ExpectedEnd::LastChunk } => {
+            PartialResponse::Body { status, bytes, until: ExpectedEnd::LastChunk } => {
                 let end = if outcome == Outcome::TimedOut {
                     "its chunked body had not ended (a stream has no end)"
                 } else {
@@ -63,7 +63,7 @@ impl AnswerPart {
                 };
                 format!("answered {status}, {verb} after {}: {end}", bytes_of(bytes))
             }
-            AnswerPart::Body { status, bytes, until: ExpectedEnd::EndOfConnection } => {
+            PartialResponse::Body { status, bytes, until: ExpectedEnd::EndOfConnection } => {
                 let came = bytes_of(bytes);
                 format!(
                     "answered {status} without a length, {verb} after {came}: only the connection's end would end the body"
@@ -77,19 +77,19 @@ fn bytes_of(count: u64) -> String {
     format!("{count} byte{}", if count == 1 { "" } else { "s" })
 }
 
-/// Requests that ended after a part of their answer, all with one outcome.
+/// Requests that ended after a part of their response, all with one outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HalfAnswers {
+pub struct PartialResponses {
     /// How many.
     pub requests: u64,
     /// The least that came to one of them.
-    pub example: AnswerPart,
+    pub example: PartialResponse,
 }
 
 /// Bytes that it takes to tell another protocol.
 const FIRST_BYTES: usize = 24;
 
-/// The first bytes of what was to be an answer and is not HTTP/1.1; in a file in hexadecimal.
+/// The first bytes of what was to be a response and is not HTTP/1.1; in a file in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FirstBytes(Vec<u8>);
@@ -103,7 +103,8 @@ impl FirstBytes {
     /// Whose they are, where they tell.
     fn protocol(&self) -> Option<&'static str> {
         let bytes = &self.0[..];
-        // A frame's header: three bytes of length, its type, flags, and stream 0 (RFC 9113 section 4.1).
+        // A frame's header: three bytes of length, its type, flags, and stream 0 (RFC 9113 section
+        // 4.1).
         let is_frame = matches!(bytes, [_, _, _, 4 | 7, _, 0, 0, 0, 0, ..]);
         let starts = |text: &str| bytes.starts_with(text.as_bytes());
         match bytes {
@@ -176,17 +177,17 @@ impl TryFrom<String> for FirstBytes {
 pub struct SilentClosings {
     /// How many.
     pub connections: u64,
-    /// Answers that had come on one of them, at the least.
+    /// Responses that had come on one of them, at the least.
     pub fewest_answers: u64,
     /// And at the most.
     pub most_answers: u64,
 }
 
-/// Fewer closings after the same number of answers may be chance.
+/// Fewer closings after the same number of responses may be chance.
 const A_HABIT: u64 = 3;
 
 impl SilentClosings {
-    /// The number of answers after which the server closes each connection, where there is one.
+    /// The number of responses after which the server closes each connection, where there is one.
     pub fn every(self) -> Option<u64> {
         let is_habit = self.connections >= A_HABIT && self.fewest_answers == self.most_answers;
         is_habit.then_some(self.fewest_answers)
@@ -235,38 +236,38 @@ pub fn ordinal(number: u64) -> String {
     format!("{number}{ending}")
 }
 
-/// Examples of what came in place of answers. Of several the least counts, so that the order in
+/// Examples of what came in place of responses. Of several the least counts, so that the order in
 /// which lanes are merged does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct BrokenAnswers {
-    /// Measured requests that ended after a part of their answer, by outcome.
-    pub half: BTreeMap<String, HalfAnswers>,
-    /// What a measured answer began with that is not HTTP/1.1.
+pub struct BrokenResponses {
+    /// Measured requests that ended after a part of their response, by outcome.
+    pub half: BTreeMap<String, PartialResponses>,
+    /// What a measured response began with that is not HTTP/1.1.
     pub first_bytes: Option<FirstBytes>,
     /// Connections that the server closed without a word.
     pub silent_closings: Option<SilentClosings>,
 }
 
-impl BrokenAnswers {
+impl BrokenResponses {
     /// Whether there is nothing of the kind.
     pub fn is_empty(&self) -> bool {
-        *self == BrokenAnswers::default()
+        *self == BrokenResponses::default()
     }
 
-    /// A request ended so, after this part of its answer.
+    /// A request ended so, after this part of its response.
     #[cold]
-    pub fn record_half(&mut self, outcome: Outcome, part: AnswerPart) {
-        self.add_half(counts::name(outcome), HalfAnswers { requests: 1, example: part });
+    pub fn record_half(&mut self, outcome: Outcome, part: PartialResponse) {
+        self.add_half(counts::name(outcome), PartialResponses { requests: 1, example: part });
     }
 
-    /// What was to be an answer begins so.
+    /// What was to be a response begins so.
     #[cold]
     pub fn record_first_bytes(&mut self, bytes: &[u8]) {
         self.add_first_bytes(FirstBytes::of(bytes));
     }
 
-    /// The server has closed a connection after so many answers, and not said so in the last one.
+    /// The server has closed a connection after so many responses, and not said so in the last one.
     #[cold]
     pub fn record_silent_closing(&mut self, answers: u64) {
         self.add_silent_closings(SilentClosings {
@@ -276,7 +277,7 @@ impl BrokenAnswers {
         });
     }
 
-    fn add_half(&mut self, outcome: String, more: HalfAnswers) {
+    fn add_half(&mut self, outcome: String, more: PartialResponses) {
         let known = self.half.entry(outcome);
         known
             .and_modify(|known| {
@@ -297,7 +298,7 @@ impl BrokenAnswers {
     }
 
     /// Adds another lane's.
-    pub fn merge(&mut self, other: &BrokenAnswers) {
+    pub fn merge(&mut self, other: &BrokenResponses) {
         for (outcome, more) in &other.half {
             self.add_half(outcome.clone(), *more);
         }
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn what_came_is_told_in_a_sentence() {
-        let body = |bytes, until| AnswerPart::Body { status: 200, bytes, until };
+        let body = |bytes, until| PartialResponse::Body { status: 200, bytes, until };
         for (part, outcome, told) in [
             (
                 body(2, ExpectedEnd::Bytes(5)),
@@ -349,7 +350,7 @@ mod tests {
                 "answered 200, then ended after 1 byte: the last chunk of its body is missing",
             ),
             (
-                AnswerPart::Head { bytes: 17 },
+                PartialResponse::Head { bytes: 17 },
                 Outcome::TimedOut,
                 "an answer began, then stopped after 17 bytes of its head",
             ),
@@ -360,9 +361,9 @@ mod tests {
 
     #[test]
     fn the_least_that_came_is_the_example_and_a_habit_has_a_number() {
-        let mut broken = BrokenAnswers::default();
+        let mut broken = BrokenResponses::default();
         for bytes in [7, 2] {
-            let part = AnswerPart::Body { status: 200, bytes, until: ExpectedEnd::Bytes(9) };
+            let part = PartialResponse::Body { status: 200, bytes, until: ExpectedEnd::Bytes(9) };
             broken.record_half(Outcome::Closed, part);
         }
         assert_eq!(

@@ -26,7 +26,7 @@ pub struct GeneratorClaim {
     pub command_line: MaskedText,
     /// Requests that ended.
     pub requests: Option<u64>,
-    /// Of them, and of those that never got an answer, what it counts as errors, bad statuses or
+    /// Of them, and of those that never got a response, what it counts as errors, bad statuses or
     /// timeouts.
     pub failed: Option<u64>,
     /// Requests per second.
@@ -48,7 +48,7 @@ pub struct GeneratorClaim {
     pub max: Option<Nanos>,
     /// The percentiles that it printed, rising.
     pub percentiles: Vec<PercentileTime>,
-    /// Answers by status (`200`) or class (`2xx`), where it tells them.
+    /// Responses by status (`200`) or class (`2xx`), where it tells them.
     pub statuses: BTreeMap<String, u64>,
     /// Bytes received.
     pub received_bytes: Option<f64>,
@@ -115,7 +115,7 @@ impl GeneratorClaim {
         Some(self.requests?.max(self.failed.unwrap_or(0)))
     }
 
-    /// Good answers; `None` where errors or requests are not counted.
+    /// Good responses; `None` where errors or requests are not counted.
     pub fn good(&self) -> Option<u64> {
         Some(self.requests?.saturating_sub(self.failed?))
     }
@@ -164,7 +164,7 @@ impl GeneratorClaim {
     pub fn ledger_doubt(&self, connections: u32, runs: u64) -> Option<Diagnostic> {
         let (claimed, server) = (self.all_requests()?, self.server_requests?);
         let under_way = u64::from(connections) * runs;
-        // What had no answer may or may not have reached the server.
+        // What had no response may or may not have reached the server.
         let failed = self.failed.unwrap_or(0);
         let is_explained = server + failed >= claimed && server <= claimed + under_way + failed;
         (!is_explained).then(|| Diagnostic::ClaimDiffers {

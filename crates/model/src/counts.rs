@@ -15,7 +15,7 @@ use crate::Outcome;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
 pub struct Counts(
-    /// An answer stands at its status code, every other outcome at its place in [`OTHERS`], which
+    /// A response stands at its status code, every other outcome at its place in [`OTHERS`], which
     /// no status has.
     Box<[u64]>,
 );
@@ -133,7 +133,7 @@ impl Counts {
             .collect()
     }
 
-    /// Those whose answer might still have come: timed out, in flight at the end, or not sent.
+    /// Those whose response might still have come: timed out, in flight at the end, or not sent.
     pub fn censored(&self) -> u64 {
         OTHERS
             .iter()
@@ -229,7 +229,8 @@ pub enum BadResponse {
     /// A field of its head, or the end of a line, is against the grammar (RFC 9112 section 5).
     #[error("the response's head is malformed")]
     MalformedHead,
-    /// A field of its head goes on in the next line, which HTTP has given up (RFC 9112 section 5.2).
+    /// A field of its head goes on in the next line, which HTTP has given up (RFC 9112 section
+    /// 5.2).
     #[error("a header of the response is folded over two lines (obsolete line folding)")]
     FoldedLine,
     /// Its head is longer than 64 KiB, or has more than 256 fields.
@@ -316,7 +317,7 @@ impl fmt::Display for BadResponses {
     }
 }
 
-/// How long the content of those answers was that were [not as long as they were to
+/// How long the content of those responses was that were [not as long as they were to
 /// be](crate::Outcome::WrongLength).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongLengths {
@@ -329,7 +330,7 @@ pub struct WrongLengths {
 }
 
 impl WrongLengths {
-    /// One answer.
+    /// One response.
     pub fn of(wanted_bytes: u64, bytes: u64) -> WrongLengths {
         WrongLengths { wanted_bytes, shortest_bytes: bytes, longest_bytes: bytes }
     }

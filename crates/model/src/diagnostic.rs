@@ -1,10 +1,10 @@
 //! Checks and warnings ([`Diagnostic`]): a question that was asked of a run, or a doubt beside a
 //! number.
 //!
-//! One variant is one diagnostic, with its evidence as the study keeps it. When it is asked, how bad
-//! it is, what it says and what helps is the crate `judge`'s, in a file for each. A
-//! [`Judgement`](crate::Judgement) holds those that were asked of every run (its checks); a run holds
-//! those that came up (its warnings).
+//! One variant is one diagnostic, with its evidence as the study keeps it. When it is asked, how
+//! bad it is, what it says and what helps is the crate `judge`'s, in a file for each. A
+//! [`Judgement`](crate::Judgement) holds those that were asked of every run (its checks); a run
+//! holds those that came up (its warnings).
 
 use serde::{Deserialize, Serialize};
 use strum::EnumIter;
@@ -327,7 +327,7 @@ pub enum Diagnostic {
     ConnectionsClosed {
         /// How many.
         closed: u64,
-        /// After so many answers each of those that it closed without saying so.
+        /// After so many responses each of those that it closed without saying so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_answers: Option<u64>,
     },

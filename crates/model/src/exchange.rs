@@ -34,9 +34,9 @@ pub enum Outcome {
     TimedOut,
     /// What came is not HTTP, or contradicts itself.
     BadResponse,
-    /// A whole, good answer came, but its content is not as long as it was to be.
+    /// A whole, good response came, but its content is not as long as it was to be.
     WrongLength,
-    /// Sent, and still without an answer when the run ended.
+    /// Sent, and still without a response when the run ended.
     InFlight,
     /// Due while every connection was busy, and not sent because the user wants late requests
     /// skipped.
@@ -56,7 +56,7 @@ impl Outcome {
         (Outcome::Refused..=Outcome::ConnectFailed).contains(&self)
     }
 
-    /// Whether the true response time is longer than what was seen: the answer might still have
+    /// Whether the true response time is longer than what was seen: the response might still have
     /// come.
     pub(crate) fn is_censored(self) -> bool {
         use Outcome::{ConnectTimedOut, InFlight, NotSent, TimedOut};

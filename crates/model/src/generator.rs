@@ -20,7 +20,7 @@ pub struct GeneratorFacts {
     pub steal: Option<f64>,
     /// Connects dropped by full accept queues in this network namespace.
     pub listen_overflows: Option<u64>,
-    /// Connects that the kernel tried again for want of an answer, in this network namespace
+    /// Connects that the kernel tried again for want of a response, in this network namespace
     /// (`TCPSynRetrans`).
     pub syn_retransmits: Option<u64>,
     /// What the server's processes had of the CPU at the same time.
@@ -55,7 +55,7 @@ pub struct LaneFacts {
     /// Time that passed.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
-    /// Of the time on a CPU: busy polling, for answers that were to come soon.
+    /// Of the time on a CPU: busy polling, for responses that were to come soon.
     #[serde(rename = "spun_ns")]
     pub spun: Nanos,
     /// Time in the measured window in which it did not run for 10 ms or longer, and neither its
@@ -144,8 +144,8 @@ impl ServerCpu {
         (self.requests > 0).then(|| all / self.requests)
     }
 
-    /// How long a request's threads were ready to run and waited for a CPU, on average; `None` of no
-    /// request.
+    /// How long a request's threads were ready to run and waited for a CPU, on average; `None` of
+    /// no request.
     pub fn waited_per_request(&self) -> Option<Nanos> {
         let all: Nanos = self.processes.iter().map(|process| process.run_queue).sum();
         (self.requests > 0).then(|| all / self.requests)
@@ -188,7 +188,7 @@ pub struct FarGenerator {
     pub name: String,
     /// Measured requests that it sent.
     pub requests: u64,
-    /// Good answers among them.
+    /// Good responses among them.
     pub good: u64,
     /// The median of their response times; `None` of none.
     #[serde(rename = "p50_ns")]

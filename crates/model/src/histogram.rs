@@ -57,8 +57,8 @@ pub(crate) fn times_of(bucket: usize) -> (u64, u64) {
 }
 
 /// A distribution of times in nanoseconds. Recording never allocates once there is
-/// [room](Histogram::make_room); an empty one takes none, so that a file of thousands of runs without
-/// times does not fill the memory.
+/// [room](Histogram::make_room); an empty one takes none, so that a file of thousands of runs
+/// without times does not fill the memory.
 #[derive(Deserialize)]
 #[serde(from = "StoredHistogram")]
 pub struct Histogram {

@@ -23,7 +23,7 @@ use crate::{Exchange, Nanos};
 pub struct KernelView {
     /// By process, rising; those alone that accepted, read, answered or ran.
     pub processes: Vec<ProcessWaits>,
-    /// Answers of which it was not seen when their request arrived or their connection was
+    /// Responses of which it was not seen when their request arrived or their connection was
     /// accepted: in `answers` alone.
     pub unfollowed: u64,
     /// Connections, buckets and answers that there was no room for.
@@ -39,21 +39,22 @@ pub struct KernelView {
 pub struct ProcessWaits {
     /// Its id.
     pub pid: u32,
-    /// Answers that it gave in the whole run, warm-up and drain included.
+    /// Responses that it gave in the whole run, warm-up and drain included.
     pub answers: u64,
     /// Of each connection it accepted: from the end of the handshake to `accept`.
     pub accept_queue: Waits,
     /// Of each request: from its arrival, or its connection's accept where that was later, to the
     /// server's first read.
     pub receive_queue: Waits,
-    /// Of each request: from that read until the answer's first bytes were in the client's socket.
+    /// Of each request: from that read until the response's first bytes were in the client's
+    /// socket.
     pub in_server: Waits,
     /// Its threads: from being ready to run to running.
     pub run_queue: Waits,
 }
 
 impl KernelView {
-    /// Answers of all processes.
+    /// Responses of all processes.
     pub fn answers(&self) -> u64 {
         self.processes.iter().map(|process| process.answers).sum()
     }
@@ -70,7 +71,7 @@ pub struct KernelStamps {
     pub arrived: Option<Nanos>,
     /// The server read it.
     pub read: Nanos,
-    /// The first bytes of its answer were in the client's socket.
+    /// The first bytes of its response were in the client's socket.
     pub answered: Nanos,
 }
 
@@ -94,7 +95,7 @@ pub struct PathSums {
     /// From there until the server read it.
     #[serde(rename = "receive_queue_sum_ns")]
     pub receive_queue: Nanos,
-    /// From there until the answer's first bytes were in the client's socket.
+    /// From there until the response's first bytes were in the client's socket.
     #[serde(rename = "in_server_sum_ns")]
     pub in_server: Nanos,
     /// Of that, from the read to the app's start; `None` where that instant is unknown.
@@ -103,7 +104,7 @@ pub struct PathSums {
     /// Of that, in the app; `None` where the app says nothing.
     #[serde(rename = "app_sum_ns")]
     pub app: Option<Nanos>,
-    /// From the answer's first bytes to when the client had all of it.
+    /// From the response's first bytes to when the client had all of it.
     #[serde(rename = "reading_sum_ns")]
     pub reading: Nanos,
 }
@@ -149,7 +150,7 @@ impl PathSums {
         let arrived = kernel.arrived?;
         let taken = arrived.max(kernel.accepted?);
         // By the kernel's receive time stamp, which is taken a moment before the bytes are in the
-        // socket, an answer of one segment ends just before it begins.
+        // socket, a response of one segment ends just before it begins.
         let answered = kernel.answered.min(exchange.ended);
         let in_server = between(kernel.read, answered)?;
         let (server_queue, app) = match app {
@@ -175,7 +176,7 @@ impl PathSums {
     }
 }
 
-/// The paths of a run's measured good answers.
+/// The paths of a run's measured good responses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPaths {
     /// How the app's part is known; `None` where no app said anything: then the time in the server
@@ -186,11 +187,11 @@ pub struct RequestPaths {
     /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None`
     /// of fewer than 10.
     pub slowest: Option<PathSums>,
-    /// Good answers whose app did not say it, or in another way, where others' did.
+    /// Good responses whose app did not say it, or in another way, where others' did.
     pub silent: u64,
-    /// Good answers whose stamps are not in order.
+    /// Good responses whose stamps are not in order.
     pub impossible: u64,
-    /// Good answers of which the kernel's part is not known.
+    /// Good responses of which the kernel's part is not known.
     pub unmatched: u64,
 }
 
@@ -204,8 +205,8 @@ pub struct PathAccumulator {
 }
 
 impl PathAccumulator {
-    /// Takes in a measured good answer, what the kernel saw of it and what its app said, all on one
-    /// clock.
+    /// Takes in a measured good response, what the kernel saw of it and what its app said, all on
+    /// one clock.
     pub fn record(
         &mut self,
         exchange: &Exchange,
@@ -234,7 +235,7 @@ impl PathAccumulator {
             .add(&parts);
     }
 
-    /// Counts answers that nobody can join any more.
+    /// Counts responses that nobody can join any more.
     pub fn lose(&mut self, answers: u64) {
         self.unmatched += answers;
     }
@@ -381,7 +382,7 @@ mod tests {
             (Nanos::ZERO, ms(8), ms(180))
         );
         assert_eq!((kept.server_queue, kept.app, kept.left_in_server()), (None, None, ms(180)));
-        // An answer of one segment ends when it came.
+        // A response of one segment ends when it came.
         let late = KernelStamps { answered: ms(100) + Nanos(1500), ..kernel(1, 5, 2, 6, 100) };
         let parts = PathSums::of_one(&exchange(0, 1, 100), &late, None).unwrap();
         assert_eq!((parts.reading, sum(&parts)), (Nanos::ZERO, ms(100)));

@@ -1,8 +1,8 @@
 //! The limit: what kept a run from doing more, with its evidence.
 //!
 //! A verdict says whether the server was measured; the limit says what would have to give for more.
-//! With the verdict and the checks that it rests on it is a run's [`Judgement`]. When a limit holds,
-//! and what it is called, is the crate `judge`'s.
+//! With the verdict and the checks that it rests on it is a run's [`Judgement`]. When a limit
+//! holds, and what it is called, is the crate `judge`'s.
 
 use std::fmt;
 
@@ -114,7 +114,7 @@ pub enum Limit {
         dropped: u64,
         /// Connects that the kernel tried again, on this machine.
         retried: u64,
-        /// The longest connect of a good answer.
+        /// The longest connect of a good response.
         #[serde(rename = "longest_ns")]
         longest: Nanos,
     },
@@ -311,7 +311,7 @@ pub struct Judgement {
     /// The check that decided it; `None` where all checks hold, and of older files.
     #[serde(default)]
     pub decided_by: Option<Diagnostic>,
-    /// Every question that could be asked, with its answer.
+    /// Every question that could be asked, with its response.
     pub checks: Vec<Diagnostic>,
     /// What kept it from doing more; `None` of a run that is unloaded or void, and of older files.
     pub limit: Option<Limit>,

@@ -29,13 +29,13 @@ pub enum ObjectiveFigure {
     Mean,
     /// The longest response time, in ns.
     Max,
-    /// Requests without a good answer, as a fraction of all.
+    /// Requests without a good response, as a fraction of all.
     ErrorShare,
-    /// Requests without a good answer.
+    /// Requests without a good response.
     Errors,
     /// Requests sent, as a fraction of those that were due.
     SentShare,
-    /// Good answers per second.
+    /// Good responses per second.
     Completed,
 }
 

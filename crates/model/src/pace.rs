@@ -35,7 +35,7 @@ pub enum Pace {
 }
 
 /// Random arrivals are drawn one by one. Of more than these nobody sees whether the time until the
-/// last answer is measured or the time until the next arrival.
+/// last response is measured or the time until the next arrival.
 const LONGEST_COUNT: u64 = 10_000_000;
 /// No run is longer: 30 days, as `--for` has it.
 const LONGEST_RUN: Nanos = Nanos::from_secs(30 * 24 * 3600);
@@ -98,7 +98,7 @@ impl Pace {
     }
 
     /// The due times in order, from request 0, since the start of the run; `None` in a closed loop,
-    /// where the answers decide.
+    /// where the responses decide.
     pub fn schedule(&self) -> Option<DueTimes> {
         match self {
             Pace::Closed => None,
@@ -238,7 +238,8 @@ impl Iterator for DueTimes {
         if self.arrivals != Arrivals::Constant {
             return (0..n).try_for_each(|_| self.next().map(drop)).and_then(|()| self.next());
         }
-        // An even schedule follows from the number alone: the first of that burst, and on behind it.
+        // An even schedule follows from the number alone: the first of that burst, and on behind
+        // it.
         let number = self.number.saturating_add(n as u64).min(u64::MAX - 1);
         self.number = number - number % self.burst;
         let due = self.next();
@@ -247,8 +248,8 @@ impl Iterator for DueTimes {
     }
 }
 
-/// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014),
-/// which is a mixing function of a counter and so needs no state.
+/// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA
+/// 2014), which is a mixing function of a counter and so needs no state.
 pub fn uniform(seed: u64, number: u64) -> f64 {
     let mut z = mix(seed).wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = mix(z);
@@ -436,8 +437,8 @@ mod tests {
 
     #[test]
     fn gaps_have_their_law() {
-        // 1 % critical values (Stephens 1974): 1.959 / (1 + 0.6/n) where the mean is estimated, 3.857
-        // of a law fully known. The seeds are fixed, so this is a fact and not a chance.
+        // 1 % critical values (Stephens 1974): 1.959 / (1 + 0.6/n) where the mean is estimated,
+        // 3.857 of a law fully known. The seeds are fixed, so this is a fact and not a chance.
         for seed in 1..=5 {
             let poisson = gaps(&flat(100.0, Arrivals::Poisson, seed), 5000);
             let mean = poisson.iter().sum::<f64>() / 5000.0;

@@ -16,9 +16,9 @@ pub struct Phases {
     /// From the first byte of the request handed to the kernel to the last; 0 where one call took
     /// all.
     pub write: DurationSummary,
-    /// From the first byte sent to the first byte of the answer seen.
+    /// From the first byte sent to the first byte of the response seen.
     pub first_byte: DurationSummary,
-    /// From there to the last byte of the answer.
+    /// From there to the last byte of the response.
     pub read: DurationSummary,
 }
 
@@ -36,7 +36,7 @@ impl Phases {
 /// How many of the slowest requests are kept.
 const KEPT: usize = 10;
 
-/// The slowest good answers of a run.
+/// The slowest good responses of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Slowest {

@@ -249,7 +249,7 @@ pub struct StreamPlan {
     pub delay: Option<Nanos>,
     /// `--path`: what is requested; `None` is `/sleep<delay>`, or the body's.
     pub path: Option<Private<String>>,
-    /// `--body`: what every answer is to carry; `None`: whatever the path brings.
+    /// `--body`: what every response is to carry; `None`: whatever the path brings.
     pub body: Option<Body>,
     /// Not `-k`: whether a connection carries more than one request.
     pub keep_alive: bool,
@@ -258,12 +258,12 @@ pub struct StreamPlan {
     /// Load before the measured window, not measured.
     #[serde(rename = "warm_up_ns")]
     pub warm_up: Nanos,
-    /// An answer that takes longer is given up and counted as timed out.
+    /// A response that takes longer is given up and counted as timed out.
     #[serde(rename = "timeout_ns")]
     pub timeout: Nanos,
     /// Threads of the generator.
     pub lanes: u32,
-    /// Whose clock says when an answer came.
+    /// Whose clock says when a response came.
     pub timestamps: Timestamps,
     /// The response header in which a worker names itself.
     pub worker_header: String,
@@ -334,7 +334,7 @@ pub enum Timing {
     Spin,
 }
 
-/// Whose clock says when an answer came.
+/// Whose clock says when a response came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -361,7 +361,7 @@ pub struct LoadPlan {
     pub requests: String,
     /// When requests are due.
     pub pace: Pace,
-    /// Closed loop: a pause between an answer and the connection's next request.
+    /// Closed loop: a pause between a response and the connection's next request.
     #[serde(rename = "think_ns")]
     pub think: Nanos,
     /// Connections: exactly so many in a closed loop, at most so many in an open one.
@@ -380,18 +380,18 @@ pub struct LoadPlan {
     pub keep_alive: bool,
     /// Requests after which a connection is closed and opened anew; `None` for no limit.
     pub requests_per_connection: Option<u64>,
-    /// An answer that takes longer is given up.
+    /// A response that takes longer is given up.
     #[serde(rename = "timeout_ns")]
     pub timeout: Nanos,
     /// Threads of the generator.
     pub lanes: u32,
     /// How a lane waits for the next due time.
     pub timing: Timing,
-    /// Whose clock says when an answer came.
+    /// Whose clock says when a response came.
     pub timestamps: Timestamps,
     /// `--expect` and `--fail-if`: what the run must keep.
     pub thresholds: Vec<Threshold>,
-    /// `--check status=N`: the status that each answer is to have.
+    /// `--check status=N`: the status that each response is to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_status: Option<u16>,
     /// The run ends early when one of these holds.
@@ -410,7 +410,7 @@ pub struct LoadPlan {
 
 impl LoadPlan {
     /// How long the measured window is: what was asked for, and in an open loop no longer than its
-    /// count of requests takes. `None` where it lasts until the last answer.
+    /// count of requests takes. `None` where it lasts until the last response.
     pub fn measured(&self) -> Option<Nanos> {
         let counted =
             self.requests_total.and_then(|count| self.pace.time_of_count(count, self.warm_up));

@@ -26,7 +26,7 @@ const SMALLER: [(&str, u64); 8] = [
     ("kilobytes", 1 << 40),
 ];
 
-/// Those that may be anything: `bytes` is what a server said that its answer would have.
+/// Those that may be anything: `bytes` is what a server said that its response would have.
 const ANY: [&str; 3] = ["seed", "sum_ns", "bytes"];
 
 /// Reads a study to its end, and keeps nothing of it.

@@ -1,5 +1,5 @@
-//! Where redirects lead: kept of a run, so that a person whose answers were redirects is told what
-//! to load in place of them.
+//! Where redirects lead: kept of a run, so that a person whose responses were redirects is told
+//! what to load in place of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Whether an answer of this status leads to another address (RFC 9110 section 15.4).
+    /// Whether a response of this status leads to another address (RFC 9110 section 15.4).
     pub fn is_one(status: u16) -> bool {
         matches!(status, 301 | 302 | 303 | 307 | 308)
     }

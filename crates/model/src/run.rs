@@ -26,7 +26,7 @@ pub struct Run {
     /// What another generator says of the run that it made; `None` of our own.
     pub claim: Option<Box<GeneratorClaim>>,
     /// Length of the measured window, from which rates are computed: as planned, or up to the last
-    /// answer where a count ended the run, or up to the interruption.
+    /// response where a count ended the run, or up to the interruption.
     #[serde(rename = "measured_ns")]
     pub measured: Nanos,
     /// From the first connect to the end of the last request, warm-up and drain included.
@@ -143,7 +143,7 @@ impl Run {
             .map_or(String::new(), |multiple| format!("{}x", (multiple * 100.0).round() / 100.0))
     }
 
-    /// Requests per second: good answers of the measured window, or what another generator says;
+    /// Requests per second: good responses of the measured window, or what another generator says;
     /// `None` where it does not.
     pub fn rate(&self) -> Option<f64> {
         self.claim.as_ref().map_or_else(|| Some(self.completed_rate()), |claim| claim.rate_per_s)
@@ -154,18 +154,18 @@ impl Run {
         self.claim.as_ref().map_or_else(|| Some(self.tally.counts.total()), |claim| claim.requests)
     }
 
-    /// Those of them without a good answer, likewise.
+    /// Those of them without a good response, likewise.
     pub fn failed(&self) -> Option<u64> {
         self.claim.as_ref().map_or_else(|| Some(self.tally.counts.failed()), |claim| claim.failed)
     }
 
-    /// Those of them with a good answer, likewise.
+    /// Those of them with a good response, likewise.
     pub fn good(&self) -> Option<u64> {
         self.claim.as_ref().map_or_else(|| Some(self.tally.counts.good()), |claim| claim.good())
     }
 
-    /// Answers of the measured window by status (`200`), or as another generator tells them, which
-    /// may be by class (`2xx`).
+    /// Responses of the measured window by status (`200`), or as another generator tells them,
+    /// which may be by class (`2xx`).
     pub fn statuses(&self) -> BTreeMap<String, u64> {
         if let Some(claim) = &self.claim {
             return claim.statuses.clone();
@@ -177,13 +177,13 @@ impl Run {
         self.tally.counts.iter().filter_map(answered).collect()
     }
 
-    /// The mean response time of the good answers, likewise.
+    /// The mean response time of the good responses, likewise.
     pub fn mean_response_time(&self) -> Option<Nanos> {
         self.claim.as_ref().map_or_else(|| self.tally.response_time.mean(), |claim| claim.mean)
     }
 
-    /// Good answers per second of the measured window; 0 where it has no length, and of a run that
-    /// another generator made.
+    /// Good responses per second of the measured window; 0 where it has no length, and of a run
+    /// that another generator made.
     pub fn completed_rate(&self) -> f64 {
         per_second(self.tally.completed_in_window, self.measured)
     }
@@ -200,13 +200,13 @@ impl Run {
 
     /// Requests per second that became due; `None` in a closed loop.
     pub fn offered_rate(&self, pace: &Pace) -> Option<f64> {
-        // Where a count ends the run, more time passes until the last answer than requests become
+        // Where a count ends the run, more time passes until the last response than requests become
         // due in.
         let over = || self.offered_for().unwrap_or(self.measured);
         pace.is_open().then(|| per_second(self.tally.due(), over()))
     }
 
-    /// Good answers a second while requests became due. Where a count ended the run the answers
+    /// Good responses a second while requests became due. Where a count ended the run the responses
     /// that came after the last of them are left out, as far as whole seconds tell.
     pub fn completed_under_load(&self) -> f64 {
         match self.offered_for().map(|over| (over.as_secs_f64() + 1e-3) as usize) {
@@ -224,7 +224,7 @@ impl Run {
     }
 
     /// The response time at quantile `q`, as [`Tally::response_time_at`], where so many independent
-    /// answers support it.
+    /// responses support it.
     pub fn response_time(&self, q: f64) -> Quantile {
         match &self.claim {
             Some(claim) => Quantile::printed(claim.percentile(q)),
@@ -234,9 +234,9 @@ impl Run {
         }
     }
 
-    /// Between which times quantile `q` of these answers lies, where too few support it: at least the
-    /// highest percentile below it that is known, at most the longest. `None` where that is wider
-    /// than a fifth: then nothing is known of it.
+    /// Between which times quantile `q` of these responses lies, where too few support it: at least
+    /// the highest percentile below it that is known, at most the longest. `None` where that is
+    /// wider than a fifth: then nothing is known of it.
     pub fn percentile_range(&self, q: f64) -> Option<PercentileRange> {
         if self.response_time(q) != Quantile::TooFew {
             return None;
@@ -260,7 +260,7 @@ impl Run {
         (p10 > Nanos::ZERO).then(|| max.0 as f64 / p10.0 as f64)
     }
 
-    /// The longest response time; unknown where a request has no answer.
+    /// The longest response time; unknown where a request has no response.
     pub fn max_response_time(&self) -> Quantile {
         self.claim.as_ref().map_or_else(
             || self.tally.longest_response_time(),
@@ -275,7 +275,7 @@ impl Run {
         (ideal > Nanos::ZERO).then(|| time.0 as f64 / ideal.0 as f64)
     }
 
-    /// Jain's index of the connections' good answers: 1 where all got the same, 1/n where one got
+    /// Jain's index of the connections' good responses: 1 where all got the same, 1/n where one got
     /// all. (Jain, Chiu, Hawe, DEC-TR-301, 1984.) `None` where there are none.
     pub fn fairness(&self) -> Option<f64> {
         let counts = &self.tally.per_connection;
@@ -298,18 +298,18 @@ impl Run {
         deviations
     }
 
-    /// How long a good answer's request waited in the kernel's accept queue on average, by how long
-    /// that queue was (Little's law).
+    /// How long a good response's request waited in the kernel's accept queue on average, by how
+    /// long that queue was (Little's law).
     ///
     /// In a closed loop each connection sends as soon as it is connected and has one request out,
     /// so each connection in the accept queue is one request that waits there. Over the measured
     /// window the mean number of requests that wait is their rate times the mean wait, a request
     /// that did not wait there counting 0 (J. D. C. Little, *Operations Research* 9(3), 1961): mean
-    /// wait = mean length x window / good answers in the window. Inferred, not measured: it knows
+    /// wait = mean length x window / good responses in the window. Inferred, not measured: it knows
     /// the mean alone.
     ///
     /// `None` where the queue was not looked at often enough, or where requests failed: those given
-    /// up may stand in the queue still, and their number is not that of the answers.
+    /// up may stand in the queue still, and their number is not that of the responses.
     pub fn accept_queue_wait(&self) -> Option<Nanos> {
         let (track, queue) = self.watch.as_ref()?.curve("accept_queue")?;
         if self.tally.counts.failed() > 0 || self.tally.completed_in_window == 0 {
@@ -323,7 +323,7 @@ impl Run {
 }
 
 impl Run {
-    /// How long a good answer's request waited in the server's own queue on average, by how many
+    /// How long a good response's request waited in the server's own queue on average, by how many
     /// the server said stand there (Little's law, as [`Run::accept_queue_wait`]). Puma from 7 on
     /// accepts all that comes, and lets it wait in each worker.
     ///
@@ -386,7 +386,7 @@ mod tests {
         outcomes.extend([(Outcome::TimedOut, 1), (Outcome::TimedOut, 1)]);
         let run = run(&outcomes);
         assert_eq!(run.response_time(0.99), Quantile::Unanswered);
-        // Rank 90 of 100: the timeouts are slower than any answer, wherever their clock stopped.
+        // Rank 90 of 100: the timeouts are slower than any response, wherever their clock stopped.
         assert_eq!(run.response_time(0.90), Quantile::Time(Nanos(90_046_463)));
         assert_eq!((run.max_response_time(), run.long_tail()), (Quantile::Unanswered, None));
         // Fast errors do not make the server look fast.
@@ -412,7 +412,7 @@ mod tests {
         assert!(range.low >= ms(400) && range.low <= ms(415), "{range:?}");
         assert_eq!(of(419).percentile_range(0.9), None, "it is known");
         assert_eq!(of(600).percentile_range(0.999), None, "too wide");
-        // A timeout is slower than any answer.
+        // A timeout is slower than any response.
         let mut times = vec![(OK, 400); 90];
         times.push((Outcome::TimedOut, 1));
         assert_eq!(run(&times).percentile_range(0.999), None);

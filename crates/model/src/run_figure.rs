@@ -14,8 +14,8 @@ impl Run {
     }
 
     /// A figure in its unit; `None` where nothing was measured, or another generator did not print
-    /// it. A response time that requests without an answer could change is infinite: it cannot have
-    /// met a limit.
+    /// it. A response time that requests without a response could change is infinite: it cannot
+    /// have met a limit.
     pub fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         if let Some(claim) = &self.claim {
             return claim.figure(figure);

@@ -546,8 +546,8 @@ fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
         let start = name_start(text, name_end);
         let name = &text[start..name_end];
         let before = text[..start].chars().next_back();
-        // Of Ruby, "in `password': undefined local variable", a quote ends a name that no such quote
-        // begins.
+        // Of Ruby, "in `password': undefined local variable", a quote ends a name that no such
+        // quote begins.
         let ends_alone = quoted.is_some_and(|_| before != text[..head.len()].chars().next_back());
         if name.is_empty() || name.starts_with('-') || ends_alone || !is_secret_name(name) {
             continue;

@@ -35,14 +35,14 @@ pub struct ServiceTime {
     /// Half of the requests take no longer. Never used for a rate.
     #[serde(rename = "median_ns")]
     pub median: Nanos,
-    /// What a usual request takes; `None` of fewer than two answers, and of older files.
+    /// What a usual request takes; `None` of fewer than two responses, and of older files.
     pub usual: Option<UsualTime>,
     /// Of the mean: the way there and back, by the kernel's own measure; no thread is held by it.
     #[serde(rename = "round_trip_ns")]
     pub round_trip: Nanos,
     /// Coefficient of variation: the standard deviation in means.
     pub variation: f64,
-    /// Answers that were measured; 0 where the time was given, and of older files.
+    /// Responses that were measured; 0 where the time was given, and of older files.
     pub answers: u64,
     /// The longest of them.
     #[serde(rename = "longest_ns")]
@@ -78,7 +78,7 @@ pub struct MeanAgain {
     /// The mean.
     #[serde(rename = "mean_ns")]
     pub mean: Nanos,
-    /// Answers that were measured.
+    /// Responses that were measured.
     pub answers: u64,
     /// Whether it is another one than at first, beyond what chance does.
     pub differs: bool,
@@ -134,7 +134,7 @@ impl From<StoredServiceTime> for ServiceTime {
 const RULE_OF_THREE: f64 = 3.0;
 /// Two means that differ by less, as a share, count as equal.
 const SAME: f64 = 0.05;
-/// Of fewer answers what a usual request takes is not compared.
+/// Of fewer responses what a usual request takes is not compared.
 const FEWEST: u64 = 8;
 /// A coefficient of variation below which a time counts as constant.
 const NEARLY_CONSTANT: f64 = 0.1;
@@ -168,8 +168,9 @@ impl ServiceTime {
             && self.high.as_secs_f64() <= mean * (1.0 + share)
     }
 
-    /// The log-normal law of this mean and this variation; `None` where the time is nearly constant.
-    /// Of the waits behind such requests mean and variation say most (Pollaczek and Khinchine).
+    /// The log-normal law of this mean and this variation; `None` where the time is nearly
+    /// constant. Of the waits behind such requests mean and variation say most (Pollaczek and
+    /// Khinchine).
     pub fn log_normal(&self) -> Option<LogNormalTime> {
         if self.variation < NEARLY_CONSTANT {
             return None;
@@ -192,8 +193,8 @@ impl ServiceTime {
         ServiceTime { mean, low: self.low.min(mean), high, round_trip: Nanos::ZERO, ..self }
     }
 
-    /// With room for requests as long as `longest` that are too rare to have been met: `n` answers
-    /// say nothing of what one in `n` does.
+    /// With room for requests as long as `longest` that are too rare to have been met: `n`
+    /// responses say nothing of what one in `n` does.
     fn with_rare(self, longest: Nanos, n: u64) -> ServiceTime {
         if self.answers == 0 {
             return self;
@@ -204,12 +205,12 @@ impl ServiceTime {
         ServiceTime { high: self.high.saturating_add(room), ..self }
     }
 
-    /// With what was seen later: the answers of the same at the end of the server's life, of which
-    /// there may be none, and the longest time of a request that is known. Where the two
+    /// With what was seen later: the responses of the same at the end of the server's life, of
+    /// which there may be none, and the longest time of a request that is known. Where the two
     /// measurements differ (a cache, a compiler, a busy machine), the interval spans both; else
     /// there is less room for long requests that are too rare to have been met.
     #[must_use]
-    pub fn with_later(self, answers: &AnswersAlone, longest: Nanos) -> ServiceTime {
+    pub fn with_later(self, answers: &LoneResponses, longest: Nanos) -> ServiceTime {
         let longest = longest.max(self.longest);
         let first = self.with_rare(longest, self.answers);
         let Some(again) = answers.service_time().filter(|_| self.answers > 0) else { return first };
@@ -238,24 +239,24 @@ impl ServiceTime {
     }
 }
 
-/// Answers to requests that were made one at a time.
+/// Responses to requests that were made one at a time.
 #[derive(Clone, Debug, Default)]
-pub struct AnswersAlone {
+pub struct LoneResponses {
     /// From the first byte sent to the last byte back.
     pub times: Histogram,
     /// How much of these times, in sum, may have held no thread: the way there and back, and
-    /// waiting for the rest of an answer that had begun.
+    /// waiting for the rest of a response that had begun.
     pub on_the_way: Nanos,
     /// Of that: the way there and back.
     pub round_trips: Nanos,
 }
 
-impl AnswersAlone {
+impl LoneResponses {
     /// Those of a load over one connection.
-    pub fn of(tally: &Tally) -> AnswersAlone {
+    pub fn of(tally: &Tally) -> LoneResponses {
         let round_trips = tally.network.round_trip.mean().unwrap_or_default().0;
         let round_trips = Nanos(round_trips.saturating_mul(tally.service_time.count()));
-        AnswersAlone {
+        LoneResponses {
             times: tally.service_time.clone(),
             on_the_way: round_trips.saturating_add(tally.phases.read.sum),
             round_trips,
@@ -263,7 +264,7 @@ impl AnswersAlone {
     }
 
     /// Adds others.
-    pub fn merge(&mut self, other: &AnswersAlone) {
+    pub fn merge(&mut self, other: &LoneResponses) {
         self.times.merge(&other.times);
         self.on_the_way = self.on_the_way.saturating_add(other.on_the_way);
         self.round_trips = self.round_trips.saturating_add(other.round_trips);
@@ -274,7 +275,7 @@ impl AnswersAlone {
         self.relative_error().is_some_and(|error| error <= share)
     }
 
-    /// The coefficient of variation; `None` of fewer than two answers.
+    /// The coefficient of variation; `None` of fewer than two responses.
     fn variation(&self) -> Option<f64> {
         let n = self.times.count() as f64;
         let mean = self.times.mean().filter(|_| n > 1.0)?.as_secs_f64();
@@ -320,9 +321,9 @@ impl AnswersAlone {
 mod tests {
     use super::*;
 
-    /// Answers of which these many took so many milliseconds.
-    fn answers(groups: &[(u64, u64)]) -> AnswersAlone {
-        let mut answers = AnswersAlone::default();
+    /// Responses of which these many took so many milliseconds.
+    fn answers(groups: &[(u64, u64)]) -> LoneResponses {
+        let mut answers = LoneResponses::default();
         for (count, ms) in groups {
             (0..*count).for_each(|_| answers.times.record(Nanos::from_millis(*ms)));
         }
@@ -339,7 +340,7 @@ mod tests {
         assert_eq!((ms(known.mean), ms(known.median), ms(known.longest)), (67, 20, 1000));
         assert!((3.1..3.2).contains(&known.variation), "{}", known.variation);
         assert_eq!((ms(known.low), ms(known.high), known.is_well_known()), (40, 112, false));
-        let none = AnswersAlone::default();
+        let none = LoneResponses::default();
         let rare = known.with_later(&none, Nanos::from_secs(1));
         assert_eq!(ms(rare.high), 131, "3 of 145 more could have taken a second");
     }
@@ -350,7 +351,7 @@ mod tests {
         assert!(few.is_known_within(0.05));
         let known = few.service_time().unwrap();
         assert_eq!((ms(known.low), ms(known.high)), (20, 20));
-        let none = AnswersAlone::default();
+        let none = LoneResponses::default();
         assert_eq!(ms(known.with_later(&none, Nanos::from_millis(21)).high), 20);
         assert_eq!(ms(known.with_later(&none, Nanos::from_secs(2)).high), 317);
         let twice = known.with_later(&answers(&[(80, 20)]), Nanos::from_secs(2));
@@ -364,7 +365,7 @@ mod tests {
     #[test]
     fn what_holds_no_thread_widens_the_interval_downwards_only() {
         let on_the_way = Nanos::from_millis(20 * 5);
-        let known = AnswersAlone { on_the_way, ..answers(&[(20, 20)]) }.service_time().unwrap();
+        let known = LoneResponses { on_the_way, ..answers(&[(20, 20)]) }.service_time().unwrap();
         assert_eq!((ms(known.low), ms(known.mean), ms(known.high)), (15, 20, 20));
     }
 

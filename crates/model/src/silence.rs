@@ -1,8 +1,9 @@
-//! Silences ([`Silence`]): times in which a server, or one of its workers, answered nothing although
-//! requests were out, and then several of them at once. What a garbage collection or a stopped
-//! process looks like from outside.
+//! Silences ([`Silence`]): times in which a server, or one of its workers, answered nothing
+//! although requests were out, and then several of them at once. What a garbage collection or a
+//! stopped process looks like from outside.
 //!
-//! A lane looks only at what it records anyway: when each request was sent and when its answer came.
+//! A lane looks only at what it records anyway: when each request was sent and when its response
+//! came.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +12,16 @@ use crate::Nanos;
 /// One silence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
-    /// The worker, as its answers name it; empty where they do not.
+    /// The worker, as its responses name it; empty where they do not.
     pub worker: String,
-    /// The last answer before it, since the start of the measured window.
+    /// The last response before it, since the start of the measured window.
     #[serde(rename = "from_ns")]
     pub from: Nanos,
-    /// The first answer after it.
+    /// The first response after it.
     #[serde(rename = "until_ns")]
     pub until: Nanos,
-    /// Answers within a [tenth](Silence::soon_after) of it after its end, to requests that were out
-    /// all the time; the first one included.
+    /// Responses within a [tenth](Silence::soon_after) of it after its end, to requests that were
+    /// out all the time; the first one included.
     pub answers: u32,
 }
 
@@ -34,7 +35,7 @@ impl Silence {
         self.until.saturating_sub(self.from)
     }
 
-    /// Until when answers count as those that it held up.
+    /// Until when responses count as those that it held up.
     pub fn soon_after(&self) -> Nanos {
         self.until + self.length() / TENTH
     }
@@ -44,7 +45,7 @@ impl Silence {
         self.from + self.length() / TENTH
     }
 
-    /// The time in which neither of two lanes had an answer of the same worker; `None` where there
+    /// The time in which neither of two lanes had a response of the same worker; `None` where there
     /// is none.
     fn and(&self, other: &Silence) -> Option<Silence> {
         let from = self.from.max(other.from);
@@ -59,7 +60,7 @@ impl Silence {
 }
 
 /// The silences of all lanes together, the earliest first: of each worker those times in which no
-/// lane that knows it had an answer of it.
+/// lane that knows it had a response of it.
 pub fn common_silences(lanes: &[Vec<Silence>]) -> Vec<Silence> {
     let mut workers: Vec<&str> =
         lanes.iter().flatten().map(|silence| silence.worker.as_str()).collect();

@@ -33,14 +33,14 @@ pub struct Statistics {
 pub struct Interval {
     /// The percentile, 0 to 1.
     pub quantile: f64,
-    /// By how much less than so many independent ones the answers are worth (at least 1), for this
-    /// percentile; `None` where the whole run hangs together, or is too short to tell: then there
-    /// is no interval.
+    /// By how much less than so many independent ones the responses are worth (at least 1), for
+    /// this percentile; `None` where the whole run hangs together, or is too short to tell: then
+    /// there is no interval.
     pub inflation: Option<f64>,
     /// Lower end of the 95 % confidence interval.
     #[serde(rename = "low_ns")]
     pub low: Option<Nanos>,
-    /// Its upper end; `None` where there are too few answers to bound it.
+    /// Its upper end; `None` where there are too few responses to bound it.
     #[serde(rename = "high_ns")]
     pub high: Option<Nanos>,
     /// What the percentile would be at the least if the generator had never been late; it is at
@@ -50,15 +50,15 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// So many independent answers those of the run are worth for this percentile.
+    /// So many independent responses those of the run are worth for this percentile.
     pub fn effective(&self, answers: u64) -> Option<f64> {
         Some(answers as f64 / self.inflation?)
     }
 
-    /// About how many answers it takes until half of the interval is no more than this part of
+    /// About how many responses it takes until half of the interval is no more than this part of
     /// `time`, the percentile: it shrinks with the root of their number. `None` where that is so
     /// already.
-    pub fn answers_needed(&self, answers: u64, time: Option<Nanos>, part: f64) -> Option<u64> {
+    pub fn responses_needed(&self, answers: u64, time: Option<Nanos>, part: f64) -> Option<u64> {
         let both_ends = fewest_for_both_ends(self.quantile) * self.inflation.unwrap_or(1.0);
         let wide = time.zip(self.low).zip(self.high).map(|((time, low), high)| {
             let half = high.saturating_sub(low).as_secs_f64() / 2.0;
@@ -106,17 +106,17 @@ const SPARED: [f64; 8] = [0.0, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1];
 const GROWS: f64 = 0.01;
 /// Standard errors: beyond chance.
 const BEYOND_CHANCE: f64 = 6.0;
-/// Parts of a run that are compared for their share of slow answers: first so many, then half of
+/// Parts of a run that are compared for their share of slow responses: first so many, then half of
 /// them.
 const PARTS: [usize; 2] = [32, 16];
-/// Fewer batches with answers than this say nothing.
+/// Fewer batches with responses than this say nothing.
 const LEAST: usize = 16;
 /// Batches of each batch mean of MSER-5.
 const MSER: usize = 5;
 
 impl Statistics {
-    /// Of a run with this tally, whose good answers are in `batches`; `percentiles` are those that
-    /// its report prints.
+    /// Of a run with this tally, whose good responses are in `batches`; `percentiles` are those
+    /// that its report prints.
     pub fn of(tally: &Tally, batches: &Batches, percentiles: &[f64]) -> Statistics {
         Statistics {
             intervals: percentiles.iter().map(|q| interval(tally, batches, *q)).collect(),
@@ -137,7 +137,7 @@ impl Statistics {
     /// Open loop: whether more was offered than the server can do, so that there is no steady
     /// state. Response times grow all along where everybody waits his turn. Where some are served
     /// at once and others wait for ever longer, the backlog grows, and the longest times of those
-    /// that end. A backlog alone may also be of answers that take longer than the run: then it is
+    /// that end. A backlog alone may also be of responses that take longer than the run: then it is
     /// not known.
     pub fn is_overload(&self, tally: &Tally) -> bool {
         self.backlog.is_some_and(|backlog| {
@@ -151,8 +151,8 @@ impl Statistics {
         Statistics { backlog, ..self }
     }
 
-    /// Whether fewer than one independent answer is expected above the percentile, or above a lower
-    /// one, of so many answers.
+    /// Whether fewer than one independent response is expected above the percentile, or above a
+    /// lower one, of so many responses.
     pub(crate) fn is_too_thin(&self, quantile: f64, answers: u64) -> bool {
         let is_thin = |interval: &Interval| {
             interval
@@ -193,7 +193,7 @@ fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
 /// kernel, nothing else of the generator's is in the times.
 fn without_generator(tally: &Tally, quantile: f64) -> Option<Nanos> {
     let (lag, read) = (&tally.generator_lag, &tally.read_lag);
-    // An answer in a hundred without a stamp is one whose late reading is in its time.
+    // A response in a hundred without a stamp is one whose late reading is in its time.
     if read.count() * 100 < 99 * tally.counts.good() || read.count() == 0 {
         return None;
     }
@@ -206,16 +206,16 @@ fn without_generator(tally: &Tally, quantile: f64) -> Option<Nanos> {
     SPARED.into_iter().filter(|spared| *spared < quantile).filter_map(bound).max()
 }
 
-/// How much more the share of answers above the quantile varies from part to part than it would
-/// among independent answers, `B/(B-1) Σ(k - p·m)² / (n p (1-p))` over `B` parts with `k` such
-/// answers of `m`: at least 1. `None` where parts next to each other are alike however long they
+/// How much more the share of responses above the quantile varies from part to part than it would
+/// among independent responses, `B/(B-1) Σ(k - p·m)² / (n p (1-p))` over `B` parts with `k` such
+/// responses of `m`: at least 1. `None` where parts next to each other are alike however long they
 /// are made, or there are too few.
 fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     let filled = batches.filled().iter().filter(|batch| batch.answers > 0).count();
     if filled < LEAST {
         return None;
     }
-    // All answers took about as long: whichever is taken, it is within a bucket of the true one.
+    // All responses took about as long: whichever is taken, it is within a bucket of the true one.
     let Some(above) = batches.above(quantile) else { return Some(1.0) };
     let (n, slow) =
         above.iter().fold((0, 0), |(n, slow), (answers, above)| (n + answers, slow + above));
@@ -235,7 +235,7 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     })
 }
 
-/// The mean of each batch that has answers, in ns, with the middle of its time in seconds.
+/// The mean of each batch that has responses, in ns, with the middle of its time in seconds.
 fn means(batches: &Batches, of: fn(&Batch) -> u128) -> Vec<FitPoint> {
     let width = batches.width().as_secs_f64();
     let filled = batches.filled().iter().enumerate().filter(|(_, batch)| batch.answers > 0);
@@ -295,9 +295,9 @@ pub struct PercentileTime {
 pub enum Quantile {
     /// The time.
     Time(Nanos),
-    /// So many requests failed or had no answer that they could change it.
+    /// So many requests failed or had no response that they could change it.
     Unanswered,
-    /// There are too few requests for it: fewer than one independent answer is expected above it.
+    /// There are too few requests for it: fewer than one independent response is expected above it.
     TooFew,
     /// More was offered than the server can do: there is no steady state, and the time would only
     /// say how long the run was.
@@ -322,7 +322,7 @@ impl Quantile {
         time.map_or(Quantile::NotPrinted, Quantile::Time)
     }
 
-    /// The same, if there is a steady state, and the answers of `tally` are worth enough
+    /// The same, if there is a steady state, and the responses of `tally` are worth enough
     /// independent ones for quantile `q`.
     pub(crate) fn supported(
         self,
@@ -343,10 +343,10 @@ impl Quantile {
 impl Tally {
     /// The response time at quantile `q` (0 to 1).
     ///
-    /// Good answers are the population. A timeout, or a request in flight or not sent at the end,
-    /// would have been slower than any answer, so each stands above them; where the quantile falls among those, or
-    /// failures of any kind are as large a part as `1 - q`, or fewer than one request is expected
-    /// above the quantile, there is no figure.
+    /// Good responses are the population. A timeout, or a request in flight or not sent at the end,
+    /// would have been slower than any response, so each stands above them; where the quantile
+    /// falls among those, or failures of any kind are as large a part as `1 - q`, or fewer than one
+    /// request is expected above the quantile, there is no figure.
     pub fn response_time_at(&self, q: f64) -> Quantile {
         self.at(q, &self.response_time)
     }
@@ -373,7 +373,7 @@ impl Tally {
         times.at_rank(rank(q, population)).map_or(Quantile::Unanswered, Quantile::Time)
     }
 
-    /// The longest response time; unknown where a request has no answer.
+    /// The longest response time; unknown where a request has no response.
     pub fn longest_response_time(&self) -> Quantile {
         match self.response_time.max() {
             Some(max) if self.counts.censored() + self.unfinished_above_all() == 0 => {
@@ -383,14 +383,14 @@ impl Tally {
         }
     }
 
-    /// The requests of which percentiles are taken: the good answers, and above them what would
+    /// The requests of which percentiles are taken: the good responses, and above them what would
     /// have been slower than any of them.
     pub fn population(&self) -> u64 {
         self.counts.good() + self.counts.censored() + self.unfinished_above_all()
     }
 
-    /// The requests that the user left without an answer after they had waited longer than any
-    /// answer took. The others say nothing: an answer as quick as the rest may have been on its
+    /// The requests that the user left without a response after they had waited longer than any
+    /// response took. The others say nothing: a response as quick as the rest may have been on its
     /// way.
     pub fn unfinished_above_all(&self) -> u64 {
         self.unfinished.longer_than(self.response_time.max())
@@ -509,7 +509,7 @@ mod tests {
     const WINDOW: Window = Window { from: Nanos::ZERO, until: Nanos::from_secs(10) };
     const PERCENTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
-    /// A run of 10 000 answers, a millisecond apart: each takes what `time` says (ms), and was
+    /// A run of 10 000 responses, a millisecond apart: each takes what `time` says (ms), and was
     /// begun `lag` late.
     fn run(
         time: impl Fn(u64) -> f64,

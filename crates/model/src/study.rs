@@ -161,7 +161,7 @@ pub struct LoadStudy {
     pub name_resolution: Option<Nanos>,
     /// What happened.
     pub run: Run,
-    /// What the checks of the answers found, one line each.
+    /// What the checks of the responses found, one line each.
     pub checks: Vec<String>,
     /// Lines of the log that were dropped because the disk was too slow.
     pub log_dropped: u64,

@@ -12,8 +12,8 @@ use crate::histogram::BucketIndex;
 use crate::phases::Slowest;
 use crate::unfinished::UnfinishedRequests;
 use crate::{
-    BadResponse, BadResponses, BrokenAnswers, Counts, DurationSummary, Exchange, Histogram, Nanos,
-    NetworkPath, Outcome, Phases, Redirect, Turns, WrongLengths,
+    BadResponse, BadResponses, BrokenResponses, Counts, DurationSummary, Exchange, Histogram,
+    Nanos, NetworkPath, Outcome, Phases, Redirect, Turns, WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -38,9 +38,9 @@ impl Window {
 /// Requests of one worker of the server, as its response header named it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerCount {
-    /// Answers to requests due in the measured window.
+    /// Responses to requests due in the measured window.
     pub measured: u64,
-    /// Answers to all requests, the unmeasured ones included.
+    /// Responses to all requests, the unmeasured ones included.
     pub all: u64,
 }
 
@@ -54,41 +54,41 @@ pub struct Tally {
     /// The requests that are not measured, by outcome: the warm-up's, and those that kept the load
     /// up while the last measured ones were waited for.
     pub unmeasured: Counts,
-    /// The measured requests that the user left without an answer by stopping the run. They are not
-    /// in `counts`.
+    /// The measured requests that the user left without a response by stopping the run. They are
+    /// not in `counts`.
     #[serde(default, skip_serializing_if = "UnfinishedRequests::is_empty")]
     pub unfinished: UnfinishedRequests,
     /// Why the measured bad responses were bad; the sum is their number in `counts`. Empty in a
     /// file from before it was counted.
     pub bad_responses: BadResponses,
-    /// How long the measured answers of a wrong length were; none of them, or a file from before it
-    /// was recorded: `None`.
+    /// How long the measured responses of a wrong length were; none of them, or a file from before
+    /// it was recorded: `None`.
     pub wrong_lengths: Option<WrongLengths>,
-    /// Examples of what came in place of answers; absent from a file where nothing did.
-    #[serde(default, skip_serializing_if = "BrokenAnswers::is_empty")]
-    pub broken: BrokenAnswers,
-    /// Where an answer of the run led that was a redirect, unmeasured ones included; absent from a
+    /// Examples of what came in place of responses; absent from a file where nothing did.
+    #[serde(default, skip_serializing_if = "BrokenResponses::is_empty")]
+    pub broken: BrokenResponses,
+    /// Where a response of the run led that was a redirect, unmeasured ones included; absent from a
     /// file where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<Redirect>,
-    /// Response times of the good answers.
+    /// Response times of the good responses.
     pub response_time: Histogram,
-    /// Service times of the good answers.
+    /// Service times of the good responses.
     pub service_time: Histogram,
     /// Send lags of all measured requests that were sent.
     pub send_lag: Histogram,
     /// How late the generator was by itself: from due to the start of sending or of a connect. What
     /// the schedule, or a connection that was not free, adds to the send lag is not in it.
     pub generator_lag: Histogram,
-    /// How late the generator read the answers, by the kernel's stamps: from an answer's arrival in
-    /// the kernel to when the lane had it. Empty where the kernel was not asked; it is not in the
-    /// response times.
+    /// How late the generator read the responses, by the kernel's stamps: from a response's arrival
+    /// in the kernel to when the lane had it. Empty where the kernel was not asked; it is not in
+    /// the response times.
     pub read_lag: Histogram,
-    /// Response times of the answers that were not good: another population, never mixed with the
+    /// Response times of the responses that were not good: another population, never mixed with the
     /// good ones.
     pub failed_response_time: Histogram,
-    /// Good answers that *ended* inside the window, whenever they were due: what the completed rate
-    /// is made of.
+    /// Good responses that *ended* inside the window, whenever they were due: what the completed
+    /// rate is made of.
     pub completed_in_window: u64,
     /// Requests whose first byte was *sent* inside the window, whenever they were due.
     pub sent_in_window: u64,
@@ -102,15 +102,15 @@ pub struct Tally {
     /// Open loop: how long those requests waited in the generator for a free connection that found
     /// none when due.
     pub queued: DurationSummary,
-    /// Where the time of the measured good answers went.
+    /// Where the time of the measured good responses went.
     pub phases: Phases,
     /// The slowest of them.
     pub slowest: Slowest,
-    /// The turns that were seen on the connections, among the first answers of the run; absent from a
-    /// file where none was.
+    /// The turns that were seen on the connections, among the first answers of the run; absent from
+    /// a file where none was.
     #[serde(default, skip_serializing_if = "Turns::is_empty")]
     pub turns: Turns,
-    /// Good answers of each connection, measured requests only, by the connection's number in the
+    /// Good responses of each connection, measured requests only, by the connection's number in the
     /// whole run.
     pub per_connection: Vec<u64>,
     /// By the worker's own name for itself; empty where the server does not say.
@@ -118,7 +118,8 @@ pub struct Tally {
     /// Bytes of responses received over all connections, heads, unfinished responses and unmeasured
     /// ones included.
     pub received_bytes: u64,
-    /// Of those the content of whole answers, without heads and without what chunks are wrapped in.
+    /// Of those the content of whole responses, without heads and without what chunks are wrapped
+    /// in.
     pub body_bytes: u64,
     /// Bytes of requests handed to the kernel over all connections, unmeasured ones included.
     pub sent_bytes: u64,
@@ -237,8 +238,8 @@ impl Tally {
         }
     }
 
-    /// Records a request that the user leaves without an answer; `is_out` where a connection is busy
-    /// with it.
+    /// Records a request that the user leaves without a response; `is_out` where a connection is
+    /// busy with it.
     #[cold]
     pub fn record_unfinished(&mut self, exchange: &Exchange, is_out: bool) {
         if exchange.was_sent() && self.window.contains(exchange.sent) {
@@ -255,7 +256,7 @@ impl Tally {
         }
     }
 
-    /// Counts what was left without an answer as failed: it was the server's end that stopped the
+    /// Counts what was left without a response as failed: it was the server's end that stopped the
     /// run, and not the user.
     pub fn fail_unfinished(&mut self) {
         let UnfinishedRequests { in_flight, not_sent, .. } = std::mem::take(&mut self.unfinished);
@@ -263,9 +264,9 @@ impl Tally {
         self.counts.add(Outcome::NotSent, not_sent);
     }
 
-    /// Records a good answer to a measured request that ended in the window, but for what it has in
-    /// common with others: its outcome, its connection, and that it was sent and completed in the
-    /// window ([`Tally::add_alike`]). `place` is that of its response time.
+    /// Records a good response to a measured request that ended in the window, but for what it has
+    /// in common with others: its outcome, its connection, and that it was sent and completed in
+    /// the window ([`Tally::add_alike`]). `place` is that of its response time.
     #[inline(always)]
     pub fn record_own(&mut self, place: BucketIndex, due: Nanos, sent: Nanos, ended: Nanos) {
         let response_time = ended - due;
@@ -290,7 +291,7 @@ impl Tally {
         self.bad_responses.record(reason, requests);
     }
 
-    /// Notes how long the content of a measured answer was that is recorded as one of a wrong
+    /// Notes how long the content of a measured response was that is recorded as one of a wrong
     /// length besides.
     #[cold]
     pub fn record_wrong_length(&mut self, wanted_bytes: u64, bytes: u64) {
@@ -331,7 +332,7 @@ impl Tally {
         let timed_out = self.counts.of(Outcome::TimedOut);
         let refused = self.counts.of(Outcome::Refused);
         let is_gone = timed_out == 0 && (1..=refused).contains(&failed_after);
-        // It may have ended in the very second of its last answer.
+        // It may have ended in the very second of its last response.
         let ended_in_it = seconds[last].failed > 0;
         is_gone.then_some(last + 1 + usize::from(!ended_in_it))
     }
@@ -359,8 +360,8 @@ impl Tally {
         self.due() + self.unmeasured.total()
     }
 
-    /// All whole answers of the run, unmeasured ones included.
-    pub fn all_answers(&self) -> u64 {
+    /// All whole responses of the run, unmeasured ones included.
+    pub fn all_responses(&self) -> u64 {
         self.counts.answered() + self.unmeasured.answered()
     }
 
@@ -425,13 +426,13 @@ const SECOND: u64 = 1_000_000_000;
 /// One second: the requests that ended in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
-    /// Good answers.
+    /// Good responses.
     pub completed: u64,
     /// Everything else that ended.
     pub failed: u64,
-    /// Sum of the good answers' response times, in ns.
+    /// Sum of the good responses' response times, in ns.
     pub response_time_sum_ns: u64,
-    /// The longest of the good answers' response times, in ns.
+    /// The longest of the good responses' response times, in ns.
     pub response_time_max_ns: u64,
 }
 

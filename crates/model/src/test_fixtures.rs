@@ -52,7 +52,7 @@ pub(crate) fn stream(seconds: u64, delay: Option<Nanos>) -> StreamPlan {
     }
 }
 
-/// A good answer; times in ms.
+/// A good response; times in ms.
 pub(crate) fn exchange(due: u64, sent: u64, ended: u64) -> Exchange {
     let [due, sent, ended] = [due, sent, ended].map(Nanos::from_millis);
     Exchange { due, sent, ended, received_bytes: 1, outcome: Outcome::Answered(200) }

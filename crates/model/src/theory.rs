@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::Nanos;
 
 pub use crate::service_time::{
-    AnswersAlone, LogNormalTime, MeanAgain, ServiceTime, ServiceTimeSource,
+    LogNormalTime, LoneResponses, MeanAgain, ServiceTime, ServiceTimeSource,
 };
 pub use crate::usual_time::UsualTime;
 
@@ -59,7 +59,7 @@ pub enum NotJudged {
     /// It was over before two turns of ten requests were.
     #[error("the run is shorter than two turns of ten requests")]
     TooShort,
-    /// Failures, or too few answers, leave no percentile above the median.
+    /// Failures, or too few responses, leave no percentile above the median.
     #[error("it has no percentile above the median")]
     NoPercentiles,
     /// The generator, or nothing at all, was the limit; or the run is void.
@@ -214,7 +214,7 @@ pub struct DisciplineProbe {
     /// Its length, the warm-up not included.
     #[serde(rename = "measured_ns")]
     pub measured: Nanos,
-    /// Good answers.
+    /// Good responses.
     pub answers: u64,
     /// What theory says of it; `None` where no service time is known.
     pub theory: Option<Theory>,
@@ -312,7 +312,7 @@ pub struct Overload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverloadDoubt {
-    /// Requests have no good answer, and so no response time that could have grown.
+    /// Requests have no good response, and so no response time that could have grown.
     Failures,
     /// What was counted is another figure: response times did not grow along a line.
     Disagreement,

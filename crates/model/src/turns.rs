@@ -1,31 +1,32 @@
-//! Turns: a server answers one connection several times while others wait, before it takes the next.
+//! Turns: a server answers one connection several times while others wait, before it takes the
+//! next.
 //!
-//! A turn is what was seen on one connection: an answer that waited, and those behind it that did
-//! not. Where connections are closed says nothing of it: a server may close each after ten answers
-//! and serve all in strict order.
+//! A turn is what was seen on one connection: a response that waited, and those behind it that did
+//! not. Where connections are closed says nothing of it: a server may close each after ten
+//! responses and serve all in strict order.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{DurationSummary, Nanos};
 
-/// The turns of a run. Those that had begun before the first answer or were not over with the last
-/// are not among them: how long they were is not known.
+/// The turns of a run. Those that had begun before the first response or were not over with the
+/// last are not among them: how long they were is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
-    /// How many turns had so many answers, the shortest first.
+    /// How many turns had so many responses, the shortest first.
     by_length: Vec<TurnCount>,
-    /// How long the first answer of each took: the one that waited.
+    /// How long the first response of each took: the one that waited.
     pub first: DurationSummary,
 }
 
-/// How many turns had so many answers.
+/// How many turns had so many responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct TurnCount {
     answers: u32,
     turns: u64,
 }
 
-/// The number of answers that most turns have.
+/// The number of responses that most turns have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UsualTurn {
     /// So many.
@@ -35,7 +36,7 @@ pub struct UsualTurn {
 }
 
 impl Turns {
-    /// Adds a turn of so many answers, the first of which took so long.
+    /// Adds a turn of so many responses, the first of which took so long.
     pub fn record(&mut self, answers: u32, first: Nanos) {
         self.add(TurnCount { answers, turns: 1 });
         self.first.record(first);
@@ -60,19 +61,19 @@ impl Turns {
         self.by_length.iter().fold(0, |sum, count| sum.saturating_add(count.turns))
     }
 
-    /// Answers of all of them.
+    /// Responses of all of them.
     pub fn answers(&self) -> u64 {
         self.by_length.iter().fold(0, |sum, count| {
             sum.saturating_add(count.turns.saturating_mul(u64::from(count.answers)))
         })
     }
 
-    /// Answers of a turn, on average; `None` of none.
+    /// Responses of a turn, on average; `None` of none.
     pub fn mean(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.answers() as f64 / self.count() as f64)
     }
 
-    /// The number of answers that more turns have than any other; `None` of none.
+    /// The number of responses that more turns have than any other; `None` of none.
     pub fn usual(&self) -> Option<UsualTurn> {
         let TurnCount { answers, turns } = self.by_length.iter().max_by_key(|it| it.turns)?;
         Some(UsualTurn { answers: *answers, share: *turns as f64 / self.count() as f64 })

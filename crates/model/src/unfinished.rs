@@ -1,8 +1,8 @@
-//! Requests that the user left without an answer: those that were out when a run was stopped.
+//! Requests that the user left without a response: those that were out when a run was stopped.
 //!
-//! Nobody waited for their answers, so they are neither failures nor answers, and they stand apart
-//! from the [counts](crate::Counts). The one thing that is known of them is how long they had
-//! waited; where that is longer than any answer took, they belong above all answers.
+//! Nobody waited for their responses, so they are neither failures nor responses, and they stand
+//! apart from the [counts](crate::Counts). The one thing that is known of them is how long they had
+//! waited; where that is longer than any response took, they belong above all responses.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ impl UnfinishedRequests {
         self.total() == 0
     }
 
-    /// How many had waited longer than `longest`; all of them where there was no answer at all.
+    /// How many had waited longer than `longest`; all of them where there was no response at all.
     pub fn longer_than(&self, longest: Option<Nanos>) -> u64 {
         let longest = longest.map_or(Nanos::ZERO, Histogram::edge);
         self.waited.buckets().filter(|(waited, _)| *waited > longest).map(|(_, n)| n).sum()

@@ -1,6 +1,6 @@
 //! What a usual request takes ([`UsualTime`]): a mean in which no request counts for much more than
-//! the others. Chance moves it far less than the mean, which hangs on the few that take longest; and
-//! whoever waits moves it more.
+//! the others. Chance moves it far less than the mean, which hangs on the few that take longest;
+//! and whoever waits moves it more.
 
 use serde::{Deserialize, Serialize};
 

@@ -5,9 +5,10 @@
 //! needed here. It looks and changes nothing. It is there as long as its [`Tracepoints`] is: what
 //! holds it are descriptors of this process, which no child inherits and which the kernel closes
 //! however the process ends. Its maps (20 MB) are charged to the cgroup, as on every kernel that
-//! has these tracepoints: `RLIMIT_MEMLOCK`, which not everybody may raise, does not matter since 5.11.
+//! has these tracepoints: `RLIMIT_MEMLOCK`, which not everybody may raise, does not matter since
+//! 5.11.
 //!
-//! Not seen: Unix sockets; clients on other hosts (an answer is stamped where it reaches the
+//! Not seen: Unix sockets; clients on other hosts (a response is stamped where it reaches the
 //! client's socket); accepts by `io_uring`. With TLS the requests cannot be distinguished from the
 //! handshake's messages, so there connections and processes are all.
 
@@ -51,13 +52,13 @@ pub struct TracingPlan<'a> {
     pub processes: &'a [u32],
     /// Whether requests are followed, or (TLS) connections and processes alone.
     pub requests: bool,
-    /// Whether each answer is reported by a [`TracedAnswer`].
+    /// Whether each response is reported by a [`TracedResponse`].
     pub events: bool,
 }
 
-/// One answer, as the kernel saw it.
+/// One response, as the kernel saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TracedAnswer {
+pub struct TracedResponse {
     /// The client's port.
     pub port: u16,
     /// Which answer on its connection, from 0.
@@ -79,7 +80,7 @@ pub struct Tracepoints {
 }
 
 impl Tracepoints {
-    /// Attaches the programs. Nothing is counted before there is a window; answers are reported
+    /// Attaches the programs. Nothing is counted before there is a window; responses are reported
     /// from now on.
     ///
     /// # Errors
@@ -151,8 +152,8 @@ impl Tracepoints {
         self.window.set(1, until.0, 0).map_err(|error| MissingRight::at("the BPF maps", &error))
     }
 
-    /// The next answer that was reported.
-    pub fn next_event(&mut self) -> Option<TracedAnswer> {
+    /// The next response that was reported.
+    pub fn next_event(&mut self) -> Option<TracedResponse> {
         event(&self.events.next()?)
     }
 
@@ -184,7 +185,7 @@ fn take<M, E: Error + 'static>(
 }
 
 /// As `struct event`.
-fn event(record: &[u8]) -> Option<TracedAnswer> {
+fn event(record: &[u8]) -> Option<TracedResponse> {
     let mut words = record
         .chunks_exact(8)
         .map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default());
@@ -199,7 +200,7 @@ fn event(record: &[u8]) -> Option<TracedAnswer> {
         read: Nanos(read),
         answered: Nanos(answered),
     };
-    Some(TracedAnswer { port: next()? as u16, pid: next()? as u32, number: next()?, stamps })
+    Some(TracedResponse { port: next()? as u16, pid: next()? as u32, number: next()?, stamps })
 }
 
 /// The bucket in which the sum is.

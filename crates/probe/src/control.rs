@@ -79,7 +79,7 @@ pub(crate) fn ask(
     }
 }
 
-/// What was asked for, of the body of an answer.
+/// What was asked for, of the body of a response.
 pub(crate) fn understood<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body)
         .map_err(|error| format!("the control server's answer is not understood: {error}"))

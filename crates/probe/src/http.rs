@@ -3,7 +3,7 @@
 //!
 //! Whoever is asked may be slow, broken or hostile, and must neither hold up a measurement nor fill
 //! memory. So an exchange has limits, all of them here: a time for the whole of it, from the
-//! connect to the last byte of the answer, and a longest head and body. It also ends as soon as
+//! connect to the last byte of the response, and a longest head and body. It also ends as soon as
 //! its caller has no more use for it (`over`). Redirects are not followed, and TLS is not spoken.
 
 use std::fmt;
@@ -25,13 +25,13 @@ use thiserror::Error;
 pub const LONGEST_EXCHANGE: Nanos = Nanos::from_secs(5);
 /// For a question that is soon asked again anyway.
 pub const LONGEST_POLL: Nanos = Nanos::from_millis(500);
-/// The longest head of an answer, in bytes; of all its heads, where some are informational (1xx).
+/// The longest head of a response, in bytes; of all its heads, where some are informational (1xx).
 const LONGEST_HEAD: usize = 16 << 10;
-/// The longest body of an answer, in bytes.
+/// The longest body of a response, in bytes.
 const LONGEST_BODY: usize = 4 << 20;
 /// So many bytes tell whether it is HTTP.
 const FIRST_BYTES: usize = 64;
-/// The most header fields of an answer.
+/// The most header fields of a response.
 const MOST_FIELDS: usize = 128;
 /// As much of the reason phrase is kept, in characters: it is printed.
 const LONGEST_REASON: usize = 80;
@@ -43,21 +43,21 @@ pub static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpAnswer {
+pub struct HttpResponse {
     /// Its status line without the version: `200 OK`.
     pub status: String,
     /// What follows the head.
     pub body: Vec<u8>,
 }
 
-impl HttpAnswer {
+impl HttpResponse {
     /// Whether the status is 200.
     pub fn is_ok(&self) -> bool {
         self.status.split(' ').next() == Some("200")
     }
 }
 
-/// Why there is no answer. `it` is whoever was asked.
+/// Why there is no response. `it` is whoever was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HttpError {
     /// The system says why.
@@ -71,7 +71,7 @@ pub enum HttpError {
         /// How long it had for the whole.
         time: Nanos,
     },
-    /// The caller had no more use for the answer.
+    /// The caller had no more use for the response.
     #[error("it had not answered when longtail stopped waiting")]
     Over,
     /// The connection ended first.
@@ -80,7 +80,7 @@ pub enum HttpError {
     /// The connection ended too early.
     #[error("it closed the connection in the middle of its answer")]
     HalfAnAnswer,
-    /// What came back is no answer of HTTP/1.
+    /// What came back is no response of HTTP/1.
     #[error("its answer is no HTTP")]
     NotHttp,
     /// What came back is a record of TLS.
@@ -101,9 +101,9 @@ pub enum HttpStep {
     Connect,
     /// To send the request.
     Send,
-    /// To have the first byte of the answer.
+    /// To have the first byte of the response.
     Answer,
-    /// To have the last byte of the answer.
+    /// To have the last byte of the response.
     WholeAnswer,
 }
 
@@ -118,22 +118,22 @@ impl fmt::Display for HttpStep {
     }
 }
 
-/// Sends `request`, which asks for the connection to be closed, and reads the answer. All of that
+/// Sends `request`, which asks for the connection to be closed, and reads the response. All of that
 /// takes `time` at the most, and ends when `over` is set.
 ///
 /// # Errors
-/// Where there is no whole answer of HTTP/1 by then, or it is too long.
+/// Where there is no whole response of HTTP/1 by then, or it is too long.
 pub fn exchange(
     address: &Endpoint,
     request: &[u8],
     time: Nanos,
     over: &AtomicBool,
-) -> Result<HttpAnswer, HttpError> {
+) -> Result<HttpResponse, HttpError> {
     let clock = SystemClock::start();
     let deadline = Deadline { clock, at: clock.now() + time, time, over };
     let socket = connected(address, &deadline)?;
     let mut unsent = request;
-    let mut reader = AnswerReader::default();
+    let mut reader = HttpResponseReader::default();
     let mut buffer = [0; 16 << 10];
     loop {
         let (step, events) = match (unsent, reader.is_empty()) {
@@ -165,7 +165,7 @@ pub fn exchange(
     }
 }
 
-/// The answer to `GET /<path>` of HTTP/1.0.
+/// The response to `GET /<path>` of HTTP/1.0.
 ///
 /// # Errors
 /// As [`exchange`].
@@ -174,7 +174,7 @@ pub fn get(
     path: &str,
     time: Nanos,
     over: &AtomicBool,
-) -> Result<HttpAnswer, HttpError> {
+) -> Result<HttpResponse, HttpError> {
     let request = format!("GET /{path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
     exchange(address, request.as_bytes(), time, over)
 }
@@ -257,19 +257,19 @@ fn stream(address: &Endpoint) -> Result<OwnedFd, Errno> {
     socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
 }
 
-/// Reads an answer, fed in any pieces.
+/// Reads a response, fed in any pieces.
 #[derive(Default)]
-struct AnswerReader {
+struct HttpResponseReader {
     /// Bytes of the head, as long as it has no end.
     head: Vec<u8>,
     /// Bytes of the heads before it, which were informational.
     skipped: usize,
     /// What the head says.
-    begun: Option<BegunAnswer>,
+    begun: Option<BegunResponse>,
 }
 
-struct BegunAnswer {
-    answer: HttpAnswer,
+struct BegunResponse {
+    answer: HttpResponse,
     end: BodyEnd,
 }
 
@@ -283,14 +283,14 @@ enum BodyEnd {
     Close,
 }
 
-impl AnswerReader {
+impl HttpResponseReader {
     /// Whether nothing has come yet.
     fn is_empty(&self) -> bool {
         self.head.is_empty() && self.skipped == 0 && self.begun.is_none()
     }
 
-    /// Takes the next bytes; the answer, once it is whole.
-    fn take(&mut self, bytes: &[u8]) -> Result<Option<HttpAnswer>, HttpError> {
+    /// Takes the next bytes; the response, once it is whole.
+    fn take(&mut self, bytes: &[u8]) -> Result<Option<HttpResponse>, HttpError> {
         if let Some(begun) = &mut self.begun {
             return begun.take(bytes);
         }
@@ -299,7 +299,7 @@ impl AnswerReader {
         // bytes tell what is no HTTP.
         let may_end = self.head.len() <= FIRST_BYTES || bytes.contains(&b'\n');
         while may_end && self.begun.is_none() {
-            let Some((length, begun)) = BegunAnswer::parse(&self.head)? else { break };
+            let Some((length, begun)) = BegunResponse::parse(&self.head)? else { break };
             self.begun = begun;
             self.skipped += length;
             if self.skipped > LONGEST_HEAD {
@@ -315,20 +315,20 @@ impl AnswerReader {
     }
 
     /// The connection has ended.
-    fn at_the_end(self) -> Result<HttpAnswer, HttpError> {
+    fn at_the_end(self) -> Result<HttpResponse, HttpError> {
         match self.begun {
-            Some(BegunAnswer { answer, end: BodyEnd::Close }) => Ok(answer),
+            Some(BegunResponse { answer, end: BodyEnd::Close }) => Ok(answer),
             None if self.head.is_empty() && self.skipped == 0 => Err(HttpError::NoAnswer),
-            None => Err(BegunAnswer::parse(&self.head).err().unwrap_or(HttpError::HalfAnAnswer)),
+            None => Err(BegunResponse::parse(&self.head).err().unwrap_or(HttpError::HalfAnAnswer)),
             Some(_) => Err(HttpError::HalfAnAnswer),
         }
     }
 }
 
-impl BegunAnswer {
-    /// Reads a head, and says how long it is; `None` where its end has not come. There is no answer
-    /// with an informational head (1xx): another one follows.
-    fn parse(bytes: &[u8]) -> Result<Option<(usize, Option<BegunAnswer>)>, HttpError> {
+impl BegunResponse {
+    /// Reads a head, and says how long it is; `None` where its end has not come. There is no
+    /// response with an informational head (1xx): another one follows.
+    fn parse(bytes: &[u8]) -> Result<Option<(usize, Option<BegunResponse>)>, HttpError> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut head = httparse::Response::new(&mut fields);
         let length = match head.parse(bytes) {
@@ -352,11 +352,11 @@ impl BegunAnswer {
         } else {
             BodyEnd::announced(head.headers)?
         };
-        let answer = HttpAnswer { status, body: Vec::new() };
-        Ok(Some((length, Some(BegunAnswer { answer, end }))))
+        let answer = HttpResponse { status, body: Vec::new() };
+        Ok(Some((length, Some(BegunResponse { answer, end }))))
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<Option<HttpAnswer>, HttpError> {
+    fn take(&mut self, bytes: &[u8]) -> Result<Option<HttpResponse>, HttpError> {
         let body = &mut self.answer.body;
         let is_whole = match &mut self.end {
             BodyEnd::Length(length) => {
@@ -413,9 +413,9 @@ mod tests {
     use super::*;
 
     /// What is read of these bytes, whole and in pieces of one byte, before the connection ends.
-    fn read(bytes: &[u8]) -> Result<HttpAnswer, HttpError> {
+    fn read(bytes: &[u8]) -> Result<HttpResponse, HttpError> {
         let in_pieces = |size: usize| {
-            let mut reader = AnswerReader::default();
+            let mut reader = HttpResponseReader::default();
             for piece in bytes.chunks(size) {
                 if let Some(answer) = reader.take(piece)? {
                     return Ok(answer);
@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn an_answer_ends_where_its_head_says() {
         let answer = |status: &str, body: &str| {
-            Ok(HttpAnswer { status: status.to_owned(), body: body.into() })
+            Ok(HttpResponse { status: status.to_owned(), body: body.into() })
         };
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
         for (bytes, expected) in [
@@ -474,7 +474,7 @@ mod tests {
             assert_eq!(seen.unwrap_err(), HttpError::HeadTooLong, "{} bytes", bytes.len());
         }
         let body = long("A: b") + &"x".repeat(LONGEST_BODY + 1);
-        let mut reader = AnswerReader::default();
+        let mut reader = HttpResponseReader::default();
         let read: Result<Vec<_>, _> =
             body.as_bytes().chunks(1 << 16).map(|piece| reader.take(piece)).collect();
         assert_eq!(read.unwrap_err(), HttpError::BodyTooLong);

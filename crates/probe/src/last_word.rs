@@ -1,13 +1,14 @@
 //! Whose turn it is on a connection: a request is out where the last byte came from the client.
 //!
-//! An open connection is not a waiting one: a proxy, a browser or a pool of clients keeps idle ones.
-//! The kernel tells how long ago it got data and how long ago it sent some, in ticks of its clock
-//! (1 to 10 ms). A client that sends its next request at once does so within the tick of the answer,
-//! and a server that answers at once within the tick of the request: then the two are equal, and
-//! what decides is whether the answer has been acknowledged since, or the count of segments, where
-//! all requests and all answers of the connection are of the same number of them.
+//! An open connection is not a waiting one: a proxy, a browser or a pool of clients keeps idle
+//! ones. The kernel tells how long ago it got data and how long ago it sent some, in ticks of its
+//! clock (1 to 10 ms). A client that sends its next request at once does so within the tick of the
+//! response, and a server that answers at once within the tick of the request: then the two are
+//! equal, and what decides is whether the response has been acknowledged since, or the count of
+//! segments, where all requests and all responses of the connection are of the same number of them.
 
-/// Offsets in `struct tcp_info` (`include/uapi/linux/tcp.h`); the counts are there from Linux 4.6 on.
+/// Offsets in `struct tcp_info` (`include/uapi/linux/tcp.h`); the counts are there from Linux 4.6
+/// on.
 const LAST_DATA_SENT: usize = 44;
 const LAST_DATA_RECEIVED: usize = 52;
 const LAST_ACK_RECEIVED: usize = 56;
@@ -48,7 +49,7 @@ impl LastWord {
             (_, std::cmp::Ordering::Less) if received_ago > LONGEST_REQUEST => LastWord::Unclear,
             (_, std::cmp::Ordering::Less) => LastWord::Client,
             (_, std::cmp::Ordering::Greater) => LastWord::Server,
-            // An acknowledgement alone, later than the client's last data: that of an answer.
+            // An acknowledgement alone, later than the client's last data: that of a response.
             _ if word(LAST_ACK_RECEIVED)? < received_ago => LastWord::Server,
             _ => by_segments(received, sent),
         })
@@ -56,12 +57,12 @@ impl LastWord {
 }
 
 /// By the segments with data of a connection whose requests are one each: `n` of them, and as many
-/// for each answer. All are answered where the rest is 0, all but one where that of `n - 1` is.
+/// for each response. All are answered where the rest is 0, all but one where that of `n - 1` is.
 fn by_segments(received: u32, sent: u32) -> LastWord {
     let are_all_answered = sent > 0 && sent.is_multiple_of(received);
     let is_one_out = match received {
         1 => sent == 0,
-        // One request in two segments, and its answer, look like two requests and one answer.
+        // One request in two segments, and its response, look like two requests and one response.
         2 => false,
         _ => sent > 0 && sent.is_multiple_of(received - 1),
     };

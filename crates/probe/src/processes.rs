@@ -76,7 +76,8 @@ pub struct ProcessSample {
     /// Of the server's accepted connections those that it holds; one that several hold is the first
     /// one's.
     pub connections: Option<u32>,
-    /// Of those the ones with a request that is not answered; `None` where the kernel does not tell.
+    /// Of those the ones with a request that is not answered; `None` where the kernel does not
+    /// tell.
     pub requests_out: Option<u32>,
 }
 

@@ -229,7 +229,7 @@ fn request(family: u8, query: SocketQuery, sequence: u32) -> [u8; HEADER + REQUE
     bytes
 }
 
-/// Adds the sockets of one datagram of the answer; `true` where it was the last.
+/// Adds the sockets of one datagram of the response; `true` where it was the last.
 fn take(
     mut datagram: &[u8],
     sequence: u32,

@@ -1,11 +1,11 @@
 //! The threads of a Puma that serve requests, and what each waits for, as the kernel sees it.
 //!
 //! Puma names them from 5.0 on: `puma srv tp 001` (`thread_pool.rb`). Before, the kernel cuts the
-//! names so that those that serve and those that trim the pool have the same. Everybody may read the
-//! names (`/proc/PID/task/TID/comm`). In which system call a thread sleeps
-//! (`/proc/PID/task/TID/syscall`) is for root and whoever may trace the process. A thread that waits
-//! on a futex without a time limit waits for another thread of its process: for a lock, a queue, or
-//! the next request. Sleeping, and waiting for a pool with a time limit, both have one.
+//! names so that those that serve and those that trim the pool have the same. Everybody may read
+//! the names (`/proc/PID/task/TID/comm`). In which system call a thread sleeps
+//! (`/proc/PID/task/TID/syscall`) is for root and whoever may trace the process. A thread that
+//! waits on a futex without a time limit waits for another thread of its process: for a lock, a
+//! queue, or the next request. Sleeping, and waiting for a pool with a time limit, both have one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -107,8 +107,8 @@ fn waits_of(pid: u32, pool: &BTreeSet<u32>) -> Option<ThreadWaits> {
 }
 
 impl ThreadWaits {
-    /// Where a thread counts whose `/proc/PID/task/TID/syscall` is `text`; `None` on a machine whose
-    /// numbers of system calls are not known here.
+    /// Where a thread counts whose `/proc/PID/task/TID/syscall` is `text`; `None` on a machine
+    /// whose numbers of system calls are not known here.
     fn count_of(&mut self, text: &str) -> Option<&mut u32> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let Some(number) = words.first().and_then(|word| word.parse::<i64>().ok()) else {

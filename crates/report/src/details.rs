@@ -397,7 +397,8 @@ fn intervals(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         ))
     };
     let shown = runs.iter().filter(|named| !is_hidden(named.run));
-    let table = DataTable::new(["", "p50", "p95", "p99", "generator's share"], shown.filter_map(row));
+    let table =
+        DataTable::new(["", "p50", "p95", "p99", "generator's share"], shown.filter_map(row));
     let title = "how well percentiles are known, ms: 95 % intervals, and our own part at most";
     ReportSection::detail(title).table(table).filled()
 }

@@ -39,7 +39,7 @@ pub fn whole(study: &LoadStudy) -> String {
         }
     }
     _ = writeln!(text, "  Requests/sec:\t{}\n", number::fixed(run.completed_rate(), 4));
-    if let Some(size) = tally.received_bytes.checked_div(tally.all_answers()) {
+    if let Some(size) = tally.received_bytes.checked_div(tally.all_responses()) {
         let total = tally.received_bytes;
         _ = write!(text, "  Total data:\t{total} bytes\n  Size/request:\t{size} bytes\n\n");
     }

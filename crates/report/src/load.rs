@@ -148,8 +148,10 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
     let note = if endless > 0 { format!("{endless} without an answer") } else { String::new() };
     // The longest is not known where some never ended.
     rows.push(plain("max", &|times| times.max().filter(|_| endless == 0), note));
-    let table =
-        DataTable::new(["", "response time", "95 % interval", "generator's share", "service time"], rows);
+    let table = DataTable::new(
+        ["", "response time", "95 % interval", "generator's share", "service time"],
+        rows,
+    );
     Some(ReportSection::new(format!("times of {}, ms", count_of(good, "good answer"))).table(table))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A header of the user's may say how the body is framed, what becomes of the connection, or that
 //! another protocol is to follow. Sent without being understood, such a header makes the server and
-//! longtail disagree about where a request or an answer ends, and every request after it is
+//! longtail disagree about where a request or a response ends, and every request after it is
 //! measured wrongly. This file alone decides which of them are understood; flags, requests files of
 //! every format and the command lines of other tools all come here.
 
@@ -14,7 +14,8 @@ pub(crate) struct TypedHead<'a> {
     pub(crate) fields: Vec<(&'a str, Option<&'a [u8]>)>,
     /// Bytes of the body; `None` where the headers have to say (a raw request).
     pub(crate) body: Option<usize>,
-    /// Whether it says HTTP/1.0, where a connection ends with the answer unless a header keeps it.
+    /// Whether it says HTTP/1.0, where a connection ends with the response unless a header keeps
+    /// it.
     pub(crate) is_http_1_0: bool,
     /// Whether the run keeps its connections, as far as the flags say.
     pub(crate) keep_alive: bool,
@@ -38,8 +39,8 @@ pub(crate) struct RequestProtocol {
     pub(crate) keeps_connection: bool,
 }
 
-/// Fields that a request has once at the most (RFC 9110 section 5.3, RFC 6265 section 5.4): of two, each
-/// server takes another.
+/// Fields that a request has once at the most (RFC 9110 section 5.3, RFC 6265 section 5.4): of two,
+/// each server takes another.
 const ONCE: [&str; 17] = [
     "authorization",
     "content-encoding",

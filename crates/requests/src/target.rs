@@ -30,7 +30,8 @@ pub struct TargetUrl {
     pub host: String,
     /// The port; 80 or 443 where the URL says none.
     pub port: u16,
-    /// What the Host header says: host, and port where it is not the scheme's own (RFC 9110 section 7.2).
+    /// What the Host header says: host, and port where it is not the scheme's own (RFC 9110 section
+    /// 7.2).
     pub authority: String,
     /// Path and query; at least `/`.
     pub path: String,

@@ -284,6 +284,6 @@ pub fn method(name: &str) -> Result<Method, RequestError> {
     }
 }
 
-/// A tunnel's answer never ends.
+/// A tunnel's response never ends.
 pub(crate) const CONNECT: &str =
     "CONNECT opens a tunnel and is no request to measure: use another method";

@@ -36,7 +36,7 @@ pub(crate) enum ConnectionPhase {
 /// What a response is to the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseKind {
-    /// The answer to a request.
+    /// The response to a request.
     Answer,
     /// A part of one, of which the bytes count alone: cut on purpose and counted so, or an interim
     /// response.
@@ -103,7 +103,7 @@ pub(crate) struct SinkConnection {
     pub(crate) watches_room: bool,
     /// Whether it waits for another turn already.
     pub(crate) has_turn: bool,
-    /// Answers so far.
+    /// Responses so far.
     pub(crate) answers: u32,
 }
 
@@ -246,7 +246,7 @@ impl SinkConnection {
 }
 
 /// A connection's name: its place in the table, and how often the place was taken before. It is
-/// never given to another: an event or an answer that comes after its connection was closed finds
+/// never given to another: an event or a response that comes after its connection was closed finds
 /// nobody, and not the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConnectionKey(pub(crate) u64);

@@ -55,13 +55,13 @@ pub struct FaultLaw {
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The connection is reset in place of an answer. On a Unix socket, which knows no reset, it is
-    /// closed.
+    /// The connection is reset in place of a response. On a Unix socket, which knows no reset, it
+    /// is closed.
     Reset,
-    /// The answer is cut in the middle of its body, and the connection closed. Where there is no
+    /// The response is cut in the middle of its body, and the connection closed. Where there is no
     /// body, in its head.
     Truncate,
-    /// There is no answer, and the connection stays open.
+    /// There is no response, and the connection stays open.
     NoAnswer,
     /// Another status than 200.
     Status(u16),
@@ -82,7 +82,7 @@ pub(crate) fn fault_of(laws: &[FaultLaw], seed: u64, number: u64) -> Option<Faul
     })
 }
 
-/// `503:1%`: answers with another status.
+/// `503:1%`: responses with another status.
 impl FromStr for FaultLaw {
     type Err = String;
 

@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 pub struct SinkLedger {
     /// Whole, well-formed requests received.
     pub requests: u64,
-    /// Answers wholly handed to the kernel. Whether the client read them only the client can tell.
+    /// Responses wholly handed to the kernel. Whether the client read them only the client can
+    /// tell.
     pub answers: u64,
-    /// Requests whose client was gone before the answer was wholly handed to the kernel.
+    /// Requests whose client was gone before the response was wholly handed to the kernel.
     pub abandoned: u64,
     /// What was no HTTP/1 request, or too large a one: answered by 400 or 431, in no other count.
     pub bad_requests: u64,
@@ -29,7 +30,7 @@ pub struct SinkLedger {
     pub open_connections: u64,
     /// Bytes of the requests counted: heads, bodies and their framing. Of TLS, what is inside.
     pub received_bytes: u64,
-    /// Bytes handed to the kernel for the requests counted: whole and unfinished answers, and
+    /// Bytes handed to the kernel for the requests counted: whole and unfinished responses, and
     /// interim 100 responses. Of TLS, what is inside, once it is sealed.
     pub sent_bytes: u64,
     /// Requests each worker has finished, whether or not the client was still there.
@@ -47,9 +48,9 @@ pub struct SinkLedger {
     pub failed_handshakes: u64,
     /// What went wrong on purpose.
     pub faults: FaultCounts,
-    /// How late answers were handed to the kernel: sent - due, of those that came out of the pool.
-    /// An answer that is given at once, as it takes no time and no slot is wanting, is not in here:
-    /// it has no instant to keep.
+    /// How late responses were handed to the kernel: sent - due, of those that came out of the
+    /// pool. A response that is given at once, as it takes no time and no slot is wanting, is not
+    /// in here: it has no instant to keep.
     pub lateness: Histogram,
     /// Requests by the second of their arrival, since the start: a number a second, which a day
     /// makes 700 kB of.
@@ -61,13 +62,13 @@ pub struct SinkLedger {
 pub struct FaultCounts {
     /// Requests whose connection was reset.
     pub reset: u64,
-    /// Requests whose answer was cut; not in the ledger's `answers`.
+    /// Requests whose response was cut; not in the ledger's `answers`.
     pub truncated: u64,
-    /// Requests that were left without an answer.
+    /// Requests that were left without a response.
     pub unanswered: u64,
-    /// Answers after which the connection was closed though the client had not asked for it.
+    /// Responses after which the connection was closed though the client had not asked for it.
     pub closed: u64,
-    /// Answers with another status, by status; in the ledger's `answers`, too.
+    /// Responses with another status, by status; in the ledger's `answers`, too.
     pub by_status: BTreeMap<u16, u64>,
 }
 
@@ -112,7 +113,7 @@ impl SinkLedger {
         }
     }
 
-    /// Requests received that nothing was said about yet: they wait, hold a slot, or their answer
+    /// Requests received that nothing was said about yet: they wait, hold a slot, or their response
     /// is being written.
     pub fn unfinished(&self) -> u64 {
         self.requests - self.answers - self.abandoned - self.faults.lost()

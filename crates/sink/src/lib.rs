@@ -4,9 +4,9 @@
 //!
 //! It does no work for a request but to hold its slot, reads no clock but the one it is given, and
 //! prints nothing. What is random is a pure function of the seed and the request's number, which
-//! the default answer carries: so a client can say of each request what should have become of it.
-//! What stays true: a request waits only while its queue lets it, an answer is never sent before it
-//! is due, and every request is in one place of the [`SinkLedger`].
+//! the default response carries: so a client can say of each request what should have become of it.
+//! What stays true: a request waits only while its queue lets it, a response is never sent before
+//! it is due, and every request is in one place of the [`SinkLedger`].
 
 mod connection;
 mod laws;
@@ -140,7 +140,7 @@ impl Sink {
             .expect("the sink listens at a TCP address")
     }
 
-    /// The counts now: they include every answer that any client has received before this is
+    /// The counts now: they include every response that any client has received before this is
     /// called.
     pub fn ledger(&self) -> SinkLedger {
         SinkLedger::sum(&self.ledgers)

@@ -32,7 +32,7 @@ pub(crate) enum RequestFraming {
     Chunked,
 }
 
-/// What happens to the connection after the answer.
+/// What happens to the connection after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionFate {
     /// It stays, as HTTP/1.1 has it.
@@ -54,8 +54,8 @@ pub(crate) struct RequestHead {
     pub(crate) framing: RequestFraming,
     /// What happens to the connection.
     pub(crate) fate: ConnectionFate,
-    /// HEAD: the answer has no body.
-    pub(crate) bodiless_answer: bool,
+    /// HEAD: the response has no body.
+    pub(crate) bodiless_response: bool,
     /// The client wants to know when its request got a slot and gave it back.
     pub(crate) asks_for_stamps: bool,
     /// The client wants to be told to go on before it sends the body.
@@ -121,7 +121,7 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Requ
         route: RequestRoute::of(request.path.unwrap_or("/")),
         framing,
         fate,
-        bodiless_answer: request.method == Some("HEAD"),
+        bodiless_response: request.method == Some("HEAD"),
         asks_for_stamps,
         expects_continue: expects_continue && newest && framing != RequestFraming::Bodiless,
     })

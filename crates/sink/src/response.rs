@@ -1,4 +1,4 @@
-//! The sink's responses, rendered before the first request comes: an answer is sent as it lies in
+//! The sink's responses, rendered before the first request comes: a response is sent as it lies in
 //! memory, except for the counter's four bytes. Only the ledger is rendered when it is asked for.
 
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::request::{ConnectionFate, Refusal};
 use crate::settings::SAYS_KEEP_ALIVE;
 use crate::{SinkBody, SinkLedger, SinkSettings};
 
-/// The status of an answer without a fault.
+/// The status of a response without a fault.
 pub(crate) const OK: u16 = 200;
 /// The interim response that lets a client send its body.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -26,9 +26,9 @@ const COUNTER: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 const ENDINGS: [ConnectionFate; 3] =
     [ConnectionFate::KeepAlive, ConnectionFate::KeepAliveSaid, ConnectionFate::Close];
 
-/// One rendered answer.
+/// One rendered response.
 #[derive(Debug)]
-struct RenderedAnswer {
+struct RenderedResponse {
     bytes: Box<[u8]>,
     /// Where its body begins.
     body: usize,
@@ -36,9 +36,9 @@ struct RenderedAnswer {
     counter: usize,
 }
 
-/// How much of an answer is sent.
+/// How much of a response is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnswerExtent {
+pub(crate) enum ResponseExtent {
     /// All.
     Whole,
     /// The head, for HEAD.
@@ -50,19 +50,19 @@ pub(crate) enum AnswerExtent {
     },
 }
 
-/// The answers of all workers, with any status.
+/// The responses of all workers, with any status.
 #[derive(Debug)]
-pub(crate) struct AnswerTable {
+pub(crate) struct ResponseTable {
     /// By status, worker and ending.
-    all: Vec<RenderedAnswer>,
+    all: Vec<RenderedResponse>,
     statuses: Vec<u16>,
     workers: usize,
     first_worker: usize,
 }
 
-impl AnswerTable {
+impl ResponseTable {
     /// Renders them for these workers: [`OK`], and the statuses of the faults.
-    pub(crate) fn render(settings: &SinkSettings, workers: Range<u32>) -> AnswerTable {
+    pub(crate) fn render(settings: &SinkSettings, workers: Range<u32>) -> ResponseTable {
         let faulty = settings.faults.iter().filter_map(|law| match law.fault {
             Fault::Status(code) => Some(code),
             _ => None,
@@ -104,45 +104,50 @@ impl AnswerTable {
                     } else {
                         bytes.len()
                     };
-                    all.push(RenderedAnswer { body: bytes.len() - body.len(), bytes, counter });
+                    all.push(RenderedResponse { body: bytes.len() - body.len(), bytes, counter });
                 }
             }
         }
-        AnswerTable { all, statuses, workers: workers.len(), first_worker: workers.start as usize }
+        ResponseTable {
+            all,
+            statuses,
+            workers: workers.len(),
+            first_worker: workers.start as usize,
+        }
     }
 
-    /// A worker's answer to the request of this number.
+    /// A worker's response to the request of this number.
     #[inline]
     pub(crate) fn of(
         &mut self,
         status: u16,
         worker: u32,
         ending: ConnectionFate,
-        extent: AnswerExtent,
+        extent: ResponseExtent,
         number: u64,
     ) -> &[u8] {
         let faulty = || self.statuses.iter().position(|other| *other == status).unwrap_or(0);
         let status = if status == OK { 0 } else { faulty() };
         let place = (status * self.workers + worker as usize - self.first_worker) * ENDINGS.len()
             + ending as usize;
-        let RenderedAnswer { bytes, body, counter } = &mut self.all[place];
+        let RenderedResponse { bytes, body, counter } = &mut self.all[place];
         // The counter is a u32, and starts again after 2^32 - 1.
         if let Some(hole) = bytes.get_mut(*counter..*counter + 4) {
             hole.copy_from_slice(&(number as u32).to_le_bytes());
         }
         let length = match extent {
-            AnswerExtent::Whole => bytes.len(),
-            AnswerExtent::Head => *body,
-            AnswerExtent::Cut { bodiless: false } if *body < bytes.len() => {
+            ResponseExtent::Whole => bytes.len(),
+            ResponseExtent::Head => *body,
+            ResponseExtent::Cut { bodiless: false } if *body < bytes.len() => {
                 usize::midpoint(*body, bytes.len())
             }
-            AnswerExtent::Cut { .. } => *body / 2,
+            ResponseExtent::Cut { .. } => *body / 2,
         };
         &bytes[..length]
     }
 }
 
-/// An answer that says when its slot was taken and given back. For who asks: it is made anew each
+/// A response that says when its slot was taken and given back. For who asks: it is made anew each
 /// time.
 pub(crate) fn stamped(answer: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
     let head =
@@ -185,14 +190,14 @@ mod tests {
     use super::*;
 
     use crate::request::ConnectionFate::{Close, KeepAlive};
-    use AnswerExtent::{Cut, Head, Whole};
+    use ResponseExtent::{Cut, Head, Whole};
 
     /// What is sent by a sink of this body, header of a worker and other headers.
     fn sent(
         body: SinkBody,
         worker_header: Option<&str>,
         headers: &[&str],
-        answer: impl FnOnce(&mut AnswerTable) -> &[u8],
+        answer: impl FnOnce(&mut ResponseTable) -> &[u8],
     ) -> String {
         let mut settings = SinkSettings {
             body,
@@ -201,13 +206,13 @@ mod tests {
         };
         settings.headers = headers.iter().map(|line| (*line).to_owned()).collect();
         settings.faults = vec!["503:1%".parse().unwrap()];
-        String::from_utf8_lossy(answer(&mut AnswerTable::render(&settings, 3..5))).into_owned()
+        String::from_utf8_lossy(answer(&mut ResponseTable::render(&settings, 3..5))).into_owned()
     }
 
     #[test]
     fn an_answer_names_its_worker_and_its_number_and_has_the_headers_that_were_asked_for() {
         let settings = SinkSettings { body: SinkBody::Counter, ..SinkSettings::default() };
-        let mut counting = AnswerTable::render(&settings, 3..5);
+        let mut counting = ResponseTable::render(&settings, 3..5);
         let counter = counting.of(OK, 4, KeepAlive, Whole, 0x99_0102_0304);
         assert!(
             counter.ends_with(b"\x63arg\x44\x04\x03\x02\x01"),
@@ -235,7 +240,7 @@ mod tests {
 
     #[test]
     fn stamps_are_the_heads_last_field_and_the_body_stays() {
-        let mut answers = AnswerTable::render(
+        let mut answers = ResponseTable::render(
             &SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() },
             3..5,
         );
@@ -260,7 +265,7 @@ mod tests {
             (SinkBody::Bytes(70_000), 70_000),
         ] {
             let mut answers =
-                AnswerTable::render(&SinkSettings { body, ..SinkSettings::default() }, 3..5);
+                ResponseTable::render(&SinkSettings { body, ..SinkSettings::default() }, 3..5);
             let mut of = |extent| answers.of(OK, 3, Close, extent, 7).to_vec();
             let (head, whole) = (of(Head), of(Whole));
             let says = format!("connection: close\r\ncontent-length: {length}\r\n\r\n");

@@ -29,7 +29,7 @@ use crate::connection::{
 use crate::ledger::LoopLedger;
 use crate::listener::ListeningSocket;
 use crate::request::{HeadMemo, RequestHead};
-use crate::response::AnswerTable;
+use crate::response::ResponseTable;
 use crate::slots::SlotPool;
 use crate::wire::ClientSocket;
 use crate::{SinkError, SinkLedger, SinkSettings};
@@ -82,7 +82,7 @@ pub(crate) struct ServingLoop<C> {
     cannot_accept: bool,
     connections: ConnectionTable,
     pool: SlotPool,
-    answers: AnswerTable,
+    answers: ResponseTable,
     /// While a turn lasts; between two turns it is in its place of `ledgers`.
     ledger: SinkLedger,
     /// Which of the loops this is.
@@ -132,7 +132,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             cannot_accept: false,
             connections: ConnectionTable::default(),
             pool: SlotPool::new(settings, number),
-            answers: AnswerTable::render(settings, workers),
+            answers: ResponseTable::render(settings, workers),
             ledger: SinkLedger::default(),
             number: number as usize,
             ledgers,
@@ -146,7 +146,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     /// Serves until `stop` is set, which is looked at every turn and thus at least every 50 ms;
     /// then until what is in the pool is answered, or two seconds.
     pub(crate) fn run(mut self, stop: &AtomicBool) {
-        // The default slack lets the kernel end a wait 50 us late. Where this fails, answers are
+        // The default slack lets the kernel end a wait 50 us late. Where this fails, responses are
         // that much later.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events = Vec::with_capacity(EVENTS);
@@ -155,7 +155,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
         self.with_ledger(Self::close_the_idle);
         let end = self.time().saturating_add(GRACE);
-        while self.owes_answers(end) && self.now < end {
+        while self.owes_responses(end) && self.now < end {
             self.turn(&mut events, end);
         }
     }
@@ -295,7 +295,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     /// Whether a request in the pool is due by `end`, or a response is not wholly sent.
-    fn owes_answers(&self, end: Nanos) -> bool {
+    fn owes_responses(&self, end: Nanos) -> bool {
         let writes =
             |connection: &SinkConnection| matches!(connection.phase, ConnectionPhase::Writing(..));
         let due = self.pool.busy() > 0 && self.pool.next_due().is_some_and(|due| due <= end);

@@ -17,7 +17,7 @@ use crate::laws::{FaultLaw, StallLaw};
 const MOST_WORKERS: u32 = 10_000;
 /// More threads than serve any purpose.
 const MOST_LOOPS: u32 = 1024;
-/// Workers x bytes of a body: each worker's answers are rendered beforehand, three times for each
+/// Workers x bytes of a body: each worker's responses are rendered beforehand, three times for each
 /// status.
 const MOST_BODY_BYTES: u64 = 256 << 20;
 
@@ -112,8 +112,8 @@ pub enum SlotQueue {
     /// As `Split`, but a seeded draw chooses the worker.
     SplitRandom,
     /// As Puma up to 6 with keep-alive: a slot stays with a connection for up to 10 requests in a
-    /// row though others wait, and after each answer for up to 0.2 s; connections are accepted only
-    /// while a slot is free.
+    /// row though others wait, and after each response for up to 0.2 s; connections are accepted
+    /// only while a slot is free.
     Inline10,
 }
 
@@ -194,9 +194,9 @@ pub struct SinkSettings {
     /// What goes wrong on purpose. A request has one fault at most, so that the shares add up to
     /// 100 % at most.
     pub faults: Vec<FaultLaw>,
-    /// A connection is closed after so many answers, and the last of them says so.
+    /// A connection is closed after so many responses, and the last of them says so.
     pub close_after: Option<u32>,
-    /// Spin for so long before an answer is due, as a wake-up takes its time: costs that much of a
+    /// Spin for so long before a response is due, as a wake-up takes its time: costs that much of a
     /// CPU.
     pub spin: Nanos,
 }
@@ -275,7 +275,7 @@ impl SinkSettings {
         Err(SinkError(wrong))
     }
 
-    /// How it serves, in short: its slots, their queue, and the time an answer takes.
+    /// How it serves, in short: its slots, their queue, and the time a response takes.
     pub fn laws(&self) -> String {
         let SinkSettings { workers, threads, queue, .. } = self;
         let slots = match (queue, workers, threads) {
@@ -313,7 +313,7 @@ fn can_name_a_field(name: &str) -> bool {
 }
 
 /// The one header of those that HTTP needs itself that may be asked for: where a connection is kept
-/// the answer says so, as nginx's do. Otherwise only a client of HTTP/1.0 learns it.
+/// the response says so, as nginx's do. Otherwise only a client of HTTP/1.0 learns it.
 pub(crate) const SAYS_KEEP_ALIVE: &str = "connection: keep-alive";
 
 /// `name: value`, the value of what can be seen, blanks and tabs.

@@ -3,7 +3,7 @@
 //!
 //! The disciplines differ in three questions only: which worker's slots a request may use (any, or
 //! those of its connection's worker), in which queue it waits (one, or its worker's), and whether a
-//! slot stays with its connection after an answer. `inline10` is Puma up to 6 with keep-alive: the
+//! slot stays with its connection after a response. `inline10` is Puma up to 6 with keep-alive: the
 //! slot is held for that connection's next request for up to 0.2 s, and such a request starts at
 //! once, before all that wait. Only where the connection has had ten in a row and others wait is it
 //! sent to the end of its worker's queue, and connections are accepted only while a slot is free

@@ -38,7 +38,7 @@ fn key(connection: u32) -> ConnectionKey {
     ConnectionKey(u64::from(connection))
 }
 
-/// The first `count` requests of `connections` that send the next the moment they have an answer.
+/// The first `count` requests of `connections` that send the next the moment they have a response.
 /// All are accepted before the first sends.
 fn closed(mut pool: SlotPool, connections: u32, delay: DelayLaw, count: usize) -> Vec<Way> {
     let mut sent = vec![0; connections as usize];

@@ -1,8 +1,8 @@
 //! Conducts a study of bodies: kinds and sizes over each kind of socket, in randomised order.
 //!
-//! A block is a pass over all bodies on a fresh server of one kind of socket. Before its runs each
-//! body was asked for once and found to be of its length, and each kind was loaded for as long as a
-//! warm-up, so that no run is the first of its kind.
+//! A block is a pass over all bodies on a fresh server with one kind of socket. Before its runs
+//! each body is requested once and its length checked, and each kind of body gets a warm-up, so
+//! that no run is the first of its kind.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,19 @@ use crate::context::{Context, Observer, Phase, SweepError};
 use crate::server::{Block, check};
 use crate::session::{FinishedRun, Job, Session, Watching};
 
-/// Longest wait for a single answer.
+/// Longest wait for a single response.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
-/// Where our app says what it has answered, and the header that says it.
+/// The path where our app reports how many bytes of content it has sent, and the header with them.
 const LEDGER: (&str, &str) = ("/ledger", "x-body-ledger");
-/// A worker is asked for its ledger until it happens to be the one that answers; so often for each
-/// worker.
-const QUESTIONS: usize = 100;
+/// How often the ledger is requested, times the workers: any worker may take the request.
+const LEDGER_REQUESTS: usize = 100;
 
-/// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are,
-/// and says so.
+/// Conducts the study of `plan`. If the user interrupts, the study has the runs so far and is
+/// marked as interrupted.
 ///
 /// # Errors
-/// Where a server cannot be started, is not ready in time, does not serve the bodies, or dies. The
-/// runs that were finished before were given to the observer.
+/// If a server cannot be started, is not ready in time, does not serve the bodies, or dies. The
+/// observer already has the runs that were finished before.
 pub fn conduct_bodies(
     plan: &BodiesPlan,
     context: &Context<'_>,
@@ -51,28 +50,38 @@ pub fn conduct_bodies(
         total_time: Nanos::ZERO,
         interrupted: false,
     };
-    let block = |repeat, socket, bodies: &[Body]| {
-        let stream = StreamPlan { body: bodies.first().copied(), ..plan.stream.clone() };
-        Block::closed(ServerPlan { socket, ..plan.server.clone() }, stream, plan.cool_down, repeat)
+    let mut blocks = Vec::new();
+    for repeat in 1..=plan.repeat {
+        for (socket, bodies) in plan.pass(repeat) {
+            blocks.push(block(plan, repeat, socket, &bodies));
+        }
+    }
+    let mut bodies = BodiesExperiment {
+        plan,
+        study,
+        blocks: blocks.into_iter(),
+        ceilings: BTreeMap::new(),
+        begun: context.clock.now(),
     };
-    let pass = |repeat| {
-        plan.pass(repeat).into_iter().map(move |(socket, bodies)| block(repeat, socket, &bodies))
-    };
-    let blocks: Vec<Block> = (1..=plan.repeat).flat_map(pass).collect();
-    let (blocks, ceilings) = (blocks.into_iter(), BTreeMap::new());
-    let mut bodies = BodiesExperiment { plan, study, blocks, ceilings, begun: context.clock.now() };
     conduct(&mut bodies, context, observer)?;
     let BodiesExperiment { mut study, begun, .. } = bodies;
     (study.total_time, study.interrupted) = context.time_taken(begun);
     Ok(study)
 }
 
+/// A pass over `bodies` on one server.
+fn block(plan: &BodiesPlan, repeat: u32, socket: Socket, bodies: &[Body]) -> Block {
+    let server = ServerPlan { socket, ..plan.server.clone() };
+    let stream = StreamPlan { body: bodies.first().copied(), ..plan.stream.clone() };
+    Block::closed(server, stream, plan.cool_down, repeat)
+}
+
 struct BodiesExperiment<'a> {
     plan: &'a BodiesPlan,
     study: BodiesStudy,
-    /// Those that are to come.
+    /// The blocks still to come.
     blocks: std::vec::IntoIter<Block>,
-    /// The generator's limit by kind of socket and size.
+    /// What the generator alone reaches, by kind of socket and size in kB.
     ceilings: BTreeMap<(Socket, u32), Option<Ceiling>>,
     begun: Nanos,
 }
@@ -84,8 +93,11 @@ impl Experiment for BodiesExperiment<'_> {
 
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
         let block = session.block;
-        let (plan, facts, socket) = (self.plan, session.server.facts.clone(), block.server.socket);
-        let (slots, connections) = (facts.slots(), plan.connections_on(facts.slots()));
+        let plan = self.plan;
+        let facts = session.server.facts.clone();
+        let socket = block.server.socket;
+        let slots = facts.slots();
+        let connections = plan.connections_on(slots);
         self.study.servers.retain(|other| other.socket != socket);
         self.study.servers.push(SocketServer { socket, server: facts });
         let place = |socket: Socket| plan.sockets.iter().position(|other| *other == socket);
@@ -98,12 +110,12 @@ impl Experiment for BodiesExperiment<'_> {
             .unwrap_or_default();
 
         session.observer.phase(&Phase::WarmingUp);
-        let answer_bytes = ask_for_each(&bodies, session)?;
+        let response_bytes = check_bodies(&bodies, session)?;
         warm_up(&bodies, connections, session)?;
         session.take_baseline();
         if plan.calibrate && block.repeat == 1 {
             session.observer.phase(&Phase::Calibrating);
-            for (kilobytes, bytes) in &answer_bytes {
+            for (kilobytes, bytes) in &response_bytes {
                 let body = Body { kilobytes: *kilobytes, kind: bodies[0].kind };
                 let shape = session.shape(&of_body(&session.block.stream, body), connections);
                 let ceiling = session.ceilings(std::slice::from_ref(&shape), *bytes)?[0];
@@ -128,10 +140,10 @@ impl Experiment for BodiesExperiment<'_> {
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {
         let FinishedRun { mut run, server, .. } = session.run(job, None)?;
         if run.tally.counts.total() == 0 && session.context.is_interrupted() {
-            // Ended within its warm-up: there is nothing to tell of it.
+            // Interrupted within its warm-up, so nothing was measured.
             return Ok(false);
         }
-        // No percentile above p99 is printed, so that there is nothing to say of one.
+        // No percentile above p99 is printed.
         run.warnings.retain(|warning| match warning {
             Diagnostic::TooFewRequests { from, .. } | Diagnostic::QuantilesHidden { from, .. } => {
                 *from <= 0.99
@@ -163,13 +175,14 @@ impl Experiment for BodiesExperiment<'_> {
     }
 }
 
+/// The same requests, but for this body.
 fn of_body(stream: &StreamPlan, body: Body) -> StreamPlan {
     StreamPlan { body: Some(body), ..stream.clone() }
 }
 
-/// Asks for every body once, before any load, and finds each to be of its length. Gives the bytes
-/// of a whole answer by size, heads included.
-fn ask_for_each(
+/// Requests every body once, before any load, and checks its length. Returns the bytes of a whole
+/// response, head included, by size of the body.
+fn check_bodies(
     bodies: &[Body],
     session: &mut Session<'_>,
 ) -> Result<BTreeMap<u32, u64>, SweepError> {
@@ -178,22 +191,22 @@ fn ask_for_each(
         let stream = of_body(&session.block.stream, *body);
         let path = stream.target_path();
         let request = session.server.request(&stream, false);
-        let answer = match ask(session, &request, &stream.worker_header) {
-            Ok(answer) => answer,
+        let response = match request_once(session, &request, &stream.worker_header) {
+            Ok(response) => response,
             Err(_) if session.context.is_interrupted() => break,
             Err(how) => {
                 let what = format!("GET {path} is not answered: {how}");
                 return Err(SweepError::NotServing { what, last_lines: Vec::new() });
             }
         };
-        session.add_answer(&answer);
-        check(&session.server.server, &path.masked(), &stream, &answer)?;
-        bytes.insert(body.kilobytes, answer.bytes);
+        session.add_response(&response);
+        check(&session.server.server, &path.masked(), &stream, &response)?;
+        bytes.insert(body.kilobytes, response.bytes);
     }
     Ok(bytes)
 }
 
-fn ask(
+fn request_once(
     session: &Session<'_>,
     request: &model::Request,
     header: &str,
@@ -209,7 +222,7 @@ fn ask(
     )
 }
 
-/// Loads the server with each kind of body, all sizes in turn, as long as a warm-up takes.
+/// Warms the server up with each kind of body, all sizes in turn.
 fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Result<(), SweepError> {
     if session.block.stream.warm_up == Nanos::ZERO {
         return Ok(());
@@ -233,7 +246,7 @@ fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Resu
             warm_up: Nanos::ZERO,
             measured: Some(session.block.stream.warm_up),
             requests_per_connection: None,
-            // They differ from one request to the next.
+            // The bodies differ from one request to the next.
             body_bytes: None,
             ..session.shape(first, connections)
         };
@@ -243,50 +256,50 @@ fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Resu
     Ok(())
 }
 
-/// The bytes of content that our app says it has answered beside those that we had, over this
-/// server's whole life.
+/// Compares the bytes of content that our app says it has sent, over this server's whole life, with
+/// those received.
 fn compare_bytes(session: &mut Session<'_>) -> Option<Diagnostic> {
     if session.block.server.rackup.is_some()
         || session.block.server.app != App::Bodies
-        || session.unanswered
+        || session.has_unanswered_requests
     {
-        // What is not known for want of answers is said where requests are counted.
+        // Missing responses are reported with the count of requests.
         return None;
     }
     let client = session.body_bytes;
     let request = session.server.get(LEDGER.0);
     let mut accounts: BTreeMap<String, u64> = BTreeMap::new();
-    for _ in 0..QUESTIONS * session.server.workers.len().max(1) {
+    for _ in 0..LEDGER_REQUESTS * session.server.workers.len().max(1) {
         if session.server.workers.iter().all(|worker| accounts.contains_key(worker)) {
             let app = accounts.values().sum();
             return (app != client).then_some(Diagnostic::BytesDiffer { client, app });
         }
-        let Ok(mut answer) = ask(session, &request, LEDGER.1) else { break };
-        let said = answer.worker.take();
-        let account = said.as_deref().and_then(account);
-        answer.worker = account.map(|(pid, _)| pid.to_owned());
-        session.add_answer(&answer);
+        let Ok(mut response) = request_once(session, &request, LEDGER.1) else { break };
+        let header = response.worker.take();
+        let account = header.as_deref().and_then(parse_account);
+        response.worker = account.map(|(pid, _)| pid.to_owned());
+        session.add_response(&response);
         let Some((pid, bytes)) = account else { break };
         accounts.insert(pid.to_owned(), bytes);
     }
-    let reason = "not every worker reports how many bytes of content it has answered".to_owned();
+    let reason = "not every worker reports how many bytes of content it sent".to_owned();
     (!session.context.is_interrupted()).then_some(Diagnostic::LedgerUnknown { reason })
 }
 
-/// `<pid> <answers> <bytes>`: the pid and the bytes.
-fn account(said: &str) -> Option<(&str, u64)> {
-    let mut words = said.split(' ');
+/// The pid and the bytes of `<pid> <responses> <bytes>`.
+fn parse_account(header: &str) -> Option<(&str, u64)> {
+    let mut words = header.split(' ');
     Some((words.next()?, words.nth(1)?.parse().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::account;
+    use super::parse_account;
 
     #[test]
-    fn an_account_has_three_numbers() {
-        assert_eq!(account("4711 12 40960"), Some(("4711", 40_960)));
-        assert_eq!(account("4711 12"), None);
-        assert_eq!(account(""), None);
+    fn an_account_has_pid_responses_and_bytes() {
+        assert_eq!(parse_account("4711 12 40960"), Some(("4711", 40_960)));
+        assert_eq!(parse_account("4711 12"), None);
+        assert_eq!(parse_account(""), None);
     }
 }

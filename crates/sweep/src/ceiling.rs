@@ -1,6 +1,6 @@
-//! Measures the generator's own ceiling: the same engine, lanes, connections, transport and bytes
-//! against the load sink, which answers at once, on this machine. No run can exceed it, and one
-//! that comes near it measured the generator.
+//! Measures the generator's ceiling: the rate that the same engine, lanes, connections, transport
+//! and bytes reach on this machine against the sink, which answers at once. No run can exceed it,
+//! and a run that comes near it measured the generator.
 
 use std::ffi::OsString;
 
@@ -10,14 +10,14 @@ use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socke
 
 use crate::context::{Context, SweepError};
 
-/// Load before the measurement.
+/// Load that is not measured yet.
 const WARM_UP: Nanos = Nanos::from_millis(100);
-/// The measurement itself: tens of thousands of requests.
+/// How long the ceiling is measured: tens of thousands of requests.
 const LENGTH: Nanos = Nanos::from_millis(300);
 /// Longest wait for the built-in server.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 
-/// The ceilings of `shapes`, which differ in connections only, in order, with answers of about
+/// The ceilings of `shapes`, which differ in connections only, in order, with responses of about
 /// `answer_bytes`; `None` where one cannot be measured, for one because the user interrupted. Where
 /// lanes are kept off the processors of the server that will be measured (`placement`), the sink
 /// goes to those.
@@ -61,14 +61,14 @@ pub(crate) fn ceilings(
     Ok(all)
 }
 
-/// A body for answers of about so many bytes: in steps of an eighth at the most, so that what is
-/// remembered is of use.
+/// The sink's body for responses of about this size. It grows in steps of at most an eighth, so
+/// that remembered ceilings fit more often.
 fn body_of(answer_bytes: u64) -> u32 {
     let body = u32::try_from(answer_bytes.saturating_sub(128)).unwrap_or(u32::MAX);
     if body < 256 { 0 } else { body.min(1 << 27).next_multiple_of(1 << (body.ilog2().min(27) - 3)) }
 }
 
-/// The kind of transport, each of which has a ceiling of its own.
+/// The kind of socket; each has a ceiling of its own.
 fn kind(shape: &LoadSpec) -> Option<Socket> {
     Some(match shape.transport.endpoints.first()? {
         Endpoint::Tcp(address) if address.is_ipv4() => Socket::Tcp4,
@@ -77,14 +77,14 @@ fn kind(shape: &LoadSpec) -> Option<Socket> {
     })
 }
 
-/// What the ceiling depends on, but for the machine.
+/// All that the ceiling depends on, apart from the machine.
 fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) -> Option<String> {
     let bytes: usize = shape.requests.iter().map(|request| request.bytes.len()).sum::<usize>()
         / shape.requests.len();
     let apart =
         placement.map(|Placement { server, lanes }| format!(" cpus={lanes} server_cpus={server}"));
     Some(format!(
-        "{} {:?} tls={} lanes={} connections={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={} timestamps={} app_times={} awake={}{}",
+        "{} {:?} tls={} lanes={} connections={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} responses_kept={} timestamps={} app_times={} awake={}{}",
         env!("CARGO_PKG_VERSION"),
         kind(shape)?,
         shape.transport.tls.is_some(),
@@ -92,7 +92,7 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
         shape.connections,
         shape.reconnect_after,
         shape.keep_alive,
-        shape.keep_answers,
+        shape.keep_responses,
         shape.timestamps,
         shape.reads_app_times,
         shape.busy_polls,
@@ -100,10 +100,10 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
     ))
 }
 
-/// The load sink, and how to connect to it as `shape` does.
+/// Starts a sink for loads like `shape`; with how to connect to it.
 ///
 /// # Errors
-/// Where it cannot be started.
+/// If it cannot be started.
 fn start_sink_for(
     shape: &LoadSpec,
     answer_bytes: u32,
@@ -126,7 +126,7 @@ fn start_sink_for(
     let argv = std::iter::once(context.program.clone()).chain(flags.map(OsString::from));
     let cpus = placement.map(|placement| placement.server.clone());
     let spec = LaunchSpec { cpus, ..LaunchSpec::command(argv, &context.dir) };
-    // The sink's certificate is made for this one run and by ourselves.
+    // The sink makes its certificate itself, for this run only.
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
     let tls = shape
         .transport
@@ -137,7 +137,7 @@ fn start_sink_for(
         .ok()
         .flatten();
     let transport = Transport { tls, ..Transport::plain(vec![endpoint]) };
-    // Who has interrupted waits for nobody: the measurement then ends as it begins.
+    // Once the user has interrupted don't wait: the measurement will end as it begins.
     let answers = || {
         let request = &shape.requests[0];
         context.is_interrupted()
@@ -148,10 +148,10 @@ fn start_sink_for(
     Ok((server, transport))
 }
 
-/// Starts a sink as a process of its own, and waits until it answers.
+/// Starts a sink as a process of its own and waits until it answers.
 ///
 /// # Errors
-/// Where it cannot be started, ends, or does not answer.
+/// If it cannot be started, ends, or does not answer.
 pub fn start_sink(
     spec: &LaunchSpec,
     guard: &GuardCommand,
@@ -174,7 +174,7 @@ pub fn start_sink(
     Ok(server)
 }
 
-/// The same request, as many bytes, for a path on which the built-in server does not sleep.
+/// A request with as many bytes, for a path on which the sink does not sleep.
 fn without_delay(request: &Request) -> Request {
     let mut bytes = request.bytes.to_vec();
     let line = bytes.iter().position(|byte| *byte == b'\r').unwrap_or(0);

@@ -1,10 +1,10 @@
 //! Conducts a comparison: blocks in which every arm runs once, each on a fresh server, in an order
 //! that is balanced over the blocks.
 //!
-//! Before the first block each arm's server is started once: one that does not work is refused
-//! before any load, the slots of the base are known, and where the load is a share of what the arms
-//! can do, that is measured. A run that fails its checks, or whose server dies, is repeated once at
-//! the end of its block.
+//! Before the first block each arm's server is started once, as a trial: an arm that does not work
+//! is refused before any load, the slots of the base become known, and if the load is a share of
+//! what the arms can do, their maximum is measured. A run that fails its checks, or whose server
+//! dies, is repeated once at the end of its block.
 
 use std::collections::VecDeque;
 
@@ -24,18 +24,18 @@ use crate::kernel;
 use crate::server::Block;
 use crate::session::{FinishedRun, Job, Session};
 
-/// Load that finds out what an arm can do at most.
+/// How long the run that measures an arm's maximum takes.
 const TRIAL: Nanos = Nanos::from_secs(3);
-/// Connections of an open loop at the most, as in `load`.
+/// The most connections of an open loop, as in `load`.
 const MOST_CONNECTIONS: u32 = 1000;
-/// How often a run is tried.
+/// How often a run is tried before the study gives up.
 const ATTEMPTS: u32 = 2;
 
-/// Conducts the study of `plan`. Where the user interrupts, or an arm's server fails again and
-/// again, the study has the runs that there are, and says so.
+/// Conducts the study of `plan`. If the user interrupts, or an arm's server fails in all attempts,
+/// the study has the runs so far and is marked as interrupted.
 ///
 /// # Errors
-/// Where an arm's server cannot be started at all, or does not serve what it is asked for.
+/// If an arm's server cannot be started at all, or does not serve what is requested.
 pub fn conduct_comparison(
     plan: &ComparisonPlan,
     context: &Context<'_>,
@@ -73,7 +73,7 @@ pub fn conduct_comparison(
     Ok(study)
 }
 
-/// The block before the first one: each arm once, and nothing of it counts.
+/// The number of the block before the first one: each arm once, and none of it counts.
 const TRIAL_BLOCK: u32 = 0;
 
 /// One server's place in the study.
@@ -87,15 +87,15 @@ struct Turn {
 struct Comparison<'a> {
     plan: &'a ComparisonPlan,
     study: ComparisonStudy,
-    /// What is left of the block.
+    /// The turns still to come in this block.
     turns: VecDeque<Turn>,
-    /// The present one.
+    /// The current one.
     turn: Turn,
-    /// The generator's limit with each arm's load.
+    /// What the generator alone reaches with each arm's load.
     ceilings: Vec<Option<Ceiling>>,
-    /// Runs that were begun, repeated ones among them.
+    /// Runs so far, repeated ones included.
     measured: usize,
-    /// An arm's server has failed in both attempts of a block.
+    /// Whether an arm's server failed in all attempts of a block.
     has_given_up: bool,
     begun: Nanos,
     /// When the first block began.
@@ -103,8 +103,8 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// The arm's place among those of the plan: the control's is the base's.
-    fn planned(&self) -> usize {
+    /// The arm's index in the plan. The control runs the base once more, so it has the base's.
+    fn planned_arm(&self) -> usize {
         if self.turn.arm < self.plan.arms.len() { self.turn.arm } else { 0 }
     }
 
@@ -112,8 +112,8 @@ impl Comparison<'_> {
         self.turn.block == TRIAL_BLOCK
     }
 
-    /// Whether the trial has a run: of what the arm can do at most.
-    fn tries_maximum(&self) -> bool {
+    /// Whether the trial measures the arm's maximum.
+    fn measures_maximum(&self) -> bool {
         matches!(self.plan.load, ComparisonLoad::Share { .. })
     }
 
@@ -122,8 +122,8 @@ impl Comparison<'_> {
         rate.and_then(|rate| Rate::new(rate).ok()).map_or(Pace::Closed, Pace::constant)
     }
 
-    /// Connections, the same for all arms: of a closed loop twice the slots of the base, unless
-    /// asked otherwise.
+    /// Connections, the same for all arms: in a closed loop twice the slots of the base, unless the
+    /// user says otherwise.
     fn connections(&self) -> u32 {
         let slots = self.study.server(0).map_or(1, model::ServerFacts::slots);
         match self.plan.load {
@@ -135,8 +135,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// The next attempt at the same run, at the end of its block.
-    fn repeat(&mut self) {
+    /// Tries the same run again at the end of its block, unless it was the last attempt.
+    fn retry(&mut self) {
         if self.turn.attempt < ATTEMPTS {
             self.turns.push_back(Turn { attempt: self.turn.attempt + 1, ..self.turn });
         }
@@ -144,19 +144,22 @@ impl Comparison<'_> {
 
     fn job(&self, stream: StreamPlan, slots: u32, probe: Probe) -> Job {
         let Turn { block, arm, attempt } = self.turn;
-        let again = if attempt > 1 { ", once more" } else { "" };
+        let letter = self.plan.letter(arm);
+        let what = if self.is_trial() {
+            format!("the maximum of {letter}")
+        } else if attempt > 1 {
+            format!("block {block}, {letter}, once more")
+        } else {
+            format!("block {block}, {letter}")
+        };
         let connections = self.connections();
         Job {
             stream,
             probe,
-            what: if self.is_trial() {
-                format!("what {} can do at most", self.plan.letter(arm))
-            } else {
-                format!("block {block}, {}{again}", self.plan.letter(arm))
-            },
+            what,
             multiple: f64::from(connections) / f64::from(slots.max(1)),
             connections,
-            ceiling: self.ceilings[self.planned()],
+            ceiling: self.ceilings[self.planned_arm()],
             number: if self.is_trial() { arm + 1 } else { self.measured + 1 },
             of: if self.is_trial() {
                 self.plan.arms.len()
@@ -208,7 +211,7 @@ impl Experiment for Comparison<'_> {
     }
 
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
-        let planned = self.planned();
+        let planned = self.planned_arm();
         let facts = session.server.facts.clone();
         let slots = facts.slots();
         self.study.servers[planned] = Some(facts);
@@ -225,10 +228,10 @@ impl Experiment for Comparison<'_> {
             session.observer.phase(&Phase::Calibrating);
             let shape: LoadSpec = session.shape(&arm.stream, self.connections());
             self.ceilings[planned] =
-                session.ceilings(&[shape], session.server.first_answer.bytes)?[0];
+                session.ceilings(&[shape], session.server.first_response.bytes)?[0];
         }
         let stream = StreamPlan { stop: Stop::After(TRIAL), ..arm.stream.clone() };
-        Ok(if self.tries_maximum() {
+        Ok(if self.measures_maximum() {
             vec![self.job(stream, slots, Probe::None)]
         } else {
             Vec::new()
@@ -239,7 +242,7 @@ impl Experiment for Comparison<'_> {
         let service_time = given_service_time(&job.stream);
         let done = session.run(job, service_time)?;
         if session.context.is_interrupted() {
-            // A part of a run is no run.
+            // The run is incomplete, so it does not count.
             return Ok(false);
         }
         let FinishedRun { run, server, own_cpu } = done;
@@ -247,7 +250,7 @@ impl Experiment for Comparison<'_> {
             let maximum = run.completed_rate();
             if maximum == 0.0 {
                 return Err(SweepError::Unusable(
-                    "no request was answered well, so what it can do at most is not known: look at the server, or give --rate or -c"
+                    "all requests failed, so its maximum is not known: check the server, or give --rate or -c"
                         .to_owned(),
                 ));
             }
@@ -255,7 +258,7 @@ impl Experiment for Comparison<'_> {
             return Ok(true);
         }
         if session.server.has_ended() {
-            // Whoever conducts says so.
+            // `conduct.rs` reports that.
             return Ok(true);
         }
         let Turn { block, arm, attempt } = self.turn;
@@ -274,7 +277,7 @@ impl Experiment for Comparison<'_> {
         let is_this =
             |run: &&mut ComparisonRun| (run.block, run.arm, run.attempt) == (block, arm, attempt);
         let Some(run) = self.study.runs.last_mut().filter(is_this) else { return };
-        // A server's own count may be seconds old, and is waited for: once for each arm.
+        // Puma's count may be seconds old and has to be waited for, so only once for each arm.
         let is_counted = is_whole && block == 1;
         if is_counted {
             session.observer.phase(&Phase::Reconciling);
@@ -284,7 +287,7 @@ impl Experiment for Comparison<'_> {
         let is_sound = run.is_sound();
         self.study.warnings.extend(warning);
         if !is_sound {
-            self.repeat();
+            self.retry();
         }
         session.observer.judged(&self.study.clone().into());
     }
@@ -297,13 +300,13 @@ impl Experiment for Comparison<'_> {
         }
         self.study.lost.push(LostRun { block, arm, attempt, reason: error.to_string() });
         self.has_given_up = attempt == ATTEMPTS;
-        self.repeat();
+        self.retry();
         observer.judged(&self.study.clone().into());
         Ok(())
     }
 }
 
-/// The service time where the app is told it.
+/// The service time if the user gave it to the app.
 fn given_service_time(stream: &StreamPlan) -> Option<ServiceTime> {
     stream.delay.map(ServiceTime::given)
 }

@@ -1,5 +1,5 @@
-//! What conducting a study needs: the clock, the command line, where servers run, another
-//! generator, the user's interruption, and an observer; and why a study could not be made.
+//! What conducting a study needs ([`Context`]), whom it tells ([`Observer`]), and why it may fail
+//! ([`SweepError`]).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,49 +19,49 @@ use crate::far::conductor::FarGenerators;
 use crate::samples::LiveReadings;
 use crate::statsd::StatsdListener;
 
-/// What a study needs of the world.
+/// What a study needs from outside.
 pub struct Context<'a> {
     /// The clock.
     pub clock: SystemClock,
-    /// The command that runs the guard of a server.
+    /// The command that runs a server's guard.
     pub guard: GuardCommand,
-    /// This program, which runs the built-in server and the load sink as `sink`.
+    /// This program, which also is the built-in server and the sink (`longtail sink`).
     pub program: OsString,
     /// The directory that servers run in.
     pub dir: PathBuf,
-    /// Finds where a server of a command answers.
+    /// Resolves the host of `--url`.
     pub resolver: Resolver,
     /// Where Puma listens.
     pub addresses: Addresses,
     /// Longest wait for a server to be ready.
     pub boot_timeout: Nanos,
-    /// Our version.
+    /// longtail's version.
     pub version: &'a str,
-    /// The time of the start, as RFC 3339.
+    /// When the study started, as RFC 3339.
     pub started_at: String,
     /// The command line that repeats this study.
     pub command_line: MaskedText,
-    /// Set when the user wants to end.
+    /// Set when the user interrupts.
     pub interrupt: &'a AtomicBool,
-    /// The generator's limits that are known already.
+    /// Remembers the generator's ceilings.
     pub ceilings: &'a dyn Ceilings,
-    /// The generator that makes the load where it is not our own.
+    /// Another generator that makes the load in place of longtail's (`--generator`).
     pub other: Option<&'a dyn OtherGenerator>,
-    /// Generators on other machines, where those make the load.
+    /// Generators on other machines that make the load (`--from`).
     pub far: Option<&'a FarGenerators>,
-    /// Listens to statsd while runs go on.
+    /// Receives the app's statsd metrics during runs.
     pub statsd: Option<&'a Mutex<StatsdListener>>,
-    /// Settings that the server gets beside those that it inherits.
+    /// Environment variables for the server, in addition to those it inherits.
     pub server_env: BTreeMap<OsString, OsString>,
 }
 
 impl Context<'_> {
-    /// Room for the progress of a run: each lane's, or that of each generator elsewhere.
+    /// The progress of a run: of each lane, or of each generator on another machine.
     pub(crate) fn progress(&self, spec: &LoadSpec) -> RunProgress {
         RunProgress::new(self.far.map_or(spec.lanes, FarGenerators::count)).of_load(spec)
     }
 
-    /// How long a study that was begun then has taken, and whether the user has ended it.
+    /// How long a study took that was begun then, and whether the user interrupted it.
     pub(crate) fn time_taken(&self, begun: Nanos) -> (Nanos, bool) {
         (self.clock.now() - begun, self.is_interrupted())
     }
@@ -71,25 +71,25 @@ impl Context<'_> {
     }
 }
 
-/// Remembers ceilings, so that they are measured once a day.
+/// Remembers the generator's ceilings, so that they are measured only once a day.
 pub trait Ceilings: Sync {
-    /// What is remembered of these settings.
+    /// The ceiling with these settings, if it is remembered.
     fn known(&self, settings: &str) -> Option<Ceiling>;
 
-    /// Remembers it.
+    /// Remembers a ceiling.
     fn remember(&self, settings: &str, ceiling: &Ceiling);
 }
 
 /// What another generator is to do in one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// What is asked.
+    /// Requests, stop condition, connection handling.
     pub stream: &'a StreamPlan,
     /// How the server was started.
     pub started: &'a ServerPlan,
-    /// The server, slots and all.
+    /// What is known of the server, such as its slots.
     pub server: &'a ServerFacts,
-    /// Where to: a URL of an address of this machine.
+    /// The target, as a URL with an address of this machine.
     pub url: &'a str,
     /// Connections, in total.
     pub connections: u32,
@@ -98,9 +98,9 @@ pub struct Task<'a> {
 /// A run that another generator finished.
 #[derive(Clone, Debug)]
 pub struct ClaimedRun {
-    /// What it says.
+    /// What it printed.
     pub claim: GeneratorClaim,
-    /// From the start of its process to the end, warm-up left out.
+    /// From the start of its process to the end, without the warm-up.
     pub elapsed: Nanos,
     /// What the audit of its figures found.
     pub found: Vec<Diagnostic>,
@@ -111,11 +111,10 @@ pub trait OtherGenerator: Sync {
     /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Runs it once, its warm-up before it; `ended` says when to give up. `Ok(None)` where it was
-    /// given up.
+    /// Runs it once, after its warm-up; `Ok(None)` if `ended` stopped it early.
     ///
     /// # Errors
-    /// Where it fails, or what it prints is not understood: why, in a line.
+    /// If it fails, or its output is not understood: why, in one line.
     fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String>;
 }
 
@@ -126,40 +125,39 @@ pub enum Phase {
     Calibrating,
     /// The server is being started.
     Starting,
-    /// One request at a time, to learn what each takes alone.
+    /// One request at a time, to measure how long each takes alone.
     MeasuringServiceTime {
-        /// How long that takes at the most, but for requests that are out by then.
+        /// The longest that may take, apart from requests in flight at its end.
         at_most: Nanos,
     },
-    /// The first load once more, after the last run.
+    /// The first load is repeated after the last run.
     RepeatingFirstLoad {
         /// How long that takes.
         length: Nanos,
     },
-    /// A short load with keep-alive and one without, to learn the order of service.
+    /// Two short loads, with keep-alive and without, to tell the order of service.
     Probing,
-    /// Load that is not measured, so that the server has seen what will be asked of it.
+    /// Load that is not measured, so that the server has seen each kind of request.
     WarmingUp,
     /// A run.
     Running {
-        /// Which of them, from 1.
+        /// The run's number, from 1.
         number: usize,
-        /// How many there are.
+        /// How many runs there are.
         of: usize,
-        /// What it asks for, where the runs differ in that.
+        /// A label, if the runs differ in more than their load; else empty.
         what: String,
         /// Its connections.
         connections: u32,
-        /// How long it takes, warm-up included; `None` where a count ends it.
+        /// How long it takes, warm-up included; `None` if a count of requests ends it.
         length: Option<Nanos>,
-        /// How long the study will take from here on, this run included, where that is known.
+        /// How long the rest of the study will take, this run included, if known.
         left: Option<Nanos>,
-        /// Whether that is the most: the study ends when its answer is clear.
+        /// Whether `left` is the most: the study ends as soon as the result is clear.
         may_end_early: bool,
-        /// Requests ended so far; `None` where another generator makes the load, which does not
-        /// say.
+        /// Requests so far; `None` if another generator makes the load.
         progress: Option<Arc<RunProgress>>,
-        /// The last readings of server and kernel; none where they are not read.
+        /// The latest readings of server and kernel; empty if they are not read.
         live: Arc<LiveReadings>,
     },
     /// The run is over; the server works off what is left.
@@ -170,40 +168,39 @@ pub enum Phase {
     Stopping,
 }
 
-/// Learns what happens to a study, between runs and never during one.
+/// Is told what happens to a study, between runs and never during one.
 pub trait Observer {
     /// A new phase has begun.
     fn phase(&mut self, phase: &Phase);
 
-    /// Something that the user should know before the server is started. Each of several servers
-    /// may say the same.
+    /// Something the user should know before the server is started. With several servers the same
+    /// text may come several times.
     fn remark(&mut self, text: &str);
 
-    /// A run was finished. It is the last of the study's runs, where it has no verdict yet; in
-    /// `provisional` it has the verdict of its own figures, which may still become INVALID. For the
-    /// terminal alone.
+    /// A run was finished: the last one of `study`, which has no verdict yet. In `provisional` it
+    /// has the verdict of its own figures, for the terminal only: the run may still become INVALID.
     fn run_done(&mut self, study: &Study, provisional: &Study);
 
-    /// All runs of the study so far are judged, once: what their server counted stands beside our
-    /// own count, or cannot be known.
+    /// All runs of the study so far have their final verdict: their server's count was compared
+    /// with ours, or cannot be known.
     fn judged(&mut self, study: &Study);
 }
 
-/// Why a sweep could not be done, or not to its end.
+/// Why a study failed.
 #[derive(Debug, Error)]
 pub enum SweepError {
     /// The server could not be started.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// The generator could not start, or connections to the server cannot be made.
+    /// The generator could not start or connect.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The server was started and does not serve what is requested. No load was sent.
+    /// The server was started but does not serve what is requested. No load was sent.
     #[error("{what}")]
     NotServing {
         /// What is wrong, and what to do.
         what: String,
-        /// Its last lines, where they tell more.
+        /// Its last lines of output, if they help.
         last_lines: Vec<String>,
     },
     /// The server ended while it was measured.
@@ -216,29 +213,29 @@ pub enum SweepError {
         connections: u32,
         /// Its exit code or signal.
         how: String,
-        /// Its last lines.
+        /// Its last lines of output.
         last_lines: Vec<String>,
     },
     /// Something is wrong with one of several arms.
     #[error("{arm}: {why}")]
     Arm {
-        /// Its name.
+        /// The arm's name.
         arm: String,
-        /// What.
+        /// What is wrong.
         why: Box<SweepError>,
     },
-    /// Something else that the user can do something about.
+    /// Anything else that the user can mend.
     #[error("{0}")]
     Unusable(String),
 }
 
 impl SweepError {
-    /// Whether it is the server that failed, so that it may do better another time.
+    /// Whether the server failed, so that another attempt may succeed.
     pub(crate) fn is_of_server(&self) -> bool {
         matches!(self, SweepError::NotServing { .. } | SweepError::Died { .. })
     }
 
-    /// The server's last lines, where they tell more than we can.
+    /// The server's last lines of output, if they help.
     pub fn last_lines(&self) -> &[String] {
         match self {
             SweepError::NotServing { last_lines, .. } | SweepError::Died { last_lines, .. } => {

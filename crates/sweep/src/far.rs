@@ -1,13 +1,14 @@
-//! Generators on other machines (`--from 'ssh box2'`): the conductor stays where the server is, and
-//! the load comes from elsewhere. What they say to each other is here: a line that names the
-//! version, then frames of JSON, each behind its length in four bytes.
+//! Generators on other machines (`--from 'ssh box2'`): the conductor stays with the server, and the
+//! load comes from elsewhere. This file has the messages between them: a line with the version,
+//! then frames of JSON, each preceded by its length in four bytes.
 //!
-//! `conductor.rs` starts `ssh box2 longtail generate` for each, and drives a run with them as
-//! `engine::drive` does with lanes of its own; `generator.rs` is the other end: it drives its part
-//! of the run with `engine::drive_part`. The lanes of all generators are numbered through the run,
-//! and all of them begin at the same instant of the conductor's clock, which each generator knows
-//! by the least round trip of some exchanges. So what they recorded is merged as that of a single
-//! generator's lanes. Where no pipe leads to a generator, its part is a file (`part.rs`).
+//! `conductor.rs` starts `ssh box2 longtail generate` for each generator, and sends a run's load
+//! with them as `engine::drive` does with its own lanes. `generator.rs` is the other end: it sends
+//! its part of the load with `engine::drive_part`. The lanes of all generators are numbered
+//! consecutively and begin at the same instant of the conductor's clock, which each generator knows
+//! from the exchange with the shortest round trip. So their records are merged as if they were
+//! lanes of one generator. A generator without a pipe to the conductor writes its part to a file
+//! (`part.rs`).
 
 pub(crate) mod conductor;
 mod credible;
@@ -25,54 +26,53 @@ pub use part::{LoadPart, NamedPart, drive_load_part, merge_parts};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// How a generator's first line begins; our version follows. Whatever a shell prints before it is
-/// passed over.
+/// How a generator's first line begins; its version follows. Lines that a shell prints before it
+/// are skipped.
 pub(super) const GREETING: &str = "longtail generate ";
-/// No order is longer: it has the bodies that are sent in it. What a generator reports has the
-/// limits of [`credible`].
+/// The longest order in bytes; request bodies are part of it. Reports have the limits of
+/// [`credible`].
 const LONGEST_ORDER: usize = 1 << 30;
 
-/// What the conductor says.
+/// What the conductor sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// What does your clock show?
+    /// Report your clock.
     Clock,
-    /// Make ready for this part of a run; whether to tell of single requests.
+    /// Prepare this part of a run; `journal`: report single requests.
     Prepare { spec: Box<LoadSpec>, clock: ClockShift, journal: bool },
-    /// The run begins then, by the conductor's clock.
+    /// Begin the run at this instant of the conductor's clock.
     Start(Nanos),
-    /// The next progress shall have a tally.
+    /// Add a tally to the next report of progress.
     Tally,
     /// End the run now.
     Stop,
-    /// Find out what you reach with this part of a run against a server that takes no time.
-    Calibrate { spec: Box<LoadSpec>, answer_bytes: u64 },
+    /// Measure the ceiling of this part of a run.
+    Calibrate { spec: Box<LoadSpec>, response_bytes: u64 },
 }
 
-/// What a generator says.
+/// What a generator sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// What is known of its machine.
+    /// Its machine.
     Host(FarHost),
     /// Its own clock.
     Clock(Nanos),
     /// All connections and threads are ready.
     Ready,
-    /// It cannot do that.
+    /// It cannot do what was ordered: why.
     Refused(String),
-    /// How far it is.
+    /// Its progress so far.
     Progress { ended: u64, connected: u64, tally: Option<Box<Tally>> },
-    /// Single requests, in order of completion of a lane.
+    /// Single requests, those of each lane in the order of their ends.
     Records(RecordBatch),
-    /// What it reaches; `None` where that could not be measured.
+    /// Its ceiling; `None` if it could not be measured.
     Ceiling(Option<Ceiling>),
-    /// Its part is over.
+    /// Its part of the run is over.
     Done(Box<PartDone>),
 }
 
-/// What is added to a generator's own clock to have the conductor's. Both are monotonic clocks of
-/// their hosts, with origins of their own, so either may be ahead: sums go round (two's
-/// complement).
+/// What to add to a generator's clock to get the conductor's. Both are monotonic clocks with
+/// origins of their own, so either may be ahead, and sums wrap (two's complement).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockShift {
     /// From the generator's `now` to the conductor's.
@@ -84,29 +84,29 @@ pub(super) struct ClockShift {
 /// A generator's machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarHost {
-    /// Processors it may run on.
+    /// CPUs that it may use.
     pub cores: u32,
-    /// The conductor's address as that machine sees it, where ssh tells.
+    /// The conductor's address as that machine sees it, if ssh tells.
     pub conductor: Option<IpAddr>,
 }
 
-/// What came of a part of a run.
+/// The result of a part of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PartDone {
-    /// What its lanes recorded; `None` where it had none.
+    /// What its lanes recorded; `None` if it had no lanes.
     pub(super) outcome: Option<LaneOutcome>,
     /// When it was over, by the conductor's clock.
     pub(super) ended: Nanos,
-    /// How long after the common start its lanes were let go.
+    /// How long after the common start its lanes began.
     pub(super) late: Nanos,
-    /// What a hypervisor took of its machine.
+    /// The share of CPU time that a hypervisor took from its machine.
     pub(super) steal: Option<f64>,
-    /// Connects that its kernel tried again.
+    /// Connects that its kernel had to retry.
     pub(super) syn_retransmits: Option<u64>,
 }
 
 impl PartDone {
-    /// What is known of the generator that did it.
+    /// The facts about the generator that sent this part.
     pub(super) fn facts(&self, name: String) -> FarGenerator {
         let recorded = self
             .outcome
@@ -121,7 +121,7 @@ impl PartDone {
     }
 }
 
-/// What all parts recorded, as lanes' records are merged.
+/// Merges what a part recorded into that of the others.
 pub(super) fn merge(into: &mut Option<LaneOutcome>, part: Option<LaneOutcome>) {
     match (&mut *into, part) {
         (Some(all), Some(part)) => all.merge(part),
@@ -129,10 +129,10 @@ pub(super) fn merge(into: &mut Option<LaneOutcome>, part: Option<LaneOutcome>) {
     }
 }
 
-/// A message as it goes over the pipe.
+/// A message as it is sent over the pipe.
 pub(super) fn frame(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message).expect("messages are of what JSON knows");
+    serde_json::to_writer(&mut bytes, message).expect("all messages have a form in JSON");
     let length = u32::try_from(bytes.len() - 4).expect("a message is shorter than a gigabyte");
     bytes[..4].copy_from_slice(&length.to_be_bytes());
     bytes
@@ -142,10 +142,10 @@ pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
     to.write_all(&frame(message)).and_then(|()| to.flush())
 }
 
-/// The next message; `None` at the end.
+/// Reads the next message; `None` at the end.
 ///
 /// # Errors
-/// Where it is longer than `longest`, cut off, or no message.
+/// If it is longer than `longest`, cut off, or not understood.
 pub(super) fn receive<T: DeserializeOwned>(
     from: &mut impl Read,
     longest: usize,
@@ -153,7 +153,7 @@ pub(super) fn receive<T: DeserializeOwned>(
     Ok(receive_frame(from, longest)?.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
 }
 
-/// As [`receive`], of a machine that may say anything.
+/// As [`receive`], from a machine that is not trusted.
 pub(super) fn receive_credible<T: DeserializeOwned>(
     from: &mut impl Read,
     longest: usize,
@@ -172,7 +172,7 @@ fn receive_frame(from: &mut impl Read, longest: usize) -> io::Result<Option<Vec<
     let length = u32::from_be_bytes(length) as usize;
     if length > longest {
         return Err(io::Error::other(format!(
-            "a message of {length} bytes, where {longest} are enough"
+            "a message of {length} bytes: at most {longest} are expected"
         )));
     }
     let mut bytes = Vec::new();
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_read_as_they_were_sent_and_what_is_cut_off_is_no_message() {
+    fn frames_are_read_as_sent_and_incomplete_ones_are_refused() {
         let mut bytes = Vec::new();
         send(&mut bytes, &Order::Start(Nanos(7))).unwrap();
         send(&mut bytes, &Order::Stop).unwrap();

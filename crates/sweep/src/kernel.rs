@@ -1,11 +1,9 @@
-//! Listens to the kernel's tracepoints while a run goes on, decides whether that is to be done, and
-//! joins what the kernel saw of each request with what the client has of it: by the client's port,
-//! the request's number on its connection, and that the connection was made when the client was
-//! opening it.
+//! Reads the kernel's tracepoints during a run (`--inspect kernel`), and joins the kernel's record
+//! of each request with the client's: by the client's port, the request's number on its connection,
+//! and the time when the connection was made.
 //!
-//! The kernel tells of an answer before the client can have read it. So whoever takes what the
-//! client says first and then all that the kernel reported has both halves of everything, and
-//! nothing ever waits for its other half.
+//! The kernel reports a response before the client can have read it. So if the client's records are
+//! taken first, and then all of the kernel's, both records of each request are there.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +15,16 @@ use model::theory::ServiceTime;
 use model::{
     Clock, Exchange, KernelView, Nanos, Probe, ProbeUsed, SystemClock, Tally, Watch, Window,
 };
-use probe::bpf::{self, MissingRight, TracedAnswer, Tracepoints, TracingPlan};
+use probe::bpf::{self, MissingRight, TracedResponse, Tracepoints, TracingPlan};
 use probe::processes;
 
-/// Between two readings of what the kernel has reported.
+/// How often the kernel's reports are read.
 const PERIOD: Nanos = Nanos::from_millis(10);
-/// Requests a second up to which the tracepoints' cost, 2 to 4 µs a request, is left out of
-/// account: 2 % of a CPU.
+/// Up to this many requests per second the tracepoints' cost, 2 to 4 µs a request, is negligible:
+/// at most 2 % of a CPU.
 const CHEAP: f64 = 5000.0;
 
-/// What is read in the end where `asked` says so, of a server of so many slots.
+/// What to read of the server and why not more, if the user `asked` for that. `None`: nothing.
 pub(crate) fn choose(
     asked: Probe,
     is_tcp: bool,
@@ -51,23 +49,23 @@ pub(crate) fn choose(
                 format!("{rate:.0} requests/s")
             });
             proc_because(format!(
-                "what it costs a request would show at {rate} (--inspect kernel does it all the same)"
+                "its cost would show at {rate} (--inspect kernel does it all the same)"
             ))
         }
     }
 }
 
-/// Attaches the tracepoints of the server at `port` whose first process is `root`, for a run of
-/// `shape`. Where that is traced, each answer is reported.
+/// Attaches the tracepoints for a run of `shape` to the server at `port` with this root process. If
+/// `shape` traces requests, the kernel reports each response.
 ///
 /// # Errors
-/// With what is missing.
+/// If a right or a part of the kernel is missing.
 pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<Tracepoints, MissingRight> {
-    let family = processes::tree(root);
+    let processes = processes::tree(root);
     let requests = shape.transport.tls.is_none();
     let mut tracepoints = Tracepoints::attach(&TracingPlan {
         port,
-        processes: &family,
+        processes: &processes,
         requests,
         events: shape.traces_requests,
     })?;
@@ -77,10 +75,11 @@ pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<Tracepoin
     Ok(tracepoints)
 }
 
-/// Listens until `over`, and joins what is reported with the journal's records where there is one.
+/// Reads the tracepoints until `over` is raised, and joins them with the `journal`, if there is
+/// one.
 ///
 /// # Errors
-/// Where the kernel does not tell.
+/// If the tracepoints cannot be read.
 pub(crate) fn listen(
     mut tracepoints: Tracepoints,
     shape: &LoadSpec,
@@ -89,7 +88,7 @@ pub(crate) fn listen(
     over: &AtomicBool,
     journal: Option<&Receiver<RecordBatch>>,
 ) -> Result<TraceResult, MissingRight> {
-    let begun_with = processes::this_threads_cpu();
+    let cpu_before = processes::this_threads_cpu();
     let lead = clock.shared_ahead();
     let mut join = None;
     loop {
@@ -103,11 +102,11 @@ pub(crate) fn listen(
             join = Some(StampJoin::new(lead, window));
         }
         if let Some(join) = &mut join {
-            // First what the client says: see above.
+            // The client's records first: see the top of this file.
             let batches: Vec<RecordBatch> =
                 journal.iter().flat_map(|journal| journal.try_iter()).collect();
             while let Some(event) = tracepoints.next_event() {
-                join.record_answer(&event);
+                join.record_response(&event);
             }
             batches.iter().flatten().for_each(|record| join.record(record));
         }
@@ -117,19 +116,19 @@ pub(crate) fn listen(
         clock.sleep(PERIOD);
     }
     let view = tracepoints.view()?;
-    let cpu = processes::this_threads_cpu().saturating_sub(begun_with);
+    let cpu = processes::this_threads_cpu().saturating_sub(cpu_before);
     Ok(TraceResult { view, join: join.filter(|_| journal.is_some()), cpu })
 }
 
-/// What was reported in a run.
+/// What the tracepoints reported during a run.
 pub(crate) struct TraceResult {
     view: KernelView,
     join: Option<StampJoin>,
-    /// CPU time of the thread that listened.
+    /// CPU time of the thread that read them.
     cpu: Nanos,
 }
 
-/// All of it, of a run with this tally; where it failed, `watch` has the reason.
+/// The kernel's view of a run with this tally. If there is none, the reason goes to `watch`.
 pub(crate) fn view(
     traced: Result<TraceResult, MissingRight>,
     tally: &Tally,
@@ -151,59 +150,62 @@ pub(crate) fn view(
     }
 }
 
-/// What the kernel reports and was never asked for is forgotten when it has become so much.
+/// Reports that nobody asked for, as of other clients, are forgotten when there are this many.
 const MOST_REPORTED: usize = 1 << 20;
 
-/// A run's requests, being joined.
+/// Joins the kernel's records of a run's requests with the client's.
 pub(crate) struct StampJoin {
     /// By how much the kernel's clock is ahead of the client's.
     lead: Nanos,
     window: Window,
     pending: HashMap<(u16, u64), Vec<KernelStamps>>,
-    found: PathAccumulator,
+    paths: PathAccumulator,
     seen: u64,
 }
 
 impl StampJoin {
-    /// Of the requests that are due in `window`, by the client's clock.
+    /// For the requests that are due in `window`, by the client's clock.
     pub(crate) fn new(lead: Nanos, window: Window) -> StampJoin {
         StampJoin {
             lead,
             window,
             pending: HashMap::new(),
-            found: PathAccumulator::default(),
+            paths: PathAccumulator::default(),
             seen: 0,
         }
     }
 
-    /// What the kernel saw of one answer.
-    pub(crate) fn record_answer(&mut self, event: &TracedAnswer) {
+    /// Takes the kernel's record of a response.
+    pub(crate) fn record_response(&mut self, event: &TracedResponse) {
         if self.pending.len() >= MOST_REPORTED {
             self.pending.clear();
         }
         self.pending.entry((event.port, event.number)).or_default().push(event.stamps);
     }
 
-    /// What the client has of one request; all that was told of its answer was given to
-    /// [`StampJoin::record_answer`] before.
+    /// Takes the client's record of a request. The kernel's must have come before, by
+    /// [`StampJoin::record_response`].
     pub(crate) fn record(&mut self, record: &RequestRecord) {
-        let exchange = self.shared(&record.exchange);
+        let exchange = self.on_kernel_clock(&record.exchange);
         let kernel = record.trace.and_then(|trace| self.take(&trace, exchange.ended));
         if self.window.contains(record.exchange.due) && exchange.outcome.is_good() {
             self.seen += 1;
-            self.found.record(&exchange, kernel.as_ref(), record.trace.and_then(|trace| trace.app));
+            self.paths.record(&exchange, kernel.as_ref(), record.trace.and_then(|trace| trace.app));
         }
     }
 
-    /// The one connection of that port that was made between `opened` and `ended`.
+    /// The kernel's record of a request, if exactly one connection of its port was made between
+    /// `opened` and `ended`.
     fn take(&mut self, trace: &RequestTrace, ended: Nanos) -> Option<KernelStamps> {
         let pending = self.pending.get_mut(&(trace.port, trace.number))?;
         let opened = trace.opened + self.lead;
-        let is_it = |stamps: &KernelStamps| (opened..=ended).contains(&stamps.established);
-        let only = pending.iter().filter(|stamps| is_it(stamps)).count() == 1;
-        let place = pending.iter().position(is_it).filter(|_| only)?;
+        let fits = |stamps: &KernelStamps| (opened..=ended).contains(&stamps.established);
+        if pending.iter().filter(|stamps| fits(stamps)).count() != 1 {
+            return None;
+        }
+        let place = pending.iter().position(fits)?;
         let stamps = pending.swap_remove(place);
-        // Those of the port's earlier connections will not be asked for any more.
+        // Earlier connections of the port are not needed any more.
         pending.retain(|other| other.established > ended);
         if pending.is_empty() {
             self.pending.remove(&(trace.port, trace.number));
@@ -211,7 +213,8 @@ impl StampJoin {
         Some(stamps)
     }
 
-    fn shared(&self, exchange: &Exchange) -> Exchange {
+    /// The exchange on the kernel's clock.
+    fn on_kernel_clock(&self, exchange: &Exchange) -> Exchange {
         let there = |time: Nanos| time + self.lead;
         Exchange {
             due: there(exchange.due),
@@ -221,10 +224,10 @@ impl StampJoin {
         }
     }
 
-    /// All that was joined, of so many measured good answers in all.
+    /// The paths of all joined requests, of `good` measured good responses in all.
     pub(crate) fn paths(mut self, good: u64) -> RequestPaths {
-        self.found.lose(good.saturating_sub(self.seen));
-        self.found.paths()
+        self.paths.lose(good.saturating_sub(self.seen));
+        self.paths.paths()
     }
 }
 
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_taken_and_auto_says_why_not() {
+    fn a_stated_probe_is_taken_and_auto_explains_its_choice() {
         let slow = Some(Nanos::from_millis(2));
         assert_eq!(why(Probe::None, true, slow), None);
         assert_eq!(why(Probe::Proc, true, slow), Some((Probe::Proc, None)));
@@ -268,8 +271,8 @@ mod tests {
         )
     }
 
-    /// All of it in ms of the client's clock.
-    fn answer(port: u16, number: u64, established: u64, answered: u64) -> TracedAnswer {
+    /// The kernel's record of a response; times in ms of the client's clock.
+    fn response(port: u16, number: u64, established: u64, answered: u64) -> TracedResponse {
         let at = |ms| Nanos::from_millis(ms) + LEAD;
         let stamps = KernelStamps {
             established: at(established),
@@ -278,7 +281,7 @@ mod tests {
             read: at(answered - 2),
             answered: at(answered),
         };
-        TracedAnswer { port, number, pid: 1, stamps }
+        TracedResponse { port, number, pid: 1, stamps }
     }
 
     fn record(port: u16, number: u64, opened: u64, due: u64, ended: u64) -> RequestRecord {
@@ -295,17 +298,17 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_comes_again_is_another_connection() {
+    fn a_reused_port_is_another_connection() {
         let mut join = join();
         for (established, answered) in [(5, 15), (50, 60), (90, 99)] {
-            join.record_answer(&answer(4000, 0, established, answered));
+            join.record_response(&response(4000, 0, established, answered));
         }
-        join.record_answer(&answer(4000, 1, 50, 70));
-        join.record_answer(&answer(4001, 0, 50, 60));
+        join.record_response(&response(4000, 1, 50, 70));
+        join.record_response(&response(4001, 0, 50, 60));
         join.record(&record(4000, 0, 49, 49, 61));
         join.record(&record(4000, 1, 49, 61, 71));
         join.record(&record(4000, 0, 89, 89, 100));
-        // Of a connection that the kernel did not tell of, and not measured.
+        // The kernel reported no such connection; the next one is not measured.
         join.record(&record(4002, 0, 89, 89, 100));
         join.record(&record(4001, 0, 49, 9, 61));
         let paths = join.paths(5);
@@ -318,10 +321,10 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_distinguished_is_not_joined() {
+    fn requests_that_cannot_be_told_apart_are_not_joined() {
         let mut join = join();
-        join.record_answer(&answer(4000, 0, 50, 60));
-        join.record_answer(&answer(4000, 0, 52, 60));
+        join.record_response(&response(4000, 0, 50, 60));
+        join.record_response(&response(4000, 0, 52, 60));
         join.record(&record(4000, 0, 49, 49, 61));
         let paths = join.paths(1);
         assert_eq!((paths.all.requests, paths.unmatched), (0, 1));

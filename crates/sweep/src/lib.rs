@@ -4,7 +4,6 @@
 //! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`]
 //! learns what happens.
 
-pub mod alone;
 mod bodies;
 mod ceiling;
 mod compare;
@@ -18,6 +17,7 @@ mod other_generator;
 mod samples;
 mod server;
 mod server_count;
+pub mod service_time;
 mod session;
 mod statsd;
 mod sweep;

@@ -31,7 +31,7 @@ use crate::observe::{ObservedRun, RunObservers, drive_observed};
 use crate::statsd::StatsdListener;
 
 /// How long unmeasured requests are waited for at the end: they kept the load up, and nobody needs
-/// their answers.
+/// their responses.
 const DRAIN: Nanos = Nanos::from_secs(2);
 /// How often the conditions that end a run early are checked.
 const CHECK_EVERY: Nanos = Nanos::from_secs(1);
@@ -116,7 +116,7 @@ pub trait RequestJournal: Send {
         over: &AtomicBool,
     );
 
-    /// What the checks of the answers found, a line each.
+    /// What the checks of the responses found, a line each.
     fn checks(&self) -> Vec<String>;
 }
 
@@ -191,10 +191,10 @@ pub fn conduct_load(
     });
     let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } =
         observed?;
-    let (answers, received_bytes) = (run.tally.all_answers(), run.tally.received_bytes);
+    let (answers, received_bytes) = (run.tally.all_responses(), run.tally.received_bytes);
     // This machine's counter is not another's.
     run.generator.listen_overflows = run.generator.listen_overflows.filter(|_| server.is_here());
-    // After the run, when the size of the answers is known.
+    // After the run, when the size of the responses is known.
     if !interrupted && answers > 0 && calibrates {
         phase(&Phase::Calibrating);
         let placement = kept.as_ref().and(placement.as_ref());
@@ -249,7 +249,7 @@ fn early_end<'a>(
         if stop_if.is_empty() || next_check.is_some_and(|next| now < next) {
             return None;
         }
-        // The first question has no answer yet: the lanes begin to answer with it.
+        // The first question has no response yet: the lanes begin to answer with it.
         let is_first = next_check.replace(now + CHECK_EVERY).is_none();
         let tally = progress.tally().filter(|_| !is_first)?;
         let measured = now.min(tally.window.until).saturating_sub(tally.window.from);

@@ -1,8 +1,10 @@
-//! Drives one run and observes it meanwhile: which threads run beside the lanes, and who ends them.
+//! Sends one run's load and observes server, kernel and machine meanwhile, each from a thread of
+//! its own. All of these threads have ended when [`drive_observed`] returns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use engine::{
@@ -10,75 +12,75 @@ use engine::{
     spawn_scoped,
 };
 use model::{
-    Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, Statistics, SystemClock,
-    common_silences,
+    Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, ServerCpu, Statistics,
+    StatsdReport, SystemClock, Watch, common_silences,
 };
+use probe::bpf::{MissingRight, Tracepoints};
 use probe::host::HostCounters;
 use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
 use probe::server_cpu;
 
 use crate::far::conductor::FarGenerators;
-use crate::kernel;
-use crate::samples::{self, LiveReadings, watch};
+use crate::kernel::{self, TraceResult};
+use crate::samples::{self, LiveReadings, PolledStatistics, SampledServer};
 use crate::statsd::StatsdListener;
 
-/// Batches of requests that may wait to be joined with what the kernel saw.
+/// Batches of the client's records that may wait to be joined with the kernel's.
 const BATCHES: usize = 64;
 /// How soon an interruption, or a server's death, is passed on to the lanes.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// Who observes a run.
 pub(crate) struct RunObservers<'a, E> {
-    /// Asked again and again whether the run is to end early, and why.
+    /// Polled for a reason to end the run early.
     pub(crate) ends: &'a mut (dyn FnMut() -> Option<E> + Send),
-    /// Whether requests that are out at such an end have failed. They have where the server went,
-    /// and not where the user stopped the run.
+    /// Whether requests that are in flight at such an end have failed: they have if the server is
+    /// gone, but not if the user stopped the run.
     pub(crate) loses_requests: fn(&E) -> bool,
-    /// The first processes of the server; none where they are not known.
+    /// The server's root processes; empty if they are not known.
     pub(crate) serving: &'a [u32],
-    /// Where these may run.
+    /// Which CPUs server and generator may use.
     pub(crate) placement: Option<&'a Placement>,
-    /// Listens to statsd.
+    /// Receives the app's statsd metrics.
     pub(crate) statsd: Option<&'a Mutex<StatsdListener>>,
-    /// Takes single requests.
+    /// Gets a record of each request.
     pub(crate) journal: Option<SyncSender<RecordBatch>>,
-    /// Reads server and kernel.
+    /// What is read of server and kernel.
     pub(crate) sampling: Option<Sampling<'a>>,
-    /// Those of the response times that its statistics have.
+    /// The percentiles of the response time to compute.
     pub(crate) percentiles: &'static [f64],
 }
 
-/// What is read of server and kernel while a run goes on.
+/// What is read of server and kernel during a run.
 pub(crate) struct Sampling<'a> {
     pub(crate) sampler: Sampler,
-    /// Where the server's statistics are.
+    /// Puma's control server.
     pub(crate) control: Option<&'a ControlServer>,
-    /// The name of the one worker of single mode.
+    /// The name of the only worker in single mode.
     pub(crate) single: &'a str,
-    /// The port and the first process of a server whose tracepoints are listened to.
+    /// Port and root process of the server, if the kernel's tracepoints are read.
     pub(crate) traced: Option<(u16, u32)>,
-    /// Where the last readings are shown.
+    /// Holds the latest readings for the live display.
     pub(crate) live: &'a LiveReadings,
 }
 
-/// A run that is over and not judged, and what was observed of it.
+/// A run that is over but not judged yet, and what was observed of it.
 pub(crate) struct ObservedRun<E> {
     /// What the lanes recorded, and what server, kernel and machine did meanwhile.
     pub(crate) run: Run,
-    /// Why it was asked to end before its time.
+    /// Why it was asked to end early.
     pub(crate) ended_by: Option<E>,
     /// Whether it was ended early.
     pub(crate) interrupted: bool,
-    /// Records that the journal's reader was too slow for.
+    /// Records that were dropped because the journal's reader was too slow.
     pub(crate) dropped_records: u64,
-    /// CPU time of this process: lanes, and whoever observes; but for the listener to statsd, which
-    /// stands for another process.
+    /// CPU time of this process: lanes and observers, but not the statsd listener, which stands in
+    /// for an agent that would be another process.
     pub(crate) own_cpu: Nanos,
 }
 
-/// A run that is not judged, with its statistics: what lanes recorded, and what is known of the
-/// `generator` beside.
+/// Makes a run, not judged yet, of what the lanes recorded and of what is known of the generator.
 pub(crate) fn recorded(
     done: DriveResult,
     shape: &LoadSpec,
@@ -91,7 +93,7 @@ pub(crate) fn recorded(
     let is_counted = shape.requests_total.is_some() && shape.measured.is_none();
     let length = (!is_counted).then_some(measured);
     let backlog = backlog.and_then(|samples| samples.backlog(tally.due(), length));
-    // As long as two quick requests: what is shorter may be a round of requests that end together.
+    // A shorter silence may just lie between two rounds of requests that end together.
     let shortest = tally.service_time.min().unwrap_or_default() * 2;
     let mut silences = common_silences(&silences);
     silences.retain(|silence| silence.length() >= shortest);
@@ -104,121 +106,232 @@ pub(crate) fn recorded(
     }
 }
 
-/// Drives one run, by lanes of this process or the generators that there are elsewhere.
+/// What all threads of a run share.
+#[derive(Clone, Copy)]
+struct RunInProgress<'a> {
+    shape: &'a LoadSpec,
+    clock: &'a SystemClock,
+    progress: &'a RunProgress,
+    /// Raised to end the run early.
+    stop: &'a AtomicBool,
+    /// Raised when the run is over.
+    over: &'a AtomicBool,
+}
+
+/// What the threads of a run bring back.
+struct Observations<E> {
+    driven: DriveResult,
+    server_cpu: Option<ServerCpu>,
+    samples: Option<Samples>,
+    statsd: Option<StatsdReport>,
+    trace: Option<Result<TraceResult, MissingRight>>,
+    ended_by: Option<E>,
+}
+
+/// Sends one run's load, from lanes of this process or from generators on other machines.
 ///
 /// # Errors
-/// Where the engine cannot start, or a thread.
+/// If the engine or a thread cannot start.
 ///
 /// # Panics
-/// Where one of its threads did.
+/// If one of the threads does.
 pub(crate) fn drive_observed<E: Send>(
     shape: &LoadSpec,
     clock: &SystemClock,
     far: Option<&FarGenerators>,
     progress: &RunProgress,
-    observation: RunObservers<'_, E>,
+    mut observers: RunObservers<'_, E>,
 ) -> Result<ObservedRun<E>, EngineError> {
-    let RunObservers {
-        ends, serving, placement, statsd, mut journal, sampling, percentiles, ..
-    } = observation;
-    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
-    let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
-    // Of a generator elsewhere ports and the app's stamps are not known.
+    let percentiles = observers.percentiles;
+    let loses_requests = observers.loses_requests;
+    let single = observers.sampling.as_ref().map_or("", |sampling| sampling.single);
+    let traced = observers.sampling.as_ref().and_then(|sampling| sampling.traced);
+    // Generators on other machines report neither ports nor the app's stamps.
     let traces_requests =
         traced.is_some() && far.is_none() && shape.reads_app_times && shape.transport.tls.is_none();
     let shape = &LoadSpec { traces_requests, ..shape.clone() };
-    // To attach tracepoints costs once, and not for each request.
-    let tracing = traced.map(|(port, root)| kernel::attach(port, root, shape));
-    let records = traces_requests.then(|| sync_channel(BATCHES)).map(|(sender, records)| {
-        journal = Some(sender);
-        records
-    });
-    let single = sampling.as_ref().map_or("", |sampling| sampling.single);
-    if let Some(statsd) = statsd {
+    // Attached before the first request, because attaching takes time.
+    let tracer =
+        traced.map(|(port, root)| Tracer::attach(port, root, shape, &mut observers.journal));
+    if let Some(statsd) = observers.statsd {
         statsd.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
     }
-    let (host, own_cpu) = (HostCounters::now(), this_process_cpu());
-    let over = &over;
-    let observed = std::thread::scope(|scope| -> Result<_, EngineError> {
-        let _ending = RaiseOnDrop(over);
-        // Whoever holds the other end has gone when the run is over: then nobody sleeps on.
-        let (running, runs) = channel::<()>();
-        let stop = &stop;
-        let ending = spawn_scoped(scope, "ending", move || {
-            let mut ended_by = None;
-            loop {
-                ended_by = ended_by.or_else(&mut *ends);
-                if ended_by.is_some() {
-                    stop.store(true, Ordering::Relaxed);
-                }
-                if runs.recv_timeout(GLANCE) == Err(RecvTimeoutError::Disconnected) {
-                    return ended_by;
-                }
-            }
-        })?;
-        let (sampling, polling) = match sampling {
-            None => (None, None),
-            Some(Sampling { sampler, control, live, .. }) => (
-                Some(spawn_scoped(scope, "sampler", move || {
-                    samples::sample(sampler, clock, over, live)
-                })?),
-                control
-                    .map(|control| {
-                        spawn_scoped(scope, "statistics", move || {
-                            samples::poll(control, clock, over, live, single)
-                        })
-                    })
-                    .transpose()?,
-            ),
-        };
-        let listen = |statsd: &Mutex<StatsdListener>| {
-            let mut statsd = statsd.lock().unwrap_or_else(PoisonError::into_inner);
-            statsd.listen_until(clock, progress, shape.warm_up, over)
-        };
-        let listening = statsd
-            .map(|statsd| spawn_scoped(scope, "statsd", move || listen(statsd)))
-            .transpose()?;
-        let trace =
-            move |path| kernel::listen(path, shape, clock, progress, over, records.as_ref());
-        let tracing = tracing
-            .map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace)))
-            .transpose()?;
+    let host_before = HostCounters::now();
+    let cpu_before = this_process_cpu();
+    let stop = AtomicBool::new(false);
+    let over = AtomicBool::new(false);
+    let run = RunInProgress { shape, clock, progress, stop: &stop, over: &over };
+    let Observations { mut driven, server_cpu, samples, statsd, trace, ended_by } =
+        observe(run, far, observers, tracer)?;
+    let host_after = HostCounters::now();
+    let statsd_cpu = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
+    let own_cpu = this_process_cpu().saturating_sub(cpu_before + statsd_cpu);
+    let mut watch = samples.map(|samples| samples.watch(driven.start + shape.warm_up, single));
+    let kernel = trace.and_then(|trace| kernel::view(trace, &driven.outcome.tally, watch.as_mut()));
+    let generator = GeneratorFacts {
+        steal: host_after.steal_since(&host_before),
+        listen_overflows: host_after.listen_overflows_since(&host_before),
+        syn_retransmits: host_after.syn_retransmits_since(&host_before),
+        server: server_cpu,
+        ..GeneratorFacts::default()
+    };
+    let interrupted = driven.outcome.interrupted_at.is_some();
+    let dropped_records = driven.outcome.dropped_records;
+    if ended_by.as_ref().is_some_and(loses_requests) {
+        driven.outcome.tally.fail_unfinished();
+    }
+    let run = Run { watch, statsd, kernel, ..recorded(driven, shape, percentiles, generator) };
+    Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
+}
+
+/// Starts the observers, sends the load, and ends the observers.
+fn observe<E: Send>(
+    run: RunInProgress<'_>,
+    far: Option<&FarGenerators>,
+    observers: RunObservers<'_, E>,
+    tracer: Option<Tracer>,
+) -> Result<Observations<E>, EngineError> {
+    let RunInProgress { shape, clock, progress, stop, over } = run;
+    let RunObservers { ends, serving, placement, statsd, journal, sampling, .. } = observers;
+    std::thread::scope(|scope| {
+        // Also if one of the threads cannot be started.
+        let _ends_observers = RaiseOnDrop(over);
+        // Dropped when the run is over, which wakes the receiver.
+        let (running, watched) = channel::<()>();
+        let ending = spawn_scoped(scope, "ending", move || wait_for_reason(ends, stop, &watched))?;
+        let sampling =
+            sampling.map(|sampling| SamplingThreads::spawn(scope, run, sampling)).transpose()?;
+        let statsd = statsd.map(|statsd| spawn_statsd(scope, run, statsd)).transpose()?;
+        let tracer = tracer.map(|tracer| tracer.spawn(scope, run)).transpose()?;
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
-        let done = match far {
+        let driven = match far {
             None => drive(shape, clock, stop, progress, journal.as_ref()),
             Some(far) => far.drive(shape, stop, progress, journal.as_ref()),
         };
-        let ended = done.as_ref().map_or(0, |done| done.outcome.tally.all_requests());
-        let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
+        let requests = driven.as_ref().map_or(0, |driven| driven.outcome.tally.all_requests());
+        let server_cpu = before.and_then(|before| before.after(clock.now(), requests));
         over.store(true, Ordering::Relaxed);
-        drop((journal, running));
-        let seen = sampling.map(|sampling| sampling.join().expect("sampling never panics"));
-        let polled = polling.map(|polling| polling.join().expect("polling never panics"));
-        let statsd = listening.map(|thread| thread.join().expect("listening never panics"));
-        let traced = tracing.map(|tracing| tracing.join().expect("tracing never panics"));
-        let ended_by = ending.join().expect("waiting never panics");
-        Ok((done?, server_cpu, seen.map(|seen| (seen, polled)), statsd, traced, ended_by))
-    });
-    let (mut done, server, seen, statsd, traced, ended_by) = observed?;
-    let after = HostCounters::now();
-    let listening = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
-    let own_cpu = this_process_cpu().saturating_sub(own_cpu + listening);
-    let mut watch = seen
-        .map(|(seen, polled)| watch(&seen, polled.as_ref(), done.start + shape.warm_up, single));
-    let kernel =
-        traced.and_then(|traced| kernel::view(traced, &done.outcome.tally, watch.as_mut()));
-    let generator = GeneratorFacts {
-        steal: after.steal_since(&host),
-        listen_overflows: after.listen_overflows_since(&host),
-        syn_retransmits: after.syn_retransmits_since(&host),
-        server,
-        ..GeneratorFacts::default()
-    };
-    let (interrupted, dropped_records) =
-        (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
-    if ended_by.as_ref().is_some_and(observation.loses_requests) {
-        done.outcome.tally.fail_unfinished();
+        drop(journal);
+        drop(running);
+        Ok(Observations {
+            samples: sampling.map(SamplingThreads::join),
+            statsd: statsd.map(|thread| thread.join().expect("the statsd listener never panics")),
+            trace: tracer.map(|thread| thread.join().expect("the tracer never panics")),
+            ended_by: ending.join().expect("waiting never panics"),
+            driven: driven?,
+            server_cpu,
+        })
+    })
+}
+
+/// Polls `ends` until the run is over, and raises `stop` as soon as there is a reason.
+fn wait_for_reason<E>(
+    ends: &mut (dyn FnMut() -> Option<E> + Send),
+    stop: &AtomicBool,
+    running: &Receiver<()>,
+) -> Option<E> {
+    let mut reason = None;
+    loop {
+        reason = reason.or_else(&mut *ends);
+        if reason.is_some() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        if running.recv_timeout(GLANCE) == Err(RecvTimeoutError::Disconnected) {
+            return reason;
+        }
     }
-    let run = Run { watch, statsd, kernel, ..recorded(done, shape, percentiles, generator) };
-    Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
+}
+
+/// The threads that sample server and kernel.
+struct SamplingThreads<'scope> {
+    sampler: ScopedJoinHandle<'scope, SampledServer>,
+    /// Polls Puma's statistics.
+    poller: Option<ScopedJoinHandle<'scope, PolledStatistics>>,
+}
+
+impl<'scope> SamplingThreads<'scope> {
+    fn spawn(
+        scope: &'scope Scope<'scope, '_>,
+        run: RunInProgress<'scope>,
+        sampling: Sampling<'scope>,
+    ) -> Result<Self, EngineError> {
+        let RunInProgress { clock, over, .. } = run;
+        let Sampling { sampler, control, single, live, .. } = sampling;
+        let sampler =
+            spawn_scoped(scope, "sampler", move || samples::sample(sampler, clock, over, live))?;
+        let mut poller = None;
+        if let Some(control) = control {
+            poller = Some(spawn_scoped(scope, "statistics", move || {
+                samples::poll(control, clock, over, live, single)
+            })?);
+        }
+        Ok(SamplingThreads { sampler, poller })
+    }
+
+    fn join(self) -> Samples {
+        Samples {
+            server: self.sampler.join().expect("sampling never panics"),
+            statistics: self.poller.map(|poller| poller.join().expect("polling never panics")),
+        }
+    }
+}
+
+/// What was sampled of server and kernel during a run.
+struct Samples {
+    server: SampledServer,
+    statistics: Option<PolledStatistics>,
+}
+
+impl Samples {
+    fn watch(&self, from: Nanos, single: &str) -> Watch {
+        samples::watch(&self.server, self.statistics.as_ref(), from, single)
+    }
+}
+
+fn spawn_statsd<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    run: RunInProgress<'scope>,
+    listener: &'scope Mutex<StatsdListener>,
+) -> Result<ScopedJoinHandle<'scope, StatsdReport>, EngineError> {
+    spawn_scoped(scope, "statsd", move || {
+        let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
+        listener.listen_until(run.clock, run.progress, run.shape.warm_up, run.over)
+    })
+}
+
+/// The kernel's tracepoints, and the client's records that are joined with their reports.
+struct Tracer {
+    tracepoints: Result<Tracepoints, MissingRight>,
+    /// `None` if single requests are not traced.
+    records: Option<Receiver<RecordBatch>>,
+}
+
+impl Tracer {
+    /// Attaches the tracepoints and, if `shape` traces requests, makes itself the `journal`.
+    fn attach(
+        port: u16,
+        root: u32,
+        shape: &LoadSpec,
+        journal: &mut Option<SyncSender<RecordBatch>>,
+    ) -> Tracer {
+        let tracepoints = kernel::attach(port, root, shape);
+        let mut records = None;
+        if shape.traces_requests {
+            let (sender, receiver) = sync_channel(BATCHES);
+            *journal = Some(sender);
+            records = Some(receiver);
+        }
+        Tracer { tracepoints, records }
+    }
+
+    fn spawn<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        run: RunInProgress<'scope>,
+    ) -> Result<ScopedJoinHandle<'scope, Result<TraceResult, MissingRight>>, EngineError> {
+        let RunInProgress { shape, clock, progress, over, .. } = run;
+        spawn_scoped(scope, "tracing", move || {
+            kernel::listen(self.tracepoints?, shape, clock, progress, over, self.records.as_ref())
+        })
+    }
 }

@@ -1,22 +1,24 @@
-//! Runs that another generator makes (`--generator wrk`): its load instead of ours, and the
-//! server's own account beside what it claims.
+//! Runs of another generator (`--generator wrk`): its output is compared with the server's own
+//! count of requests.
 
 use std::sync::Arc;
 
 use judge::Grade;
 use model::theory::ServiceTime;
-use model::{Clock, Diagnostic, GeneratorFacts, Nanos, Run, ServerKind};
+use model::{
+    Clock, Diagnostic, GeneratorClaim, GeneratorFacts, Nanos, Run, ServerKind, WorkerShare,
+};
 use probe::control;
 use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::{PumaStats, WorkerStats};
 
 use crate::context::{ClaimedRun, OtherGenerator, Phase, SweepError, Task};
-use crate::server_count::{replaced, shares_between};
+use crate::server_count::{new_workers, shares_between};
 use crate::session::{Job, Session};
 
-/// Has another generator do its run, and adds what the machine spoiled meanwhile to what was found.
-/// A server that `is_here` has its accept queue on this machine.
+/// Runs another generator, and adds to its findings what the machine did meanwhile. If the server
+/// `is_here`, its accept queue is this machine's.
 ///
 /// # Errors
 /// As `run`.
@@ -29,96 +31,121 @@ pub fn observe_claimed(
     let after = HostCounters::now();
     let steal = after.steal_since(&before);
     let listen_overflows = after.listen_overflows_since(&before).filter(|_| is_here);
-    let troubles = [
-        steal.map(|share| Diagnostic::Steal { share }),
-        listen_overflows.map(|dropped| Diagnostic::ListenOverflows { dropped }),
-    ];
-    done.found.extend(
-        troubles.into_iter().flatten().filter(|trouble| judge::grade(trouble) > Grade::Passed),
-    );
+    let steal_check = steal.map(|share| Diagnostic::Steal { share });
+    let overflow_check = listen_overflows.map(|dropped| Diagnostic::ListenOverflows { dropped });
+    let checks = steal_check.into_iter().chain(overflow_check);
+    done.found.extend(checks.filter(|check| judge::grade(check) > Grade::Passed));
     Ok(Some((done, GeneratorFacts { steal, listen_overflows, ..GeneratorFacts::default() })))
 }
 
 impl Session<'_> {
-    /// One run of the other generator, and all that was seen of it; `Ok(None)` where it was given
-    /// up.
+    /// Runs the other generator once and observes it; `Ok(None)` if it was stopped early.
     ///
     /// # Errors
-    /// Where the generator fails while the server lives.
+    /// If the generator fails, or the server dies.
     pub(crate) fn claimed_run(
         &mut self,
         other: &dyn OtherGenerator,
         job: &Job,
         service_time: Option<ServiceTime>,
     ) -> Result<Option<Run>, SweepError> {
-        let Job { stream, connections, .. } = job;
-        let (slots, connections) = (self.server.facts.slots(), *connections);
         self.observer.phase(&job.phase(self.context.clock.now(), None, &Arc::default()));
         let before = self.stats.take().or_else(|| self.counted());
-        let family = tree(self.server.pid());
-        let (server, started) = (&self.server.facts, &self.block.server);
-        let url = &self.server.target_url();
-        let task = Task { stream, started, server, url, connections };
-        let ended = || self.context.is_interrupted() || self.server.has_ended();
-        let done = observe_claimed(true, || other.run(&task, &ended));
-        if let Some(error) = self.server.death(connections) {
-            return Err(error);
-        }
-        let failed = |why| {
-            SweepError::Unusable(format!(
-                "{} failed with {connections} connections: {why}",
-                other.name()
-            ))
-        };
-        let Some((ClaimedRun { mut claim, elapsed, found }, generator)) = done.map_err(failed)?
-        else {
-            return Ok(None);
-        };
-        let mut warnings = found;
+        let processes = tree(self.server.pid());
+        let Some((claimed, generator)) = self.run_other(other, job)? else { return Ok(None) };
+        let ClaimedRun { mut claim, elapsed, found: mut warnings } = claimed;
         self.observer.phase(&Phase::CoolingDown);
-        warnings.extend(if self.block.cool_down { self.cool_down() } else { None });
+        if self.block.cool_down {
+            warnings.extend(self.cool_down());
+        }
         self.observer.phase(&Phase::Reconciling);
         self.stats = self.counted();
-        let counts = before.as_ref().zip(self.stats.as_ref());
-        let server_requests = counts.and_then(|(before, after)| {
-            after.requests_count()?.checked_sub(before.requests_count()?)
-        });
-        let single = self.server.workers.first().map_or("", String::as_str);
-        let workers = match counts {
-            Some((before, after)) if !self.is_builtin() => shares_between(before, after, single),
-            _ => Vec::new(),
-        };
+        let workers = self.shares_since(before.as_ref());
         self.register_workers(&workers);
-        let new = replaced(&workers, &family, &tree(self.server.pid()));
-        warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
-        let why = if new > 0 {
-            "a worker has gone, and its count with it"
+        let new = new_workers(&workers, &processes, &tree(self.server.pid()));
+        if new > 0 {
+            warnings.push(Diagnostic::WorkersChanged { new });
         } else {
-            "it has no count that longtail can read"
-        };
-        let server_requests = server_requests.filter(|_| new == 0);
-        claim.server_requests = server_requests;
-        let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
-        let unknown = || Diagnostic::LedgerUnknown { reason: why.to_owned() };
-        warnings.extend(match server_requests {
-            Some(_) => claim.ledger_doubt(connections, runs),
-            None => (!self.context.is_interrupted()).then(unknown),
-        });
+            claim.server_requests = self.requests_since(before.as_ref());
+        }
+        warnings.extend(self.check_count(&claim, job, new > 0));
+        let slots = self.server.facts.slots();
         let forecast = service_time
-            .and_then(|known| queueing::closed_loop::forecast(connections, slots, known.mean));
-        let claimed =
-            Run { multiple: Some(job.multiple), ..Run::claimed(connections, claim, elapsed) };
+            .and_then(|known| queueing::closed_loop::forecast(job.connections, slots, known.mean));
         Ok(Some(Run {
             repeat: self.block.repeat,
+            multiple: Some(job.multiple),
             workers,
             forecast,
             generator,
             warnings,
-            ..claimed
+            ..Run::claimed(job.connections, claim, elapsed)
         }))
     }
 
-    /// What the server has counted up to now; `None` where it does not say.
+    /// Runs the other generator; `Ok(None)` if it was stopped early.
+    fn run_other(
+        &self,
+        other: &dyn OtherGenerator,
+        job: &Job,
+    ) -> Result<Option<(ClaimedRun, GeneratorFacts)>, SweepError> {
+        let connections = job.connections;
+        let task = Task {
+            stream: &job.stream,
+            started: &self.block.server,
+            server: &self.server.facts,
+            url: &self.server.target_url(),
+            connections,
+        };
+        let has_ended = || self.context.is_interrupted() || self.server.has_ended();
+        let done = observe_claimed(true, || other.run(&task, &has_ended));
+        if let Some(error) = self.server.death(connections) {
+            return Err(error);
+        }
+        done.map_err(|why| {
+            let name = other.name();
+            SweepError::Unusable(format!("{name} failed with {connections} connections: {why}"))
+        })
+    }
+
+    /// How many requests each worker counted since these statistics.
+    fn shares_since(&self, before: Option<&PumaStats>) -> Vec<WorkerShare> {
+        let single = self.server.workers.first().map_or("", String::as_str);
+        match before.zip(self.stats.as_ref()) {
+            Some((before, after)) if !self.is_builtin() => shares_between(before, after, single),
+            _ => Vec::new(),
+        }
+    }
+
+    /// How many requests the server counted since these statistics.
+    fn requests_since(&self, before: Option<&PumaStats>) -> Option<u64> {
+        let after = self.stats.as_ref()?.requests_count()?;
+        after.checked_sub(before?.requests_count()?)
+    }
+
+    /// Compares the generator's count of requests with the server's.
+    fn check_count(
+        &self,
+        claim: &GeneratorClaim,
+        job: &Job,
+        has_lost_workers: bool,
+    ) -> Option<Diagnostic> {
+        if claim.server_requests.is_some() {
+            let runs = 1 + u64::from(job.stream.warm_up > Nanos::ZERO);
+            return claim.ledger_doubt(job.connections, runs);
+        }
+        if self.context.is_interrupted() {
+            return None;
+        }
+        let reason = if has_lost_workers {
+            "a worker has ended, and its count is lost"
+        } else {
+            "it has no count that longtail can read"
+        };
+        Some(Diagnostic::LedgerUnknown { reason: reason.to_owned() })
+    }
+
+    /// What the server has counted so far; `None` if it does not say.
     fn counted(&self) -> Option<PumaStats> {
         if self.is_builtin() {
             let requests_count =

@@ -1,11 +1,11 @@
-//! Samples server and kernel while a run goes on, and makes a [`Watch`] of it: on the axis of the
-//! run's window, with counters from the run's start or a process's birth. What could not be had is
-//! absent.
+//! Samples server and kernel during a run and makes a [`Watch`] of it, whose time starts with the
+//! measured window. Counters start at 0 with the window, or when their process is born. What could
+//! not be read is absent.
 //!
-//! [`probe::sampler`] reads from threads of its own: connections and processes 4 times a second,
-//! new processes, at who holds how many of the connections, and at the server's statistics once.
-//! Lanes share nothing with these threads but the machine. What is kept is bounded: where it is
-//! full every second sample goes, and from then on every second is left out.
+//! [`probe::sampler`] reads connections and processes 4 times a second; once a second it looks for
+//! new processes, counts each process's connections and reads the server's statistics. Its threads
+//! share nothing with the lanes. Memory is bounded: when a list is full, every second sample is
+//! dropped, and from then on every second one is skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -18,18 +18,18 @@ use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{self, Observation, Sampler, SamplingPlan, ServerSample, ThinnedList};
 use probe::sockets::ServerSockets;
 
-/// How closely a server is looked at beside a run.
+/// How often a server is sampled during a run.
 pub(crate) const SAMPLING: SamplingPlan =
     SamplingPlan { period: Nanos::from_millis(250), search_every: 4, has_details: false };
 
-/// The last value of each quantity, by name and whom it is of, for whoever shows them while a run
-/// goes on. Written by the threads that sample; no lane knows of it. It lives as long as its run.
+/// The latest value of each quantity, by its name and the process it belongs to, for the live
+/// display. The sampling threads write it; lanes don't touch it.
 #[derive(Debug, Default)]
 pub struct LiveReadings(Mutex<BTreeMap<(&'static str, String), u64>>);
 
 impl LiveReadings {
-    /// What was seen of a quantity; `None` takes away what was seen before.
-    pub fn show(&self, name: &'static str, of: &str, value: Option<u64>) {
+    /// Sets a quantity; `None` removes it.
+    pub fn set(&self, name: &'static str, of: &str, value: Option<u64>) {
         let mut readings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match value {
             Some(value) => readings.insert((name, of.to_owned()), value),
@@ -37,14 +37,14 @@ impl LiveReadings {
         };
     }
 
-    /// All of them: name, whom it is of, value.
-    pub fn seen(&self) -> Vec<(&'static str, String, u64)> {
+    /// All quantities: name, process, value.
+    pub fn all(&self) -> Vec<(&'static str, String, u64)> {
         let readings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         readings.iter().map(|((name, of), value)| (*name, of.clone(), *value)).collect()
     }
 }
 
-/// What was seen of sockets and processes, by the run's clock: five minutes at full rate.
+/// The samples of sockets and processes, by the run's clock: five minutes at full rate.
 #[derive(Default)]
 pub(crate) struct SampledServer {
     source: &'static str,
@@ -54,7 +54,7 @@ pub(crate) struct SampledServer {
     cpu: Nanos,
 }
 
-/// What the server's statistics said, and when by both clocks.
+/// The server's statistics, each with its time by the run's clock and by the wall clock.
 #[derive(Default)]
 pub(crate) struct PolledStatistics {
     polls: ThinnedList<StatisticsPoll, 6000>,
@@ -68,7 +68,7 @@ struct StatisticsPoll {
     stats: Option<PumaStats>,
 }
 
-/// Looks until `over`.
+/// Samples server and kernel until `over` is raised.
 pub(crate) fn sample(
     sampler: Sampler,
     clock: &SystemClock,
@@ -79,11 +79,11 @@ pub(crate) fn sample(
     sampler.run(clock, over, |observation| {
         match observation {
             Observation::Queue { at, queue } => {
-                live.show("accept_queue", "", queue.map(|queue| u64::from(queue.accept_queue)));
+                live.set("accept_queue", "", queue.map(|queue| u64::from(queue.accept_queue)));
                 seen.queue.push((at, queue));
             }
             Observation::Server(mut sample) => {
-                live.show(
+                live.set(
                     "open_connections",
                     "",
                     sample.sockets.map(|sockets| u64::from(sockets.open)),
@@ -99,8 +99,8 @@ pub(crate) fn sample(
     seen
 }
 
-/// Asks the server for its statistics until `over`. `single` names the one worker of single mode,
-/// whose statistics name none.
+/// Polls the server's statistics until `over` is raised. `single` names the only worker in single
+/// mode, whose statistics have no pid.
 pub(crate) fn poll(
     control: &ControlServer,
     clock: &SystemClock,
@@ -113,7 +113,7 @@ pub(crate) fn poll(
         let Observation::Statistics { at, wall, cpu, stats } = observation else { return true };
         for worker in stats.iter().flat_map(|stats| &stats.workers) {
             for (name, _, value) in WORKER_FIGURES {
-                live.show(name, &name_of(worker, single), value(worker));
+                live.set(name, &name_of(worker, single), value(worker));
             }
         }
         polled.cpu = cpu;
@@ -123,7 +123,7 @@ pub(crate) fn poll(
     polled
 }
 
-/// A figure of `T`: its name, its unit, and where it is.
+/// A figure of `T`: its name, its unit, and its value.
 type Figure<T> = (&'static str, &'static str, fn(&T) -> Option<u64>);
 
 const QUEUE_FIGURES: [Figure<ServerSockets>; 2] = [
@@ -155,7 +155,7 @@ fn name_of(worker: &WorkerStats, single: &str) -> String {
     worker.pid.map_or_else(|| single.to_owned(), |pid| pid.to_string())
 }
 
-/// All that was seen, from the instant `from` on.
+/// All samples from the instant `from` on.
 pub(crate) fn watch(
     seen: &SampledServer,
     polled: Option<&PolledStatistics>,
@@ -218,13 +218,13 @@ fn curve<'a, T: 'a>(
     }
 }
 
-/// Curves that have at least one value.
+/// A track of those curves that have at least one value.
 fn track(source: &str, at: Vec<Nanos>, mut curves: Vec<WatchCurve>) -> WatchTrack {
     curves.retain(|curve| curve.values.iter().any(Option::is_some));
     WatchTrack { source: source.to_owned(), at, curves }
 }
 
-/// The process at each sample.
+/// The process in each sample.
 fn seen_of<'a>(
     pid: u32,
     samples: &'a [&ServerSample],
@@ -239,7 +239,7 @@ fn process_curves(pid: u32, samples: &[&ServerSample]) -> Vec<WatchCurve> {
     let mut curves =
         PROCESS_FIGURES.map(|figure| curve(&pid.to_string(), figure, seen_of(pid, samples)));
     for counter in &mut curves[..COUNTERS] {
-        // It begins with the window, and that of a process that was born in it with its birth.
+        // A counter starts at 0 with the window, or with the birth of its process.
         let before = if was_there { counter.values.first().copied().flatten() } else { Some(0) };
         for value in &mut counter.values {
             *value = value.zip(before).and_then(|(value, before)| value.checked_sub(before));
@@ -248,7 +248,7 @@ fn process_curves(pid: u32, samples: &[&ServerSample]) -> Vec<WatchCurve> {
     curves.into()
 }
 
-/// Who holds how many connections is looked at more rarely than the rest.
+/// How many connections each process held, which is not read in every sample.
 fn held_track(pids: &BTreeSet<u32>, samples: &[&ServerSample], from: Nanos) -> WatchTrack {
     let is_sample = |sample: &&&ServerSample| {
         sample.processes.iter().any(|process| process.connections.is_some())
@@ -312,8 +312,8 @@ mod tests {
         ProcessSample { pid, used, connections, ..ProcessSample::default() }
     }
 
-    /// Looks at 2.95, 3, 3.01 and 3.25 s; of the process 12 nothing is seen, and 13 is born before
-    /// the last.
+    /// Samples at 2.95, 3, 3.01 and 3.25 s. Process 12 cannot be read, and 13 is born before the
+    /// last sample.
     fn seen() -> SampledServer {
         let ms = Nanos::from_millis;
         let mut seen =
@@ -346,13 +346,13 @@ mod tests {
     }
 
     #[test]
-    fn the_axis_begins_with_the_window_and_what_could_not_be_had_is_absent() {
+    fn time_starts_with_the_window_and_unreadable_values_are_absent() {
         let watch = watch(&seen(), None, FROM, "");
         let (track, queue) = watch.curve("accept_queue").unwrap();
         assert_eq!(track.at, [0, 50, 100].map(Nanos::from_millis));
         assert_eq!(queue.values, [Some(1), None, Some(4)]);
         assert_eq!(names(track), [("", "accept_queue"), ("", "accept_queue_limit")]);
-        // Nothing tells the unread ones.
+        // Unread connections are not known.
         assert_eq!(names(&watch.tracks[1]), [("", "open_connections")]);
         let figures = ["cpu", "run_queue_wait", "threads"];
         let expected: Vec<(&str, &str)> =
@@ -360,13 +360,9 @@ mod tests {
         assert_eq!(names(&watch.tracks[2]), expected);
         let values: Vec<&[Option<u64>]> =
             watch.tracks[2].curves.iter().map(|curve| curve.values.as_slice()).collect();
-        assert_eq!(values[0], [Some(0), Some(50), Some(250)], "a counter begins with the window");
+        assert_eq!(values[0], [Some(0), Some(50), Some(250)], "a counter starts with the window");
         assert_eq!(values[2], [Some(3); 3]);
-        assert_eq!(
-            values[3],
-            [None, None, Some(70)],
-            "who was born meanwhile is counted from birth"
-        );
+        assert_eq!(values[3], [None, None, Some(70)], "a new process counts from its birth");
         assert_eq!(names(&watch.tracks[3]), [("11", "held_connections")]);
         assert_eq!(watch.tracks[3].at, [Nanos::from_millis(10)]);
         assert_eq!(
@@ -376,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn statistics_have_their_age_and_a_poll_without_an_answer_is_a_gap() {
+    fn statistics_have_an_age_and_a_failed_poll_is_a_gap() {
         let text = br#"{"workers":1,"worker_status":[{"pid":11,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
             "last_status":{"backlog":2,"running":5,"pool_capacity":1,"max_threads":5}}]}"#;
         let stats = puma_stats::parse(text).unwrap();
@@ -398,11 +394,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_any_more_is_not_shown() {
+    fn a_reading_that_is_gone_is_not_shown() {
         let live = LiveReadings::default();
-        live.show("accept_queue", "", Some(3));
-        live.show("backlog", "71", Some(1));
-        live.show("accept_queue", "", None);
-        assert_eq!(live.seen(), [("backlog", "71".to_owned(), 1)]);
+        live.set("accept_queue", "", Some(3));
+        live.set("backlog", "71", Some(1));
+        live.set("accept_queue", "", None);
+        assert_eq!(live.all(), [("backlog", "71".to_owned(), 1)]);
     }
 }

@@ -74,8 +74,8 @@ pub(crate) struct ServerUnderTest {
     pub(crate) facts: ServerFacts,
     /// The workers' names that are known from the start; empty where they are not.
     pub(crate) workers: Vec<String>,
-    /// The answer that showed it to be ready.
-    pub(crate) first_answer: FetchedResponse,
+    /// The response that showed it to be ready.
+    pub(crate) first_response: FetchedResponse,
 }
 
 /// Where a server answers.
@@ -132,7 +132,7 @@ impl ServerUnderTest {
         }
         let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
         let transport = transport(&prepared.reached.bind)?;
-        let Some(first_answer) =
+        let Some(first_response) =
             wait_until_ready(&server, &prepared.reached, &transport, block, context)?
         else {
             server.stop(GRACE, &context.clock);
@@ -166,7 +166,7 @@ impl ServerUnderTest {
             transport,
             facts,
             workers,
-            first_answer,
+            first_response,
         }))
     }
 
@@ -231,10 +231,10 @@ fn wait_until_ready(
 ) -> Result<Option<FetchedResponse>, SweepError> {
     let Block { server: plan, stream, .. } = block;
     let ServerAddress { authority, path, control, .. } = reached;
-    // Its own connection, so closed after the answer: a connection left open would hold one of the
-    // server's threads.
+    // Its own connection, so closed after the response: a connection left open would hold one of
+    // the server's threads.
     let request = render("GET", authority, path, &stream.headers(), false);
-    // A slow app may well take its time for the first answer too.
+    // A slow app may well take its time for the first response too.
     let boot_timeout = context.boot_timeout + stream.delay.unwrap_or(Nanos::ZERO);
     let clock = &context.clock;
     let begun = clock.now();
@@ -267,8 +267,8 @@ fn wait_until_ready(
             }
         }
         if reported {
-            // A server with statistics answers; of any other, a listening socket may be all that
-            // there is yet.
+            // A Puma with statistics responses; another server may only have a listening socket
+            // yet.
             let patience = left().max(STEP);
             match fetch(
                 transport,
@@ -279,7 +279,8 @@ fn wait_until_ready(
                 context.interrupt,
             ) {
                 Ok(answer) => return check(server, path, stream, &answer).map(|()| Some(answer)),
-                // What is wrong with an answer says more than that a later try had no time for one.
+                // What is wrong with a response says more than that a later try had no time for
+                // one.
                 Err(error) if error == "timed out" && what.contains(": bad response: ") => {}
                 Err(error) => what = format!("GET {path} is not answered: {error}"),
             }
@@ -302,7 +303,7 @@ fn last_lines(server: &Server) -> Vec<String> {
     lines
 }
 
-/// Refuses an answer that is an error, or not as long as the stream wants it.
+/// Refuses a response that is an error, or not as long as the stream wants it.
 pub(crate) fn check(
     server: &Server,
     path: &str,

@@ -7,43 +7,43 @@ use model::run::ShareSource;
 use model::{Clock, ControlServer, Diagnostic, Nanos, SystemClock, Tally, WorkerShare};
 use probe::puma_stats::{self, PumaStats};
 
-/// Between two polls. A poll is answered by Puma's master, not by the workers that are measured.
+/// How often Puma's statistics are polled. Its master responses, not the workers that are measured.
 const STEP: Nanos = Nanos::from_millis(100);
-/// Workers report every 5 s unless configured otherwise; after this long we stop waiting for them.
+/// How long to wait for fresh statistics. Workers report every 5 s unless configured otherwise.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// All whole answers that we had from one server, by the worker that named itself.
+/// All whole responses from one server, by the worker that they name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
-    answers: u64,
+    responses: u64,
     by_worker: BTreeMap<String, u64>,
 }
 
 impl Ledger {
-    /// One answer outside a run.
-    pub(crate) fn add_answer(&mut self, worker: Option<String>) {
-        self.answers += 1;
+    /// Adds a response to a request outside of any run.
+    pub(crate) fn add_response(&mut self, worker: Option<String>) {
+        self.responses += 1;
         if let Some(worker) = worker {
             *self.by_worker.entry(worker).or_default() += 1;
         }
     }
 
-    /// All answers of a run, its warm-up included.
+    /// Adds all responses of a run, its warm-up included.
     pub(crate) fn add_run(&mut self, tally: &Tally) {
-        self.answers += tally.all_answers();
+        self.responses += tally.all_responses();
         for (worker, count) in &tally.per_worker {
             *self.by_worker.entry(worker.clone()).or_default() += count.all;
         }
     }
 
-    /// Whether every answer came with its worker's name.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.by_worker.values().sum::<u64>() == self.answers
+    /// Whether every response named its worker.
+    pub(crate) fn names_all_workers(&self) -> bool {
+        self.by_worker.values().sum::<u64>() == self.responses
     }
 
     /// Compares our count with the server's total.
     pub(crate) fn compare_with(&self, server: u64) -> Diagnostic {
-        Diagnostic::Conservation { worker: None, client: self.answers, server }
+        Diagnostic::Conservation { worker: None, client: self.responses, server }
     }
 
     /// Compares our count with Puma's. If workers name themselves by pid and the totals agree, the
@@ -57,21 +57,22 @@ impl Ledger {
         stats: &PumaStats,
         first: &[String],
     ) -> Result<Diagnostic, String> {
-        let is_there = |pid| stats.workers.iter().any(|worker| worker.pid == Some(pid));
+        let is_alive = |pid| stats.workers.iter().any(|worker| worker.pid == Some(pid));
         let is_gone =
-            |name: &&String| stats.cluster && name.parse().is_ok_and(|pid| !is_there(pid));
+            |name: &&String| stats.cluster && name.parse().is_ok_and(|pid| !is_alive(pid));
         if let Some(worker) = first.iter().find(is_gone) {
-            return Err(format!("worker {worker} has gone, and its count with it"));
+            return Err(format!("worker {worker} has ended, and its count is lost"));
         }
         let server = stats
             .requests_count()
             .ok_or_else(|| "this Puma does not count requests (before 5.0)".to_owned())?;
         let all = self.compare_with(server);
-        if self.answers != server || !self.is_complete() {
+        if self.responses != server || !self.names_all_workers() {
             return Ok(all);
         }
-        let otherwise = stats.workers.iter().find_map(|worker| {
-            let (pid, server) = (worker.pid?, worker.requests_count?);
+        let differing = stats.workers.iter().find_map(|worker| {
+            let pid = worker.pid?;
+            let server = worker.requests_count?;
             let client = self.by_worker.get(&pid.to_string()).copied().unwrap_or(0);
             (client != server).then_some(Diagnostic::Conservation {
                 worker: Some(pid),
@@ -79,11 +80,11 @@ impl Ledger {
                 server,
             })
         });
-        Ok(otherwise.unwrap_or(all))
+        Ok(differing.unwrap_or(all))
     }
 }
 
-/// Puma's statistics, none of them older than this call. `None` where it does not answer, or when
+/// Puma's statistics, none of them older than this call. `None` if it does not answer, or once
 /// `over` is set.
 pub(crate) fn fresh_stats(
     control: &ControlServer,
@@ -102,13 +103,13 @@ pub(crate) fn fresh_stats(
     Some(now)
 }
 
-/// Whether each worker has started a request, as far as it counts them.
+/// Whether no worker says that it has started no request yet.
 pub(crate) fn has_served(stats: &PumaStats) -> bool {
     stats.workers.iter().all(|worker| worker.requests_count != Some(0))
 }
 
-/// Each worker's part by what it counted between two readings. `single` is the name of the one
-/// worker of single mode, whose statistics name none.
+/// How many requests each worker counted between two readings. `single` is the name of the only
+/// worker in single mode, whose statistics have no pid.
 pub(crate) fn shares_between(
     before: &PumaStats,
     after: &PumaStats,
@@ -135,17 +136,16 @@ pub(crate) fn shares_between(
         .collect()
 }
 
-/// How many workers are new in these shares because others were replaced: processes of the server
-/// that were not there before the run and are now. A name that is no process of the server (an app
-/// may name its workers otherwise, and a process id of another namespace is none of ours) tells
-/// nothing, nor does a worker that was there and had no request yet.
-pub(crate) fn replaced(shares: &[WorkerShare], before: &[u32], after: &[u32]) -> u32 {
+/// How many of these workers replaced others during the run: their process is alive now and was not
+/// `before`. Names that are no process of the server don't count: an app may name its workers as it
+/// likes, and a pid may be of another namespace.
+pub(crate) fn new_workers(shares: &[WorkerShare], before: &[u32], after: &[u32]) -> u32 {
     let is_born = |pid: u32| after.contains(&pid) && !before.contains(&pid);
     shares.iter().filter(|share| share.worker.parse().is_ok_and(is_born)).count() as u32
 }
 
-/// Each worker's part by the header of its answers; workers that are known and got nothing are
-/// there with 0.
+/// How many requests each worker served, by the header of its responses; known workers without any
+/// have 0.
 pub(crate) fn shares_by_header(tally: &Tally, known: &[String]) -> Vec<WorkerShare> {
     let mut requests: BTreeMap<&str, u64> =
         known.iter().map(|worker| (worker.as_str(), 0)).collect();
@@ -187,14 +187,14 @@ mod tests {
         let mut ledger = Ledger::default();
         for (pid, count) in counts {
             for _ in 0..*count {
-                ledger.add_answer(Some(pid.to_string()));
+                ledger.add_response(Some(pid.to_string()));
             }
         }
         ledger
     }
 
     #[test]
-    fn accounts_agree_in_total_and_worker_by_worker() {
+    fn counts_are_compared_in_total_and_worker_by_worker() {
         let compared = |ours: &[(u32, u64)], theirs: &[(u32, u64)]| {
             let found = ledger(ours).compare_with_puma(&stats(theirs), &["11".to_owned()]).unwrap();
             (judge::grade(&found), found)
@@ -207,41 +207,41 @@ mod tests {
         assert_eq!(
             compared(&[(11, 3)], &[(11, 4)]),
             (Grade::Failed, of(None, 3, 4)),
-            "somebody else sent one"
+            "another client sent one"
         );
     }
 
     #[test]
-    fn a_worker_that_has_gone_took_its_count_with_it() {
+    fn the_count_of_a_worker_that_ended_is_lost() {
         let first = ["11", "12"].map(str::to_owned);
         let error = ledger(&[(11, 3), (12, 1), (13, 1)])
             .compare_with_puma(&stats(&[(12, 1), (13, 1)]), &first)
             .unwrap_err();
-        assert_eq!(error, "worker 11 has gone, and its count with it");
-        // The one worker of single mode has no pid there.
+        assert_eq!(error, "worker 11 has ended, and its count is lost");
+        // The only worker in single mode has no pid.
         let single = PumaStats { cluster: false, ..stats(&[(0, 3)]) };
         assert!(ledger(&[(11, 3)]).compare_with_puma(&single, &first[..1]).is_ok());
     }
 
     #[test]
-    fn a_worker_is_replaced_by_one_that_was_born_in_the_run() {
+    fn a_worker_that_started_during_the_run_is_new() {
         let share = |worker: &str| WorkerShare {
             worker: worker.to_owned(),
             requests: 1,
             source: ShareSource::Header,
         };
         let of = |names: &[&str], before: &[u32], after: &[u32]| {
-            replaced(&names.iter().map(|name| share(name)).collect::<Vec<_>>(), before, after)
+            new_workers(&names.iter().map(|name| share(name)).collect::<Vec<_>>(), before, after)
         };
         assert_eq!(of(&["12", "13"], &[10, 11, 12], &[10, 12, 13]), 1);
-        // One that had no request before, one that is no process of the server, and one that names
-        // itself otherwise.
+        // A worker without requests before the run, a pid that is not the server's, and a name that
+        // is no pid.
         assert_eq!(of(&["12"], &[10, 11, 12], &[10, 11, 12]), 0);
         assert_eq!(of(&["7", "web-1"], &[10, 11], &[10, 11]), 0);
     }
 
     #[test]
-    fn shares_are_what_came_between() {
+    fn shares_are_differences_between_two_readings() {
         let shares = shares_between(&stats(&[(11, 3), (12, 5)]), &stats(&[(11, 10), (13, 2)]), "");
         let requests: Vec<(&str, u64)> =
             shares.iter().map(|s| (s.worker.as_str(), s.requests)).collect();

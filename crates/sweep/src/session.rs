@@ -1,5 +1,5 @@
-//! One server's life ([`Session`]): its runs, one after the other, and what each took. `conduct.rs`
-//! decides their order.
+//! A [`Session`] is one server's life: it runs one job after the other, accounts for all requests,
+//! and judges the runs. `conduct.rs` decides the order of jobs.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,36 +24,38 @@ use crate::context::{Context, Observer, Phase, SweepError};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::samples::{LiveReadings, SAMPLING};
 use crate::server::{Block, ServerUnderTest};
-use crate::server_count::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
+use crate::server_count::{Ledger, fresh_stats, new_workers, shares_between, shares_by_header};
 use crate::statsd::StatsdListener;
 
 /// One run, and its place in the study.
 #[derive(Clone)]
 pub(crate) struct Job {
-    /// What is asked.
+    /// Requests, stop condition, connection handling.
     pub(crate) stream: StreamPlan,
-    /// What is read of server and kernel meanwhile.
+    /// What is read of server and kernel during the run.
     pub(crate) probe: Probe,
-    /// That in a word, where the study's runs differ in it.
+    /// A label, if the study's runs differ in more than their load; else empty.
     pub(crate) what: String,
     pub(crate) multiple: f64,
     pub(crate) connections: u32,
     pub(crate) ceiling: Option<Ceiling>,
-    /// Which of the study's runs, from 1.
+    /// The run's number within the study, from 1.
     pub(crate) number: usize,
+    /// How many runs the study has.
     pub(crate) of: usize,
     /// When the study began.
     pub(crate) begun: Nanos,
-    /// Whether `of` is the most there may be: the study ends when its answer is clear.
+    /// Whether `of` is the most there may be: the study ends as soon as the result is clear.
     pub(crate) may_end_early: bool,
 }
 
 impl Job {
-    /// How long the study will take from `now` on: as long for each run as for those that are done,
-    /// with all that lies between; before there is one, as long as was asked for, or not known
-    /// where each run has to start a server too.
+    /// How long the rest of the study will take. Each run is expected to take as long as those
+    /// before it, with the time between runs; the first as long as was asked for. `None` before the
+    /// first run if its length is not known or the study may end early.
     fn left(&self, now: Nanos) -> Option<Nanos> {
-        let (done, left) = (self.number as u64 - 1, (self.of - self.number) as u64 + 1);
+        let done = self.number as u64 - 1;
+        let left = (self.of - self.number) as u64 + 1;
         match (self.stream.stop, done) {
             (_, 0) if self.may_end_early => None,
             (Stop::After(length), 0) => Some((length + self.stream.warm_up) * left),
@@ -62,7 +64,7 @@ impl Job {
         }
     }
 
-    /// The run begins `now`.
+    /// The phase to show while this run goes on, which begins `now`.
     pub(crate) fn phase(
         &self,
         now: Nanos,
@@ -86,45 +88,44 @@ impl Job {
     }
 }
 
-/// Between two looks whether the server is idle.
+/// How often the server is checked for open connections after a run.
 const IDLE_STEP: Nanos = Nanos::from_millis(10);
-/// A server that is busy longer than this after a run is not waited for.
+/// The next run starts after this time even if the server is still busy.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(60);
 
-/// What is read and statsd while a run goes on; by default nothing.
+/// What is observed during a run; by default nothing.
 #[derive(Default)]
 pub(crate) struct Watching<'a> {
     pub(crate) probe: Probe,
     /// Where the last samples are shown.
     pub(crate) live: Arc<LiveReadings>,
-    /// Who listens to statsd.
+    /// Receives the app's statsd metrics.
     pub(crate) statsd: Option<&'a Mutex<StatsdListener>>,
 }
 
-/// A run that is over and not judged, and what it took.
+/// A run that is over but not judged yet, and what it cost.
 pub(crate) struct FinishedRun {
     pub(crate) run: Run,
     pub(crate) server: ServerUse,
-    /// CPU time of this process.
+    /// CPU time that this process used.
     pub(crate) own_cpu: Nanos,
 }
 
-/// One server's life within a study.
+/// A server and the account of all requests that it was sent.
 pub(crate) struct Session<'a> {
     pub(crate) block: &'a Block,
     pub(crate) context: &'a Context<'a>,
     pub(crate) server: ServerUnderTest,
-    /// Learns what is going on.
+    /// Is told what is going on.
     pub(crate) observer: &'a mut dyn Observer,
-    /// Off the server's processors while this lasts, where there are others.
-    kept: Option<CpuRestriction>,
+    /// Keeps this thread off the server's CPUs, if there are others.
+    restriction: Option<CpuRestriction>,
     pub(crate) ledger: Ledger,
-    /// What the server had counted after the last run: what the next run's part is counted from.
+    /// Puma's statistics after the last run; the next run's counts are the difference to these.
     pub(crate) stats: Option<PumaStats>,
-    /// Whether any request was left without an answer, so that the server may rightly have counted
-    /// more.
-    pub(crate) unanswered: bool,
-    /// Bytes of content of all whole answers.
+    /// Whether any request got no response. Then the server may rightly have counted more than we.
+    pub(crate) has_unanswered_requests: bool,
+    /// Bytes of content of all whole responses.
     pub(crate) body_bytes: u64,
 }
 
@@ -135,28 +136,28 @@ impl<'a> Session<'a> {
         server: ServerUnderTest,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        let kept = CpuRestriction::off_the_server(server.facts.placement.as_ref());
+        let restriction = CpuRestriction::off_the_server(server.facts.placement.as_ref());
         let mut session = Session {
             block,
             context,
             server,
             observer,
-            kept,
+            restriction,
             ledger: Ledger::default(),
             stats: None,
-            unanswered: false,
+            has_unanswered_requests: false,
             body_bytes: 0,
         };
-        session.add_answer(&session.server.first_answer.clone());
+        session.add_response(&session.server.first_response.clone());
         session
     }
 
-    /// Whether the app names its worker in each answer, so that nobody need be asked.
+    /// Whether each response names its worker, so that Puma's statistics are not needed.
     fn workers_name_themselves(&self) -> bool {
-        self.server.first_answer.worker.is_some()
+        self.server.first_response.worker.is_some()
     }
 
-    /// A run of `stream` over so many connections.
+    /// The load that a run of `stream` over this many connections sends.
     pub(crate) fn shape(&self, stream: &StreamPlan, connections: u32) -> LoadSpec {
         let (measured, requests_per_connection) = match stream.stop {
             Stop::After(length) => (Some(length), None),
@@ -179,7 +180,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Drives one run, watches server and kernel meanwhile, and accounts for it.
+    /// Sends one run's load, observes server and kernel meanwhile, and adds the requests to the
+    /// account.
     pub(crate) fn drive(
         &mut self,
         shape: &LoadSpec,
@@ -187,25 +189,13 @@ impl<'a> Session<'a> {
         watching: &Watching<'_>,
     ) -> Result<ObservedRun<EndedBy>, SweepError> {
         let Session { context, server, .. } = &*self;
-        let probe = watching.probe;
-        let port = server
-            .reached
-            .bind
-            .place
-            .tcp()
-            .map(|address| address.port())
-            .filter(|_| probe == Probe::Bpf);
-        let sampling = (probe != Probe::None).then(|| Sampling {
-            sampler: Sampler::new(server.listener(), &[server.pid()], None, SAMPLING),
-            control: server.reached.control.as_ref(),
-            single: server.workers.first().map_or("", String::as_str),
-            traced: port.map(|port| (port, server.pid())),
-            live: &watching.live,
-        });
-        // Where the server has died, its connections would be refused for ever.
+        // A dead server would refuse connections for ever.
         let mut ends = || {
-            let server = || server.has_ended().then_some(EndedBy::Server);
-            context.is_interrupted().then_some(EndedBy::User).or_else(server)
+            if context.is_interrupted() {
+                Some(EndedBy::User)
+            } else {
+                server.has_ended().then_some(EndedBy::Server)
+            }
         };
         let observation = RunObservers {
             ends: &mut ends,
@@ -214,19 +204,19 @@ impl<'a> Session<'a> {
             placement: server.facts.placement.as_ref(),
             statsd: watching.statsd,
             journal: None,
-            sampling,
+            sampling: sampling(server, watching),
             percentiles: &PERCENTILES,
         };
         let observed = drive_observed(shape, &context.clock, context.far, progress, observation)?;
         let tally = &observed.run.tally;
         self.ledger.add_run(tally);
         self.body_bytes += tally.body_bytes;
-        self.unanswered |= tally.all_answers() != tally.all_requests();
+        self.has_unanswered_requests |= tally.all_responses() != tally.all_requests();
         let ended_by = observed.ended_by.filter(|_| observed.interrupted);
         Ok(ObservedRun { ended_by, ..observed })
     }
 
-    /// Does one run, and listens to statsd meanwhile where the context does.
+    /// Announces a run to the observer and does it.
     pub(crate) fn run(
         &mut self,
         job: &Job,
@@ -240,7 +230,8 @@ impl<'a> Session<'a> {
         self.measure(job, service_time, &progress, &watching)
     }
 
-    /// As [`Session::run`], of which the observer was told already.
+    /// Does a run that the observer was told of already: sends its load, waits until the server is
+    /// idle, and collects what is known of the run but for the server's own count.
     pub(crate) fn measure(
         &mut self,
         job: &Job,
@@ -248,22 +239,16 @@ impl<'a> Session<'a> {
         progress: &RunProgress,
         watching: &Watching<'_>,
     ) -> Result<FinishedRun, SweepError> {
-        let slots = self.server.facts.slots();
         let shape = self.shape(&job.stream, job.connections);
-        let family = tree(self.server.pid());
+        let processes = tree(self.server.pid());
         let ObservedRun { run, ended_by, interrupted, own_cpu, .. } =
             self.drive(&shape, progress, watching)?;
         let memory_bytes = memory_of_tree(self.server.pid());
         self.observer.phase(&Phase::CoolingDown);
-        let busy = if self.block.cool_down && !interrupted { self.cool_down() } else { None };
+        let still_busy = if self.block.cool_down && !interrupted { self.cool_down() } else { None };
         let workers = self.worker_shares(&run.tally, interrupted);
-        let new_workers = replaced(&workers, &family, &tree(self.server.pid()));
-        // Not known where one of its processes has gone with what it had.
-        let server_cpu = run.generator.server.as_ref();
-        let whole = server_cpu.filter(|cpu| {
-            family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid))
-        });
-        let cpu = whole.map(|cpu| cpu.processes.iter().map(|process| process.cpu).sum());
+        let new = new_workers(&workers, &processes, &tree(self.server.pid()));
+        let server = ServerUse { cpu: cpu_of_all(&run, &processes), memory_bytes };
         let mut run = Run {
             repeat: self.block.repeat,
             multiple: Some(job.multiple),
@@ -271,27 +256,37 @@ impl<'a> Session<'a> {
             generator: GeneratorFacts { ceiling: job.ceiling, ..run.generator },
             ..run
         };
-        let (keep_alive, placement) = (job.stream.keep_alive, self.server.facts.placement.as_ref());
-        let setting = RunSetting { keep_alive, placement, ended_by };
-        if self.block.pace.is_open() {
-            run.warnings = checks::warnings_of_load(&run, &self.block.pace, setting);
-        } else {
-            self.forecast(&mut run, service_time.unwrap_or_default());
-            run.warnings = checks::warnings_of_run(&run, setting);
-            run.warnings.extend(checks::served_in_turns(
-                &run,
-                slots,
-                keep_alive,
-                service_time.as_ref(),
-            ));
+        self.add_expectations(&mut run, job, service_time, ended_by);
+        run.warnings.extend(still_busy);
+        if new > 0 {
+            run.warnings.push(Diagnostic::WorkersChanged { new });
         }
-        run.warnings.extend(busy);
-        run.warnings
-            .extend((new_workers > 0).then_some(Diagnostic::WorkersChanged { new: new_workers }));
-        Ok(FinishedRun { run, server: ServerUse { cpu, memory_bytes }, own_cpu })
+        Ok(FinishedRun { run, server, own_cpu })
     }
 
-    /// What a closed loop ought to have come to.
+    /// Adds the forecast, in a closed loop, and the warnings that need no account of the whole
+    /// server.
+    fn add_expectations(
+        &self,
+        run: &mut Run,
+        job: &Job,
+        service_time: Option<ServiceTime>,
+        ended_by: Option<EndedBy>,
+    ) {
+        let facts = &self.server.facts;
+        let keep_alive = job.stream.keep_alive;
+        let setting = RunSetting { keep_alive, placement: facts.placement.as_ref(), ended_by };
+        if self.block.pace.is_open() {
+            run.warnings = checks::warnings_of_load(run, &self.block.pace, setting);
+            return;
+        }
+        self.forecast(run, service_time.unwrap_or_default());
+        let turns = checks::served_in_turns(run, facts.slots(), keep_alive, service_time.as_ref());
+        run.warnings = checks::warnings_of_run(run, setting);
+        run.warnings.extend(turns);
+    }
+
+    /// Adds what theory expects of a closed loop.
     fn forecast(&self, run: &mut Run, known: ServiceTime) {
         let facts = &self.server.facts;
         let cpu_rate =
@@ -307,7 +302,8 @@ impl<'a> Session<'a> {
             });
     }
 
-    /// Each worker's part.
+    /// How many requests each worker served: by the name in its responses, else by Puma's
+    /// statistics.
     fn worker_shares(&mut self, tally: &Tally, interrupted: bool) -> Vec<WorkerShare> {
         let shares = if self.workers_name_themselves() {
             shares_by_header(tally, &self.server.workers)
@@ -326,7 +322,7 @@ impl<'a> Session<'a> {
         shares
     }
 
-    /// Makes workers known that are new.
+    /// Adds workers that were not known yet.
     pub(crate) fn register_workers(&mut self, shares: &[WorkerShare]) {
         let is_new = |share: &&WorkerShare| !self.server.workers.contains(&share.worker);
         let new: Vec<String> =
@@ -334,46 +330,47 @@ impl<'a> Session<'a> {
         self.server.workers.extend(new);
     }
 
-    /// An answer outside a run, of which this account knows.
-    pub(crate) fn add_answer(&mut self, answer: &FetchedResponse) {
-        self.ledger.add_answer(answer.worker.clone());
-        self.body_bytes += answer.body_bytes;
+    /// Adds a response to a request outside of any run to the account.
+    pub(crate) fn add_response(&mut self, response: &FetchedResponse) {
+        self.ledger.add_response(response.worker.clone());
+        self.body_bytes += response.body_bytes;
     }
 
-    /// What the generator alone reaches with each of these settings, on answers of so many bytes.
+    /// Measures what the generator alone reaches with each of these loads, on responses of this
+    /// size.
     pub(crate) fn ceilings(
         &self,
         shapes: &[LoadSpec],
-        answer_bytes: u64,
+        response_bytes: u64,
     ) -> Result<Vec<Option<Ceiling>>, SweepError> {
-        let placement = self.kept.as_ref().and(self.server.facts.placement.as_ref());
-        ceilings(shapes, answer_bytes, placement, self.context)
+        let placement = self.restriction.as_ref().and(self.server.facts.placement.as_ref());
+        ceilings(shapes, response_bytes, placement, self.context)
     }
 
-    /// Where workers' parts come from the statistics: what they say now, after all that came before
-    /// the first run.
+    /// Reads Puma's statistics before the first run, if the workers' shares are to come from them.
     pub(crate) fn take_baseline(&mut self) {
         if !self.workers_name_themselves() {
             self.stats = self.fresh_stats();
         }
     }
 
+    /// Puma's statistics, not older than now; `None` if it has none or was too slow.
     pub(crate) fn fresh_stats(&self) -> Option<PumaStats> {
         let control = self.server.reached.control.as_ref()?;
         fresh_stats(control, &self.context.clock, self.context.interrupt)
     }
 
-    /// Waits until nobody is connected to the server any more, a minute at the longest: never by a
-    /// fixed sleep.
+    /// Waits until the server has no connections, at most [`LONGEST_WAIT`].
     ///
-    /// After a run all our connections are closed. The server is idle when it has closed its ends
-    /// of them too: a request that it still works on, or has not accepted yet, keeps its socket
-    /// open, in every server and version.
+    /// After a run all our connections are closed. The server is idle once it has closed its ends
+    /// too: in every server and version a request that it works on, or has not accepted yet, keeps
+    /// its socket open.
     pub(crate) fn cool_down(&self) -> Option<Diagnostic> {
-        let (clock, mut listener) = (&self.context.clock, self.server.listener());
+        let clock = &self.context.clock;
+        let mut listener = self.server.listener();
         let start = clock.now();
         loop {
-            // Where the kernel does not tell, nothing can be said, and nothing is.
+            // If the kernel lists no sockets, don't wait.
             let sockets: ServerSockets = listener.sample().ok()?;
             if sockets.is_idle() || self.context.is_interrupted() {
                 return None;
@@ -392,17 +389,16 @@ impl<'a> Session<'a> {
 }
 
 impl Session<'_> {
-    /// Judges runs of this server, once: by their own figures and, where the server's own count is
-    /// there for all of them (`is_whole`), by our account of its whole life beside its own. `alone`:
-    /// what one request takes alone, where that is known. Returns
-    /// a warning where the two differ or cannot be compared.
+    /// Judges the runs of this server: by their own figures and, if all of its runs are done
+    /// (`is_whole`), by comparing our count of requests with the server's. `alone` is the time of
+    /// one request alone, if known. Returns a warning if the counts differ or cannot be compared.
     pub(crate) fn judge<'r>(
         &self,
         runs: impl IntoIterator<Item = &'r mut Run>,
         is_whole: bool,
         alone: Option<ServiceTime>,
     ) -> Option<Diagnostic> {
-        // The user who interrupts does not want to wait for it.
+        // A user who interrupts does not want to wait for it.
         let account = if is_whole { self.reconcile() } else { Err(None) };
         let facts = &self.server.facts;
         let server = ServerSeen::stated(facts.slots(), facts.workers, alone);
@@ -420,16 +416,14 @@ impl Session<'_> {
         }
     }
 
-    /// Our account of this server's whole life beside its own.
+    /// Compares our count of this server's requests with its own.
     ///
     /// # Errors
-    /// Why the server's is not known; `None` where the user interrupted.
+    /// Why the server's count is not known; `None` if the user interrupted.
     fn reconcile(&self) -> Result<Diagnostic, Option<String>> {
         let unknown = |reason: &str| Err(Some(reason.to_owned()));
-        if self.unanswered {
-            return unknown(
-                "requests were left without an answer, and nobody knows which of them it had started",
-            );
+        if self.has_unanswered_requests {
+            return unknown("some requests got no response, so it may have counted more");
         }
         if self.block.server.kind == ServerKind::Builtin
             && let Some(address) = self.server.reached.bind.place.tcp()
@@ -449,4 +443,31 @@ impl Session<'_> {
             None => unknown("its statistics did not become fresh"),
         }
     }
+}
+
+/// What is read of server and kernel during a run; `None` for `--inspect none`.
+fn sampling<'a>(server: &'a ServerUnderTest, watching: &'a Watching<'_>) -> Option<Sampling<'a>> {
+    let tcp = server.reached.bind.place.tcp();
+    let traced = match watching.probe {
+        Probe::None => return None,
+        Probe::Bpf => tcp.map(|address| (address.port(), server.pid())),
+        Probe::Auto | Probe::Proc => None,
+    };
+    Some(Sampling {
+        sampler: Sampler::new(server.listener(), &[server.pid()], None, SAMPLING),
+        control: server.reached.control.as_ref(),
+        single: server.workers.first().map_or("", String::as_str),
+        traced,
+        live: &watching.live,
+    })
+}
+
+/// CPU time of all these processes; `None` if one of them ended during the run.
+fn cpu_of_all(run: &Run, processes: &[u32]) -> Option<Nanos> {
+    let cpu = run.generator.server.as_ref()?;
+    let is_known = |pid: &u32| cpu.processes.iter().any(|process| process.pid == *pid);
+    if !processes.iter().all(is_known) {
+        return None;
+    }
+    Some(cpu.processes.iter().map(|process| process.cpu).sum())
 }

@@ -1,11 +1,9 @@
-//! Listens to what app and server send over statsd while a run goes on, from a thread of its own.
-//! Lanes share nothing with it but the machine.
+//! Receives what app and server send over statsd during a run, in a thread of its own that shares
+//! nothing with the lanes. `export::statsd` parses the packets.
 //!
-//! What a packet says is not known here (`export::statsd`). Only this machine can send to the
-//! socket, and what the kernel had to drop because nobody read is known where the kernel says it.
-//!
-//! Between runs nobody reads the socket: what came then is taken before the run begins
-//! ([`StatsdListener::catch_up`]), and counted as of before.
+//! Only this machine can send to the socket. Packets that the kernel dropped are counted, if it
+//! tells. Between runs nobody reads: packets from then are taken before the next run begins
+//! ([`StatsdListener::catch_up`]) and don't count for it.
 
 use std::fs;
 use std::io;
@@ -21,14 +19,14 @@ use rustix::net::RecvFlags;
 
 /// Longer than any packet.
 const LONGEST: usize = 65_536;
-/// How soon the end of a run is noticed.
+/// How soon the listener notices the end of a run.
 const GLANCE: Duration = Duration::from_millis(20);
-/// When the run is over, so many packets are still taken at the most: a sender that never stops
-/// would keep us for ever. The kernel holds fewer: each takes 256 bytes at the least of a buffer of
-/// twice 4 MiB (`SKB_TRUESIZE` in Linux' include/linux/skbuff.h).
+/// The most packets to take after the run, so that a sender that never stops cannot hold us up. The
+/// kernel's buffer of twice 4 MiB holds fewer, as each takes at least 256 bytes (`SKB_TRUESIZE` in
+/// Linux' include/linux/skbuff.h).
 const REST: u32 = (8 << 20) / 256;
 
-/// A socket for statsd, and what came of it so far.
+/// A socket for statsd, and what came so far.
 #[derive(Debug)]
 pub struct StatsdListener {
     socket: UdpSocket,
@@ -37,38 +35,37 @@ pub struct StatsdListener {
 }
 
 impl StatsdListener {
-    /// Listens at an address of this machine's loopback. Port 0 is whichever is free.
+    /// Listens on a loopback address. Port 0 is any free port.
     ///
     /// # Errors
-    /// Where the address is taken, or is none of loopback.
+    /// If the address is taken, or not a loopback address.
     pub fn bind(address: SocketAddr) -> io::Result<StatsdListener> {
         if !address.ip().is_loopback() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "it is no address of this machine's loopback",
+                "it is not a loopback address",
             ));
         }
         let socket = UdpSocket::bind(address)?;
-        // As much as an unprivileged process is given: a burst of a busy app.
+        // For bursts of a busy app; as much as an unprivileged process may have.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
         let address = socket.local_addr()?;
         Ok(StatsdListener { socket, address, collector: StatsdCollector::default() })
     }
 
-    /// Where app and server find it.
+    /// Where app and server send to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Packets that the kernel has dropped because too many were not read; `None` where it does not
-    /// say.
+    /// Packets that the kernel dropped because its buffer was full; `None` if it does not tell.
     fn dropped(&self) -> Option<u64> {
         let table = if self.address.is_ipv6() { "/proc/net/udp6" } else { "/proc/net/udp" };
         drops(&fs::read_to_string(table).ok()?, self.address.port())
     }
 
-    /// Takes what came until now, as of before the next run. To be called before that begins: the
-    /// receiving thread may get a CPU only when the run is on.
+    /// Takes what came before the next run. Called before it begins, because the receiving thread
+    /// may not get a CPU soon enough.
     pub(crate) fn catch_up(&mut self) {
         let mut buffer = vec![0; LONGEST];
         for _ in 0..REST {
@@ -77,7 +74,8 @@ impl StatsdListener {
         }
     }
 
-    /// Receives until `over`. The window begins `warm_up` after the start that `progress` has.
+    /// Receives until `over` is raised. The measured window begins `warm_up` after the start in
+    /// `progress`.
     pub(crate) fn listen_until(
         &mut self,
         clock: &impl Clock,
@@ -87,10 +85,10 @@ impl StatsdListener {
     ) -> StatsdReport {
         let begun_with = this_threads_cpu();
         let mut buffer = vec![0; LONGEST];
-        let (mut dropped_before, mut rest) = (None, REST);
+        let mut dropped_before = None;
+        let mut rest = REST;
         loop {
-            // Asked before the packet is taken: what the kernel has when the run is over is still
-            // taken.
+            // Read before the packet is taken, so that all packets of the run are.
             let is_over = over.load(Ordering::Relaxed);
             let packet =
                 receive(&self.socket, &mut buffer, if is_over { Duration::ZERO } else { GLANCE });
@@ -121,8 +119,7 @@ fn is_in_window(now: Nanos, start: Nanos, warm_up: Nanos) -> bool {
     start > Nanos::ZERO && now >= start + warm_up
 }
 
-/// The next packet; `None` where none came for `patience`. Without patience: what the kernel has
-/// now.
+/// The next packet; `None` if none came within `patience`.
 fn receive<'b>(socket: &UdpSocket, buffer: &'b mut [u8], patience: Duration) -> Option<&'b [u8]> {
     let length = if patience == Duration::ZERO {
         let (_, length) = rustix::net::recv(socket, &mut *buffer, RecvFlags::DONTWAIT).ok()?;
@@ -134,9 +131,8 @@ fn receive<'b>(socket: &UdpSocket, buffer: &'b mut [u8], patience: Duration) -> 
     buffer.get(..length)
 }
 
-/// The last column of the socket of that port (proc(5), and `udp4_format_sock` in Linux'
-/// net/ipv4/udp.c). Several sockets of one port stand for several addresses; then nobody knows
-/// which is ours.
+/// Drops of the socket with this port: the last column (proc(5), and `udp4_format_sock` in Linux'
+/// net/ipv4/udp.c). `None` if several sockets have the port, on several addresses.
 fn drops(table: &str, port: u16) -> Option<u64> {
     let port = format!(":{port:04X}");
     let of_line = |line: &str| {

@@ -1,7 +1,7 @@
-//! Conducts a sweep: one run for each multiple of the slots, all on one server; each pass on a
-//! fresh one. With `--probe-discipline` two short closed loops come first, at three times the slots
-//! with keep-alive and with a connection for each request: which order of service does each look
-//! like?
+//! Conducts a sweep: one run for each multiple of the slots, all on one server, and each pass on a
+//! fresh one. With `--probe-discipline` two short closed loops come first, at three times the
+//! slots: one with keep-alive and one with a connection for each request, to see which order of
+//! service each resembles.
 
 use std::ops::RangeInclusive;
 
@@ -13,20 +13,20 @@ use model::theory::ServiceTime;
 use model::{Ceiling, Clock, Nanos, Plan, Probe, Run, Stop, StreamPlan, SweepStudy};
 use probe::host;
 
-use crate::alone::OneConnection as _;
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::observe::ObservedRun;
 use crate::server::Block;
+use crate::service_time::OneConnection as _;
 use crate::session::{Job, Session, Watching};
-use crate::{alone, kernel, theory, trend};
+use crate::{kernel, service_time, theory, trend};
 
-/// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are,
-/// and says so.
+/// Conducts the study of `plan`. If the user interrupts, the study has the runs so far and is
+/// marked as interrupted.
 ///
 /// # Errors
-/// Where the server cannot be started, is not ready in time, or dies. The runs that were finished
-/// before were given to the observer.
+/// If the server cannot be started, is not ready in time, or dies. The observer already has the
+/// runs that were finished before.
 pub fn conduct_sweep(
     plan: &Plan,
     context: &Context<'_>,
@@ -62,25 +62,25 @@ fn most_connections(plan: &Plan, slots: u32) -> u32 {
     plan.loads(slots).iter().map(|(_, connections)| *connections).max().unwrap_or(0)
 }
 
-/// Responses of each connection after which a closed loop on a warm server is in its order.
+/// On a warm server a closed loop has settled after this many responses on each connection.
 const SETTLED: f64 = 2.0;
-/// Such a warm-up is rounded up to so much: all connections are opened in it, and a person reads
-/// its length.
+/// A shortened warm-up is rounded up to a multiple of this: long enough to open all connections,
+/// and easy to read.
 const WARM_UP_STEP: Nanos = Nanos::from_millis(100);
 
 struct Sweep<'a> {
     plan: &'a Plan,
     study: SweepStudy,
-    /// The generator's limit at each multiple.
+    /// What the generator alone reaches at each load.
     ceilings: Vec<Option<Ceiling>>,
-    /// Those that are to come.
+    /// The passes still to come.
     passes: RangeInclusive<u32>,
     begun: Nanos,
 }
 
-/// How long a run over so many connections warms up. The first one of a server: as long as was
-/// asked for. One after another finds the server warm, and only its connections have to settle:
-/// until each has had [`SETTLED`] responses by the throughput of the run before.
+/// How long a run over this many connections warms up. The first run of a server takes the warm-up
+/// that was asked for. Later ones find the server warm, so only their connections have to settle:
+/// each gets [`SETTLED`] responses, by the throughput of the run `before`.
 fn warm_up(stream: &StreamPlan, before: Option<&Run>, connections: u32) -> Nanos {
     let throughput = before.map_or(0.0, Run::completed_rate);
     if throughput == 0.0 || matches!(stream.stop, Stop::RequestsPerConnection(_)) {
@@ -102,17 +102,17 @@ impl Experiment for Sweep<'_> {
         let slots = study.server.slots();
         let loads = plan.loads(slots);
         ensure_descriptors(u64::from(most_connections(plan, slots)))?;
-        // What a body costs is work, which slots of one process do not share in as they share a
-        // wait.
+        // Large bodies cost CPU time, so slots / service time would be no ceiling for them.
         let is_first = session.block.repeat == 1;
-        let learns = is_first && plan.stream.body.is_none();
-        if learns {
-            session.observer.phase(&Phase::MeasuringServiceTime { at_most: alone::AT_MOST });
-            study.service_time = session.learn_service_time()?.or(study.service_time);
+        let measures_service_time = is_first && plan.stream.body.is_none();
+        if measures_service_time {
+            let at_most = service_time::LONGEST_MEASUREMENT;
+            session.observer.phase(&Phase::MeasuringServiceTime { at_most });
+            study.service_time = session.measure_service_time()?.or(study.service_time);
         }
         if plan.probe_discipline && study.probes.is_empty() {
             session.observer.phase(&Phase::Probing);
-            study.probes = session.probes(study.service_time, plan.probe)?;
+            study.probes = session.probe_disciplines(study.service_time, plan.probe)?;
         }
         if study.probed.is_none() {
             let is_tcp = session.server.reached.bind.place.tcp().is_some();
@@ -120,15 +120,15 @@ impl Experiment for Sweep<'_> {
         }
         if session.context.other.is_none() {
             session.take_baseline();
-            if learns {
-                session.meet_missing_workers()?;
+            if measures_service_time {
+                session.visit_missing_workers()?;
             }
         }
         if is_first && plan.calibrate {
             session.observer.phase(&Phase::Calibrating);
             let shapes: Vec<LoadSpec> =
                 loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
-            self.ceilings = session.ceilings(&shapes, session.server.first_answer.bytes)?;
+            self.ceilings = session.ceilings(&shapes, session.server.first_response.bytes)?;
         }
         let done = study.runs.len();
         let job =
@@ -174,15 +174,15 @@ impl Experiment for Sweep<'_> {
         if let Some(known) = self.study.service_time
             && known.answers > 0
         {
-            let at_most = alone::AT_MOST_AGAIN;
+            let at_most = service_time::LONGEST_REPETITION;
             session.observer.phase(&Phase::MeasuringServiceTime { at_most });
-            let again = session.learn_service_time_again()?;
+            let again = session.measure_service_time_again()?;
             let longest = longest_in_lowest_load(&self.study.runs);
             self.study.service_time = Some(known.with_later(&again, longest));
         }
         let runs: Vec<&Run> = self.study.runs.iter().collect();
         let slots = self.study.server.slots();
-        // Another generator's runs are what it says; ours would not be one of them.
+        // A run by longtail would not compare with those of another generator.
         if session.context.other.is_none()
             && !session.is_over()
             && trend::has_trend(&runs, slots, self.study.service_time)
@@ -194,7 +194,7 @@ impl Experiment for Sweep<'_> {
 
     fn judge(&mut self, session: &mut Session<'_>, is_whole: bool) {
         let Sweep { plan, study, .. } = self;
-        // Another generator's account is compared run by run.
+        // Another generator's count is compared run by run.
         let is_whole = is_whole && session.context.other.is_none();
         if is_whole {
             session.observer.phase(&Phase::Reconciling);
@@ -222,14 +222,14 @@ impl Experiment for Sweep<'_> {
     }
 }
 
-/// How long the first load is made once more at the most, where its requests are short.
+/// How long the first load is repeated if its requests are short.
 const LENGTH_AGAIN: Nanos = Nanos::from_secs(3);
-/// Longer ones are made so often by each connection, as far as the first run was as long.
+/// Otherwise until each connection has sent this many, but no longer than the first run was.
 const ROUNDS_AGAIN: u64 = 10;
 
 impl Sweep<'_> {
-    /// The first load of the server once more, for a shorter time; `None` where the user
-    /// interrupted it, or its first run has no length.
+    /// Repeats the server's first load for a shorter time; `None` if the user interrupts, or the
+    /// first run has no length.
     fn repeat_first_load(&self, session: &mut Session<'_>) -> Result<Option<Run>, SweepError> {
         let Some(first) = self.study.runs.first() else { return Ok(None) };
         let mean = first.tally.response_time.mean().unwrap_or_default();
@@ -262,27 +262,28 @@ impl Sweep<'_> {
     }
 }
 
-/// The longest time of a request in the runs with the fewest connections.
+/// The longest service time in the runs with the fewest connections.
 fn longest_in_lowest_load(runs: &[Run]) -> Nanos {
     let fewest = runs.iter().map(|run| run.connections).min();
     let lowest = runs.iter().filter(|run| Some(run.connections) == fewest);
     lowest.filter_map(|run| run.tally.service_time.max()).max().unwrap_or_default()
 }
 
-/// Connections / slots: enough to see who waits for whom.
+/// Connections / slots in a probe: enough to see who waits for whom.
 const MULTIPLE: u32 = 3;
-/// Turns of ten requests: the first of all is in the warm-up.
+/// Turns of ten requests that the warm-up takes.
 const WARM_UP_TURNS: u64 = 1;
-/// Half turns that are measured.
+/// Half turns that a probe measures.
 const HALF_TURNS: u64 = 5;
-/// Answers that a p95 and a p99 need.
-const ANSWERS: u64 = 200;
-/// The shortest time that a load is measured for.
+/// Responses that p95 and p99 need.
+const RESPONSES: u64 = 200;
+/// The shortest probe.
 const LEAST: Nanos = Nanos::from_secs(1);
 
 impl Session<'_> {
-    /// Runs both. There is none without a service time, which sets their length.
-    pub(crate) fn probes(
+    /// Runs both probes of the order of service. Their length depends on the service time, so
+    /// without one there are none.
+    pub(crate) fn probe_disciplines(
         &mut self,
         service_time: Option<ServiceTime>,
         allowed: model::Probe,
@@ -295,13 +296,13 @@ impl Session<'_> {
             if self.context.is_interrupted() {
                 break;
             }
-            probes.push(self.probe(keep_alive, known, allowed)?);
+            probes.push(self.probe_discipline(keep_alive, known, allowed)?);
             self.cool_down();
         }
         Ok(probes)
     }
 
-    fn probe(
+    fn probe_discipline(
         &mut self,
         keep_alive: bool,
         known: ServiceTime,
@@ -310,15 +311,15 @@ impl Session<'_> {
         let slots = self.server.facts.slots();
         let connections = (slots * MULTIPLE).max(1);
         let turn = known.mean * u64::from(queueing::puma::TURN);
-        let of_answers = known.mean * (ANSWERS / u64::from(slots.max(1)));
+        let for_percentiles = known.mean * (RESPONSES / u64::from(slots.max(1)));
         let stream = StreamPlan {
             keep_alive,
             warm_up: turn * WARM_UP_TURNS,
-            stop: Stop::After((turn * HALF_TURNS / 2).max(of_answers).max(LEAST)),
+            stop: Stop::After((turn * HALF_TURNS / 2).max(for_percentiles).max(LEAST)),
             ..self.block.stream.clone()
         };
         let shape = self.shape(&stream, connections);
-        // Who holds the connections shows the order too; the kernel's tracepoints do not.
+        // Which worker holds a connection helps to tell the order; tracepoints would not.
         let probe = if allowed == model::Probe::None { allowed } else { model::Probe::Proc };
         let watching = Watching { probe, ..Watching::default() };
         let ObservedRun { run, .. } =

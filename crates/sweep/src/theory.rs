@@ -1,5 +1,5 @@
-//! Which order of service a server should have, by its kind, version, configuration and load; and
-//! which worker was seen to hold which connections.
+//! Derives the order of service that a server should have from its kind, version, configuration and
+//! load, and from how many connections each worker held.
 //!
 //! Source: Puma 5.6.5, 6.6.1, 7.0.4, 7.2.1, 8.0.2 and its main branch of 2026-07,
 //! `lib/puma/server.rb` (`process_client`, `handle_servers`), `thread_pool.rb`, `request.rb`,
@@ -17,9 +17,8 @@ use model::{
 use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};
 use queueing::puma;
 
-/// Theory beside a run under the load that `stream` describes; `None` if there is none.
-/// `app_scatters`: the app takes many times longer for some requests, even when none waits for a
-/// slot.
+/// What theory says of a run under the load of `stream`; `None` without a service time.
+/// `app_scatters`: the app takes many times longer for some requests even if none waits for a slot.
 pub(crate) fn of_run(
     run: &Run,
     plan: &ServerPlan,
@@ -46,12 +45,12 @@ pub(crate) fn of_run(
     )
 }
 
-/// Which processes held the connections of a run, as far as they were sampled.
+/// Which processes held a run's connections, by the samples of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ConnectionHolders {
-    /// Connections of each process that held any, the fullest first.
+    /// Connections of each process that held any, the most first.
     by_worker: Option<Vec<u32>>,
-    /// Processes that ever held one.
+    /// Processes that ever held a connection.
     holders: usize,
     /// Processes of the server.
     processes: usize,
@@ -70,9 +69,9 @@ impl ConnectionHolders {
         }
     }
 
-    /// Connections of each of `workers` workers, with a 0 for those without any; `None` if more
-    /// processes than that held some, or if there are fewer processes than workers: then workers
-    /// are something else, such as threads of one process.
+    /// Connections of each of `workers` workers, 0 for those without any. `None` if more processes
+    /// held some, or if there are fewer processes than workers: then workers are no processes, but
+    /// perhaps threads of one.
     fn of_workers(&self, workers: u32) -> Option<Vec<u32>> {
         let workers = workers as usize;
         let mut held = self
@@ -84,9 +83,9 @@ impl ConnectionHolders {
     }
 }
 
-/// Workers, and threads of each. If another server's command was given with its slots alone, its
-/// workers are the processes that hold connections; `None` if none was seen to, or if their number
-/// does not divide the slots.
+/// Workers, and threads of each. If only the slots of a command are known, its workers are the
+/// processes that held connections; `None` if none did, or if their number does not divide the
+/// slots.
 fn shape(plan: &ServerPlan, server: &ServerFacts, held: &ConnectionHolders) -> Option<(u32, u32)> {
     let is_given = !matches!(plan.kind, ServerKind::Command { .. })
         || plan.workers.is_some()
@@ -96,20 +95,19 @@ fn shape(plan: &ServerPlan, server: &ServerFacts, held: &ConnectionHolders) -> O
     }
     let slots = server.slots();
     match (held.holders as u32, held.processes) {
-        // One holder of several workers may have taken all by chance.
+        // One of several workers may have got all connections by chance.
         (0, 1) | (1, ..=2) => Some((1, slots)),
         (0 | 1, _) => None,
         (holders, _) => slots.is_multiple_of(holders).then(|| (holders, slots / holders)),
     }
 }
 
-/// An exponential law has its p99 at 6.6 medians. Beyond that a law has a tail, or two groups, that
-/// no model here describes.
+/// p99 / median beyond which no model here fits. An exponential distribution has 6.6.
 const WIDEST: f64 = 7.0;
-/// One slow request is an accident.
+/// Fewer slow requests than this may be accidents.
 const SLOW_ONES: f64 = 3.0;
 
-/// Whether some requests took many times longer than most.
+/// Whether some requests took many times longer than most of them.
 fn is_wide(times: &Histogram) -> bool {
     let share = 1.0 - (SLOW_ONES / times.count().max(1) as f64).max(0.01);
     let Some((typical, slow)) = times.quantile(0.5).zip(times.quantile(share.max(0.5))) else {
@@ -118,14 +116,14 @@ fn is_wide(times: &Histogram) -> bool {
     slow.as_secs_f64() > WIDEST * typical.as_secs_f64()
 }
 
-/// Whether the app itself takes many times longer for some requests than for most, by a run in
-/// which no request had to wait for a slot. If so, long times under more load need not come from
-/// the order of service.
+/// Whether the app takes many times longer for some requests than for most, by a run in which no
+/// request had to wait for a slot. If so, long times under more load need not come from the order
+/// of service.
 pub(crate) fn app_scatters(run: &Run, server: &ServerFacts) -> bool {
     run.connections <= server.slots() && is_wide(&run.tally.service_time)
 }
 
-/// Our own apps sleep for as long as they are asked to. Other apps may vary.
+/// Whether the app's times may vary. Our own apps sleep exactly as long as they are asked to.
 fn scatters(plan: &ServerPlan, stream: &StreamPlan, known: &ServiceTime) -> bool {
     let is_ours = plan.rackup.is_none()
         && stream.path.is_none()
@@ -168,8 +166,9 @@ fn order(
     }
 }
 
-/// A thread stays with its connection for a turn, and then closes it where another waits in the
-/// kernel's queue, which all workers share: they accept only while a thread is free.
+/// Puma up to 6. Workers accept only while a thread is free, so connections wait in the kernel's
+/// queue, which all workers share. A thread serves a connection for a turn and then closes it if
+/// another one waits.
 fn up_to_6(settings: &PumaSettings, unknown: ServiceOrder) -> ServiceOrder {
     let is_kept = unknown.is_kept && keeps_alive(settings);
     ServiceOrder {
@@ -180,10 +179,10 @@ fn up_to_6(settings: &PumaSettings, unknown: ServiceOrder) -> ServiceOrder {
     }
 }
 
-/// Workers accept all that comes, and what must wait does so in the pool of the worker (`@todo`),
-/// first come, first served: with keep-alive the next request of a connection goes to its end,
-/// whether by the reactor or at once (7.0.3), but where a thread is free anyway (7.1). From 7.0.4 a
-/// worker with much to do accepts later, so that another can be first.
+/// Puma from 7 on. Workers accept every connection, and requests wait in the worker's own queue
+/// (`@todo`), first come, first served. With keep-alive the next request of a connection goes to
+/// the end of that queue, through the reactor or directly (7.0.3), unless a thread is free anyway
+/// (7.1). From 7.0.4 on a busy worker accepts later, so that another one may be first.
 fn from_7(
     version: [u32; 3],
     settings: &PumaSettings,
@@ -195,8 +194,8 @@ fn from_7(
     let is_kept = unknown.is_kept && keeps_alive(settings);
     let longest = settings.wait_for_less_busy_worker.unwrap_or(LONGEST);
     let is_throttled = version >= [7, 0, 4] && server.workers > 1 && longest > Nanos::ZERO;
-    // When a worker accepts no faster than it serves, the others wait in the kernel: that is
-    // neither one line nor one a worker.
+    // If a worker accepts no faster than it serves, connections wait in the kernel, too: then
+    // requests wait neither in one queue nor in one for each worker.
     let waits_in_the_kernel = || {
         let rest =
             puma::held_at_rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
@@ -204,7 +203,7 @@ fn from_7(
     };
     let discipline = match settings.queue_requests {
         _ if server.workers <= 1 => Some(Discipline::Shared),
-        // After 8.0.2: without the reactor a worker accepts only while a thread is free, as before 7.
+        // After 8.0.2 a worker without the reactor accepts only while a thread is free, as up to 6.
         Some(false) if settings.waits_until_not_full == Some(true) => Some(Discipline::Shared),
         _ if is_kept => Some(Discipline::Split),
         _ if is_throttled && waits_in_the_kernel() => None,
@@ -218,7 +217,7 @@ fn from_7(
     ServiceOrder { discipline, is_kept, dealing, ..unknown }
 }
 
-/// `wait_for_less_busy_worker` from Puma 6 on, where nothing else is said.
+/// The default of `wait_for_less_busy_worker` from Puma 6 on.
 const LONGEST: Nanos = Nanos::from_millis(5);
 
 /// Whether a Puma with these settings keeps a connection for the next request.
@@ -226,7 +225,7 @@ fn keeps_alive(settings: &PumaSettings) -> bool {
     settings.queue_requests != Some(false) && settings.enable_keep_alives != Some(false)
 }
 
-/// `7.0.4` and `8.0.0.dev` as numbers; what is missing is 0.
+/// The numbers of a version such as `7.0.4` or `8.0.0.dev`; missing ones are 0.
 fn version(text: &str) -> Option<[u32; 3]> {
     let mut parts = text.split('.');
     let major = parts.next()?.parse().ok()?;
@@ -243,7 +242,7 @@ mod tests {
     const PUMA: ServerKind = ServerKind::Puma { command: None };
 
     #[test]
-    fn a_version_its_workers_and_its_config_file_have_an_order_of_service() {
+    fn version_workers_and_settings_determine_the_order_of_service() {
         let of = |given: &str| {
             let [version, connections, workers, ms, settings]: [&str; 5] =
                 given.split(' ').collect::<Vec<_>>().try_into().expect(given);
@@ -272,8 +271,7 @@ mod tests {
         assert_eq!(builtin.discipline, Some(Discipline::Shared));
     }
 
-    /// A run of so many connections in which each of these processes held so many, sample by
-    /// sample.
+    /// A run in which each process held this many of the connections, sample by sample.
     fn run(connections: u32, held: &[Vec<Option<u64>>]) -> Run {
         let mut run = testkit::study::canonical().runs.remove(0);
         run.connections = connections;
@@ -297,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_the_connections_is_known_where_every_sample_says_the_same() {
+    fn connections_of_workers_are_known_if_all_samples_agree() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/held_connections.txt");
         testkit::golden::expect_rows(file, |given| {
             let (connections, held): (u32, Vec<Vec<Option<u64>>>) =
@@ -316,12 +314,12 @@ mod tests {
         assert_eq!(
             [1, 4].map(|workers| seen.of_workers(workers)),
             [None, None],
-            "as many workers as processes may be"
+            "at most as many workers as processes"
         );
     }
 
     #[test]
-    fn an_app_with_two_groups_of_requests_is_known_where_nobody_waits() {
+    fn an_app_with_two_groups_of_requests_is_recognised_if_nobody_waits() {
         let wide = |slow_in_100: u64, slow_ms: u64, n: u64| {
             let mut times = Histogram::default();
             for k in 0..n {
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn another_commands_workers_are_those_that_hold_connections() {
+    fn workers_of_a_command_are_the_processes_that_hold_connections() {
         let argv = vec!["gunicorn".to_owned()];
         let mut plan = testkit::study::canonical().plan.server;
         plan.kind = ServerKind::Command { argv: argv.into(), slots: 10, url: "".into() };
@@ -355,11 +353,11 @@ mod tests {
         let of = |holders, processes| {
             shape(&plan, &server, &ConnectionHolders { by_worker: None, holders, processes })
         };
-        assert_eq!(of(0, 1), Some((1, 10)), "there is one process");
+        assert_eq!(of(0, 1), Some((1, 10)), "only one process");
         assert_eq!(
             [of(1, 2), of(1, 3)],
             [Some((1, 10)), None],
-            "a parent and its one child; one of two children"
+            "a parent with one child; one of two children"
         );
         assert_eq!(of(2, 3), Some((2, 5)));
         assert_eq!([of(3, 4), of(0, 3), of(0, 0)], [None; 3]);
@@ -367,7 +365,7 @@ mod tests {
         assert_eq!(
             shape(&plan, &server, &ConnectionHolders::default()),
             Some((1, 10)),
-            "as it was given, which the facts say"
+            "as the user stated"
         );
     }
 }

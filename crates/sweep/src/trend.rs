@@ -1,17 +1,17 @@
-//! Whether the runs of a server differ in a way that load does not explain: then the first load is
-//! made once more at the end, so that what time or the number of requests did is not taken for an
-//! effect of load.
+//! Tells whether the runs of a server differ in a way that load does not explain, such as a leak or
+//! a slow warm-up. If they do, the sweep repeats its first load at the end, to separate the effect
+//! of time from that of load.
 
 use model::theory::ServiceTime;
 use model::{Nanos, Run};
 
-/// A throughput or a response time that differs by less, as a share, is no trend.
+/// Throughputs and response times that differ by a smaller share are no trend.
 const NOTABLE: f64 = 0.1;
-/// Standard errors beyond which two halves of a run differ.
+/// Two halves of a run differ if they are this many standard errors apart.
 const BEYOND_CHANCE: f64 = 6.0;
 
-/// Whether there is such a trend in the runs of one server, in their order. `slots`: connections
-/// beyond these wait, and add nothing to the throughput.
+/// Whether the runs of one server, in their order, show such a trend. Connections beyond `slots`
+/// wait, so they are not expected to add throughput.
 pub(crate) fn has_trend(runs: &[&Run], slots: u32, known: Option<ServiceTime>) -> bool {
     let has_changed = known.and_then(|known| known.again).is_some_and(|again| again.differs);
     let pairs = || {
@@ -21,10 +21,10 @@ pub(crate) fn has_trend(runs: &[&Run], slots: u32, known: Option<ServiceTime>) -
     };
     has_changed
         || runs.iter().any(|run| drifts(run))
-        || pairs().any(|pair| pair.falls() || pair.rises(slots))
+        || pairs().any(|pair| pair.falls() || pair.gets_faster(slots))
 }
 
-/// Whether the second half of a run took another time than its first.
+/// Whether response times differ between the halves of a run.
 fn drifts(run: &Run) -> bool {
     run.statistics.as_ref().and_then(|statistics| statistics.steadiness).is_some_and(|steadiness| {
         steadiness.shift.abs() >= NOTABLE && steadiness.shift_in_errors.abs() >= BEYOND_CHANCE
@@ -38,15 +38,15 @@ struct RunPair<'a> {
 }
 
 impl RunPair<'_> {
-    /// Whether as many connections or more brought less.
+    /// Whether throughput fell with as many connections, or more.
     fn falls(&self) -> bool {
-        let (early, late) = (self.early.completed_rate(), self.late.completed_rate());
-        self.late.connections >= self.early.connections && late < early * (1.0 - NOTABLE)
+        let expected = self.early.completed_rate() * (1.0 - NOTABLE);
+        self.late.connections >= self.early.connections && self.late.completed_rate() < expected
     }
 
-    /// Whether more connections than before, which were as many as the slots already, had a shorter
-    /// response time.
-    fn rises(&self, slots: u32) -> bool {
+    /// Whether response times got shorter with as many connections, or more, though all slots were
+    /// busy before.
+    fn gets_faster(&self, slots: u32) -> bool {
         let mean = |run: &Run| run.tally.response_time.mean().unwrap_or(Nanos::ZERO).as_secs_f64();
         self.early.connections >= slots
             && self.late.connections >= self.early.connections
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use model::{Histogram, Steadiness};
 
-    /// A run over so many connections with this rate and response time.
+    /// A run over this many connections, with this rate and response time.
     fn run(connections: u64, rate: u64, ms: u64) -> Run {
         let mut run = testkit::study::canonical().runs.remove(0);
         run.connections = connections as u32;
@@ -73,11 +73,11 @@ mod tests {
     }
 
     #[test]
-    fn what_load_explains_is_no_trend() {
+    fn a_difference_that_load_explains_is_no_trend() {
         for (case, early, late, expected) in [
             ("saturated", [10, 100, 100], [40, 100, 400], false),
             ("below the slots", [2, 20, 100], [10, 100, 100], false),
-            ("any number at once", [10, 100, 100], [40, 400, 100], false),
+            ("no limit of slots", [10, 100, 100], [40, 400, 100], false),
             ("it leaks", [10, 100, 100], [40, 80, 500], true),
             ("fewer connections", [40, 100, 400], [5, 50, 100], false),
             ("it became warm", [10, 50, 200], [40, 250, 160], true),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_drifts_and_another_time_alone_are_trends() {
+    fn a_run_that_drifts_and_a_service_time_that_changed_are_trends() {
         let steady = Steadiness {
             settled_after: None,
             shift: 0.5,

@@ -220,7 +220,7 @@ fn run_of(block: u32, arm: usize, law: &ArmLaw) -> ComparisonRun {
             }
         });
     let elapsed = WARM_UP + LENGTH + Nanos::from_millis(40);
-    let answers = recorder.tally.all_answers();
+    let answers = recorder.tally.all_responses();
     let workers = ["4711", "4712"].map(|worker| WorkerShare {
         worker: worker.to_owned(),
         requests: answers / 2,

@@ -1,12 +1,12 @@
-//! First half of a turn: socket events, and the answers that came, each recorded at the instant of
-//! the turn.
+//! First half of a turn: socket events, and the responses that came, each recorded at the instant
+//! of the turn.
 
 use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
 use rustix::io::Errno;
 
 use super::records::RequestEnd;
 use super::{BUFFER, Lane};
-use crate::connection::{ConnectionState, LONGEST_ANSWER, take_answer};
+use crate::connection::{ConnectionState, LONGEST_RESPONSE, take_response};
 use crate::response::ReceivedResponse;
 use crate::wire::{ConnectionDriver, ConnectionEvent, would_block};
 
@@ -19,7 +19,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     pub(super) fn handle(&mut self, event: ConnectionEvent, now: Nanos) {
         let slot = event.slot as usize;
         let connection = &mut self.connections[slot];
-        // Whatever comes now is the answer, or something leaves the fast path.
+        // Whatever comes now is the response, or something leaves the fast path.
         if connection.on_fast_path && event.is_readable() {
             connection.on_fast_path = false;
             let received = self.wire.receive(slot, &mut self.buffer);
@@ -51,7 +51,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 
     /// Sends what could not be sent before. What is received after it came after it, and not
-    /// before: its time from then on. What was there before anything was sent is no answer.
+    /// before: its time from then on. What was there before anything was sent is no response.
     #[inline(never)]
     fn send_the_rest(&mut self, slot: usize, event: ConnectionEvent, now: Nanos) -> Nanos {
         let is_opening = self.connections[slot].state == ConnectionState::Opening;
@@ -119,8 +119,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Takes the `n` bytes that were received into the buffer, if they are all of a fast answer to
-    /// what was out on `slot`; `false`: they are still to be taken.
+    /// Takes the `n` bytes that were received into the buffer, if they are all of a fast response
+    /// to what was out on `slot`; `false`: they are still to be taken.
     #[inline(always)]
     fn take_on_fast_path(&mut self, slot: usize, n: usize, now: Nanos) -> bool {
         let end = self.arrival(slot, now);
@@ -151,7 +151,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let end = self.arrival(slot, now);
         let connection = &mut self.connections[slot];
         if let Some(response) = connection.reader.whole(&self.buffer[..n], &self.heads)
-            && !self.spec.keep_answers
+            && !self.spec.keep_responses
         {
             connection.first_byte = end.at;
             self.answered(slot, &response, closing, end);
@@ -160,7 +160,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.take_piece(slot, n, closing, end)
     }
 
-    /// What is not one whole answer that began as the one before.
+    /// What is not one whole response that began as the one before.
     #[inline(never)]
     fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: RequestEnd) -> bool {
         let connection = &mut self.connections[slot];
@@ -177,7 +177,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 if used == n {
                     self.answered_in_pieces(slot, &response, closing, end);
                 } else {
-                    // Bytes after the answer: this server cannot be followed on this connection.
+                    // Bytes after the response: this server cannot be followed on this connection.
                     self.end_badly(slot, BadResponse::TrailingBytes, end.seen);
                 }
             }
@@ -190,16 +190,16 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         true
     }
 
-    /// The first `n` bytes of the buffer belong to the answer: they are kept where answers are.
+    /// The first `n` bytes of the buffer belong to the response: they are kept where responses are.
     fn keep_piece(&mut self, slot: usize, n: usize) {
         let answer = &mut self.connections[slot].answer;
         // One byte more than is kept says that it is not the whole.
-        if self.spec.keep_answers && answer.len() <= LONGEST_ANSWER {
+        if self.spec.keep_responses && answer.len() <= LONGEST_RESPONSE {
             answer.extend_from_slice(&self.buffer[..n]);
         }
     }
 
-    /// What came is no answer to the request, for this `reason`.
+    /// What came is no response to the request, for this `reason`.
     #[cold]
     fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) {
         let bytes = self.connections[slot].reader.received();
@@ -273,11 +273,11 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 self.records.tally.record_wrong_length(wanted, response.body_bytes);
             }
         }
-        connection.other_answers += u64::from(!(was_measured && is_good));
+        connection.other_responses += u64::from(!(was_measured && is_good));
         self.records.response(request, response, is_good, connection.first_byte, end);
         let (spec, answer, traced) = (self.spec, &mut connection.answer, &mut connection.traced);
         self.records.end(slot, request, outcome, end, response.bytes, |record| {
-            record.answer = spec.keep_answers.then(|| take_answer(answer)).flatten();
+            record.answer = spec.keep_responses.then(|| take_response(answer)).flatten();
             record.trace = spec.traces_requests.then(|| traced.next(response.head.app_time));
         });
         connection.outstanding = None;
@@ -303,7 +303,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// The answer was the last one of its connection: because the server wants it so, where
+    /// The response was the last one of its connection: because the server wants it so, where
     /// `we_keep` it.
     #[inline(never)]
     fn ended_with_its_connection(

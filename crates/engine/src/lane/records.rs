@@ -14,21 +14,21 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::silences::AnswerClock;
+use super::silences::ResponseClock;
 use crate::connection::Outstanding;
 use crate::head::{CACHED_HEADS, CachedHead, HeadCache};
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::{Journal, RecordBatch, RequestRecord};
 use crate::response::ReceivedResponse;
 
-use super::sequence::AnswerSequence;
+use super::sequence::ResponseSequence;
 
 /// What a lane leaves behind, or several of them, [merged](LaneOutcome::merge).
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LaneOutcome {
     /// All it recorded.
     pub tally: Tally,
-    /// The good answers by time.
+    /// The good responses by time.
     pub batches: Batches,
     /// What apps said of their time, where the load asked for it.
     pub app_times: Option<AppTimeAccumulator>,
@@ -105,20 +105,20 @@ impl RequestEnd {
     }
 }
 
-/// Answers of the fast path that began with one cached head: they are alike in all but their times,
-/// and so they are only counted.
+/// Responses of the fast path that began with one cached head: they are alike in all but their
+/// times, and so they are only counted.
 #[derive(Clone, Copy, Default)]
-struct AnswersOfHead {
+struct ResponsesOfHead {
     serial: u64,
     status: u16,
     worker: Option<u16>,
-    /// Of one answer.
+    /// Of one response.
     bytes: u64,
     body_bytes: u64,
     count: u64,
 }
 
-impl AnswersOfHead {
+impl ResponsesOfHead {
     fn add_to(&self, tally: &mut Tally) {
         if self.count > 0 {
             tally.add_alike(self.status, self.count);
@@ -133,7 +133,7 @@ impl AnswersOfHead {
 struct SharedTimes {
     /// Send lags that are the generator's own lags too: nothing else made those requests late.
     lags: Histogram,
-    /// Service times of good answers that came in one piece: their first byte came with the last.
+    /// Service times of good responses that came in one piece: their first byte came with the last.
     in_one_piece: Histogram,
 }
 
@@ -174,7 +174,7 @@ fn connect_time(request: &Outstanding) -> Nanos {
 pub(super) struct Records {
     /// All but what is in `by_head` and `shared`.
     pub(super) tally: Tally,
-    by_head: [AnswersOfHead; CACHED_HEADS],
+    by_head: [ResponsesOfHead; CACHED_HEADS],
     shared: SharedTimes,
     batches: Batches,
     /// What apps say of their time, where that is read.
@@ -182,8 +182,8 @@ pub(super) struct Records {
     /// By how much the apps' clock is ahead of ours.
     apps_ahead: Nanos,
     /// The first answers, in their order.
-    sequence: AnswerSequence,
-    /// Answers by worker. Folded into the tally by name at the end.
+    sequence: ResponseSequence,
+    /// Responses by worker. Folded into the tally by name at the end.
     workers: Vec<WorkerCount>,
     /// Where there is a reader for it.
     pub(super) journal: Option<Journal>,
@@ -192,8 +192,8 @@ pub(super) struct Records {
     connections: usize,
     /// Requests ended so far.
     pub(super) ended: u64,
-    /// When whole answers came.
-    pub(super) answer_clock: AnswerClock,
+    /// When whole responses came.
+    pub(super) response_clock: ResponseClock,
 }
 
 impl Records {
@@ -214,13 +214,13 @@ impl Records {
             batches: Batches::new(window),
             app_times: spec.reads_app_times.then(AppTimeAccumulator::default),
             apps_ahead: clock.shared_ahead(),
-            sequence: AnswerSequence::new(spec.may_see_turns()),
+            sequence: ResponseSequence::new(spec.may_see_turns()),
             workers: Vec::with_capacity(64),
             journal: journal.map(Journal::new),
             first_connection: share.first_connection as usize,
             connections: share.connections as usize,
             ended: 0,
-            answer_clock: AnswerClock::new(spec.is_stamped()),
+            response_clock: ResponseClock::new(spec.is_stamped()),
         }
     }
 
@@ -236,7 +236,7 @@ impl Records {
         end: RequestEnd,
     ) {
         self.tally.body_bytes += response.body_bytes;
-        self.answer_clock.came(response.head.worker, request.sent, end.at);
+        self.response_clock.came(response.head.worker, request.sent, end.at);
         if let Some(worker) = response.head.worker {
             self.count_worker(
                 worker,
@@ -283,8 +283,8 @@ impl Records {
     }
 
     /// An exchange of the fast path has ended on connection `slot`: `request` was sent on an open
-    /// connection as soon as that was free, and its answer came in one piece, with the `head` that
-    /// is cached at `hint`.
+    /// connection as soon as that was free, and its response came in one piece, with the `head`
+    /// that is cached at `hint`.
     #[inline(always)]
     pub(super) fn fast_path(
         &mut self,
@@ -311,18 +311,19 @@ impl Records {
             self.begin_count(index, head);
         }
         self.by_head[index].count += 1;
-        self.answer_clock.came(head.head.worker, request.sent, end.at);
+        self.response_clock.came(head.head.worker, request.sent, end.at);
         self.ended += 1;
     }
 
-    /// From here on the answers that begin with this `head` are counted at `index`.
+    /// From here on the responses that begin with this `head` are counted at `index`.
     #[cold]
     fn begin_count(&mut self, index: usize, cached: &CachedHead) {
         self.end_count(index);
         let (bytes, head) = (cached.length as u64, cached.head);
         let body_bytes = bytes - head.length as u64;
         let (serial, status, worker) = (cached.serial, head.status, head.worker);
-        self.by_head[index] = AnswersOfHead { serial, status, worker, bytes, body_bytes, count: 0 };
+        self.by_head[index] =
+            ResponsesOfHead { serial, status, worker, bytes, body_bytes, count: 0 };
     }
 
     fn end_count(&mut self, index: usize) {
@@ -344,7 +345,7 @@ impl Records {
     }
 
     /// Records how `request` of connection `slot` ended, with the `bytes` that were received of its
-    /// answer. Where there is a journal, `complete` adds what it gets beside.
+    /// response. Where there is a journal, `complete` adds what it gets beside.
     #[inline(always)]
     pub(super) fn end(
         &mut self,
@@ -382,7 +383,7 @@ impl Records {
         self.note(request.due.number, exchange, complete);
     }
 
-    /// The user has stopped the run while `request` was out, and `bytes` of its answer had come.
+    /// The user has stopped the run while `request` was out, and `bytes` of its response had come.
     #[cold]
     pub(super) fn stopped(&mut self, request: &Outstanding, now: Nanos, bytes: u64) {
         let exchange = exchange(request, Outcome::InFlight, RequestEnd::seen(now), bytes);
@@ -404,7 +405,7 @@ impl Records {
         self.note(number, exchange, |_| {});
     }
 
-    /// Good answers to measured requests on connection `slot` so far.
+    /// Good responses to measured requests on connection `slot` so far.
     pub(super) fn good_of_connection(&self, slot: usize) -> u64 {
         self.tally.per_connection[self.first_connection + slot]
     }
@@ -458,7 +459,7 @@ impl Records {
                 self.tally.per_worker.insert(name.clone(), *count);
             }
         }
-        let silences = self.answer_clock.finish(self.tally.window, heads.workers());
+        let silences = self.response_clock.finish(self.tally.window, heads.workers());
         LaneOutcome {
             tally: self.tally,
             batches: self.batches,

@@ -8,7 +8,7 @@ use model::{Clock, Counts, LaneFacts, LatePolicy, Nanos, Outcome, Timing};
 use super::Lane;
 use super::records::LaneOutcome;
 use crate::connection::ConnectionState;
-use crate::progress::{LaneProgress, LastAnswers};
+use crate::progress::{LaneProgress, LastResponses};
 use crate::scheduler::DueRequest;
 use crate::stamps::WallClock;
 use crate::thread::{CpuAccount, NOTABLE};
@@ -55,7 +55,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             now = self.clock.now();
             if now.saturating_sub(before) > at_most + NOTABLE {
                 self.standstill.was_late(before + at_most, now);
-                self.records.answer_clock.was_away(now);
+                self.records.response_clock.was_away(now);
             }
             if has_slept {
                 self.wake_delay.woke(until, now);
@@ -68,7 +68,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             if now >= self.next_scan {
                 self.expire_timeouts(now);
-                self.show_last_answers(now, progress);
+                self.show_last_responses(now, progress);
             }
             while let Some(Reverse((until, slot))) = self.pausing.peek().copied()
                 && until <= now
@@ -87,7 +87,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
         }
         progress.show(self.records.ended, || self.records.tally());
-        progress.show_last_answers(LastAnswers::default());
+        progress.show_last_responses(LastResponses::default());
         let spun = self.busy_poll.as_ref().map_or(Nanos::ZERO, BusyPoll::spent);
         let elapsed = now.saturating_sub(began_at);
         let (stood_still, longest_standstill) = (self.standstill.sum, self.standstill.longest);
@@ -104,7 +104,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 
     /// Waits for news, `at_most` this long, and says whether it slept to the end of that: polling
-    /// at first, where that pays. It does not pay for the rest of answers of which the last news,
+    /// at first, where that pays. It does not pay for the rest of responses of which the last news,
     /// still in `events`, were but pieces: who sleeps finds more of them at once, and reads less
     /// often.
     #[inline]
@@ -232,7 +232,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.freed_before = slots;
         } else {
             // The load is over. A server may hold a thread for each connection that is left open,
-            // while others wait for their last answer.
+            // while others wait for their last response.
             while let Some(slot) = self.free.pop() {
                 self.retire(slot as usize);
             }
@@ -289,7 +289,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             {
                 let is_connected = connection.state == ConnectionState::Open;
                 if now >= self.window.until && !self.scheduler.is_open() {
-                    // The load is over: who has had no answer for so long is not asked again on a
+                    // The load is over: who has had no response for so long is not asked again on a
                     // new connection.
                     connection.requests_left = u64::from(request.due.is_measured);
                 }
@@ -301,10 +301,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 
     /// Says what is waited for where the window is over, or all of a count has been sent.
-    fn show_last_answers(&mut self, now: Nanos, progress: &LaneProgress) {
+    fn show_last_responses(&mut self, now: Nanos, progress: &LaneProgress) {
         if now >= self.window.until || self.scheduler.is_over(now) {
             let queued = self.scheduler.queued.len() as u64;
-            progress.show_last_answers(LastAnswers { out: self.busy_measured as u64, queued });
+            progress.show_last_responses(LastResponses { out: self.busy_measured as u64, queued });
         }
     }
 

@@ -72,7 +72,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.unread_responses.opening += 1;
         connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
         connection.good_before = self.records.good_of_connection(slot);
-        connection.other_answers = 0;
+        connection.other_responses = 0;
         if let Some(request) = &mut connection.outstanding {
             request.opened = opened;
         }
@@ -121,7 +121,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     }
                     return;
                 }
-                // A connection that was open may still have an answer to give.
+                // A connection that was open may still have a response to give.
                 Err(_) if connection.state == ConnectionState::Open => {
                     return self.receive_what_is_left(slot);
                 }
@@ -135,8 +135,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 
     /// The server broke the connection before it had all of the request. Where it had answered
-    /// first (413, and gone), that is the answer: the kernel still hands over what came before the
-    /// reset.
+    /// first (413, and gone), that is the response: the kernel still hands over what came before
+    /// the reset.
     #[cold]
     fn receive_what_is_left(&mut self, slot: usize) {
         let now = self.clock.now();

@@ -1,17 +1,17 @@
-//! In which order the answers of each connection came, and how long each took: of the first ones of
-//! a run, in room that is made beforehand.
+//! In which order the responses of each connection came, and how long each took: of the first ones
+//! of a run, in room that is made beforehand.
 
 use model::{Nanos, Turns};
 
-/// Answers that are noted, at the most: 128 KiB a lane. A server that lets requests wait in turns
+/// Responses that are noted, at the most: 128 KiB a lane. A server that lets requests wait in turns
 /// answers them for ten seconds and more.
 const MOST: usize = 16 * 1024;
 
 /// What ended on a connection.
 #[derive(Clone, Copy, Debug)]
-struct NotedAnswer {
+struct NotedResponse {
     connection: u32,
-    /// In units of 1,024 ns; [`FAILED`]: no good answer.
+    /// In units of 1,024 ns; [`FAILED`]: no good response.
     took: u32,
 }
 
@@ -20,7 +20,7 @@ const FAILED: u32 = u32::MAX;
 /// The turn that a connection has now.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenTurn {
-    /// Its answers so far; 0 before the first that waited.
+    /// Its responses so far; 0 before the first that waited.
     answers: u32,
     /// How long the first took.
     first: u32,
@@ -28,32 +28,32 @@ struct OpenTurn {
 
 /// The first answers of a lane.
 #[derive(Debug, Default)]
-pub(super) struct AnswerSequence {
-    answers: Vec<NotedAnswer>,
+pub(super) struct ResponseSequence {
+    answers: Vec<NotedResponse>,
 }
 
-impl AnswerSequence {
+impl ResponseSequence {
     /// With room for all that will be noted; of a load without turns for none.
-    pub(super) fn new(has_turns: bool) -> AnswerSequence {
-        AnswerSequence { answers: Vec::with_capacity(if has_turns { MOST } else { 0 }) }
+    pub(super) fn new(has_turns: bool) -> ResponseSequence {
+        ResponseSequence { answers: Vec::with_capacity(if has_turns { MOST } else { 0 }) }
     }
 
-    /// A request of `connection` ended after `took`, with a good answer or without.
+    /// A request of `connection` ended after `took`, with a good response or without.
     #[inline(always)]
     pub(super) fn note(&mut self, connection: usize, took: Nanos, is_good: bool) {
         if self.answers.len() < self.answers.capacity() {
             let took = if is_good { units(took) } else { FAILED };
-            self.answers.push(NotedAnswer { connection: connection as u32, took });
+            self.answers.push(NotedResponse { connection: connection as u32, took });
         }
     }
 
-    /// The turns that were seen on `connections`, where an answer has waited that took longer than
+    /// The turns that were seen on `connections`, where a response has waited that took longer than
     /// `waited`.
     pub(super) fn turns(&self, connections: usize, waited: Nanos) -> Turns {
         let waited = units(waited);
         let mut turns = Turns::default();
         let mut open = vec![OpenTurn::default(); connections];
-        for NotedAnswer { connection, took } in &self.answers {
+        for NotedResponse { connection, took } in &self.answers {
             let Some(open) = open.get_mut(*connection as usize) else { continue };
             match *took {
                 FAILED => open.answers = 0,
@@ -79,9 +79,10 @@ fn units(time: Nanos) -> u32 {
 mod tests {
     use super::*;
 
-    /// Turns, and their answers, of what ended on connections, written as `0s` (waited), `0f` (did not), `0x`.
+    /// Turns, and their responses, of what ended on connections, written as `0s` (waited), `0f`
+    /// (did not), `0x`.
     fn turns(text: &str) -> (u64, u64) {
-        let mut sequence = AnswerSequence::new(true);
+        let mut sequence = ResponseSequence::new(true);
         for word in text.split(' ') {
             let connection = usize::from(word.as_bytes()[0] - b'0');
             let took = if word.ends_with('s') { 900 } else { 100 };
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn no_more_is_noted_than_there_is_room_for() {
         for (has_turns, most) in [(true, MOST), (false, 0)] {
-            let mut sequence = AnswerSequence::new(has_turns);
+            let mut sequence = ResponseSequence::new(has_turns);
             let room = sequence.answers.capacity();
             for _ in 0..=MOST {
                 sequence.note(0, Nanos(1), true);

@@ -1,7 +1,7 @@
 //! When the server, or one of its workers, answered nothing for long, and then several requests at
 //! once ([`Silence`]).
 //!
-//! Each answer costs a comparison with the one before it. All else happens where a silence ends.
+//! Each response costs a comparison with the one before it. All else happens where a silence ends.
 
 use std::collections::HashMap;
 
@@ -9,26 +9,26 @@ use model::{Nanos, Silence, Window};
 
 /// Shorter silences are not looked at: the scheduler of a busy machine makes them.
 const NOTABLE: Nanos = Nanos::from_millis(50);
-/// The same where no kernel says when an answer came, but the lane that reads it: that may have been
-/// stopped for as long within a wait of 100 ms, and nobody would know.
+/// The same where no kernel says when a response came, but the lane that reads it: that may have
+/// been stopped for as long within a wait of 100 ms, and nobody would know.
 const NOTABLE_WITHOUT_STAMPS: Nanos = Nanos::from_millis(120);
 /// So many are kept of each worker, the longest.
 const KEPT: usize = 64;
 
-/// The answers of one worker, or of a server that names none.
+/// The responses of one worker, or of a server that names none.
 #[derive(Debug)]
 struct AnswerTimes {
     /// When the last one came.
     last: Nanos,
-    /// One that comes so much later is looked at: it ends a silence. While the answers behind a
+    /// One that comes so much later is looked at: it ends a silence. While the responses behind a
     /// silence are counted, each one is.
     notable: i64,
-    /// The silence that ended last, while those answers are counted.
+    /// The silence that ended last, while those responses are counted.
     ended: Option<Silence>,
     kept: Vec<Silence>,
 }
 
-/// Nothing comes later than this: no answer came yet.
+/// Nothing comes later than this: no response came yet.
 const NEVER: Nanos = Nanos(i64::MAX.cast_unsigned());
 
 impl AnswerTimes {
@@ -37,7 +37,7 @@ impl AnswerTimes {
         AnswerTimes { last: NEVER, notable, ended: None, kept: Vec::with_capacity(KEPT) }
     }
 
-    /// Keeps the silence whose answers were counted, if it is one of the longest.
+    /// Keeps the silence whose responses were counted, if it is one of the longest.
     fn close(&mut self, notable: Nanos) {
         self.notable = notable.0.cast_signed();
         let Some(silence) = self.ended.take() else { return };
@@ -52,9 +52,9 @@ impl AnswerTimes {
     }
 }
 
-/// The answers of a lane, by worker.
+/// The responses of a lane, by worker.
 #[derive(Debug)]
-pub(super) struct AnswerClock {
+pub(super) struct ResponseClock {
     /// First those that name no worker, then those of each worker.
     workers: Vec<AnswerTimes>,
     /// Shorter silences are not looked at.
@@ -64,16 +64,16 @@ pub(super) struct AnswerClock {
     away_until: Nanos,
 }
 
-impl AnswerClock {
-    /// No answer yet. `is_stamped`: the kernel says when answers come.
-    pub(super) fn new(is_stamped: bool) -> AnswerClock {
+impl ResponseClock {
+    /// No response yet. `is_stamped`: the kernel says when responses come.
+    pub(super) fn new(is_stamped: bool) -> ResponseClock {
         let notable = if is_stamped { NOTABLE } else { NOTABLE_WITHOUT_STAMPS };
         let mut workers = Vec::with_capacity(64);
         workers.push(AnswerTimes::new(notable));
-        AnswerClock { workers, notable, away_until: Nanos::ZERO }
+        ResponseClock { workers, notable, away_until: Nanos::ZERO }
     }
 
-    /// A whole answer of `worker` came `at` this time, to a request that was `sent` at that one.
+    /// A whole response of `worker` came `at` this time, to a request that was `sent` at that one.
     #[inline(always)]
     pub(super) fn came(&mut self, worker: Option<u16>, sent: Nanos, at: Nanos) {
         let index = worker.map_or(0, |worker| usize::from(worker) + 1);
@@ -85,7 +85,7 @@ impl AnswerClock {
         times.last = at;
     }
 
-    /// The first answer of a worker.
+    /// The first response of a worker.
     #[cold]
     fn add(&mut self, index: usize, at: Nanos) {
         let notable = self.notable;
@@ -106,20 +106,21 @@ impl AnswerClock {
         }
         let silence = Silence { from: last, until: at, answers: 1, ..Silence::default() };
         let is_notable = last != NEVER && silence.length() >= self.notable;
-        // To a request that was sent in the middle of it nobody owed an answer before.
+        // To a request that was sent in the middle of it nobody owed a response before.
         if is_notable && sent <= silence.sent_before() && self.away_until <= last {
             times.notable = i64::MIN;
             times.ended = Some(silence);
         }
     }
 
-    /// The lane did not look for answers for long, until now.
+    /// The lane did not look for responses for long, until now.
     #[cold]
     pub(super) fn was_away(&mut self, now: Nanos) {
         self.away_until = now;
     }
 
-    /// The silences of the measured window, with times since its start and the names of the workers.
+    /// The silences of the measured window, with times since its start and the names of the
+    /// workers.
     pub(super) fn finish(mut self, window: Window, names: &HashMap<String, u16>) -> Vec<Silence> {
         self.workers.iter_mut().for_each(|times| times.close(self.notable));
         let mut silences = Vec::new();
@@ -147,10 +148,10 @@ mod tests {
 
     const WINDOW: Window = Window { from: Nanos(0), until: Nanos::MAX };
 
-    /// Answers, each as it was sent and when it came, in ms.
+    /// Responses, each as it was sent and when it came, in ms.
     fn silences(answers: &[(u64, u64)], away_until: u64) -> Vec<[u64; 3]> {
         let ms = Nanos::from_millis;
-        let mut clock = AnswerClock::new(true);
+        let mut clock = ResponseClock::new(true);
         clock.was_away(ms(away_until));
         for (sent, at) in answers {
             clock.came(None, ms(*sent), ms(*at));
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn where_nothing_was_out_nobody_was_silent() {
         assert_eq!(silences(&[(0, 10), (500, 510), (900, 910)], 0), [[0_u64; 3]; 0]);
-        // The first answer of all ends no silence: the server may have started just then.
+        // The first response of all ends no silence: the server may have started just then.
         assert_eq!(silences(&[(0, 3000), (0, 3001)], 0), [[0_u64; 3]; 0]);
     }
 
@@ -187,7 +188,7 @@ mod tests {
     fn a_lane_that_may_have_been_stopped_itself_hears_longer_silences_alone() {
         let ms = Nanos::from_millis;
         for (length, found) in [(100, 0), (130, 1)] {
-            let mut clock = AnswerClock::new(false);
+            let mut clock = ResponseClock::new(false);
             clock.came(None, ms(0), ms(50));
             clock.came(None, ms(0), ms(50 + length));
             assert_eq!(clock.finish(WINDOW, &HashMap::new()).len(), found, "{length} ms");
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn each_worker_has_its_own() {
         let ms = Nanos::from_millis;
-        let mut clock = AnswerClock::new(true);
+        let mut clock = ResponseClock::new(true);
         for at in (0..1000).step_by(10) {
             clock.came(Some(0), ms(at), ms(at + 5));
             if at % 500 < 300 {
@@ -207,7 +208,7 @@ mod tests {
         let names = HashMap::from([("a".to_owned(), 0), ("b".to_owned(), 1)]);
         // What it is asked later is no longer held up.
         assert_eq!(clock.finish(WINDOW, &names), []);
-        let mut clock = AnswerClock::new(true);
+        let mut clock = ResponseClock::new(true);
         for (sent, at) in [(0, 5), (0, 6), (5, 306), (6, 307)] {
             clock.came(Some(0), ms(at), ms(at));
             clock.came(Some(1), ms(sent), ms(at));

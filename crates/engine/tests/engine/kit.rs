@@ -21,7 +21,7 @@ pub(crate) const LONG_TIMEOUT: Nanos = Nanos::from_secs(120);
 /// [`timed_out`].
 const SHORT_TIMEOUTS: [Nanos; 3] =
     [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
-/// A whole answer that keeps the connection.
+/// A whole response that keeps the connection.
 pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 /// Requests of each load.
 pub(crate) const REQUESTS: u64 = 6;

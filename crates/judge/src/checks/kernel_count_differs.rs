@@ -9,7 +9,7 @@ use crate::words::counted;
 /// may have been answered.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let kernel = run.kernel.as_ref()?.answers();
-    let client = run.tally.all_answers();
+    let client = run.tally.all_responses();
     let is_ours = (client..=run.tally.all_requests()).contains(&kernel);
     (kernel > 0 && !is_ours).then_some(Diagnostic::KernelCountDiffers { kernel, client })
 }

@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_server_that_closes_after_ten_responses_has_no_turns() {
         let mut run = run(&[], 16);
-        run.tally.closed_by_server = run.tally.all_answers() / 10;
+        run.tally.closed_by_server = run.tally.all_responses() / 10;
         assert_eq!(seen(&run, true, None), None);
         // Fifteen on ten in order: each request waits for one other every second time.
         let mut run = self::run(&[(2, 300)], 15);

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use judge::next::{NextCommand, next_commands};
 use judge::{Finding, ServerSeen, findings, verdict};
 use model::{Limit, Nanos, Plan, ServerKind, Strength, Study, SweepStudy, Threads};
-use sweep::alone::{WorkersToMeet, learn, learn_again};
+use sweep::service_time::{WorkersToVisit, measure, measure_again};
 
 use play::{Life, Load};
 use server::{Chance, Server, Truth};
@@ -50,12 +50,12 @@ fn sweep(life: &mut Life) -> SweepStudy {
         study.plan.server.workers = Some(server.workers);
         study.plan.server.threads = Some(Threads { min: threads, max: threads });
     }
-    let workers = WorkersToMeet {
+    let workers = WorkersToVisit {
         workers: if server.tells_busy && server.workers > 1 { server.workers } else { 0 },
         are_named: server.tells_busy,
-        ..WorkersToMeet::default()
+        ..WorkersToVisit::default()
     };
-    let Ok(known) = learn(life, workers);
+    let Ok(known) = measure(life, workers);
     let known = known.expect("all are answered");
     let mut warm_up = Nanos::from_secs(1);
     for multiple in multiples {
@@ -69,7 +69,7 @@ fn sweep(life: &mut Life) -> SweepStudy {
         study.runs.push(run);
     }
     let longest = study.runs[0].tally.service_time.max().unwrap_or_default();
-    let Ok(again) = learn_again(life);
+    let Ok(again) = measure_again(life);
     let known = known.with_later(&again, longest);
     let stated = ServerSeen::stated(study.server.slots(), study.server.workers, Some(known));
     for run in &mut study.runs {

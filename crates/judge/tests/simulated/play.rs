@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 use model::samples::{WatchCurve, WatchTrack};
 use model::{Nanos, Outcome, Run, Tally, Watch, Window};
-use sweep::alone::{OneConnection, Visit};
+use sweep::service_time::{OneConnection, Visit};
 
 use crate::server::{Chance, Drift, Inner, Server};
 
@@ -337,11 +337,11 @@ impl OneConnection for Life {
             let work = self.work(worker);
             let ended = self.ends(self.now, work) + ns(self.server.way);
             visit.requests += 1;
-            visit.answers.times.record(Nanos(ended - self.now));
+            visit.responses.times.record(Nanos(ended - self.now));
             self.now = ended;
         }
-        visit.answers.round_trips = Nanos(ns(self.server.way) * visit.requests);
-        visit.answers.on_the_way = Nanos(ns(self.server.way) * visit.requests);
+        visit.responses.round_trips = Nanos(ns(self.server.way) * visit.requests);
+        visit.responses.on_the_way = Nanos(ns(self.server.way) * visit.requests);
         if self.server.tells_busy {
             visit.workers = vec![worker.to_string()];
         }

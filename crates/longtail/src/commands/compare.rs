@@ -19,7 +19,9 @@ use sweep::{Context, conduct_comparison};
 
 pub(super) use self::arm::as_comparison;
 use self::arm::{ArmRequest, PumaSource};
-use super::conducted::{StudyStart, TerminalObserver, bind_for_remote_generators, fall_back, check_probe_available};
+use super::conducted::{
+    StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available, fall_back,
+};
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to};
 use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, addresses, with_environment};

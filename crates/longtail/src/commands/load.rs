@@ -97,8 +97,11 @@ fn measure(
         load
     } else {
         let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
-        let observers =
-            LoadObservers { journal, statsd: statsd_input.listener.as_ref(), calibrates: !args.no_calibrate };
+        let observers = LoadObservers {
+            journal,
+            statsd: statsd_input.listener.as_ref(),
+            calibrates: !args.no_calibrate,
+        };
         let mut shown: Option<Ui> = None;
         let load = conduct_load(prepared, observers, &conductor, &mut |phase| {
             let ui = shown.get_or_insert_with(Ui::new);
@@ -127,7 +130,7 @@ fn measure(
     let has_no_answer = complaint.is_some();
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
     let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
-    let is_answered = run.tally.all_answers() > 0;
+    let is_answered = run.tally.all_responses() > 0;
     let is_interrupted = here.interrupt.load(Ordering::Relaxed);
     let study = Study::from(load);
     let published = publish(&results, &study);
@@ -219,7 +222,7 @@ fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> Opti
         return nothing_came.then(why);
     }
     let counts = &tally.counts;
-    if counts.attempted() == 0 || tally.all_answers() > 0 {
+    if counts.attempted() == 0 || tally.all_responses() > 0 {
         return None;
     }
     let kinds =

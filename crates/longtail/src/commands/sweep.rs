@@ -7,7 +7,9 @@ use launch::puma;
 use model::{App, Bodies, BodiesPlan, Nanos, Plan, Private, Probe, ServerKind, Stop};
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
-use super::conducted::{StudyStart, TerminalObserver, bind_for_remote_generators, fall_back, check_probe_available};
+use super::conducted::{
+    StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available, fall_back,
+};
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, ServerWord, addresses, server_command, with_environment};

@@ -83,7 +83,8 @@ pub(crate) fn prepare(
     {
         return Err(wrong(failure));
     }
-    let placement = affinity::placement(&serving).map(|placement| placement.with_generators(&args.from));
+    let placement =
+        affinity::placement(&serving).map(|placement| placement.with_generators(&args.from));
     transport.endpoints = vec![endpoint];
     // Of several generators each has its share, and the smallest machine decides.
     let generators = args.from.len().max(1) as u32;
@@ -128,7 +129,7 @@ pub(crate) fn prepare(
     let shape = LoadSpec {
         order: args.order(),
         worker_header: args.worker_header.clone(),
-        keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
+        keep_responses: args.checks.iter().any(crate::load::Check::needs_answers),
         ..sweep::spec_of(&plan, transport, rendered.requests)
     };
     Ok(PreparedLoad { shape, plan, name_resolution, placement, serving, lanes_by, server })

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use export::MetricFamily;
 use export::otlp::{self, RunOrigin};
 use model::{Clock as _, Endpoint, Nanos, SystemClock};
-use probe::http::{self, HttpAnswer, HttpError, LONGEST_EXCHANGE};
+use probe::http::{self, HttpError, HttpResponse, LONGEST_EXCHANGE};
 
 use super::{Deliveries, GLANCE};
 use crate::args::OtlpUrl;
@@ -119,7 +119,7 @@ impl OtlpReceiver {
     }
 
     /// The answer to a POST of `body`.
-    fn post(&self, body: &[u8]) -> Result<HttpAnswer, HttpError> {
+    fn post(&self, body: &[u8]) -> Result<HttpResponse, HttpError> {
         let head = format!(
             "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: longtail/{}\r\nContent-Type: {}\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n",

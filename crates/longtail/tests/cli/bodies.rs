@@ -37,13 +37,13 @@ fn assert_exact(run: &BodyRun) {
     let (tally, body) = (&run.run.tally, run.body);
     assert_conserved(&run.run);
     assert_eq!(tally.counts.good(), tally.counts.total(), "{body}: {:?}", tally.counts);
-    assert_eq!(tally.all_answers(), tally.all_requests(), "{body}");
-    assert_eq!(tally.body_bytes, tally.all_answers() * body.bytes(), "{body}");
+    assert_eq!(tally.all_responses(), tally.all_requests(), "{body}");
+    assert_eq!(tally.body_bytes, tally.all_responses() * body.bytes(), "{body}");
     assert!(
-        tally.received_bytes >= tally.body_bytes + 1000 * tally.all_answers(),
+        tally.received_bytes >= tally.body_bytes + 1000 * tally.all_responses(),
         "{body}: heads of a real app's size"
     );
-    let content = (tally.all_answers() > 0).then_some(body.bytes() as f64);
+    let content = (tally.all_responses() > 0).then_some(body.bytes() as f64);
     assert!(
         content.is_none() || run.content_bytes() == content,
         "{body}: {:?}",

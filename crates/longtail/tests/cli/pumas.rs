@@ -176,7 +176,7 @@ fn every_pumas_config_file_is_in_the_forecast() {
         for run in &study.runs {
             assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma}");
             let closed = run.tally.closed_by_server + u64::from(run.connections);
-            assert!(closed >= run.tally.all_answers(), "each was closed");
+            assert!(closed >= run.tally.all_responses(), "each was closed");
         }
         if major(&study.server) <= 6 {
             let study = swept(&puma, "-w2 -t2:2 -C turns_of_3.rb");

@@ -176,7 +176,11 @@ fn of_a_handshake_that_fails_is_told_why_and_the_remedy_works() {
             let Study::Load(study) = lab.kept() else { panic!("{row}: no load") };
             assert_eq!(study.run.tally.counts.good(), 2, "{row}: {said}");
         } else {
-            assert_eq!(missing_part(&said, &sentence.replace("{port}", &port)), None, "{row}: {said}");
+            assert_eq!(
+                missing_part(&said, &sentence.replace("{port}", &port)),
+                None,
+                "{row}: {said}"
+            );
             assert_plain(&ended.stderr, &row);
         }
     }

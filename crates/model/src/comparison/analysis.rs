@@ -247,7 +247,8 @@ impl ComparisonFindings {
                 let margin = samples.metric.margin(plan.margin);
                 row.control = plan.control.then(|| samples.difference(of_control, level, margin));
                 let difference = samples.difference(pair, level, margin);
-                row.differences.push(difference.checked_against_control(row.control.as_ref(), margin));
+                row.differences
+                    .push(difference.checked_against_control(row.control.as_ref(), margin));
             }
         }
         ComparisonFindings { blocks, metrics }

@@ -120,7 +120,7 @@ impl Metric {
     /// Why there is none.
     pub fn of(self, run: &ComparisonRun) -> Result<f64, MissingFigure> {
         let (whole, tally) = (&run.run, &run.run.tally);
-        let (counts, answers) = (&tally.counts, tally.all_answers());
+        let (counts, answers) = (&tally.counts, tally.all_responses());
         let failed = counts.failed() as f64 / counts.total().max(1) as f64;
         let is_overloaded = || whole.statistics.as_ref().is_some_and(|it| it.is_overload(tally));
         let a_request = |cpu: Option<Nanos>| match cpu {

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 
 use model::kernel::{bucket_of, top_of};
 use model::{Nanos, Waits};
-use probe::bpf::{TracedAnswer, Tracepoints, TracingPlan, possible};
+use probe::bpf::{TracedResponse, Tracepoints, TracingPlan, possible};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Follows the server at this port; `None`, and why, where BPF cannot be had.
@@ -26,7 +26,8 @@ fn now() -> Nanos {
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
 }
 
-/// Answers `b"!"` to every byte that is no `.`, from a thread of its own, until the client is gone.
+/// Responses `b"!"` to every byte that is no `.`, from a thread of its own, until the client is
+/// gone.
 fn serve(stream: TcpStream) {
     let mut stream = stream;
     let mut byte = [0];
@@ -93,7 +94,7 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         for thread in threads {
             thread.join().unwrap();
         }
-        let events: Vec<TracedAnswer> = std::iter::from_fn(|| tracepoints.next_event()).collect();
+        let events: Vec<TracedResponse> = std::iter::from_fn(|| tracepoints.next_event()).collect();
         let view = tracepoints.view().unwrap();
         assert_eq!((view.unfollowed, view.lost, events.len()), (0, 0, 15), "{address} {view:?}");
         assert_eq!(
@@ -102,7 +103,7 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
             "{address}"
         );
         for port in &ports {
-            let own: Vec<&TracedAnswer> =
+            let own: Vec<&TracedResponse> =
                 events.iter().filter(|event| event.port == *port).collect();
             assert_eq!(own.iter().map(|event| event.number).collect::<Vec<_>>(), [0, 1, 2]);
             let mut last = before;
@@ -120,7 +121,7 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
             assert!(own[0].stamps.arrived < own[0].stamps.accepted);
         }
         let process = &view.processes[0];
-        let first = |event: &&TracedAnswer| event.number == 0;
+        let first = |event: &&TracedResponse| event.number == 0;
         let accept = events
             .iter()
             .filter(first)

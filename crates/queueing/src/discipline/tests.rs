@@ -157,7 +157,10 @@ fn who_is_held_by_a_worker_did_not_wait_in_one_line() {
         |by_worker: &[u32]| ClosedLoopServer { by_worker: Some(by_worker.to_vec()), ..SERVER };
     let uneven = made_by(Split, &[26, 14, 19, 21]);
     assert_fits(&held(&[26, 14, 19, 21]), &uneven, 1.01, &[Split]);
-    assert!(compare_with(&held(&[26, 15, 19, 21]), &uneven, None, 1.1).is_err(), "they do not add up");
+    assert!(
+        compare_with(&held(&[26, 15, 19, 21]), &uneven, None, 1.1).is_err(),
+        "they do not add up"
+    );
     // Even split queues of constant service are one queue by their times; who held the connections
     // tells them apart.
     let even = made_by(Split, &[10; 4]);

@@ -12,7 +12,7 @@ use crate::connection::{
 };
 use crate::laws::{Fault, fault_of};
 use crate::request::{ConnectionFate, ReadProgress, Refusal, RequestHead, RequestRoute};
-use crate::response::{self, AnswerExtent, OK};
+use crate::response::{self, OK, ResponseExtent};
 use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::WriteOutcome;
 
@@ -104,7 +104,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         head: &RequestHead,
         ledger: &SinkLedger,
     ) -> bool {
-        let response = response::of_ledger(ledger, head.fate, head.bodiless_answer);
+        let response = response::of_ledger(ledger, head.fate, head.bodiless_response);
         let then = if head.fate == ConnectionFate::Close {
             AfterResponse::Close
         } else {
@@ -166,8 +166,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let is_full = self.settings.close_after.is_some_and(|most| connection.answers >= most);
         let fate =
             if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
-        let bodiless = head.bodiless_answer;
-        let mut extent = if bodiless { AnswerExtent::Head } else { AnswerExtent::Whole };
+        let bodiless = head.bodiless_response;
+        let mut extent = if bodiless { ResponseExtent::Head } else { ResponseExtent::Whole };
         let mut then =
             if fate == ConnectionFate::Close { AfterResponse::Close } else { AfterResponse::Read };
         let mut kind = ResponseKind::Answer;
@@ -179,7 +179,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
                 *self.ledger.faults.by_status.entry(code).or_default() += 1;
             }
             Some(Fault::Truncate) => {
-                extent = AnswerExtent::Cut { bodiless };
+                extent = ResponseExtent::Cut { bodiless };
                 (then, kind) = (AfterResponse::Close, ResponseKind::Part);
                 self.ledger.faults.truncated += 1;
             }
@@ -210,7 +210,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
                 response::stamped(answer, [started, due].map(|instant| self.shared + instant));
             answer = &with_stamps;
         }
-        // A cut answer's end is not announced: that it is cut must be seen in TLS, too.
+        // A cut response's end is not announced: that it is cut must be seen in TLS, too.
         let (bytes, sent) = connection
             .socket
             .send(answer, then == AfterResponse::Close && kind == ResponseKind::Answer);

@@ -185,7 +185,7 @@ fn a_client_that_never_reads_is_stalled_and_the_others_are_not() {
     let (sink, deaf) = serving();
     deaf.stream.set_nonblocking(true).unwrap();
     let requests = b"GET / HTTP/1.1\r\n\r\n".repeat(1000);
-    // Until the sink takes no more of it: its answers fill both kernel buffers, and then it reads
+    // Until the sink takes no more of it: its responses fill both kernel buffers, and then it reads
     // no more requests.
     let stalled = |ledger: &sink::SinkLedger| {
         while matches!((&deaf.stream).write(&requests), Ok(taken) if taken > 0) {}

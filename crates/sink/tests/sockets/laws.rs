@@ -30,8 +30,8 @@ fn faults(laws: &[(Fault, &str)]) -> Vec<FaultLaw> {
     laws.iter().map(law).collect()
 }
 
-/// Bytes of the load sink's answer.
-const ANSWER_BYTES: usize =
+/// Bytes of the load sink's response.
+const RESPONSE_BYTES: usize =
     "HTTP/1.1 200 OK\r\ncontent-type: application/cbor\r\ncontent-length: 32\r\n\r\n".len() + 32;
 
 #[test]
@@ -49,7 +49,7 @@ fn any_request_is_answered_by_a_rising_counter() {
             response.fields,
             fields.map(|(name, value)| (name.to_owned(), value.to_owned()))
         );
-        assert_eq!(client.received_bytes, u64::from(number + 1) * ANSWER_BYTES as u64);
+        assert_eq!(client.received_bytes, u64::from(number + 1) * RESPONSE_BYTES as u64);
     }
     assert_conserved(&sink.stop());
 }

@@ -41,7 +41,7 @@ fn requests_of_one_worker_are_answered_in_the_order_of_their_arrival() {
         })
         .collect();
     clock.advance(Nanos::from_secs(1));
-    // Once the last has its answer, all the others have theirs.
+    // Once the last has its response, all the others have theirs.
     assert_eq!(clients[4].receive().status, 200);
     for client in &clients[..4] {
         client.stream.set_nonblocking(true).unwrap();
@@ -82,7 +82,7 @@ fn an_onlooker_that_becomes_a_client_is_counted() {
 
 #[test]
 fn a_stopped_sink_answers_what_it_has_and_takes_no_more() {
-    // Time stands still until it is stopping: then no answer is due before.
+    // Time stands still until it is stopping: then no response is due before.
     let (sink, clock) = stopped(1, 2, Nanos::from_millis(200));
     let address = sink.address();
     let mut idle = Client::connect(address);

@@ -1,9 +1,9 @@
-//! The conductor's end: generators on other machines, as one.
+//! The conductor's end of the pipes: generators on other machines, used as if they were one.
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,20 +22,20 @@ use super::{
     receive_credible,
 };
 
-/// Exchanges by which a clock is known.
+/// Exchanges of clock readings; the one with the shortest round trip counts.
 const EXCHANGES: u32 = 20;
-/// Longest silence: of a start, and of a generator at work, which says every quarter of a second
-/// how far it is.
+/// A generator that says nothing for this long is lost. At work it reports its progress every
+/// quarter of a second.
 const LONGEST_SILENCE: Nanos = Nanos::from_secs(30);
-/// How late an interruption is passed on.
+/// How often reports are read, and how soon an interruption is passed on.
 const GLANCE: Nanos = Nanos::from_millis(20);
-/// Between the order to start and the start, beside three round trips.
+/// Time from the order to start until the start, in addition to three round trips.
 const LEAD: Nanos = Nanos::from_millis(50);
-/// By how much a generator's clock may be off.
+/// How far off a generator's clock may be.
 const CLOCK_ERROR: Nanos = Nanos::from_secs(1);
-/// Reports that may wait to be read: then whoever floods us waits.
+/// Reports that may wait to be read; a generator that sends more has to wait.
 const WAITING_REPORTS: usize = 32;
-/// What a shell prints before a generator's first line, at the most.
+/// The most that a shell may print before the generator's first line.
 const NOISE: usize = 64 << 10;
 
 /// Generators on other machines, which drive each run together.
@@ -47,25 +47,25 @@ struct Generators {
     all: Vec<RemoteGenerator>,
 }
 
-/// One of them.
+/// One generator.
 struct RemoteGenerator {
     /// The command that leads to it.
     name: String,
-    /// `None` until it has said.
+    /// Its machine; `None` until it has told.
     host: Option<FarHost>,
-    /// `None` after it was lost, until the next run.
+    /// `None` after it was lost; the next run starts it again.
     link: Option<Link>,
 }
 
-/// A process that leads to a generator. It ends when this is dropped: its input ends, and then the
-/// kernel kills what has not.
+/// The process that leads to a generator, such as ssh. Dropping it closes its input, and kills it
+/// if it has not ended within a second.
 struct Link {
     process: Child,
     orders: Option<ChildStdin>,
-    /// No report may be longer, in bytes.
+    /// The longest report to accept, in bytes.
     longest_report: Arc<AtomicUsize>,
-    /// What it said, or why it cannot or does not any more; and when that came.
-    news: Receiver<(Nanos, Result<Report, String>)>,
+    /// What it reports, or why it failed; and when that came.
+    reports: Receiver<(Nanos, Result<Report, String>)>,
 }
 
 impl Drop for Link {
@@ -83,7 +83,7 @@ impl Drop for Link {
 }
 
 impl Link {
-    /// Says something, waiting as long as anybody may be silent for the other end to read.
+    /// Sends an order, waiting up to [`LONGEST_SILENCE`] for the other end to read.
     fn order(&mut self, order: &Order) -> Result<(), String> {
         let orders = self.orders.as_mut().ok_or("it is gone")?;
         let bytes = frame(order);
@@ -118,10 +118,10 @@ fn shell_words(from: &str) -> String {
 }
 
 impl FarGenerators {
-    /// Starts a generator by each of these commands, which must be of the same `version` as we are.
+    /// Starts a generator by each of these commands. All must be of this `version`.
     ///
     /// # Errors
-    /// Where one does not start.
+    /// If one does not start.
     pub fn start(
         from: &[String],
         version: &str,
@@ -135,12 +135,12 @@ impl FarGenerators {
         Ok(FarGenerators(Mutex::new(generators)))
     }
 
-    /// Their machines, in order.
+    /// The generators' machines, in order.
     pub fn hosts(&self) -> Vec<FarHost> {
         self.generators().all.iter().filter_map(|one| one.host).collect()
     }
 
-    /// How many there are.
+    /// How many generators there are.
     pub(crate) fn count(&self) -> u32 {
         self.generators().all.len() as u32
     }
@@ -149,10 +149,10 @@ impl FarGenerators {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drives one run with all of them, as `engine::drive` does.
+    /// Sends the load of one run from all of them, as `engine::drive` does from here.
     ///
     /// # Errors
-    /// Where one cannot start, before any load is sent.
+    /// If one cannot start; then no load is sent.
     pub(crate) fn drive(
         &self,
         spec: &LoadSpec,
@@ -163,30 +163,30 @@ impl FarGenerators {
         let mut generators = self.generators();
         let driven = generators.drive(spec, interrupt, progress, journal);
         if driven.is_err() {
-            // What is under way at the others ends with them.
+            // Ends the others, and with them what they have begun.
             generators.all.iter_mut().for_each(|one| one.link = None);
         }
         driven
     }
 
-    /// What all of them together reach with each of these settings against sinks on their own
-    /// machines.
+    /// Measures what all of them together reach with each of these loads, against sinks on their
+    /// own machines.
     ///
     /// # Errors
-    /// Where one cannot measure it.
+    /// If one cannot measure it.
     pub(crate) fn ceilings(
         &self,
         shapes: &[LoadSpec],
-        answer_bytes: u64,
+        response_bytes: u64,
     ) -> Result<Vec<Option<Ceiling>>, EngineError> {
         let mut generators = self.generators();
         generators.start_missing()?;
-        shapes.iter().map(|shape| generators.ceiling(shape, answer_bytes)).collect()
+        shapes.iter().map(|shape| generators.ceiling(shape, response_bytes)).collect()
     }
 }
 
 impl Generators {
-    /// This one's part of a run.
+    /// The part of a run that generator `index` sends.
     fn part(&self, spec: &LoadSpec, index: usize) -> Box<LoadSpec> {
         let part = GeneratorPart { index: index as u32, of: self.all.len() as u32 };
         Box::new(LoadSpec { part, ..spec.clone() })
@@ -197,12 +197,13 @@ impl Generators {
             if self.all[one].link.is_none() {
                 let link = start(&self.all[one].name, &self.version, self.clock)
                     .map_err(|why| self.failed(one, why))?;
-                (self.all[one].host, self.all[one].link) = (None, Some(link));
+                self.all[one].host = None;
+                self.all[one].link = Some(link);
             }
         }
         for one in 0..self.all.len() {
             if self.all[one].host.is_none() {
-                let (_, Report::Host(host)) = self.next_of(one)? else {
+                let (_, Report::Host(host)) = self.next_report(one)? else {
                     return Err(self.failed(one, "it does not say what machine it is"));
                 };
                 self.all[one].host = Some(host);
@@ -216,21 +217,21 @@ impl Generators {
     }
 
     fn order(&mut self, one: usize, order: &Order) -> Result<(), EngineError> {
-        let said = self.all[one]
-            .link
-            .as_mut()
-            .map_or(Err("it is gone".to_owned()), |link| link.order(order));
-        said.map_err(|why| self.failed(one, why))
+        let sent = match &mut self.all[one].link {
+            Some(link) => link.order(order),
+            None => Err("it is gone".to_owned()),
+        };
+        sent.map_err(|why| self.failed(one, why))
     }
 
-    /// The next report of one of them, but for those of a run's progress.
-    fn next_of(&mut self, one: usize) -> Result<(Nanos, Report), EngineError> {
+    /// Waits for a generator's next report, passing over those of a run's progress.
+    fn next_report(&mut self, one: usize) -> Result<(Nanos, Report), EngineError> {
         let failed = |why| Err(self.failed(one, why));
         let Some(link) = &self.all[one].link else { return failed("it is gone".to_owned()) };
         let latest = self.clock.now() + LONGEST_SILENCE;
         loop {
             let left = latest.saturating_sub(self.clock.now());
-            match link.news.recv_timeout(Duration::from_nanos(left.0)) {
+            match link.reports.recv_timeout(Duration::from_nanos(left.0)) {
                 Ok((_, Ok(Report::Progress { .. } | Report::Records(_)))) => {}
                 Ok((at, Ok(report))) => return Ok((at, report)),
                 Ok((_, Err(why))) => return failed(why),
@@ -243,12 +244,12 @@ impl Generators {
         }
     }
 
-    /// The best of some exchanges with one of them.
+    /// Compares a generator's clock with ours: the exchange with the shortest round trip.
     fn compare_clocks(&mut self, one: usize) -> Result<ClockExchange, EngineError> {
         let exchanges = (0..EXCHANGES).map(|_| {
             let asked = self.clock.now();
             self.order(one, &Order::Clock)?;
-            let (answered, Report::Clock(there)) = self.next_of(one)? else {
+            let (answered, Report::Clock(there)) = self.next_report(one)? else {
                 return Err(self.failed(one, "it does not say what its clock shows"));
             };
             Ok(ClockExchange { asked, there, answered })
@@ -266,47 +267,35 @@ impl Generators {
     ) -> Result<DriveResult, EngineError> {
         self.start_missing()?;
         let count = self.all.len();
-        let shared_ahead = self.clock.shared_ahead();
-        let before =
+        let clocks =
             (0..count).map(|one| self.compare_clocks(one)).collect::<Result<Vec<_>, _>>()?;
-        for (one, exchange) in before.iter().enumerate() {
-            let shift = ClockShift { ahead: exchange.ahead(), shared_ahead };
-            let spec = self.part(spec, one);
-            if let Some(link) = &self.all[one].link {
-                let longest = credible::longest_frame(&spec, journal.is_some());
-                link.longest_report.store(longest, Ordering::Relaxed);
-            }
-            self.order(one, &Order::Prepare { spec, clock: shift, journal: journal.is_some() })?;
-        }
-        for one in 0..count {
-            let (_, Report::Ready) = self.next_of(one)? else {
-                return Err(self.failed(one, "it does not get ready"));
-            };
-        }
-        let slowest = before.iter().map(ClockExchange::round_trip).max().unwrap_or_default();
+        self.prepare_parts(spec, &clocks, journal.is_some())?;
+        let slowest = clocks.iter().map(ClockExchange::round_trip).max().unwrap_or_default();
         let start = self.clock.now() + LEAD + slowest * 3;
-        (0..count).try_for_each(|one| self.order(one, &Order::Start(start)))?;
+        for one in 0..count {
+            self.order(one, &Order::Start(start))?;
+        }
         progress.set_start(start);
         let mut dropped_records = 0;
         let keep = |batch: RecordBatch| {
             let records = batch.len() as u64;
-            dropped_records +=
-                journal.map_or(Ok(()), |journal| journal.try_send(batch)).map_or(records, |()| 0);
+            if let Some(journal) = journal
+                && journal.try_send(batch).is_err()
+            {
+                dropped_records += records;
+            }
         };
         let parts = self.wait_for_parts(spec, start, interrupt, progress, keep);
-        let (mut far, mut merged, mut end) = (Vec::with_capacity(count), None, start);
+        let mut far = Vec::with_capacity(count);
+        let mut merged = None;
+        let mut end = start;
         for (one, part) in parts.into_iter().enumerate() {
             let name = self.all[one].name.clone();
-            let latest = self.clock.now() + CLOCK_ERROR;
-            let part = part.and_then(|done| {
-                credible::check(&done, spec, start, latest).map_err(|why| not_credible(&why))?;
-                Ok(done)
-            });
-            match part {
+            match self.checked_part(part, spec, start) {
                 Ok(done) => {
                     end = end.max(done.ended);
                     let clock_error =
-                        self.compare_clocks(one).ok().map(|after| before[one].error(&after));
+                        self.compare_clocks(one).ok().map(|after| clocks[one].error(&after));
                     far.push(FarGenerator { clock_error, ..done.facts(name) });
                     merge(&mut merged, done.outcome);
                 }
@@ -321,7 +310,46 @@ impl Generators {
         Ok(done)
     }
 
-    /// Waits until each has done its part, or is lost: then why. Single requests go to `keep`.
+    /// Has each generator open its connections, and waits until all are ready.
+    fn prepare_parts(
+        &mut self,
+        spec: &LoadSpec,
+        clocks: &[ClockExchange],
+        journal: bool,
+    ) -> Result<(), EngineError> {
+        let shared_ahead = self.clock.shared_ahead();
+        for (one, exchange) in clocks.iter().enumerate() {
+            let clock = ClockShift { ahead: exchange.ahead(), shared_ahead };
+            let spec = self.part(spec, one);
+            if let Some(link) = &self.all[one].link {
+                let longest = credible::longest_frame(&spec, journal);
+                link.longest_report.store(longest, Ordering::Relaxed);
+            }
+            self.order(one, &Order::Prepare { spec, clock, journal })?;
+        }
+        for one in 0..clocks.len() {
+            let (_, Report::Ready) = self.next_report(one)? else {
+                return Err(self.failed(one, "it did not get ready"));
+            };
+        }
+        Ok(())
+    }
+
+    /// A part whose figures are possible in this run.
+    fn checked_part(
+        &self,
+        part: Result<PartDone, String>,
+        spec: &LoadSpec,
+        start: Nanos,
+    ) -> Result<PartDone, String> {
+        let done = part?;
+        let latest = self.clock.now() + CLOCK_ERROR;
+        credible::check(&done, spec, start, latest).map_err(|why| not_credible(&why))?;
+        Ok(done)
+    }
+
+    /// Waits until each generator has done its part, or is lost: then why. Records of single
+    /// requests go to `keep`.
     fn wait_for_parts(
         &mut self,
         spec: &LoadSpec,
@@ -330,93 +358,71 @@ impl Generators {
         progress: &RunProgress,
         mut keep: impl FnMut(RecordBatch),
     ) -> Vec<Result<PartDone, String>> {
-        let mut parts: Vec<Option<Result<PartDone, String>>> =
-            self.all.iter().map(|_| None).collect();
-        let mut last_news = vec![self.clock.now(); parts.len()];
-        let mut last_advance = vec![LastAdvance { ended: 0, at: self.clock.now() }; parts.len()];
-        let mut latest = credible::longest_run(spec).map(|length| start + length + LONGEST_SILENCE);
+        let now = self.clock.now();
+        let mut running = RunningParts {
+            spec,
+            start,
+            progress,
+            parts: self.all.iter().map(|_| None).collect(),
+            last_report: vec![now; self.all.len()],
+            last_advance: vec![LastAdvance { ended: 0, at: now }; self.all.len()],
+            latest: credible::longest_run(spec).map(|length| start + length + LONGEST_SILENCE),
+        };
         let mut is_stopped = false;
-        while parts.iter().any(Option::is_none) {
+        while running.parts.iter().any(Option::is_none) {
             if interrupt.load(Ordering::Relaxed) && !is_stopped {
                 is_stopped = true;
-                latest = Some(self.clock.now() + LONGEST_SILENCE);
-                (0..parts.len()).for_each(|one| drop(self.order(one, &Order::Stop)));
-            }
-            self.clock.sleep(GLANCE);
-            for one in 0..parts.len() {
-                let news: Vec<_> =
-                    self.all[one].link.iter().flat_map(|link| link.news.try_iter()).collect();
-                for (at, event) in news {
-                    last_news[one] = at;
-                    match event {
-                        Ok(Report::Progress { ended, connected, tally }) => {
-                            let Some(lane) = progress.lanes().get(one) else { continue };
-                            lane.show_connected(connected);
-                            if ended > last_advance[one].ended {
-                                last_advance[one] = LastAdvance { ended, at };
-                            }
-                            let latest = at + CLOCK_ERROR;
-                            let is_credible = |tally: &Tally| {
-                                credible::check_tally(tally, spec, start, latest).is_ok()
-                            };
-                            match tally.filter(|tally| is_credible(tally)) {
-                                Some(tally) => lane.show(ended, || *tally),
-                                None => lane.show_ended(ended),
-                            }
-                            // Where somebody wants its tally.
-                            if lane.is_asked() {
-                                let _ = self.order(one, &Order::Tally);
-                            }
-                        }
-                        Ok(Report::Records(batch)) => {
-                            if batch.iter().all(|record| record.exchange.is_possible()) {
-                                keep(batch);
-                            } else {
-                                let why = not_credible("a request that ended before it was sent");
-                                parts[one].get_or_insert(Err(why));
-                            }
-                        }
-                        Ok(Report::Done(done)) => _ = parts[one].get_or_insert(Ok(*done)),
-                        Ok(_) => {}
-                        Err(why) => _ = parts[one].get_or_insert(Err(why)),
-                    }
+                running.latest = Some(self.clock.now() + LONGEST_SILENCE);
+                for one in 0..self.all.len() {
+                    let _ = self.order(one, &Order::Stop);
                 }
             }
-            let now = self.clock.now();
-            let pause = credible::longest_pause(spec) + LONGEST_SILENCE;
-            for ((part, last), advance) in parts.iter_mut().zip(&last_news).zip(&last_advance) {
-                let lost = if now.saturating_sub(*last) > LONGEST_SILENCE {
-                    format!("nothing came from it for {LONGEST_SILENCE}")
-                } else if latest.is_some_and(|latest| now > latest) {
-                    format!("it goes on {LONGEST_SILENCE} after the end of the run")
-                } else if latest.is_none() && now.saturating_sub(advance.at) > pause {
-                    format!("none of its requests has ended for {pause}")
-                } else {
-                    continue;
-                };
-                part.get_or_insert(Err(lost));
+            self.clock.sleep(GLANCE);
+            for one in 0..self.all.len() {
+                self.take_reports(one, &mut running, &mut keep);
+            }
+            running.give_up_the_silent(self.clock.now());
+        }
+        running.parts.into_iter().flatten().collect()
+    }
+
+    /// Takes the reports that came from a generator, and asks it for its tally if somebody waits
+    /// for that.
+    fn take_reports(
+        &mut self,
+        one: usize,
+        running: &mut RunningParts<'_>,
+        keep: &mut impl FnMut(RecordBatch),
+    ) {
+        let link = self.all[one].link.iter();
+        let reports: Vec<_> = link.flat_map(|link| link.reports.try_iter()).collect();
+        for (at, report) in reports {
+            let is_progress = matches!(report, Ok(Report::Progress { .. }));
+            running.take(one, at, report, keep);
+            let is_asked = running.progress.lanes().get(one).is_some_and(|lane| lane.is_asked());
+            if is_progress && is_asked {
+                let _ = self.order(one, &Order::Tally);
             }
         }
-        parts.into_iter().flatten().collect()
     }
 
     fn ceiling(
         &mut self,
         shape: &LoadSpec,
-        answer_bytes: u64,
+        response_bytes: u64,
     ) -> Result<Option<Ceiling>, EngineError> {
         // With fewer connections than generators some have none.
         let mut asked = Vec::new();
         for one in 0..self.all.len() {
             let spec = self.part(shape, one);
             if !spec.shares().is_empty() {
-                self.order(one, &Order::Calibrate { spec, answer_bytes })?;
+                self.order(one, &Order::Calibrate { spec, response_bytes })?;
                 asked.push(one);
             }
         }
         let mut rate = Some(0.0);
         for one in asked {
-            let (_, Report::Ceiling(ceiling)) = self.next_of(one)? else {
+            let (_, Report::Ceiling(ceiling)) = self.next_report(one)? else {
                 return Err(
                     self.failed(one, "it does not say how many requests per second it can send")
                 );
@@ -430,7 +436,92 @@ impl Generators {
     }
 }
 
-/// When a generator said last that more requests have ended, and how many.
+/// A run that generators on other machines have begun.
+struct RunningParts<'a> {
+    spec: &'a LoadSpec,
+    start: Nanos,
+    progress: &'a RunProgress,
+    /// Each generator's part, or why it is lost; `None` while it goes on.
+    parts: Vec<Option<Result<PartDone, String>>>,
+    /// When each generator last reported anything.
+    last_report: Vec<Nanos>,
+    last_advance: Vec<LastAdvance>,
+    /// When the run must be over; `None` if only the number of its requests ends it.
+    latest: Option<Nanos>,
+}
+
+impl RunningParts<'_> {
+    /// Takes what generator `one` reported `at` that time.
+    fn take(
+        &mut self,
+        one: usize,
+        at: Nanos,
+        report: Result<Report, String>,
+        keep: &mut impl FnMut(RecordBatch),
+    ) {
+        self.last_report[one] = at;
+        match report {
+            Ok(Report::Progress { ended, connected, tally }) => {
+                self.show_progress(one, at, ended, tally);
+                if let Some(lane) = self.progress.lanes().get(one) {
+                    lane.show_connected(connected);
+                }
+            }
+            Ok(Report::Records(batch)) => {
+                if batch.iter().all(|record| record.exchange.is_possible()) {
+                    keep(batch);
+                } else {
+                    let why = not_credible("a request that ended before it was sent");
+                    self.parts[one].get_or_insert(Err(why));
+                }
+            }
+            Ok(Report::Done(done)) => _ = self.parts[one].get_or_insert(Ok(*done)),
+            Ok(
+                Report::Host(_)
+                | Report::Clock(_)
+                | Report::Ready
+                | Report::Refused(_)
+                | Report::Ceiling(_),
+            ) => {}
+            Err(why) => _ = self.parts[one].get_or_insert(Err(why)),
+        }
+    }
+
+    fn show_progress(&mut self, one: usize, at: Nanos, ended: u64, tally: Option<Box<Tally>>) {
+        let Some(lane) = self.progress.lanes().get(one) else { return };
+        if ended > self.last_advance[one].ended {
+            self.last_advance[one] = LastAdvance { ended, at };
+        }
+        let latest = at + CLOCK_ERROR;
+        let is_credible =
+            |tally: &Tally| credible::check_tally(tally, self.spec, self.start, latest).is_ok();
+        match tally.filter(|tally| is_credible(tally)) {
+            Some(tally) => lane.show(ended, || *tally),
+            None => lane.show_ended(ended),
+        }
+    }
+
+    /// Counts generators as lost that say nothing, go on for too long, or make no progress.
+    fn give_up_the_silent(&mut self, now: Nanos) {
+        let longest_pause = credible::longest_pause(self.spec) + LONGEST_SILENCE;
+        for one in 0..self.parts.len() {
+            let silence = now.saturating_sub(self.last_report[one]);
+            let pause = now.saturating_sub(self.last_advance[one].at);
+            let why = if silence > LONGEST_SILENCE {
+                format!("nothing came from it for {LONGEST_SILENCE}")
+            } else if self.latest.is_some_and(|latest| now > latest) {
+                format!("it goes on {LONGEST_SILENCE} after the end of the run")
+            } else if self.latest.is_none() && pause > longest_pause {
+                format!("none of its requests has ended for {longest_pause}")
+            } else {
+                continue;
+            };
+            self.parts[one].get_or_insert(Err(why));
+        }
+    }
+}
+
+/// When a generator last reported that more requests have ended, and how many.
 #[derive(Clone, Copy)]
 struct LastAdvance {
     ended: u64,
@@ -441,7 +532,7 @@ fn not_credible(why: &str) -> String {
     format!("what it reports cannot be: {why}")
 }
 
-/// Starts the command that leads to a generator, and two threads that read what comes of it.
+/// Starts the command that leads to a generator, and two threads that read its output.
 fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(shell_words(name));
@@ -449,83 +540,115 @@ fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> 
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     dies_with_us(&mut command);
     let mut process = command.spawn().map_err(|error| error.to_string())?;
-    let (orders, output, errors) =
-        (process.stdin.take(), process.stdout.take(), process.stderr.take());
-    let (tell, news) = sync_channel(WAITING_REPORTS);
+    let orders = process.stdin.take();
+    let output = process.stdout.take();
+    let errors = process.stderr.take();
+    let (sender, reports) = sync_channel(WAITING_REPORTS);
     let longest_report = Arc::new(AtomicUsize::new(credible::LONGEST_WITHOUT_PLAN));
     let longest = Arc::clone(&longest_report);
-    let link = Link { process, orders, longest_report, news };
-    let (Some(orders), Some(output), Some(mut errors)) = (&link.orders, output, errors) else {
+    let link = Link { process, orders, longest_report, reports };
+    let (Some(orders), Some(output), Some(errors)) = (&link.orders, output, errors) else {
         return Err("it has no pipes".to_owned());
     };
     ioctl_fionbio(orders, true).map_err(|errno| errno.to_string())?;
-    let (complain, complaints) = channel();
-    let ours = version.to_owned();
-    let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
-        std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(run)
-            .map(drop)
-            .map_err(|error| error.to_string())
+    let (error_sender, error_text) = channel();
+    spawn("far-errors", move || drop(error_sender.send(last_errors(errors))))?;
+    let reader = ReportReader {
+        output: BufReader::new(output),
+        version: version.to_owned(),
+        clock,
+        longest,
+        reports: sender,
+        error_text,
     };
-    spawn(
-        "far-errors",
-        Box::new(move || {
-            let (mut last, mut bytes) = (Vec::new(), [0; 4096]);
-            while let Ok(read @ 1..) = errors.read(&mut bytes) {
-                last.extend_from_slice(&bytes[..read]);
-                last.drain(..last.len().saturating_sub(4096));
-            }
-            let _ = complain.send(String::from_utf8_lossy(&last).into_owned());
-        }),
-    )?;
-    spawn(
-        "far-reports",
-        Box::new(move || {
-            let say = |what| tell.send((clock.now(), what)).is_ok();
-            let mut output = BufReader::new(output);
-            let greeted = greeting(&mut output);
-            if let Ok(there) = &greeted {
-                if *there != ours {
-                    say(Err(format!(
-                        "longtail is {there} there and {ours} here: install the same on both"
-                    )));
-                    return;
-                }
-                loop {
-                    match receive_credible(&mut output, longest.load(Ordering::Relaxed)) {
-                        Ok(Some(Report::Refused(why))) => drop(say(Err(why))),
-                        Ok(Some(report)) => {
-                            if !say(Ok(report)) {
-                                return;
-                            }
-                        }
-                        Ok(None) => break,
-                        Err(why) => {
-                            say(Err(format!("what it says is not understood: {why}")));
-                            return;
-                        }
-                    }
-                }
-            }
-            // A process that goes on keeps its stderr.
-            let Ok(complaint) = complaints.recv_timeout(Duration::from_secs(1)) else {
-                say(Err(match greeted {
-                    Ok(_) => "it says no more: its output is closed".to_owned(),
-                    Err(noise) => end_of(Some(&noise), ""),
-                }));
-                return;
-            };
-            say(Err(end_of(greeted.err().as_deref(), &complaint)));
-        }),
-    )?;
+    spawn("far-reports", move || reader.run())?;
     Ok(link)
 }
 
-/// Reads up to a generator's first line: the version in it.
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn(run).map(drop).map_err(|error| error.to_string())
+}
+
+/// The end of what a process writes to its standard error.
+fn last_errors(mut errors: ChildStderr) -> String {
+    let mut last = Vec::new();
+    let mut bytes = [0; 4096];
+    while let Ok(read @ 1..) = errors.read(&mut bytes) {
+        last.extend_from_slice(&bytes[..read]);
+        last.drain(..last.len().saturating_sub(bytes.len()));
+    }
+    String::from_utf8_lossy(&last).into_owned()
+}
+
+/// Reads a generator's reports, in a thread of its own.
+struct ReportReader {
+    output: BufReader<ChildStdout>,
+    /// Our version, which must be the generator's.
+    version: String,
+    clock: SystemClock,
+    /// The longest report to accept, in bytes.
+    longest: Arc<AtomicUsize>,
+    reports: SyncSender<(Nanos, Result<Report, String>)>,
+    /// What the process wrote to its standard error, once that is closed.
+    error_text: Receiver<String>,
+}
+
+impl ReportReader {
+    fn run(mut self) {
+        let first_line = greeting(&mut self.output);
+        if let Ok(theirs) = &first_line {
+            let ours = &self.version;
+            if theirs != ours {
+                self.pass_on(Err(format!(
+                    "longtail is {theirs} there and {ours} here: install the same on both"
+                )));
+                return;
+            }
+            if !self.pass_on_reports() {
+                return;
+            }
+        }
+        // A process that goes on keeps its standard error open.
+        let why = match (self.error_text.recv_timeout(Duration::from_secs(1)), first_line) {
+            (Ok(errors), Ok(_)) => end_of(None, &errors),
+            (Ok(errors), Err(noise)) => end_of(Some(&noise), &errors),
+            (Err(_), Ok(_)) => "it says no more: its output is closed".to_owned(),
+            (Err(_), Err(noise)) => end_of(Some(&noise), ""),
+        };
+        self.pass_on(Err(why));
+    }
+
+    /// Passes reports on until the output ends; whether the reason for its end is still to be told.
+    fn pass_on_reports(&mut self) -> bool {
+        loop {
+            let longest = self.longest.load(Ordering::Relaxed);
+            match receive_credible(&mut self.output, longest) {
+                Ok(Some(Report::Refused(why))) => _ = self.pass_on(Err(why)),
+                Ok(Some(report)) => {
+                    if !self.pass_on(Ok(report)) {
+                        return false;
+                    }
+                }
+                Ok(None) => return true,
+                Err(why) => {
+                    self.pass_on(Err(format!("what it says is not understood: {why}")));
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Whether somebody still takes reports.
+    fn pass_on(&self, report: Result<Report, String>) -> bool {
+        self.reports.send((self.clock.now(), report)).is_ok()
+    }
+}
+
+/// Reads up to a generator's first line; the version in it.
 ///
 /// # Errors
-/// What came instead, where there is none.
+/// The last line that came instead.
 fn greeting(output: &mut impl BufRead) -> Result<String, String> {
     let mut noise = String::new();
     let mut line = Vec::new();
@@ -540,19 +663,19 @@ fn greeting(output: &mut impl BufRead) -> Result<String, String> {
     Err(noise)
 }
 
-/// Why it ended, as far as that is known: of one that never began (`noise` is what came instead),
-/// and of one that did.
-fn end_of(noise: Option<&str>, complaint: &str) -> String {
+/// Why a generator ended, as far as that is known. `noise` is what came in place of its first line,
+/// if it never began.
+fn end_of(noise: Option<&str>, errors: &str) -> String {
     let last = |text: &str| {
         text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     };
-    let said = last(complaint).or_else(|| last(noise.unwrap_or_default()));
-    let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
+    let reason = last(errors).or_else(|| last(noise.unwrap_or_default()));
+    let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     match noise {
         Some(_) => format!(
-            "no longtail answers there{said}: is it installed and on the PATH? Its path may end the command: 'ssh box2 /opt/longtail'"
+            "no longtail answers there{reason}: is it installed and on the PATH? Its path may end the command: 'ssh box2 /opt/longtail'"
         ),
-        None => format!("it ended{said}"),
+        None => format!("it ended{reason}"),
     }
 }
 
@@ -561,14 +684,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_is_added_where_the_command_does_not_end_with_it() {
+    fn longtail_is_added_to_a_command_that_does_not_end_with_it() {
         assert_eq!(shell_words("ssh box2"), "exec ssh box2 longtail generate");
         assert_eq!(shell_words("ssh box2 /opt/longtail"), "exec ssh box2 /opt/longtail generate");
         assert_eq!(shell_words("ssh longtail@box2"), "exec ssh longtail@box2 longtail generate");
     }
 
     #[test]
-    fn what_a_shell_prints_first_is_passed_over() {
+    fn lines_before_the_first_line_of_a_generator_are_skipped() {
         assert_eq!(
             greeting(&mut &b"Welcome!\nlongtail generate 1.2.3\n\0\0"[..]),
             Ok("1.2.3".to_owned())

@@ -1,5 +1,5 @@
-//! What another machine says of its part of a run, held against the plan: before it is merged, and
-//! before anything is reserved for it. Whoever drives a generator may be mistaken, or lie.
+//! Checks what another machine reports of its part of a run against the plan, before it is merged
+//! and before memory is reserved for it: the other end may have bugs, or lie.
 
 use engine::LoadSpec;
 use model::pace::{Pace, Profile};
@@ -7,39 +7,39 @@ use model::{Nanos, Silence, Tally};
 
 use super::PartDone;
 
-/// No connection has more responses in a second: over loopback one takes ten times as long.
+/// The most responses per second on a connection. Over loopback one takes ten times as long.
 const MOST_PER_SECOND: f64 = 1e6;
-/// Bytes that no run sends or receives: 9 petabytes.
+/// More bytes than any run sends or receives: 9 petabytes.
 const MOST_BYTES: u64 = 1 << 53;
-/// Longest frame of a generator that has no plan yet.
+/// The longest frame of a generator that has no plan yet.
 pub(super) const LONGEST_WITHOUT_PLAN: usize = 64 << 10;
-/// Of a part with any number of requests: every bucket of its histograms filled.
+/// The longest frame of a part with any number of requests: all buckets of its histograms filled.
 const LONGEST_PART: u64 = 128 << 20;
-/// What is in every part, whatever was sent.
+/// Bytes of a part in which nothing was sent.
 const LONGEST_EMPTY_PART: u64 = 1 << 20;
-/// What a request can fill of it: a bucket in each histogram.
+/// Bytes that a request can add: a bucket in each histogram.
 const BYTES_A_REQUEST: u64 = 1 << 10;
-/// A connection's count, and a second's counts.
+/// Bytes of a connection's count, and of a second's counts.
 const BYTES_A_CONNECTION: u64 = 24;
 const BYTES_A_SECOND: u64 = 256;
-/// Where nothing says how long a run may take: no flag takes more.
+/// The longest run if the plan does not say; no flag takes more.
 const LONGEST_RUN: Nanos = Nanos::from_secs(30 * 24 * 3600);
 
-/// Measured requests that the plan has at the most; `None` where time alone ends it.
+/// The most measured requests that the plan allows; `None` if only time ends the run.
 fn most_requests(spec: &LoadSpec) -> Option<u64> {
     let of_connections =
         spec.requests_per_connection.map(|each| each.saturating_mul(spec.connections.into()));
     spec.requests_total.into_iter().chain(of_connections).min()
 }
 
-/// How long the run may take after its start; `None` where only a count of a closed loop ends it,
-/// and that takes as long as the server does.
+/// The longest that the run may take; `None` if only a count ends a closed loop, because that
+/// depends on the server.
 pub(super) fn longest_run(spec: &LoadSpec) -> Option<Nanos> {
     let length = match (spec.measured, &spec.pace) {
         (Some(length), _) => length,
         (None, Pace::Open { profile, .. }) => {
             let requests = most_requests(spec)? as f64;
-            // Gaps are random: so many of them take twice as long once in a lifetime.
+            // Gaps are random, but practically never take twice their mean.
             Nanos::from_secs_f64(2.0 * requests / lowest_rate(profile)) + Nanos::from_secs(60)
         }
         (None, Pace::Closed) => return None,
@@ -58,12 +58,12 @@ fn lowest_rate(profile: &Profile) -> f64 {
     .max(1e-6)
 }
 
-/// How long no request may end in a closed loop that a count ends.
+/// The longest time without the end of a request, in a closed loop that a count ends.
 pub(super) fn longest_pause(spec: &LoadSpec) -> Nanos {
     spec.warm_up + spec.timeout + spec.think
 }
 
-/// The longest frame that a part of this run can need.
+/// The longest frame that a part of this run may have.
 pub(super) fn longest_frame(spec: &LoadSpec, with_records: bool) -> usize {
     let seconds = longest_run(spec).unwrap_or(LONGEST_RUN).as_secs_f64() as u64;
     let of_requests = most_requests(spec).map_or(LONGEST_PART, |requests| {
@@ -75,11 +75,10 @@ pub(super) fn longest_frame(spec: &LoadSpec, with_records: bool) -> usize {
     (LONGEST_EMPTY_PART + of_requests + of_seconds + of_records + of_connections) as usize
 }
 
-/// Whether this can have been recorded in a part of that run, which began at `start` and has been
-/// over at `until` at the latest.
+/// Checks a part of a run that began at `start` and was over by `until`.
 ///
 /// # Errors
-/// What cannot be.
+/// What is impossible.
 pub(super) fn check(
     done: &PartDone,
     spec: &LoadSpec,
@@ -105,7 +104,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The same of what a generator has recorded until `until`.
+/// Checks what a generator has recorded until `until`.
 pub(super) fn check_tally(
     tally: &Tally,
     spec: &LoadSpec,
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_as_long_as_the_plan_can_need() {
+    fn a_frame_is_limited_by_the_plan() {
         let counted = LoadSpec { requests_total: Some(100), measured: None, ..spec() };
         assert!(longest_frame(&spec(), false) < 256 << 20);
         assert!(longest_frame(&spec(), true) > longest_frame(&spec(), false));
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_plan_cannot_have_is_refused() {
+    fn counts_and_times_that_the_plan_excludes_are_refused() {
         let (spec, start) = (spec(), Nanos::from_secs(100));
         let until = start + Nanos::from_secs(10);
         let mut tally = Tally::new(spec.window(start), 4);

@@ -1,8 +1,8 @@
-//! A generator that is told by a conductor elsewhere what to do, over its standard input and
-//! output.
+//! The generator's end (`longtail generate`): it takes orders from a conductor on another machine
+//! over standard input, and reports on standard output.
 //!
-//! Its lanes never wait for the pipe: what is said of progress is said by another thread. When the
-//! input ends the conductor is gone, and the caller ends the process.
+//! Its lanes never wait for the pipe, because another thread reports progress. When the input ends,
+//! the conductor is gone, and the caller ends the process.
 
 use std::env;
 use std::io::{self, Read, Write};
@@ -20,29 +20,31 @@ use super::{ClockShift, FarHost, GREETING, LONGEST_ORDER, Order, Report, receive
 use crate::ceiling::ceilings;
 use crate::context::Context;
 
-/// Between two reports of progress.
+/// How often progress is reported.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
-/// Batches of requests that may wait for the pipe; lanes drop and count what comes while all of
-/// them do.
+/// Batches of records that may wait for the pipe. When it is full, lanes drop records and count
+/// them.
 const WAITING: usize = 64;
-/// How long a server may take to accept the one connect that asks whether it is there.
+/// How long a server may take to accept the one connection that checks that it is there.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
 
-/// What the reading thread passes on at once.
+/// Orders that take effect during a run.
 #[derive(Default)]
-struct Wishes {
+struct PendingOrders {
+    /// End the run.
     stop: AtomicBool,
+    /// Add a tally to the next report of progress.
     tally: AtomicBool,
 }
 
-/// Does what is ordered on `input` and reports on `output`, until `input` ends; then calls `gone`,
-/// on another thread.
+/// Follows the orders on `input` and reports on `output` until `input` ends; then calls `gone`, on
+/// another thread.
 ///
 /// # Errors
-/// Where `output` cannot be written to, or a thread cannot be had.
+/// If `output` cannot be written to, or a thread cannot start.
 ///
 /// # Panics
-/// Where a lane does: our bug.
+/// If a lane does, which is a bug.
 pub fn serve(
     mut input: impl Read + Send,
     output: impl Write + Send,
@@ -55,22 +57,22 @@ pub fn serve(
     let greeting = format!("{GREETING}{}\n", context.version);
     output.lock().unwrap_or_else(PoisonError::into_inner).write_all(greeting.as_bytes())?;
     say(&Report::Host(this_host()))?;
-    let wishes = Wishes::default();
+    let pending = PendingOrders::default();
     std::thread::scope(|scope| {
         let (pass_on, orders) = channel();
-        let (wishes, say) = (&wishes, &say);
+        let (pending, say) = (&pending, &say);
         let read = move || {
             while let Ok(Some(order)) = receive(&mut input, LONGEST_ORDER) {
                 match order {
                     Order::Clock => drop(say(&Report::Clock(context.clock.now()))),
-                    Order::Tally => wishes.tally.store(true, Ordering::Relaxed),
+                    Order::Tally => pending.tally.store(true, Ordering::Relaxed),
                     order => {
-                        wishes.stop.store(matches!(order, Order::Stop), Ordering::Relaxed);
+                        pending.stop.store(matches!(order, Order::Stop), Ordering::Relaxed);
                         let _ = pass_on.send(order);
                     }
                 }
             }
-            wishes.stop.store(true, Ordering::Relaxed);
+            pending.stop.store(true, Ordering::Relaxed);
             gone();
         };
         spawn_scoped(scope, "orders", read).map_err(io::Error::other)?;
@@ -82,15 +84,15 @@ pub fn serve(
                         spec: &spec,
                         shift: clock,
                         journal,
-                        wishes,
+                        pending,
                         orders: &orders,
                     };
                     run.drive(say).unwrap_or_else(Report::Refused)
                 }
-                Order::Calibrate { spec, answer_bytes } => {
+                Order::Calibrate { spec, response_bytes } => {
                     let connections = spec.shares().iter().map(|share| share.connections).sum();
                     let alone = LoadSpec { part: GeneratorPart::WHOLE, connections, ..*spec };
-                    match ceilings(&[alone], answer_bytes, None, context) {
+                    match ceilings(&[alone], response_bytes, None, context) {
                         Ok(found) => Report::Ceiling(found.into_iter().flatten().next()),
                         Err(error) => Report::Refused(error.to_string()),
                     }
@@ -116,20 +118,20 @@ struct FarRun<'a> {
     spec: &'a LoadSpec,
     shift: ClockShift,
     journal: bool,
-    wishes: &'a Wishes,
+    pending: &'a PendingOrders,
     orders: &'a Receiver<Order>,
 }
 
 impl FarRun<'_> {
     fn drive(&self, say: &(impl Fn(&Report) -> io::Result<()> + Sync)) -> Result<Report, String> {
-        let FarRun { context, spec, shift, journal, wishes, orders } = *self;
-        may_be_loaded(spec, context)?;
+        let FarRun { context, spec, shift, journal, pending, orders } = *self;
+        check_target(spec, context)?;
         let clock = context.clock.shifted(shift.ahead, shift.shared_ahead);
         let progress = RunProgress::new(spec.shares().len() as u32);
         let start = || {
             say(&Report::Ready).ok()?;
             let Ok(Order::Start(at)) = orders.recv() else { return None };
-            clock.sleep_until(at.saturating_sub(LEAD), &wishes.stop);
+            clock.sleep_until(at.saturating_sub(LEAD), &pending.stop);
             Some(at)
         };
         let driven = std::thread::scope(|scope| {
@@ -137,12 +139,12 @@ impl FarRun<'_> {
             let (progress, tell) = (&progress, &say);
             spawn_scoped(scope, "progress", move || {
                 while runs.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
-                    let tally = if wishes.tally.load(Ordering::Relaxed) {
+                    let tally = if pending.tally.load(Ordering::Relaxed) {
                         progress.tally().map(Box::new)
                     } else {
                         None
                     };
-                    wishes.tally.fetch_and(tally.is_none(), Ordering::Relaxed);
+                    pending.tally.fetch_and(tally.is_none(), Ordering::Relaxed);
                     let (ended, connected) = (progress.ended(), progress.connected());
                     let _ = tell(&Report::Progress { ended, connected, tally });
                 }
@@ -157,7 +159,7 @@ impl FarRun<'_> {
                 start,
                 spec,
                 &clock,
-                &wishes.stop,
+                &pending.stop,
                 progress,
                 journal.transpose()?.as_ref(),
             );
@@ -170,8 +172,8 @@ impl FarRun<'_> {
     }
 }
 
-/// Refuses what may not be loaded from here, or cannot be reached.
-fn may_be_loaded(spec: &LoadSpec, context: &Context<'_>) -> Result<(), String> {
+/// Refuses targets that `--allow-net` excludes, or that cannot be reached.
+fn check_target(spec: &LoadSpec, context: &Context<'_>) -> Result<(), String> {
     for endpoint in &spec.transport.endpoints {
         if let Endpoint::Tcp(address) = endpoint {
             context
@@ -180,7 +182,7 @@ fn may_be_loaded(spec: &LoadSpec, context: &Context<'_>) -> Result<(), String> {
                 .map_err(|error| error.to_string())?;
         }
         reach(endpoint, REACHED_WITHIN)
-            .map_err(|reason| format!("from there, {endpoint} {reason}"))?;
+            .map_err(|reason| format!("seen from there, {endpoint} {reason}"))?;
     }
     spec.transport.check().map_err(|error| error.to_string())
 }

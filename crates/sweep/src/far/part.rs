@@ -1,8 +1,7 @@
-//! One generator's part of a load as a file, where no conductor is connected to it (a job of a
-//! cluster); and such files merged.
+//! One generator's part of a load as a file, for generators without a connection to a conductor
+//! (jobs in a cluster), and the merging of such files.
 //!
-//! What the generators have in common is the load, word for word, and the instant of the start by
-//! the clocks of their machines.
+//! All generators have the same load, and the same start by the wall clocks of their machines.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
@@ -24,33 +23,34 @@ use crate::context::{Context, SweepError};
 use crate::load::{PreparedLoad, judge, spec_of};
 use crate::observe::recorded;
 
-/// Before the common start lanes wait by themselves for so long.
+/// The lanes take over this long before the common start, and wait for it themselves.
 pub(super) const LEAD: Nanos = Nanos::from_millis(10);
 
-/// So long after its latest end a part may be over: its machine was busy, or its clock is off.
+/// How long after its planned end a part may be over, because its machine was busy or its clock is
+/// off.
 const LATENESS: Nanos = Nanos::from_secs(3600);
-/// Generators of one load at the most, as `--of` takes them.
+/// The most generators of one load, as for `--of`.
 const MOST_PARTS: u32 = 10_000;
 
-/// What one generator did of a load.
+/// What one generator recorded of a load.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LoadPart {
     version: String,
     part: GeneratorPart,
     /// The common start, since 1970.
     start: Nanos,
-    /// That of the whole load, yet without its run.
+    /// The study of the whole load, still without its run.
     study: LoadStudy,
     done: PartDone,
 }
 
-/// Drives one part of a load that starts at `start` by the wall clock.
+/// Sends one part of a load that starts at `start` by the wall clock.
 ///
 /// # Errors
-/// Where the engine cannot start.
+/// If the engine cannot start.
 ///
 /// # Panics
-/// Where a lane does: our bug.
+/// If a lane does, which is a bug.
 pub fn drive_load_part(
     prepared: PreparedLoad,
     part: GeneratorPart,
@@ -58,7 +58,7 @@ pub fn drive_load_part(
     context: &Context<'_>,
 ) -> Result<LoadPart, SweepError> {
     let spec = LoadSpec { part, ..prepared.shape.clone() };
-    // On the wall clock's axis all parts have one start. The clock itself stays monotonic.
+    // A monotonic clock that shows the wall clock's time, so that all parts have the same start.
     let ahead = context.clock.wall().0.wrapping_sub(context.clock.now().0);
     let clock = context.clock.shifted(ahead, Nanos::ZERO);
     let progress = RunProgress::new(spec.shares().len() as u32);
@@ -69,8 +69,8 @@ pub fn drive_load_part(
     Ok(LoadPart { version: context.version.to_owned(), part, start, study, done })
 }
 
-/// Drives a part whose lanes begin at the common start. When they are ready, `start` waits until
-/// shortly before that instant and gives it.
+/// Sends a part whose lanes begin at the common start. When they are ready, `start` waits until
+/// shortly before that instant and returns it.
 pub(super) fn drive_at(
     start: impl FnOnce() -> Option<Nanos>,
     spec: &LoadSpec,
@@ -97,7 +97,7 @@ pub(super) fn drive_at(
     })
 }
 
-/// When requests of that load are due, and which of them are measured.
+/// The load without its requests: when they are due, and which of them are measured.
 fn shape(plan: &LoadPlan) -> LoadSpec {
     spec_of(
         plan,
@@ -115,10 +115,10 @@ pub struct NamedPart {
     pub part: LoadPart,
 }
 
-/// The load that these parts make together. A part that is missing makes the run INVALID.
+/// Merges the parts of a load. A missing part makes the run INVALID.
 ///
 /// # Errors
-/// Where they are not parts of one load, in a sentence.
+/// Why they are not parts of one load, in a sentence.
 pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, String> {
     let mut parts = parts.into_iter();
     let Some(NamedPart { name: first_name, part: first }) = parts.next() else {
@@ -191,7 +191,7 @@ mod tests {
 
     const START: Nanos = Nanos::from_secs(1000);
 
-    /// Request `number` of a load: due each 1.5 ms, with times and ends of all kinds.
+    /// Request `number` of a load with one each 1.5 ms, with various times and outcomes.
     fn replayed(number: u64) -> Exchange {
         let random = |salt: u64| (number ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
         let due = START + Nanos::from_micros(1500) * number;
@@ -205,7 +205,7 @@ mod tests {
         Exchange { due, sent, ended, received_bytes: 100, outcome }
     }
 
-    /// What a generator writes that has recorded each `of`th of 20 000 requests.
+    /// The part of a generator that recorded every `of`th of 20 000 requests.
     fn part(index: u32, of: u32, plan: &LoadPlan) -> LoadPart {
         let window = shape(plan).window(START);
         let (mut tally, mut batches) =
@@ -234,9 +234,8 @@ mod tests {
         serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap()
     }
 
-    /// Bin for bin, second by second, batch by batch.
     #[test]
-    fn what_several_generators_recorded_is_what_one_would_have() {
+    fn parts_of_several_generators_merge_into_what_one_would_record() {
         let plan = LoadPlan { warm_up: Nanos::from_secs(2), ..testkit::load::open_poisson().plan };
         let merged = |of: u32| {
             let parts = (0..of).rev().map(|index| NamedPart {

@@ -26,7 +26,7 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
         let draw = |stream: u64, below: usize| {
             (uniform(seed + stream, number) * below as f64).ceil() as usize - 1
         };
-        // A few good answers first, then, on most connections, what is wrong with this one.
+        // A few good responses first, then, on most connections, what is wrong with this one.
         for _ in 0..draw(0, 6) {
             play(stream, "read; {answer}")?;
             counted.fetch_add(1, Ordering::Relaxed);
@@ -37,8 +37,8 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
     (server, answers)
 }
 
-/// So long an answer is waited for, one after the other until every kind of outcome came up: a busy
-/// machine may be too slow for any answer.
+/// So long a response is waited for, one after the other until every kind of outcome came up: a
+/// busy machine may be too slow for any response.
 const TIMEOUTS: [Nanos; 3] = [Nanos::from_millis(200), Nanos::from_secs(1), Nanos::from_secs(5)];
 
 fn survives(seed: u64, change: impl Fn(LoadSpec) -> LoadSpec) {

@@ -181,7 +181,7 @@ fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
     let seen = Arc::clone(&progress);
     let server = Server::start(move |stream, connection| {
         play(stream, "read; {answer}")?;
-        // The answer is taken by itself: what comes with it would be its trailing bytes.
+        // The response is taken by itself: what comes with it would be its trailing bytes.
         while seen.ended() <= connection {
             pause(5);
         }
@@ -191,7 +191,7 @@ fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
         LoadSpec { lanes: 1, connections: 1, think: Nanos::from_secs(4), ..shape(server.address) };
     let done = driven_until(&shape, Arc::default(), progress);
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
-    // The connection is not used again after its last answer.
+    // The connection is not used again after its last response.
     let closed = (done.tally.closed_by_server, done.tally.closed_for_unasked);
     assert!(closed == (0, REQUESTS) || closed == (0, REQUESTS - 1), "{closed:?}");
     assert_eq!(server.stop(), REQUESTS);
@@ -205,7 +205,7 @@ fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
     let done = driven(&LoadSpec { think: Nanos::from_secs(4), ..shape(server.address) });
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
     assert_eq!(done.tally.connections_opened, REQUESTS);
-    // Two connections are not used again after their last answer.
+    // Two connections are not used again after their last response.
     assert!(
         (REQUESTS - 2..=REQUESTS).contains(&done.tally.closed_by_server),
         "{}",
@@ -235,7 +235,7 @@ fn an_answer_of_another_length_than_expected_is_distinguished_from_a_good_one() 
                 shown(&done)
             );
             assert_eq!(
-                done.tally.all_answers(),
+                done.tally.all_responses(),
                 done.tally.all_requests(),
                 "it is a whole answer all the same"
             );
@@ -347,7 +347,7 @@ fn a_request_that_nobody_takes_times_out_half_sent() {
 
 /// A server that answers, closes and does not linger resets the connection. One that answers each
 /// head at once and reads on may have read all of the request by the time the client sees the
-/// answer: then the connection can be used again, and otherwise not, as the server would take the
+/// response: then the connection can be used again, and otherwise not, as the server would take the
 /// rest for the next request.
 #[test]
 fn an_early_answer_counts_though_a_reset_follows_and_another_request_comes_only_behind_a_whole_one()

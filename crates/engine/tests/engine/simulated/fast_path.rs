@@ -80,7 +80,7 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
             wire.comes(after, slot, bytes(first.to_owned()));
             return wire.comes(after + Nanos::from_micros(30), slot, bytes(rest.to_owned()));
         }
-        // The answer, and its connection is closed at once or a little later: said, or not.
+        // The response, and its connection is closed at once or a little later: said, or not.
         13..17 => {
             let is_said = wire.server.mood(9, slot, number, 2) == 0;
             let said = head("200 OK", "content-length: 2\r\nconnection: close\r\n") + content;

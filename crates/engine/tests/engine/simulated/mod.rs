@@ -172,8 +172,8 @@ impl Simulated {
 
 #[test]
 fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing() {
-    // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for 1.4
-    // s from 10 s on.
+    // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for
+    // 1.4 s from 10 s on.
     let server = Slots { stall: Some((Nanos::from_secs(10), ms(1400))), ..slots(1, ms(1)) };
     let done =
         run(&LoadSpec { measured: Some(Nanos::from_secs(30)), ..spec(1, paced(100.0)) }, server);
@@ -296,7 +296,7 @@ fn the_wait_is_found_where_it_was_put() {
 
 #[test]
 fn a_trace_tells_port_and_place_on_its_connection() {
-    // The third answer is the last of its connection.
+    // The third response is the last of its connection.
     let (requests_per_connection, reconnect_after) = (Some(7), Some(3));
     let spec = LoadSpec {
         requests_per_connection,
@@ -437,8 +437,8 @@ fn what_finds_no_connection_waits_with_its_due_time_or_is_skipped_and_counted() 
     assert_eq!(tally.send_lag.max(), Some(Nanos::ZERO));
 }
 
-/// Two connections, one slot of 100 ms, a window of 250: the second one's last answer ends the load
-/// at 400, while one of the first, which kept the server busy for it, is still out.
+/// Two connections, one slot of 100 ms, a window of 250: the second one's last response ends the
+/// load at 400, while one of the first, which kept the server busy for it, is still out.
 #[test]
 fn a_connection_that_is_not_needed_any_more_is_closed_at_once() {
     let server = slots(1, ms(100));
@@ -493,7 +493,7 @@ fn the_drain_of_an_open_loop_has_an_end() {
 #[test]
 fn a_queue_that_cannot_be_worked_off_is_not_waited_for() {
     // Two connections of 500 ms and a second of a thousand requests: 4/s get through, 8 more would
-    // in a timeout of two seconds. The run ends with the answers that are out.
+    // in a timeout of two seconds. The run ends with the responses that are out.
     let measured = Some(Nanos::from_secs(1));
     let spec = LoadSpec { measured, timeout: ms(2000), ..spec(2, paced(1000.0)) };
     let done = run(&spec, slots(2, ms(500)));
@@ -508,7 +508,7 @@ fn a_queue_that_cannot_be_worked_off_is_not_waited_for() {
 }
 
 /// Four connections on four slots of 10 ms for a second, by a lane that wakes 3 ms late for every
-/// answer.
+/// response.
 fn read_late(timestamps: Timestamps, set_wall_at: Option<(Nanos, i64)>) -> Simulated {
     let server = Slots { late: ms(3), set_wall_at, ..slots(4, ms(10)) };
     let done =

@@ -139,7 +139,7 @@ fn an_answer_ends_as_the_server_says_and_what_is_cut_or_garbled_is_an_error() {
     const UNTIL_CLOSE: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
     for (content, is_announced, then, closes, expected) in [
         (UNTIL_CLOSE, true, &[][..], true, GOOD),
-        // The socket stays open: nothing but what came with the answer tells the end.
+        // The socket stays open: nothing but what came with the response tells the end.
         (UNTIL_CLOSE, true, &[], false, GOOD),
         (UNTIL_CLOSE, false, &[], true, Outcome::Reset),
         // The head of a record of 64 bytes, and no more.
@@ -192,7 +192,7 @@ fn news_read_with_the_handshake_is_announced() {
     while wire.send(0, b"a request") != Ok(9) {
         news(&mut wire, &mut events);
     }
-    // Whatever the event of before said is forgotten: the answer has to be announced (again).
+    // Whatever the event of before said is forgotten: the response has to be announced (again).
     let mut readable = false;
     while !readable {
         news(&mut wire, &mut events);

@@ -52,7 +52,7 @@ pub(crate) fn assert_conserved(run: &Run) {
         );
         assert_eq!(
             tally.per_worker.values().map(|count| count.all).sum::<u64>(),
-            tally.all_answers()
+            tally.all_responses()
         );
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
         let is_by_header = run.workers.iter().all(|share| share.source == ShareSource::Header);
         assert_eq!(tally.per_worker.is_empty(), !is_by_header);
         // By itself Puma counts what it answered, the warm-up too.
-        let answers = if is_by_header { tally.counts.answered() } else { tally.all_answers() };
+        let answers = if is_by_header { tally.counts.answered() } else { tally.all_responses() };
         assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), answers);
         assert!(
             run.workers.iter().all(|share| share.worker.parse::<u32>().is_ok()),
@@ -152,7 +152,7 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
 pub(super) fn assert_followed(run: &Run, later: bool) {
     let Some(view) = &run.kernel else { return };
     let sums = (view.unfollowed, view.lost, view.answers());
-    assert!(later || sums == (0, 0, run.tally.all_answers()), "{view:?}: {:?}", run.warnings);
+    assert!(later || sums == (0, 0, run.tally.all_responses()), "{view:?}: {:?}", run.warnings);
     let named =
         run.tally.per_worker.iter().map(|(pid, count)| (pid.parse::<u32>().unwrap(), count.all));
     let named: BTreeMap<u32, u64> = named.collect();
