@@ -313,7 +313,7 @@ mod tests {
     proptest! {
         #[test]
         fn lanes_merged_are_one_lane_and_nobody_is_lost(all in prop::collection::vec(any_answer(), 0..400), cut in 0usize..400) {
-            let dissected = |answers: &[(Exchange, Option<AppTime>)]| {
+            let with_app_times = |answers: &[(Exchange, Option<AppTime>)]| {
                 let mut cut = AppTimeAccumulator::default();
                 for (exchange, said) in answers {
                     cut.record(exchange, *said);

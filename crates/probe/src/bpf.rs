@@ -85,7 +85,7 @@ impl Tracepoints {
     ///
     /// # Errors
     /// With what is missing. Then nothing is attached.
-    pub fn follow(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
+    pub fn attach(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
         if let Some(missing) = MissingRight::beforehand() {
             return Err(missing);
         }

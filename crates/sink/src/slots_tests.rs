@@ -11,16 +11,16 @@ use crate::connection::ConnectionKey;
 use crate::slots::{SlotPool, SlotRequest};
 use crate::{DelayLaw, SinkSettings, SlotQueue, StallLaw};
 
-/// One request's way.
+/// A request that was served: where and when.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct ServedRequest {
     connection: u32,
     worker: u32,
     sent: u64,
     ended: u64,
 }
 
-impl Way {
+impl ServedRequest {
     fn response(self) -> u64 {
         self.ended - self.sent
     }
@@ -40,7 +40,12 @@ fn key(connection: u32) -> ConnectionKey {
 
 /// The first `count` requests of `connections` that send the next the moment they have a response.
 /// All are accepted before the first sends.
-fn closed(mut pool: SlotPool, connections: u32, delay: DelayLaw, count: usize) -> Vec<Way> {
+fn closed(
+    mut pool: SlotPool,
+    connections: u32,
+    delay: DelayLaw,
+    count: usize,
+) -> Vec<ServedRequest> {
     let mut sent = vec![0; connections as usize];
     let mut number = 0;
     let mut send = |pool: &mut SlotPool, now: u64, connection: u32| {
@@ -55,45 +60,45 @@ fn closed(mut pool: SlotPool, connections: u32, delay: DelayLaw, count: usize) -
     for connection in 0..connections {
         send(&mut pool, 0, connection);
     }
-    let mut ways = Vec::new();
-    while ways.len() < count {
+    let mut served = Vec::new();
+    while served.len() < count {
         let due = pool.next_due().unwrap();
         while let Some(finished) = pool.finish(due) {
             let (connection, ended) = (finished.request.connection.0 as u32, finished.due.0);
             let began = std::mem::replace(&mut sent[connection as usize], ended);
-            ways.push(Way { connection, worker: finished.worker, sent: began, ended });
+            served.push(ServedRequest { connection, worker: finished.worker, sent: began, ended });
             send(&mut pool, ended, connection);
         }
     }
-    ways
+    served
 }
 
 /// Requests (arrival, service time) in the order of arrival, each over a connection of its own.
 /// Time goes from event to event, as in a loop that is never late.
-fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> Vec<Way> {
-    let mut paths: Vec<Way> = Vec::new();
-    let settle = |pool: &mut SlotPool, paths: &mut Vec<Way>, until: Nanos| {
+fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> Vec<ServedRequest> {
+    let mut served: Vec<ServedRequest> = Vec::new();
+    let settle = |pool: &mut SlotPool, served: &mut Vec<ServedRequest>, until: Nanos| {
         while let Some(due) = pool.next_due().filter(|due| *due <= until) {
             while let Some(finished) = pool.finish(due) {
-                let way = &mut ways[finished.request.connection.0 as usize];
-                (way.ended, way.worker) = (finished.due.0, finished.worker);
+                let request = &mut served[finished.request.connection.0 as usize];
+                (request.ended, request.worker) = (finished.due.0, finished.worker);
             }
         }
     };
     for (connection, (at, service)) in (0..).zip(requests) {
-        settle(&mut pool, &mut ways, at);
+        settle(&mut pool, &mut served, at);
         pool.open(key(connection));
-        ways.push(Way { connection, worker: 0, sent: at.0, ended: 0 });
+        served.push(ServedRequest { connection, worker: 0, sent: at.0, ended: 0 });
         if let Some(finished) =
             pool.arrive(at, request(connection, u64::from(connection), service, true))
         {
-            let way = &mut ways[connection as usize];
-            (way.ended, way.worker) = (finished.due.0, finished.worker);
+            let request = &mut served[connection as usize];
+            (request.ended, request.worker) = (finished.due.0, finished.worker);
         }
     }
-    settle(&mut pool, &mut ways, Nanos::MAX);
+    settle(&mut pool, &mut served, Nanos::MAX);
     assert_eq!((pool.waiting(), pool.busy()), (0, 0));
-    ways
+    served
 }
 
 fn mean(times: impl Iterator<Item = u64>) -> f64 {
@@ -101,9 +106,9 @@ fn mean(times: impl Iterator<Item = u64>) -> f64 {
     sum / count as f64
 }
 
-/// How many of `ways` took exactly `time`.
-fn share_at(paths: &[Way], time: u64) -> f64 {
-    ways.iter().filter(|way| way.response() == time).count() as f64 / ways.len() as f64
+/// How many of `served` took exactly `time`.
+fn share_at(served: &[ServedRequest], time: u64) -> f64 {
+    served.iter().filter(|request| request.response() == time).count() as f64 / served.len() as f64
 }
 
 #[test]
@@ -131,37 +136,42 @@ fn inline_ten_makes_one_request_in_ten_wait_for_tens_of_others() {
     let whole = [(8, 4, 11), (16, 4, 31), (24, 4, 51), (32, 4, 71), (40, 5, 71), (12, 2, 51)];
     for (connections, threads, upper) in whole.into_iter().chain([(8, 5, 7), (32, 5, 55)]) {
         let service = Nanos::from_millis(20);
-        let ways =
+        let served =
             closed(pool(SlotQueue::Inline10, 1, threads), connections, service.into(), 160_000);
         let mut turns = vec![0u64; connections as usize];
-        let mut is_first = |way: &&Way| {
-            turns[way.connection as usize] += 1;
-            turns[way.connection as usize] % 10 == 1
+        let mut is_first = |request: &&ServedRequest| {
+            turns[request.connection as usize] += 1;
+            turns[request.connection as usize] % 10 == 1
         };
-        let firsts =
-            ways.iter().filter(|way| is_first(way)).skip(ways.len() / 20).map(|way| way.response());
+        let firsts = served
+            .iter()
+            .filter(|request| is_first(request))
+            .skip(served.len() / 20)
+            .map(|request| request.response());
         let waited = mean(firsts) / service.0 as f64;
         assert!(
             (waited / upper as f64 - 1.0).abs() < 0.01,
             "{connections} on {threads}: {waited}·s"
         );
-        let ways = &ways[60_000..];
-        let (low, high) = (share_at(ways, service.0), share_at(ways, service.0 * upper));
+        let served = &served[60_000..];
+        let (low, high) = (share_at(served, service.0), share_at(served, service.0 * upper));
         let is_whole = (low - 0.9).abs() < 0.001 && (high - 0.1).abs() < 0.001;
         assert!(
             is_whole || connections % threads > 0,
             "{connections} on {threads}: {low} at s, {high} at {upper}·s"
         );
         let expected = service.0 as f64 * f64::from(connections) / f64::from(threads);
-        assert!((mean(ways.iter().map(|way| way.response())) / expected - 1.0).abs() < 0.001);
+        assert!(
+            (mean(served.iter().map(|request| request.response())) / expected - 1.0).abs() < 0.001
+        );
     }
 }
 
 #[test]
 fn inline_ten_alone_stays_with_its_connection() {
     // Nobody waits: no request is sent to the end of the queue, and twenty in a row take s each.
-    let ways = closed(pool(SlotQueue::Inline10, 1, 2), 2, Nanos::from_millis(5).into(), 100);
-    assert!(ways.iter().all(|way| way.response() == 5_000_000));
+    let served = closed(pool(SlotQueue::Inline10, 1, 2), 2, Nanos::from_millis(5).into(), 100);
+    assert!(served.iter().all(|request| request.response() == 5_000_000));
 }
 
 #[test]
@@ -278,8 +288,8 @@ fn a_stall_holds_what_would_go_out_in_it() {
     {
         let settings = SinkSettings { queue, threads: 100, ..settings.clone() };
         let service = Nanos::from_millis(service);
-        for way in open(SlotPool::new(&settings, 0), arrivals.clone().map(|at| (at, service))) {
-            assert_eq!(way.ended, stalls.release(Nanos(way.sent) + service).0);
+        for request in open(SlotPool::new(&settings, 0), arrivals.clone().map(|at| (at, service))) {
+            assert_eq!(request.ended, stalls.release(Nanos(request.sent) + service).0);
         }
     }
 }
@@ -299,7 +309,7 @@ fn recursion(slots: u32, requests: &[(u64, u64)]) -> Vec<u64> {
 /// When each of `requests` (arrival, service), in order of arrival, is over, and by which worker.
 fn ends(pool: SlotPool, requests: &[(u64, u64)]) -> Vec<(u64, u32)> {
     let requests = requests.iter().map(|(arrival, service)| (Nanos(*arrival), Nanos(*service)));
-    open(pool, requests).iter().map(|way| (way.ended, way.worker)).collect()
+    open(pool, requests).iter().map(|request| (request.ended, request.worker)).collect()
 }
 
 fn any_requests() -> impl Strategy<Value = Vec<(u64, u64)>> {
