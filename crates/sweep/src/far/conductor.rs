@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use engine::{
-    ClockExchange, DriveResult, EngineError, GeneratorPart, LoadSpec, RecordBatch, RunProgress,
+    ClockExchange, DriveResult, EngineError, GeneratorPart, LaneProgress, LoadSpec, RecordBatch,
+    RunProgress,
 };
 use launch::dies_with_us;
 use model::{Ceiling, Clock, FarGenerator, Nanos, SystemClock, Tally};
@@ -399,7 +400,7 @@ impl Generators {
         for (at, report) in reports {
             let is_progress = matches!(report, Ok(Report::Progress { .. }));
             running.take(one, at, report, keep);
-            let is_asked = running.progress.lanes().get(one).is_some_and(|lane| lane.is_asked());
+            let is_asked = running.progress.lanes().get(one).is_some_and(LaneProgress::is_asked);
             if is_progress && is_asked {
                 let _ = self.order(one, &Order::Tally);
             }
