@@ -243,7 +243,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         let keeps_answers = self.spec.keep_responses;
         self.records.end(slot, &request, outcome, RequestEnd::seen(now), bytes, |record| {
             record.reason = reason;
-            record.answer = if keeps_answers { take_response(&mut connection.answer) } else { None };
+            record.answer =
+                if keeps_answers { take_response(&mut connection.answer) } else { None };
         });
         self.free_connection(slot, request.due.is_measured, now);
     }
