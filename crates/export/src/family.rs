@@ -1,27 +1,24 @@
-//! A metric as all protocols print it ([`MetricFamily`]): name, unit, help, and a value for each
-//! set of labels.
-//!
-//! Base units only: seconds, requests a second, ratios, counts.
+//! A metric as every protocol writes it ([`MetricFamily`]): name, unit, help, and a value for each
+//! set of labels. Units are base units: seconds, requests per second, ratios, counts.
 
-/// Names and values of labels.
+/// Labels: names and values.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// One quantity: the same at every receiver.
+/// A metric, the same for every receiver.
 #[derive(Debug, PartialEq)]
 pub struct ExportedMetric {
-    /// Its name without its unit, in parts: `longtail.run.response_time`.
+    /// Its name without the unit: `longtail.run.response_time`.
     pub name: &'static str,
-    /// Of its values.
+    /// The unit of its values.
     pub unit: MetricUnit,
-    /// Whether it only rises while the program lives; else it can fall, or is of a run that is
-    /// over.
+    /// Whether it is a counter, which only rises while the program runs. All others are gauges.
     pub is_counter: bool,
-    /// What it is, in a sentence without a full stop.
+    /// A sentence that explains it, without a full stop.
     pub help: &'static str,
 }
 
-/// A table of quantities: `NAME = "name" Unit, "help";`, with `counter` before the name of what
-/// only rises.
+/// Declares metrics, one a line: `NAME = "name" Unit, "help";`, with `counter` before the name of a
+/// counter.
 macro_rules! metrics {
     (@is_counter) => { false };
     (@is_counter counter) => { true };
@@ -36,45 +33,45 @@ macro_rules! metrics {
 }
 pub(crate) use metrics;
 
-/// A quantity and its values.
+/// A metric and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricFamily {
-    /// What it is.
+    /// The metric.
     pub metric: &'static ExportedMetric,
     /// Its values.
     pub points: Vec<MetricPoint>,
 }
 
-/// A value and whose it is.
+/// A value of a metric and its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricPoint {
-    /// Whose.
+    /// Which of the metric's values this is.
     pub labels: Labels,
     /// The value.
     pub value: PointValue,
 }
 
-/// What a point says.
+/// The value of a point: a number or a distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PointValue {
     /// One number.
     Number(f64),
-    /// Some quantiles of a distribution.
+    /// A distribution by some of its quantiles.
     Quantiles {
-        /// Quantile, 0 to 1, and value.
+        /// Quantiles, from 0 to 1, and their values.
         quantiles: Vec<(f64, f64)>,
-        /// Sum of what was measured.
+        /// Sum of all measurements.
         sum: f64,
-        /// How many were.
+        /// Number of measurements.
         count: u64,
     },
-    /// A distribution.
+    /// A distribution by buckets.
     Buckets {
-        /// Rising: an edge, and how many are at or below it.
+        /// Upper bounds, rising, and how many measurements are at or below each.
         edges: Vec<(f64, u64)>,
-        /// Sum of what was measured.
+        /// Sum of all measurements.
         sum: f64,
-        /// How many were.
+        /// Number of measurements.
         count: u64,
     },
 }
@@ -86,7 +83,7 @@ pub enum MetricUnit {
     Seconds,
     /// Requests per second.
     RequestsPerSecond,
-    /// A share: 1 is all.
+    /// A ratio from 0 to 1.
     Ratio,
     /// Requests.
     Requests,
@@ -94,37 +91,50 @@ pub enum MetricUnit {
     Connections,
     /// Threads of the server.
     Threads,
-    /// None, or what is counted has its name in the family's.
+    /// No unit, or the metric's name says what is counted.
     None,
 }
 
 impl MetricUnit {
-    /// What Prometheus appends to a name (what is counted stands in the name), and the unit as the
-    /// Unified Code for Units of Measure has it, what is counted in braces: OTLP's way. By
-    /// OpenTelemetry's rules for Prometheus the second comes to the first.
-    pub(crate) fn suffix_and_ucum(self) -> (&'static str, &'static str) {
+    /// The suffix that Prometheus wants on a name. It is what OpenTelemetry's rules for Prometheus
+    /// make of [`MetricUnit::ucum`].
+    fn prometheus_suffix(self) -> &'static str {
         match self {
-            MetricUnit::Seconds => ("_seconds", "s"),
-            MetricUnit::RequestsPerSecond => ("_per_second", "{request}/s"),
-            MetricUnit::Ratio => ("_ratio", "1"),
-            MetricUnit::Requests => ("", "{request}"),
-            MetricUnit::Connections => ("", "{connection}"),
-            MetricUnit::Threads => ("", "{thread}"),
-            MetricUnit::None => ("", ""),
+            MetricUnit::Seconds => "_seconds",
+            MetricUnit::RequestsPerSecond => "_per_second",
+            MetricUnit::Ratio => "_ratio",
+            MetricUnit::Requests
+            | MetricUnit::Connections
+            | MetricUnit::Threads
+            | MetricUnit::None => "",
+        }
+    }
+
+    /// The unit in OTLP: as in the Unified Code for Units of Measure, with what is counted in
+    /// braces.
+    pub(crate) fn ucum(self) -> &'static str {
+        match self {
+            MetricUnit::Seconds => "s",
+            MetricUnit::RequestsPerSecond => "{request}/s",
+            MetricUnit::Ratio => "1",
+            MetricUnit::Requests => "{request}",
+            MetricUnit::Connections => "{connection}",
+            MetricUnit::Threads => "{thread}",
+            MetricUnit::None => "",
         }
     }
 }
 
 impl ExportedMetric {
-    /// The name with its unit last, and `_total` behind what only rises.
+    /// The name with its unit at the end, followed by `_total` for a counter.
     pub fn name_with_unit(&self) -> String {
         let total = if self.is_counter { "_total" } else { "" };
-        format!("{}{}{total}", self.name, self.unit.suffix_and_ucum().0)
+        format!("{}{}{total}", self.name, self.unit.prometheus_suffix())
     }
 }
 
 impl MetricFamily {
-    /// Adds a point to the family of `metric`, each of which is in `families` once.
+    /// Adds a point to the family of `metric`; `families` has each metric once.
     pub(crate) fn add(
         families: &mut Vec<MetricFamily>,
         metric: &'static ExportedMetric,
@@ -136,8 +146,7 @@ impl MetricFamily {
         }
     }
 
-    /// The families of all of `families`, each name once, its points together in the order in which
-    /// they came.
+    /// The same families with each metric once, and all its points together in their order.
     pub fn merged(families: impl IntoIterator<Item = MetricFamily>) -> Vec<MetricFamily> {
         let mut merged = Vec::new();
         for MetricFamily { metric, points } in families {

@@ -1,13 +1,13 @@
-//! The table of all exported metrics: of a finished run, of a sweep or a load, and of the run that
-//! goes on.
+//! All exported metrics: of a finished run of a sweep or load, and of the current run.
 //!
-//! A figure that is not known is not in the list, and of an INVALID run none of
-//! the times and rates is: what a report does not print, no protocol carries.
+//! A value that is not known is left out, and an INVALID run has no times and no rates: what a
+//! report does not print, no protocol carries.
 
 use judge::checks::LOAD_PERCENTILES;
+use judge::named_runs::is_hidden;
 use model::counts::name;
 use model::run::PERCENTILES;
-use model::{Histogram, LoadStudy, Nanos, Pace, Quantile, Run, SweepStudy, Verdict};
+use model::{Histogram, LoadStudy, Nanos, Pace, Quantile, Run, SweepStudy, Waits};
 
 use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};
 
@@ -60,8 +60,8 @@ metrics! {
         "Completed rate over the theoretical maximum, slots / service time";
 }
 
-/// Edges of the histogram of response times, in microseconds: the usual ones of Prometheus'
-/// clients, and some to either side.
+/// Upper bounds of the histogram's buckets, in microseconds: the defaults of Prometheus' clients,
+/// and some below and above them.
 #[rustfmt::skip]
 const EDGES: [u64; 18] = [
     100, 250, 500,
@@ -69,10 +69,10 @@ const EDGES: [u64; 18] = [
     1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000, 60_000_000,
 ];
 
-/// Quantiles of a wait in the kernel that are exported.
+/// The quantiles of a kernel wait that are exported.
 const OF_WAITS: [f64; 2] = [0.5, 0.99];
 
-/// Puts figures of one run together.
+/// The metrics of one run, as they are collected.
 struct RunFigures {
     labels: Labels,
     families: Vec<MetricFamily>,
@@ -84,7 +84,7 @@ impl RunFigures {
         MetricFamily::add(&mut self.families, metric, MetricPoint { labels, value });
     }
 
-    /// One number, where it is known and is one.
+    /// Adds a number, where it is known and finite.
     fn number(&mut self, metric: &'static ExportedMetric, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.labelled(metric, Labels::new(), value);
@@ -109,12 +109,13 @@ impl RunFigures {
         let known = |q: &f64| Some((*q, at(*q).time()?.as_secs_f64()));
         let quantiles: Vec<_> = quantiles.iter().filter_map(known).collect();
         if times.count() > 0 {
-            let (sum, count) = (times.sum().as_secs_f64(), times.count());
-            self.push(metric, Labels::new(), PointValue::Quantiles { quantiles, sum, count });
+            let sum = times.sum().as_secs_f64();
+            let value = PointValue::Quantiles { quantiles, sum, count: times.count() };
+            self.push(metric, Labels::new(), value);
         }
     }
 
-    /// The good answers by edges that this histogram can tell exactly.
+    /// The good responses by bucket. The bounds are edges of the histogram, so the counts are exact.
     fn buckets(&mut self, times: &Histogram) {
         if times.count() == 0 {
             return;
@@ -125,14 +126,15 @@ impl RunFigures {
         };
         let edges = EDGES.map(|edge| Histogram::edge(Nanos::from_micros(edge)));
         let edges = edges.into_iter().map(|edge| (edge.as_secs_f64(), below(edge))).collect();
-        let (sum, count) = (times.sum().as_secs_f64(), times.count());
-        self.push(&GOOD_RESPONSE_TIME, Labels::new(), PointValue::Buckets { edges, sum, count });
+        let sum = times.sum().as_secs_f64();
+        let value = PointValue::Buckets { edges, sum, count: times.count() };
+        self.push(&GOOD_RESPONSE_TIME, Labels::new(), value);
     }
 
-    /// What stays known of a run whatever its verdict is.
+    /// What every run has, whatever its verdict.
     fn of_any(&mut self, run: &Run) {
-        let (tally, judgement) = (&run.tally, run.judgement.as_ref());
-        let verdict = judgement.map_or("none", |judgement| judgement.verdict.into());
+        let tally = &run.tally;
+        let verdict = run.judgement.as_ref().map_or("none", |judgement| judgement.verdict.into());
         self.labelled(&VERDICT, vec![("verdict", verdict.to_owned())], 1.0);
         self.number(&WARNINGS, run.warnings.len() as f64);
         self.number(&CONNECTIONS, f64::from(run.connections));
@@ -146,7 +148,7 @@ impl RunFigures {
         }
     }
 
-    /// Where the requests of a run waited, by what was looked at meanwhile.
+    /// Where the requests of a run waited, by the samples.
     fn queues(&mut self, run: &Run) {
         let Some(watch) = &run.watch else { return };
         let mean =
@@ -178,15 +180,8 @@ impl RunFigures {
                 ("run_queue", &process.run_queue),
             ];
             for (place, waits) in waits.into_iter().filter(|(_, waits)| waits.count > 0) {
-                let known = |q: f64| Some((q, waits.quantile(q)?.as_secs_f64()));
-                let quantiles = OF_WAITS.into_iter().filter_map(known).collect();
-                let (sum, count) = (waits.sum.as_secs_f64(), waits.count);
-                let value = PointValue::Quantiles { quantiles, sum, count };
-                self.push(
-                    &KERNEL_WAIT,
-                    vec![("worker", worker.clone()), ("place", place.to_owned())],
-                    value,
-                );
+                let labels = vec![("worker", worker.clone()), ("place", place.to_owned())];
+                self.push(&KERNEL_WAIT, labels, quantiles_of(waits));
             }
         }
         let Some(all) = view.paths.as_ref().map(|paths| &paths.all) else { return };
@@ -206,7 +201,16 @@ impl RunFigures {
     }
 }
 
-/// The figures of a sweep's run number `number`, from 1; each name once.
+fn quantiles_of(waits: &Waits) -> PointValue {
+    let known = |quantile: f64| Some((quantile, waits.quantile(quantile)?.as_secs_f64()));
+    PointValue::Quantiles {
+        quantiles: OF_WAITS.into_iter().filter_map(known).collect(),
+        sum: waits.sum.as_secs_f64(),
+        count: waits.count,
+    }
+}
+
+/// The metrics of a sweep's run `number`, counted from 1; each name once.
 pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamily> {
     let labels = vec![
         ("command", "sweep".to_owned()),
@@ -220,15 +224,17 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamil
     of_run(labels, run, &PERCENTILES, None)
 }
 
-/// The figures of a load; each name once.
+/// The metrics of a load; each name once.
 pub fn of_load(study: &LoadStudy) -> Vec<MetricFamily> {
-    let (run, connections) = (&study.run, study.run.connections.to_string());
-    let labels =
-        vec![("command", "load".to_owned()), ("run", "1".to_owned()), ("connections", connections)];
-    of_run(labels, run, &LOAD_PERCENTILES, Some(&study.plan.pace))
+    let labels = vec![
+        ("command", "load".to_owned()),
+        ("run", "1".to_owned()),
+        ("connections", study.run.connections.to_string()),
+    ];
+    of_run(labels, &study.run, &LOAD_PERCENTILES, Some(&study.plan.pace))
 }
 
-/// The figures of a run; of a load with its pace, which asks for rates.
+/// The metrics of a run. A load has a pace, and so offered and sent rates.
 fn of_run(
     labels: Labels,
     run: &Run,
@@ -237,23 +243,17 @@ fn of_run(
 ) -> Vec<MetricFamily> {
     let mut figures = RunFigures { labels, families: Vec::new() };
     figures.of_any(run);
-    let mut of_worker = |worker: &String, requests: u64| {
-        figures.labelled(&WORKER_REQUESTS, vec![("worker", worker.clone())], requests as f64);
+    let requests_by_worker: Vec<(&String, u64)> = match pace {
+        None => run.workers.iter().map(|share| (&share.worker, share.requests)).collect(),
+        Some(_) => {
+            run.tally.per_worker.iter().map(|(worker, count)| (worker, count.measured)).collect()
+        }
     };
-    match pace {
-        None => run.workers.iter().for_each(|share| of_worker(&share.worker, share.requests)),
-        Some(_) => run
-            .tally
-            .per_worker
-            .iter()
-            .for_each(|(worker, count)| of_worker(worker, count.measured)),
+    for (worker, requests) in requests_by_worker {
+        figures.labelled(&WORKER_REQUESTS, vec![("worker", worker.clone())], requests as f64);
     }
     figures.queues(run);
-    if run
-        .judgement
-        .as_ref()
-        .is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
-    {
+    if is_hidden(run) {
         return figures.families;
     }
     figures.number(&COMPLETED, run.completed_rate());
@@ -270,15 +270,15 @@ fn of_run(
     figures.families
 }
 
-/// The run that goes on.
+/// The current run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveRun {
-    /// Which, from 1.
+    /// Its number, from 1.
     pub number: u64,
     /// Its connections.
     pub connections: u32,
-    /// The last look at each quantity, of those that were looked at lately: what, as a curve of
-    /// [`model::Watch`] is named; of which worker, empty for the whole server; and the value.
+    /// The last sample of each quantity that was sampled lately: its name, as a curve of
+    /// [`model::Watch`] has it; the worker, empty for the whole server; and the value.
     pub samples: Vec<(&'static str, String, u64)>,
 }
 
@@ -301,7 +301,7 @@ metrics! {
         "Threads that a worker could still take by the server's last statistics; absent between runs";
 }
 
-/// What the protocols call the samples that they carry.
+/// The samples that are exported, and their metrics.
 static READINGS: [(&str, &ExportedMetric); 5] = [
     ("accept_queue", &ACCEPT_QUEUE),
     ("open_connections", &OPEN_CONNECTIONS),
@@ -310,8 +310,8 @@ static READINGS: [(&str, &ExportedMetric); 5] = [
     ("pool_capacity", &FREE_THREADS),
 ];
 
-/// The families of now: requests that have ended in all runs, warm-up included, runs that are over,
-/// and the run that goes on.
+/// The live metrics: requests that have ended in all runs, warm-up included, finished runs, and the
+/// current run.
 pub fn live(requests_ended: u64, runs_done: u64, run: Option<&LiveRun>) -> Vec<MetricFamily> {
     let mut families = Vec::new();
     let mut add = |metric, labels, value: f64| {
@@ -327,8 +327,8 @@ pub fn live(requests_ended: u64, runs_done: u64, run: Option<&LiveRun>) -> Vec<M
     if let Some(run) = run {
         add(&NOW_CONNECTIONS, vec![("run", run.number.to_string())], f64::from(run.connections));
         for (sample, metric) in READINGS {
-            for (_, of, value) in run.samples.iter().filter(|(name, ..)| *name == sample) {
-                let worker = (!of.is_empty()).then(|| ("worker", of.clone()));
+            for (_, worker, value) in run.samples.iter().filter(|(name, ..)| *name == sample) {
+                let worker = (!worker.is_empty()).then(|| ("worker", worker.clone()));
                 add(metric, worker.into_iter().collect(), *value as f64);
             }
         }

@@ -1,9 +1,9 @@
-//! Figures in the protocols that operators use: statsd and `DogStatsD`, Prometheus' text, OTLP.
+//! Metrics in the protocols that operators use: statsd and `DogStatsD`, Prometheus' text format,
+//! OTLP.
 //!
-//! Pure functions and the types between them: bytes in, figures out, and the other way round.
-//! Sockets are elsewhere (`sweep`, `longtail/src/metrics.rs`). One list of [`MetricFamily`]s is
-//! made of a run, and every protocol prints that list, so that a figure has the same name, unit and
-//! value wherever it arrives.
+//! These are pure functions and the types between them; sockets are elsewhere (`sweep`,
+//! `longtail/src/metrics.rs`). Each run becomes one list of [`MetricFamily`]s, and every protocol
+//! writes that list, so a metric has the same name, unit and value wherever it arrives.
 
 mod family;
 mod figures;

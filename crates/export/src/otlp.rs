@@ -1,6 +1,6 @@
-//! Figures as an OTLP export request of metrics, in binary protobuf, and the receiver's answer.
+//! Metrics as an OTLP export request in binary protobuf, and the receiver's response.
 //!
-//! Each figure is a gauge, for a run that is over counts no further; the distribution
+//! Numbers are gauges, because a finished run counts no further. The distribution of response times
 //! is a cumulative histogram with explicit bounds. A quantile is an attribute of its gauge.
 
 use model::Nanos;
@@ -8,18 +8,18 @@ use prost::Message as _;
 
 use crate::family::{MetricFamily, MetricPoint, PointValue};
 
-/// The content type of a request and its answer.
+/// The content type of a request and of its response.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Whose figures they are.
+/// The run that the metrics are of.
 #[derive(Clone, Debug)]
 pub struct RunOrigin<'a> {
-    /// When the study began, as RFC 3339: it tells this study from others.
+    /// When the study began, as RFC 3339. It identifies the study.
     pub study: &'a str,
     /// When the run began, since 1970.
     pub begun: Nanos,
-    /// When it was over.
+    /// When the run ended, since 1970.
     pub ended: Nanos,
 }
 
@@ -33,7 +33,7 @@ pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
         ],
     };
     let scope = InstrumentationScope { name: "longtail".to_owned(), version: VERSION.to_owned() };
-    // A distribution may have no quantile that is known.
+    // A distribution may have no known quantile.
     let is_empty = |metric: &OtlpMetric| metric.gauge.is_none() && metric.histogram.is_none();
     let metrics = families
         .iter()
@@ -45,10 +45,10 @@ pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
     ExportRequest { resource_metrics: vec![resource_metrics] }.encode_to_vec()
 }
 
-/// Data points that the receiver took, but could not use, and why; `None` where it has used all, or
-/// the answer cannot be read.
-pub fn rejected(answer: &[u8]) -> Option<(i64, String)> {
-    let partial = ExportResponse::decode(answer).ok()?.partial_success?;
+/// How many data points the receiver rejected, and why; `None` where it accepted all, or its
+/// response cannot be read.
+pub fn rejected(response: &[u8]) -> Option<(i64, String)> {
+    let partial = ExportResponse::decode(response).ok()?.partial_success?;
     (partial.rejected_data_points > 0)
         .then_some((partial.rejected_data_points, partial.error_message))
 }
@@ -59,56 +59,68 @@ fn attribute(key: &str, value: &str) -> KeyValue {
 
 /// A family is one metric; its points are numbers or distributions, never both.
 fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> OtlpMetric {
-    let (mut numbers, mut histograms) = (Vec::new(), Vec::new());
-    let (start_time_unix_nano, time_unix_nano) = (origin.begun.0, origin.ended.0);
+    let mut numbers = Vec::new();
+    let mut histograms = Vec::new();
     for MetricPoint { labels, value } in &family.points {
         let attributes: Vec<KeyValue> =
             labels.iter().map(|(name, value)| attribute(name, value)).collect();
-        let number = |attributes: Vec<KeyValue>, value: f64| {
-            let as_double = Some(value);
-            NumberDataPoint { start_time_unix_nano, time_unix_nano, as_double, attributes }
-        };
         match value {
-            PointValue::Number(value) => numbers.push(number(attributes, *value)),
+            PointValue::Number(value) => numbers.push(number(attributes, *value, origin)),
             PointValue::Quantiles { quantiles, .. } => {
                 numbers.extend(quantiles.iter().map(|(quantile, value)| {
                     let quantile = attribute("quantile", &quantile.to_string());
-                    number(attributes.iter().cloned().chain([quantile]).collect(), *value)
+                    let attributes = attributes.iter().cloned().chain([quantile]);
+                    number(attributes.collect(), *value, origin)
                 }));
             }
-            PointValue::Buckets { edges, sum, count } => {
-                let below = edges.iter().map(|(_, below)| *below).chain([*count]);
-                let before = std::iter::once(0).chain(edges.iter().map(|(_, below)| *below));
-                histograms.push(HistogramDataPoint {
-                    attributes,
-                    start_time_unix_nano,
-                    time_unix_nano,
-                    count: *count,
-                    sum: Some(*sum),
-                    bucket_counts: below
-                        .zip(before)
-                        .map(|(below, before)| below - before)
-                        .collect(),
-                    explicit_bounds: edges.iter().map(|(edge, _)| *edge).collect(),
-                });
-            }
+            PointValue::Buckets { edges, sum, count } => histograms.push(HistogramDataPoint {
+                attributes,
+                start_time_unix_nano: origin.begun.0,
+                time_unix_nano: origin.ended.0,
+                count: *count,
+                sum: Some(*sum),
+                bucket_counts: counts_of_buckets(edges.iter().map(|(_, below)| *below), *count),
+                explicit_bounds: edges.iter().map(|(edge, _)| *edge).collect(),
+            }),
         }
     }
-    let (has_numbers, has_histograms) = (!numbers.is_empty(), !histograms.is_empty());
-    let histogram = OtlpHistogram { data_points: histograms, aggregation_temporality: CUMULATIVE };
+    let gauge = (!numbers.is_empty()).then_some(OtlpGauge { data_points: numbers });
+    let histogram = (!histograms.is_empty())
+        .then_some(OtlpHistogram { data_points: histograms, aggregation_temporality: CUMULATIVE });
     OtlpMetric {
         name: family.metric.name.to_owned(),
         description: family.metric.help.to_owned(),
-        unit: family.metric.unit.suffix_and_ucum().1.to_owned(),
-        gauge: has_numbers.then_some(OtlpGauge { data_points: numbers }),
-        histogram: has_histograms.then_some(histogram),
+        unit: family.metric.unit.ucum().to_owned(),
+        gauge,
+        histogram,
     }
+}
+
+fn number(attributes: Vec<KeyValue>, value: f64, origin: &RunOrigin<'_>) -> NumberDataPoint {
+    NumberDataPoint {
+        start_time_unix_nano: origin.begun.0,
+        time_unix_nano: origin.ended.0,
+        as_double: Some(value),
+        attributes,
+    }
+}
+
+/// How many measurements are in each bucket, from how many are below each of its edges, and how many
+/// there are in all; the last bucket has those above all edges.
+fn counts_of_buckets(below_edges: impl Iterator<Item = u64>, all: u64) -> Vec<u64> {
+    let mut counts = Vec::new();
+    let mut before = 0;
+    for below in below_edges.chain([all]) {
+        counts.push(below - before);
+        before = below;
+    }
+    counts
 }
 
 /// `AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: i32 = 2;
 
-/// Messages of protobuf, `FIELD: TYPE = NUMBER HOW;` each field.
+/// Declares messages of protobuf, with a line `FIELD: TYPE = NUMBER KIND;` for each field.
 macro_rules! messages {
     ($($name:ident { $($field:ident: $type:ty = $number:tt $($how:ident)+;)* })*) => {
         $(#[derive(Clone, PartialEq, prost::Message)]
@@ -119,10 +131,10 @@ macro_rules! messages {
     };
 }
 
-// As far as they are sent or read here: numbers and types as in `opentelemetry/proto` (metrics/v1,
+// Only what is sent or read here. Numbers and types are those of `opentelemetry/proto` (metrics/v1,
 // common/v1, resource/v1, collector/metrics/v1). The published crate of all messages brings an SDK
-// with it, which is a dozen crates more; tests decode with that crate what is encoded here. A value
-// is only ever a string, and a metric has one of gauge and histogram.
+// of a dozen crates; the tests use it to decode what is encoded here. Attributes are strings, and a
+// metric has either a gauge or a histogram.
 messages! {
     ExportRequest { resource_metrics: Vec<ResourceMetrics> = "1" message repeated; }
     ExportResponse { partial_success: Option<PartialSuccess> = "1" message optional; }

@@ -1,24 +1,24 @@
-//! statsd, with what `DogStatsD` adds (several values, a sample rate, tags): one line of it, and
-//! what many lines come to.
+//! statsd with `DogStatsD`'s additions (several values, a sample rate, tags): parses lines and sums
+//! them up.
 //!
 //! `NAME:VALUE[:VALUE…]|TYPE[|@RATE][|#TAG,TAG…][|…]` (statsd, "Metric types"; Datadog, "Datagram
-//! format", protocol 1.0 to 1.3). Further sections (container, time stamp) are skipped. No bytes
-//! make the parser panic, and a line that was printed parses to itself.
+//! format", protocol 1.0 to 1.3). Further sections (container, time stamp) are skipped. The parser
+//! panics on no input, and a line that was printed parses to the same line.
 //!
-//! Lines come to a series for each metric with its tags: count, sum, smallest, largest and last of
-//! all values. Where there are [`MOST_SERIES`], lines of further ones are counted and left out. So
-//! a run takes little memory, whatever is sent.
+//! Each metric with its tags is a series: count, sum, smallest, largest and last of all values. At
+//! most [`MOST_SERIES`] are kept; lines of further series are only counted. So a run takes little
+//! memory, whatever is sent.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use model::{MetricKind, StatsdFigures, StatsdMetric, StatsdReport};
 
-/// A name and its tags together may have so many bytes.
+/// The most bytes that a name and its tags may have together.
 pub(crate) const LONGEST_NAME: usize = 1000;
-/// No quantity is larger; so that sums of them stay finite.
+/// The largest value that is accepted, so that sums stay finite.
 const LARGEST: f64 = 1e100;
-/// No sender leaves out more than a thousand million values for each that it sends.
+/// The lowest sample rate that is accepted: one value sent of a thousand million.
 const LEAST_RATE: f64 = 1e-9;
 
 /// A line that carries values.
@@ -26,11 +26,11 @@ const LEAST_RATE: f64 = 1e-9;
 pub struct StatsdLine {
     /// Its metric: not empty, without `:`, `|` and control characters.
     pub name: String,
-    /// What its values are.
+    /// The metric's type.
     pub kind: MetricKind,
     /// Its values; at least one.
     pub values: StatsdValues,
-    /// Share of the values that the sender sends, above 0 and at most 1.
+    /// The sample rate: which part of the values the sender sends, above 0 and at most 1.
     pub rate: f64,
     /// Its tags, sorted, each once.
     pub tags: Vec<String>,
@@ -41,24 +41,24 @@ pub struct StatsdLine {
 pub enum StatsdValues {
     /// Quantities.
     Numbers(Vec<f64>),
-    /// Of a gauge, with a sign: by how much it changes.
+    /// Changes of a gauge, which have a sign.
     Changes(Vec<f64>),
-    /// Of a set: a name.
+    /// A member of a set.
     Name(String),
 }
 
-/// What a line says.
+/// A line, parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParsedLine {
     /// Values of a metric.
     Values(StatsdLine),
-    /// An event or a service check of `DogStatsD`: they have no value.
+    /// An event or a service check of `DogStatsD`, which has no value.
     NoMetric,
-    /// Nothing: it is no statsd.
+    /// Not statsd.
     Malformed,
 }
 
-/// What a line says; without its line end.
+/// Parses a line without its line end.
 pub fn parse(line: &[u8]) -> ParsedLine {
     match std::str::from_utf8(line) {
         Ok(text) if text.chars().any(char::is_control) => ParsedLine::Malformed,
@@ -73,7 +73,8 @@ fn values_line(text: &str) -> Option<StatsdLine> {
     let (name, values) = sections.next()?.split_once(':').filter(|(name, _)| !name.is_empty())?;
     let kind = sections.next()?;
     let kind = MetricKind::ALL.iter().copied().find(|other| other.letter() == kind)?;
-    let (mut rate, mut tags) = (1.0, Vec::new());
+    let mut rate = 1.0;
+    let mut tags = Vec::new();
     for section in sections {
         if let Some(text) = section.strip_prefix('@') {
             rate = text.parse().ok().filter(|rate| (LEAST_RATE..=1.0).contains(rate))?;
@@ -93,10 +94,9 @@ fn values_line(text: &str) -> Option<StatsdLine> {
 
 fn values_of(kind: MetricKind, text: &str) -> Option<StatsdValues> {
     if kind == MetricKind::Set {
-        // A name may have colons in it.
-        return (1..=LONGEST_NAME)
-            .contains(&text.len())
-            .then(|| StatsdValues::Name(text.to_owned()));
+        // A member may have colons in it.
+        let fits = (1..=LONGEST_NAME).contains(&text.len());
+        return fits.then(|| StatsdValues::Name(text.to_owned()));
     }
     let number = |text: &str| text.parse().ok().filter(|value: &f64| value.abs() <= LARGEST);
     let numbers: Vec<f64> = text.split(':').map(number).collect::<Option<_>>()?;
@@ -105,7 +105,7 @@ fn values_of(kind: MetricKind, text: &str) -> Option<StatsdValues> {
         (MetricKind::Gauge, signed) if signed == numbers.len() => {
             Some(StatsdValues::Changes(numbers))
         }
-        // Changes and values in one line: which came when?
+        // With changes and values in one line the order matters, and it is not known.
         (MetricKind::Gauge, 1..) => None,
         _ => Some(StatsdValues::Numbers(numbers)),
     }
@@ -131,12 +131,12 @@ impl fmt::Display for StatsdLine {
     }
 }
 
-/// Series that are kept, at the most.
+/// The most series that are kept.
 pub const MOST_SERIES: usize = 200;
-/// So much of a line that is no statsd is quoted.
+/// Characters of a malformed line that are quoted.
 const QUOTED: usize = 60;
 
-/// Puts lines together, over all runs of a server.
+/// Sums up the lines of all runs of a server.
 #[derive(Debug, Default)]
 pub struct StatsdCollector {
     series: BTreeMap<SeriesKey, StatsdSeries>,
@@ -149,7 +149,7 @@ type SeriesKey = (String, Vec<String>, MetricKind);
 /// One series.
 #[derive(Debug, Default)]
 struct StatsdSeries {
-    /// Of a gauge: what it is now. It outlives a run, for a change is one of what was before.
+    /// A gauge's present value. It outlives a run, because changes are relative to it.
     gauge: f64,
     values: u64,
     stands_for: f64,
@@ -157,11 +157,11 @@ struct StatsdSeries {
 }
 
 impl StatsdCollector {
-    /// Takes a packet that came in the run's window, or before it.
+    /// Takes a packet that came in the run's measured window or before it.
     pub fn packet(&mut self, is_in_window: bool, packet: &[u8]) {
         self.report.packets += u64::from(is_in_window);
         for line in packet.split(|byte| *byte == b'\n') {
-            // Some senders end each line as a text file does.
+            // Some senders end lines with CR LF.
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if !line.is_empty() {
                 self.line(is_in_window, line);
@@ -192,24 +192,23 @@ impl StatsdCollector {
         };
         *place += 1;
         if has_room && (is_gauge || is_in_window) {
-            // A gauge has no sample rate: each value says all.
+            // A gauge has no sample rate: each value counts once.
             let weight = if is_gauge { 1.0 } else { 1.0 / line.rate };
             self.series.entry(key).or_default().add(is_in_window, &line.values, weight);
         }
     }
 
-    /// What was reported since the last call; gauges stay what they are.
+    /// What was reported since the last call. Gauges keep their values.
     pub fn take(&mut self) -> StatsdReport {
         let mut report = std::mem::take(&mut self.report);
         for ((metric, tags, kind), series) in &mut self.series {
             let gauge = StatsdSeries { gauge: series.gauge, ..StatsdSeries::default() };
             let StatsdSeries { values, stands_for, figures, .. } = std::mem::replace(series, gauge);
             if values > 0 {
-                let (metric, tags, kind) = (metric.clone(), tags.clone(), *kind);
                 report.series.push(StatsdMetric {
-                    metric,
-                    tags,
-                    kind,
+                    metric: metric.clone(),
+                    tags: tags.clone(),
+                    kind: *kind,
                     values,
                     stands_for,
                     figures,
@@ -222,8 +221,8 @@ impl StatsdCollector {
 }
 
 impl StatsdSeries {
-    /// Takes the values of a line. Before the window only what a gauge is matters; one that nobody
-    /// has set begins at 0, as with statsd.
+    /// Takes the values of a line. Before the window only a gauge's value matters. A gauge that
+    /// nobody has set begins at 0, as in statsd.
     fn add(&mut self, is_in_window: bool, values: &StatsdValues, weight: f64) {
         let (values, are_changes) = match values {
             StatsdValues::Numbers(values) => (values, false),
@@ -263,7 +262,7 @@ impl StatsdSeries {
     }
 }
 
-/// The beginning of a line, fit to be printed.
+/// The beginning of a line, escaped so that it can be printed.
 fn quoted(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let shown: String = text.chars().take(QUOTED).collect();
@@ -277,7 +276,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_no_text_or_has_no_end_is_malformed() {
+    fn control_characters_invalid_utf8_and_long_names_are_malformed() {
         let long = format!("{}:1|c", "n".repeat(LONGEST_NAME + 1));
         for line in [&b""[..], b"a\x1b[2J:1|c", b"a:\xff|c", long.as_bytes()] {
             assert_eq!(parse(line), ParsedLine::Malformed, "{line:?}");
@@ -318,7 +317,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_printed_and_parsed_is_itself(line in any_line()) {
+        fn a_printed_line_parses_to_the_same_line(line in any_line()) {
             prop_assert_eq!(parse(line.to_string().as_bytes()), ParsedLine::Values(line));
         }
     }
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_come_to_the_figures_of_the_table() {
+    fn packets_sum_up_to_the_figures_of_the_table() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/statsd_reports.txt");
         testkit::golden::expect_rows(file, |given| {
             let reports: Vec<Vec<(bool, String)>> = serde_json::from_str(given).unwrap();
@@ -356,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_is_left_out_is_counted() {
+    fn further_series_are_counted_and_not_kept() {
         let mut collector = StatsdCollector::default();
         for n in 0..MOST_SERIES + 50 {
             collector.packet(true, format!("metric.{n}:1|c").as_bytes());
@@ -372,7 +371,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_figures_are_those_of_all_values(values in prop::collection::vec(0u32..1000, 1..900)) {
+        fn figures_are_of_all_values(values in prop::collection::vec(0u32..1000, 1..900)) {
             let mut collector = StatsdCollector::default();
             for value in &values {
                 collector.packet(true, format!("x:{value}|h").as_bytes());

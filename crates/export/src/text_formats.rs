@@ -1,11 +1,11 @@
-//! Figures in the two text formats: what a scrape of Prometheus is answered with, and packets of
+//! Metrics in the two text formats: the response to a scrape by Prometheus, and packets of
 //! `DogStatsD`.
 //!
-//! Prometheus' format is 0.0.4 (its documentation: "Exposition formats"). `DogStatsD` has gauges
-//! with tags, in the units of their names: a distribution is its quantiles and no `…_count`, for
-//! the bridge takes that for the name of a summary's own, and drops it. Gauges alone, for a
-//! receiver adds counters up, and a finished run has nothing to be added to. A bridge to Prometheus
-//! (`statsd_exporter`) gives each the name that our own endpoint gives it.
+//! Prometheus' format is 0.0.4 (its documentation: "Exposition formats"). In `DogStatsD` every
+//! metric is a gauge with tags, because a receiver would add counters up and a finished run has
+//! nothing to be added to. A distribution is sent as its quantiles, without a `…_count`: the bridge
+//! to Prometheus (`statsd_exporter`) takes that name for a summary's own and drops it. Through the
+//! bridge each metric has the same name as at our own endpoint.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::statsd::{StatsdLine, StatsdValues};
 /// The content type of [`exposition`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All families as one answer. Each name may be there once: see [`MetricFamily::merged`].
+/// All families as one response. Each name may be there only once: see [`MetricFamily::merged`].
 pub fn exposition(families: &[MetricFamily]) -> String {
     let mut text = String::new();
     for family in families.iter().filter(|family| !family.points.is_empty()) {
@@ -79,10 +79,10 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// A packet is no longer, so that no network cuts it in two.
+/// The longest packet in bytes, so that no network splits it.
 pub const LONGEST_PACKET: usize = 1432;
 
-/// Each figure as a line. Of a distribution its quantiles; buckets have no place in `DogStatsD`.
+/// A line for each value, and for each quantile of a distribution. `DogStatsD` has no buckets.
 pub fn lines(families: &[MetricFamily]) -> Vec<StatsdLine> {
     let mut lines = Vec::new();
     for family in families {
@@ -109,18 +109,18 @@ fn gauge(name: String, labels: &Labels, quantile: Option<f64>, value: f64) -> St
     let mut tags: Vec<String> = labels.iter().map(|(name, value)| tag(name, value)).collect();
     tags.extend(quantile.map(|q| tag("quantile", &q.to_string())));
     tags.sort_unstable();
-    // An absolute gauge has no sign; none of our figures is negative.
+    // A gauge with a sign would be a change. None of our values is negative.
     let values = StatsdValues::Numbers(vec![value.max(0.0)]);
     StatsdLine { name, kind: MetricKind::Gauge, values, rate: 1.0, tags }
 }
 
-/// Without what would end a tag.
+/// A tag's value without the characters that would end the tag.
 fn tag_value(text: &str) -> String {
     text.chars().map(|c| if matches!(c, ',' | '|') || c.is_control() { '_' } else { c }).collect()
 }
 
-/// Lines put together to packets of at most [`LONGEST_PACKET`] bytes; a longer line is a packet of
-/// its own.
+/// Lines joined into packets of at most [`LONGEST_PACKET`] bytes. A longer line gets a packet of its
+/// own.
 pub fn packets(lines: &[StatsdLine]) -> Vec<String> {
     let mut packets: Vec<String> = Vec::new();
     for line in lines {
