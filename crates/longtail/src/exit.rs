@@ -1,4 +1,4 @@
-//! Exit codes, and users' mistakes, each as one line ([`Mistake`]).
+//! Exit codes ([`Exit`]), and what can go wrong, each as one line ([`Mistake`]).
 
 use std::path::{Path, PathBuf};
 
@@ -12,27 +12,26 @@ use thiserror::Error;
 /// How an invocation ended. [`Exit::ALL`] says what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All was done.
+    /// Measured, and all thresholds hold.
     Fine = 0,
-    /// What was expected is not so, or cannot be told.
+    /// A threshold is missed or cannot be judged, or an arm is worse.
     Missed = 1,
     /// The user's mistake, or a server that does not start: no load was sent.
     Mistake = 2,
-    /// Load was sent, and no figure is the server's: nothing came back good, counts disagree, or
-    /// the study broke off.
+    /// Load was sent, but no figure is the server's: all requests failed, counts disagree, or the
+    /// study broke off.
     Invalid = 3,
-    /// All was measured, and a place that was to have it could not be written.
+    /// Measured, but a result could not be written.
     Unwritten = 4,
-    /// longtail itself failed: a bug.
+    /// A bug in longtail.
     Fault = 70,
-    /// The user ended it; what there is was reported.
+    /// The user interrupted; what was measured is reported.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// All of them, and what each means to whoever runs longtail in a script. Where two apply, the
-    /// first of this list is the exit code: what makes the others meaningless stands before them,
-    /// and what is known of the server before what became of a file.
+    /// All exit codes with their meaning, for the help. If several apply, the first of this list
+    /// wins: a code comes before those that it makes meaningless, and results before files.
     pub(crate) const ALL: [(Exit, &str); 7] = [
         (Exit::Fault, "a bug in longtail"),
         (Exit::Mistake, "misuse, or a server that does not start: no load was sent"),
@@ -43,26 +42,25 @@ impl Exit {
         (Exit::Fine, "measured, and all that was expected holds"),
     ];
 
-    /// The exit code where both apply: the one that [`Exit::ALL`] has first. Nothing else weighs
-    /// one code against another.
+    /// The exit code if both apply: the one that comes first in [`Exit::ALL`].
     pub(crate) fn and(self, other: Exit) -> Exit {
         let applies = |(exit, _): &(Exit, &str)| (*exit == self || *exit == other).then_some(*exit);
         Exit::ALL.iter().find_map(applies).unwrap_or(other)
     }
 
-    /// This code where something is so, and none that counts where it is not.
-    pub(crate) fn if_so(self, is_so: bool) -> Exit {
-        if is_so { self } else { Exit::Fine }
+    /// This code if the condition holds, else [`Exit::Fine`].
+    pub(crate) fn if_so(self, condition: bool) -> Exit {
+        if condition { self } else { Exit::Fine }
     }
 
-    /// What a study says, as [`Exit::strictly`] where nothing more was asked for.
+    /// The exit code of a study, without `--strict`.
     pub(crate) fn of(study: &Study) -> Exit {
         Exit::strictly(study, false)
     }
 
-    /// What a study says: [`Exit::Invalid`] where it has no other verdict, or something is expected
-    /// of an invalid run. What is expected and not shown is missed, and so is an arm of a
-    /// comparison that is worse; `is_strict`: also where that cannot be told.
+    /// The exit code of a study. [`Exit::Invalid`] if all its runs are, or one with a threshold is;
+    /// [`Exit::Missed`] if a threshold is not shown to hold, or an arm of a comparison is worse, or,
+    /// if `is_strict`, may be.
     pub(crate) fn strictly(study: &Study, is_strict: bool) -> Exit {
         let (is_interrupted, is_worse) = match study {
             Study::Sweep(study) => (study.interrupted, false),
@@ -71,7 +69,7 @@ impl Exit {
                 let found = ComparisonFindings::of(&study.plan, &study.runs);
                 (study.interrupted, found.is_worse() || is_strict && found.cannot_tell())
             }
-            // A condition may have ended it.
+            // A load knows its own code: a condition of the user may have ended it.
             Study::Load(_) => (false, false),
         };
         let runs = study.runs();
@@ -99,32 +97,32 @@ impl Exit {
     }
 }
 
-/// Why an invocation did nothing, or not all that was asked.
+/// Why longtail did nothing, or not all that was asked.
 #[derive(Debug, Error)]
 pub(crate) enum Mistake {
-    /// The flags cannot be understood.
+    /// The flags are wrong.
     #[error("{0}")]
     Flags(String),
-    /// The sweep could not be done.
+    /// The study could not be made.
     #[error(transparent)]
     Sweep(#[from] SweepError),
-    /// The study ended before its time, when load had been sent already.
+    /// The study broke off after load had been sent.
     #[error(transparent)]
     BrokeOff(SweepError),
-    /// What was measured could not be written.
+    /// A result could not be written.
     #[error("'{path}' cannot be written ({}): {hint}", path_fault(path, why))]
     Unwritten {
-        /// Where to.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: std::io::Error,
         /// What to do.
         hint: &'static str,
     },
-    /// What to send cannot be made of the flags or the file.
+    /// The flags or the file don't make valid requests.
     #[error(transparent)]
     Requests(#[from] requests::RequestError),
-    /// Where to send it cannot be reached in principle.
+    /// The load cannot be sent, such as to an unknown host.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
     /// A server could not be prepared.
@@ -133,7 +131,7 @@ pub(crate) enum Mistake {
     /// The built-in server could not start.
     #[error(transparent)]
     Sink(#[from] sink::SinkError),
-    /// Theory has no answer.
+    /// Theory has no answer to that.
     #[error(transparent)]
     Theory(#[from] queueing::QueueingError),
     /// There is no such server to watch.
@@ -142,7 +140,7 @@ pub(crate) enum Mistake {
     /// A study could not be read.
     #[error("'{path}' cannot be read: {why}")]
     Read {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -150,7 +148,7 @@ pub(crate) enum Mistake {
 }
 
 impl Mistake {
-    /// What the exit code says of it.
+    /// Its exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Mistake::BrokeOff(_) => Exit::Invalid,
@@ -167,7 +165,7 @@ impl Mistake {
         }
     }
 
-    /// Lines of somebody else (a server) that say more than ours.
+    /// The server's last lines of output, if they help.
     pub(crate) fn last_lines(&self) -> &[String] {
         match self {
             Mistake::Sweep(error) | Mistake::BrokeOff(error) => error.last_lines(),
@@ -176,18 +174,18 @@ impl Mistake {
     }
 }
 
-/// A file or folder that cannot be written, which is found out before any load; and what to do.
+/// A file or folder that cannot be written, found before any load; with what to do.
 pub(crate) fn unwritable(path: &Path, why: &std::io::Error, hint: &str) -> Mistake {
     let why = path_fault(path, why);
     wrong(format!("'{}' cannot be written ({why}): {hint}", path.display()))
 }
 
-/// Refuses what was asked where that cannot be; `why` is one line that names it and the hint.
+/// An error if `is_wrong`; `why` is one line that says what is wrong and what to type.
 pub(crate) fn refuse_if(is_wrong: bool, why: impl std::fmt::Display) -> Result<(), Mistake> {
     if is_wrong { Err(wrong(why.to_string())) } else { Ok(()) }
 }
 
-/// A fault in what was asked; `text` is one line that names it and the hint.
+/// A mistake of the user; `text` is one line that says what is wrong and what to type.
 pub(crate) fn wrong(text: impl Into<String>) -> Mistake {
     Mistake::Flags(text.into())
 }

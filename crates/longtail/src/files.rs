@@ -1,11 +1,10 @@
-//! Files that longtail writes: what it keeps by itself, which nobody else may read, and what the
-//! user named, which is there to be shared.
+//! Writes files: those in longtail's data folder, which only the user may read, and those that the
+//! user named.
 //!
-//! A file is replaced as a whole: it is written beside the old one, under a name that nobody can
-//! guess and that must not exist (`O_EXCL`), and then takes its place. So whoever reads it, also
-//! when longtail was killed, sees a whole file, and nobody can put a link in its way. What cannot
-//! be replaced (a pipe, a device, a file in a folder that we may not write, one that is mounted) is
-//! written as it stands.
+//! A file is replaced as a whole: the new one is written to the same folder, under a name that
+//! nobody can guess and that must not exist (`O_EXCL`), and then renamed. So a reader never sees
+//! half a file, even if longtail was killed, and nobody can plant a link. What cannot be replaced (a
+//! pipe, a device, a mounted file, a file in a folder without write permission) is written in place.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::hash::BuildHasher as _;
@@ -24,20 +23,21 @@ use rustix::io::Errno;
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readers {
-    /// Its owner alone.
+    /// Only its owner.
     Owner,
-    /// Whoever the umask lets; of a file that was there, whoever could.
+    /// As the umask says; an existing file keeps its mode.
     AsUsual,
 }
 
 const OWNER_ONLY: u32 = 0o600;
 const OWNER_ONLY_FOLDER: u32 = 0o700;
 
-/// As many links as the kernel follows (`path_resolution(7)`).
+/// How many links to follow: as many as the kernel does (`path_resolution(7)`).
 const MOST_LINKS: u32 = 40;
 
-/// A pipe that nobody has opened for reading so long after all was measured has no reader.
+/// How long to wait for the reader of a pipe.
 const READER_WITHIN: Nanos = Nanos::from_secs(10);
+/// How often a pipe is tried again.
 const GLANCE: Nanos = Nanos::from_millis(20);
 
 /// Writes a file that the user named.
@@ -48,7 +48,7 @@ pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
     Destination::of(path)?.write(text.as_ref(), Readers::AsUsual)
 }
 
-/// Writes a file that is nobody else's business.
+/// Writes a file that only its owner may read.
 ///
 /// # Errors
 /// What the kernel says.
@@ -56,10 +56,10 @@ pub(crate) fn write_private(path: &Path, text: impl AsRef<[u8]>) -> io::Result<(
     Destination::of(path)?.write(text.as_ref(), Readers::Owner)
 }
 
-/// Opens a file that is written bit by bit.
+/// Opens a file that is written piece by piece.
 ///
 /// # Errors
-/// What the kernel says; of a pipe that nobody reads an error, where one would wait without end.
+/// What the kernel says. A pipe without a reader is an error, too, as opening it would block.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     match Destination::of(path)? {
         Destination::Stream(path) => stream(&path, Nanos::ZERO),
@@ -72,14 +72,14 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Finds out whether a file can be written, without a trace.
+/// Checks whether a file can be written, without changing anything.
 ///
 /// # Errors
 /// What the kernel says.
 pub(crate) fn try_to_write(path: &Path) -> io::Result<()> {
     let (path, is_there) = match Destination::of(path)? {
         Destination::File { path, is_there } => (path, is_there),
-        // Its reader may come later.
+        // The pipe's reader may come later.
         Destination::Stream(path) if is_pipe(&path) => return Ok(()),
         Destination::Stream(path) => return stream(&path, Nanos::ZERO).map(drop),
     };
@@ -90,8 +90,8 @@ pub(crate) fn try_to_write(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a folder that only this user can enter, and mends one that others could, with the files
-/// in it.
+/// Makes a folder that only this user can enter. If it exists, others lose their rights to it and to
+/// the files in it.
 ///
 /// # Errors
 /// What the kernel says.
@@ -106,17 +106,16 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the rights of others away from what is ours. What is not stays as it is: whoever made it
-/// so may have a reason.
+/// Takes the rights of others away, if the file is ours.
 fn keep_others_out(path: &Path, mode: u32) {
-    let is_open =
+    let is_readable_by_others =
         fs::metadata(path).is_ok_and(|found| found.uid() == our_id() && found.mode() & 0o077 != 0);
-    if is_open {
+    if is_readable_by_others {
         let _ = fs::set_permissions(path, Permissions::from_mode(mode));
     }
 }
 
-/// Whether it is no file but a pipe, a device or a socket: it is written to as it stands, and once.
+/// Whether it is a pipe, a device or a socket, which can only be written in place, and once.
 pub(crate) fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
@@ -133,19 +132,18 @@ fn no_links() -> i32 {
     OFlags::NOFOLLOW.bits().cast_signed()
 }
 
-/// What a name leads to.
+/// What a path leads to.
 enum Destination {
-    /// A file, there or not, with no link as its last part.
+    /// A file that exists or not; the path's last part is no link.
     File { path: PathBuf, is_there: bool },
     /// A pipe or a device.
     Stream(PathBuf),
 }
 
 impl Destination {
-    /// Follows links, but for those that the kernel would not follow where it protects links
-    /// (`fs.protected_symlinks`): another user's, in a folder that all may write. A file that takes
-    /// another's place by its name goes round that protection, so the rule is ours too; likewise
-    /// for pipes and files (`fs.protected_fifos`, `fs.protected_regular`).
+    /// Follows links, but not another user's in a folder that everybody may write to. The kernel
+    /// has that rule too (`fs.protected_symlinks`, `fs.protected_fifos`, `fs.protected_regular`),
+    /// but it does not apply to replacing a file by renaming.
     fn of(named: &Path) -> io::Result<Destination> {
         let mut path = named.to_owned();
         for _ in 0..MOST_LINKS {
@@ -158,10 +156,10 @@ impl Destination {
             };
             let folder = folder_of(&path);
             let kind = found.file_type();
-            // What the kernel made is nobody's trap: /dev/stdout leads to /proc/self/fd/1, which
-            // is no link that could be followed by its text.
+            // The kernel's own links are safe. /dev/stdout leads to /proc/self/fd/1, whose text
+            // is no path.
             let is_in_proc = folder.canonicalize().is_ok_and(|folder| folder.starts_with("/proc"));
-            if !kind.is_char_device() && !is_in_proc && is_a_trap(&found, folder)? {
+            if !kind.is_char_device() && !is_in_proc && may_be_planted(&found, folder)? {
                 return Err(io::Error::other(
                     "it is another user's, in a folder that all may write",
                 ));
@@ -190,7 +188,7 @@ impl Destination {
             let file = options.write(true).truncate(true).custom_flags(no_links()).open(&path);
             file?.write_all(text)
         };
-        // Until it is whole, nobody else reads a file that others could not read before.
+        // If the old file may be private, so is the new one until it has the old one's mode.
         let kept = fs::symlink_metadata(&path).ok().filter(|found| found.uid() == our_id());
         let mode = match (readers, &kept) {
             (Readers::Owner, _) | (Readers::AsUsual, Some(_)) => OWNER_ONLY,
@@ -198,13 +196,13 @@ impl Destination {
         };
         let mut new = match Replacement::create_for(&path, mode) {
             Ok(new) => new,
-            // A file that we may write in a folder that we may not.
+            // The file is writable, but its folder is not.
             Err(_) if is_there => return in_place(),
             Err(why) => return Err(why),
         };
         new.file.write_all(text)?;
         if let (Readers::AsUsual, Some(kept)) = (readers, kept) {
-            // What was for one group is not for another.
+            // If the group cannot be kept, no other group gets its rights.
             let is_same_group = fchown(&new.file, None, Some(kept.gid())).is_ok();
             let lost = if is_same_group { 0 } else { 0o2070 };
             new.file.set_permissions(Permissions::from_mode(kept.mode() & 0o7777 & !lost))?;
@@ -214,7 +212,7 @@ impl Destination {
                 new.is_placed = true;
                 Ok(())
             }
-            // What is mounted on its own, as into a container, keeps its place.
+            // A file that is mounted, as into a container, cannot be replaced.
             Err(_) if is_there => in_place(),
             Err(why) => Err(why),
         }
@@ -229,16 +227,16 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Whether another user may have put it there for us to fall into: it is neither ours nor the
-/// folder's owner's, and everybody may write to that folder, which keeps each to his own.
-fn is_a_trap(found: &fs::Metadata, folder: &Path) -> io::Result<bool> {
-    const FOR_ALL: u32 = 0o1002;
-    let place = fs::metadata(folder)?;
-    let is_for_all = place.mode() & FOR_ALL == FOR_ALL;
-    Ok(is_for_all && found.uid() != our_id() && found.uid() != place.uid())
+/// Whether another user may have planted this file: it belongs neither to us nor to the folder's
+/// owner, and the folder is sticky and writable for all, as /tmp is.
+fn may_be_planted(found: &fs::Metadata, folder: &Path) -> io::Result<bool> {
+    const STICKY_FOR_ALL: u32 = 0o1002;
+    let folder = fs::metadata(folder)?;
+    let is_for_all = folder.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL;
+    Ok(is_for_all && found.uid() != our_id() && found.uid() != folder.uid())
 }
 
-/// A file that is to take another's place, and goes where it does not.
+/// A new file that is to replace another; it is removed if it does not.
 struct Replacement {
     file: File,
     path: PathBuf,
@@ -246,7 +244,7 @@ struct Replacement {
 }
 
 impl Replacement {
-    /// In the folder of `path`, under a name that others cannot guess.
+    /// Creates it in the folder of `path`, under a name that others cannot guess.
     fn create_for(path: &Path, mode: u32) -> io::Result<Replacement> {
         let keyed = std::hash::RandomState::new();
         let name = format!(".longtail-{:016x}.new", keyed.hash_one(std::process::id()));
@@ -258,7 +256,7 @@ impl Replacement {
 }
 
 impl Drop for Replacement {
-    /// A full disk leaves no half of it.
+    /// Leaves no half-written file, as on a full disk.
     fn drop(&mut self) {
         if !self.is_placed {
             let _ = fs::remove_file(&self.path);
@@ -266,10 +264,9 @@ impl Drop for Replacement {
     }
 }
 
-/// A pipe or a device, open. A pipe is waited for until somebody reads it, but not for longer than
-/// `within`.
+/// Opens a pipe or a device. Waits up to `within` for the reader of a pipe.
 fn stream(path: &Path, within: Nanos) -> io::Result<File> {
-    // Opened anew, a file behind them would be written from its start again.
+    // If opened again, a file that stdout goes to would be overwritten from its start.
     for (name, ours) in [("fd/1", io::stdout().as_fd()), ("fd/2", io::stderr().as_fd())] {
         if path.ends_with(name) {
             return ours.try_clone_to_owned().map(File::from);
@@ -284,7 +281,7 @@ fn stream(path: &Path, within: Nanos) -> io::Result<File> {
             tried.as_ref().is_err_and(|why| why.raw_os_error() == Some(Errno::NXIO.raw_os_error()));
         if !has_no_reader || !is_pipe(path) {
             let file = tried?;
-            // It was only opened without waiting: writing waits for the reader.
+            // Opening must not block, but writing may.
             let flags = rustix::fs::fcntl_getfl(&file)?;
             rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
             return Ok(file);

@@ -14,19 +14,17 @@ use crate::{files, store};
 /// The places of one study's results.
 pub(crate) struct Results<'a> {
     output: &'a OutputArgs,
-    /// Where the study is kept: its own file in the data folder, and those that the user named for
-    /// it.
+    /// Study files, written after each run: the one in the data folder, and those the user named.
     studies: Vec<PathBuf>,
-    /// What is written when all is measured.
+    /// Files that are written when all is measured.
     files: Vec<OutputFile>,
 }
 
 impl<'a> Results<'a> {
-    /// Of a new study of `command`. That each place can be written is found out now, not after
-    /// minutes of load.
+    /// The places for a new study of `command`. Checks that each can be written, before any load.
     ///
     /// # Errors
-    /// Where one of them cannot be written.
+    /// If one of them cannot be written.
     pub(crate) fn open(
         command: &str,
         started_at: &str,
@@ -34,7 +32,7 @@ impl<'a> Results<'a> {
     ) -> Result<Results<'a>, Mistake> {
         output.files().try_for_each(|file| store::check_writable(&file.path))?;
         let (named, files): (Vec<_>, Vec<_>) = output.files().partition(|file| {
-            // What is no file gets the whole once, and not each state of it.
+            // A pipe or a device gets only the finished study.
             file.format == OutputFormat::Study && !files::is_stream(&file.path)
         });
         let own = store::new_study(command, started_at)?;
@@ -47,11 +45,10 @@ impl<'a> Results<'a> {
         &self.studies[0]
     }
 
-    /// Writes the study as it is now, to each of its files: one that cannot be written keeps no
-    /// other from it.
+    /// Writes the study so far to each of its files, even if one of them fails.
     ///
     /// # Errors
-    /// Of the first that cannot be written.
+    /// The first file that cannot be written.
     pub(crate) fn keep(&self, study: &Study) -> Result<(), Mistake> {
         let text = report::json::write(study);
         self.studies
@@ -68,20 +65,21 @@ impl<'a> Results<'a> {
             .collect()
     }
 
-    /// Keeps the whole study, writes the other files, prints it, and says where the study is: all
-    /// files are there before anybody has to read what is printed. What cannot be written keeps
-    /// nothing else from it: it is said, and it is what this comes to.
+    /// Writes the finished study and all other files, prints the answer, and says where the study
+    /// is. Files come first, because printing may block. Each part is tried even if another fails;
+    /// failures are reported and decide the exit code.
     pub(crate) fn publish(&self, study: &Study) -> Exit {
         let kept = self.keep(study);
         let saved = kept.is_ok().then(|| self.path());
         let written = write_all(&self.files, study, saved, self.output);
         let printed = print(study, saved, self.output);
+        // What is printed may not mention thresholds, as in CSV.
         if !(self.output.is_prose() && self.output.tells_verdict()) {
-            let unmet = Summary::of(study, None)
-                .expectations
-                .into_iter()
-                .filter(|expected| expected.result != "met");
-            unmet.for_each(|expected| ui::note(&expected.sentence));
+            for expectation in Summary::of(study, None).expectations {
+                if expectation.result != "met" {
+                    ui::note(&expectation.sentence);
+                }
+            }
         }
         if let Some(path) = saved {
             ui::note(&format!("saved as {}", path.display()));
@@ -90,7 +88,7 @@ impl<'a> Results<'a> {
     }
 }
 
-/// Prints the study as it was asked for; the answer in colour, where the terminal has it.
+/// Prints the study in the format that was chosen; the answer in colour, if the terminal has it.
 ///
 /// # Errors
 /// As [`render`].
@@ -110,10 +108,10 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Writes each of the files; one that cannot be written keeps no other from it.
+/// Writes all files, even if one of them fails.
 ///
 /// # Errors
-/// Of the first that cannot be written.
+/// The first file that cannot be written.
 pub(crate) fn write_all(
     files: &[OutputFile],
     study: &Study,
@@ -125,10 +123,10 @@ pub(crate) fn write_all(
     files.iter().map(write).collect::<Vec<_>>().into_iter().collect()
 }
 
-/// The study in one of the formats; `saved` is where it is kept.
+/// The study in one of the formats; `saved` is its file.
 ///
 /// # Errors
-/// Where that format is not one of that kind of study.
+/// If this kind of study does not have the format.
 pub(crate) fn render(
     study: &Study,
     saved: Option<&Path>,
@@ -157,7 +155,7 @@ pub(crate) fn render(
     })
 }
 
-/// A load as another tool lays it out. They have no word for a run whose figures are worth nothing.
+/// A load in another tool's layout. Those have no way to say that a run is invalid.
 fn others_layout(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
     let judgement = load.run.judgement.as_ref();
     if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)

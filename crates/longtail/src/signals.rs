@@ -1,15 +1,13 @@
-//! Signals and panics: what ends longtail before its time.
+//! Signals and panics: what ends longtail early.
 //!
-//! Ctrl-C: the first ends the run and reports what there is, a later one leaves at once. Before
-//! anything has begun that could be reported ([`begin`]), the first leaves at once: a file that a
-//! flag names may be a pipe that nobody writes to, and a name server or ssh may not answer. Leaving
-//! at once is safe: the guard of a server sees that we are gone and kills it. SIGTERM and SIGHUP
-//! count as Ctrl-C. Where the first comes while results are printed that nobody reads, it leaves too.
+//! The first Ctrl-C ends the run, and what was measured is reported; the second exits at once.
+//! SIGTERM and SIGHUP count as Ctrl-C. The first one exits at once, too, before there is anything to
+//! report ([`begin`]), because opening a pipe, a name server or ssh may hang, and while results are
+//! printed that nobody reads. Exiting at once is safe: the guard of a server notices and kills it.
 //!
-//! A panic, of whatever thread, is a fault of longtail itself: a line that says so, and an exit
-//! code of its own. Otherwise the other threads would go on, and the report would be made of what
-//! is left of the run, or waited for without end. A terminal that is drawn on is given back before
-//! (the screen of `watch` puts its own hook before this one).
+//! A panic in any thread is a bug in longtail and ends the process with a message and an exit code
+//! of its own. Otherwise the other threads would go on, and the report would be incomplete or never
+//! come. The screen of `watch` restores the terminal first, by a hook of its own.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -25,28 +23,29 @@ use signal_hook::iterator::Signals;
 use crate::exit::{Exit, Mistake, wrong};
 use crate::ui;
 
-/// Where this is set, the end of stdin counts as Ctrl-C: who started us over a connection is gone,
-/// or wants us to stop.
+/// If this variable is set, the end of stdin counts as Ctrl-C: a connection that started longtail is
+/// gone, or wants it to stop.
 pub(crate) const ENDS_WITH_INPUT: &str = "LONGTAIL_ENDS_WITH_INPUT";
 
-/// `timeout` sends its signal to us, and then to our whole group.
+/// Signals within this time count as one: `timeout` sends its signal to the process, and then to its
+/// whole group.
 const ONE_KEY: Nanos = Nanos::from_millis(200);
 
-/// Whoever has read nothing of what is printed for so long does not read it.
+/// If nothing of what is printed is read for this long, nobody reads it.
 const UNREAD: Nanos = Nanos::from_millis(500);
 
-/// Whether the first signal is to end what goes on in order.
+/// Whether there is something to report, so that the first signal must not exit at once.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// From now on the first signal ends in order; until now it left at once.
+/// From now on the first signal ends the run and lets it be reported.
 pub(crate) fn begin() {
     HAS_BEGUN.store(true, Ordering::SeqCst);
 }
 
-/// A flag that the first signal sets, or the end of stdin where [`ENDS_WITH_INPUT`] is set.
+/// A flag that is set by the first signal, or by the end of stdin if [`ENDS_WITH_INPUT`] is set.
 ///
 /// # Errors
-/// Where the system refuses.
+/// If signals cannot be handled.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
     let interrupted = first_signal()?;
     if std::env::var_os(ENDS_WITH_INPUT).is_some() {
@@ -58,18 +57,16 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
     Ok(interrupted)
 }
 
-/// A flag that the first signal sets.
+/// A flag that is set by the first signal.
 ///
 /// # Errors
-/// Where the system refuses.
+/// If signals cannot be handled.
 pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    let (mut signals, raised) = (
-        Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| {
-            wrong(format!("Ctrl-C cannot be listened to ({error}): is this an unusual sandbox?"))
-        })?,
-        Arc::clone(&interrupted),
-    );
+    let raised = Arc::clone(&interrupted);
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| {
+        wrong(format!("Ctrl-C cannot be handled ({error}): is this an unusual sandbox?"))
+    })?;
     spawn("signals", move || {
         let mut signals = signals.forever();
         signals.next();
@@ -99,14 +96,14 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Mistake>
     started.map(|_| ()).map_err(|error| engine::no_thread(&error).into())
 }
 
-/// From now on a panic ends the program.
+/// Makes any panic end the process.
 pub(crate) fn end_at_a_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
         let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
         ui::fault(&format!(
             "a fault of longtail, not of the server: {} (thread {}{place}); the run is lost, please report this line",
-            what(panic.payload()),
+            message(panic.payload()),
             thread.name().unwrap_or("without a name"),
         ));
         let trace = Backtrace::capture();
@@ -117,8 +114,8 @@ pub(crate) fn end_at_a_panic() {
     }));
 }
 
-/// What a panic says, on one line.
-fn what(payload: &dyn Any) -> String {
+/// A panic's message, on one line.
+fn message(payload: &dyn Any) -> String {
     let text = payload
         .downcast_ref::<&str>()
         .copied()

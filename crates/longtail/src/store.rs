@@ -2,9 +2,8 @@
 //! found again.
 //!
 //! They are in `$XDG_DATA_HOME/longtail/studies` (or `~/.local/share/longtail/studies`), named by
-//! their start. A file is replaced as a whole, so that whoever reads it, also when longtail was
-//! killed, sees a whole study. It is not waited for until a disk has it: that takes longer than a
-//! short load.
+//! their start. A file is replaced as a whole, so readers always see a complete study. It is not
+//! synced to disk, because that may take longer than a short load.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,14 +17,14 @@ use report::json::ReadError;
 use crate::exit::{Mistake, unwritable, wrong};
 use crate::{files, secrets, ui};
 
-/// No study and no output of a tool is larger.
+/// The largest study, or output of another tool, in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// The file of a new study of `command`. That it can be written is found out now, not after minutes
-/// of load. What a longtail that was killed left in its temporary folder goes too.
+/// The file of a new study of `command`. Checks that it can be written, before any load. Also removes
+/// temporary files of a longtail that was killed.
 ///
 /// # Errors
-/// Where the folder cannot be made, or the file cannot be written.
+/// If the folder cannot be made, or the file cannot be written.
 pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mistake> {
     launch::remove_noted(&data_folder()?);
     let folder = folder()?;
@@ -41,10 +40,10 @@ pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mist
     Ok(path)
 }
 
-/// Finds out whether a file that the user named can be written.
+/// Checks that a file the user named can be written.
 ///
 /// # Errors
-/// Where it cannot.
+/// If it cannot.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
     files::try_to_write(path)
         .map_err(|why| unwritable(path, &why, "give -o a file that you can write"))
@@ -62,10 +61,10 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
     })
 }
 
-/// Writes a file that longtail keeps by itself.
+/// Writes a file in longtail's data folder.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub(crate) fn keep(path: &Path, text: &str) -> Result<(), Mistake> {
     files::write_private(path, &*ui::harmless(text)).map_err(|why| {
         let hint = hint_for(&why);
@@ -82,7 +81,7 @@ fn hint_for(why: &io::Error) -> &'static str {
     }
 }
 
-/// Whether two names are those of one file, there or not.
+/// Whether two paths lead to the same file, whether it exists or not.
 pub(crate) fn are_one(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
         let folder =
@@ -97,7 +96,7 @@ pub(crate) fn are_one(one: &Path, other: &Path) -> bool {
 /// The file of the last study.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is none.
 pub(crate) fn last() -> Result<PathBuf, Mistake> {
     let folder = folder()?;
     let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -115,7 +114,7 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
 /// Reads a study.
 ///
 /// # Errors
-/// Where the file is not there or is no study.
+/// If the file does not exist or is no study.
 pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
     let unreadable = |why: String| Mistake::Read { path: path.to_owned(), why };
     let bytes = read_bytes(path)?;
@@ -124,14 +123,14 @@ pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
         ReadError::Summary { .. } => wrong(format!("'{}' is {why}", path.display())),
         other => unreadable(other.to_string()),
     })?;
-    // Older ones may have been written with secrets in them.
+    // Studies of earlier versions may contain secrets.
     Ok(study.with_command_line(secrets::line_again))
 }
 
-/// All of a file that the user named, but for one that nobody can mean: a device has no end.
+/// Reads a file that the user named, up to [`LARGEST`]: a device has no end.
 ///
 /// # Errors
-/// Where it cannot be read, or is larger than [`LARGEST`].
+/// If it cannot be read, or is larger.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Mistake> {
     File::open(path).and_then(at_most).map_err(|error| Mistake::Read {
         path: path.to_owned(),
@@ -139,10 +138,10 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Mistake> {
     })
 }
 
-/// All that can be read, but for what nobody can mean.
+/// Reads to the end, up to [`LARGEST`].
 ///
 /// # Errors
-/// Where it cannot be read, or is larger than [`LARGEST`].
+/// If it cannot be read, or is larger.
 pub(crate) fn at_most(from: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LARGEST + 1).read_to_end(&mut bytes)?;
@@ -151,13 +150,13 @@ pub(crate) fn at_most(from: impl io::Read) -> io::Result<Vec<u8>> {
         .ok_or_else(|| io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)))
 }
 
-/// Ceilings of the generator on this machine, kept for the day they were measured on.
+/// The generator's ceilings on this machine, kept for the day on which they were measured.
 pub(crate) struct CeilingFile {
     path: Option<PathBuf>,
 }
 
 impl CeilingFile {
-    /// Those of the day of `started_at` (RFC 3339). Without a data folder nothing is remembered.
+    /// The ceilings of the day of `started_at` (RFC 3339). Without a data folder none is remembered.
     pub(crate) fn of_day(started_at: &str) -> CeilingFile {
         let day = started_at.get(..10).unwrap_or("day").to_owned();
         CeilingFile {
@@ -180,7 +179,7 @@ impl sweep::Ceilings for CeilingFile {
         let Some(path) = &self.path else { return };
         let mut all = self.all();
         all.insert(settings.to_owned(), *ceiling);
-        // A cache that cannot be written is one that has to be measured again: nobody need know.
+        // If the cache cannot be written, the ceiling is just measured again.
         let folder = path.parent().map_or(Ok(()), files::private_folder);
         let _ =
             folder.and_then(|()| files::write_private(path, &serde_json::to_string_pretty(&all)?));
@@ -191,20 +190,20 @@ fn folder() -> Result<PathBuf, Mistake> {
     Ok(data_folder()?.join("studies"))
 }
 
-/// Where all that longtail keeps is.
+/// longtail's data folder.
 ///
 /// # Errors
-/// Where there is no place for it.
+/// If neither `XDG_DATA_HOME` nor `HOME` is set.
 pub(crate) fn data_folder() -> Result<PathBuf, Mistake> {
     launch::data_folder().ok_or_else(|| wrong("no folder for studies: set XDG_DATA_HOME or HOME"))
 }
 
-/// Makes it, so that nobody else can enter it.
+/// Makes the data folder, which nobody else can enter.
 fn private_data_folder() -> io::Result<()> {
     data_folder().map_or(Ok(()), |folder| files::private_folder(&folder))
 }
 
-/// The wall clock's time as RFC 3339 in UTC, to the second: when a study was made.
+/// The wall clock's time as RFC 3339 in UTC, to the second.
 pub(crate) fn wall_time() -> String {
     let now = jiff::Timestamp::now();
     now.round(jiff::Unit::Second).unwrap_or(now).to_string()

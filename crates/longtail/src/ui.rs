@@ -1,11 +1,10 @@
-//! Printing: results to stdout, progress and complaints to stderr. The live screen, logs to stdout
-//! and the pipes between processes are elsewhere.
+//! Printing: results to stdout, progress and errors to stderr. (The screen of `watch`, logs to
+//! stdout and pipes between processes are elsewhere.)
 //!
-//! Progress is drawn by a thread of its own on a terminal; elsewhere a run is a line of stderr, and
-//! so is a wait for its last answers. It reads one number per lane a few times a second and is never
-//! waited for. Whoever reads stderr may stop (Ctrl-S, or a pipe into a pager): then what is said
-//! there is left out, and the measurement goes on. Only results on stdout wait for their reader,
-//! once they are on disk.
+//! On a terminal a thread of its own draws the progress; elsewhere each run gets a line on stderr.
+//! Nothing waits for that thread, which reads one number per lane a few times a second. If stderr
+//! is not read (Ctrl-S, or a pipe into a pager), lines are dropped, and the measurement goes on. Only
+//! results on stdout wait for their reader, and they are on disk by then.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -31,29 +30,28 @@ use sweep::Phase;
 use crate::exit::{Exit, Mistake};
 use crate::secrets;
 
-/// Redraws of the progress line.
+/// How often the progress line is redrawn.
 const TICK: Duration = Duration::from_millis(250);
-/// Who reads stderr is waited for so long, and then not again until they read on.
+/// How long to wait for the reader of stderr; after that not again until it reads on.
 const PATIENCE: Nanos = Nanos::from_secs(1);
-/// A pipe that takes anything takes so many bytes without blocking (`PIPE_BUF`, pipe(7)).
+/// A pipe that is ready takes this many bytes without blocking (`PIPE_BUF`, pipe(7)).
 pub(crate) const PIECE: usize = 4096;
 
-/// Lines left out of stderr since its reader stopped.
+/// Lines that were not written to stderr because nobody read it.
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
-/// Odd while stdout is being written to; how often that began or ended.
+/// How often writing to stdout began or ended, so it is odd during a write.
 static PRINTS: AtomicU64 = AtomicU64::new(0);
 
-/// What controls a terminal, turns text around or hides in it becomes visible, as JSON writes it:
-/// text from outside (a server's stderr, the value of a header, a git branch, a study's strings, a
-/// name in statsd) is in what we print, and in the files that people look at with `cat`. Inside JSON
-/// it stays the same string.
+/// Makes characters visible, as JSON writes them, that control a terminal, reverse text or hide in
+/// it. They may come from a server's stderr, a header, a git branch, a study or a statsd name, and
+/// what we print is shown on terminals. In JSON the string stays the same.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(acts) {
+    if !text.contains(is_active) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if acts(c) {
+        if is_active(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(shown, "\\u{unit:04x}");
             }
@@ -64,9 +62,9 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Control characters; marks and overrides of the direction of text; line and paragraph separators;
-/// what has no width, such as tags, annotations and byte order marks. (Joiners make emoji.)
-fn acts(c: char) -> bool {
+/// Control characters, direction marks and overrides, line and paragraph separators, and characters
+/// without width, such as tags, annotations and byte order marks; but not joiners, which make emoji.
+fn is_active(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(
             c,
@@ -81,12 +79,11 @@ fn acts(c: char) -> bool {
         )
 }
 
-/// How stdout was lost, once it was: [`Exit::Fine`] where its reader has gone (`| head`), which is
-/// no error, [`Exit::Unwritten`] on a full disk.
+/// Set once writing to stdout has failed: [`Exit::Fine`] if its reader is gone (`| head`), which is
+/// no error, or [`Exit::Unwritten`], as on a full disk.
 static STDOUT_LOST: OnceLock<Exit> = OnceLock::new();
 
-/// Prints to stdout. After the first time that this was not possible nothing more is printed: see
-/// [`stdout_lost`].
+/// Prints to stdout. After a failure nothing more is printed: see [`stdout_lost`].
 pub(crate) fn print(text: &str) {
     write_out(&harmless(text));
 }
@@ -108,20 +105,20 @@ fn write_out(text: &str) {
     }
 }
 
-/// What it comes to that stdout could not be written; `None` as long as it could. What goes on only
-/// to be printed may end then.
+/// The exit code once stdout cannot be written any more. Work that is only done to be printed may end
+/// then.
 pub(crate) fn stdout_lost() -> Option<Exit> {
     STDOUT_LOST.get().copied()
 }
 
-/// What is being printed now, by a number of its own: who finds the same number twice knows that
-/// nobody has read meanwhile.
+/// A number for the write to stdout that is in progress. The same number twice means that nobody has
+/// read meanwhile.
 pub(crate) fn print_in_progress() -> Option<u64> {
     Some(PRINTS.load(Ordering::SeqCst)).filter(|prints| prints % 2 == 1)
 }
 
-/// Waits until something can be written there without blocking, `time` at the most; whether it can.
-/// Where its reader is gone it can: that is an error of the write.
+/// Waits up to `time` until `out` can be written without blocking; whether it can. It also can if its
+/// reader is gone: then the write fails.
 pub(crate) fn takes_more(out: impl AsFd, time: Nanos) -> bool {
     let seconds = i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX);
     let time = Timespec { tv_sec: seconds, tv_nsec: (time.0 % 1_000_000_000).cast_signed() };
@@ -129,19 +126,19 @@ pub(crate) fn takes_more(out: impl AsFd, time: Nanos) -> bool {
         match poll(&mut [PollFd::new(&out, PollFlags::OUT)], Some(&time)) {
             Ok(ready) => return ready > 0,
             Err(Errno::INTR) => {}
-            // What cannot be asked is written to as it is.
+            // If that is not known, write.
             Err(_) => return true,
         }
     }
 }
 
-/// Prints something to stdout as JSON.
+/// Prints a value to stdout as JSON.
 pub(crate) fn print_json(value: &impl Serialize) {
     let text = serde_json::to_string_pretty(value).expect("its keys are strings");
     print(&(text + "\n"));
 }
 
-/// What `--color` says; without it `NO_COLOR`, `CLICOLOR_FORCE` and the terminal decide.
+/// Applies `--color`; `auto` leaves it to `NO_COLOR`, `CLICOLOR_FORCE` and the terminal.
 pub(crate) fn choose_color(choice: clap::ColorChoice) {
     match choice {
         clap::ColorChoice::Auto => {}
@@ -150,8 +147,7 @@ pub(crate) fn choose_color(choice: clap::ColorChoice) {
     }
 }
 
-/// Prints to stdout, in colour where that is wanted. Text that would control a terminal is printed
-/// without.
+/// Prints to stdout, in colour if wanted. Text with control characters is printed without colour.
 pub(crate) fn print_painted(
     plain: &str,
     painted: impl FnOnce(&dyn Fn(Emphasis, &str) -> String) -> String,
@@ -164,7 +160,7 @@ pub(crate) fn print_painted(
     }
 }
 
-/// Bad is red, doubtful yellow, the answer bold; each is said in words too.
+/// Bad is red, doubtful yellow, the conclusion bold. Words say the same, for those without colours.
 fn in_color(emphasis: Emphasis, text: &str) -> String {
     let style = match emphasis {
         Emphasis::Plain => Style::new(),
@@ -175,22 +171,22 @@ fn in_color(emphasis: Emphasis, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// That of the terminal which stdout is now; any where it is none, or does not tell.
+/// The width of the terminal; any width if stdout is none, or its width is not known.
 pub(crate) fn terminal_width() -> Width {
     let out = io::stdout();
     let size = out.is_terminal().then(|| tcgetwinsize(&out).ok()).flatten();
-    // A serial line has none, until somebody tells it.
+    // A serial line reports 0 until somebody sets its size.
     size.filter(|size| size.ws_col > 0).map_or(Width::ANY, |size| Width::of(size.ws_col.into()))
 }
 
-/// Says a line on stderr. Where nobody listens, that is no error; where its reader has stopped, the
-/// line is left out, and how many were is said when they read on.
+/// Writes a line to stderr. It is no error if nobody reads it. While its reader has stopped, lines are
+/// dropped, and their number is reported when it reads on.
 pub(crate) fn say(line: &str) {
     let left_out = LEFT_OUT.load(Ordering::Relaxed);
     if left_out > 0 && takes_more(io::stderr(), Nanos::ZERO) {
         LEFT_OUT.store(0, Ordering::Relaxed);
         write_to_stderr(&format!(
-            "longtail: {left_out} lines are missing here: nobody read them\n"
+            "longtail: {left_out} lines are missing here, because stderr was not read\n"
         ));
     }
     if !write_to_stderr(&format!("{}\n", harmless(line))) {
@@ -198,7 +194,7 @@ pub(crate) fn say(line: &str) {
     }
 }
 
-/// Writes to stderr, as long as it takes more; whether all was written.
+/// Writes to stderr as long as that does not block; whether all was written.
 fn write_to_stderr(text: &str) -> bool {
     let mut out = io::stderr().lock();
     text.as_bytes().chunks(PIECE).all(|piece| {
@@ -211,14 +207,12 @@ fn write_to_stderr(text: &str) -> bool {
     })
 }
 
-/// Says on stderr what a user should know beside the results. What a server or another tool says
-/// may repeat a secret that it was given.
+/// Tells the user something on stderr. Secrets are masked, which a server or another tool may repeat.
 pub(crate) fn note(text: &str) {
     say(&format!("longtail: {}", secrets::without_ours(text)));
 }
 
-/// Says on stderr what went wrong: a server's own last lines where there are any, then our one
-/// line.
+/// Reports a mistake on stderr: the server's last lines, if any, then one line of ours.
 pub(crate) fn complain(mistake: &Mistake) {
     for line in mistake.last_lines() {
         say(&format!("  | {}", secrets::masked_line(line)));
@@ -226,19 +220,18 @@ pub(crate) fn complain(mistake: &Mistake) {
     note(&mistake.to_string());
 }
 
-/// What became of a part of an invocation that keeps no other part from being done: what went wrong
-/// is said.
+/// Reports a part that failed; its exit code. Other parts are done all the same.
 pub(crate) fn exit_of_part(done: Result<(), Mistake>) -> Exit {
-    done.map_or_else(
-        |mistake| {
+    match done {
+        Ok(()) => Exit::Fine,
+        Err(mistake) => {
             complain(&mistake);
             mistake.exit()
-        },
-        |()| Exit::Fine,
-    )
+        }
+    }
 }
 
-/// Says that longtail itself has failed, on a line of its own: a progress line may stand there.
+/// Reports a bug in longtail on stderr, clearing a progress line that may be there.
 pub(crate) fn fault(text: &str) {
     if io::stderr().is_terminal() {
         let _ = write!(io::stderr().lock(), "\r\x1b[2K");
@@ -246,25 +239,25 @@ pub(crate) fn fault(text: &str) {
     note(text);
 }
 
-/// What a long command shows while it goes on: the rows that are done, and a line of progress below
-/// them. All of it goes at the end.
+/// What a long command shows while it runs: the rows that are done, and a line of progress below
+/// them. All of it disappears at the end.
 pub(crate) struct Ui {
-    /// Who draws it; `None` where there is no thread.
+    /// Draws it; `None` if the thread could not start.
     drawer: Option<Drawer>,
-    /// Whether stderr is a terminal; elsewhere only what must be said is said.
+    /// Whether stderr is a terminal. Otherwise only single lines are printed.
     is_drawn: bool,
 }
 
-/// A thread that draws. Whatever it is told, nobody waits for it: a terminal may be stopped.
+/// A thread that draws. Nobody waits for it, because a terminal may be stopped.
 struct Drawer {
-    news: Sender<News>,
+    updates: Sender<Update>,
     /// Closed when the thread has ended.
     ended: Receiver<()>,
 }
 
-/// What there is to draw.
-enum News {
-    /// This is going on from now on.
+/// Something to draw.
+enum Update {
+    /// What is going on from now on.
     Begun(ProgressLine),
     /// The runs that are done.
     Rows(String),
@@ -273,10 +266,10 @@ enum News {
 }
 
 impl Ui {
-    /// A line on stderr where that is a terminal; else only what must be said.
+    /// Draws on stderr if that is a terminal; otherwise it only prints single lines.
     pub(crate) fn new() -> Ui {
         let is_drawn = io::stderr().is_terminal();
-        // Where no thread can be had, nothing is drawn.
+        // Without a thread nothing is drawn.
         Ui { drawer: Drawer::start(is_drawn).ok(), is_drawn }
     }
 
@@ -294,9 +287,9 @@ impl Ui {
             ..
         } = phase
         else {
-            return self.working(&waits_for(phase));
+            return self.working(&phase_in_words(phase));
         };
-        // The first estimate of a study of one run would only say its length again.
+        // With one run this would only repeat its length.
         let left = left.filter(|_| *of > 1).map(|left| {
             let about = if *may_end_early { "at most" } else { "about" };
             format!(", {about} {} left", report::number::minutes(left))
@@ -305,7 +298,7 @@ impl Ui {
         let left = left.unwrap_or_default();
         let message = format!("run {number}/{of}{left}: {what}{comma}{connections} connections");
         if !self.is_drawn {
-            // Minutes of a script's sweep are not silent.
+            // So that a sweep in a script is not silent for minutes.
             note(&format!(
                 "{message}{}",
                 length.map(|length| format!(", {length}")).unwrap_or_default()
@@ -314,7 +307,7 @@ impl Ui {
         self.show(&message, length.map(RunLength::Time), progress.clone());
     }
 
-    /// Shows how far a load is, by its time or its number of requests.
+    /// Shows the progress of a load, by its time or its number of requests.
     pub(crate) fn loading(
         &self,
         length: Option<Nanos>,
@@ -325,20 +318,21 @@ impl Ui {
         self.show("load", length, Some(Arc::clone(progress)));
     }
 
-    /// Shows what is going on where no requests are counted.
+    /// Shows what is going on while no requests are counted.
     pub(crate) fn working(&self, what: &str) {
         self.show(what, None, None);
     }
 
     fn show(&self, what: &str, length: Option<RunLength>, progress: Option<Arc<RunProgress>>) {
         let what = harmless(what).into_owned();
-        self.tell(News::Begun(ProgressLine { what, length, progress, ..ProgressLine::default() }));
+        let line = ProgressLine { what, length, progress, ..ProgressLine::default() };
+        self.send(Update::Begun(line));
     }
 
-    /// Says a line that stays: above the progress, or on stderr where there is none.
+    /// Prints a line that stays: above the progress, or else on stderr.
     pub(crate) fn line(&self, text: &str) {
         if self.is_drawn {
-            self.tell(News::Line(harmless(text).into_owned()));
+            self.send(Update::Line(harmless(text).into_owned()));
         } else {
             note(text);
         }
@@ -347,14 +341,14 @@ impl Ui {
     /// Shows the runs that are done.
     pub(crate) fn rows(&self, study: &Study) {
         if self.is_drawn {
-            self.tell(News::Rows(harmless(&report::answer::rows(study)).into_owned()));
+            self.send(Update::Rows(harmless(&report::answer::rows(study)).into_owned()));
         }
     }
 
-    fn tell(&self, news: News) {
+    fn send(&self, update: Update) {
         if let Some(drawer) = &self.drawer {
-            // It fails only where the thread has panicked, and that ends longtail.
-            let _ = drawer.news.send(news);
+            // It fails only if the thread has panicked, which ends longtail.
+            let _ = drawer.updates.send(update);
         }
     }
 }
@@ -362,8 +356,8 @@ impl Ui {
 impl Drop for Ui {
     /// Waits until the line is gone, unless the terminal is stopped.
     fn drop(&mut self) {
-        let Some(Drawer { news, ended }) = self.drawer.take() else { return };
-        drop(news);
+        let Some(Drawer { updates, ended }) = self.drawer.take() else { return };
+        drop(updates);
         while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout)
             && takes_more(io::stderr(), PATIENCE)
         {}
@@ -371,39 +365,39 @@ impl Drop for Ui {
 }
 
 impl Drawer {
-    /// Begins to draw.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// Where the system has no thread.
+    /// If it cannot start.
     fn start(is_drawn: bool) -> io::Result<Drawer> {
-        let (news, received) = channel();
+        let (updates, received) = channel();
         let (alive, ended) = channel();
         std::thread::Builder::new().name("progress".to_owned()).spawn(move || {
             draw(&received, is_drawn);
             drop(alive);
         })?;
-        Ok(Drawer { news, ended })
+        Ok(Drawer { updates, ended })
     }
 }
 
-/// Draws what there is, until no more can come; where nothing is drawn, it only says what a run
-/// waits for at its end.
-fn draw(news: &Receiver<News>, is_drawn: bool) {
+/// Draws updates until no more can come. If `is_drawn` is not set, it only prints what a run waits
+/// for at its end.
+fn draw(updates: &Receiver<Update>, is_drawn: bool) {
     let style =
         ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("a constant template");
-    // Its first frame is drawn before anything is reported.
+    // Drawn before the first update comes.
     let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar =
         ProgressBar::with_draw_target(None, target).with_style(style).with_message("starting");
     let mut line = ProgressLine { what: "starting".to_owned(), ..ProgressLine::default() };
     loop {
-        match news.recv_timeout(TICK) {
-            Ok(News::Begun(next)) => {
+        match updates.recv_timeout(TICK) {
+            Ok(Update::Begun(next)) => {
                 bar.reset_elapsed();
                 line = next;
             }
-            Ok(News::Rows(rows)) => bar.set_prefix(rows),
-            Ok(News::Line(text)) => bar.println(text),
+            Ok(Update::Rows(rows)) => bar.set_prefix(rows),
+            Ok(Update::Line(text)) => bar.println(text),
             Err(RecvTimeoutError::Timeout) if !is_drawn => {
                 line.new_wait(bar.elapsed()).iter().for_each(|wait| note(wait));
             }
@@ -417,21 +411,22 @@ fn draw(news: &Receiver<News>, is_drawn: bool) {
     bar.finish_and_clear();
 }
 
-/// What is going on where no run is.
-fn waits_for(phase: &Phase) -> Cow<'static, str> {
+/// What is going on between runs.
+fn phase_in_words(phase: &Phase) -> Cow<'static, str> {
     let what = match phase {
         Phase::Calibrating => "measuring the generator's own limit",
         Phase::Starting => "starting the server",
         Phase::WarmingUp => "warming the server up with each body",
         Phase::MeasuringServiceTime { at_most } => {
             let most = report::number::span(*at_most);
-            return format!("measuring what one request takes alone, {most} at most").into();
+            return format!("measuring how long one request takes alone, at most {most}").into();
         }
         Phase::RepeatingFirstLoad { length } => {
             let length = report::number::span(*length);
-            return format!("the first load once more, {length}, for the runs differ").into();
+            return format!("repeating the first load for {length}, because the runs differ")
+                .into();
         }
-        Phase::Probing => "probing who waits for whom, with keep-alive and without",
+        Phase::Probing => "probing the order of service, with keep-alive and without",
         Phase::CoolingDown => "waiting until the server is idle",
         Phase::Reconciling => "waiting for the server's own count",
         _ => "stopping the server",
@@ -448,29 +443,30 @@ enum RunLength {
     Requests(u64),
 }
 
-/// What is going on, for how long already, and of a run its rate now and the response times so far.
+/// The line of progress: what is going on and for how long, and a run's rate and response times so
+/// far.
 #[derive(Default)]
 struct ProgressLine {
     what: String,
     length: Option<RunLength>,
     progress: Option<Arc<RunProgress>>,
-    /// Since when the run has only waited for its last answers.
+    /// When the run began to wait for its last responses.
     waits_since: Option<Duration>,
-    /// Whether that was said where no line is drawn.
-    is_wait_told: bool,
-    /// When the rate was last worked out, and how many requests had ended then.
+    /// Whether that wait was printed, if no line is drawn.
+    is_wait_printed: bool,
+    /// When the figures were last computed.
     at: Duration,
+    /// How many requests had ended then.
     ended: u64,
     /// `, 1203/s, p50 3.56 ms, p99 23.3 ms`.
     figures: String,
 }
 
-/// The figures are worked out anew so often: each time costs a generator thread a copy of its
-/// tally.
+/// How often the figures are computed. Each time a generator thread has to copy its tally.
 const REFRESH: Duration = Duration::from_secs(2);
 
 impl ProgressLine {
-    /// The line, so long after it was first shown.
+    /// The line's text, `elapsed` after it was first shown.
     fn text(&mut self, elapsed: Duration) -> String {
         if let Some(wait) = self.wait(elapsed) {
             return format!("{}, {wait}", self.what);
@@ -495,37 +491,37 @@ impl ProgressLine {
         format!("{}, {:#}{length}{done}", self.what, HumanDuration(elapsed))
     }
 
-    /// What a run waits for that has nothing more to send; `None` before.
+    /// What a run waits for at its end; `None` before.
     fn wait(&mut self, elapsed: Duration) -> Option<String> {
-        let said = self.progress.as_ref().and_then(|run| run.last_responses());
-        // Generators elsewhere, and other programs, do not say.
+        let last = self.progress.as_ref().and_then(|run| run.last_responses());
+        // Generators on other machines, and other tools, don't report it.
         let is_late = match self.length {
             Some(RunLength::Time(length)) => elapsed > Duration::from(length) + OVERDUE,
             _ => false,
         };
-        if said.is_none() && !is_late {
+        if last.is_none() && !is_late {
             return None;
         }
         let waited = elapsed.saturating_sub(*self.waits_since.get_or_insert(elapsed));
         let Some(run) = &self.progress else {
-            return Some("its time is over; it has not ended yet".to_owned());
+            return Some("its time is over, but it has not ended yet".to_owned());
         };
-        // A closed loop that time ends keeps its load up until the last measured answer is in.
+        // A closed loop that time ends goes on until the last measured response is in.
         let sends_on = !run.is_open_loop() && matches!(self.length, Some(RunLength::Time(_)));
-        Some(last_responses(said, sends_on, run.timeout(), waited))
+        Some(last_responses(last, sends_on, run.timeout(), waited))
     }
 
-    /// The same, once, where it has gone on for a while and something is still out.
+    /// What a run waits for, once, if that lasts for a while.
     fn new_wait(&mut self, elapsed: Duration) -> Option<String> {
         let wait = self.wait(elapsed)?;
         let last = self.progress.as_ref().and_then(|run| run.last_responses());
         let all_are_in = matches!(last, Some(LastResponses { out: 0, queued: 0 }));
         let is_worth_a_line =
-            !all_are_in && self.waits_since.is_some_and(|since| elapsed > since + TOLD);
-        if self.is_wait_told || !is_worth_a_line {
+            !all_are_in && self.waits_since.is_some_and(|since| elapsed > since + NOTABLE_WAIT);
+        if self.is_wait_printed || !is_worth_a_line {
             return None;
         }
-        self.is_wait_told = true;
+        self.is_wait_printed = true;
         Some(wait)
     }
 
@@ -548,18 +544,18 @@ impl ProgressLine {
                 );
             }
         }
-        (self.at, self.ended) = (now, ended);
+        self.at = now;
+        self.ended = ended;
     }
 }
 
-/// Where no line is drawn, a wait for the last answers is told once it has lasted so long: shorter
-/// ones end most runs.
-const TOLD: Duration = Duration::from_millis(500);
-/// A run whose time is over by this much waits for answers, where it does not say so itself.
+/// If no line is drawn, a wait for the last responses is printed after this time; most are shorter.
+const NOTABLE_WAIT: Duration = Duration::from_millis(500);
+/// A run that does not report its last responses waits for them this long after its time.
 const OVERDUE: Duration = Duration::from_secs(1);
 
-/// What a run waits for that has nothing more to send, and for how long yet; `None`: it does not
-/// say how much that is.
+/// What a run waits for at its end, and how long that may still take. `last` is `None` if the number
+/// of responses is not known.
 fn last_responses(
     last: Option<LastResponses>,
     sends_on: bool,
@@ -570,15 +566,15 @@ fn last_responses(
     let left = Duration::from(timeout).saturating_sub(waited).as_secs_f64().ceil();
     let most = format!("at most {left} s more");
     match last {
-        None => format!("{ended}; the last answers are out, {most}"),
-        Some(LastResponses { out: 0, queued: 0 }) => format!("{ended}; all answers are in"),
+        None => format!("{ended}; waiting for the last responses, {most}"),
+        Some(LastResponses { out: 0, queued: 0 }) => format!("{ended}; all responses are in"),
         Some(LastResponses { out, queued: 0 }) => {
-            let are = if out == 1 { "is" } else { "are" };
-            format!("{ended}; {} {are} out, {most}", report::number::count_of(out, "answer"))
+            let responses = report::number::count_of(out, "response");
+            format!("{ended}; waiting for {responses}, {most}")
         }
         Some(LastResponses { out, queued }) => format!(
-            "the last request was due; {} out, and {} for a free connection",
-            report::number::count_of(out, "answer"),
+            "the last request was due; waiting for {}, and {} for a free connection",
+            report::number::count_of(out, "response"),
             if queued == 1 {
                 "1 request waits".to_owned()
             } else {
@@ -593,7 +589,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_for_the_last_answers_says_how_many_and_how_long() {
+    fn a_wait_for_the_last_responses_says_how_many_and_how_long() {
         let five = Nanos::from_secs(5);
         let said = |out, queued, sends_on, waited_ms| {
             let last = LastResponses { out, queued };
@@ -601,34 +597,37 @@ mod tests {
         };
         assert_eq!(
             said(43, 0, false, 0),
-            "sending has ended; 43 answers are out, at most 5 s more"
+            "sending has ended; waiting for 43 responses, at most 5 s more"
         );
-        assert_eq!(said(1, 0, false, 3200), "sending has ended; 1 answer is out, at most 2 s more");
+        assert_eq!(
+            said(1, 0, false, 3200),
+            "sending has ended; waiting for 1 response, at most 2 s more"
+        );
         assert_eq!(
             said(2, 0, true, 0),
-            "the measured time is over; 2 answers are out, at most 5 s more"
+            "the measured time is over; waiting for 2 responses, at most 5 s more"
         );
-        assert_eq!(said(0, 0, false, 0), "sending has ended; all answers are in");
+        assert_eq!(said(0, 0, false, 0), "sending has ended; all responses are in");
         assert_eq!(
             said(8, 70, false, 0),
-            "the last request was due; 8 answers out, and 70 requests wait for a free connection"
+            "the last request was due; waiting for 8 responses, and 70 requests wait for a free connection"
         );
     }
 
     #[test]
-    fn no_line_says_more_time_than_the_run_has() {
+    fn the_elapsed_time_never_exceeds_that_of_the_run() {
         let length = Some(RunLength::Time(Nanos::from_secs(2)));
         let mut line = ProgressLine { what: "load".to_owned(), length, ..ProgressLine::default() };
         assert_eq!(line.text(Duration::from_millis(2900)), "load, 2s of 2s");
         assert_eq!(line.new_wait(Duration::from_millis(2900)), None);
-        let over = "its time is over; it has not ended yet";
+        let over = "its time is over, but it has not ended yet";
         assert_eq!(line.text(Duration::from_secs(4)), format!("load, {over}"));
         assert_eq!(line.new_wait(Duration::from_secs(5)).as_deref(), Some(over));
-        assert_eq!(line.new_wait(Duration::from_secs(6)), None, "it is said once");
+        assert_eq!(line.new_wait(Duration::from_secs(6)), None, "it is printed once");
     }
 
     #[test]
-    fn text_from_outside_does_nothing_to_a_terminal() {
+    fn control_characters_become_visible() {
         for (text, shown) in [
             ("as it is: ✔ ±5 %\n\tindented\n", "as it is: ✔ ±5 %\n\tindented\n"),
             ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),

@@ -359,7 +359,8 @@ fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepErr
         ServerKind::Puma { .. } => {
             let around = puma::Surroundings::here()?.of(block.dir.as_deref(), &block.env);
             let puma = puma::prepare(plan, &context.addresses, &around)?;
-            let (authority, url) = (puma.bind.host(), puma.bind.to_string());
+            let authority = puma.bind.host();
+            let url = puma.bind.to_string();
             let reached =
                 ServerAddress { bind: puma.bind, authority, path, control: Some(puma.control) };
             Ok(Preparation { spec: puma.spec, name: "Puma".to_owned(), url, reached })
@@ -452,7 +453,8 @@ fn describe(
     server: &Server,
     stats: Option<&PumaStats>,
 ) -> ServerFacts {
-    let (plan, dir) = (&block.server, &prepared.spec.dir);
+    let plan = &block.server;
+    let dir = &prepared.spec.dir;
     let output = server.output();
     let boot = BootLines::read(output.lines());
     let (planned_workers, planned_threads) = match &plan.kind {

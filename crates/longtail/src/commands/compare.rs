@@ -20,7 +20,8 @@ use sweep::{Context, conduct_comparison};
 pub(super) use self::arm::as_comparison;
 use self::arm::{ArmRequest, PumaSource};
 use super::conducted::{
-    StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available, fall_back,
+    StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available,
+    fall_back_to_builtin,
 };
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to};
 use crate::args::output::StudyKind;
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
             }
             found => found.map_err(|mistake| request.wrong(mistake))?,
         }
-        fall_back(&mut arm.server)?;
+        fall_back_to_builtin(&mut arm.server)?;
         check_probe_available(arm.probe)?;
     }
     here.start_far(&args.own.server.from)?;
@@ -102,7 +103,8 @@ fn time_needed(plan: &ComparisonPlan) -> Option<String> {
     let runs = plan.arms_of_a_block();
     let block = (0..runs).map(of_arm).sum::<Option<Nanos>>()?;
     let minutes = |blocks: u32| report::number::minutes(block * u64::from(blocks));
-    let (least, most) = (plan.blocks.looks().first()?.after, plan.blocks.most());
+    let least = plan.blocks.looks().first()?.after;
+    let most = plan.blocks.most();
     let (blocks, time) = if least == most {
         (most.to_string(), minutes(most))
     } else {
@@ -204,7 +206,8 @@ fn saved(args: &CompareArgs) -> Result<Exit, Mistake> {
     let studies = (store::read(base)?, store::read(other)?);
     let names = (base.display().to_string(), other.display().to_string());
     let of = |name, study| StudyFile { name, study };
-    let (base, other) = (of(&names.0, &studies.0), of(&names.1, &studies.1));
+    let base = of(&names.0, &studies.0);
+    let other = of(&names.1, &studies.1);
     ui::print(&side_by_side(base, other, args.output.width()).map_err(wrong)?);
     Ok(Exit::Fine)
 }

@@ -1,4 +1,5 @@
-//! Shared by the commands that start servers: the conductor's context, and the observer of a study.
+//! Shared by the commands that start servers: what a study starts with ([`StudyStart`]), and its
+//! observer ([`TerminalObserver`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, TcpListener};
@@ -24,7 +25,7 @@ use crate::store::{CeilingFile, wall_time};
 use crate::ui::Ui;
 use crate::{GUARD, signals, this_program, ui};
 
-/// When a study began, who wants to end it, and who else makes its load.
+/// What a study starts with: its clock, the user's interruption, generators on other machines.
 pub(crate) struct StudyStart {
     pub(crate) clock: SystemClock,
     pub(crate) started_at: String,
@@ -37,7 +38,7 @@ impl StudyStart {
     /// Begins a study now, which Ctrl-C ends.
     ///
     /// # Errors
-    /// Where the system refuses to listen to signals.
+    /// If signals cannot be handled.
     pub(crate) fn now() -> Result<StudyStart, Mistake> {
         Ok(StudyStart::ended_by(signals::interruption()?))
     }
@@ -49,18 +50,19 @@ impl StudyStart {
         StudyStart { clock: SystemClock::start(), started_at, interrupt, far: None, ceilings }
     }
 
-    /// Starts the generators on other machines, where there are any.
+    /// Starts the generators on other machines, if any.
     ///
     /// # Errors
-    /// Where one of them does not start, or is another version of longtail.
+    /// If one of them does not start, or is another version of longtail.
     pub(crate) fn start_far(&mut self, from: &[String]) -> Result<(), Mistake> {
-        let start = || FarGenerators::start(from, env!("CARGO_PKG_VERSION"), self.clock);
-        self.far = if from.is_empty() { None } else { Some(start().map_err(SweepError::from)?) };
+        if !from.is_empty() {
+            let far = FarGenerators::start(from, env!("CARGO_PKG_VERSION"), self.clock);
+            self.far = Some(far.map_err(SweepError::from)?);
+        }
         Ok(())
     }
 
-    /// What a conductor needs of the world; what is of one command alone is as if nobody had asked
-    /// for it.
+    /// What all studies need; commands replace what they have flags for.
     pub(crate) fn context(&self, command_line: MaskedText, resolver: Resolver) -> Context<'_> {
         Context {
             clock: self.clock,
@@ -83,18 +85,20 @@ impl StudyStart {
     }
 }
 
-/// Refuses a probe that was asked for and cannot be had, before anything is started.
+/// Refuses `--inspect kernel` if tracepoints are not available here.
 pub(crate) fn check_probe_available(asked: Probe) -> Result<(), Mistake> {
-    let tried = if asked == Probe::Bpf { probe::bpf::possible() } else { Ok(()) };
-    tried.map_err(|missing| {
+    if asked != Probe::Bpf {
+        return Ok(());
+    }
+    probe::bpf::possible().map_err(|missing| {
         wrong(format!(
-            "--inspect kernel cannot be done here: {missing}; --inspect proc goes without"
+            "--inspect kernel is not possible here: {missing}; --inspect proc works without it"
         ))
     })
 }
 
-/// Gives a server the address that ssh came from, where all of its generators name the same, so
-/// that they reach it there.
+/// Has the server listen on the address that remote generators see us at, if all see the same one
+/// and the user chose none.
 pub(crate) fn bind_for_remote_generators(server: &mut ServerPlan, far: Option<&FarGenerators>) {
     let addresses: Option<Vec<IpAddr>> =
         far.and_then(|far| far.hosts().into_iter().map(|host| host.conductor).collect());
@@ -110,9 +114,9 @@ pub(crate) fn bind_for_remote_generators(server: &mut ServerPlan, far: Option<&F
     }
 }
 
-/// Takes the built-in server where no Puma is found and nothing was asked of one in particular;
-/// whether it does.
-pub(crate) fn fall_back(server: &mut ServerPlan) -> Result<bool, Mistake> {
+/// Replaces Puma by the built-in server if none is found and no flag needs a real one; whether it
+/// did.
+pub(crate) fn fall_back_to_builtin(server: &mut ServerPlan) -> Result<bool, Mistake> {
     if server.kind != (ServerKind::Puma { command: None }) {
         return Ok(false);
     }
@@ -134,22 +138,22 @@ pub(crate) fn fall_back(server: &mut ServerPlan) -> Result<bool, Mistake> {
     }
 }
 
-/// Shows rows as runs are done, keeps the study on disk, and exports what is judged.
+/// Shows each run as it is done, saves the study, and exports the judged runs.
 pub(crate) struct TerminalObserver<'a> {
     ui: Ui,
     results: &'a Results<'a>,
     outlets: Option<&'a mut Outlets>,
-    /// So many runs of the study are judged, and exported; of a comparison, blocks.
+    /// How many runs are judged and exported; in a comparison, blocks.
     judged: usize,
-    /// Whether a run is on disk.
+    /// Whether the study is on disk.
     is_kept: bool,
-    /// What was said of the server's configuration.
+    /// Remarks on the server's configuration that were printed already.
     remarks: BTreeSet<String>,
-    /// Whether a run has begun: what goes wrong from then on is no mistake before any load.
+    /// Whether a run has begun. Errors before that mean that no load was sent.
     has_sent: bool,
-    /// Of a comparison: whether what cannot be told is missed.
+    /// `--strict`: whether a comparison that cannot tell counts as missed.
     pub(crate) is_strict: bool,
-    /// Said once every arm of a comparison has started: until then a mistake may end it.
+    /// Printed once every arm of a comparison has started.
     pub(crate) before_first_block: Option<String>,
 }
 
@@ -172,15 +176,14 @@ impl<'a> TerminalObserver<'a> {
     }
 
     fn keep(&mut self, study: &Study) {
-        // A place that cannot be written is an error at the end: the study goes on, and is printed.
+        // A file that cannot be written is reported at the end; the study goes on.
         self.is_kept |= self.results.keep(study).is_ok();
     }
 
-    /// Keeps the study and prints it; where it ended before its time, says how to see the runs that
-    /// were finished, if there are any.
+    /// Saves and prints the study. If it failed, says how to see the runs that were finished.
     ///
     /// # Errors
-    /// Of the study.
+    /// Those of the study.
     pub(crate) fn publish<S: Into<Study>>(
         self,
         study: Result<S, SweepError>,
@@ -205,8 +208,8 @@ impl<'a> TerminalObserver<'a> {
         Ok(judged.and(self.results.publish(&study)))
     }
 
-    /// Exports the runs of a sweep that were judged last. What another generator claims is nobody's
-    /// measurement.
+    /// Exports the runs of a sweep that were judged last, but for those of another generator, which
+    /// longtail has not measured.
     fn export(&mut self, study: &SweepStudy) {
         let ours =
             (self.judged..study.runs.len()).filter(|number| study.runs[*number].claim.is_none());
@@ -216,7 +219,7 @@ impl<'a> TerminalObserver<'a> {
         self.judged = study.runs.len();
     }
 
-    /// Shows what is known after each block of a comparison.
+    /// Shows what is known after a complete block of a comparison.
     fn show_block(&mut self, study: &ComparisonStudy, block: usize) {
         let runs = study.runs.iter().filter(|run| run.block as usize == block);
         let arms: BTreeSet<usize> = runs.map(|run| run.arm).collect();
@@ -255,7 +258,7 @@ impl Observer for TerminalObserver<'_> {
             return;
         }
         self.keep(study);
-        // On disk first: whatever becomes of an export, the figures are safe.
+        // Saved first, because an export may fail.
         if let Study::Sweep(sweep) = study {
             self.export(sweep);
         }
@@ -265,8 +268,8 @@ impl Observer for TerminalObserver<'_> {
     }
 }
 
-/// What is known after a block of what decides: the estimates, and their intervals where there are
-/// blocks enough.
+/// What is known of the deciding metrics after a block: estimates, with intervals once there are
+/// enough blocks.
 fn progress(study: &ComparisonStudy, block: usize) -> String {
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let percent = report::number::deviation;

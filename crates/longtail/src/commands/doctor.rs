@@ -148,8 +148,9 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
         time: Some(length),
         ..LoadOrder::closed_loop("", args.connections.unwrap_or(50), 1)
     };
-    let (interrupt, clock, program) =
-        (signals::interruption()?, SystemClock::start(), this_program());
+    let interrupt = signals::interruption()?;
+    let clock = SystemClock::start();
+    let program = this_program();
     signals::begin();
     let mut found = CalibrationFindings {
         started_at: wall_time(),
@@ -204,8 +205,9 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
 /// # Errors
 /// Where a sink or the engine cannot start.
 fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
-    let (clock, interrupt, started_at) =
-        (SystemClock::start(), signals::interruption()?, wall_time());
+    let clock = SystemClock::start();
+    let interrupt = signals::interruption()?;
+    let started_at = wall_time();
     signals::begin();
     let progress = Ui::new();
     let mut outcomes = Vec::new();

@@ -233,7 +233,8 @@ fn shell(line: &str) -> Command {
 
 /// Runs it to its end; Ctrl-C ends its input, or where that is a terminal itself.
 fn until_interrupted(command: &mut Command) -> Result<ExitStatus, Mistake> {
-    let (interrupt, clock) = (signals::interruption()?, SystemClock::start());
+    let interrupt = signals::interruption()?;
+    let clock = SystemClock::start();
     signals::begin();
     let mut process = command.spawn().map_err(|why| does_not_start("ssh", &why))?;
     let mut input = process.stdin.take();

@@ -381,7 +381,8 @@ fn sentence(
             )
         }
         ErrorKind::ArgumentConflict => {
-            let (one, other) = (context(ContextKind::InvalidArg), context(ContextKind::PriorArg));
+            let one = context(ContextKind::InvalidArg);
+            let other = context(ContextKind::PriorArg);
             let trouble = if one == other {
                 "is given twice".to_owned()
             } else {

@@ -1,5 +1,5 @@
-//! `longtail sweep`, and with `--bodies` kinds of body x sizes x sockets: the flags, Puma's own
-//! words among them, and the plan that they make together.
+//! `longtail sweep`, also with `--bodies`: its flags, among them those of Puma's scripts, and the
+//! plan that is made of them.
 
 use clap::Args;
 use engine::Resolver;
@@ -8,7 +8,8 @@ use model::{App, Bodies, BodiesPlan, Nanos, Plan, Private, Probe, ServerKind, St
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
 use super::conducted::{
-    StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available, fall_back,
+    StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available,
+    fall_back_to_builtin,
 };
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use crate::args::output::StudyKind;
@@ -20,10 +21,10 @@ use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::{secrets, signals};
 
-/// Conducts a sweep, shows its rows as they are done, and keeps it on disk.
+/// Conducts a sweep, shows each run as it is done, and saves the study.
 ///
 /// # Errors
-/// Where a flag is wrong, the server does not work, or the study cannot be kept.
+/// If a flag is wrong, the server does not work, or the study cannot be saved.
 pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     if args.bodies.is_some() {
         return run_bodies(args, resolver);
@@ -32,8 +33,8 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let mut plan = args.plan()?;
     let addresses = addresses()?;
     let found = args.generator.map(InstalledGenerator::on_path).transpose()?;
-    // What stands in is part of what repeats the study.
-    let stand_in = if fall_back(&mut plan.server)? { " --server builtin" } else { "" };
+    // The command line that repeats the study must name the server that was measured.
+    let stand_in = if fall_back_to_builtin(&mut plan.server)? { " --server builtin" } else { "" };
     check_probe_available(plan.probe)?;
     let mut here = StudyStart::now()?;
     let statsd_input = StatsdInput::open(plan.statsd_listen, true)?;
@@ -59,10 +60,10 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     exit
 }
 
-/// Conducts the matrix, shows its rows as they are done, and keeps it on disk.
+/// Conducts a study of bodies, shows each run as it is done, and saves the study.
 ///
 /// # Errors
-/// Where a flag is wrong, the server does not work, or the study cannot be kept.
+/// If a flag is wrong, the server does not work, or the study cannot be saved.
 fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     args.output.check(StudyKind::Bodies)?;
     let mut plan = args.bodies_plan()?;
@@ -244,7 +245,8 @@ fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
         let (size, keep_alive) = word.strip_suffix('k').map_or((word, ""), |size| (size, " -k"));
         let (workers, threads) = size.split_once('x').ok_or_else(|| bad(word))?;
         let number = |text: &str| text.parse::<u32>().map_err(|_| bad(word));
-        let (workers, threads) = (number(workers)?, number(threads)?);
+        let workers = number(workers)?;
+        let threads = number(threads)?;
         if threads == 0 {
             Err(bad(word))
         } else {
@@ -386,7 +388,8 @@ impl SweepArgs {
 
     /// Refuses what the other generator cannot do, whatever the number of connections will be.
     fn check_with(&self, with: Generator) -> Result<(), Mistake> {
-        let (name, socket) = (with.name(), self.server.socket_kind()?);
+        let name = with.name();
+        let socket = self.server.socket_kind()?;
         if socket.is_unix() {
             return Err(wrong(format!(
                 "--generator {name}: it knows no Unix socket: leave out -s {socket}"

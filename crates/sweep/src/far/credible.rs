@@ -206,7 +206,8 @@ mod tests {
 
     #[test]
     fn counts_and_times_that_the_plan_excludes_are_refused() {
-        let (spec, start) = (spec(), Nanos::from_secs(100));
+        let spec = spec();
+        let start = Nanos::from_secs(100);
         let until = start + Nanos::from_secs(10);
         let mut tally = Tally::new(spec.window(start), 4);
         for n in 0..100 {

@@ -60,7 +60,8 @@ pub fn serve(
     let pending = PendingOrders::default();
     std::thread::scope(|scope| {
         let (pass_on, orders) = channel();
-        let (pending, say) = (&pending, &say);
+        let pending = &pending;
+        let say = &say;
         let read = move || {
             while let Ok(Some(order)) = receive(&mut input, LONGEST_ORDER) {
                 match order {
@@ -136,7 +137,8 @@ impl FarRun<'_> {
         };
         let driven = std::thread::scope(|scope| {
             let (running, runs) = channel::<()>();
-            let (progress, tell) = (&progress, &say);
+            let progress = &progress;
+            let tell = &say;
             spawn_scoped(scope, "progress", move || {
                 while runs.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
                     let tally = if pending.tally.load(Ordering::Relaxed) {
@@ -145,7 +147,8 @@ impl FarRun<'_> {
                         None
                     };
                     pending.tally.fetch_and(tally.is_none(), Ordering::Relaxed);
-                    let (ended, connected) = (progress.ended(), progress.connected());
+                    let ended = progress.ended();
+                    let connected = progress.connected();
                     let _ = tell(&Report::Progress { ended, connected, tally });
                 }
             })?;

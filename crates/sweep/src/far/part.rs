@@ -158,7 +158,8 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
     }
     let spec = shape(plan);
     let mut merged: Option<LaneOutcome> = None;
-    let (mut end, mut far) = (start, Vec::new());
+    let mut end = start;
+    let mut far = Vec::new();
     for (index, part) in found.into_iter().enumerate() {
         let Some((name, done)) = part else {
             far.push(FarGenerator::lost(format!("part {index}"), "its file is missing".to_owned()));
@@ -174,8 +175,8 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
         merge(&mut merged, done.outcome);
     }
     let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
-    let (interrupted, log_dropped) =
-        (done.outcome.interrupted_at.is_some(), done.outcome.dropped_records);
+    let interrupted = done.outcome.interrupted_at.is_some();
+    let log_dropped = done.outcome.dropped_records;
     let mut run = recorded(done, &spec, &checks::LOAD_PERCENTILES, GeneratorFacts::default());
     judge(&mut run, plan, None, interrupted, None);
     run.warnings
@@ -208,8 +209,8 @@ mod tests {
     /// The part of a generator that recorded every `of`th of 20 000 requests.
     fn part(index: u32, of: u32, plan: &LoadPlan) -> LoadPart {
         let window = shape(plan).window(START);
-        let (mut tally, mut batches) =
-            (Tally::new(window, plan.connections as usize), Batches::new(window));
+        let mut tally = Tally::new(window, plan.connections as usize);
+        let mut batches = Batches::new(window);
         for number in (0..20_000).filter(|number| number % u64::from(of) == u64::from(index)) {
             let exchange = replayed(number);
             tally.record(&exchange, number as usize % plan.connections as usize);

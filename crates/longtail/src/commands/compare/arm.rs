@@ -152,7 +152,8 @@ impl ArmRequest {
             .join(" ");
         let default_name = || if words.is_empty() { "default".to_owned() } else { words.clone() };
         server.puma.check()?;
-        let (env, started) = (self.env()?, server.server()?);
+        let env = self.env()?;
+        let started = server.server()?;
         refuse_if(
             started.kind == ServerKind::Builtin && !env.is_empty(),
             "--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma",
@@ -214,7 +215,8 @@ fn check(words: &[String]) -> Result<(), String> {
 fn together(common: &[String], mut own: Vec<String>) -> Vec<String> {
     let mut words: Vec<String> =
         std::iter::once("longtail".to_owned()).chain(common.iter().cloned()).collect();
-    let (command, own_command) = (server_command(&mut words), server_command(&mut own));
+    let command = server_command(&mut words);
+    let own_command = server_command(&mut own);
     words.extend(own);
     words.extend(if own_command.is_empty() { command } else { own_command });
     words
