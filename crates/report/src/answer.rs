@@ -8,14 +8,13 @@ use model::Study;
 
 use crate::comparison;
 use crate::load_answer;
-use crate::number;
-use crate::run_summary::range_of_few;
+use crate::run_tables::{self, NO_FIGURE};
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
-use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
+use crate::tree::DataTable;
 use judge::Grade;
 use judge::next::NextCommand;
-use judge::trust::{TrustLine, shown_percentiles};
+use judge::trust::{ShownPercentile, TrustLine, shown_percentiles};
 
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
@@ -105,27 +104,22 @@ pub fn rows(study: &Study) -> String {
 }
 
 /// What the marks behind figures mean, where there are any.
-pub(crate) fn legend(summary: &Summary) -> Option<String> {
+pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     if let Some(summary) = &summary.comparison {
         return comparison::legend(summary).map(str::to_owned);
     }
     let shown = || summary.runs.iter().filter(|run| run.is_the_servers());
     let percentiles = shown_percentiles(summary.command);
-    let is_marked = |run: &SummaryRun| {
-        let mut times = run
-            .response_ms
-            .percentiles()
-            .into_iter()
-            .filter(|(name, _)| percentiles.iter().any(|shown| shown.name == *name));
-        times.any(|(name, time)| match time {
-            Some(time) => run.is_marked(name, time),
-            None => run.range_ms.contains_key(name),
+    let is_marked = |run: &SummaryRun<'_>| {
+        percentiles.iter().any(|ShownPercentile { quantile, .. }| {
+            run.is_uncertain(*quantile) || run.range_of_few(*quantile).is_some()
         })
     };
-    let is_shared =
-        |run: &SummaryRun| summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus;
-    let is_ours = |run: &SummaryRun| {
-        percentiles.iter().any(|shown| run.generator_ms.contains_key(shown.name))
+    let is_shared = |run: &SummaryRun<'_>| {
+        summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus
+    };
+    let is_ours = |run: &SummaryRun<'_>| {
+        percentiles.iter().any(|shown| run.generator_part(shown.quantile).is_some())
     };
     let meaning = if shown().any(is_ours) {
         "? not known to ± 20 % (95 % interval, and what may be the generator's)"
@@ -140,14 +134,14 @@ pub(crate) fn legend(summary: &Summary) -> Option<String> {
 
 /// A summary, and how it is laid out.
 struct AnswerLayout<'a> {
-    summary: &'a Summary,
+    summary: &'a Summary<'a>,
     width: Width,
     paint: &'a dyn Fn(Emphasis, &str) -> String,
 }
 
 impl<'a> AnswerLayout<'a> {
     fn of(
-        summary: &'a Summary,
+        summary: &'a Summary<'a>,
         width: Width,
         paint: &'a dyn Fn(Emphasis, &str) -> String,
     ) -> AnswerLayout<'a> {
@@ -277,80 +271,13 @@ fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     text + &line + &why + "\n"
 }
 
-/// A time and its mark; room for the mark where there is none.
-fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
-    let Some(time) = time else {
-        let range = run.range_ms.get(name).copied();
-        return range.map_or_else(|| "- ".to_owned(), range_of_few);
-    };
-    let mark = if run.is_marked(name, time) { "?" } else { " " };
-    format!("{}{mark}", number::of_millis(time))
-}
-
-/// Good answers a second; an invalid run has no headline figure.
-fn rate_cell(run: &SummaryRun) -> String {
-    let mark = if run.verdict == SummaryVerdict::SharedCpus { "~" } else { " " };
-    let is_hidden = run.verdict == SummaryVerdict::Invalid && run.response_ms.mean.is_none();
-    format!("{}{mark}", number::or_none(run.rate.completed.filter(|_| !is_hidden), number::rate))
-}
-
-/// Verdicts of runs that say nothing of the server, and the word in place of their times.
-const NO_FIGURE: [(SummaryVerdict, &str); 2] =
-    [(SummaryVerdict::Invalid, "INVALID"), (SummaryVerdict::GeneratorBound, "GENERATOR-BOUND")];
-/// Columns that such a run has.
-const COLUMNS_WITHOUT_TIMES: usize = 4;
-
 /// The table: a row a run, of a comparison a row a figure or an arm, of a load its percentiles.
-pub(crate) fn table(summary: &Summary) -> DataTable {
+pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
     match (&summary.comparison, summary.runs.as_slice()) {
         (Some(comparison), _) => comparison::table(comparison),
         (None, [run]) if summary.command == "load" => load_answer::percentiles(run),
-        (None, runs) => of_runs(runs),
+        (None, runs) => run_tables::answer(runs),
     }
-}
-
-/// A row a run; columns of CPUs where they are known, and of slow requests where a run has two
-/// groups.
-fn of_runs(runs: &[SummaryRun]) -> DataTable {
-    type Cell = fn(&SummaryRun) -> String;
-    let times = ColumnBand::new("response time, ms", "ms");
-    let (cpus, slow) =
-        (ColumnBand::new("CPUs", "CPUs"), ColumnBand::new("slow requests", "of slow requests"));
-    let mut columns: Vec<TableColumn> =
-        ["load", "connections", "req/s ", "failed"].map(TableColumn::new).into();
-    let mut cells: Vec<Cell> = vec![
-        |run| run.label.clone(),
-        |run| run.connections.to_string(),
-        rate_cell,
-        |run| number::or_none(run.requests.failed, |n| n.to_string()),
-        |run| time_cell(run, "p50", run.response_ms.p50),
-        |run| time_cell(run, "p95", run.response_ms.p95),
-        |run| time_cell(run, "p99", run.response_ms.p99),
-        |run| number::or_none(run.response_ms.max, number::of_millis),
-        |run| number::or_none(run.in_order_ms, number::of_millis),
-    ];
-    columns.extend(
-        ["p50 ", "p95 ", "p99 ", "max", "FIFO"].map(|name| TableColumn::new(name).under(&times)),
-    );
-    if runs.iter().any(|run| run.cpus.is_some()) {
-        columns.push(TableColumn::new("used").under(&cpus));
-        cells.push(|run| number::or_none(run.cpus, |[used, _]| number::fixed(used, 1)));
-    }
-    if runs.iter().any(|run| run.slow.is_some()) {
-        // Under its band the mean stands beside the response times, which are in ms.
-        let mean = TableColumn { unit: "ms", ..TableColumn::new("mean") };
-        columns.extend([TableColumn::new("share"), mean].map(|column| column.under(&slow)));
-        cells.push(|run| number::or_none(run.slow, |slow| judge::words::share(slow.share)));
-        cells.push(|run| number::or_none(run.slow, |slow| number::of_millis(slow.mean_ms)));
-    }
-    let row = |run: &SummaryRun| {
-        let word =
-            NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict).map(|(_, word)| *word);
-        let shown = if word.is_some() { COLUMNS_WITHOUT_TIMES } else { cells.len() };
-        TableRow::new(cells.iter().take(shown).map(|cell| cell(run)))
-            .noted(word.unwrap_or_default())
-    };
-    DataTable { lead: 0, ..DataTable::of_columns(columns, runs.iter().map(row)) }
 }
 
 /// The answer for a pull request: the sentence, the table, why and whether to trust it, and
@@ -392,6 +319,8 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::{Histogram, Nanos};
+
     use super::*;
 
     #[test]
@@ -409,14 +338,23 @@ mod tests {
 
     #[test]
     fn in_markdown_the_mean_of_slow_requests_has_its_unit() {
-        let mut summary = Summary::of(&testkit::study::canonical().into(), None);
-        summary.runs[0].slow =
-            Some(crate::summary::SlowGroup { share: 0.1, mean_ms: 1006.0, others_ms: 101.0 });
-        let table = crate::markdown::pipe_table(&table(&summary));
+        let mut study = testkit::study::canonical();
+        study.runs.iter_mut().for_each(|run| run.tally.response_time = two_groups());
+        let study = Study::from(study);
+        let table = crate::markdown::pipe_table(&table(&Summary::of(&study, None)));
         assert!(
             table.contains(" mean of slow requests, ms ")
                 && table.contains(" share of slow requests |"),
             "{table}"
         );
+    }
+
+    /// Nine requests in ten take 100 ms, the tenth takes a second.
+    fn two_groups() -> Histogram {
+        let mut times = Histogram::default();
+        for number in 0..1000 {
+            times.record(Nanos::from_millis(if number % 10 == 0 { 1000 } else { 100 }));
+        }
+        times
     }
 }

@@ -8,14 +8,16 @@ use judge::named_runs::{NamedRun, diagnostics, is_hidden, named_runs};
 use judge::{Assessment, Grade};
 use model::run::ShareSource;
 use model::{
-    BodiesStudy, Body, BodyRun, Counts, Diagnostic, FarGenerator, Nanos, Outcome, Run, Socket,
-    Study, SweepStudy, UnfinishedRequests, WorkerShare, counts,
+    BodiesStudy, Body, Counts, Diagnostic, FarGenerator, Nanos, Outcome, Run, Socket, Study,
+    SweepStudy, UnfinishedRequests, WorkerShare, counts,
 };
 
 use crate::measured::StudyHead;
 use crate::number::{self, NONE, count_of};
-use crate::run_columns::{MARKS, table};
-use crate::run_summary::interval_cells;
+use crate::run_column::RunColumn;
+use crate::run_columns::{CONTENT_RATE, MARKS, P50, P99, RATE, TAIL};
+use crate::run_summary::{RunContext, SummaryRun, interval_cells};
+use crate::run_tables::table;
 use crate::tree::{
     ColumnBand, DataTable, ListItem, ReportSection, ReportTree, TableCell, TableColumn, TableRow,
 };
@@ -202,15 +204,12 @@ fn remarks(
 /// lower of the two in the middle. A figure that one of the runs does not have is not summed up:
 /// what is missing tends to be the worst.
 fn repeats(study: &SweepStudy) -> Option<ReportSection> {
-    const FIGURES: [RunFigure<Run>; 4] = [
-        RunFigure { title: "req/s", of: Run::rate, shown: number::rate },
-        RunFigure { title: "p50, ms", of: |run| millis(run, 0.5), shown: number::of_millis },
-        RunFigure { title: "p99, ms", of: |run| millis(run, 0.99), shown: number::of_millis },
-        RunFigure { title: "tail", of: Run::long_tail, shown: number::times },
-    ];
+    const FIGURES: [(&str, &RunColumn); 4] =
+        [("req/s", &RATE), ("p50, ms", &P50), ("p99, ms", &P99), ("tail", &TAIL)];
     if study.plan.repeat < 2 {
         return None;
     }
+    let view = |run| SummaryRun::of(String::new(), run, RunContext::Sweep(study));
     let mut loads: BTreeMap<usize, Vec<&Run>> = BTreeMap::new();
     for run in &study.runs {
         let first =
@@ -223,26 +222,20 @@ fn repeats(study: &SweepStudy) -> Option<ReportSection> {
             TableCell::count(runs[0].connections),
             TableCell::count(runs.len() as u64),
         ];
-        let figures = FIGURES.iter().flat_map(|figure| {
-            let known = spread(runs.iter().map(|run| (figure.of)(run).filter(|_| !is_hidden(run))));
-            (0..3).map(move |place| {
-                TableCell::number(known.map(|figures| figures[place]), figure.shown)
-            })
+        let figures = FIGURES.iter().flat_map(|(_, column)| {
+            let known = spread(runs.iter().map(|run| column.value(&view(run))));
+            (0..3).map(move |place| column.cell_of(known.map(|figures| figures[place])))
         });
         TableRow::new(named.into_iter().chain(figures))
     });
     let named = ["mult", "conns", "runs"].map(TableColumn::new);
-    let spreads = FIGURES.iter().flat_map(|figure| {
-        let band = ColumnBand::new(figure.title, figure.title);
+    let spreads = FIGURES.iter().flat_map(|(title, _)| {
+        let band = ColumnBand::new(*title, title);
         ["median", "lowest", "highest"].map(|name| TableColumn::new(name).under(&band))
     });
     let table = DataTable::of_columns(named.into_iter().chain(spreads), rows);
     let title = "each multiple over its runs; - where one of them has no figure";
     ReportSection::new(title).table(DataTable { lead: 3, ..table }).filled()
-}
-
-fn millis(run: &Run, quantile: f64) -> Option<f64> {
-    run.response_time(quantile).time().map(Nanos::as_millis_f64)
 }
 
 /// Median, lowest and highest, where all are known.
@@ -308,38 +301,26 @@ pub(crate) struct PivotPlace {
     pub(crate) body: Body,
 }
 
-/// A figure of a run that is summed up over repeats.
-pub(crate) struct RunFigure<R> {
-    /// Over its columns.
-    pub(crate) title: &'static str,
-    /// Of one run.
-    pub(crate) of: fn(&R) -> Option<f64>,
-    pub(crate) shown: fn(f64) -> String,
+/// A figure of a body over a kind of socket: over several passes that of the run in the middle, the
+/// lower of two. `None` where any of its runs is missing it, is invalid, or was not done.
+pub(crate) fn median_of_body(
+    study: &BodiesStudy,
+    place: PivotPlace,
+    column: &RunColumn,
+) -> Option<f64> {
+    let runs = study.runs.iter().filter(|row| row.socket == place.socket && row.body == place.body);
+    let figures = runs.map(|row| {
+        let context = RunContext::Bodies(study, row);
+        column.value(&SummaryRun::of(String::new(), &row.run, context))
+    });
+    spread(figures).map(|[median, _, _]| median)
 }
-
-impl RunFigure<BodyRun> {
-    /// The figure of a body over a kind of socket: over several passes that of the run in the
-    /// middle, the lower of two. `None` where any of its runs is missing it, is invalid, or was not
-    /// done.
-    pub(crate) fn of_body(&self, study: &BodiesStudy, place: PivotPlace) -> Option<f64> {
-        let runs =
-            study.runs.iter().filter(|run| run.socket == place.socket && run.body == place.body);
-        let figures = runs.map(|run| (self.of)(run).filter(|_| !is_hidden(&run.run)));
-        spread(figures).map(|[median, _, _]| median)
-    }
-}
-
-pub(crate) const REQUESTS_A_SECOND: RunFigure<BodyRun> =
-    RunFigure { title: "req/s", of: |run| Some(run.run.completed_rate()), shown: number::rate };
-pub(crate) const MEDIAN_MS: RunFigure<BodyRun> =
-    RunFigure { title: "p50, ms", of: |run| millis(&run.run, 0.5), shown: number::of_millis };
-const MEGABYTES_A_SECOND: RunFigure<BodyRun> =
-    RunFigure { title: "MB/s", of: |run| Some(run.content_rate()), shown: number::megabytes };
 
 /// Sizes down and types across; where there are several kinds of socket, sizes and types down and
 /// those across.
 fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
-    const PIVOTED: [RunFigure<BodyRun>; 3] = [REQUESTS_A_SECOND, MEDIAN_MS, MEGABYTES_A_SECOND];
+    const PIVOTED: [(&str, &RunColumn); 3] =
+        [("req/s", &RATE), ("p50, ms", &P50), ("MB/s", &CONTENT_RATE)];
     let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
     let all = bodies.all().into_iter();
     let (title, lead, across): (String, &[&str], Vec<&str>) = match sockets[..] {
@@ -359,15 +340,15 @@ fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
     // A row is a size of all types, or a body over all sockets.
     let places: Vec<PivotPlace> = places.collect();
     let rows = places.chunks(across.len().max(1)).map(|row| {
-        let figures = PIVOTED.iter().flat_map(|figure| {
-            row.iter().map(|place| TableCell::number(figure.of_body(study, *place), figure.shown))
+        let figures = PIVOTED.iter().flat_map(|(_, column)| {
+            row.iter().map(|place| column.cell_of(median_of_body(study, *place, column)))
         });
         let Body { kilobytes, kind } = row[0].body;
         let named = [TableCell::count(kilobytes), kind.name().into()];
         TableRow::new(named.into_iter().take(lead.len()).chain(figures))
     });
-    let figures = PIVOTED.iter().flat_map(|figure| {
-        let band = ColumnBand::new(figure.title, figure.title);
+    let figures = PIVOTED.iter().flat_map(|(title, _)| {
+        let band = ColumnBand::new(*title, title);
         across.iter().map(move |name| TableColumn::new(*name).under(&band))
     });
     let columns = lead.iter().map(|name| TableColumn::new(*name)).chain(figures);

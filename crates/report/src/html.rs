@@ -31,7 +31,7 @@ const STYLE: &str = include_str!("html/page.css");
 ///
 /// # Panics
 /// Never: every value of a summary has a place in JSON.
-pub fn whole(study: &Study, summary: &Summary) -> String {
+pub fn whole(study: &Study, summary: &Summary<'_>) -> String {
     let tree = details(study);
     let all = if tree.table.rows.is_empty() {
         String::new()
@@ -66,7 +66,7 @@ fn titled(title: &str, inside: &str, end: &str) -> String {
 }
 
 /// The plots, and what is not drawn.
-fn drawn(study: &Study, summary: &Summary) -> String {
+fn drawn(study: &Study, summary: &Summary<'_>) -> String {
     let figures = match study {
         Study::Sweep(study) => sweep::figures(study, summary),
         Study::Load(study) => other_studies::of_load(study, summary),
@@ -92,7 +92,7 @@ fn drawn(study: &Study, summary: &Summary) -> String {
 }
 
 /// The conclusion, what was measured, what was expected, and why.
-fn answer(summary: &Summary) -> String {
+fn answer(summary: &Summary<'_>) -> String {
     let when = summary.started_at.replace('T', " ").replace('Z', " UTC");
     let measured = summary.measured.iter().flat_map(|line| line.split(" · "));
     let chips = joined(measured, |fact| format!("<li>{}</li>", escaped(fact)));
@@ -117,7 +117,7 @@ fn answer(summary: &Summary) -> String {
 }
 
 /// The verdict as a chip: its class and its words.
-fn verdict(summary: &Summary) -> (&'static str, String) {
+fn verdict(summary: &Summary<'_>) -> (&'static str, String) {
     let (class, words) = match summary.verdict {
         SummaryVerdict::Claimed => ("doubt", "? another generator's word"),
         SummaryVerdict::NotJudged => ("doubt", "not judged"),
@@ -141,7 +141,7 @@ fn list(class: &str, items: impl Iterator<Item = String>) -> String {
 }
 
 /// The table of the answer.
-fn table_of_answer(summary: &Summary) -> String {
+fn table_of_answer(summary: &Summary<'_>) -> String {
     let answer = answer::table(summary);
     let rates = (summary.command == "load")
         .then(|| format!("<p>{}</p>", escaped(&load_answer::rates(&summary.runs[0]))));
@@ -152,7 +152,7 @@ fn table_of_answer(summary: &Summary) -> String {
 }
 
 /// What speaks for the figures and against them, and the commands that settle what is open.
-fn trust(summary: &Summary) -> String {
+fn trust(summary: &Summary<'_>) -> String {
     let line = |line: &TrustLine| {
         let class = match line.mark {
             Grade::Note | Grade::Passed => "good",

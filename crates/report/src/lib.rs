@@ -23,8 +23,10 @@ pub use model::number;
 mod plot;
 pub mod prediction;
 mod puma;
+mod run_column;
 mod run_columns;
 mod run_summary;
+mod run_tables;
 
 mod server_view;
 pub mod summary;
@@ -38,7 +40,7 @@ pub mod wrk;
 
 use details::details;
 use model::Study;
-pub use run_columns::csv;
+pub use run_tables::csv;
 pub use text::{Width, broken, wrap};
 use tree::NamedFact;
 pub use two_studies::{StudyFile, side_by_side};

@@ -16,7 +16,7 @@ use model::{
 
 use crate::labels;
 use crate::number::{self, NONE, count_of, or_none};
-use crate::run_summary::{interval_cells, millis, range_of_few};
+use crate::run_summary::{interval_cells, range_of_few};
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
 
 /// The sections, in the order in which they are asked. An invalid run has no headline figure.
@@ -126,7 +126,7 @@ fn answers(study: &LoadStudy) -> Option<ReportSection> {
         Quantile::Time(_) | Quantile::NotPrinted => String::new(),
         Quantile::TooFew => study.run.percentile_range(q).map_or_else(
             || "too few answers".to_owned(),
-            |it| format!("too few answers; {}", range_of_few([it.low, it.high].map(millis))),
+            |it| format!("too few answers; {}", range_of_few([it.low, it.high])),
         ),
         Quantile::Growing => "no steady state".to_owned(),
         Quantile::Unanswered => {

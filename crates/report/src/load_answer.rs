@@ -7,7 +7,8 @@ use model::tally::Second;
 use model::{Histogram, LoadStudy, Nanos, Pace, Profile};
 
 use crate::number::{self, or_none};
-use crate::run_summary::{SummaryRun, range, range_of_few};
+use crate::run_columns::IN_ANSWER_OF_LOAD;
+use crate::run_summary::{SummaryRun, range};
 use crate::text::{Width, wrap};
 use crate::tree::{DataTable, TableRow};
 
@@ -21,21 +22,26 @@ const CELL: usize = 8;
 const BAR: usize = 30;
 
 /// The rates on a line, parted from the percentiles where there are any.
-pub(crate) fn rates_and_gap(run: &SummaryRun, width: Width) -> String {
+pub(crate) fn rates_and_gap(run: &SummaryRun<'_>, width: Width) -> String {
     let mut text = String::new();
     wrap(&mut text, width, "  ", &rates(run));
-    if run.response_ms.mean.is_some() {
+    if run.mean().is_some() {
         text.push('\n');
     }
     text
 }
 
 /// How the times are spread, or how they went; in a full report both.
-pub(crate) fn pictures(study: &LoadStudy, run: &SummaryRun, width: Width, is_full: bool) -> String {
-    if run.response_ms.mean.is_none() {
+pub(crate) fn pictures(
+    study: &LoadStudy,
+    run: &SummaryRun<'_>,
+    width: Width,
+    is_full: bool,
+) -> String {
+    if run.mean().is_none() {
         return String::new();
     }
-    let is_open = run.rate.offered.is_some();
+    let is_open = run.offered().is_some();
     let spread =
         if is_full || !is_open { bars(&study.run.tally.response_time) } else { String::new() };
     let over_time =
@@ -45,15 +51,14 @@ pub(crate) fn pictures(study: &LoadStudy, run: &SummaryRun, width: Width, is_ful
 }
 
 /// `offered 500/s · sent 500/s · completed 499/s · 2500 requests, 0 failed`.
-pub(crate) fn rates(run: &SummaryRun) -> String {
-    let counts = &run.requests;
-    let requests = number::or_none(counts.planned, |n| number::count_of(n, "request"));
-    let failed = number::or_none(counts.failed, |n| n.to_string());
-    let unfinished = counts.unfinished.in_words().map(|words| format!(" · {words}"));
+pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
+    let requests = number::or_none(run.run.requests(), |n| number::count_of(n, "request"));
+    let failed = number::or_none(run.run.failed(), |n| n.to_string());
+    let unfinished = run.unfinished_in_words().map(|words| format!(" · {words}"));
     let requests = format!("{requests}, {failed} failed{}", unfinished.unwrap_or_default());
     // A server that ended in the run has no rate over the whole of it.
-    let completed = run.rate.completed.map(number::rate_in_words);
-    if let (Some(offered), Some(sent)) = (run.rate.offered, run.rate.sent) {
+    let completed = run.completed().map(number::rate_in_words);
+    if let (Some(offered), Some(sent)) = (run.offered(), run.sent()) {
         let completed = completed.map_or("(no rate)".to_owned(), |rate| format!("{rate}/s"));
         format!(
             "offered {}/s · sent {}/s · completed {completed} · {requests}",
@@ -67,33 +72,22 @@ pub(crate) fn rates(run: &SummaryRun) -> String {
 }
 
 /// The percentiles and their intervals; nothing of a run without a figure.
-pub(crate) fn percentiles(run: &SummaryRun) -> DataTable {
-    let times = &run.response_ms;
-    if times.mean.is_none() {
+pub(crate) fn percentiles(run: &SummaryRun<'_>) -> DataTable {
+    if run.mean().is_none() {
         return DataTable::default();
     }
-    let all = times.percentiles();
-    let names =
-        ["response time", "mean"].into_iter().chain(all.map(|(name, _)| name)).chain(["max"]);
-    let alone = |time: Option<f64>| or_none(time, number::of_millis);
-    let marked = |(name, time): (&'static str, Option<f64>)| {
-        if let (None, Some(range)) = (time, run.range_ms.get(name)) {
-            return range_of_few(*range);
-        }
-        let is_marked = time.is_some_and(|time| run.is_marked(name, time));
-        format!("{}{}", alone(time), if is_marked { "?" } else { "" })
-    };
-    let values = ["ms".to_owned(), alone(times.mean)]
-        .into_iter()
-        .chain(all.map(marked))
-        .chain([alone(times.max)]);
-    let ranges =
-        all.map(|(name, time)| run.interval_ms.get(name).filter(|_| time.is_some()).map(range));
-    let intervals = ranges.iter().any(Option::is_some).then(|| {
-        let named = ["95 % interval".to_owned(), String::new()];
-        TableRow::new(named.into_iter().chain(ranges.map(Option::unwrap_or_default)))
-    });
-    DataTable::new(names, std::iter::once(TableRow::new(values)).chain(intervals))
+    let names = IN_ANSWER_OF_LOAD.iter().map(|column| column.name);
+    let values = IN_ANSWER_OF_LOAD.iter().map(|column| column.cell(run).text + column.mark_of(run));
+    let values = TableRow::new(std::iter::once("ms".to_owned()).chain(values));
+    let intervals: Vec<String> = IN_ANSWER_OF_LOAD
+        .iter()
+        .map(|column| column.interval(run).map(range).unwrap_or_default())
+        .collect();
+    let is_any_known = intervals.iter().any(|interval| !interval.is_empty());
+    let intervals = is_any_known
+        .then(|| TableRow::new(std::iter::once("95 % interval".to_owned()).chain(intervals)));
+    let names = std::iter::once("response time").chain(names);
+    DataTable::new(names, std::iter::once(values).chain(intervals))
 }
 
 /// How many requests took how long: bars between round times.

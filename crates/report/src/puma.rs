@@ -15,18 +15,20 @@
 
 use std::fmt::Write as _;
 
-use judge::named_runs::is_hidden;
-use model::{
-    BodiesStudy, Body, BodyRun, Nanos, Quantile, Run, ServerKind, Socket, Stop, SweepStudy, Threads,
-};
+use model::{BodiesStudy, Body, Run, ServerKind, Socket, Stop, SweepStudy, Threads};
 
-use crate::details::{PivotPlace, RunFigure};
+use crate::details::{PivotPlace, median_of_body};
 use crate::labels;
 use crate::number::{self, NONE, or_none};
+use crate::run_column::RunColumn;
+use crate::run_columns::{
+    CONNECTIONS, CONTENT_BYTES, MAX, MULTIPLE, P10, P25, P50, P75, P90, P95, P99, RATE,
+};
+use crate::run_summary::{RunContext, SummaryRun};
 use crate::text::{band, right};
 
-/// hey's percentiles; the 100 % beside them is the longest.
-const PERCENTILES: [f64; 7] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99];
+/// The times that hey prints; the longest is its 100 %.
+const TIMES: [&RunColumn; 8] = [&P10, &P25, &P50, &P75, &P90, &P95, &P99, &MAX];
 
 /// Where the band over the workers begins.
 const WORKERS_FROM: usize = 91;
@@ -83,23 +85,18 @@ fn size(study: &SweepStudy) -> String {
 
 /// One run; another generator's by its own figures: those of hey are what Puma's script prints.
 fn row(study: &SweepStudy, run: &Run) -> String {
-    let connections = right(&run.connections.to_string(), 3);
-    // An invalid run has no headline figure.
-    let hidden = is_hidden(run);
-    let rate = right(&or_none(run.rate().filter(|_| !hidden), |rate| number::fixed(rate, 4)), 12);
-    let mut row = format!("{} {connections} {rate}  ", or_none(run.multiple, number::multiple));
-    let percentiles = PERCENTILES.iter().map(|q| run.response_time(*q));
-    for time in
-        percentiles.chain([run.max_response_time()]).map(|time| time.time().filter(|_| !hidden))
-    {
+    let run = &SummaryRun::of(String::new(), run, RunContext::Sweep(study));
+    let multiple = or_none(MULTIPLE.value(run), number::multiple);
+    let connections = right(&CONNECTIONS.cell(run).text, 3);
+    let rate = right(&or_none(RATE.value(run), |rate| number::fixed(rate, 4)), 12);
+    let mut row = format!("{multiple} {connections} {rate}  ");
+    for column in TIMES {
+        let time = column.shown_figure(run).time();
         row.push_str(&right(&or_none(time, number::seconds), 8));
     }
     if let Some(workers) = compared(study) {
-        row.push_str(&worker_cells(
-            &run.worker_deviations(),
-            &or_none(run.good(), |n| n.to_string()),
-            workers,
-        ));
+        let good = or_none(run.run.good(), |n| n.to_string());
+        row.push_str(&worker_cells(&run.run.worker_deviations(), &good, workers));
     }
     row
 }
@@ -162,36 +159,42 @@ pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
 /// Bars over the rows of a size.
 const RULE: usize = 65;
 
-const RATE: RunFigure<BodyRun> = RunFigure {
-    title: "req/sec",
-    of: |run| Some(run.run.completed_rate()),
-    shown: |rate| number::fixed(rate, 0),
-};
-
-const MEDIAN: RunFigure<BodyRun> = RunFigure {
-    title: "req 50% times",
-    of: |run| milliseconds(run.response_time(0.50)),
-    shown: |millis| number::fixed(millis, 3),
-};
-
-const fn time(title: &'static str, of: fn(&BodyRun) -> Option<f64>) -> RunFigure<BodyRun> {
-    RunFigure { title, of, shown: |millis| number::fixed(millis, 2) }
+/// A column of a table of bodies: its figure, and how the script prints that.
+struct BodyColumn {
+    column: &'static RunColumn,
+    width: usize,
+    shown: fn(f64) -> String,
 }
 
-/// What the first table has of a body, and the width of each.
-const FIGURES: [(RunFigure<BodyRun>, usize); 7] = [
-    (RATE, 7),
-    (time("50%", |run| milliseconds(run.response_time(0.50))), 8),
-    (time("75%", |run| milliseconds(run.response_time(0.75))), 8),
-    (time("90%", |run| milliseconds(run.response_time(0.90))), 8),
-    (time("99%", |run| milliseconds(run.response_time(0.99))), 8),
-    (time("100%", |run| milliseconds(run.run.max_response_time())), 8),
-    (RunFigure { title: "Resp Size", of: BodyRun::content_bytes, shown: number::exact }, 10),
+impl BodyColumn {
+    const fn time(column: &'static RunColumn) -> BodyColumn {
+        BodyColumn { column, width: 8, shown: |millis| number::fixed(millis, 2) }
+    }
+
+    fn cell(&self, study: &BodiesStudy, place: PivotPlace) -> String {
+        right(&or_none(median_of_body(study, place, self.column), self.shown), self.width)
+    }
+}
+
+/// The columns of the first table.
+const BY_SIZE: [BodyColumn; 7] = [
+    BodyColumn { column: &RATE, width: 7, shown: |rate| number::fixed(rate, 0) },
+    BodyColumn::time(&P50),
+    BodyColumn::time(&P75),
+    BodyColumn::time(&P90),
+    BodyColumn::time(&P99),
+    BodyColumn::time(&MAX),
+    BodyColumn { column: &CONTENT_BYTES, width: 10, shown: number::exact },
 ];
 
-fn milliseconds(time: Quantile) -> Option<f64> {
-    time.time().map(Nanos::as_millis_f64)
-}
+/// The figures of the second table, under their titles.
+const PIVOTED: [(&str, BodyColumn); 2] = [
+    ("req/sec", BodyColumn { column: &RATE, width: 8, shown: |rate| number::fixed(rate, 0) }),
+    (
+        "req 50% times",
+        BodyColumn { column: &P50, width: 8, shown: |millis| number::fixed(millis, 3) },
+    ),
+];
 
 /// Both tables of each kind of socket, and what the script says below them.
 pub(crate) fn of_bodies(study: &BodiesStudy) -> String {
@@ -210,20 +213,14 @@ pub(crate) fn of_bodies(study: &BodiesStudy) -> String {
     text + &footer(study)
 }
 
-fn cell(study: &BodiesStudy, socket: Socket, body: Body, figure: &RunFigure<BodyRun>) -> String {
-    or_none(figure.of_body(study, PivotPlace { socket, body }), figure.shown)
-}
-
 fn by_size(study: &BodiesStudy, socket: Socket) -> String {
     let mut text = "Type   req/sec    50%     75%     90%     99%    100%  Resp Size\n".to_owned();
     for kilobytes in &study.plan.bodies.kilobytes {
         _ = writeln!(text, "{}{}", "─".repeat(RULE), right(&format!("{kilobytes}kB"), 7));
         for kind in &study.plan.bodies.kinds {
-            let body = Body { kilobytes: *kilobytes, kind: *kind };
-            let cells = FIGURES
-                .iter()
-                .map(|(figure, width)| right(&cell(study, socket, body, figure), *width));
-            _ = writeln!(text, "{:<6}{}", kind.name(), cells.collect::<String>());
+            let place = PivotPlace { socket, body: Body { kilobytes: *kilobytes, kind: *kind } };
+            let cells: String = BY_SIZE.iter().map(|column| column.cell(study, place)).collect();
+            _ = writeln!(text, "{:<6}{cells}", kind.name());
         }
     }
     text
@@ -232,17 +229,19 @@ fn by_size(study: &BodiesStudy, socket: Socket) -> String {
 fn pivot(study: &BodiesStudy, socket: Socket) -> String {
     let kinds = &study.plan.bodies.kinds;
     let inner = 8 * kinds.len() - 3;
-    let mut text = format!("Body    {}   {}\n", band(RATE.title, inner), band(MEDIAN.title, inner));
+    let bands: Vec<String> = PIVOTED.iter().map(|(title, _)| band(title, inner)).collect();
+    let mut text = format!("Body    {}\n", bands.join("   "));
     let names: String = kinds.iter().map(|kind| right(kind.name(), 8)).collect();
     _ = writeln!(text, " KB  {names}{names}");
     for kilobytes in &study.plan.bodies.kilobytes {
-        let cells = [RATE, MEDIAN].into_iter().flat_map(|figure| {
-            kinds.iter().map(move |kind| {
+        _ = write!(text, "{kilobytes:<5}");
+        for (_, column) in &PIVOTED {
+            for kind in kinds {
                 let body = Body { kilobytes: *kilobytes, kind: *kind };
-                right(&cell(study, socket, body, &figure), 8)
-            })
-        });
-        _ = writeln!(text, "{kilobytes:<5}{}", cells.collect::<String>());
+                text.push_str(&column.cell(study, PivotPlace { socket, body }));
+            }
+        }
+        text.push('\n');
     }
     _ = writeln!(text, "{}", "─".repeat(5 + 16 * kinds.len()));
     text

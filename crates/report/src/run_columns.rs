@@ -1,187 +1,844 @@
-//! The columns of the table of runs, each with what it shows and what its name means: for a full
-//! report, HTML and CSV.
+//! The columns of a run: each is declared once, with its name, its meaning, its figure and the
+//! tables that have it, and is written the same wherever it stands.
+//!
+//! [`COLUMNS`] has their order in a full report and in CSV, [`IN_ANSWER`] in the answer's table of
+//! runs, [`IN_ANSWER_OF_LOAD`] in that of a load, and [`IN_JSON`] in the JSON of a summary. HTML and
+//! Markdown show the same two tables. Puma's own layouts name their columns in `puma.rs`, for their
+//! characters are fixed.
 
 use judge::Grade;
-use judge::named_runs::is_hidden;
-use model::comparison::{ComparisonRun, Metric};
-use model::run::PERCENTILES;
+use model::comparison::Metric;
 use model::{
-    BodiesStudy, BodyRun, ComparisonStudy, Diagnostic, Limit, LoadStudy, Nanos, Run, Study,
-    SweepStudy, Verdict,
+    BodyRun, Diagnostic, Limit, Nanos, Run, ServerCpu, UnfinishedRequests, Verdict, counts,
 };
+use serde::Serialize;
 
 use crate::labels::audit_word;
 use crate::number::{self, NONE};
-use crate::run_summary::{SummaryRun, load_run, millis, range_of_few};
-use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
+use crate::run_column::{
+    ColumnPresence, FigureMark, FigureSource, PLAIN, RunColumn, RunFigure, RunTable,
+};
+use crate::run_summary::{SummaryGenerator, SummaryRun, by_percentile, millis};
+use crate::tree::ColumnBand;
 
-/// What words that every table of runs has mean.
+use RunTable::{Bodies, Comparison, Load, OtherGenerator, Sweep};
+
+/// What the marks of every table of runs mean.
 pub(crate) const MARKS: [(&str, &str); 2] = [
     ("-", "not known, or too few answers to tell, or unanswered requests could change it"),
     ("!", "a number of this row may be spoiled: see the warnings"),
 ];
-const LIMIT: &str = "what limited the run: the server, the generator, or none (it kept up); INVALID: see the warnings";
-const CONNECTIONS: &str = "connections in total";
-const COMPLETED: &str = "good answers (2xx, 3xx) per second of the measured window";
-const PLANNED: &str = "planned in the measured window";
-const NOT_GOOD: &str = "requests of the measured window without a good answer";
-const WITHOUT_ITS_LENGTH: &str =
-    "requests of the measured window without a good answer of the right length";
-const SERVER_CPU: &str = "time of all processes of the server on a CPU, an answer (the warm-up in both); from ticks of 10 ms";
-const SERVER_MEMORY: &str =
-    "memory of the server after the run, in million bytes, what its processes share counted once";
 
-/// The table of a study's runs.
-pub(crate) fn table(study: &Study) -> DataTable {
-    match study {
-        Study::Sweep(study) => of_sweep(study),
-        Study::Bodies(study) => of_bodies(study),
-        Study::Compare(study) => of_comparison(study),
-        Study::Load(study) => of_load(study),
+const EVERYWHERE: &[RunTable] = &[Sweep, OtherGenerator, Bodies, Comparison, Load];
+
+/// All columns, in the order in which a full report and CSV have them.
+pub(crate) static COLUMNS: &[&RunColumn] = &[
+    &DOUBT,
+    &PASS,
+    &BLOCK,
+    &ARM,
+    &ATTEMPT,
+    &MULTIPLE,
+    &SOCKET,
+    &KILOBYTES,
+    &BODY_TYPE,
+    &CONNECTIONS,
+    &SECONDS,
+    &OFFERED,
+    &SENT,
+    &RATE,
+    &OF_MAXIMUM,
+    &CONTENT_RATE,
+    &MEAN,
+    &P10,
+    &P25,
+    &P50,
+    &P75,
+    &P90,
+    &P95,
+    &P99,
+    &P999,
+    &MAX,
+    &COMPARED_MEAN,
+    &COMPARED_P50,
+    &COMPARED_P95,
+    &COMPARED_P99,
+    &TAIL,
+    &P50_OF_IDEAL,
+    &P99_OF_IDEAL,
+    &FAIRNESS,
+    &WORKER_DEVIATION,
+    &CONTENT_BYTES,
+    &WHOLE_BYTES,
+    &SERVER_CPU,
+    &SERVER_MEMORY,
+    &LIMIT,
+    &CLAIM,
+    &REQUESTS,
+    &FAILED,
+    &STATUSES,
+    &UNFINISHED,
+    &NOT_SENT,
+    &MADE_BY,
+    &CEILING,
+    &GENERATOR_LAG,
+    &CHECKS,
+];
+
+/// The answer's table of runs: headings and columns.
+pub(crate) static IN_ANSWER: &[(&str, &RunColumn)] = &[
+    ("load", &LABEL),
+    ("connections", &CONNECTIONS),
+    ("req/s", &RATE),
+    ("failed", &FAILED),
+    ("p50", &P50),
+    ("p95", &P95),
+    ("p99", &P99),
+    ("max", &MAX),
+    ("FIFO", &IN_ORDER),
+    ("used", &CPUS_USED),
+    ("share", &SLOW_SHARE),
+    ("mean", &SLOW_MEAN),
+];
+
+/// So many of [`IN_ANSWER`] stand in the row of a run that says nothing of the server.
+pub(crate) const WITHOUT_TIMES: usize = 4;
+
+/// The response times in the answer of a load.
+pub(crate) static IN_ANSWER_OF_LOAD: &[&RunColumn] = &[&MEAN, &P50, &P90, &P95, &P99, &P999, &MAX];
+
+/// The JSON of a run: keys and columns. A dot leads into an object.
+pub(crate) static IN_JSON: &[(&str, &RunColumn)] = &[
+    ("label", &LABEL),
+    ("multiple", &MULTIPLE),
+    ("repeat", &PASS),
+    ("connections", &CONNECTIONS),
+    ("connections_limit", &CONNECTIONS_LIMIT),
+    ("verdict", &VERDICT),
+    ("limit", &LIMIT_NAME),
+    ("seconds", &SECONDS),
+    ("rate.offered", &OFFERED),
+    ("rate.sent", &SENT),
+    ("rate.completed", &RATE),
+    ("requests.planned", &REQUESTS),
+    ("requests.ok", &GOOD),
+    ("requests.failed", &FAILED),
+    ("requests.failures", &FAILURES),
+    ("requests.statuses", &STATUSES),
+    ("requests.unfinished", &UNFINISHED_COUNTS),
+    ("response_ms.mean", &MEAN),
+    ("response_ms.p50", &P50),
+    ("response_ms.p90", &P90),
+    ("response_ms.p95", &P95),
+    ("response_ms.p99", &P99),
+    ("response_ms.p99.9", &P999),
+    ("response_ms.max", &MAX),
+    ("interval_ms", &INTERVALS),
+    ("generator_ms", &GENERATOR_PARTS),
+    ("range_ms", &RANGES_OF_FEW),
+    ("missing", &MISSING),
+    ("in_order_ms", &IN_ORDER),
+    ("slow", &SLOW),
+    ("cpu_ms_per_request", &CPU_PER_REQUEST),
+    ("cpus", &CPUS),
+    ("worker_deviation", &WORKER_DEVIATION),
+    ("generators", &GENERATORS),
+];
+
+// What a run is of.
+
+static LABEL: RunColumn = RunColumn {
+    name: "load",
+    figure: FigureSource::Of(|run| run.label.as_str().into()),
+    stays_when_invalid: true,
+    ..PLAIN
+};
+
+static DOUBT: RunColumn = RunColumn {
+    csv: "doubt",
+    figure: FigureSource::Of(|run| if is_doubtful(run.run) { "!" } else { "" }.into()),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    ..PLAIN
+};
+
+static PASS: RunColumn = RunColumn {
+    name: "run",
+    meaning: |table| match table {
+        Bodies => "which pass over all of it, each on fresh servers",
+        Sweep | OtherGenerator | Comparison | Load => {
+            "which pass over the multiples, each on a fresh server"
+        }
+    },
+    figure: FigureSource::Of(|run| run.run.repeat.into()),
+    stays_when_invalid: true,
+    tables: &[Sweep, OtherGenerator, Bodies],
+    presence: |runs| ColumnPresence::shown_if(runs.iter().any(|run| run.passes() > 1)),
+    ..PLAIN
+};
+
+static BLOCK: RunColumn = RunColumn {
+    name: "block",
+    meaning: |_| "each has every arm once",
+    figure: FigureSource::Of(|run| run.arm().map(|arm| arm.block).into()),
+    stays_when_invalid: true,
+    tables: &[Comparison],
+    ..PLAIN
+};
+
+static ARM: RunColumn = RunColumn {
+    name: "arm",
+    meaning: |_| "A' is the control: A once more",
+    figure: FigureSource::Of(|run| run.letter().into()),
+    stays_when_invalid: true,
+    tables: &[Comparison],
+    ..PLAIN
+};
+
+static ATTEMPT: RunColumn = RunColumn {
+    name: "attempt",
+    meaning: |_| "2: the first run failed its checks, and is not counted",
+    figure: FigureSource::Of(|run| run.arm().map(|arm| arm.attempt).into()),
+    stays_when_invalid: true,
+    tables: &[Comparison],
+    presence: |runs| {
+        let mut arms = runs.iter().filter_map(SummaryRun::arm);
+        ColumnPresence::shown_if(arms.any(|arm| arm.attempt > 1))
+    },
+    ..PLAIN
+};
+
+pub(crate) static MULTIPLE: RunColumn = RunColumn {
+    name: "mult",
+    csv: "multiple",
+    meaning: |_| "connections / slots",
+    figure: FigureSource::Of(|run| run.run.multiple.map_or(RunFigure::Unknown, RunFigure::Chosen)),
+    shown: number::multiple,
+    stays_when_invalid: true,
+    tables: &[Sweep, OtherGenerator],
+    ..PLAIN
+};
+
+static SOCKET: RunColumn = RunColumn {
+    name: "socket",
+    figure: FigureSource::Of(|run| run.body().map(|row| row.socket.to_string()).into()),
+    stays_when_invalid: true,
+    tables: &[Bodies],
+    presence: |runs| ColumnPresence::shown_if(runs.iter().any(|run| run.sockets() > 1)),
+    ..PLAIN
+};
+
+static KILOBYTES: RunColumn = RunColumn {
+    name: "KB",
+    csv: "kb",
+    meaning: |_| "size of the content of every answer, 1 KB is 1024 bytes",
+    figure: FigureSource::Of(|run| run.body().map(|row| row.body.kilobytes).into()),
+    stays_when_invalid: true,
+    tables: &[Bodies],
+    ..PLAIN
+};
+
+static BODY_TYPE: RunColumn = RunColumn {
+    name: "type",
+    meaning: |_| "array: strings of 1 KB; chunk: an enumerator of them, without a length; string: one; io: a file",
+    figure: FigureSource::Of(|run| run.body().map(|row| row.body.kind.name()).into()),
+    stays_when_invalid: true,
+    tables: &[Bodies],
+    ..PLAIN
+};
+
+// The load.
+
+pub(crate) static CONNECTIONS: RunColumn = RunColumn {
+    name: "conns",
+    csv: "connections",
+    meaning: |table| match table {
+        Sweep | OtherGenerator | Bodies | Load => "connections in total",
+        Comparison => "",
+    },
+    figure: FigureSource::Of(|run| run.connections().into()),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    ..PLAIN
+};
+
+static CONNECTIONS_LIMIT: RunColumn =
+    RunColumn { figure: FigureSource::Of(|run| run.connections_limit().into()), ..PLAIN };
+
+static SECONDS: RunColumn = RunColumn {
+    name: "seconds",
+    figure: FigureSource::Of(|run| run.run.measured.as_secs_f64().into()),
+    shown: number::shortest,
+    tables: &[Load],
+    presence: |_| ColumnPresence::CsvOnly,
+    ..PLAIN
+};
+
+static OFFERED: RunColumn = RunColumn {
+    name: "offered/s",
+    csv: "offered_per_s",
+    meaning: |_| "requests that were due",
+    figure: FigureSource::Of(|run| run.offered().into()),
+    shown: number::rate,
+    tables: &[Load],
+    presence: if_open_loop,
+    ..PLAIN
+};
+
+static SENT: RunColumn = RunColumn {
+    name: "sent/s",
+    csv: "sent_per_s",
+    figure: FigureSource::Of(|run| run.sent().into()),
+    shown: number::rate,
+    tables: &[Load],
+    presence: if_open_loop,
+    ..PLAIN
+};
+
+fn if_open_loop(runs: &[SummaryRun<'_>]) -> ColumnPresence {
+    ColumnPresence::shown_if(runs.iter().any(|run| run.offered().is_some()))
+}
+
+// Throughput.
+
+pub(crate) static RATE: RunColumn = RunColumn {
+    name: "req/s",
+    csv: "rate_per_s",
+    meaning: |table| match table {
+        Sweep | Load => "good answers (2xx, 3xx) per second of the measured window",
+        OtherGenerator => "requests per second, as it prints them",
+        Bodies => "good answers (2xx, 3xx, of the right length) per second of the measured window",
+        Comparison => "",
+    },
+    figure: FigureSource::Of(|run| run.completed().into()),
+    shown: number::rate,
+    mark: FigureMark::SharedCpus,
+    tables: EVERYWHERE,
+    ..PLAIN
+};
+
+static OF_MAXIMUM: RunColumn = RunColumn {
+    name: "% max",
+    csv: "of_maximum",
+    meaning: |_| "req/s in % of the theoretical maximum, slots / service time",
+    figure: FigureSource::Of(|run| run.run.of_maximum().into()),
+    shown: number::percent,
+    tables: &[Sweep, OtherGenerator],
+    ..PLAIN
+};
+
+pub(crate) static CONTENT_RATE: RunColumn = RunColumn {
+    name: "MB/s",
+    csv: "content_bytes_per_s",
+    meaning: |_| "their content, in million bytes per second",
+    figure: FigureSource::Of(|run| run.body().map(BodyRun::content_rate).into()),
+    shown: number::megabytes,
+    tables: &[Bodies],
+    ..PLAIN
+};
+
+// Response times.
+
+static MEAN: RunColumn = RunColumn {
+    name: "mean",
+    csv: "mean_ms",
+    band: Some(response_times),
+    figure: FigureSource::Of(|run| run.mean().into()),
+    shown: number::of_millis,
+    tables: &[OtherGenerator, Load],
+    ..PLAIN
+};
+
+pub(crate) static P10: RunColumn = percentile("p10", "p10_ms", 0.10, &[Sweep, OtherGenerator]);
+pub(crate) static P25: RunColumn = percentile("p25", "p25_ms", 0.25, &[Sweep, OtherGenerator]);
+pub(crate) static P50: RunColumn =
+    percentile("p50", "p50_ms", 0.50, &[Sweep, OtherGenerator, Bodies, Load]);
+pub(crate) static P75: RunColumn =
+    percentile("p75", "p75_ms", 0.75, &[Sweep, OtherGenerator, Bodies]);
+pub(crate) static P90: RunColumn =
+    percentile("p90", "p90_ms", 0.90, &[Sweep, OtherGenerator, Bodies, Load]);
+pub(crate) static P95: RunColumn =
+    percentile("p95", "p95_ms", 0.95, &[Sweep, OtherGenerator, Load]);
+pub(crate) static P99: RunColumn =
+    percentile("p99", "p99_ms", 0.99, &[Sweep, OtherGenerator, Bodies, Load]);
+static P999: RunColumn = percentile("p99.9", "p99.9_ms", 0.999, &[Sweep, OtherGenerator, Load]);
+
+const fn percentile(
+    name: &'static str,
+    csv: &'static str,
+    quantile: f64,
+    tables: &'static [RunTable],
+) -> RunColumn {
+    RunColumn {
+        name,
+        csv,
+        band: Some(response_times),
+        figure: FigureSource::Percentile(quantile),
+        shown: number::of_millis,
+        mark: FigureMark::Uncertain,
+        tables,
+        ..PLAIN
     }
 }
 
-/// A table that grows by columns, with a row for each run, which is in an `R`.
-struct RunTable<'a, R> {
-    rows: Vec<&'a R>,
-    run: fn(&R) -> &Run,
-    table: DataTable,
-}
+pub(crate) static MAX: RunColumn = RunColumn {
+    name: "max",
+    csv: "max_ms",
+    band: Some(response_times),
+    figure: FigureSource::Of(|run| run.max().into()),
+    shown: number::of_millis,
+    tables: &[Sweep, OtherGenerator, Bodies, Load],
+    ..PLAIN
+};
 
-/// A percentile; where too few answers support it, the range of these.
-pub(crate) fn percentile(run: &Run, quantile: f64) -> TableCell {
-    match run.percentile_range(quantile) {
-        Some(range) => range_of_few([range.low, range.high].map(millis)).into(),
-        None => TableCell::time(run.response_time(quantile).time()),
+static COMPARED_MEAN: RunColumn = compared("mean", "mean_ms", |run| time_of_arm(run, Metric::Mean));
+static COMPARED_P50: RunColumn = compared("p50", "p50_ms", |run| time_of_arm(run, Metric::P50));
+static COMPARED_P95: RunColumn = compared("p95", "p95_ms", |run| time_of_arm(run, Metric::P95));
+static COMPARED_P99: RunColumn = compared("p99", "p99_ms", |run| time_of_arm(run, Metric::P99));
+
+/// A time that arms are compared by. It is shown where one run alone does not support it, for the
+/// blocks together do.
+const fn compared(
+    name: &'static str,
+    csv: &'static str,
+    figure: fn(&SummaryRun<'_>) -> RunFigure,
+) -> RunColumn {
+    RunColumn {
+        name,
+        csv,
+        band: Some(response_times),
+        figure: FigureSource::Of(figure),
+        tables: &[Comparison],
+        ..PLAIN
     }
 }
 
-impl<'a, R> RunTable<'a, R> {
-    /// Of these runs: whether each is doubtful.
-    fn of(rows: Vec<&'a R>, run: fn(&R) -> &Run) -> RunTable<'a, R> {
-        let table = DataTable::of_columns([], rows.iter().map(|_| TableRow::default()));
-        let mut table = RunTable { rows, run, table };
-        table.asked(column("", "doubt", ""), |of| {
-            if is_doubtful(run(of)) { "!" } else { "" }.into()
-        });
-        table
-    }
+fn time_of_arm(run: &SummaryRun<'_>, metric: Metric) -> RunFigure {
+    run.arm().and_then(|arm| metric.of(arm).ok()).map(Nanos::from_secs_f64).into()
+}
 
-    /// A column of every run: what was asked, and that it failed.
-    fn asked(&mut self, column: TableColumn, cell: impl Fn(&R) -> TableCell) {
-        self.table.columns.push(column);
-        for (row, of) in self.table.rows.iter_mut().zip(&self.rows) {
-            row.cells.push(cell(of));
+fn response_times(table: RunTable) -> ColumnBand {
+    match table {
+        OtherGenerator => ColumnBand {
+            meaning: "as it prints them; - where it does not print that percentile",
+            ..ColumnBand::new("times by the other generator, ms", "its ms")
+        },
+        Sweep | Bodies | Comparison | Load => ColumnBand {
+            meaning: "of good answers: from when a request was due to its last byte",
+            ..ColumnBand::new("response time, ms", "ms")
+        },
+    }
+}
+
+pub(crate) static TAIL: RunColumn = RunColumn {
+    name: "tail",
+    meaning: |_| "max / p10",
+    figure: FigureSource::Of(|run| run.run.long_tail().into()),
+    shown: number::times,
+    tables: &[Sweep, OtherGenerator],
+    ..PLAIN
+};
+
+pub(crate) static IN_ORDER: RunColumn = RunColumn {
+    name: "FIFO",
+    band: Some(response_times),
+    figure: FigureSource::Of(|run| run.in_order_ms().into()),
+    shown: number::of_millis,
+    ..PLAIN
+};
+
+static P50_OF_IDEAL: RunColumn =
+    of_ideal("p50", "p50_of_ideal", |run| run.run.of_ideal(0.5).into());
+static P99_OF_IDEAL: RunColumn =
+    of_ideal("p99", "p99_of_ideal", |run| run.run.of_ideal(0.99).into());
+
+const fn of_ideal(
+    name: &'static str,
+    csv: &'static str,
+    figure: fn(&SummaryRun<'_>) -> RunFigure,
+) -> RunColumn {
+    RunColumn {
+        name,
+        csv,
+        band: Some(|_| ColumnBand {
+            meaning: "response time / ideal; ideal: all wait in one line, service time x max(1, mult)",
+            ..ColumnBand::new("x ideal", "x ideal")
+        }),
+        figure: FigureSource::Of(figure),
+        shown: number::times,
+        tables: &[Sweep, OtherGenerator],
+        ..PLAIN
+    }
+}
+
+static INTERVALS: RunColumn = json_only(|run| {
+    let in_millis = |ends: [Option<Nanos>; 2]| ends.map(|end| end.map(millis));
+    RunFigure::json(&by_percentile(|quantile| run.interval(quantile).map(in_millis)))
+});
+
+static GENERATOR_PARTS: RunColumn = json_only(|run| {
+    let parts = by_percentile(|quantile| run.generator_part(quantile).map(millis));
+    RunFigure::json_unless_empty(&parts)
+});
+
+static RANGES_OF_FEW: RunColumn = json_only(|run| {
+    let in_millis = |ends: [Nanos; 2]| ends.map(millis);
+    let ranges = by_percentile(|quantile| run.range_of_few(quantile).map(in_millis));
+    RunFigure::json_unless_empty(&ranges)
+});
+
+static MISSING: RunColumn =
+    json_only(|run| RunFigure::json(&by_percentile(|quantile| run.why_missing(quantile))));
+
+/// Several figures together, for JSON alone.
+const fn json_only(figure: fn(&SummaryRun<'_>) -> RunFigure) -> RunColumn {
+    RunColumn { figure: FigureSource::Of(figure), ..PLAIN }
+}
+
+static SLOW: RunColumn = json_only(|run| RunFigure::json(&run.slow()));
+
+static SLOW_SHARE: RunColumn = RunColumn {
+    name: "share",
+    band: Some(slow_requests),
+    figure: FigureSource::Of(|run| run.slow().map(|slow| slow.share).into()),
+    shown: judge::words::share,
+    presence: if_two_groups,
+    ..PLAIN
+};
+
+static SLOW_MEAN: RunColumn = RunColumn {
+    name: "mean",
+    // Its neighbours under other bands are in ms, too, but a share stands beside it.
+    unit: "ms",
+    band: Some(slow_requests),
+    figure: FigureSource::Of(|run| run.slow().map(|slow| slow.mean_ms).into()),
+    shown: number::of_millis,
+    presence: if_two_groups,
+    ..PLAIN
+};
+
+fn slow_requests(_: RunTable) -> ColumnBand {
+    ColumnBand::new("slow requests", "of slow requests")
+}
+
+fn if_two_groups(runs: &[SummaryRun<'_>]) -> ColumnPresence {
+    ColumnPresence::shown_if(runs.iter().any(|run| run.slow().is_some()))
+}
+
+// Fairness.
+
+static FAIRNESS: RunColumn = RunColumn {
+    name: "Jain",
+    csv: "jain",
+    meaning: |_| "fairness among connections: 1 when all get the same, 1/n when one of n gets all",
+    band: Some(fairness),
+    figure: FigureSource::Of(|run| run.run.fairness().into()),
+    shown: |index| number::fixed(index, 3),
+    tables: &[Sweep, OtherGenerator],
+    // Another generator does not say what each connection got.
+    presence: |runs| ColumnPresence::shown_if(runs.iter().all(|run| run.run.claim.is_none())),
+    ..PLAIN
+};
+
+static WORKER_DEVIATION: RunColumn = RunColumn {
+    name: "worker ±%",
+    csv: "worker_deviation",
+    meaning: |_| "the worker furthest from an even share, in % of that share",
+    band: Some(fairness),
+    figure: FigureSource::Of(|run| run.worker_deviation().into()),
+    shown: number::percent_tenths,
+    tables: &[Sweep, OtherGenerator],
+    ..PLAIN
+};
+
+fn fairness(_: RunTable) -> ColumnBand {
+    ColumnBand::new("fairness", "")
+}
+
+// Bytes.
+
+pub(crate) static CONTENT_BYTES: RunColumn = RunColumn {
+    name: "content",
+    csv: "content_bytes",
+    meaning: |_| "bytes of content, counted, over whole answers",
+    band: Some(bytes_an_answer),
+    figure: FigureSource::Of(|run| run.body().and_then(BodyRun::content_bytes).into()),
+    shown: number::exact,
+    tables: &[Bodies],
+    ..PLAIN
+};
+
+static WHOLE_BYTES: RunColumn = RunColumn {
+    name: "whole",
+    csv: "whole_bytes",
+    meaning: |_| "the same with heads and what chunks are wrapped in",
+    band: Some(bytes_an_answer),
+    figure: FigureSource::Of(|run| run.body().and_then(BodyRun::whole_bytes).into()),
+    shown: number::exact,
+    tables: &[Bodies],
+    ..PLAIN
+};
+
+fn bytes_an_answer(_: RunTable) -> ColumnBand {
+    ColumnBand::new("bytes an answer", "bytes")
+}
+
+// The server.
+
+static SERVER_CPU: RunColumn = RunColumn {
+    name: "CPU ms",
+    csv: "server_cpu_ms",
+    meaning: |_| "time of all processes of the server on a CPU, an answer (the warm-up in both); from ticks of 10 ms",
+    band: Some(server),
+    figure: FigureSource::Of(|run| match run.body() {
+        Some(row) => row.server_cpu().into(),
+        None => time_of_arm(run, Metric::Cpu),
+    }),
+    tables: &[Bodies, Comparison],
+    ..PLAIN
+};
+
+static SERVER_MEMORY: RunColumn = RunColumn {
+    name: "MB",
+    csv: "server_memory_bytes",
+    meaning: |_| "memory of the server after the run, in million bytes, what its processes share counted once",
+    band: Some(server),
+    figure: FigureSource::Of(|run| {
+        let used = run.body().map(|row| row.server).or_else(|| run.arm().map(|arm| arm.server));
+        used.and_then(|used| used.memory_bytes).map(|bytes| bytes as f64).into()
+    }),
+    shown: number::megabytes,
+    tables: &[Bodies, Comparison],
+    ..PLAIN
+};
+
+fn server(_: RunTable) -> ColumnBand {
+    ColumnBand::new("server", "")
+}
+
+static CPU_PER_REQUEST: RunColumn = RunColumn {
+    figure: FigureSource::Of(|run| {
+        run.run.generator.server.as_ref().and_then(ServerCpu::per_request).into()
+    }),
+    ..PLAIN
+};
+
+static CPUS: RunColumn = json_only(|run| RunFigure::json(&run.cpus()));
+
+static CPUS_USED: RunColumn = RunColumn {
+    name: "used",
+    band: Some(|_| ColumnBand::new("CPUs", "CPUs")),
+    figure: FigureSource::Of(|run| run.cpus().map(|[used, _]| used).into()),
+    shown: |cpus| number::fixed(cpus, 1),
+    presence: |runs| ColumnPresence::shown_if(runs.iter().any(|run| run.cpus().is_some())),
+    ..PLAIN
+};
+
+// How it went.
+
+static VERDICT: RunColumn = json_only(|run| RunFigure::json(&run.verdict));
+
+static LIMIT: RunColumn = RunColumn {
+    name: "limit",
+    meaning: |_| "what limited the run: the server, the generator, or none (it kept up); INVALID: see the warnings",
+    figure: FigureSource::Of(|run| limit(run.run).into()),
+    stays_when_invalid: true,
+    tables: &[Sweep, Bodies, Comparison, Load],
+    ..PLAIN
+};
+
+static CLAIM: RunColumn = RunColumn {
+    name: "claim",
+    meaning: |_| "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims",
+    figure: FigureSource::Of(|run| limit(run.run).into()),
+    stays_when_invalid: true,
+    tables: &[OtherGenerator],
+    ..PLAIN
+};
+
+static LIMIT_NAME: RunColumn = RunColumn {
+    figure: FigureSource::Of(|run| {
+        let limit = run.run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref());
+        limit.map(judge::limits::name).into()
+    }),
+    ..PLAIN
+};
+
+static REQUESTS: RunColumn = RunColumn {
+    name: "requests",
+    meaning: |table| match table {
+        OtherGenerator => "those that it says ended",
+        Sweep | Bodies | Comparison | Load => "planned in the measured window",
+    },
+    figure: FigureSource::Of(|run| run.run.requests().into()),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    ..PLAIN
+};
+
+static GOOD: RunColumn =
+    RunColumn { figure: FigureSource::Of(|run| run.run.good().into()), ..PLAIN };
+
+static FAILED: RunColumn = RunColumn {
+    name: "errors",
+    meaning: |table| match table {
+        Sweep | Load => "requests of the measured window without a good answer",
+        OtherGenerator => "bad statuses, errors and timeouts, as it counts them",
+        Bodies | Comparison => {
+            "requests of the measured window without a good answer of the right length"
         }
-    }
+    },
+    figure: FigureSource::Of(|run| run.run.failed().into()),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    ..PLAIN
+};
 
-    /// A column of figures, which an invalid run has not.
-    fn figure(&mut self, column: TableColumn, cell: impl Fn(&R) -> TableCell) {
-        let run = self.run;
-        self.asked(column, |of| if is_hidden(run(of)) { NONE.into() } else { cell(of) });
-    }
+static FAILURES: RunColumn = RunColumn {
+    figure: FigureSource::Of(|run| {
+        let bad = run.run.tally.counts.iter().filter(|(outcome, _)| !outcome.is_good());
+        RunFigure::Counts(bad.map(|(outcome, count)| (counts::name(outcome), count)).collect())
+    }),
+    ..PLAIN
+};
 
-    /// The same of a number, and how it is shown.
-    fn number(
-        &mut self,
-        column: TableColumn,
-        of: impl Fn(&R) -> Option<f64>,
-        shown: fn(f64) -> String,
-    ) {
-        self.figure(column, |row| TableCell::number(of(row), shown));
-    }
+/// Tables leave it out, for a full report has a section of it.
+static STATUSES: RunColumn = RunColumn {
+    name: "statuses",
+    meaning: |_| "answers by status",
+    figure: FigureSource::Of(|run| RunFigure::Counts(run.run.statuses())),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    presence: |_| ColumnPresence::CsvOnly,
+    ..PLAIN
+};
 
-    /// The same of a time.
-    fn time(&mut self, column: TableColumn, of: impl Fn(&R) -> Option<Nanos>) {
-        self.figure(column, |row| TableCell::time(of(row)));
-    }
+static UNFINISHED: RunColumn = RunColumn {
+    name: "unfinished",
+    meaning: |_| "out when the user stopped the run; not counted",
+    figure: FigureSource::Of(|run| run.run.tally.unfinished.in_flight.into()),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    presence: if_stopped,
+    ..PLAIN
+};
 
-    /// Percentiles under a band, and the longest.
-    fn times(&mut self, quantiles: &[f64], band: &ColumnBand) {
-        let run = self.run;
-        for quantile in quantiles {
-            let name = number::percentile(*quantile);
-            let own = column(&name, &format!("{name}_ms"), "").under(band);
-            self.figure(own, |of| percentile(run(of), *quantile));
-        }
-        self.time(column("max", "max_ms", "").under(band), |of| run(of).max_response_time().time());
-    }
+static NOT_SENT: RunColumn = RunColumn {
+    name: "not sent",
+    csv: "not_sent",
+    meaning: |_| "due when the user stopped the run, and without a connection; not counted",
+    figure: FigureSource::Of(|run| run.run.tally.unfinished.not_sent.into()),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    presence: if_stopped,
+    ..PLAIN
+};
 
-    /// What limited a run, and how its requests ended, each with what its name means.
-    fn endings(&mut self, limited: TableColumn, requests: &'static str, errors: &'static str) {
-        let run = self.run;
-        self.asked(limited, |of| limit(run(of)).into());
-        self.asked(column("requests", "", requests), |of| TableCell::counted(run(of).requests()));
-        self.asked(column("errors", "", errors), |of| TableCell::counted(run(of).failed()));
-        // Texts have a section of it.
-        let statuses = column("statuses", "", "answers by status").constant(true);
-        self.asked(statuses, |of| {
-            let each = |(status, requests)| format!("{status}: {requests}");
-            run(of).statuses().into_iter().map(each).collect::<Vec<_>>().join(", ").into()
-        });
-        if self.rows.iter().all(|of| run(of).tally.unfinished.is_empty()) {
-            return;
-        }
-        let meaning = "out when the user stopped the run; not counted";
-        self.asked(column("unfinished", "", meaning), |of| {
-            TableCell::counted(Some(run(of).tally.unfinished.in_flight))
-        });
-        let meaning = "due when the user stopped the run, and without a connection; not counted";
-        self.asked(column("not sent", "not_sent", meaning), |of| {
-            TableCell::counted(Some(run(of).tally.unfinished.not_sent))
-        });
-    }
+fn if_stopped(runs: &[SummaryRun<'_>]) -> ColumnPresence {
+    let is_stopped = |run: &SummaryRun<'_>| !run.run.tally.unfinished.is_empty();
+    if runs.iter().any(is_stopped) { ColumnPresence::Shown } else { ColumnPresence::Nowhere }
+}
 
-    /// The table, of which so many columns say what a row is of, with how far the generator was
-    /// from being noticed.
-    fn finished(mut self, lead: usize) -> DataTable {
-        let run = self.run;
-        let band = ColumnBand::new("generator", "");
-        let is_unjudged = self.rows.iter().all(|of| run(of).judgement.is_none());
-        let own =
-            |name, key, meaning| column(name, key, meaning).under(&band).constant(is_unjudged);
-        let found = |of: &R, figure: fn(&Diagnostic) -> Option<f64>| {
-            run(of)
-                .judgement
-                .as_ref()
-                .and_then(|judgement| judgement.checks.iter().find_map(figure))
-        };
-        let ceiling = |check: &Diagnostic| match check {
+/// Requests that had not ended when the user stopped the run.
+#[derive(Serialize)]
+struct UnfinishedCounts {
+    /// Those that were out.
+    in_flight: u64,
+    /// Open loop: those for which no connection was free.
+    not_sent: u64,
+    /// Of both, those that had waited longer than any answer took: percentiles count them.
+    above_all: u64,
+}
+
+static UNFINISHED_COUNTS: RunColumn = json_only(|run| {
+    let UnfinishedRequests { in_flight, not_sent, .. } = run.run.tally.unfinished;
+    if in_flight + not_sent == 0 {
+        return RunFigure::LeftOut;
+    }
+    let above_all = run.run.tally.unfinished_above_all();
+    RunFigure::json(&UnfinishedCounts { in_flight, not_sent, above_all })
+});
+
+static MADE_BY: RunColumn = RunColumn {
+    name: "by",
+    meaning: |_| "who made the load and says all that stands in this row: nothing of it was measured by longtail",
+    figure: FigureSource::Of(|run| run.run.claim.as_ref().map(|claim| claim.name()).into()),
+    tables: &[OtherGenerator],
+    ..PLAIN
+};
+
+// The generator.
+
+static CEILING: RunColumn = RunColumn {
+    name: "ceiling",
+    csv: "ceiling_per_s",
+    meaning: |_| "the generator's own limit without a server to wait for, req/s",
+    band: Some(generator),
+    figure: FigureSource::Of(|run| {
+        found_by_check(run.run, |check| match check {
             Diagnostic::Headroom { ceiling_per_s, .. } => Some(*ceiling_per_s),
             _ => None,
-        };
-        let lag = |check: &Diagnostic| match check {
+        })
+    }),
+    shown: |rate| number::fixed(rate, 0),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    presence: if_judged,
+    ..PLAIN
+};
+
+static GENERATOR_LAG: RunColumn = RunColumn {
+    name: "own lag",
+    csv: "generator_lag_p99_ms",
+    meaning: |_| "99 % of its requests left within so many ms",
+    band: Some(generator),
+    figure: FigureSource::Of(|run| {
+        found_by_check(run.run, |check| match check {
             Diagnostic::GeneratorLag { p99, .. } => Some(p99.as_millis_f64()),
             _ => None,
-        };
-        self.asked(
-            own(
-                "ceiling",
-                "ceiling_per_s",
-                "the generator's own limit without a server to wait for, req/s",
-            ),
-            |of| TableCell::number(found(of, ceiling), |rate| number::fixed(rate, 0)),
-        );
-        self.asked(
-            own("own lag", "generator_lag_p99_ms", "99 % of its requests left within so many ms"),
-            |of| TableCell::number(found(of, lag), |ms| number::fixed(ms, 3)),
-        );
-        self.asked(own("checks", "checks", "passed, of those asked"), |of| {
-            let passed = |all: usize, troubles: usize| format!("{} of {all}", all - troubles);
-            let judgement = run(of).judgement.as_ref();
-            number::or_none(judgement, |it| {
-                passed(it.checks.len(), judge::verdict::troubles(it).len())
-            })
-            .into()
-        });
-        DataTable { lead, ..self.table }
-    }
+        })
+    }),
+    shown: |ms| number::fixed(ms, 3),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    presence: if_judged,
+    ..PLAIN
+};
+
+static CHECKS: RunColumn = RunColumn {
+    name: "checks",
+    meaning: |_| "passed, of those asked",
+    band: Some(generator),
+    figure: FigureSource::Of(|run| {
+        let Some(judgement) = &run.run.judgement else { return RunFigure::Unknown };
+        let asked = judgement.checks.len();
+        let failed = judge::verdict::troubles(judgement).len();
+        format!("{} of {asked}", asked - failed).into()
+    }),
+    stays_when_invalid: true,
+    tables: EVERYWHERE,
+    presence: if_judged,
+    ..PLAIN
+};
+
+static GENERATORS: RunColumn = json_only(|run| {
+    let far: Vec<SummaryGenerator> =
+        run.run.generator.far.iter().map(SummaryGenerator::of).collect();
+    RunFigure::json(&far)
+});
+
+fn generator(_: RunTable) -> ColumnBand {
+    ColumnBand::new("generator", "")
 }
 
-/// A column: its name, its name in CSV where that is another, and what it means where that is not
-/// plain.
-fn column(name: &str, key: &str, meaning: &'static str) -> TableColumn {
-    TableColumn { key: key.to_owned(), meaning, ..TableColumn::new(name) }
+fn if_judged(runs: &[SummaryRun<'_>]) -> ColumnPresence {
+    ColumnPresence::shown_if(runs.iter().any(|run| run.run.judgement.is_some()))
+}
+
+/// What a check of the run measured.
+fn found_by_check(run: &Run, figure: fn(&Diagnostic) -> Option<f64>) -> RunFigure {
+    let judgement = run.judgement.as_ref();
+    judgement.and_then(|judgement| judgement.checks.iter().find_map(figure)).into()
 }
 
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is
@@ -192,15 +849,7 @@ fn is_doubtful(run: &Run) -> bool {
     fails || run.warnings.iter().any(|warning| judge::grade(warning) != Grade::Note)
 }
 
-/// Response times of a table of runs.
-fn response_times() -> ColumnBand {
-    ColumnBand {
-        meaning: "of good answers: from when a request was due to its last byte",
-        ..ColumnBand::new("response time, ms", "ms")
-    }
-}
-
-/// What limited a run, in a word; of another generator's what the audit leaves of its claim.
+/// What limited a run, in a word; for another generator's run what the audit says of its claim.
 fn limit(run: &Run) -> &'static str {
     if let Some(claim) = &run.claim {
         return audit_word(claim.audit);
@@ -221,196 +870,5 @@ fn limit(run: &Run) -> &'static str {
         (Verdict::SharedCpus, _) => "CPUs",
         (Verdict::Unloaded, _) => "none",
         (Verdict::Invalid, _) => "INVALID",
-    }
-}
-
-/// Of a sweep's runs. Where another generator made them, all but the workers is as it says.
-fn of_sweep(study: &SweepStudy) -> DataTable {
-    let is_claimed = study.plan.with.is_some();
-    let either =
-        |ours: &'static str, claimed: &'static str| if is_claimed { claimed } else { ours };
-    let times = if is_claimed {
-        let meaning = "as it prints them; - where it does not print that percentile";
-        ColumnBand { meaning, ..ColumnBand::new("times by the other generator, ms", "its ms") }
-    } else {
-        response_times()
-    };
-    let ideal = ColumnBand {
-        meaning: "response time / ideal; ideal: all wait in one line, service time x max(1, mult)",
-        ..ColumnBand::new("x ideal", "x ideal")
-    };
-    let fairness = ColumnBand::new("fairness", "");
-    let mut table = RunTable::of(study.runs.iter().collect(), |run| run);
-    let pass = column("run", "", "which pass over the multiples, each on a fresh server");
-    table.asked(pass.constant(study.plan.repeat < 2), |run| TableCell::count(run.repeat));
-    table.asked(column("mult", "multiple", "connections / slots"), |run| {
-        TableCell::number(run.multiple, number::multiple)
-    });
-    table.asked(column("conns", "connections", CONNECTIONS), |run| {
-        TableCell::count(run.connections)
-    });
-    let rate = either(COMPLETED, "requests per second, as it prints them");
-    table.number(column("req/s", "rate_per_s", rate), Run::rate, number::rate);
-    let maximum = "req/s in % of the theoretical maximum, slots / service time";
-    table.number(column("% max", "of_maximum", maximum), Run::of_maximum, number::percent);
-    if is_claimed {
-        table.time(column("mean", "mean_ms", "").under(&times), Run::mean_response_time);
-    }
-    table.times(&PERCENTILES, &times);
-    table.number(column("tail", "", "max / p10"), Run::long_tail, number::times);
-    for (name, key, quantile) in [("p50", "p50_of_ideal", 0.5), ("p99", "p99_of_ideal", 0.99)] {
-        table.number(
-            column(name, key, "").under(&ideal),
-            |run| run.of_ideal(quantile),
-            number::times,
-        );
-    }
-    let jain = "fairness among connections: 1 when all get the same, 1/n when one of n gets all";
-    let jain = column("Jain", "jain", jain).constant(is_claimed).under(&fairness);
-    table.number(jain, Run::fairness, |index| number::fixed(index, 3));
-    let furthest = "the worker furthest from an even share, in % of that share";
-    let furthest = column("worker ±%", "worker_deviation", furthest).under(&fairness);
-    table.number(furthest, |run| widest(&run.worker_deviations()), number::percent_tenths);
-    let claim =
-        "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims";
-    table.endings(
-        column(either("limit", "claim"), "", either(LIMIT, claim)),
-        either(PLANNED, "those that it says ended"),
-        either(NOT_GOOD, "bad statuses, errors and timeouts, as it counts them"),
-    );
-    if is_claimed {
-        let made = "who made the load and says all that stands in this row: nothing of it was measured by longtail";
-        table.figure(column("by", "", made), |run| {
-            number::or_none(run.claim.as_ref(), |it| it.name()).into()
-        });
-    }
-    table.finished(4)
-}
-
-/// The widest relative deviation of a worker from an even share; a single worker has none.
-fn widest(deviations: &[f64]) -> Option<f64> {
-    (deviations.len() > 1)
-        .then(|| deviations.iter().fold(0.0, |widest: f64, d| widest.max(d.abs())))
-}
-
-/// Of the runs of a study of bodies.
-fn of_bodies(study: &BodiesStudy) -> DataTable {
-    let answer = ColumnBand::new("bytes an answer", "bytes");
-    let server = ColumnBand::new("server", "");
-    let mut table: RunTable<'_, BodyRun> = RunTable::of(study.sorted(), |run| &run.run);
-    let pass = column("run", "", "which pass over all of it, each on fresh servers");
-    table.asked(pass.constant(study.plan.repeat < 2), |run| TableCell::count(run.run.repeat));
-    let socket = column("socket", "", "").constant(study.plan.sockets.len() < 2);
-    table.asked(socket, |run| run.socket.to_string().into());
-    let size = "size of the content of every answer, 1 KB is 1024 bytes";
-    table.asked(column("KB", "kb", size), |run| TableCell::count(run.body.kilobytes));
-    let kinds = "array: strings of 1 KB; chunk: an enumerator of them, without a length; string: one; io: a file";
-    table.asked(column("type", "", kinds), |run| run.body.kind.name().into());
-    table.asked(column("conns", "connections", CONNECTIONS), |run| {
-        TableCell::count(run.run.connections)
-    });
-    let rate = "good answers (2xx, 3xx, of the right length) per second of the measured window";
-    table.number(column("req/s", "rate_per_s", rate), |run| run.run.rate(), number::rate);
-    let content =
-        column("MB/s", "content_bytes_per_s", "their content, in million bytes per second");
-    table.number(content, |run| Some(run.content_rate()), number::megabytes);
-    table.times(&[0.50, 0.75, 0.90, 0.99], &response_times());
-    let content =
-        column("content", "content_bytes", "bytes of content, counted, over whole answers");
-    table.number(content.under(&answer), BodyRun::content_bytes, number::exact);
-    let whole =
-        column("whole", "whole_bytes", "the same with heads and what chunks are wrapped in");
-    table.number(whole.under(&answer), BodyRun::whole_bytes, number::exact);
-    table.time(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), BodyRun::server_cpu);
-    let memory = column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server);
-    table.number(
-        memory,
-        |run| run.server.memory_bytes.map(|bytes| bytes as f64),
-        number::megabytes,
-    );
-    table.endings(column("limit", "", LIMIT), PLANNED, WITHOUT_ITS_LENGTH);
-    table.finished(5)
-}
-
-/// Of a comparison's runs, in the order in which they were made.
-fn of_comparison(study: &ComparisonStudy) -> DataTable {
-    let (times, server) = (response_times(), ColumnBand::new("server", ""));
-    let time = |run: &ComparisonRun, metric: Metric| metric.of(run).ok().map(Nanos::from_secs_f64);
-    let mut table: RunTable<'_, ComparisonRun> =
-        RunTable::of(study.runs.iter().collect(), |run| &run.run);
-    table.asked(column("block", "", "each has every arm once"), |run| TableCell::count(run.block));
-    table.asked(column("arm", "", "A' is the control: A once more"), |run| {
-        study.plan.letter(run.arm).into()
-    });
-    let again = column("attempt", "", "2: the first run failed its checks, and is not counted");
-    let is_once = study.runs.iter().all(|run| run.attempt == 1);
-    table.asked(again.constant(is_once), |run| TableCell::count(run.attempt));
-    table.asked(column("conns", "connections", ""), |run| TableCell::count(run.run.connections));
-    table.number(
-        column("req/s", "rate_per_s", ""),
-        |run| Metric::Throughput.of(run).ok(),
-        number::rate,
-    );
-    for metric in [Metric::Mean, Metric::P50, Metric::P95, Metric::P99] {
-        let name = metric.to_string();
-        table.time(column(&name, &format!("{name}_ms"), "").under(&times), |run| time(run, metric));
-    }
-    table.time(column("CPU ms", "server_cpu_ms", SERVER_CPU).under(&server), |run| {
-        time(run, Metric::Cpu)
-    });
-    let memory = column("MB", "server_memory_bytes", SERVER_MEMORY).under(&server);
-    table.number(memory, |run| Metric::Memory.of(run).ok(), number::megabytes);
-    table.endings(column("limit", "", LIMIT), PLANNED, WITHOUT_ITS_LENGTH);
-    table.finished(4)
-}
-
-/// Of a load, by its summary: a backlog that is served after the window counts as completed under
-/// this load.
-fn of_load(study: &LoadStudy) -> DataTable {
-    let times = response_times();
-    let SummaryRun { connections, rate, .. } = load_run(study);
-    let is_closed = rate.offered.is_none();
-    let mut table = RunTable::of(vec![&study.run], |run| run);
-    table.asked(column("conns", "connections", CONNECTIONS), |_| TableCell::count(connections));
-    let seconds = column("seconds", "", "").constant(true);
-    table.number(seconds, |run| Some(run.measured.as_secs_f64()), number::shortest);
-    let offered =
-        column("offered/s", "offered_per_s", "requests that were due").constant(is_closed);
-    table.number(offered, |_| rate.offered, number::rate);
-    table.number(
-        column("sent/s", "sent_per_s", "").constant(is_closed),
-        |_| rate.sent,
-        number::rate,
-    );
-    table.number(column("req/s", "rate_per_s", COMPLETED), |_| rate.completed, number::rate);
-    table.time(column("mean", "mean_ms", "").under(&times), Run::mean_response_time);
-    table.times(&[0.5, 0.9, 0.95, 0.99, 0.999], &times);
-    table.endings(column("limit", "", LIMIT), PLANNED, NOT_GOOD);
-    table.finished(2)
-}
-
-/// The names of the columns and all rows.
-pub fn csv(study: &Study) -> String {
-    let table = table(study);
-    let name = |column: &TableColumn| {
-        if column.key.is_empty() { quoted(&column.full_name()) } else { column.key.clone() }
-    };
-    let cell = |cell: &TableCell| match cell.value {
-        Some(value) => value.to_string(),
-        None if cell.text == NONE => String::new(),
-        None => quoted(&cell.text.to_lowercase()),
-    };
-    let head = table.columns.iter().map(name).collect::<Vec<_>>().join(",");
-    let lines =
-        table.rows.iter().map(|row| row.cells.iter().map(cell).collect::<Vec<_>>().join(","));
-    std::iter::once(head).chain(lines).map(|line| line + "\n").collect()
-}
-
-/// As RFC 4180 has it.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
     }
 }

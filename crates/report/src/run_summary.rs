@@ -1,13 +1,15 @@
-//! A run in the summary of its study: times in milliseconds, rates per second.
+//! A run as its study's reader sees it: a view of [`Run`] with what the study adds, such as its
+//! name and the load that was offered. `run_columns` says which of its figures stand where.
 
 use std::collections::BTreeMap;
 
 use judge::findings::server_ended;
-use judge::named_runs::{NamedRun, is_hidden};
-use judge::trust::{SUMMARY_PERCENTILES, ShownPercentile, UNCERTAIN, notable_generator_part};
+use judge::named_runs::{NamedRun, is_hidden, named_runs};
+use judge::trust::{SUMMARY_PERCENTILES, UNCERTAIN, notable_generator_part};
+use model::comparison::ComparisonRun;
 use model::{
-    CpuUsage, FarGenerator, LoadStudy, Nanos, Quantile, Run, ServerCpu, Statistics,
-    UnfinishedRequests, Verdict, counts,
+    BodiesStudy, BodyRun, ComparisonStudy, CpuUsage, FarGenerator, LoadPlan, LoadStudy, Nanos,
+    Quantile, Run, Statistics, Study, SweepStudy, UnfinishedRequests, Verdict,
 };
 use serde::Serialize;
 
@@ -39,148 +41,274 @@ pub enum SummaryVerdict {
     Invalid,
 }
 
-/// One run.
-#[derive(Clone, Debug, Serialize)]
-pub struct SummaryRun {
-    /// What it is called: `1.5x`, `tcp4 string10`; empty of a load.
+/// One run of a study, as it is shown. The list `IN_JSON` of `run_columns` says what its JSON has.
+#[derive(Clone, Debug)]
+pub struct SummaryRun<'a> {
+    /// Its name: `1.5x`, `tcp4 string10`; empty for a load, which has one run.
     pub label: String,
-    /// Connections / slots, of a sweep.
-    pub multiple: Option<f64>,
-    /// Which pass, from 1.
-    pub repeat: u32,
-    /// Connections; of an open loop those that carried a request.
-    pub connections: u32,
-    /// The most connections that an open loop may use.
-    pub connections_limit: Option<u32>,
     /// What limited it.
     pub verdict: SummaryVerdict,
-    /// The limit by name.
-    pub limit: Option<&'static str>,
-    /// Length of the measured window, in seconds.
-    pub seconds: f64,
-    /// Requests a second.
-    pub rate: SummaryRate,
-    /// Requests of the measured window.
-    pub requests: SummaryCounts,
-    /// Response time, from when a request was due to its last byte.
-    pub response_ms: SummaryTimes,
-    /// 95 % intervals; `null` where an end is not known.
-    pub interval_ms: BTreeMap<&'static str, [Option<f64>; 2]>,
-    /// The most of a percentile that may be the generator's, where that is a notable part of it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub generator_ms: BTreeMap<&'static str, f64>,
-    /// Between which times a percentile of these answers lies that is missing for too few of them,
-    /// where that is known to a fifth.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub range_ms: BTreeMap<&'static str, [f64; 2]>,
-    /// Why a percentile is missing.
-    pub missing: BTreeMap<&'static str, &'static str>,
-    /// Connections / throughput: what each request would take first come, first served; of a closed
-    /// loop without pauses.
-    pub in_order_ms: Option<f64>,
-    /// The slow group of requests, where there are two groups.
-    pub slow: Option<SlowGroup>,
-    /// CPU time of the server a request.
-    pub cpu_ms_per_request: Option<f64>,
-    /// CPUs that the server used, on average, and how many it may use.
-    pub cpus: Option<[f64; 2]>,
-    /// The worker furthest from an even share, as a part of it.
-    pub worker_deviation: Option<f64>,
-    /// The generators, where they were on other machines.
-    pub generators: Vec<SummaryGenerator>,
+    pub(crate) run: &'a Run,
+    pub(crate) context: RunContext<'a>,
 }
 
-/// A generator on another machine.
-#[derive(Clone, Debug, Serialize)]
-pub struct SummaryGenerator {
-    /// The command that leads to it.
-    pub name: String,
-    /// Measured requests that it made.
-    pub requests: u64,
-    /// The median response time of its good answers.
-    pub p50_ms: Option<f64>,
-    /// Their 99th percentile.
-    pub p99_ms: Option<f64>,
-    /// The most that its clock may be off.
-    pub clock_error_ms: Option<f64>,
-    /// How long after the common start it started.
-    pub started_late_ms: f64,
-    /// Why nothing is known of what it did.
-    pub lost: Option<String>,
+/// The study that a run is part of, and what that study records of each run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RunContext<'a> {
+    Sweep(&'a SweepStudy),
+    Bodies(&'a BodiesStudy, &'a BodyRun),
+    Comparison(&'a ComparisonStudy, &'a ComparisonRun),
+    Load(&'a LoadStudy),
 }
 
-impl SummaryGenerator {
-    fn of(one: &FarGenerator) -> SummaryGenerator {
-        SummaryGenerator {
-            name: one.name.clone(),
-            requests: one.requests,
-            p50_ms: one.p50.map(millis),
-            p99_ms: one.p99.map(millis),
-            clock_error_ms: one.clock_error.map(millis),
-            started_late_ms: millis(one.started_late),
-            lost: one.lost.clone(),
+impl<'a> SummaryRun<'a> {
+    /// The runs of a study, in the order in which they are shown.
+    pub(crate) fn all_of(study: &'a Study) -> Vec<SummaryRun<'a>> {
+        let contexts: Vec<RunContext<'a>> = match study {
+            Study::Sweep(it) => it.runs.iter().map(|_| RunContext::Sweep(it)).collect(),
+            Study::Bodies(it) => {
+                it.sorted().into_iter().map(|row| RunContext::Bodies(it, row)).collect()
+            }
+            Study::Compare(it) => {
+                it.runs.iter().map(|row| RunContext::Comparison(it, row)).collect()
+            }
+            Study::Load(it) => vec![RunContext::Load(it)],
+        };
+        let named = named_runs(study).into_iter().zip(contexts);
+        named.map(|(NamedRun { name, run }, context)| SummaryRun::of(name, run, context)).collect()
+    }
+
+    /// A run of this name.
+    pub(crate) fn of(label: String, run: &'a Run, context: RunContext<'a>) -> SummaryRun<'a> {
+        let verdict = match context {
+            RunContext::Load(study) => verdict_of_load(study),
+            RunContext::Sweep(_) | RunContext::Bodies(..) | RunContext::Comparison(..) => {
+                verdict_of(run)
+            }
+        };
+        SummaryRun { label, verdict, run, context }
+    }
+
+    /// The run of a body, where the study is of bodies.
+    pub(crate) fn body(&self) -> Option<&'a BodyRun> {
+        match self.context {
+            RunContext::Bodies(_, row) => Some(row),
+            RunContext::Sweep(_) | RunContext::Comparison(..) | RunContext::Load(_) => None,
         }
     }
-}
 
-impl SummaryRun {
+    /// The run of an arm, where the study is a comparison.
+    pub(crate) fn arm(&self) -> Option<&'a ComparisonRun> {
+        match self.context {
+            RunContext::Comparison(_, row) => Some(row),
+            RunContext::Sweep(_) | RunContext::Bodies(..) | RunContext::Load(_) => None,
+        }
+    }
+
+    /// What was asked of the generator, where the study is of a load.
+    fn load_plan(&self) -> Option<&'a LoadPlan> {
+        match self.context {
+            RunContext::Load(study) => Some(&study.plan),
+            RunContext::Sweep(_) | RunContext::Bodies(..) | RunContext::Comparison(..) => None,
+        }
+    }
+
+    /// The plan of an open loop.
+    fn open_loop(&self) -> Option<&'a LoadPlan> {
+        self.load_plan().filter(|plan| plan.pace.is_open())
+    }
+
     /// Whether its figures are the server's.
     pub fn is_the_servers(&self) -> bool {
         !matches!(self.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound)
     }
-}
 
-/// Rates of a run.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct SummaryRate {
-    /// What became due; of an open loop.
-    pub offered: Option<f64>,
-    /// What was sent; of an open loop.
-    pub sent: Option<f64>,
-    /// Good answers; `None` where another generator does not say.
-    pub completed: Option<f64>,
-}
+    /// Whether it is invalid, so that its figures are not shown.
+    pub(crate) fn is_hidden(&self) -> bool {
+        is_hidden(self.run)
+    }
 
-/// Counts of a run.
-#[derive(Clone, Debug, Serialize)]
-pub struct SummaryCounts {
-    /// Requests that were to be made in the measured window; `None` where another generator does
-    /// not say.
-    pub planned: Option<u64>,
-    /// Good answers, likewise.
-    pub ok: Option<u64>,
-    /// All others, likewise.
-    pub failed: Option<u64>,
-    /// How many of each kind.
-    pub failures: BTreeMap<String, u64>,
-    /// Answers by status, good and bad ones.
-    pub statuses: BTreeMap<String, u64>,
-    /// Those that the user left without an answer by stopping the run: in none of the counts above.
-    #[serde(skip_serializing_if = "SummaryUnfinished::is_nothing")]
-    pub unfinished: SummaryUnfinished,
-}
+    /// What its arm is called, where the study is a comparison.
+    pub(crate) fn letter(&self) -> Option<String> {
+        match self.context {
+            RunContext::Comparison(study, row) => Some(study.plan.letter(row.arm)),
+            RunContext::Sweep(_) | RunContext::Bodies(..) | RunContext::Load(_) => None,
+        }
+    }
 
-/// Requests that had not ended when the user stopped the run.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct SummaryUnfinished {
-    /// Those that were out.
-    pub in_flight: u64,
-    /// Open loop: those for which no connection was free.
-    pub not_sent: u64,
-    /// Of both, those that had waited longer than any answer took: percentiles know them.
-    pub above_all: u64,
-}
+    /// Over how many kinds of socket the study measures.
+    pub(crate) fn sockets(&self) -> usize {
+        match self.context {
+            RunContext::Bodies(study, _) => study.plan.sockets.len(),
+            RunContext::Sweep(_) | RunContext::Comparison(..) | RunContext::Load(_) => 1,
+        }
+    }
 
-impl SummaryUnfinished {
-    fn is_nothing(&self) -> bool {
-        self.in_flight + self.not_sent == 0
+    /// How often the study measures everything.
+    pub(crate) fn passes(&self) -> u32 {
+        match self.context {
+            RunContext::Sweep(study) => study.plan.repeat,
+            RunContext::Bodies(study, _) => study.plan.repeat,
+            RunContext::Comparison(..) | RunContext::Load(_) => 1,
+        }
+    }
+
+    /// Connections; of an open loop those that carried a request.
+    pub(crate) fn connections(&self) -> u32 {
+        match (self.load_plan(), self.connections_limit()) {
+            (None, _) => self.run.connections,
+            (Some(plan), None) => plan.connections,
+            (Some(_), Some(_)) => {
+                let carried = self.run.tally.per_connection.iter().filter(|answers| **answers > 0);
+                carried.count() as u32
+            }
+        }
+    }
+
+    /// The most connections that an open loop may use.
+    pub(crate) fn connections_limit(&self) -> Option<u32> {
+        let plan = self.open_loop().filter(|_| self.run.claim.is_none())?;
+        Some(plan.connections)
+    }
+
+    /// Requests that are always outstanding: those of a closed loop without pauses.
+    fn outstanding(&self) -> Option<u32> {
+        let Some(plan) = self.load_plan() else { return Some(self.run.connections) };
+        let never_pauses = !plan.pace.is_open() && plan.think == Nanos::ZERO;
+        never_pauses.then_some(plan.connections)
+    }
+
+    /// Requests a second that became due; of an open loop.
+    pub(crate) fn offered(&self) -> Option<f64> {
+        self.run.offered_rate(&self.load_plan()?.pace)
+    }
+
+    /// Requests a second that were sent; of an open loop.
+    pub(crate) fn sent(&self) -> Option<f64> {
+        self.open_loop()?;
+        Some(self.run.sent_rate())
+    }
+
+    /// Good answers a second. A backlog that is served after the load ends is not counted. `None`
+    /// where another generator does not say, and where the server ended during a load.
+    pub(crate) fn completed(&self) -> Option<f64> {
+        if self.load_plan().is_some() && server_ended(self.run).is_some() {
+            return None;
+        }
+        match self.open_loop() {
+            Some(_) if self.run.claim.is_none() => Some(self.run.completed_under_load()),
+            Some(_) | None => self.run.rate(),
+        }
+    }
+
+    /// The mean response time of the good answers.
+    pub fn mean(&self) -> Option<Nanos> {
+        self.run.mean_response_time().filter(|_| !self.is_hidden())
+    }
+
+    /// The response time at this quantile, where enough answers support it.
+    pub fn percentile(&self, quantile: f64) -> Option<Nanos> {
+        self.run.response_time(quantile).time().filter(|_| !self.is_hidden())
+    }
+
+    /// The longest response time.
+    pub fn max(&self) -> Option<Nanos> {
+        self.run.max_response_time().time().filter(|_| !self.is_hidden())
+    }
+
+    /// Between which times a percentile lies that too few answers support, where that is known to a
+    /// fifth.
+    pub(crate) fn range_of_few(&self, quantile: f64) -> Option<[Nanos; 2]> {
+        let range = self.run.percentile_range(quantile).filter(|_| !self.is_hidden())?;
+        Some([range.low, range.high])
+    }
+
+    /// Why a percentile is missing.
+    pub(crate) fn why_missing(&self, quantile: f64) -> Option<&'static str> {
+        if self.is_hidden() {
+            return Some("invalid");
+        }
+        match self.run.response_time(quantile) {
+            Quantile::Time(_) => None,
+            Quantile::TooFew => Some("too_few_answers"),
+            Quantile::Unanswered => Some("failures"),
+            Quantile::Growing => Some("overloaded"),
+            Quantile::NotPrinted => Some("not_printed"),
+        }
+    }
+
+    /// The 95 % interval of a percentile, where at least one of its ends is known.
+    pub(crate) fn interval(&self, quantile: f64) -> Option<[Option<Nanos>; 2]> {
+        self.percentile(quantile)?;
+        let interval = self.run.statistics.as_ref()?.interval(quantile)?;
+        let ends = [interval.low, interval.high];
+        ends.iter().any(Option::is_some).then_some(ends)
+    }
+
+    /// The most of a percentile that may be the generator's, where that is a notable part of it.
+    pub(crate) fn generator_part(&self, quantile: f64) -> Option<Nanos> {
+        notable_generator_part(self.run, quantile).filter(|_| !self.is_hidden())
+    }
+
+    /// Whether a percentile is marked as uncertain: its interval is wide, or a notable part of it
+    /// may be the generator's.
+    pub(crate) fn is_uncertain(&self, quantile: f64) -> bool {
+        let Some(time) = self.percentile(quantile) else { return false };
+        let is_wide = |ends: [Option<Nanos>; 2]| match ends {
+            [Some(low), Some(high)] => {
+                high.saturating_sub(low).0 as f64 / 2.0 > UNCERTAIN * time.0 as f64
+            }
+            [None, _] | [_, None] => true,
+        };
+        self.interval(quantile).is_some_and(is_wide) || self.generator_part(quantile).is_some()
+    }
+
+    /// Whether every answer is known and ours, so that their distribution can be judged.
+    fn is_clean(&self) -> bool {
+        let tally = &self.run.tally;
+        let unanswered = tally.counts.censored() + tally.unfinished_above_all();
+        self.run.claim.is_none() && self.run.is_evidence() && unanswered == 0
+    }
+
+    /// Connections / throughput, in ms: how long each request of a closed loop without pauses would
+    /// take, first come, first served (Little's law).
+    pub(crate) fn in_order_ms(&self) -> Option<f64> {
+        let rate = self.completed().filter(|rate| *rate > 0.0 && self.is_clean())?;
+        Some(f64::from(self.outstanding()?) / rate * 1e3)
+    }
+
+    /// The slow group of requests, where there are two groups.
+    pub(crate) fn slow(&self) -> Option<SlowGroup> {
+        if !self.is_clean() {
+            return None;
+        }
+        let groups = self.run.tally.response_time.two_groups()?;
+        Some(SlowGroup {
+            share: rounded(groups.slow_share),
+            mean_ms: millis(groups.slow_mean),
+            others_ms: millis(groups.fast_mean),
+        })
+    }
+
+    /// How many CPUs the server used on average, and how many it may use.
+    pub(crate) fn cpus(&self) -> Option<[f64; 2]> {
+        let usage = CpuUsage::of(&self.run.generator)?;
+        Some([rounded(usage.server), usage.of])
+    }
+
+    /// How far the worker furthest from an even share is from it, as a part of that share; a single
+    /// worker has none.
+    pub(crate) fn worker_deviation(&self) -> Option<f64> {
+        let deviations = self.run.worker_deviations();
+        let furthest = deviations.iter().map(|part| part.abs()).max_by(f64::total_cmp);
+        furthest.filter(|_| deviations.len() > 1)
     }
 
     /// `20 unfinished and 3 not sent, not counted`; nothing where there are none.
-    pub(crate) fn in_words(self) -> Option<String> {
-        let SummaryUnfinished { in_flight, not_sent, above_all } = self;
-        let kinds = [(in_flight, "unfinished"), (not_sent, "not sent")];
-        let kinds: Vec<String> = kinds
+    pub(crate) fn unfinished_in_words(&self) -> Option<String> {
+        let UnfinishedRequests { in_flight, not_sent, .. } = self.run.tally.unfinished;
+        let above_all = self.run.tally.unfinished_above_all();
+        let kinds: Vec<String> = [(in_flight, "unfinished"), (not_sent, "not sent")]
             .into_iter()
             .filter(|(n, _)| *n > 0)
             .map(|(n, kind)| format!("{n} {kind}"))
@@ -192,120 +320,6 @@ impl SummaryUnfinished {
         };
         (!kinds.is_empty()).then(|| format!("{}, not counted{slow}", kinds.join(" and ")))
     }
-}
-
-/// Response times of a run.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct SummaryTimes {
-    /// The mean of the good answers.
-    pub mean: Option<f64>,
-    /// The percentiles.
-    pub p50: Option<f64>,
-    /// As `p50`.
-    pub p90: Option<f64>,
-    /// As `p50`.
-    pub p95: Option<f64>,
-    /// As `p50`.
-    pub p99: Option<f64>,
-    /// As `p50`.
-    #[serde(rename = "p99.9")]
-    pub p999: Option<f64>,
-    /// The longest.
-    pub max: Option<f64>,
-}
-
-impl SummaryTimes {
-    /// The percentiles with their names.
-    pub(crate) fn percentiles(&self) -> [(&'static str, Option<f64>); 5] {
-        let names = SUMMARY_PERCENTILES.map(|shown| shown.name);
-        let times = [self.p50, self.p90, self.p95, self.p99, self.p999];
-        std::array::from_fn(|at| (names[at], times[at]))
-    }
-}
-
-/// The slow ones of two groups of requests.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct SlowGroup {
-    /// Their share, 0 to 1.
-    pub share: f64,
-    /// Their mean response time.
-    pub mean_ms: f64,
-    /// The mean response time of the others.
-    pub others_ms: f64,
-}
-
-/// Whether the figure is uncertain: its mark stands behind it.
-pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bool {
-    interval.is_some_and(|[low, high]| {
-        low.zip(*high).is_none_or(|(low, high)| (high - low) / 2.0 > UNCERTAIN * time)
-    })
-}
-
-impl SummaryRun {
-    /// Whether this percentile is marked: it is known roughly, or a notable part of it may be the
-    /// generator's.
-    pub(crate) fn is_marked(&self, name: &str, time: f64) -> bool {
-        is_uncertain(time, self.interval_ms.get(name)) || self.generator_ms.contains_key(name)
-    }
-}
-
-/// `414–419?`: a percentile that too few answers support, by the range of these.
-pub(crate) fn range_of_few(ends: [f64; 2]) -> String {
-    let [low, high] = ends.map(number::of_millis);
-    if low == high { format!("{low}?") } else { format!("{low}–{high}?") }
-}
-
-/// `21.3–27.3`, `>29.1`.
-pub(crate) fn range(ends: &[Option<f64>; 2]) -> String {
-    match ends {
-        [Some(low), Some(high)] => {
-            format!("{}–{}", number::of_millis(*low), number::of_millis(*high))
-        }
-        [Some(low), None] => format!(">{}", number::of_millis(*low)),
-        [None, Some(high)] => format!("<{}", number::of_millis(*high)),
-        [None, None] => String::new(),
-    }
-}
-
-/// A time in milliseconds, to a thousandth of one.
-pub(crate) fn millis(time: Nanos) -> f64 {
-    (time.0 as f64 / 1e3).round() / 1e3
-}
-
-fn rounded(value: f64) -> f64 {
-    (value * 1e3).round() / 1e3
-}
-
-/// A run in closed loop.
-pub(crate) fn run_of(NamedRun { name, run }: &NamedRun<'_>) -> SummaryRun {
-    let rate = SummaryRate { offered: None, sent: None, completed: run.rate().map(rounded) };
-    SummaryRun { label: name.clone(), ..summary_run(run, rate, Some(run.connections)) }
-}
-
-pub(crate) fn load_run(study: &LoadStudy) -> SummaryRun {
-    let (run, plan) = (&study.run, &study.plan);
-    let is_open = plan.pace.is_open();
-    let never_pauses = !is_open && plan.think == Nanos::ZERO;
-    let completed =
-        if is_open && run.claim.is_none() { Some(run.completed_under_load()) } else { run.rate() };
-    let completed = completed.filter(|_| server_ended(run).is_none());
-    let rate = SummaryRate {
-        offered: run.offered_rate(&plan.pace).map(rounded),
-        sent: is_open.then(|| rounded(run.sent_rate())),
-        completed: completed.map(rounded),
-    };
-    let summary = summary_run(run, rate, never_pauses.then_some(plan.connections));
-    let is_overload =
-        run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
-    let verdict = match summary.verdict {
-        SummaryVerdict::Unloaded if is_open => SummaryVerdict::KeepsUp,
-        verdict if run.claim.is_none() && is_overload => verdict.max(SummaryVerdict::Overloaded),
-        verdict => verdict,
-    };
-    let used = run.tally.per_connection.iter().filter(|answers| **answers > 0).count() as u32;
-    let limit = Some(plan.connections).filter(|_| is_open && run.claim.is_none());
-    let connections = limit.map_or(plan.connections, |_| used);
-    SummaryRun { connections, connections_limit: limit, verdict, ..summary }
 }
 
 fn verdict_of(run: &Run) -> SummaryVerdict {
@@ -321,104 +335,91 @@ fn verdict_of(run: &Run) -> SummaryVerdict {
     }
 }
 
-/// A run with these rates; `closed` are its connections where they never pause.
-fn summary_run(run: &Run, rate: SummaryRate, closed: Option<u32>) -> SummaryRun {
-    let judgement = run.judgement.as_ref();
-    let is_hidden = is_hidden(run);
-    let shown = |time: Option<Nanos>| time.filter(|_| !is_hidden).map(millis);
-    let (mut missing, mut interval_ms) = (BTreeMap::new(), BTreeMap::new());
-    let mut generator_ms = BTreeMap::new();
-    let mut range_ms = BTreeMap::new();
-    let [p50, p90, p95, p99, p999] =
-        SUMMARY_PERCENTILES.map(|ShownPercentile { name, quantile: q }| {
-            let why = match run.response_time(q) {
-                _ if is_hidden => "invalid",
-                Quantile::Time(time) => {
-                    let interval =
-                        run.statistics.as_ref().and_then(|statistics| statistics.interval(q));
-                    let ends = interval
-                        .map(|interval| [interval.low, interval.high].map(|end| end.map(millis)));
-                    interval_ms.extend(
-                        ends.filter(|ends| ends.iter().any(Option::is_some))
-                            .map(|ends| (name, ends)),
-                    );
-                    let own = notable_generator_part(run, q);
-                    generator_ms.extend(own.map(|own| (name, millis(own))));
-                    return Some(millis(time));
-                }
-                Quantile::TooFew => {
-                    let range = run.percentile_range(q);
-                    range_ms.extend(range.map(|it| (name, [it.low, it.high].map(millis))));
-                    "too_few_answers"
-                }
-                Quantile::Unanswered => "failures",
-                Quantile::Growing => "overloaded",
-                Quantile::NotPrinted => "not_printed",
-            };
-            missing.insert(name, why);
-            None
-        });
-    let unanswered = run.tally.counts.censored() + run.tally.unfinished_above_all();
-    let is_clean = run.claim.is_none() && run.is_evidence() && unanswered == 0;
-    let groups = if is_clean { run.tally.response_time.two_groups() } else { None };
-    let in_order = closed.zip(rate.completed).filter(|(_, rate)| *rate > 0.0 && is_clean);
-    let bad = run.tally.counts.iter().filter(|(outcome, _)| !outcome.is_good());
-    SummaryRun {
-        label: String::new(),
-        multiple: run.multiple,
-        repeat: run.repeat,
-        connections: run.connections,
-        connections_limit: None,
-        verdict: verdict_of(run),
-        limit: judgement.and_then(|judgement| judgement.limit.as_ref()).map(judge::limits::name),
-        seconds: rounded(run.measured.as_secs_f64()),
-        rate,
-        requests: SummaryCounts {
-            planned: run.requests(),
-            ok: run.good(),
-            failed: run.failed(),
-            failures: bad.map(|(outcome, n)| (counts::name(outcome), n)).collect(),
-            statuses: run.statuses(),
-            unfinished: unfinished(run),
-        },
-        response_ms: SummaryTimes {
-            mean: shown(run.mean_response_time()),
-            p50,
-            p90,
-            p95,
-            p99,
-            p999,
-            max: shown(run.max_response_time().time()),
-        },
-        interval_ms,
-        generator_ms,
-        range_ms,
-        missing,
-        in_order_ms: in_order.map(|(n, rate)| rounded(f64::from(n) / rate * 1e3)),
-        slow: groups.map(|groups| SlowGroup {
-            share: rounded(groups.slow_share),
-            mean_ms: millis(groups.slow_mean),
-            others_ms: millis(groups.fast_mean),
-        }),
-        cpu_ms_per_request: run
-            .generator
-            .server
-            .as_ref()
-            .and_then(ServerCpu::per_request)
-            .map(millis),
-        cpus: CpuUsage::of(&run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
-        worker_deviation: run
-            .worker_deviations()
-            .into_iter()
-            .max_by(|a, b| a.abs().total_cmp(&b.abs()))
-            .map(rounded),
-        generators: run.generator.far.iter().map(SummaryGenerator::of).collect(),
+fn verdict_of_load(study: &LoadStudy) -> SummaryVerdict {
+    let run = &study.run;
+    let is_overload =
+        run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
+    match verdict_of(run) {
+        SummaryVerdict::Unloaded if study.plan.pace.is_open() => SummaryVerdict::KeepsUp,
+        verdict if run.claim.is_none() && is_overload => verdict.max(SummaryVerdict::Overloaded),
+        verdict => verdict,
     }
 }
 
-fn unfinished(run: &Run) -> SummaryUnfinished {
-    let UnfinishedRequests { in_flight, not_sent, .. } = run.tally.unfinished;
-    SummaryUnfinished { in_flight, not_sent, above_all: run.tally.unfinished_above_all() }
+/// A figure of each percentile of a summary that has it, by the percentile's name.
+pub(crate) fn by_percentile<T>(figure: impl Fn(f64) -> Option<T>) -> BTreeMap<&'static str, T> {
+    let known = SUMMARY_PERCENTILES.iter();
+    known.filter_map(|shown| Some((shown.name, figure(shown.quantile)?))).collect()
+}
+
+/// A generator on another machine.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SummaryGenerator {
+    /// The command that leads to it.
+    pub(crate) name: String,
+    /// Measured requests that it made.
+    pub(crate) requests: u64,
+    /// The median response time of its good answers.
+    pub(crate) p50_ms: Option<f64>,
+    /// Their 99th percentile.
+    pub(crate) p99_ms: Option<f64>,
+    /// The most that its clock may be off.
+    pub(crate) clock_error_ms: Option<f64>,
+    /// How long after the common start it started.
+    pub(crate) started_late_ms: f64,
+    /// Why nothing is known of what it did.
+    pub(crate) lost: Option<String>,
+}
+
+impl SummaryGenerator {
+    pub(crate) fn of(one: &FarGenerator) -> SummaryGenerator {
+        SummaryGenerator {
+            name: one.name.clone(),
+            requests: one.requests,
+            p50_ms: one.p50.map(millis),
+            p99_ms: one.p99.map(millis),
+            clock_error_ms: one.clock_error.map(millis),
+            started_late_ms: millis(one.started_late),
+            lost: one.lost.clone(),
+        }
+    }
+}
+
+/// The slow ones of two groups of requests.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct SlowGroup {
+    /// Their share, 0 to 1.
+    pub(crate) share: f64,
+    /// Their mean response time.
+    pub(crate) mean_ms: f64,
+    /// The mean response time of the others.
+    pub(crate) others_ms: f64,
+}
+
+/// `414–419?`: a percentile that too few answers support, by the times between which it lies.
+pub(crate) fn range_of_few(ends: [Nanos; 2]) -> String {
+    let [low, high] = ends.map(number::milliseconds);
+    if low == high { format!("{low}?") } else { format!("{low}–{high}?") }
+}
+
+/// `21.3–27.3`, `>29.1`.
+pub(crate) fn range(ends: [Option<Nanos>; 2]) -> String {
+    match ends.map(|end| end.map(number::milliseconds)) {
+        [Some(low), Some(high)] => format!("{low}–{high}"),
+        [Some(low), None] => format!(">{low}"),
+        [None, Some(high)] => format!("<{high}"),
+        [None, None] => String::new(),
+    }
+}
+
+/// A time in milliseconds, to a thousandth of one.
+pub(crate) fn millis(time: Nanos) -> f64 {
+    (time.0 as f64 / 1e3).round() / 1e3
+}
+
+/// To a thousandth.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
 }
 
 /// Interval and part of a percentile that is `time`, each as a cell: `22.6–24.3`, `>22.6`; `≤ 0.71`.
@@ -429,8 +430,7 @@ pub(crate) fn interval_cells(
 ) -> [String; 2] {
     let known = time.time().zip(statistics.and_then(|statistics| statistics.interval(quantile)));
     let Some((time, known)) = known else { return [number::NONE; 2].map(str::to_owned) };
-    let interval = Some(range(&[known.low, known.high].map(|end| end.map(millis))))
-        .filter(|text| !text.is_empty());
+    let interval = Some(range([known.low, known.high])).filter(|text| !text.is_empty());
     // At most so much of the time is the generator's.
     let part = |least| format!("≤ {}", number::milliseconds(time.saturating_sub(least)));
     [number::or_none(interval, |text| text), number::or_none(known.without_generator, part)]

@@ -9,11 +9,7 @@ use serde::Serialize;
 
 use crate::comparison::{self, SummaryComparison};
 use crate::measured::{self, StudyHead};
-pub use crate::run_summary::{
-    SlowGroup, SummaryCounts, SummaryGenerator, SummaryRate, SummaryRun, SummaryTimes,
-    SummaryVerdict,
-};
-use crate::run_summary::{load_run, run_of};
+pub use crate::run_summary::{SummaryRun, SummaryVerdict};
 use judge::Grade;
 use judge::expectations::{self, ExpectationResult};
 use judge::next::{NextCommand, next_commands};
@@ -24,7 +20,7 @@ pub(crate) const SUMMARY_SCHEMA: &str = "longtail.summary/1";
 
 /// A study in short. Times are in milliseconds, rates in requests per second.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub struct Summary<'a> {
     /// `SUMMARY_SCHEMA`.
     pub schema: &'static str,
     /// Which command made the study.
@@ -44,7 +40,7 @@ pub struct Summary {
     /// longtail's version.
     pub longtail: String,
     /// A row a run.
-    pub runs: Vec<SummaryRun>,
+    pub runs: Vec<SummaryRun<'a>>,
     /// Conclusions and reasons, with their evidence.
     pub findings: Vec<SummaryFinding>,
     /// What speaks for the figures and against them.
@@ -71,15 +67,11 @@ pub struct SummaryFinding {
     pub finding: Finding,
 }
 
-impl Summary {
+impl<'a> Summary<'a> {
     /// Of a study that is kept as `saved`.
-    pub fn of(study: &Study, saved: Option<String>) -> Summary {
+    pub fn of(study: &'a Study, saved: Option<String>) -> Summary<'a> {
         let named = named_runs(study);
-        let (command, runs): (_, Vec<SummaryRun>) = match study {
-            Study::Load(study) => ("load", vec![load_run(study)]),
-            Study::Compare(_) => ("compare", named.iter().map(run_of).collect()),
-            Study::Sweep(_) | Study::Bodies(_) => ("sweep", named.iter().map(run_of).collect()),
-        };
+        let runs = SummaryRun::all_of(study);
         let findings = findings(study);
         let next = next_commands(study, &findings);
         let in_words = |finding: Finding| SummaryFinding {
@@ -94,7 +86,7 @@ impl Summary {
         };
         let conclusions = findings.iter().filter(|finding| finding.role == FindingRole::Conclusion);
         // A comparison's runs that failed their checks are not counted.
-        let is_counted = |run: &&SummaryRun| comparison.is_none() || run.is_the_servers();
+        let is_counted = |run: &&SummaryRun<'_>| comparison.is_none() || run.is_the_servers();
         let counted = || runs.iter().filter(is_counted);
         let verdict = counted().map(|run| run.verdict).max();
         let is_trusted = verdict.is_some() && counted().all(SummaryRun::is_the_servers);
@@ -116,7 +108,7 @@ impl Summary {
         let head = StudyHead::of(study);
         Summary {
             schema: SUMMARY_SCHEMA,
-            command,
+            command: command(study),
             verdict: verdict.unwrap_or(none),
             trusted: !study.is_claimed() && is_trusted,
             sentence,
@@ -148,5 +140,14 @@ impl Summary {
         let reasons = self.findings.iter().filter(|finding| finding.role == FindingRole::Reason);
         let of_comparison = self.comparison.iter().flat_map(|comparison| &comparison.reasons);
         reasons.map(|finding| finding.sentence.as_str()).chain(of_comparison.map(String::as_str))
+    }
+}
+
+/// The command that makes such studies.
+fn command(study: &Study) -> &'static str {
+    match study {
+        Study::Load(_) => "load",
+        Study::Compare(_) => "compare",
+        Study::Sweep(_) | Study::Bodies(_) => "sweep",
     }
 }

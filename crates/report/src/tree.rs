@@ -167,11 +167,6 @@ impl TableColumn {
         TableColumn { band: Some(band.clone()), ..self }
     }
 
-    /// The same; whether it says the same in each row.
-    pub(crate) fn constant(self, is_constant: bool) -> TableColumn {
-        TableColumn { is_constant, ..self }
-    }
-
     /// What it is called where no band stands above it.
     pub(crate) fn full_name(&self) -> String {
         let suffix = self.band.as_ref().map_or("", |band| band.suffix);

@@ -3,23 +3,19 @@
 use judge::Finding;
 use judge::findings::Saturated;
 use model::comparison::median;
-use model::{Run, SweepStudy};
+use model::{Nanos, Run, SweepStudy};
 
 use crate::html::figure::{KeyEntry, PageFigure};
 use crate::number;
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotMark, PlotPoint, PlotRange, PlotShape};
+use crate::run_column::RunColumn;
+use crate::run_columns::{IN_ORDER, MAX, P50, P95, P99, RATE};
 use crate::run_summary::{SummaryRun, range};
 use crate::summary::Summary;
 
-/// A figure of a run, where it is known.
-type FigureOfRun = fn(&SummaryRun) -> Option<f64>;
-/// What is drawn: its name, which is its class too, what it means, and the figure.
-const DRAWN: [(&str, &str, FigureOfRun); 4] = [
-    ("p50", "p50: half are faster", |run| run.response_ms.p50),
-    ("p95", "p95", |run| run.response_ms.p95),
-    ("p99", "p99", |run| run.response_ms.p99),
-    ("max", "slowest", |run| run.response_ms.max),
-];
+/// The response times that are drawn, each with what its key says. A column's name is its class.
+const DRAWN: [(&RunColumn, &str); 4] =
+    [(&P50, "p50: half are faster"), (&P95, "p95"), (&P99, "p99"), (&MAX, "slowest")];
 /// Height of these two, which most people come for.
 const TALL: f64 = 300.0;
 /// Loads that are farther apart than this stand on a logarithmic axis.
@@ -51,42 +47,33 @@ fn axis(runs: &ShownRuns<'_>) -> PlotAxis {
 pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let (saturation, saturated) = saturation(runs).unzip();
     let is_repeated = runs.study.plan.repeat > 1;
-    let in_order = segments(runs, |figures| figures.in_order_ms);
+    let in_order = segments(runs, &IN_ORDER);
     let has_order = !in_order.is_empty();
     let mut marks: Vec<PlotMark> =
         in_order.into_iter().map(|points| PlotMark::line("ideal", points)).collect();
     marks.extend(saturation);
-    for (name, ..) in DRAWN.into_iter().filter(|_| !is_repeated) {
-        marks.extend(
-            bands(runs, name)
-                .into_iter()
-                .map(|ranges| PlotMark::new(name, PlotShape::Band(ranges), "")),
-        );
+    for (column, _) in DRAWN.into_iter().filter(|_| !is_repeated) {
+        let bands = bands(runs, column).into_iter();
+        marks.extend(bands.map(|ranges| PlotMark::new(column.name, PlotShape::Band(ranges), "")));
     }
     let mut is_known = false;
-    for (name, _, time) in DRAWN {
+    for (column, _) in DRAWN {
+        let name = column.name;
         let lines = marks.len();
-        marks.extend(segments(runs, time).into_iter().map(|points| PlotMark::line(name, points)));
+        let segments = segments(runs, column).into_iter();
+        marks.extend(segments.map(|points| PlotMark::line(name, points)));
         if let Some(last) = marks[lines..].last_mut() {
             name.clone_into(&mut last.title);
             is_known = true;
         }
-        marks.extend(dots(runs, name, time, |shown, y| {
-            let interval = shown.interval_ms.get(name).map(range).filter(|range| !range.is_empty());
-            let interval = interval.map(|range| format!(" (95 %: {range})")).unwrap_or_default();
-            format!(
-                "{name} at {} connections: {} ms{interval}",
-                shown.connections,
-                number::of_millis(y)
-            )
-        }));
+        marks.extend(dots(runs, name, column, |shown, y| time_in_words(shown, column, y)));
     }
     if !is_known {
         return Err("no run has a percentile".to_owned());
     }
     let plot = Plot { height: TALL, ..Plot::logarithmic(axis(runs), "ms, log scale", marks) };
     let mut key: Vec<KeyEntry> =
-        DRAWN.into_iter().map(|(name, meaning, _)| KeyEntry::new(name, meaning)).collect();
+        DRAWN.into_iter().map(|(column, meaning)| KeyEntry::new(column.name, meaning)).collect();
     key.extend(has_order.then(|| KeyEntry::new("ideal", "first come, first served")));
     key.extend(saturated);
     let medians = "Each dot is a run; lines join the medians of the repeats.";
@@ -101,6 +88,18 @@ pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String>
         "How long a response takes, from when its request was due, as connections rise. {shaded}{order}{not_drawn}"
     );
     Ok(PageFigure { key, plots: vec![plot], sentence })
+}
+
+/// `p99 at 40 connections: 428 ms (95 %: 424–523)`.
+fn time_in_words(run: &SummaryRun<'_>, column: &RunColumn, millis: f64) -> String {
+    let interval = column.interval(run).map(|ends| format!(" (95 %: {})", range(ends)));
+    format!(
+        "{} at {} connections: {} ms{}",
+        column.name,
+        run.connections(),
+        number::of_millis(millis),
+        interval.unwrap_or_default()
+    )
 }
 
 /// Where throughput rises no further, as the summary finds it.
@@ -118,7 +117,7 @@ fn saturation(runs: &ShownRuns<'_>) -> Option<(PlotMark, KeyEntry)> {
 
 /// Good responses a second, and the most that is possible.
 pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
-    let rates = segments(runs, |figures| figures.rate.completed);
+    let rates = segments(runs, &RATE);
     let highest =
         rates.iter().flatten().map(|point| point.y).reduce(f64::max).ok_or("no run has a rate")?;
     let under = |points: &Vec<PlotPoint>| {
@@ -140,10 +139,9 @@ pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     marks.extend(saturation);
     key.extend(saturated);
     marks.extend(rates.into_iter().map(|points| PlotMark::line("rate", points)));
-    let title = |shown: &SummaryRun, rate| {
-        format!("{} connections: {} requests/s", shown.connections, number::rate(rate))
-    };
-    marks.extend(dots(runs, "rate", |shown| shown.rate.completed, title));
+    marks.extend(dots(runs, "rate", &RATE, |run, rate| {
+        format!("{} connections: {} requests/s", run.connections(), number::rate(rate))
+    }));
     let plot = Plot { height: TALL, ..Plot::from_zero(axis(runs), "requests/s", marks) };
     let basis = match ceiling {
         Some((time, source, rate)) => format!(
@@ -160,33 +158,34 @@ pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
 fn dots(
     runs: &ShownRuns<'_>,
     class: &str,
-    y: FigureOfRun,
-    title: impl Fn(&SummaryRun, f64) -> String,
+    column: &RunColumn,
+    title: impl Fn(&SummaryRun<'_>, f64) -> String,
 ) -> Vec<PlotMark> {
     let dot = |shown: &ShownRun<'_>| {
-        let at = PlotPoint { x: f64::from(shown.run.connections), y: y(shown.figures)? };
+        let at = PlotPoint {
+            x: f64::from(shown.run.connections),
+            y: column.figure(shown.figures).value()?,
+        };
         Some(PlotMark::new(class, PlotShape::Dot(at), title(shown.figures, at.y)))
     };
     runs.runs.iter().filter_map(dot).collect()
 }
 
 /// The median of a figure over the repeats of each load, broken where a load has none.
-fn segments(
-    runs: &ShownRuns<'_>,
-    figure: impl Fn(&SummaryRun) -> Option<f64>,
-) -> Vec<Vec<PlotPoint>> {
+fn segments(runs: &ShownRuns<'_>, column: &RunColumn) -> Vec<Vec<PlotPoint>> {
     let point = |load: u32| {
-        let values = runs.at(load).filter_map(|shown| figure(shown.figures));
+        let values = runs.at(load).filter_map(|shown| column.figure(shown.figures).value());
         median(values).map(|y| PlotPoint { x: f64::from(load), y })
     };
     split(&runs.loads().into_iter().map(point).collect::<Vec<_>>())
 }
 
 /// The intervals of a percentile, broken where a load has none.
-fn bands(runs: &ShownRuns<'_>, name: &str) -> Vec<Vec<PlotRange>> {
-    let range = |load: u32| match runs.at(load).next()?.figures.interval_ms.get(name)? {
-        [Some(low), Some(high)] => Some(PlotRange { x: f64::from(load), low: *low, high: *high }),
-        _ => None,
+fn bands(runs: &ShownRuns<'_>, column: &RunColumn) -> Vec<Vec<PlotRange>> {
+    let range = |load: u32| {
+        let [low, high] = column.interval(runs.at(load).next()?.figures)?;
+        let [low, high] = [low?, high?].map(Nanos::as_millis_f64);
+        Some(PlotRange { x: f64::from(load), low, high })
     };
     split(&runs.loads().into_iter().map(range).collect::<Vec<_>>())
 }
@@ -201,7 +200,7 @@ fn split<T: Clone>(values: &[Option<T>]) -> Vec<Vec<T>> {
 /// The runs of a sweep whose figures are the server's.
 pub(crate) struct ShownRuns<'a> {
     pub(crate) study: &'a SweepStudy,
-    pub(crate) summary: &'a Summary,
+    pub(crate) summary: &'a Summary<'a>,
     pub(crate) runs: Vec<ShownRun<'a>>,
 }
 
@@ -209,14 +208,14 @@ pub(crate) struct ShownRuns<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct ShownRun<'a> {
     pub(crate) run: &'a Run,
-    pub(crate) figures: &'a SummaryRun,
+    pub(crate) figures: &'a SummaryRun<'a>,
 }
 
 /// Colours that tell loads apart.
 const COLOURS: usize = 8;
 
 impl<'a> ShownRuns<'a> {
-    pub(crate) fn of(study: &'a SweepStudy, summary: &'a Summary) -> ShownRuns<'a> {
+    pub(crate) fn of(study: &'a SweepStudy, summary: &'a Summary<'a>) -> ShownRuns<'a> {
         let all =
             study.runs.iter().zip(&summary.runs).map(|(run, figures)| ShownRun { run, figures });
         let is_forced =

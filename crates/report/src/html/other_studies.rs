@@ -3,21 +3,21 @@
 
 use model::comparison::{ComparedMetric, Difference};
 use model::tally::Second;
-use model::{
-    Bodies, BodiesStudy, Body, BodyKind, BodyRun, LoadStudy, Nanos, Pace, Profile, Rate, Socket,
-};
+use model::{Bodies, BodiesStudy, Body, BodyKind, LoadStudy, Nanos, Pace, Profile, Rate, Socket};
 
 use crate::comparison::words::{self, SummaryComparison};
-use crate::details::{MEDIAN_MS, PivotPlace, REQUESTS_A_SECOND, RunFigure};
+use crate::details::{PivotPlace, median_of_body};
 use crate::html::figure::{
     KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, stacked, thinned,
     time_axis,
 };
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
+use crate::run_column::RunColumn;
+use crate::run_columns::{P50, RATE};
 use crate::summary::{Summary, SummaryVerdict};
 
 /// All figures, in the order in which they are asked.
-pub(crate) fn of_load(study: &LoadStudy, summary: &Summary) -> Vec<TitledFigure> {
+pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFigure> {
     let is_forced = study.run.judgement.as_ref().is_some_and(|judgement| judgement.forced);
     if !summary.trusted && !is_forced {
         return vec![TitledFigure {
@@ -37,7 +37,7 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary) -> Vec<TitledFigure>
     .into()
 }
 
-fn spread_of_times(study: &LoadStudy, summary: &Summary) -> Result<PageFigure, String> {
+fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigure, String> {
     let run = &study.run;
     let mut lines = vec![spread("p99", |q| run.response_time(q).time())];
     let mut key = vec![KeyEntry::new("p99", "response time, from when a request was due")];
@@ -144,8 +144,8 @@ fn generators_delay(study: &LoadStudy) -> Result<PageFigure, String> {
 pub(crate) fn of_bodies(study: &BodiesStudy) -> Vec<TitledFigure> {
     let of = |title, unit, figure| TitledFigure { title, drawn: against_size(study, unit, figure) };
     vec![
-        of("Throughput against size", "requests/s", &REQUESTS_A_SECOND),
-        of("Median response time against size", "p50, ms", &MEDIAN_MS),
+        of("Throughput against size", "requests/s", &RATE),
+        of("Median response time against size", "p50, ms", &P50),
     ]
 }
 
@@ -159,21 +159,15 @@ fn class_and_meaning(kind: BodyKind) -> [&'static str; 2] {
     }
 }
 
-fn against_size(
-    study: &BodiesStudy,
-    unit: &str,
-    figure: &RunFigure<BodyRun>,
-) -> Result<PageFigure, String> {
+fn against_size(study: &BodiesStudy, unit: &str, figure: &RunColumn) -> Result<PageFigure, String> {
     let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
     if bodies.kilobytes.len() < 2 {
         return Err("there is one size".to_owned());
     }
     let points = |socket: Socket, kind: BodyKind| {
         let point = |kilobytes: &u32| {
-            let y = figure.of_body(
-                study,
-                PivotPlace { socket, body: Body { kilobytes: *kilobytes, kind } },
-            )?;
+            let body = Body { kilobytes: *kilobytes, kind };
+            let y = median_of_body(study, PivotPlace { socket, body }, figure)?;
             Some(PlotPoint { x: f64::from(*kilobytes), y })
         };
         bodies.kilobytes.iter().filter_map(point).collect::<Vec<_>>()

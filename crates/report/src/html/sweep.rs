@@ -29,7 +29,7 @@ const FIGURES: [(&str, Drawing); 8] = [
     ("Over time: backlog in the workers", worker_backlog),
 ];
 
-pub(crate) fn figures(study: &SweepStudy, summary: &Summary) -> Vec<TitledFigure> {
+pub(crate) fn figures(study: &SweepStudy, summary: &Summary<'_>) -> Vec<TitledFigure> {
     let runs = ShownRuns::of(study, summary);
     let titled = |(title, draw): (&'static str, Drawing)| TitledFigure {
         title,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Nanos, Study, SweepStudy};
+use model::{Study, SweepStudy};
 use report::summary::Summary;
 use report::{html, number};
 use serde::Deserialize;
@@ -83,14 +83,9 @@ fn the_figures_are_those_of_the_summary() {
             .replace("&gt;", ">");
         assert!(text.contains(&summary.sentence), "{name}: {}", summary.sentence);
         for run in summary.runs.iter().filter(|run| run.is_the_servers()) {
-            let times = [
-                run.response_ms.p50,
-                run.response_ms.p95,
-                run.response_ms.p99,
-                run.response_ms.max,
-            ];
-            for time in times.into_iter().flatten() {
-                let shown = number::milliseconds(Nanos::from_secs_f64(time / 1e3));
+            let percentiles = [0.50, 0.95, 0.99].map(|quantile| run.percentile(quantile));
+            for time in percentiles.into_iter().chain([run.max()]).flatten() {
+                let shown = number::milliseconds(time);
                 let is_there =
                     ["", "?"].iter().any(|mark| page.contains(&format!("<td>{shown}{mark}</td>")));
                 assert!(is_there, "{name}, {}: {shown}", run.label);

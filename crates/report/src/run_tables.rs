@@ -1,0 +1,169 @@
+//! The columns of `run_columns` laid out: the table of a full report, the answer's table, CSV, and
+//! the JSON of a run.
+
+use model::Study;
+use serde::{Serialize, Serializer};
+
+use crate::number::NONE;
+use crate::run_column::{ColumnPresence, FigureMark, RunColumn, RunFigure, RunTable};
+use crate::run_columns::{COLUMNS, IN_ANSWER, IN_JSON, WITHOUT_TIMES};
+use crate::run_summary::{SummaryRun, SummaryVerdict};
+use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
+
+/// The table of a study's runs in a full report.
+pub(crate) fn table(study: &Study) -> DataTable {
+    let table = RunTable::of(study);
+    let runs = SummaryRun::all_of(study);
+    let columns: Vec<&RunColumn> = COLUMNS
+        .iter()
+        .copied()
+        .filter(|column| column.tables.contains(&table))
+        .filter(|column| (column.presence)(&runs) != ColumnPresence::Nowhere)
+        .collect();
+    let rows = runs.iter().map(|run| TableRow::new(columns.iter().map(|column| column.cell(run))));
+    DataTable {
+        lead: match table {
+            RunTable::Sweep | RunTable::OtherGenerator | RunTable::Comparison => 4,
+            RunTable::Bodies => 5,
+            RunTable::Load => 2,
+        },
+        ..DataTable::of_columns(columns.iter().map(|column| column.heading(table, &runs)), rows)
+    }
+}
+
+/// The names of that table's columns and all its rows, as CSV.
+pub fn csv(study: &Study) -> String {
+    let table = table(study);
+    let mut lines = vec![csv_line(table.columns.iter().map(csv_name))];
+    lines.extend(table.rows.iter().map(|row| csv_line(row.cells.iter().map(csv_cell))));
+    lines.concat()
+}
+
+fn csv_line(fields: impl Iterator<Item = String>) -> String {
+    fields.collect::<Vec<_>>().join(",") + "\n"
+}
+
+fn csv_name(column: &TableColumn) -> String {
+    if column.key.is_empty() { quoted(&column.full_name()) } else { column.key.clone() }
+}
+
+fn csv_cell(cell: &TableCell) -> String {
+    match cell.value {
+        Some(value) => value.to_string(),
+        None if cell.text == NONE => String::new(),
+        None => quoted(&cell.text.to_lowercase()),
+    }
+}
+
+/// As RFC 4180 has it.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Verdicts of runs that say nothing of the server, and the word in place of their times.
+pub(crate) const NO_FIGURE: [(SummaryVerdict, &str); 2] =
+    [(SummaryVerdict::Invalid, "INVALID"), (SummaryVerdict::GeneratorBound, "GENERATOR-BOUND")];
+
+/// The answer's table: a row a run.
+pub(crate) fn answer(runs: &[SummaryRun<'_>]) -> DataTable {
+    let shown: Vec<(&str, &RunColumn)> = IN_ANSWER
+        .iter()
+        .copied()
+        .filter(|(_, column)| (column.presence)(runs) == ColumnPresence::Shown)
+        .collect();
+    let columns: Vec<&RunColumn> = shown.iter().map(|(_, column)| *column).collect();
+    let headings = shown.iter().map(|(name, column)| answer_heading(name, column));
+    let rows = runs.iter().map(|run| answer_row(run, &columns));
+    DataTable { lead: 0, ..DataTable::of_columns(headings, rows) }
+}
+
+fn answer_heading(name: &str, column: &RunColumn) -> TableColumn {
+    // Figures stay aligned below it, with a mark or without.
+    let room_for_mark = if column.mark == FigureMark::Never { "" } else { " " };
+    TableColumn {
+        unit: column.unit,
+        band: column.band.map(|band| ColumnBand { meaning: "", ..band(RunTable::Sweep) }),
+        ..TableColumn::new(format!("{name}{room_for_mark}"))
+    }
+}
+
+fn answer_row(run: &SummaryRun<'_>, columns: &[&RunColumn]) -> TableRow {
+    match NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict) {
+        Some((_, word)) => {
+            let known = columns.iter().take(WITHOUT_TIMES);
+            TableRow::new(known.map(|column| answer_cell(run, column))).noted(*word)
+        }
+        None => TableRow::new(columns.iter().map(|column| answer_cell(run, column))),
+    }
+}
+
+/// A figure and its mark, or room for one.
+fn answer_cell(run: &SummaryRun<'_>, column: &RunColumn) -> String {
+    let text = column.cell(run).text;
+    let has_room = column.mark != FigureMark::Never;
+    match column.mark_of(run) {
+        "" if has_room && !text.ends_with('?') => text + " ",
+        mark => text + mark,
+    }
+}
+
+impl Serialize for SummaryRun<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = JsonObject::default();
+        for (path, column) in IN_JSON {
+            object.insert(path, column.figure(self));
+        }
+        object.serialize(serializer)
+    }
+}
+
+/// An object whose keys keep the order in which they came.
+#[derive(Default)]
+struct JsonObject {
+    entries: Vec<(&'static str, JsonEntry)>,
+}
+
+enum JsonEntry {
+    Figure(RunFigure),
+    Object(JsonObject),
+}
+
+impl JsonObject {
+    /// Puts a figure in its place: a dot in the path leads into an object, which keeps what it has.
+    fn insert(&mut self, path: &'static str, figure: RunFigure) {
+        if matches!(figure, RunFigure::LeftOut) {
+            return;
+        }
+        let Some((outer, rest)) = path.split_once('.') else {
+            self.entries.push((path, JsonEntry::Figure(figure)));
+            return;
+        };
+        if let Some((last, JsonEntry::Object(object))) = self.entries.last_mut()
+            && *last == outer
+        {
+            object.entries.push((rest, JsonEntry::Figure(figure)));
+            return;
+        }
+        let object = JsonObject { entries: vec![(rest, JsonEntry::Figure(figure))] };
+        self.entries.push((outer, JsonEntry::Object(object)));
+    }
+}
+
+impl Serialize for JsonObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.entries.iter().map(|(key, entry)| (key, entry)))
+    }
+}
+
+impl Serialize for JsonEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            JsonEntry::Figure(figure) => figure.serialize(serializer),
+            JsonEntry::Object(object) => object.serialize(serializer),
+        }
+    }
+}
