@@ -1,6 +1,6 @@
-//! The answer: what a person sees of a study by default, from its [`Summary`] alone. At most 30
-//! lines of 100 columns: what was measured, the table, the conclusion, why, whether it can be
-//! trusted, what to type next.
+//! The answer: what is printed of a study by default. It has at most 30 lines of 100 columns: what
+//! was measured, the table, the conclusion, why, whether it can be trusted, what to type next. All
+//! of it comes from the [`Summary`], and so does what Markdown, HTML and JSON say.
 
 use std::fmt::Write as _;
 
@@ -16,41 +16,41 @@ use judge::Grade;
 use judge::next::NextCommand;
 use judge::trust::{ShownPercentile, TrustLine, shown_percentiles};
 
-/// Columns of a line at the most.
+/// The widest line, in columns.
 const COLUMNS: usize = 100;
-/// Lines at the most, and rows of the table that are part of them: each further row is one line
-/// more.
+/// The most lines, as long as the table has up to [`ROWS`] rows; each further row is a line more.
 const LINES: usize = 30;
 const ROWS: usize = 8;
-/// Of the table and of what is under it.
+/// Indent of the table and of the lines below it.
 const INDENT: usize = 2;
-/// Doubts that are shown; the others are counted.
+/// The most doubts that are shown; further ones are counted.
 const DOUBTS: usize = 3;
-/// Next commands that are shown at the most.
+/// The most next commands that are shown.
 const COMMANDS: usize = 3;
 
-/// Where the rest is.
+/// How to see everything else.
 const MORE: &str = "  More   longtail report --full | --html report.html | --markdown | --json\n";
 
-/// How a piece of the answer is shown: a renderer may colour it.
+/// How a part of the answer is shown: a terminal may colour it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emphasis {
-    /// As it is.
+    /// Everything else.
     Plain,
-    /// The answer itself.
+    /// The conclusion.
     Strong,
-    /// Doubtful.
+    /// What is doubtful.
     Doubtful,
-    /// Wrong.
+    /// What is bad: an invalid run, an overload, a failed check.
     Bad,
 }
 
-/// The answer of a study, on lines without colour.
+/// The answer of a study, without colour.
 pub fn whole(study: &Study, saved: Option<&str>, width: Width) -> String {
     painted(study, saved, width, &plain)
 }
 
-/// The same, each piece as `paint` shows it. What it adds must take no columns.
+/// The same, each part as `paint` shows it. What `paint` adds must take no columns, as colour codes
+/// do.
 pub fn painted(
     study: &Study,
     saved: Option<&str>,
@@ -64,24 +64,29 @@ pub fn painted(
     let runs = if summary.comparison.is_some() { 0 } else { summary.runs.len() };
     let room = (LINES + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
     let more = if summary.runs.is_empty() { "" } else { MORE };
-    // Doubts and commands are fewer and fewer until the answer fits.
-    let (mut doubts, mut commands) = (DOUBTS, COMMANDS);
+    // Leave out doubts and commands, one at a time, until the answer fits.
+    let mut doubts = DOUBTS;
+    let mut commands = COMMANDS;
     loop {
         let ending = layout.ending(doubts, commands) + more;
         let ending = if ending.is_empty() { ending } else { format!("\n{ending}") };
         if ending.lines().count() <= room || doubts + commands == 0 {
             return text + &ending;
         }
-        *(if commands >= doubts { &mut commands } else { &mut doubts }) -= 1;
+        if commands >= doubts {
+            commands -= 1;
+        } else {
+            doubts -= 1;
+        }
     }
 }
 
-/// A piece without colour.
+/// A part of the answer without colour.
 fn plain(_: Emphasis, text: &str) -> String {
     text.to_owned()
 }
 
-/// The same without colour, with all doubts and every picture.
+/// The answer in a full report: without colour, with all doubts and every picture.
 pub(crate) fn in_full(study: &Study, saved: Option<&str>, width: Width) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, &plain);
@@ -91,19 +96,19 @@ pub(crate) fn in_full(study: &Study, saved: Option<&str>, width: Width) -> Strin
     ])
 }
 
-/// The conclusion and what follows it, for a layout that has a table of its own.
+/// The answer from the conclusion on, for a layout with a table of its own.
 pub(crate) fn conclusion(study: &Study, saved: Option<&str>, width: Width) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, &plain);
     crate::text::joined([layout.sentence(), layout.ending(usize::MAX, COMMANDS)])
 }
 
-/// The table alone, as it grows.
+/// The table alone, which a terminal shows while it grows.
 pub fn rows(study: &Study) -> String {
     crate::text::table(&table(&Summary::of(study, None)), INDENT, Width::ANY)
 }
 
-/// What the marks behind figures mean, where there are any.
+/// What the marks behind the table's figures mean, where there are any.
 pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     if let Some(summary) = &summary.comparison {
         return comparison::legend(summary).map(str::to_owned);
@@ -132,7 +137,7 @@ pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     (!marks.is_empty()).then(|| marks.join(" · "))
 }
 
-/// A summary, and how it is laid out.
+/// A summary to lay out, and how.
 struct AnswerLayout<'a> {
     summary: &'a Summary<'a>,
     width: Width,
@@ -197,42 +202,45 @@ impl<'a> AnswerLayout<'a> {
         sentence.lines().map(|line| (self.paint)(emphasis, line) + "\n").collect()
     }
 
-    /// Why, what was expected, whether to trust it, what to type next: with so many doubts and
-    /// commands.
+    /// Why, what was expected, whether to trust it, what to type next; with at most so many doubts
+    /// and commands.
     fn ending(&self, doubts: usize, commands: usize) -> String {
-        const UNDER: &str = "         ";
-        let named = |at: usize, name: &'static str| if at == 0 { name } else { UNDER };
         let mut text = String::new();
         for (at, reason) in self.summary.reasons().enumerate() {
-            wrap(&mut text, self.width, named(at, "  Why    "), reason);
+            wrap(&mut text, self.width, label(at, "  Why    "), reason);
         }
         for expectation in &self.summary.expectations {
             wrap(&mut text, self.width, "  Expect ", &without_expect(&expectation.sentence));
         }
-        let (mut shown, mut doubtful) = (0, 0);
+        text += &self.trust(doubts);
+        for (at, next) in self.summary.next.iter().take(commands).enumerate() {
+            text += &continued(label(at, "  Next   "), next, self.width);
+        }
+        text
+    }
+
+    /// What speaks for the figures, and at most so many doubts about them.
+    fn trust(&self, doubts: usize) -> String {
+        let mut text = String::new();
+        let mut shown = 0;
+        let mut doubtful = 0;
         for line in &self.summary.trust {
             doubtful += usize::from(line.mark != Grade::Passed);
             if doubtful <= doubts {
                 let is_hinted = line.mark == Grade::Failed || doubtful == 1 || doubts == usize::MAX;
-                text += &self.trust(named(shown, "  Trust  "), line, is_hinted);
+                text += &self.trust_line(label(shown, "  Trust  "), line, is_hinted);
                 shown += 1;
             }
         }
         if doubtful > doubts {
             let more = doubtful - doubts;
-            _ = writeln!(
-                text,
-                "{}… {more} more: longtail report --full",
-                named(shown, "  Trust  ")
-            );
-        }
-        for (at, next) in self.summary.next.iter().take(commands).enumerate() {
-            text += &continued(named(at, "  Next   "), next, self.width);
+            let before = label(shown, "  Trust  ");
+            _ = writeln!(text, "{before}… {more} more: longtail report --full");
         }
         text
     }
 
-    fn trust(&self, before: &str, line: &TrustLine, is_hinted: bool) -> String {
+    fn trust_line(&self, before: &str, line: &TrustLine, is_hinted: bool) -> String {
         let hint =
             line.hint.filter(|_| is_hinted).map(|hint| format!(" → {hint}")).unwrap_or_default();
         let mut own = String::new();
@@ -246,12 +254,18 @@ impl<'a> AnswerLayout<'a> {
     }
 }
 
-/// `PASS p99 < 200ms: …`: that it was expected stands before it.
+/// The label before the first line of a part, and room for it before the others.
+fn label(at: usize, name: &'static str) -> &'static str {
+    if at == 0 { name } else { "         " }
+}
+
+/// `PASS p99 < 200ms: …`, without the word "expect", which is the label before it.
 fn without_expect(sentence: &str) -> String {
     sentence.replacen(" expect ", " ", 1)
 }
 
-/// A command on lines that a shell reads as one, so that it can be pasted, and why one would.
+/// A command and why to run it. A long one continues on lines that a shell reads as one, so that it
+/// can be pasted.
 fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     let mut text = String::new();
     let mut line = before.to_owned();
@@ -271,7 +285,8 @@ fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     text + &line + &why + "\n"
 }
 
-/// The table: a row a run, of a comparison a row a figure or an arm, of a load its percentiles.
+/// The table. A sweep has a row for each run, a comparison for each figure or arm, and a load has a
+/// column for each percentile.
 pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
     match (&summary.comparison, summary.runs.as_slice()) {
         (Some(comparison), _) => comparison::table(comparison),
@@ -280,8 +295,8 @@ pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
     }
 }
 
-/// The answer for a pull request: the sentence, the table, why and whether to trust it, and
-/// everything else folded.
+/// The answer as Markdown for a pull request: the conclusion, the table, why, whether to trust it,
+/// and everything else folded.
 pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
@@ -324,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_next_command_is_not_broken_within_a_quoted_word() {
+    fn a_next_command_is_not_broken_inside_a_quoted_word() {
         let command = "longtail sweep -w2 -t5:5 '--from=ssh box2' --multiples=4,8,16".to_owned();
         let next = NextCommand { command: command.clone(), why: String::new() };
         for columns in 40..80 {

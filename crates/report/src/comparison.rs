@@ -1,4 +1,4 @@
-//! The report of a comparison: its table, how it was measured, and whether it can be trusted; its
+//! The report of a comparison: its table, how it was measured, and whether it can be trusted. Its
 //! sentences are in `words`.
 
 use judge::named_runs::NamedRun;
@@ -20,7 +20,7 @@ pub(crate) mod words;
 pub(crate) use self::words::sentence;
 pub use self::words::{SummaryArm, SummaryComparison};
 
-/// What a comparison came to, and what else must be known.
+/// The result of a comparison, with what else must be known to read it.
 pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
     let figures = SummaryComparison::of(study);
     SummaryComparison { reasons: reasons(study, &figures), ..figures }
@@ -35,7 +35,7 @@ pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
     }
 }
 
-/// Said where a reader who divides the medians comes to another change.
+/// A note for readers who divide the medians and find another change.
 pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
     let is_other = |row: &ComparedMetric| {
         row.differences.iter().any(|it| {
@@ -53,7 +53,7 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
     )
 }
 
-/// A metric with its unit: `p99, ms`; one that decides has a star.
+/// A metric with its unit: `p99, ms`; a deciding metric has a star.
 fn titled(row: &ComparedMetric) -> String {
     let star = if row.decides { " *" } else { "" };
     format!("{}, {}{star}", words::name(row.metric), row.unit)
@@ -63,7 +63,7 @@ fn figure(row: &ComparedMetric, letter: &str) -> String {
     number::or_none(row.median(letter), |value| number::or_zero(value, number::significant))
 }
 
-/// The change and its interval.
+/// A change and its interval, each as a cell.
 fn change(difference: &Difference) -> [String; 2] {
     [words::estimate_of(difference), words::interval_of(difference)]
         .map(|cell| number::or_none(cell, |text| text))
@@ -91,7 +91,7 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
     DataTable::of_columns(columns, rows)
 }
 
-/// The columns of a row an arm: what decides first, then what a person asks for.
+/// The metrics that are columns where each arm is a row: those that decide, and the usual ones.
 fn columns_of_arms(summary: &SummaryComparison) -> Vec<&ComparedMetric> {
     const ASKED: [Metric; 6] =
         [Metric::Throughput, Metric::Failed, Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
@@ -138,7 +138,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
     DataTable { lead: 2, ..DataTable::of_columns(columns, lines) }
 }
 
-/// A name that leaves room for figures.
+/// A name, cut so that it leaves room for figures.
 fn shortened(name: &str) -> String {
     const MOST: usize = 20;
     if name.chars().count() <= MOST {
@@ -147,60 +147,98 @@ fn shortened(name: &str) -> String {
     name.chars().take(MOST - 1).chain(['…']).collect()
 }
 
-/// The arms, and how they were measured.
+/// The arms and how they were measured, a line each.
 pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
-    const ARMS: usize = 4;
+    let mut lines = arms(study);
+    lines.push(how(study));
+    lines
+}
+
+/// What all arms share, and below it each arm of a few.
+fn arms(study: &ComparisonStudy) -> Vec<String> {
+    const MOST: usize = 4;
     let plan = &study.plan;
-    let server = |at: usize| study.server(at).map(labels::server).unwrap_or_default();
-    let slots = |at: usize| study.server(at).map(labels::slots).unwrap_or_default();
-    let is_one = |of: &dyn Fn(usize) -> String| (1..plan.arms.len()).all(|at| of(at) == of(0));
-    let (one_server, one_size) = (is_one(&server), is_one(&slots));
-    let shared = |is_shared: bool, of: &dyn Fn(usize) -> String| is_shared.then(|| of(0));
-    let common = labels::joined([shared(one_server, &server), shared(one_size, &slots)]);
-    let arm = |at: usize| {
-        let own = [(!one_server).then(|| server(at)), (!one_size).then(|| slots(at))];
-        let ArmPlan { name, settings, .. } = &plan.arms[at];
-        // A commit stands first; it is no option and no variable.
-        let name = match settings.first().filter(|it| !it.starts_with('-') && !it.contains('=')) {
-            Some(commit) if commit.starts_with(&**name) => commit.to_string(),
-            Some(commit) => format!("{name}, {commit}"),
-            None => name.to_string(),
-        };
-        format!("{}  {}", plan.letter(at), labels::joined([Some(name), Some(labels::joined(own))]))
-    };
-    let mut lines: Vec<String> =
-        Some(common).into_iter().filter(|common| !common.is_empty()).collect();
-    // The rows of a ranking name its arms.
-    let named =
-        if plan.question == ComparisonQuestion::Change { plan.arms.len().min(ARMS) } else { 0 };
-    lines.extend((0..named).map(arm));
+    let count = plan.arms.len();
+    let servers: Vec<String> = (0..count).map(|at| server(study, at)).collect();
+    let sizes: Vec<String> = (0..count).map(|at| size(study, at)).collect();
+    let is_one_server = servers.iter().all(|server| *server == servers[0]);
+    let is_one_size = sizes.iter().all(|size| *size == sizes[0]);
+    let mut lines = Vec::new();
+    let common = labels::joined([
+        is_one_server.then(|| servers[0].clone()),
+        is_one_size.then(|| sizes[0].clone()),
+    ]);
+    if !common.is_empty() {
+        lines.push(common);
+    }
+    // A ranking's table names its arms.
+    let named = if plan.question == ComparisonQuestion::Change { count.min(MOST) } else { 0 };
+    for at in 0..named {
+        let own = labels::joined([
+            (!is_one_server).then(|| servers[at].clone()),
+            (!is_one_size).then(|| sizes[at].clone()),
+        ]);
+        let name = name_with_commit(&plan.arms[at]);
+        lines.push(format!("{}  {}", plan.letter(at), labels::joined([Some(name), Some(own)])));
+    }
+    lines
+}
+
+fn server(study: &ComparisonStudy, arm: usize) -> String {
+    study.server(arm).map(labels::server).unwrap_or_default()
+}
+
+fn size(study: &ComparisonStudy, arm: usize) -> String {
+    study.server(arm).map(labels::slots).unwrap_or_default()
+}
+
+/// An arm's name, and its commit where the name does not say it already.
+fn name_with_commit(arm: &ArmPlan) -> String {
+    let name = &arm.name;
+    // A commit is the first setting, and neither an option nor a variable.
+    let is_commit = |setting: &&MaskedText| !setting.starts_with('-') && !setting.contains('=');
+    match arm.settings.first().filter(is_commit) {
+        Some(commit) if commit.starts_with(&**name) => commit.to_string(),
+        Some(commit) => format!("{name}, {commit}"),
+        None => name.to_string(),
+    }
+}
+
+/// The load, the blocks, and which metrics decide.
+fn how(study: &ComparisonStudy) -> String {
+    let plan = &study.plan;
     let stream = &plan.arms[0].stream;
     let length = labels::length(stream.stop);
-    let warm_up = Some(stream.warm_up).filter(|warm_up| *warm_up > Nanos::ZERO);
-    let warm_up =
-        warm_up.map(|span| format!(" after {} of warm-up", number::span(span))).unwrap_or_default();
-    let most = study.runs.iter().map(|run| run.run.connections).max();
-    let detail = match plan.load {
+    let warm_up = if stream.warm_up > Nanos::ZERO {
+        format!(" after {} of warm-up", number::span(stream.warm_up))
+    } else {
+        String::new()
+    };
+    let load = labels::listed([pace(study), load_detail(study)]);
+    let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
+    let control = if plan.control { ", A once more as control" } else { "" };
+    let deciding: Vec<String> = plan.deciding().into_iter().map(words::name).collect();
+    let verb = if deciding.len() == 1 { "decides" } else { "decide" };
+    format!(
+        "{load} · {}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*), margin {} %",
+        count_of(blocks, "block"),
+        judge::words::listed(&deciding),
+        number::shortest((plan.margin * 1e4).round() / 100.0),
+    )
+}
+
+/// How many connections a closed loop had, or how an open loop's rate was chosen.
+fn load_detail(study: &ComparisonStudy) -> String {
+    match study.plan.load {
         ComparisonLoad::Closed { .. } => {
+            let most = study.runs.iter().map(|run| run.run.connections).max();
             most.map_or("no run".to_owned(), |n| count_of(n, "connection"))
         }
         ComparisonLoad::Share { of_maximum } if study.rate_per_s().is_some() => {
             format!("{} % of what the slower arm can do", number::fixed(of_maximum * 100.0, 0))
         }
-        _ => String::new(),
-    };
-    let load = labels::listed([pace(study), detail]);
-    let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
-    let each = if plan.control { ", A once more as control" } else { "" };
-    let deciding: Vec<String> = plan.deciding().into_iter().map(words::name).collect();
-    let verb = if deciding.len() == 1 { "decides" } else { "decide" };
-    lines.push(format!(
-        "{load} · {}: each arm once{each}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*), margin {} %",
-        count_of(blocks, "block"),
-        judge::words::listed(&deciding),
-        number::shortest((plan.margin * 1e4).round() / 100.0),
-    ));
-    lines
+        ComparisonLoad::Share { .. } | ComparisonLoad::Rate { .. } => String::new(),
+    }
 }
 
 /// `closed loop`, or `open loop, 54.7 requests/s`.
@@ -221,40 +259,20 @@ pub(crate) fn sound_runs(study: &ComparisonStudy) -> Vec<NamedRun<'_>> {
         .collect()
 }
 
-/// What speaks for the figures and against them, beside what is asked of every run.
+/// What speaks for the figures and against them, besides what holds for every run.
 pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<TrustLine> {
     let mut lines = Vec::new();
     let unsound = study.runs.iter().filter(|run| !run.is_sound()).count();
     if unsound > 0 {
-        let (all, are) =
-            (count_of(study.runs.len() as u64, "run"), if unsound == 1 { "is" } else { "are" });
+        let all = count_of(study.runs.len() as u64, "run");
+        let are = if unsound == 1 { "is" } else { "are" };
         let sentence = format!("{unsound} of {all} failed the checks, and {are} not counted.");
         lines.push(
             TrustLine::new(Grade::Doubtful, sentence)
                 .hint("longtail report --full says which, and why"),
         );
     }
-    lines.push(match widest_control(summary) {
-        _ if !study.plan.control => TrustLine::new(
-            Grade::Uncertain,
-            "Without a control nobody knows what the machine does by itself; only what decides is tested.",
-        ),
-        Some((row, control)) if is_shown(control) => {
-            let (name, interval) = (words::name(row.metric), words::interval_of(control).unwrap_or_default());
-            let sentence = format!(
-                "The control, A once more, differs from A in {name}: {interval} %. Something drifts; no difference as small as that counts."
-            );
-            let hint = "leave the machine alone meanwhile, and run longer (--for)";
-            TrustLine::new(Grade::Doubtful, sentence).hint(hint)
-        }
-        Some((row, control)) => {
-            let (name, estimate) = (words::name(row.metric), words::estimate_of(control).unwrap_or_default());
-            let sentence =
-                format!("The control, A once more, cannot be told from A; it is at most {estimate} off ({name}).");
-            TrustLine::new(Grade::Passed, sentence)
-        }
-        None => TrustLine::new(Grade::Uncertain, "Too few blocks for the control to say anything."),
-    });
+    lines.push(trust_by_control(study, summary));
     let missing = match study.plan.blocks {
         _ if study.interrupted => Some("It was interrupted: blocks are missing.".to_owned()),
         ComparisonBlocks::Fixed(all) if summary.blocks < all => {
@@ -266,12 +284,39 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     lines
 }
 
+/// What the control says: the base once more, which should not differ from itself.
+fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> TrustLine {
+    if !study.plan.control {
+        return TrustLine::new(
+            Grade::Uncertain,
+            "Without a control nobody knows what the machine does by itself; only what decides is tested.",
+        );
+    }
+    let Some((row, control)) = widest_control(summary) else {
+        return TrustLine::new(Grade::Uncertain, "Too few blocks for the control to say anything.");
+    };
+    let name = words::name(row.metric);
+    if is_shown(control) {
+        let interval = words::interval_of(control).unwrap_or_default();
+        let sentence = format!(
+            "The control, A once more, differs from A in {name}: {interval} %. Something drifts; no difference as small as that counts."
+        );
+        return TrustLine::new(Grade::Doubtful, sentence)
+            .hint("leave the machine alone meanwhile, and run longer (--for)");
+    }
+    let estimate = words::estimate_of(control).unwrap_or_default();
+    let sentence = format!(
+        "The control, A once more, cannot be told from A; it is at most {estimate} off ({name})."
+    );
+    TrustLine::new(Grade::Passed, sentence)
+}
+
+/// Whether the interval excludes 0.
 fn is_shown(difference: &Difference) -> bool {
     difference.interval.is_some_and(excludes_zero)
 }
 
-/// The control's difference that says most: one that is shown before one that is not, then the
-/// furthest.
+/// The control's largest difference; one whose interval excludes 0 comes before any other.
 fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Difference)> {
     let controls = summary.metrics.iter().filter_map(|row| Some((row, row.control.as_ref()?)));
     let known = controls.filter(|(_, control)| control.interval.is_some());
@@ -286,9 +331,9 @@ fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Diff
 fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> {
     let plan = &study.plan;
     let mut reasons = Vec::new();
-    let several = (1..plan.arms.len()).map(|arm| (arm, differing_settings(study, arm)));
-    let several = several.filter(|(_, differing)| differing.len() > 1);
-    let several: Vec<String> = several
+    let several: Vec<String> = (1..plan.arms.len())
+        .map(|arm| (arm, differing_settings(study, arm)))
+        .filter(|(_, differing)| differing.len() > 1)
         .map(|(arm, differing)| {
             format!("{} in {} ({})", plan.letter(arm), differing.len(), differing.join(", "))
         })
@@ -323,22 +368,24 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
     reasons
 }
 
-/// The settings that an arm has and the base has not, or the other way round, whichever are more.
+/// The settings that only the arm has, or those that only the base has, whichever are more.
 fn differing_settings(study: &ComparisonStudy, arm: usize) -> Vec<String> {
     let [base, arm] = [0, arm].map(|at| &study.plan.arms[at].settings);
-    let only = |of: &[MaskedText], other: &[MaskedText]| -> Vec<String> {
-        of.iter().filter(|setting| !other.contains(setting)).map(ToString::to_string).collect()
-    };
-    let (added, left) = (only(arm, base), only(base, arm));
-    if added.len() >= left.len() {
+    let added = only_in_first(arm, base);
+    let removed = only_in_first(base, arm);
+    if added.len() >= removed.len() {
         added
     } else {
-        left.iter().map(|setting| format!("without {setting}")).collect()
+        removed.iter().map(|setting| format!("without {setting}")).collect()
     }
 }
 
-/// Puma before 7 serves a keep-alive connection several times in a row, in some arms and not in
-/// others.
+fn only_in_first(first: &[MaskedText], second: &[MaskedText]) -> Vec<String> {
+    first.iter().filter(|setting| !second.contains(setting)).map(ToString::to_string).collect()
+}
+
+/// Says so where some arms serve a keep-alive connection several times in a row, as Puma before 7
+/// does, and others do not.
 fn turns(study: &ComparisonStudy) -> Option<String> {
     let has_turns = |arm: usize| {
         let runs = || study.runs.iter().filter(|run| run.arm == arm && run.is_sound());
@@ -365,7 +412,7 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
     })
 }
 
-/// Arms that can process another number of requests at a time.
+/// Says so where the arms have different numbers of slots.
 fn slots(study: &ComparisonStudy) -> Option<String> {
     let of = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
     let known: Vec<(usize, u32)> =
@@ -384,8 +431,8 @@ fn slots(study: &ComparisonStudy) -> Option<String> {
     ))
 }
 
-/// What the best of several sizes says of larger ones: that CPUs are used up, or that none was
-/// tried.
+/// Whether a larger size than the best could do better: not where the CPUs are used up, perhaps
+/// where none was tried.
 fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
     let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
     let best = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)?;
@@ -411,7 +458,7 @@ fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> 
     (is_largest && is_larger).then(sentence)
 }
 
-/// The CPUs of a run that they limited.
+/// The CPUs of a run, where they were its limit.
 fn used_up(run: &model::ComparisonRun) -> Option<CpuUsage> {
     match run.run.judgement.as_ref()?.limit.as_ref()? {
         Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => Some(*cpu),
@@ -419,8 +466,8 @@ fn used_up(run: &model::ComparisonRun) -> Option<CpuUsage> {
     }
 }
 
-/// More CPU at the same throughput is free only while CPUs are idle; less of it is no gain where
-/// requests wait longer.
+/// More CPU time at the same throughput costs nothing only while CPUs are idle; less CPU time is no
+/// gain where requests wait longer.
 fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
     let base = &summary.arms[0].letter;
     let verdict = |metric, arm: &str| Some(summary.metric(metric)?.difference(base, arm)?.verdict);
@@ -439,7 +486,7 @@ fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
     })
 }
 
-/// Who runs first in a block.
+/// Whether the first run of a block differs from the others.
 fn first_run(summary: &SummaryComparison) -> Option<String> {
     let parts =
         summary.deciding().filter_map(|row| Some((words::name(row.metric), row.first_run?)));

@@ -1,5 +1,5 @@
-//! Everything that is known of a study beside its answer, as one tree: what was measured and where,
-//! a row a run, and sections in the order in which they are asked.
+//! Everything that is known of a study beyond its answer, as one tree: what was measured and where,
+//! a row for each run, and sections in the order in which readers ask for them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ pub(crate) fn details(study: &Study) -> ReportTree {
     }
 }
 
-/// Where not all that was planned was run.
+/// Says so where fewer runs were made than planned.
 fn missing_runs(done: usize, planned: usize, is_interrupted: bool) -> Option<ReportSection> {
     let by = if is_interrupted { "interrupted by the user: " } else { "" };
     let planned_runs = count_of(planned as u64, "run");
@@ -87,8 +87,8 @@ fn missing_runs(done: usize, planned: usize, is_interrupted: bool) -> Option<Rep
         .then(|| ReportSection::new(format!("{by}{done} of {planned_runs} to report")))
 }
 
-/// How the requests ended: in one line where all were answered alike, else of each run where they
-/// were not, how many of each kind, and why responses were bad.
+/// How the requests ended. One line where all had the same status; else, for each run in which they
+/// had not, how many ended in each way and why responses were bad.
 fn endings(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let title = "how requests ended, errors by kind";
     if let Some(line) = answered_alike(runs) {
@@ -103,7 +103,7 @@ fn endings(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
             format!("{n} {status}{word}{why}")
         };
         let kinds: Vec<String> = counts.iter().map(kind).collect();
-        // What is said of one kind has commas of its own.
+        // A reason may have commas of its own.
         let comma = if kinds.iter().any(|kind| kind.contains(',')) { "; " } else { ", " };
         let failed =
             format!("{} of {} failed", counts.failed(), count_of(counts.total(), "request"));
@@ -146,10 +146,9 @@ struct Remark<'a> {
     hint: &'static str,
 }
 
-/// Checks that were not passed, then warnings, then notes, of the study and of its runs: a hint
-/// once, and a sentence once, with the names of all runs of which it is true. A comparison shows a
-/// percentile that one run alone does not support, for its blocks do: that it is not printed is not
-/// said there.
+/// Failed checks, then warnings, then notes, of the study and of its runs. Each sentence stands
+/// once, with the names of all its runs, and so does each hint. A comparison does not say that a
+/// run has too few requests for a percentile: its blocks together have enough.
 fn remarks(
     of_study: &[Diagnostic],
     runs: &[NamedRun<'_>],
@@ -197,12 +196,11 @@ fn remarks(
         .filled()
 }
 
-/// Each multiple over its repeats, in the order of the first pass: median, lowest and highest;
-/// nothing where there is one pass.
+/// Median, lowest and highest figure of each multiple over its repeats, in the order of the first
+/// pass; nothing where there is one pass.
 ///
-/// A figure is that of a run and never a mean of two: of an even number of runs the median is the
-/// lower of the two in the middle. A figure that one of the runs does not have is not summed up:
-/// what is missing tends to be the worst.
+/// The median is always the figure of a run: of an even number of runs the lower of the two in the
+/// middle. Where one run lacks a figure there is none, because missing figures tend to be the worst.
 fn repeats(study: &SweepStudy) -> Option<ReportSection> {
     const FIGURES: [(&str, &RunColumn); 4] =
         [("req/s", &RATE), ("p50, ms", &P50), ("p99, ms", &P99), ("tail", &TAIL)];
@@ -238,7 +236,7 @@ fn repeats(study: &SweepStudy) -> Option<ReportSection> {
     ReportSection::new(title).table(DataTable { lead: 3, ..table }).filled()
 }
 
-/// Median, lowest and highest, where all are known.
+/// Median, lowest and highest, where all figures are known.
 fn spread(figures: impl IntoIterator<Item = Option<f64>>) -> Option<[f64; 3]> {
     let mut figures = figures.into_iter().collect::<Option<Vec<f64>>>()?;
     figures.sort_by(f64::total_cmp);
@@ -246,7 +244,7 @@ fn spread(figures: impl IntoIterator<Item = Option<f64>>) -> Option<[f64; 3]> {
     Some([figures[last / 2], figures[0], figures[last]])
 }
 
-/// Each worker's part of the requests of each run; nothing where none is known.
+/// How the requests of each run were shared among the workers, where that is known.
 fn workers(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let counted = runs.iter().filter_map(|NamedRun { name, run }| {
         let of_header = run.tally.per_worker.iter().map(|(worker, count)| WorkerShare {
@@ -278,7 +276,7 @@ fn workers(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     section.filled()
 }
 
-/// The workers of one run, which the first names.
+/// A row for each worker of a run; the first has the run's name.
 fn worker_rows(name: &str, shares: &[WorkerShare]) -> Vec<TableRow> {
     let total: u64 = shares.iter().map(|share| share.requests).sum();
     let row = |(at, share): (usize, &WorkerShare)| {
@@ -294,7 +292,7 @@ fn worker_rows(name: &str, shares: &[WorkerShare]) -> Vec<TableRow> {
     shares.iter().enumerate().map(row).collect()
 }
 
-/// A body over a kind of socket.
+/// A body and a kind of socket.
 #[derive(Clone, Copy)]
 pub(crate) struct PivotPlace {
     pub(crate) socket: Socket,
@@ -316,12 +314,13 @@ pub(crate) fn median_of_body(
     spread(figures).map(|[median, _, _]| median)
 }
 
-/// Sizes down and types across; where there are several kinds of socket, sizes and types down and
-/// those across.
+/// A table with sizes down and types across; where there are several kinds of socket, with sizes and
+/// types down and sockets across.
 fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
     const PIVOTED: [(&str, &RunColumn); 3] =
         [("req/s", &RATE), ("p50, ms", &P50), ("MB/s", &CONTENT_RATE)];
-    let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
+    let bodies = &study.plan.bodies;
+    let sockets = &study.plan.sockets;
     let all = bodies.all().into_iter();
     let (title, lead, across): (String, &[&str], Vec<&str>) = match sockets[..] {
         [socket] => (
@@ -337,7 +336,7 @@ fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
     };
     let places =
         all.flat_map(|body| sockets.iter().map(move |socket| PivotPlace { socket: *socket, body }));
-    // A row is a size of all types, or a body over all sockets.
+    // A row is a size with all types, or a body over all sockets.
     let places: Vec<PivotPlace> = places.collect();
     let rows = places.chunks(across.len().max(1)).map(|row| {
         let figures = PIVOTED.iter().flat_map(|(_, column)| {
@@ -359,8 +358,8 @@ fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
 /// The percentiles of a sweep whose intervals are shown.
 const SHOWN: [f64; 3] = [0.50, 0.95, 0.99];
 
-/// A row a run: the intervals of [`SHOWN`], and the generator's part of the highest that is
-/// printed. Nothing of runs that have none, or whose figures are not to be shown.
+/// The intervals of [`SHOWN`] for each run, and the generator's part of the highest percentile that
+/// is known. Runs without statistics and invalid runs are left out.
 fn intervals(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let row = |NamedRun { name, run }: &NamedRun<'_>| {
         let statistics = run.statistics.as_ref()?;
@@ -380,12 +379,13 @@ fn intervals(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let shown = runs.iter().filter(|named| !is_hidden(named.run));
     let table =
         DataTable::new(["", "p50", "p95", "p99", "generator's share"], shown.filter_map(row));
-    let title = "how well percentiles are known, ms: 95 % intervals, and our own part at most";
+    let title =
+        "how well percentiles are known, ms: 95 % intervals, and the generator's share at most";
     ReportSection::detail(title).table(table).filled()
 }
 
-/// Generators on other machines, what each saw beside what all saw together: a line for each
-/// generator of each run, and below one for all of them.
+/// Generators on other machines: a row for each generator of each run, and below it one for all of
+/// them together.
 fn far_generators(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let rows = runs.iter().filter(|named| !named.run.generator.far.is_empty()).flat_map(
         |NamedRun { name, run }| {
@@ -424,7 +424,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_median_is_the_figure_of_a_run_and_a_figure_that_one_run_lacks_is_not_summed_up() {
+    fn the_median_is_a_runs_figure_and_is_missing_where_one_run_lacks_it() {
         assert_eq!(spread([Some(4.0), Some(1.0), Some(9.0), Some(2.0)]), Some([2.0, 1.0, 9.0]));
         assert_eq!(spread([Some(4.0), None, Some(9.0)]), None);
     }

@@ -1,19 +1,19 @@
-//! hey's layout (v0.1.4), for scripts that read it, with our numbers.
+//! hey's layout (v0.1.4) with our numbers, for scripts that read it.
 //!
-//! Same lines, words, tabs and decimals, but for the spaces that hey leaves at the end of a line.
-//! What differs is what the numbers are of:
+//! Lines, words, tabs and decimals are the same, except for the spaces that hey leaves at the end of
+//! a line. The numbers differ in what they measure:
 //!
 //! - times are response times, from when a request was due (hey: from when it was sent), of good
-//!   answers alone (hey: of all answers, a 503 too); a percentile that the answers do not support
-//!   is left out, as hey leaves out one that it has not;
-//! - `Total` is the measured window, and `Requests/sec` the good answers per second in it;
-//! - `Total data` has the heads and the unmeasured requests in it (hey: bodies); `Size/request` is
-//!   that by answers;
+//!   responses alone (hey: of all, a 503 too); a percentile that too few responses support is left
+//!   out, as hey leaves out one that it does not have;
+//! - `Total` is the measured window, and `Requests/sec` the good responses per second in it;
+//! - `Total data` includes heads and unmeasured requests (hey: bodies alone); `Size/request` is that
+//!   divided by the number of responses;
 //! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request), 0 for a
 //!   connection that was kept; with TLS the slowest is connect's and handshake's added up, so at
 //!   most that;
 //! - a name is resolved once, before the start;
-//! - errors are said in our words.
+//! - errors are in our words.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,8 @@ const BAR: u64 = 40;
 
 /// The whole report.
 pub fn whole(study: &LoadStudy) -> String {
-    let (run, tally) = (&study.run, &study.run.tally);
+    let run = &study.run;
+    let tally = &run.tally;
     let times = &tally.response_time;
     let mut text = format!("\nSummary:\n  Total:\t{} secs\n", number::seconds(run.measured));
     for (name, time) in
@@ -77,7 +78,7 @@ fn histogram(times: &Histogram) -> String {
     for (at, (time, count)) in times.buckets().enumerate() {
         let bin = marks.partition_point(|mark| *mark < time).min(marks.len() - 1);
         counts[bin] += count;
-        // The bucket of the fastest ends above it, and yet one answer is as fast as that.
+        // The fastest bucket ends above the fastest time, but one response took exactly that time.
         if at == 0 && bin > 0 {
             counts[bin] -= 1;
             counts[0] += 1;
@@ -93,8 +94,8 @@ fn histogram(times: &Histogram) -> String {
 }
 
 fn details(study: &LoadStudy) -> String {
-    let (run, phases) = (&study.run, &study.run.tally.phases);
-    let answers = run.tally.counts.good();
+    let phases = &study.run.tally.phases;
+    let responses = study.run.tally.counts.good();
     let opened = DurationSummary {
         sum: phases.connect.sum.saturating_add(phases.handshake.sum),
         min: Nanos(if phases.handshake.count > 0 { phases.handshake.min.0 } else { 0 })
@@ -112,21 +113,22 @@ fn details(study: &LoadStudy) -> String {
         ("resp wait", &phases.first_byte),
         ("resp read", &phases.read),
     ] {
-        let [average, fastest, slowest] = over_all(phase, answers).map(number::seconds);
+        let [average, fastest, slowest] = over_all(phase, responses).map(number::seconds);
         _ = writeln!(text, "  {name}:\t{average} secs, {fastest} secs, {slowest} secs");
     }
     text + "\n"
 }
 
-/// Average, fastest and slowest over all answers, as hey counts: a phase that an answer did not
-/// have took it no time.
-fn over_all(phase: &DurationSummary, answers: u64) -> [Nanos; 3] {
-    let average = Nanos(phase.sum.0.checked_div(answers).unwrap_or(0));
-    [average, if phase.count < answers { Nanos::ZERO } else { phase.min }, phase.max]
+/// Average, fastest and slowest over all responses, as hey counts: a phase that a response did not
+/// have took no time.
+fn over_all(phase: &DurationSummary, responses: u64) -> [Nanos; 3] {
+    let average = Nanos(phase.sum.0.checked_div(responses).unwrap_or(0));
+    let fastest = if phase.count < responses { Nanos::ZERO } else { phase.min };
+    [average, fastest, phase.max]
 }
 
-/// What ended without an answer, by kind; bad responses by what was wrong with them, as hey has a
-/// line for each text of an error.
+/// Requests that ended without a response, by kind. Bad responses are listed by reason, as hey has a
+/// line for each error message.
 fn errors(study: &LoadStudy) -> String {
     let tally = &study.run.tally;
     let mut text = String::new();

@@ -1,9 +1,7 @@
-//! A study as one HTML page: the answer, plots, tables, and how to repeat it. It loads nothing and
-//! runs nothing.
+//! A study as one HTML page: the answer, plots, tables, and how to repeat it.
 //!
-//! The page forbids itself the network and scripts (Content-Security-Policy). What a pointer shows
-//! are titles of the drawings. Every text of a study passes `escaped`, for servers and users choose
-//! some of it.
+//! Its Content-Security-Policy allows neither network nor scripts. What a pointer shows are SVG
+//! titles. Every text of a study is escaped, because servers and users choose some of it.
 
 use std::fmt::Write as _;
 
@@ -27,7 +25,7 @@ mod sweep;
 /// Colours, fonts, light and dark, narrow screens, paper.
 const STYLE: &str = include_str!("html/page.css");
 
-/// The whole page of a study and its summary.
+/// The page of a study and its summary.
 ///
 /// # Panics
 /// Never: every value of a summary has a place in JSON.
@@ -40,7 +38,7 @@ pub fn whole(study: &Study, summary: &Summary<'_>) -> String {
     };
     let sections = joined(&tree.sections, section);
     let heading = if summary.comparison.is_some() { "Figures" } else { "Runs" };
-    // In a script element `<` alone could end the data.
+    // Only `<` could end the data of a script element.
     let data = serde_json::to_string(summary).expect("a summary is JSON").replace('<', "\\u003c");
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -60,12 +58,12 @@ pub fn whole(study: &Study, summary: &Summary<'_>) -> String {
     )
 }
 
-/// A heading and what stands under it, up to this end; nothing where that is nothing.
+/// A heading, what stands under it, and `end`; nothing where nothing stands under it.
 fn titled(title: &str, inside: &str, end: &str) -> String {
     if inside.is_empty() { String::new() } else { format!("<h2>{title}</h2>\n{inside}{end}") }
 }
 
-/// The plots, and what is not drawn.
+/// The plots, and a list of those that are not drawn.
 fn drawn(study: &Study, summary: &Summary<'_>) -> String {
     let figures = match study {
         Study::Sweep(study) => sweep::figures(study, summary),
@@ -73,7 +71,8 @@ fn drawn(study: &Study, summary: &Summary<'_>) -> String {
         Study::Compare(_) => summary.comparison.iter().map(other_studies::of_comparison).collect(),
         Study::Bodies(study) => other_studies::of_bodies(study),
     };
-    let (mut drawn, mut left_out) = (String::new(), String::new());
+    let mut drawn = String::new();
+    let mut left_out = String::new();
     for TitledFigure { title, drawn: figure } in figures {
         match figure {
             Ok(figure) => drawn += &figure.html(title),
@@ -116,7 +115,7 @@ fn answer(summary: &Summary<'_>) -> String {
     )
 }
 
-/// The verdict as a chip: its class and its words.
+/// The class and the words of the verdict's chip.
 fn verdict(summary: &Summary<'_>) -> (&'static str, String) {
     let (class, words) = match summary.verdict {
         SummaryVerdict::Claimed => ("doubt", "? another generator's word"),
@@ -140,7 +139,7 @@ fn list(class: &str, items: impl Iterator<Item = String>) -> String {
     if items.is_empty() { items } else { format!("<ul class=\"{class}\">{items}</ul>\n") }
 }
 
-/// The table of the answer.
+/// The answer's table, with the rates of a load above it and the meaning of marks below.
 fn table_of_answer(summary: &Summary<'_>) -> String {
     let answer = answer::table(summary);
     let rates = (summary.command == "load")
@@ -151,7 +150,7 @@ fn table_of_answer(summary: &Summary<'_>) -> String {
     rates.unwrap_or_default() + &shown + &legend.unwrap_or_default()
 }
 
-/// What speaks for the figures and against them, and the commands that settle what is open.
+/// What speaks for the figures and against them, and the next commands.
 fn trust(summary: &Summary<'_>) -> String {
     let line = |line: &TrustLine| {
         let class = match line.mark {
@@ -177,7 +176,7 @@ fn trust(summary: &Summary<'_>) -> String {
     titled("Can it be trusted?", &trust, "") + &titled("What to ask next", &next, "")
 }
 
-/// A section; of second interest, folded.
+/// A section, folded where it is of second interest.
 fn section(section: &ReportSection) -> String {
     let inside = joined(&section.blocks, block);
     let title = escaped(&capitalised(&section.title));
@@ -210,7 +209,7 @@ fn item(item: &ListItem) -> String {
     format!("<li>{label}{}{hints}</li>", lines.join("<br>"))
 }
 
-/// Names in front, what they name behind.
+/// A list of facts, each with its name.
 fn facts(facts: &[NamedFact]) -> String {
     let known = facts.iter().filter(|fact| !fact.lines.is_empty());
     let fact = |fact: &NamedFact| {
@@ -220,7 +219,7 @@ fn facts(facts: &[NamedFact]) -> String {
     format!("<dl>{}</dl>", joined(known, fact))
 }
 
-/// A table, in a box of its own that scrolls where the screen is narrow.
+/// A table in a box that scrolls where the screen is narrow.
 fn table(table: &DataTable) -> String {
     let columns: Vec<(usize, &TableColumn)> =
         table.columns.iter().enumerate().filter(|(_, column)| !column.is_constant).collect();

@@ -1,4 +1,4 @@
-//! Writes a study as its file and reads it back; nothing is lost on the way.
+//! Writes a study as a file and reads it back; nothing is lost on the way.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,31 +8,31 @@ use model::{Study, plausible};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Why a text is not a study that can be read.
+/// Why a file cannot be read as a study.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// Something else, or a damaged file.
+    /// It is something else, or damaged.
     #[error("not a longtail study: {0}")]
     NotAStudy(String),
-    /// A summary, which has not all that a report needs.
+    /// It is a summary, which lacks what a report needs.
     #[error("a summary; report reads the study{}", .study.as_ref().map(|path| format!(": {path}")).unwrap_or_default())]
     Summary {
-        /// Where its study was kept.
+        /// Where its study was saved.
         study: Option<String>,
     },
-    /// Written by a later version.
+    /// It was written by a later version.
     #[error(
         "the study has schema {found}, this version of longtail reads up to {known}: read it with the version that wrote it, or a later one"
     )]
     Newer {
-        /// The file's.
+        /// The file's schema.
         found: u64,
-        /// Ours.
+        /// The latest schema that this version knows.
         known: u32,
     },
 }
 
-/// The study as JSON for people too: indented, with short lists of numbers on one line.
+/// The study as JSON that people can read, too: indented, with short lists of numbers on one line.
 ///
 /// # Panics
 /// Never: a study has only keys that are strings, and writing to memory does not fail.
@@ -40,7 +40,7 @@ pub fn write(study: &Study) -> String {
     indented(study, usize::MAX)
 }
 
-/// As JSON for people too, what is inside of more than `levels` others on one line.
+/// The value as indented JSON; what is nested deeper than `levels` stands on one line.
 ///
 /// # Panics
 /// Never: what is written has only keys that are strings, and writing to memory does not fail.
@@ -48,14 +48,17 @@ pub(crate) fn indented(value: &impl Serialize, levels: usize) -> String {
     let compact = serde_json::to_string(value).expect("it can always be written");
     let mut text = String::with_capacity(2 * compact.len());
     let mut open: Vec<OpenValue> = Vec::new();
-    let (mut is_string, mut is_escaped, mut last) = (false, false, ' ');
+    let mut is_string = false;
+    let mut is_escaped = false;
+    let mut last = ' ';
     for c in compact.chars() {
         let is_end = matches!(c, ']' | '}') && !is_string;
         let is_flat = open.last().is_some_and(|inside| inside.is_flat);
         if is_end {
             open.pop();
         }
-        // A line begins behind a comma and inside of what opens or ends, unless that is empty.
+        // A new line begins after a comma, after an opening bracket and before a closing one, unless
+        // there is nothing between the two.
         let is_inside = matches!(last, '[' | '{') != is_end;
         if !is_string && last == ',' && is_flat {
             text.push(' ');
@@ -76,7 +79,7 @@ pub(crate) fn indented(value: &impl Serialize, levels: usize) -> String {
         }
         is_string ^= c == '"' && !is_escaped;
         is_escaped = c == '\\' && !is_escaped;
-        // Of a string no letter matters.
+        // The letters of a string don't matter.
         last = if is_string { '"' } else { c };
     }
     text + "\n"
@@ -85,15 +88,15 @@ pub(crate) fn indented(value: &impl Serialize, levels: usize) -> String {
 /// An array or object that is being written.
 struct OpenValue {
     is_list: bool,
-    /// On one line: a histogram is a line a bucket and not four.
+    /// Whether it stands on one line: a bucket of a histogram takes one line and not four.
     is_flat: bool,
 }
 
-/// The study that [`write()`] wrote. A line break in one of its strings becomes visible, as JSON
-/// writes it: whoever wrote the file, a string makes no line of a report.
+/// The study that [`write()`] wrote. Line breaks in strings become visible as `\\n`, so that no string
+/// of a file adds a line to a report.
 ///
 /// # Errors
-/// Where the text is not a study, or one of a newer schema than this code knows.
+/// If the text is not a study, or has a newer schema than this version knows.
 pub fn read(text: &str) -> Result<Study, ReadError> {
     let not_a_study = |error: serde_json::Error| ReadError::NotAStudy(error.to_string());
     let head: SchemaOfStudy = serde_json::from_str(text).map_err(not_a_study)?;
@@ -109,17 +112,17 @@ pub fn read(text: &str) -> Result<Study, ReadError> {
     serde_json::from_str(&with_visible_line_breaks(text)).map_err(not_a_study)
 }
 
-/// What says whether a file is a study. Whatever else is in it is passed over: it may be anything.
+/// The part of a file that says whether it is a study. Everything else is skipped.
 #[derive(Deserialize)]
 struct SchemaOfStudy {
     #[serde(default)]
     schema: SchemaName,
-    /// Where a summary names its study.
+    /// The study that a summary was made of.
     #[serde(default, deserialize_with = "path_if_any")]
     study: Option<String>,
 }
 
-/// What stands for `schema`.
+/// The value of `schema`.
 #[derive(Default)]
 enum SchemaName {
     #[default]
@@ -151,16 +154,17 @@ impl<'de> Deserialize<'de> for SchemaName {
     }
 }
 
-/// A string or null; of a study file it may be anything.
+/// A string or null.
 fn path_if_any<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
     Option::<String>::deserialize(value)
 }
 
-/// What another generator printed, line by line. It stands in a part of its own.
+/// The key of what another generator printed. It keeps its line breaks, because it is shown in a
+/// section of its own.
 const OUTPUT: &str = "output";
 
-/// The same JSON, in which a line break in a string has become the two letters that stand for it,
-/// but for the value of [`OUTPUT`].
+/// The same JSON with each line break in a string replaced by the two letters that stand for it,
+/// except in the value of [`OUTPUT`].
 fn with_visible_line_breaks(json: &str) -> Cow<'_, str> {
     if !json.contains("\\n") && !json.contains("\\r") && !json.contains("\\u000") {
         return Cow::Borrowed(json);
@@ -185,7 +189,7 @@ fn with_visible_line_breaks(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Where the string that begins this text ends, its quotes included.
+/// Where the string at the beginning of this text ends, quotes included.
 fn end_of_string(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
@@ -227,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_string_makes_no_line_but_that_of_another_generator() {
+    fn line_breaks_become_visible_except_in_another_generators_output() {
         for (json, shown) in [
             (r#"{"a": "b", "c": ["d\\n", "\"e\""]}"#, None),
             (r#"{"a": "b\nc\rd\u000Ae\u000d"}"#, Some(r#"{"a": "b\\nc\\rd\\ne\\r"}"#)),

@@ -1,4 +1,4 @@
-//! Short labels for servers, machines, loads and runs, and for runs that another generator made
+//! Short labels for servers, machines and loads, and for runs that another generator made
 //! (`--generator wrk`).
 
 use judge::named_runs::NamedRun;
@@ -10,7 +10,7 @@ use model::{
 use crate::number::{self, count_of};
 use crate::tree::{ListItem, ReportSection};
 
-/// The parts that are there, one after the other.
+/// The parts that are there, with a dot between them.
 pub(crate) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
@@ -30,7 +30,7 @@ pub(crate) fn server(server: &ServerFacts) -> String {
     let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let runtime = server.runtime.as_ref().map(|runtime| {
         let runtime = runtime.split(" (").next().unwrap_or(runtime);
-        // `ruby 3.1.7p261`: nobody asks for the patch level.
+        // `ruby 3.1.7p261` without its patch level.
         match runtime.strip_prefix("ruby ") {
             Some(ruby) => {
                 let end =
@@ -66,7 +66,7 @@ pub(crate) fn length(stop: Stop) -> String {
     }
 }
 
-/// What becomes of a connection after an answer.
+/// What becomes of a connection after a response.
 pub(crate) fn connections(keep_alive: bool) -> &'static str {
     if keep_alive { "keep-alive" } else { "a new connection for each request" }
 }
@@ -101,7 +101,7 @@ pub(crate) fn stopped_load(plan: &LoadPlan, ran_for: Nanos) -> String {
     load_for(plan, Some(format!("stopped after {ran_for}{}", planned.unwrap_or_default())))
 }
 
-/// The load with these words for how long it goes on.
+/// The load, with these words for how long it runs.
 fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
     let total = plan.requests_total.map(|n| count_of(n, "request")).unwrap_or_default();
     let at_most = count_of(plan.connections, "connection");
@@ -164,7 +164,7 @@ fn rate(profile: &Profile) -> String {
     }
 }
 
-/// The audit's word, as it stands in a column and in a title.
+/// The audit's verdict in a word.
 pub(crate) fn audit_word(audit: Believable) -> &'static str {
     match audit {
         Believable::Possible => "possible",
@@ -174,7 +174,7 @@ pub(crate) fn audit_word(audit: Believable) -> &'static str {
     }
 }
 
-/// How much of the machine it took in so long, and the command that made the run.
+/// The command that made a run of this length, and how much CPU it used.
 pub(crate) fn made_by(claim: &GeneratorClaim, elapsed: Nanos) -> String {
     let used = claim
         .cpu
@@ -184,7 +184,8 @@ pub(crate) fn made_by(claim: &GeneratorClaim, elapsed: Nanos) -> String {
     format!("by {}{}: {}", claim.name(), used.unwrap_or_default(), claim.command_line)
 }
 
-/// Of each run of a sweep: the audit's word, both accounts, and the command.
+/// For each run: the audit's verdict, the requests that generator and server counted, and the
+/// command.
 pub(crate) fn claims(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let of_run = |NamedRun { name, run }: &NamedRun<'_>| {
         let claim = run.claim.as_ref()?;
@@ -194,16 +195,19 @@ pub(crate) fn claims(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
             Some(n) => format!("the server counted {n}"),
             None => "the server's count is not known".to_owned(),
         };
-        let (word, by) = (audit_word(claim.audit), claim.name());
-        let first =
-            format!("{word}: {by} reports {reported}{}, {server}", warm_up.unwrap_or_default());
+        let first = format!(
+            "{}: {} reports {reported}{}, {server}",
+            audit_word(claim.audit),
+            claim.name(),
+            warm_up.unwrap_or_default()
+        );
         let lines = vec![first, made_by(claim, run.elapsed)];
         Some(ListItem { label: name.clone(), lines, hints: Vec::new() })
     };
     ReportSection::new("claims").list(runs.iter().filter_map(of_run)).filled()
 }
 
-/// All that it printed of a load.
+/// All that another generator printed.
 pub(crate) fn output(claim: &GeneratorClaim) -> ReportSection {
     let title = format!("{}: what {} printed", audit_word(claim.audit), claim.name());
     ReportSection::new(title).verbatim(&claim.output)

@@ -1,10 +1,10 @@
-//! Studies as text, as Markdown, as HTML, as CSV and as the file that is kept: pure functions from
-//! a study to a `String`.
+//! Studies as text, Markdown, HTML, CSV and JSON: pure functions from a study to a `String`.
 //!
-//! What a study comes to is gathered once, as a [`summary`]; everything beside it once, as a tree
-//! of sections (`details`). [`answer`], [`full()`], [`html`] and [`csv()`] lay them out. Layouts of
-//! other tools (`puma`, `hey`, `wrk`, `logs`) are of their own. Nothing here measures, prints,
-//! opens a file or reads a clock, and what a number looks like is decided in [`number`] alone.
+//! The [`summary`] of a study has its verdict, conclusions and runs; a tree of sections (`details`)
+//! has everything else. [`answer`], [`full()`], [`html`] and [`csv()`] lay them out. `run_columns`
+//! declares each column of a run once, for all of them. `puma`, `hey`, `wrk` and `logs` are the
+//! layouts of other tools. Nothing here measures, prints, opens a file or reads a clock, and numbers
+//! become text in [`number`] alone.
 
 pub mod answer;
 pub mod comparison;
@@ -18,8 +18,6 @@ mod load_answer;
 pub mod logs;
 mod markdown;
 mod measured;
-
-pub use model::number;
 mod plot;
 pub mod prediction;
 mod puma;
@@ -27,26 +25,25 @@ mod run_column;
 mod run_columns;
 mod run_summary;
 mod run_tables;
-
 mod server_view;
 pub mod summary;
 pub mod text;
 mod theory;
 mod time_breakdown;
 pub mod tree;
-
 mod two_studies;
 pub mod wrk;
 
 use details::details;
 use model::Study;
+pub use model::number;
 pub use run_tables::csv;
 pub use text::{Width, broken, wrap};
 use tree::NamedFact;
 pub use two_studies::{StudyFile, side_by_side};
 
-/// Everything that is known of a study: the command line that repeats it, the answer with all its
-/// doubts, and the details.
+/// The full report of a study: the command line that repeats it, the answer with all its doubts, and
+/// the details.
 pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
     let tree = details(study);
     let table =
@@ -63,8 +60,8 @@ pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
     ])
 }
 
-/// The same with the table of Puma's scripts in place of ours, character by character, to stand
-/// next to an old one.
+/// The full report with the table of Puma's scripts, character by character, so that it compares
+/// with old ones.
 pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
     let tree = details(study);
     let ending = answer::conclusion(study, saved, width);
@@ -85,7 +82,7 @@ pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
             ),
             format!("{:>5} Total Time\n", number::minutes(tree.total_time)),
         ]),
-        // Their scripts had no such table.
+        // Puma's scripts have no such table.
         Study::Load(_) | Study::Compare(_) => full(study, saved, width),
     }
 }

@@ -1,6 +1,5 @@
-//! The report of a load beside its answer: response and service time side by side, the run over
-//! time, what the generator added, phases, failures (never mixed with the good answers), the
-//! network and bytes.
+//! The sections of a load's full report: response and service time side by side, what the generator
+//! added, phases, failures (never mixed with good responses), the network and bytes.
 
 use std::fmt::Write as _;
 
@@ -19,7 +18,8 @@ use crate::number::{self, NONE, count_of, or_none};
 use crate::run_summary::{interval_cells, range_of_few};
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
 
-/// The sections, in the order in which they are asked. An invalid run has no headline figure.
+/// The sections, in the order in which readers ask for them. An invalid run has only those that do
+/// not tell figures of the server.
 pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     if let Some(claim) = &study.run.claim {
         return vec![Some(labels::output(claim))];
@@ -27,7 +27,7 @@ pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     let shown = |section: Option<ReportSection>| section.filter(|_| !is_hidden(&study.run));
     vec![
         shown(Some(rates(study))),
-        shown(answers(study)),
+        shown(times(study)),
         shown(study.run.overload.as_ref().map(overload)),
         generator(study),
         shown(phases(study)),
@@ -39,20 +39,20 @@ pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     ]
 }
 
-/// What was asked and what became of it, of the requests that were due in the measured window: a
-/// generator that sends less than it was asked for has measured something else.
+/// The rates that were requested and achieved, by the requests that were due in the measured window.
+/// A generator that sends less than it was asked for has measured something else.
 fn rates(study: &LoadStudy) -> ReportSection {
-    let (plan, run) = (&study.plan, &study.run);
-    let counts = &run.tally.counts;
+    let plan = &study.plan;
+    let run = &study.run;
     let unfinished = &run.tally.unfinished;
-    let (due, sent, good) = (run.tally.due(), run.tally.send_lag.count(), counts.good());
     let in_words = |rate: Option<f64>| {
         or_none(rate.filter(|_| run.measured.0 > 0), |rate| {
             format!("{}/s", number::rate_in_words(rate))
         })
     };
     let requested = match &plan.pace {
-        // What was asked, where that is one number; a random law offers a little more or less.
+        // The rate that was asked for, where it is one number; random arrivals offer a little more
+        // or less.
         Pace::Open { profile: Profile::Flat { rate }, .. } => {
             format!("{}/s", number::rate_in_words(rate.per_second()))
         }
@@ -60,108 +60,140 @@ fn rates(study: &LoadStudy) -> ReportSection {
         Pace::Closed => "as fast as answers come".to_owned(),
     };
     let achieved = in_words(Some(run.completed_rate()).filter(|_| server_ended(run).is_none()));
-    let unsent = due - sent - unfinished.not_sent;
-    let unanswered = (sent - good).saturating_sub(unfinished.in_flight);
+    let sent = run.tally.send_lag.count();
+    let unsent = run.tally.due() - sent - unfinished.not_sent;
+    let failed = (sent - run.tally.counts.good()).saturating_sub(unfinished.in_flight);
     let words = format!(
-        "requested: {requested} - achieved: {achieved}, submit failures: {unsent}, wait failures: {unanswered}"
+        "requested: {requested} - achieved: {achieved}, submit failures: {unsent}, wait failures: {failed}"
     );
-    let ended = study.interrupted.then(|| {
-        let planned = plan
-            .length
-            .map(|length| format!(" of {} planned", number::span(length)))
-            .unwrap_or_default();
-        let asked =
-            run.warnings.iter().any(|warning| matches!(warning, Diagnostic::StoppedEarly { .. }));
-        // A server that is gone ends no load.
-        let who = if asked { "--stop-if" } else { "the user" };
-        format!("ended early, by {who}: {}{planned}", number::length(run.measured))
-    });
     let unfinished = (!unfinished.is_empty()).then(|| {
-        let (in_flight, not_sent) = (unfinished.in_flight, unfinished.not_sent);
-        format!("unfinished when it was stopped: {in_flight} in flight, {not_sent} not sent; not counted")
+        format!(
+            "unfinished when it was stopped: {} in flight, {} not sent; not counted",
+            unfinished.in_flight, unfinished.not_sent
+        )
     });
     ReportSection::new(format!("rates over the measured {}", number::length(run.measured)))
-        .lines(ended.into_iter().chain([words]).chain(unfinished))
+        .lines(ended_early(study).into_iter().chain([words]).chain(unfinished))
 }
 
-/// Response time and service time of the good answers, side by side.
-fn answers(study: &LoadStudy) -> Option<ReportSection> {
-    /// From this percentile on it matters how many answers stand above.
-    const HIGH: f64 = 0.95;
+/// Who ended the load early. It is not the server: a load goes on without it.
+fn ended_early(study: &LoadStudy) -> Option<String> {
+    if !study.interrupted {
+        return None;
+    }
+    let planned = study
+        .plan
+        .length
+        .map(|length| format!(" of {} planned", number::span(length)))
+        .unwrap_or_default();
+    let mut warnings = study.run.warnings.iter();
+    let is_by_condition =
+        warnings.any(|warning| matches!(warning, Diagnostic::StoppedEarly { .. }));
+    let who = if is_by_condition { "--stop-if" } else { "the user" };
+    Some(format!("ended early, by {who}: {}{planned}", number::length(study.run.measured)))
+}
+
+/// Response time and service time of the good responses, side by side.
+fn times(study: &LoadStudy) -> Option<ReportSection> {
     let tally = &study.run.tally;
-    let (good, failed) = (tally.counts.good(), tally.counts.failed());
-    let endless = tally.counts.censored() + tally.unfinished_above_all();
+    let good = tally.counts.good();
     if good == 0 {
         return None;
     }
-    let row =
-        |name: &str, times: [Option<Nanos>; 2], [interval, part]: [String; 2], note: String| {
-            let [response, service] = times.map(TableCell::time);
-            TableRow::new([name.into(), response, interval.into(), part.into(), service])
-                .noted(note)
-        };
-    let plain = |name: &str, figure: &dyn Fn(&Histogram) -> Option<Nanos>, note: String| {
-        row(
-            name,
-            [figure(&tally.response_time), figure(&tally.service_time)],
-            Default::default(),
-            note,
-        )
-    };
+    let failed = tally.counts.failed();
+    let endless = without_end(tally);
     let left_out = if failed == 0 {
         String::new()
     } else {
         format!("{} left out", count_of(failed, "request"))
     };
     let mut rows = vec![
-        plain("mean", &Histogram::mean, left_out),
-        plain("std deviation", &Histogram::standard_deviation, String::new()),
+        row_of_both("mean", tally, Histogram::mean).noted(left_out),
+        row_of_both("std deviation", tally, Histogram::standard_deviation),
     ];
-    // What supports a percentile, or why there is none.
-    let beside = |q: f64, time: Quantile| match time {
-        Quantile::Time(_) if q >= HIGH => {
-            // The rank is among those that may still have come too; they stand above all answers.
-            format!("{} above", good.saturating_sub(rank(q, good + endless)))
+    rows.extend(rows_of_percentiles(study));
+    let max = if endless > 0 {
+        // The longest is not known where some never ended.
+        row_of_both("max", tally, |_| None).noted(format!("{endless} without an answer"))
+    } else {
+        row_of_both("max", tally, Histogram::max)
+    };
+    rows.push(max);
+    let names = ["", "response time", "95 % interval", "generator's share", "service time"];
+    let title = format!("times of {}, ms", count_of(good, "good answer"));
+    Some(ReportSection::new(title).table(DataTable::new(names, rows)))
+}
+
+/// Requests that may have taken any time: they were sent and never ended.
+fn without_end(tally: &Tally) -> u64 {
+    tally.counts.censored() + tally.unfinished_above_all()
+}
+
+/// A figure of response and service times.
+fn row_of_both(name: &str, tally: &Tally, figure: fn(&Histogram) -> Option<Nanos>) -> TableRow {
+    row_of_times(
+        name,
+        [&tally.response_time, &tally.service_time].map(figure),
+        [String::new(), String::new()],
+    )
+}
+
+/// Response and service time, with the interval of the first and the generator's share of it.
+fn row_of_times(name: &str, times: [Option<Nanos>; 2], [interval, share]: [String; 2]) -> TableRow {
+    let [response, service] = times.map(TableCell::time);
+    TableRow::new([name.into(), response, interval.into(), share.into(), service])
+}
+
+/// A row for each percentile; the reason that several are missing stands once.
+fn rows_of_percentiles(study: &LoadStudy) -> Vec<TableRow> {
+    let mut rows = Vec::new();
+    let mut last_note = String::new();
+    for quantile in LOAD_PERCENTILES {
+        let response = study.run.response_time(quantile);
+        let service = study.run.service_time(quantile);
+        let note = support(study, quantile, response);
+        let is_new = response.time().is_some() || note != last_note;
+        let cells = interval_cells(study.run.statistics.as_ref(), quantile, response);
+        let times = [response, service].map(Quantile::time);
+        let row = row_of_times(&number::percentile(quantile), times, cells);
+        rows.push(if is_new { row.noted(note.clone()) } else { row });
+        last_note = note;
+    }
+    rows
+}
+
+/// What supports a percentile, or why there is none.
+fn support(study: &LoadStudy, quantile: f64, time: Quantile) -> String {
+    /// From this percentile on it matters how many responses are slower.
+    const HIGH: f64 = 0.95;
+    let tally = &study.run.tally;
+    match time {
+        Quantile::Time(_) if quantile >= HIGH => {
+            // Requests that never ended are slower than all responses.
+            let good = tally.counts.good();
+            format!("{} above", good.saturating_sub(rank(quantile, good + without_end(tally))))
         }
         Quantile::Time(_) | Quantile::NotPrinted => String::new(),
-        Quantile::TooFew => study.run.percentile_range(q).map_or_else(
+        Quantile::TooFew => study.run.percentile_range(quantile).map_or_else(
             || "too few answers".to_owned(),
             |it| format!("too few answers; {}", range_of_few([it.low, it.high])),
         ),
         Quantile::Growing => "no steady state".to_owned(),
         Quantile::Unanswered => {
-            let unanswered = failed + tally.unfinished_above_all();
-            format!("{unanswered} had no good answer")
+            let failed = tally.counts.failed() + tally.unfinished_above_all();
+            format!("{failed} had no good answer")
         }
-    };
-    let mut last_note = String::new();
-    for q in LOAD_PERCENTILES {
-        let times = [study.run.response_time(q), study.run.service_time(q)];
-        // The same reason again says nothing.
-        let note = beside(q, times[0]);
-        let is_new = times[0].time().is_some() || note != last_note;
-        let known = interval_cells(study.run.statistics.as_ref(), q, times[0]);
-        let shown = if is_new { note.clone() } else { String::new() };
-        rows.push(row(&number::percentile(q), times.map(Quantile::time), known, shown));
-        last_note = note;
     }
-    let note = if endless > 0 { format!("{endless} without an answer") } else { String::new() };
-    // The longest is not known where some never ended.
-    rows.push(plain("max", &|times| times.max().filter(|_| endless == 0), note));
-    let table = DataTable::new(
-        ["", "response time", "95 % interval", "generator's share", "service time"],
-        rows,
-    );
-    Some(ReportSection::new(format!("times of {}, ms", count_of(good, "good answer"))).table(table))
 }
 
-/// The growth and what follows from it.
+/// How fast the backlog grew, and what follows from that.
 fn overload(overload: &Overload) -> ReportSection {
     let times = match overload.growth {
         Some(growth) => format!("response times by {} s", number::fixed(growth, 3)),
         None => "the longest response times with it: not all wait their turn".to_owned(),
     };
-    let (growth, end) = (number::fixed(overload.backlog_growth, 1), overload.backlog_at_end);
+    let growth = number::fixed(overload.backlog_growth, 1);
+    let end = overload.backlog_at_end;
     let [offered, answered] = [overload.offered, overload.answered].map(number::rate_in_words);
     let grew = format!(
         "the backlog grew by {growth} requests each second of {offered} req/s, to {end}, and {times}; there is no steady state, and no percentile of one"
@@ -180,14 +212,6 @@ fn overload(overload: &Overload) -> ReportSection {
 }
 
 fn inferred(overload: &Overload, answered: &str) -> String {
-    // `5.00 ± 0.02`
-    let with_error = |inferred: Estimate, decimals: usize| {
-        format!(
-            "{} ± {}",
-            number::fixed(inferred.value, decimals),
-            number::fixed(inferred.half_width, decimals)
-        )
-    };
     let by = if overload.growth.is_some() { "" } else { " of the backlog" };
     let capacity = with_error(overload.capacity, 1);
     let capacity =
@@ -206,10 +230,17 @@ fn inferred(overload: &Overload, answered: &str) -> String {
     }
 }
 
-/// The head of times of one kind.
+/// `5.00 ± 0.02`
+fn with_error(inferred: Estimate, decimals: usize) -> String {
+    let value = number::fixed(inferred.value, decimals);
+    let error = number::fixed(inferred.half_width, decimals);
+    format!("{value} ± {error}")
+}
+
+/// The heading of a table that has a distribution in each row.
 const DISTRIBUTION: [&str; 6] = ["", "requests", "mean", "p50", "p99", "max"];
 
-/// Count, mean, p50, p99 and longest; a percentile needs a time above it.
+/// Count, mean, p50, p99 and longest; a percentile is shown where a longer time is known.
 fn distribution(name: &str, times: &Histogram) -> TableRow {
     let at = |q: f64| {
         let is_supported = times.count() as f64 * (1.0 - q) > 1.0 - 1e-9;
@@ -219,10 +250,11 @@ fn distribution(name: &str, times: &Histogram) -> TableRow {
     TableRow::new([name.into(), TableCell::count(times.count()), mean, p50, p99, max])
 }
 
-/// What the generator itself added: send lag, and the wait for a connection.
+/// What the generator added to the times: send lag, and the wait for a connection.
 fn generator(study: &LoadStudy) -> Option<ReportSection> {
     let tally = &study.run.tally;
-    let (lag, queued) = (&tally.send_lag, tally.queued);
+    let lag = &tally.send_lag;
+    let queued = tally.queued;
     if lag.count() == 0 {
         return None;
     }
@@ -245,9 +277,10 @@ fn generator(study: &LoadStudy) -> Option<ReportSection> {
     Some(ReportSection::new(title).table(DataTable::new(DISTRIBUTION, rows)))
 }
 
-/// The phases of the measured good answers; one that never occurred is a dash.
+/// The phases of the measured good responses; one that never occurred is a dash.
 fn phases(study: &LoadStudy) -> Option<ReportSection> {
-    let (run, phases) = (&study.run, &study.run.tally.phases);
+    let run = &study.run;
+    let phases = &run.tally.phases;
     if run.tally.counts.good() == 0 {
         return None;
     }
@@ -277,8 +310,8 @@ fn phases(study: &LoadStudy) -> Option<ReportSection> {
     Some(ReportSection::new("details by phase of the good answers, ms").table(table))
 }
 
-/// Round trip and retransmissions; nothing where the server is on this machine and nothing was sent
-/// again.
+/// Round trip and retransmissions; nothing where the server is on this machine and nothing was
+/// retransmitted.
 fn network(tally: &Tally) -> Option<ReportSection> {
     let NetworkPath { round_trip, retransmitted, slow, slow_with_retransmission } = tally.network;
     let mut lines = Vec::new();
@@ -317,7 +350,7 @@ fn network(tally: &Tally) -> Option<ReportSection> {
     ReportSection::new("network to the server, by TCP").lines(lines).filled()
 }
 
-/// The times of what failed and had an end.
+/// The times of requests that failed, without timeouts.
 fn failures(study: &LoadStudy) -> Option<ReportSection> {
     let times = &study.run.tally.failed_response_time;
     let rows = (times.count() > 0).then(|| distribution("response time", times));
@@ -325,7 +358,8 @@ fn failures(study: &LoadStudy) -> Option<ReportSection> {
     ReportSection::new(title).table(DataTable::new(DISTRIBUTION, rows)).filled()
 }
 
-/// The slowest good answers, each with the time at which it was due: what else happened then?
+/// The slowest good responses, each with the time at which its request was due, to look up what else
+/// happened then.
 fn slowest(study: &LoadStudy) -> Option<ReportSection> {
     let rows = study.run.tally.slowest.requests.iter().map(|request| {
         let due = TableCell::number(Some(request.due.as_secs_f64()), |due| number::fixed(due, 3));
@@ -339,7 +373,8 @@ fn slowest(study: &LoadStudy) -> Option<ReportSection> {
 
 /// Connections and bytes of the whole run, unmeasured requests included.
 fn traffic(study: &LoadStudy) -> ReportSection {
-    let (run, tally) = (&study.run, &study.run.tally);
+    let run = &study.run;
+    let tally = &run.tally;
     let seconds = run.elapsed.as_secs_f64();
     let bytes = |name: &str, bytes: u64| {
         let per_second = (seconds > 0.0).then(|| bytes as f64 / seconds);
@@ -355,7 +390,7 @@ fn traffic(study: &LoadStudy) -> ReportSection {
         let unasked = tally.closed_for_unasked;
         _ = write!(
             connections,
-            ", {unasked} by us, because it sent then what nobody had asked for"
+            ", {unasked} by longtail, because the server sent bytes that nobody had asked for"
         );
     }
     ReportSection::detail(format!("over the wire, in all {}", number::length(run.elapsed))).lines([
@@ -365,7 +400,7 @@ fn traffic(study: &LoadStudy) -> ReportSection {
     ])
 }
 
-/// What the words of the report mean.
+/// What the words of a load's report mean.
 pub(crate) const WORDS: [(&str, &str); 7] = [
     (
         "service time",

@@ -1,5 +1,5 @@
-//! The figures of a load's answer: rates, percentiles with their intervals, and a picture: bars of
-//! the distribution of a closed loop, seconds of an open one.
+//! The figures of a load's answer: rates, percentiles with their intervals, and a picture, which is
+//! the distribution of a closed loop, or an open loop over time.
 
 use std::fmt::Write as _;
 
@@ -12,16 +12,16 @@ use crate::run_summary::{SummaryRun, range};
 use crate::text::{Width, wrap};
 use crate::tree::{DataTable, TableRow};
 
-/// Bars and seconds at the most.
+/// The most bars of a distribution, and the most slices of time.
 const BARS: usize = 6;
 const PARTS: usize = 10;
-/// Characters of what a row of parts is called, and of a part.
+/// Characters of the name before the slices, and of each slice.
 const NAME: usize = 13;
 const CELL: usize = 8;
 /// Characters of the longest bar.
 const BAR: usize = 30;
 
-/// The rates on a line, parted from the percentiles where there are any.
+/// The rates on a line, and a blank line where percentiles follow.
 pub(crate) fn rates_and_gap(run: &SummaryRun<'_>, width: Width) -> String {
     let mut text = String::new();
     wrap(&mut text, width, "  ", &rates(run));
@@ -31,7 +31,7 @@ pub(crate) fn rates_and_gap(run: &SummaryRun<'_>, width: Width) -> String {
     text
 }
 
-/// How the times are spread, or how they went; in a full report both.
+/// The distribution of response times, or the response times over time; in a full report both.
 pub(crate) fn pictures(
     study: &LoadStudy,
     run: &SummaryRun<'_>,
@@ -56,7 +56,7 @@ pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
     let failed = number::or_none(run.run.failed(), |n| n.to_string());
     let unfinished = run.unfinished_in_words().map(|words| format!(" · {words}"));
     let requests = format!("{requests}, {failed} failed{}", unfinished.unwrap_or_default());
-    // A server that ended in the run has no rate over the whole of it.
+    // Where the server ended during the run there is no rate over all of it.
     let completed = run.completed().map(number::rate_in_words);
     if let (Some(offered), Some(sent)) = (run.offered(), run.sent()) {
         let completed = completed.map_or("(no rate)".to_owned(), |rate| format!("{rate}/s"));
@@ -71,7 +71,7 @@ pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
     }
 }
 
-/// The percentiles and their intervals; nothing of a run without a figure.
+/// The response times and their intervals; nothing of a run without response times.
 pub(crate) fn percentiles(run: &SummaryRun<'_>) -> DataTable {
     if run.mean().is_none() {
         return DataTable::default();
@@ -90,14 +90,14 @@ pub(crate) fn percentiles(run: &SummaryRun<'_>) -> DataTable {
     DataTable::new(names, std::iter::once(values).chain(intervals))
 }
 
-/// How many requests took how long: bars between round times.
+/// How many requests took how long, as bars between round times.
 fn bars(times: &Histogram) -> String {
     let (Some(from), Some(to), Some(median)) =
         (times.quantile(0.01), times.max(), times.quantile(0.5))
     else {
         return String::new();
     };
-    // Round times, 1 2 5 10 …, from below the median on to above the longest.
+    // Round times (1, 2, 5, 10 …) between the fastest hundredth and the longest.
     let round = (0..).map(|n| [1.0, 2.0, 5.0][n % 3] * 10f64.powf((n / 3) as f64) * 1e3);
     let mut edges: Vec<u64> =
         round.map(|edge| edge as u64).take_while(|edge| *edge < to.0).collect();
@@ -128,8 +128,8 @@ fn bars(times: &Histogram) -> String {
     text
 }
 
-/// The run in a few slices of time, by the second in which a request ended: mean and longest
-/// response times; in a full report answers and failures too.
+/// The run in a few slices of time, by the second in which a request ended: mean and longest response
+/// times, and in a full report also responses and failures.
 fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     let seconds = &study.run.tally.series.seconds;
     if seconds.len() < 2 {
@@ -163,7 +163,7 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     text + &line("slowest, ms", &|at| or_none(longest(at), number::milliseconds))
 }
 
-/// Seconds a slice: a step each, where steps fit.
+/// Seconds of a slice: as long as a step of the profile, where all steps fit.
 fn slice_length(study: &LoadStudy, seconds: usize, room: usize) -> usize {
     if let Pace::Open { profile: Profile::Steps { each, .. }, .. } = &study.plan.pace {
         let step = (each.0 / 1_000_000_000) as usize;

@@ -1,12 +1,11 @@
-//! Request logs: a line a request, and their distributions as an `HdrHistogram` log.
+//! Request logs with a line for each request, and their distributions as an `HdrHistogram` log.
 //!
-//! A request's line is CSV or as `attack.cr` prints it: exact to the nanosecond and so not rounded
-//! as tables are, and written without allocating. What `attack.cr` calls latency is our response
-//! time.
+//! A line is CSV or what `attack.cr` prints, exact to the nanosecond, and is written without
+//! allocating. What `attack.cr` calls latency is our response time.
 //!
-//! The log is of version 1.3, with V2 compressed histograms: one interval, the measured window,
-//! under two tags, `response` and `service`. Times are in nanoseconds, the log's own column of the
-//! longest in milliseconds. Only good answers are in it.
+//! The `HdrHistogram` log has version 1.3 and V2 compressed histograms. It has one interval, the
+//! measured window, under the tags `response` and `service`. Times are in nanoseconds, except for
+//! the log's own column of the longest, which is in milliseconds. Only good responses are in it.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -17,14 +16,14 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use jiff::Timestamp;
 use model::{BadResponse, Exchange, Histogram, LoadStudy, Nanos, Outcome, counts};
 
-/// The names of the columns, with the end of the line.
+/// The names of the columns, with a line end.
 pub fn csv_header() -> &'static str {
     "request,due_s,sent_s,ended_s,response_time_ms,service_time_ms,send_lag_ms,status_or_error,bytes,reason\n"
 }
 
-/// Appends the line of request `number`. Instants are counted from `start`; before it (warm-up)
-/// they are negative. What there was not, as the sending of a request that was skipped, is an empty
-/// field; so is the `reason` of what is no bad response.
+/// Appends the line of request `number`. Instants are relative to `start`, and negative in the
+/// warm-up. A field is empty where there is nothing, such as the sending of a skipped request or
+/// the reason of a good response.
 pub fn write_csv(
     out: &mut String,
     number: u64,
@@ -33,7 +32,7 @@ pub fn write_csv(
     start: Nanos,
 ) {
     let is_skipped = exchange.outcome == Outcome::Skipped;
-    // A request that never reached the kernel has this; an answer has come to one that did.
+    // Where nothing was sent, `sent` is the end. A request with a response was sent.
     let is_unsent =
         exchange.sent == exchange.ended && !matches!(exchange.outcome, Outcome::Answered(_));
     // Writing to a String does not fail.
@@ -68,13 +67,12 @@ pub fn write_csv(
     _ = writeln!(out, ",{},{}", exchange.received_bytes, reason.map_or("", BadResponse::name));
 }
 
-/// Appends `request 99 status=200 latency=1006.335446ms`; without an answer `request 7
-/// error=timed_out after=20000.0ms`, and of a bad response `request 8 error=bad_response
+/// Appends `request 99 status=200 latency=1006.335446ms`; without a response `request 7
+/// error=timed_out after=20000.0ms`, and for a bad response `request 8 error=bad_response
 /// after=1.5ms reason=trailing_bytes`.
 ///
-/// The number is as Crystal prints an f64: the shortest digits that read back as it, one decimal at
-/// the least. It does so plainly from 0.0001 on; a shorter time, which no answer has, Rust prints
-/// plainly down to 0.00001.
+/// The number is written as Crystal writes an f64: with the fewest digits that read back as the same
+/// number, and at least one decimal. The two differ below 0.0001 ms, which no response takes.
 pub fn write_attack_line(
     out: &mut String,
     number: u64,
@@ -97,7 +95,7 @@ pub fn write_attack_line(
     };
 }
 
-/// The log.
+/// The `HdrHistogram` log of a load.
 ///
 /// # Panics
 /// Never: the histograms' range can always be written, and so can memory.
@@ -120,8 +118,8 @@ pub fn hdr(study: &LoadStudy) -> String {
         builder.begin_log_with(&mut log, &mut serializer).expect("memory can be written");
     for (tag, times) in [("response", &tally.response_time), ("service", &tally.service_time)] {
         let tag = Tag::new(tag);
-        let (start, length) =
-            (Duration::from(tally.window.from), Duration::from(study.run.measured));
+        let start = Duration::from(tally.window.from);
+        let length = Duration::from(study.run.measured);
         writer
             .write_histogram(&buckets(times), start, length, tag)
             .expect("the range can be written");
@@ -129,7 +127,7 @@ pub fn hdr(study: &LoadStudy) -> String {
     String::from_utf8(log).expect("the log is ASCII but for the command line, which is UTF-8")
 }
 
-/// The buckets of [`Histogram`], as the format's own type.
+/// The buckets of a [`Histogram`] in the format's own type.
 fn buckets(times: &Histogram) -> Buckets<u64> {
     let mut buckets =
         Buckets::new_with_bounds(1, 3_600_000_000_000, 3).expect("1 ns to 1 h is a valid range");
@@ -152,7 +150,7 @@ mod tests {
     };
 
     #[test]
-    fn a_line_of_csv_is_exact_and_what_there_was_not_is_empty() {
+    fn a_line_of_csv_is_exact_and_has_empty_fields_for_what_did_not_happen() {
         let [start, later] = [1, 2].map(Nanos::from_secs);
         let refused =
             Exchange { sent: SLOW.ended, received_bytes: 0, outcome: Outcome::Refused, ..SLOW };
@@ -176,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn published_lines_come_out_digit_for_digit_and_no_good_answer_has_a_status_or_a_kind() {
+    fn lines_are_those_that_attack_cr_published_digit_for_digit() {
         let ok = Outcome::Answered(200);
         let bad = Some(BadResponse::TrailingBytes);
         for (number, nanos, outcome, reason, line) in [

@@ -1,5 +1,5 @@
-//! A report as Markdown for a pull request, as GitHub lays it out: the figures and what is doubtful
-//! of them. What is of second interest is in the full text and in HTML.
+//! A report as GitHub's Markdown for a pull request: the figures and doubts about them. Details are
+//! in the full report and in HTML.
 
 use std::fmt::Write as _;
 
@@ -45,8 +45,8 @@ fn item(item: &ListItem) -> String {
     format!("- {}{}\n", escaped(&label), lines.chain(hints).collect::<Vec<_>>().join("<br>\n  "))
 }
 
-/// A table that can be read as it is too: numbers aligned right, what a row is of left. The column
-/// of marks goes where none is set; notes are a last column, where there are any.
+/// A table that is readable as plain text, too. A column without name and cells is left out, such as
+/// that of marks; notes are a last column.
 pub(crate) fn pipe_table(table: &DataTable) -> String {
     let is_empty = |at: usize| {
         table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()))
@@ -101,7 +101,7 @@ fn fenced(language: &str, inside: &str) -> String {
     format!("```{language}\n{inside}\n```\n")
 }
 
-/// Text that came from elsewhere, so that GitHub shows it as it is.
+/// Text escaped so that GitHub shows it as it is.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,12 +1,12 @@
-//! What was measured and how: two lines above every answer; and in a full report addresses,
-//! commands, machine and generator.
+//! What was measured and how: two lines at the top of every answer, and in a full report also
+//! addresses, commands, machine and generator.
 
 use judge::findings::only_status;
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
-    App, BodiesStudy, Diagnostic, Environment, LaneCountReason, LaneFacts, LatePolicy, LoadPlan,
-    LoadStudy, MaskedText, Nanos, Placement, ServerLocation, Stop, StreamPlan, Study, SweepStudy,
-    Timing,
+    App, BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, LaneFacts,
+    LatePolicy, LoadPlan, LoadStudy, MaskedText, Nanos, Placement, ServerLocation, Stop,
+    StreamPlan, Study, SweepStudy, Timing,
 };
 
 use crate::labels::{
@@ -17,12 +17,12 @@ use crate::number::{self, count_of};
 use crate::tree::NamedFact;
 use crate::{comparison, theory};
 
-/// What every study has.
+/// What studies of every kind have.
 pub(crate) struct StudyHead<'a> {
     pub(crate) command_line: &'a str,
     pub(crate) started_at: &'a str,
     pub(crate) environment: &'a Environment,
-    /// Of the whole study, beside those of its runs.
+    /// Warnings of the study as a whole; each run has its own, too.
     pub(crate) warnings: &'a [Diagnostic],
     /// How long it all took.
     pub(crate) total_time: Nanos,
@@ -30,27 +30,36 @@ pub(crate) struct StudyHead<'a> {
 
 impl StudyHead<'_> {
     pub(crate) fn of(study: &Study) -> StudyHead<'_> {
-        let (command_line, started_at, environment, warnings, total_time): (
-            _,
-            _,
-            _,
-            &[Diagnostic],
-            _,
-        ) = match study {
-            Study::Sweep(it) => {
-                (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time)
-            }
-            Study::Load(it) => {
-                (&it.command_line, &it.started_at, &it.environment, &[], it.run.elapsed)
-            }
-            Study::Compare(it) => {
-                (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time)
-            }
-            Study::Bodies(it) => {
-                (&it.command_line, &it.started_at, &it.environment, &it.warnings, it.total_time)
-            }
-        };
-        StudyHead { command_line, started_at, environment, warnings, total_time }
+        match study {
+            Study::Sweep(it) => StudyHead {
+                command_line: &it.command_line,
+                started_at: &it.started_at,
+                environment: &it.environment,
+                warnings: &it.warnings,
+                total_time: it.total_time,
+            },
+            Study::Load(it) => StudyHead {
+                command_line: &it.command_line,
+                started_at: &it.started_at,
+                environment: &it.environment,
+                warnings: &[],
+                total_time: it.run.elapsed,
+            },
+            Study::Compare(it) => StudyHead {
+                command_line: &it.command_line,
+                started_at: &it.started_at,
+                environment: &it.environment,
+                warnings: &it.warnings,
+                total_time: it.total_time,
+            },
+            Study::Bodies(it) => StudyHead {
+                command_line: &it.command_line,
+                started_at: &it.started_at,
+                environment: &it.environment,
+                warnings: &it.warnings,
+                total_time: it.total_time,
+            },
+        }
     }
 
     /// Hardware, system, version of longtail and when it began.
@@ -66,7 +75,7 @@ impl StudyHead<'_> {
     }
 }
 
-/// The server, then the load; and the status of the answers, where all have another one than 200.
+/// The server, then the load; and the status of the responses where none was 200.
 pub(crate) fn lines(study: &Study) -> Vec<String> {
     let mut lines = server_and_load(study);
     let status = only_status(study).filter(|status| !["200", "2xx"].contains(&status.as_str()));
@@ -78,111 +87,115 @@ pub(crate) fn lines(study: &Study) -> Vec<String> {
 
 fn server_and_load(study: &Study) -> Vec<String> {
     match study {
-        Study::Sweep(study) => {
-            let (plan, facts) = (&study.plan, &study.server);
-            let closed_loop = closed_loop(
-                &plan.stream,
-                plan.runs(),
-                &study.environment,
-                facts.placement.as_ref(),
-            );
-            // Later runs find a warm server.
-            let is_at_most = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
-            vec![
-                joined([Some(server(facts)), Some(slots(facts)), Some(app(study))]),
-                if is_at_most {
-                    closed_loop.replacen(", after ", ", after up to ", 1)
-                } else {
-                    closed_loop
-                },
-            ]
-        }
-        Study::Bodies(study) => {
-            let facts = study.server();
-            let what = Some("bodies by socket, kind and size".to_owned());
-            let placement = facts.and_then(|facts| facts.placement.as_ref());
-            vec![
-                joined([facts.map(server), facts.map(slots), what]),
-                closed_loop(&study.plan.stream, study.runs.len(), &study.environment, placement),
-            ]
-        }
+        Study::Sweep(study) => of_sweep(study),
+        Study::Bodies(study) => of_bodies(study),
         Study::Load(study) => of_load(study),
         Study::Compare(study) => comparison::measured(study),
     }
+}
+
+fn of_sweep(study: &SweepStudy) -> Vec<String> {
+    let plan = &study.plan;
+    let facts = &study.server;
+    let placement = facts.placement.as_ref();
+    let load = closed_loop(&plan.stream, plan.runs(), &study.environment, placement);
+    // Runs after the first find a warm server, and may warm it up for a shorter time.
+    let is_at_most = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
+    vec![
+        joined([Some(server(facts)), Some(slots(facts)), Some(app(study))]),
+        if is_at_most { load.replacen(", after ", ", after up to ", 1) } else { load },
+    ]
+}
+
+fn of_bodies(study: &BodiesStudy) -> Vec<String> {
+    let facts = study.server();
+    let what = Some("bodies by socket, kind and size".to_owned());
+    let placement = facts.and_then(|facts| facts.placement.as_ref());
+    vec![
+        joined([facts.map(server), facts.map(slots), what]),
+        closed_loop(&study.plan.stream, study.runs.len(), &study.environment, placement),
+    ]
 }
 
 /// What else is known of server, machine and load.
 pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
     let machine = StudyHead::of(study).machine();
     match study {
-        Study::Sweep(study) => {
-            let (server, stream) = (&study.server, &study.plan.stream);
-            let with = study.plan.with.as_deref();
-            let generator = generator(stream, server.placement.as_ref(), with);
-            vec![
-                NamedFact::new("at", [format!("{}, path {}", server.url, stream.target_path())]),
-                NamedFact::new("command", [server.command_line.to_string()]),
-                NamedFact::new("runtime", server.runtime.clone()),
-                machine,
-                NamedFact::new("load", [generator, most_possible(study)]),
-                NamedFact::new("probe", theory::probes(study)),
-            ]
-        }
-        Study::Bodies(study) => {
-            let started = study.servers.iter().flat_map(|started| {
-                [
-                    format!("{}: {}", started.socket, started.server.url),
-                    format!("  {}", started.server.command_line),
-                ]
-            });
-            let runtime = study.server().and_then(|server| server.runtime.clone());
-            vec![
-                NamedFact::new("at", started),
-                NamedFact::new("runtime", runtime),
-                machine,
-                NamedFact::new("load", load_of_bodies(study)),
-            ]
-        }
-        Study::Load(study) => {
-            let plan = &study.plan;
-            let made = study.run.claim.as_ref().map(|claim| {
-                let placed = study
-                    .placement
-                    .as_ref()
-                    .map(|placed| with_placement(claim.name(), Some(placed)));
-                listed([made_by(claim, study.run.elapsed), placed.unwrap_or_default()])
-            });
-            let generator = if made.is_some() { String::new() } else { generator_of_load(study) };
-            let tls = if plan.tls { ", TLS" } else { "" };
-            let at = plan.endpoints.join(", ");
-            let at = if at.is_empty() { at } else { format!("at {at}{tls}") };
-            let unseen = match study.server {
-                ServerLocation::Here => "",
-                _ => "the server's accept queue, CPU and processes are not seen from here",
-            };
-            vec![
-                NamedFact::new("made", made),
-                NamedFact::new("target", [plan.url.to_string(), at, unseen.to_owned()]),
-                machine,
-                NamedFact::new("load", [requests(plan), generator]),
-            ]
-        }
-        Study::Compare(study) => {
-            let plan = &study.plan;
-            let command = |at| {
-                study
-                    .server(at)
-                    .map(|server| format!("{}: {}", plan.letter(at), server.command_line))
-            };
-            let placement = study.server(0).and_then(|server| server.placement.as_ref());
-            let order = format!("in blocks of all arms in a balanced order (seed {})", plan.seed);
-            vec![
-                NamedFact::new("commands", (0..plan.arms.len()).filter_map(command)),
-                machine,
-                NamedFact::new("load", [order, generator(&plan.arms[0].stream, placement, None)]),
-            ]
-        }
+        Study::Sweep(study) => facts_of_sweep(study, machine),
+        Study::Bodies(study) => facts_of_bodies(study, machine),
+        Study::Load(study) => facts_of_load(study, machine),
+        Study::Compare(study) => facts_of_comparison(study, machine),
     }
+}
+
+fn facts_of_sweep(study: &SweepStudy, machine: NamedFact) -> Vec<NamedFact> {
+    let server = &study.server;
+    let stream = &study.plan.stream;
+    let generator = generator(stream, server.placement.as_ref(), study.plan.with.as_deref());
+    vec![
+        NamedFact::new("at", [format!("{}, path {}", server.url, stream.target_path())]),
+        NamedFact::new("command", [server.command_line.to_string()]),
+        NamedFact::new("runtime", server.runtime.clone()),
+        machine,
+        NamedFact::new("load", [generator, most_possible(study)]),
+        NamedFact::new("probe", theory::probes(study)),
+    ]
+}
+
+fn facts_of_bodies(study: &BodiesStudy, machine: NamedFact) -> Vec<NamedFact> {
+    let started = study.servers.iter().flat_map(|started| {
+        [
+            format!("{}: {}", started.socket, started.server.url),
+            format!("  {}", started.server.command_line),
+        ]
+    });
+    let runtime = study.server().and_then(|server| server.runtime.clone());
+    vec![
+        NamedFact::new("at", started),
+        NamedFact::new("runtime", runtime),
+        machine,
+        NamedFact::new("load", load_of_bodies(study)),
+    ]
+}
+
+fn facts_of_load(study: &LoadStudy, machine: NamedFact) -> Vec<NamedFact> {
+    let plan = &study.plan;
+    let made = study.run.claim.as_ref().map(|claim| {
+        let placed =
+            study.placement.as_ref().map(|placed| with_placement(claim.name(), Some(placed)));
+        listed([made_by(claim, study.run.elapsed), placed.unwrap_or_default()])
+    });
+    let generator = if made.is_some() { String::new() } else { generator_of_load(study) };
+    let tls = if plan.tls { ", TLS" } else { "" };
+    let at = plan.endpoints.join(", ");
+    let at = if at.is_empty() { at } else { format!("at {at}{tls}") };
+    let unseen = match study.server {
+        ServerLocation::Here => "",
+        ServerLocation::Elsewhere | ServerLocation::Forwarded { .. } => {
+            "the server's accept queue, CPU and processes are not seen from here"
+        }
+    };
+    vec![
+        NamedFact::new("made", made),
+        NamedFact::new("target", [plan.url.to_string(), at, unseen.to_owned()]),
+        machine,
+        NamedFact::new("load", [requests(plan), generator]),
+    ]
+}
+
+fn facts_of_comparison(study: &ComparisonStudy, machine: NamedFact) -> Vec<NamedFact> {
+    let plan = &study.plan;
+    let commands = (0..plan.arms.len()).filter_map(|at| {
+        let server = study.server(at)?;
+        Some(format!("{}: {}", plan.letter(at), server.command_line))
+    });
+    let placement = study.server(0).and_then(|server| server.placement.as_ref());
+    let order = format!("in blocks of all arms in a balanced order (seed {})", plan.seed);
+    vec![
+        NamedFact::new("commands", commands),
+        machine,
+        NamedFact::new("load", [order, generator(&plan.arms[0].stream, placement, None)]),
+    ]
 }
 
 /// `closed loop, keep-alive · 5 runs of 10 s, after 1 s of warm-up · 2 CPUs shared with longtail`.
@@ -201,7 +214,7 @@ fn closed_loop(
     ])
 }
 
-/// `load from ssh box2 and ssh box3`; nothing where the generator is this process.
+/// `load from ssh box2 and ssh box3`; nothing where this process makes the load.
 fn from(generators: &[MaskedText]) -> Option<String> {
     let names: Vec<String> = generators.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| format!("load from {}", judge::words::listed(&names)))
@@ -222,7 +235,8 @@ fn app(study: &SweepStudy) -> String {
     format!("GET {path}{}", takes.unwrap_or_default())
 }
 
-/// `takes 20.7 ms when alone, 1.20 ms of it CPU`, and what is odd about that time.
+/// `takes 20.7 ms when alone, 1.20 ms of it CPU`, and where the first request or later ones took
+/// another time.
 fn takes_alone(known: &ServiceTime) -> String {
     let cpu = known.cpu.map(|cpu| format!("{} of it CPU", number::time(cpu)));
     let first =
@@ -238,7 +252,7 @@ fn takes_alone(known: &ServiceTime) -> String {
 /// `20.7 ms`; where the mean is not known well, `15.0 ms, half of them; mean 69.0 ms, 41.0 to
 /// 110 ms,`.
 fn time_alone(known: &ServiceTime) -> String {
-    // Of older files nothing but a median is known.
+    // Older files have only the median.
     if known.is_well_known() || known.answers == 0 {
         return number::time(known.mean);
     }
@@ -246,19 +260,20 @@ fn time_alone(known: &ServiceTime) -> String {
     format!("{median}, half of them; mean {}, {},", number::time(known.mean), interval(known))
 }
 
-/// Where the mean lies: `41.0 to 110 ms`.
+/// The interval of the mean: `41.0 to 110 ms`.
 fn interval(known: &ServiceTime) -> String {
-    let (low, high) = (number::time(known.low), number::time(known.high));
+    let low = number::time(known.low);
     if known.high == Nanos::MAX {
         return format!("{low} or more");
     }
+    let high = number::time(known.high);
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((low, unit)), Some((_, same))) if unit == same => format!("{low} to {high}"),
         _ => format!("{low} to {high}"),
     }
 }
 
-/// `2 CPUs, shared with longtail`, or who runs where.
+/// `2 CPUs shared with longtail`, or which CPUs each has.
 fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> {
     match placement {
         Some(Placement { server, .. }) if placement.is_some_and(Placement::is_shared) => {
@@ -274,7 +289,7 @@ fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> 
     }
 }
 
-/// Who makes the requests of a closed loop, and how long an answer may take.
+/// Who makes the requests of a closed loop, and its timeout.
 fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&str>) -> String {
     let maker = match with {
         None => lanes(stream.lanes, None, placement),
@@ -283,15 +298,15 @@ fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&s
     listed([maker, format!("answers given up after {}", number::span(stream.timeout))])
 }
 
-/// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many and why, and
-/// whether they share any processor with the server.
+/// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many, why so many,
+/// and on which CPUs.
 fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
     let why =
         by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
     with_placement(count_of(lanes, "generator thread") + &why.unwrap_or_default(), placement)
 }
 
-/// Who makes the load, and on which processors, as [`lanes`].
+/// Who makes the load, on which CPUs, and on which the server is.
 fn with_placement(who: String, placement: Option<&Placement>) -> String {
     let Some(Placement { server, lanes }) = placement else { return who };
     if lanes.is_empty() {
@@ -303,9 +318,8 @@ fn with_placement(who: String, placement: Option<&Placement>) -> String {
     }
 }
 
-/// How long a slot is held, how that is known, and the highest rate that leaves room for.
-///
-/// Before the first run there is no forecast yet; a delay that was given says the same.
+/// How long a request holds a slot, how that is known, and the highest rate that is possible with
+/// it. It is known before the first run, when there is no forecast yet.
 pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
     let ServiceTime { mean, source, .. } =
         study.service_time.filter(|known| known.mean > Nanos::ZERO)?;
@@ -317,8 +331,8 @@ pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f
     Some((mean, source, computing(study).map_or(slots, |(_, rate)| rate)))
 }
 
-/// Of an app that computes so much of its time that CPUs, and not slots, are the ceiling: its CPU
-/// time a request, and that ceiling. A worker in Ruby computes on one CPU at a time.
+/// The CPU time of a request and the highest rate that the CPUs allow, where that is lower than what
+/// the slots allow. A worker in Ruby computes on one CPU at a time.
 fn computing(study: &SweepStudy) -> Option<(Nanos, f64)> {
     let ServiceTime { mean, cpu, .. } = study.service_time?;
     let cpu = cpu.filter(|cpu| *cpu > Nanos::ZERO)?;
@@ -330,7 +344,7 @@ fn computing(study: &SweepStudy) -> Option<(Nanos, f64)> {
     (rate * mean.as_secs_f64() < f64::from(server.slots())).then_some((cpu, rate))
 }
 
-/// What the server can do at most, by theory.
+/// The theoretical maximum of the server.
 fn most_possible(study: &SweepStudy) -> String {
     let Some((time, source, maximum)) = service_time(study) else {
         return "service time unknown, so no theoretical maximum".to_owned();
@@ -344,7 +358,8 @@ fn most_possible(study: &SweepStudy) -> String {
     } else {
         format!(" (the mean may be {})", interval(&known))
     };
-    let (time, maximum) = (number::time(time), number::rate_in_words(maximum));
+    let time = number::time(time);
+    let maximum = number::rate_in_words(maximum);
     format!("service time {time} ({source}){on_cpu}, so {maximum} req/s at most{spread}")
 }
 
@@ -361,7 +376,7 @@ fn load_of_bodies(study: &BodiesStudy) -> Vec<String> {
         .delay
         .map(|delay| format!("each answer is delayed by {} in the app", number::span(delay)));
     let passes = if plan.repeat > 1 { format!(", {} passes", plan.repeat) } else { String::new() };
-    let order = format!("bodies in an order of chance (seed {}){passes}", plan.seed);
+    let order = format!("bodies in random order (seed {}){passes}", plan.seed);
     let generator = generator(&plan.stream, placement, None);
     [Some(generator), connections, delay, Some(order)].into_iter().flatten().collect()
 }
@@ -384,7 +399,7 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
     ]
 }
 
-/// What is sent over the connections.
+/// How requests use the connections of a load.
 fn requests(plan: &LoadPlan) -> String {
     let is_open = plan.pace.is_open();
     let late = match plan.late {
@@ -403,7 +418,7 @@ fn requests(plan: &LoadPlan) -> String {
     ])
 }
 
-/// The lanes of a load, and how they wait.
+/// The generator threads of a load, how they time requests, and how much they poll.
 fn generator_of_load(study: &LoadStudy) -> String {
     let plan = &study.plan;
     let timing = match plan.timing {
@@ -412,8 +427,8 @@ fn generator_of_load(study: &LoadStudy) -> String {
         Timing::Precise => "timing precise",
         Timing::Spin => "timing spin",
     };
-    // How much of the time the lanes polled for answers that were to come soon, where that is worth
-    // a word.
+    // Busy polling for responses that are about to come; less than 1 % of the time is not worth a
+    // word.
     let sum = |part: fn(&LaneFacts) -> Nanos| {
         study.run.generator.lanes.iter().map(part).sum::<Nanos>().0 as f64
     };

@@ -1,15 +1,15 @@
 //! A plot as inline SVG: two axes, and marks in the units of the axes.
 //!
-//! It says what is where, and nothing of colours or fonts: each mark has a class of the page's
-//! style sheet, so that one drawing is light, dark or on paper. The crates that draw plots write
-//! colours into the drawing, and take a minute to build.
+//! A drawing has no colours and no fonts: each mark has a class of the page's style sheet, so that
+//! the same drawing works in light, in dark and on paper. The crates that draw plots write colours
+//! into the drawing, and take a minute to build.
 
 use std::fmt::Write as _;
 
 use crate::number;
 
-/// Width of a drawing in its own units; the page scales it. On a phone such a unit is three
-/// quarters of a pixel.
+/// Width of a drawing in its own units; the page scales it. On a phone a unit is three quarters of a
+/// pixel.
 const WIDTH: f64 = 480.0;
 /// Room for the labels of the y axis, and under the plot for those of the x axis and its title.
 const LEFT: f64 = 56.0;
@@ -27,7 +27,7 @@ const CHARACTER: f64 = 8.0;
 
 /// A plot.
 pub(crate) struct Plot {
-    /// Which it is of several in a figure, for who cannot see it.
+    /// Its name among several plots of a figure, for screen readers.
     pub(crate) label: String,
     /// Height of the drawing.
     pub(crate) height: f64,
@@ -35,18 +35,18 @@ pub(crate) struct Plot {
     pub(crate) left: f64,
     pub(crate) x: PlotAxis,
     pub(crate) y: PlotAxis,
-    /// The later ones above the earlier ones.
+    /// Later marks are drawn over earlier ones.
     pub(crate) marks: Vec<PlotMark>,
 }
 
-/// A place in the units of the axes.
+/// A point in the units of the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlotPoint {
     pub(crate) x: f64,
     pub(crate) y: f64,
 }
 
-/// What is known of a y: that it lies between these.
+/// The range in which a y lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlotRange {
     pub(crate) x: f64,
@@ -63,16 +63,16 @@ pub(crate) struct PlotCell {
 
 /// Something in a plot.
 pub(crate) struct PlotMark {
-    /// A colour of the page's style sheet.
+    /// The class of its colour in the page's style sheet.
     pub(crate) class: String,
     pub(crate) shape: PlotShape,
-    /// Stands at the right end of a line and in a word; of others what a pointer shows.
+    /// The name at the right end of a line, or a word's text; for other shapes what a pointer shows.
     pub(crate) title: String,
 }
 
 /// What is drawn.
 pub(crate) enum PlotShape {
-    /// Through these points; through one, a dot.
+    /// A line through these points; of a single point, a dot.
     Line(Vec<PlotPoint>),
     /// An area between two lines; of a single range, a bar.
     Band(Vec<PlotRange>),
@@ -101,7 +101,7 @@ impl PlotMark {
         PlotMark::new(class, PlotShape::Line(points), "")
     }
 
-    /// Where it stands on the y axis.
+    /// Its values on the y axis.
     fn heights(&self) -> Vec<f64> {
         match &self.shape {
             PlotShape::Line(points) => points.iter().map(|point| point.y).collect(),
@@ -124,26 +124,26 @@ impl Plot {
         Plot { label: String::new(), height: 220.0, left: LEFT, x, y, marks }
     }
 
-    /// The same with an y axis from 0 to a little above the highest of the marks.
+    /// A plot with a y axis from 0 to a little above the highest mark.
     pub(crate) fn from_zero(x: PlotAxis, title: &str, marks: Vec<PlotMark>) -> Plot {
         let scale = AxisScale::from_zero(marks.iter().flat_map(PlotMark::heights));
         Plot::new(x, PlotAxis::rounded(title, scale, 4), marks)
     }
 
-    /// The same with a logarithmic y axis around the marks.
+    /// A plot with a logarithmic y axis around the marks.
     pub(crate) fn logarithmic(x: PlotAxis, title: &str, marks: Vec<PlotMark>) -> Plot {
         let scale = AxisScale::around(marks.iter().flat_map(PlotMark::heights));
         Plot::new(x, PlotAxis::rounded(title, scale, 5), marks)
     }
 
-    /// Rows of one height, from the bottom up, named by these ticks at their middles.
+    /// A plot of rows, from the bottom up, with these ticks as their names.
     pub(crate) fn of_rows(x: PlotAxis, ticks: Vec<AxisTick>, marks: Vec<PlotMark>) -> Plot {
         let rows = ticks.len() as f64;
         let y = PlotAxis::labelled("", AxisScale::Linear { low: 0.0, high: rows }, ticks);
         Plot { height: TOP + BOTTOM + ROW * rows, ..Plot::new(x, y, marks) }
     }
 
-    /// The drawing, in a figure of this title.
+    /// The SVG element, in a figure of this title.
     pub(crate) fn svg(&self, figure: &str) -> String {
         let label = [figure, &self.label].map(escaped).join(" ");
         let height = short(self.height);
@@ -159,7 +159,7 @@ impl Plot {
         svg + "</svg>"
     }
 
-    /// The lines that have a name, each with its last point.
+    /// The lines with names, each with its last point.
     fn named(&self) -> impl Iterator<Item = (&PlotMark, &PlotPoint)> {
         let lines = self.marks.iter().filter_map(|mark| match &mark.shape {
             PlotShape::Line(points) => Some((mark, points.last()?)),
@@ -185,7 +185,8 @@ impl Plot {
     }
 
     fn draw_axes(&self, svg: &mut String) {
-        let (right, bottom) = (self.right(), self.bottom());
+        let right = self.right();
+        let bottom = self.bottom();
         let mut grid = String::new();
         for tick in &self.y.ticks {
             let y = self.y(tick.at);
@@ -214,8 +215,7 @@ impl Plot {
         }
     }
 
-    /// The ticks of the x axis, without those whose labels would touch one before; the first and
-    /// the last stay.
+    /// The ticks of the x axis without those whose labels would touch; the first and the last stay.
     fn ticks_that_fit(&self) -> Vec<&AxisTick> {
         let half = |tick: &AxisTick| tick.label.chars().count() as f64 * CHARACTER / 2.0 + 3.0;
         let apart =
@@ -234,67 +234,74 @@ impl Plot {
         fitting
     }
 
-    fn draw(&self, svg: &mut String, PlotMark { class, shape, title }: &PlotMark) {
-        let place = |x: f64, y: f64| format!("{} {}", short(self.x(x)), short(self.y(y)));
-        let (kind, path) = match shape {
-            PlotShape::Dot(at) => return self.dot(svg, class, *at, title),
+    fn draw(&self, svg: &mut String, mark: &PlotMark) {
+        let PlotMark { class, shape, title } = mark;
+        match shape {
+            PlotShape::Dot(at) => self.dot(svg, class, *at, title),
             PlotShape::Line(points) => match points.as_slice() {
-                [at] => return self.dot(svg, class, *at, title),
-                points => (
-                    "line",
-                    format!(
-                        "M{}",
-                        joined(points, |at| format!("L{}", place(at.x, at.y))).split_off(1)
-                    ),
-                ),
+                [at] => self.dot(svg, class, *at, title),
+                points => path(svg, "line", class, &self.path_of_line(points), ""),
             },
-            PlotShape::Band(ranges) => {
-                // A single range is as wide as a bar.
-                let half = if ranges.len() == 1 { 2.0 } else { 0.0 };
-                let corner = |x: f64, off: f64, y: f64| {
-                    format!("{} {}", short(self.x(x) + off), short(self.y(y)))
-                };
-                let there = ranges
-                    .iter()
-                    .flat_map(|it| [-half, half].map(|off| corner(it.x, off, it.high)));
-                let back = ranges
-                    .iter()
-                    .rev()
-                    .flat_map(|it| [half, -half].map(|off| corner(it.x, off, it.low)));
-                let mut path: Vec<String> = there.chain(back).collect();
-                path.dedup();
-                ("band", format!("M{}Z", path.join("L")))
-            }
+            PlotShape::Band(ranges) => path(svg, "band", class, &self.path_of_band(ranges), ""),
             PlotShape::Cells(cells) => {
-                let rectangle = |PlotCell { from, to }: &PlotCell| {
-                    let (x, y) = (short(self.x(to.x)), short(self.y(from.y)));
-                    format!("M{}H{x}V{y}H{}Z", place(from.x, to.y), short(self.x(from.x)))
-                };
-                ("bar", joined(cells, rectangle))
+                let path_of_cells = joined(cells, |cell| self.path_of_cell(cell));
+                path(svg, "bar", class, &path_of_cells, title);
             }
             PlotShape::Word(at) => {
-                return text(
-                    svg,
-                    "word",
-                    PlotPoint { x: self.x(at.x) + 5.0, y: self.y(at.y) + 4.0 },
-                    title,
-                );
+                let place = PlotPoint { x: self.x(at.x) + 5.0, y: self.y(at.y) + 4.0 };
+                text(svg, "word", place, title);
             }
             PlotShape::Upright(x) => {
-                ("line", format!("M{} {TOP}V{}", short(self.x(*x)), short(self.bottom())))
+                let upright = format!("M{} {TOP}V{}", short(self.x(*x)), short(self.bottom()));
+                path(svg, "line", class, &upright, "");
             }
-            PlotShape::Level(y) => (
-                "line",
-                format!("M{} {}H{}", short(self.left), short(self.y(*y)), short(self.right())),
-            ),
+            PlotShape::Level(y) => {
+                let left = short(self.left);
+                let level = format!("M{left} {}H{}", short(self.y(*y)), short(self.right()));
+                path(svg, "line", class, &level, "");
+            }
+        }
+    }
+
+    fn place(&self, x: f64, y: f64) -> String {
+        format!("{} {}", short(self.x(x)), short(self.y(y)))
+    }
+
+    fn path_of_line(&self, points: &[PlotPoint]) -> String {
+        let places: Vec<String> = points.iter().map(|at| self.place(at.x, at.y)).collect();
+        format!("M{}", places.join("L"))
+    }
+
+    /// Along the upper ends of the ranges, and back along the lower ones. A single range is as wide as
+    /// a bar.
+    fn path_of_band(&self, ranges: &[PlotRange]) -> String {
+        let half = if ranges.len() == 1 { 2.0 } else { 0.0 };
+        let corner = |x: f64, shift: f64, y: f64| {
+            format!("{} {}", short(self.x(x) + shift), short(self.y(y)))
         };
-        // A line's name stands at its end.
-        let title = if kind == "bar" { hover(title) } else { String::new() };
-        let _ = write!(svg, "<path class=\"{kind} {class}\" d=\"{path}\">{title}</path>");
+        let mut corners: Vec<String> = Vec::new();
+        for range in ranges {
+            corners.push(corner(range.x, -half, range.high));
+            corners.push(corner(range.x, half, range.high));
+        }
+        for range in ranges.iter().rev() {
+            corners.push(corner(range.x, half, range.low));
+            corners.push(corner(range.x, -half, range.low));
+        }
+        corners.dedup();
+        format!("M{}Z", corners.join("L"))
+    }
+
+    fn path_of_cell(&self, PlotCell { from, to }: &PlotCell) -> String {
+        let right = short(self.x(to.x));
+        let bottom = short(self.y(from.y));
+        let left = short(self.x(from.x));
+        format!("M{}H{right}V{bottom}H{left}Z", self.place(from.x, to.y))
     }
 
     fn dot(&self, svg: &mut String, class: &str, at: PlotPoint, title: &str) {
-        let (x, y) = (short(self.x(at.x)), short(self.y(at.y)));
+        let x = short(self.x(at.x));
+        let y = short(self.y(at.y));
         let _ = write!(
             svg,
             "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\">{}</circle>",
@@ -309,8 +316,8 @@ impl Plot {
             .map(|(mark, last)| (self.y(last.y), mark.class.as_str(), mark.title.as_str()));
         let mut names: Vec<(f64, &str, &str)> = named.collect();
         names.sort_by(|a, b| b.0.total_cmp(&a.0));
-        // From the lowest upwards each at least a line above the one before; then down again where
-        // the top is passed.
+        // Move names up from the lowest, each at least a line above the one before; then down from
+        // the top, where that moved them too far.
         let mut limit = self.bottom();
         for (y, ..) in &mut names {
             *y = y.min(limit);
@@ -332,22 +339,31 @@ impl Plot {
     }
 }
 
-fn text(svg: &mut String, class: &str, at: PlotPoint, content: &str) {
-    let (x, y) = (short(at.x), short(at.y));
-    let _ = write!(svg, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escaped(content));
+fn path(svg: &mut String, kind: &str, class: &str, path: &str, title: &str) {
+    let _ = write!(svg, "<path class=\"{kind} {class}\" d=\"{path}\">{}</path>", hover(title));
 }
 
-/// What a pointer shows.
+fn text(svg: &mut String, class: &str, at: PlotPoint, content: &str) {
+    let _ = write!(
+        svg,
+        "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
+        short(at.x),
+        short(at.y),
+        escaped(content)
+    );
+}
+
+/// What a pointer shows over a mark.
 fn hover(title: &str) -> String {
     if title.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(title)) }
 }
 
-/// A coordinate: a tenth of a unit is finer than any screen.
+/// A coordinate to a tenth of a unit, which is finer than any screen.
 fn short(value: f64) -> String {
     crate::number::shortest((value * 10.0).round() / 10.0 + 0.0)
 }
 
-/// From the data's unit to a part of the axis.
+/// Maps the data's unit to a part of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AxisScale {
     Linear { low: f64, high: f64 },
@@ -361,12 +377,14 @@ impl AxisScale {
         AxisScale::Linear { low: 0.0, high: if high > 0.0 { high * 1.08 } else { 1.0 } }
     }
 
-    /// Around these positive values, at least a factor of two high, with a little room at both
-    /// ends.
+    /// Around these positive values, with a little room at both ends, and spanning at least a factor of
+    /// two.
     pub(crate) fn around(values: impl IntoIterator<Item = f64>) -> AxisScale {
-        let (mut low, mut high) = (f64::INFINITY, 0.0);
+        let mut low = f64::INFINITY;
+        let mut high: f64 = 0.0;
         for value in values.into_iter().filter(|value| *value > 0.0) {
-            (low, high) = (value.min(low), value.max(high));
+            low = low.min(value);
+            high = high.max(value);
         }
         if high == 0.0 {
             return AxisScale::Logarithmic { low: 1.0, high: 10.0 };
@@ -376,7 +394,7 @@ impl AxisScale {
         AxisScale::Logarithmic { low: low / room / widened, high: high * room * widened }
     }
 
-    /// Where a value stands, from 0 to 1.
+    /// The place of a value on the axis, from 0 to 1.
     pub(crate) fn part(self, value: f64) -> f64 {
         match self {
             AxisScale::Linear { low, high } => (value - low) / (high - low),
@@ -384,7 +402,7 @@ impl AxisScale {
         }
     }
 
-    /// Round values all along it, about `wanted` of them.
+    /// About `wanted` round values along the axis.
     fn round_values(self, wanted: usize) -> Vec<f64> {
         let (low, high) = match self {
             AxisScale::Linear { low, high } => return steps(low, high, wanted),
@@ -406,7 +424,7 @@ impl AxisScale {
     }
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten, about `wanted` of them.
+/// About `wanted` multiples of 1, 2 or 5 times a power of ten.
 fn steps(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let rough = (high - low) / wanted.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
@@ -415,11 +433,12 @@ fn steps(low: f64, high: f64, wanted: usize) -> Vec<f64> {
         .map(|digit| digit * power)
         .find(|step| *step >= rough * 0.999);
     let step = step.unwrap_or(rough);
-    let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
+    let first = (low / step - 1e-9).ceil() as i64;
+    let last = (high / step + 1e-9).floor() as i64;
     (first..=last).map(|n| n as f64 * step).collect()
 }
 
-/// Where a tick stands and what it says.
+/// A tick: its place and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AxisTick {
     pub(crate) at: f64,
@@ -435,10 +454,10 @@ pub(crate) struct PlotAxis {
 }
 
 impl PlotAxis {
-    /// With ticks at round values, about `wanted` of them.
+    /// An axis with ticks at about `wanted` round values.
     pub(crate) fn rounded(title: impl Into<String>, scale: AxisScale, wanted: usize) -> PlotAxis {
         let values = scale.round_values(wanted);
-        // So many decimals that each label is exact.
+        // As many decimals as make each label exact.
         let is_exact =
             |value: f64, scale: f64| (value * scale - (value * scale).round()).abs() < 1e-6;
         let exact = |scale: f64| values.iter().all(|value| is_exact(*value, scale));
@@ -452,7 +471,7 @@ impl PlotAxis {
         PlotAxis { title: title.into(), scale, ticks }
     }
 
-    /// With these ticks.
+    /// An axis with these ticks.
     pub(crate) fn labelled(
         title: impl Into<String>,
         scale: AxisScale,
@@ -462,8 +481,7 @@ impl PlotAxis {
     }
 }
 
-/// A text with nothing in it that HTML or SVG reads as more than text, in content and in
-/// attributes.
+/// A text escaped for HTML and SVG, in content and in attributes.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -473,7 +491,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
             '\'' => safe += "&#39;",
-            // Neither may stand in a page, whatever it is written as.
+            // Control characters are not allowed in a page, not even escaped.
             '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f' => safe.push('\u{fffd}'),
             letter => safe.push(letter),
         }
@@ -481,7 +499,7 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// All of them, one after the other.
+/// The HTML of all items, one after the other.
 pub(crate) fn joined<T>(
     items: impl IntoIterator<Item = T>,
     html: impl FnMut(T) -> String,
@@ -509,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_one_value_have_a_scale_too() {
+    fn no_value_and_a_single_value_have_a_scale() {
         for values in [vec![], vec![0.0], vec![5.0], vec![1e-3, 1e6]] {
             let scale = AxisScale::around(values.clone());
             for value in values.into_iter().filter(|value| *value > 0.0) {
@@ -520,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_text_is_an_element_or_ends_an_attribute() {
+    fn escaped_text_is_no_element_and_ends_no_attribute() {
         assert_eq!(
             escaped("a<b> & \"c\" 'd'\n\u{1b}"),
             "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;\n\u{fffd}"

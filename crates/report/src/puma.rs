@@ -1,17 +1,17 @@
-//! The tables of Puma's own scripts, so that a new one can stand next to an old one: characters and
-//! widths are those of the scripts. Where a script would print a number that the requests do not
-//! support, there is a `-`.
+//! The tables of Puma's own scripts, with their characters and widths, so that a new table compares
+//! with an old one. Where a script would print a number that the requests do not support, there is
+//! a `-`.
 //!
-//! `long_tail_hey`, of a sweep, as Puma 6.6 printed it, with one word changed: its band says
-//! "Latency", ours says what it is. Times are seconds; `Std Dev` is the population's, of the
-//! workers' shares in percentage points of the whole (Puma 7's script prints that of the relative
-//! deviations instead: larger by the number of workers); the deviations are relative to an even
-//! share. `Total Reqs` are good answers. As in the script, a server with one worker or none has no
-//! worker columns.
+//! `long_tail_hey` is the table of a sweep, as Puma 6.6 printed it but for one word: the script's
+//! band says "Latency" for what is a response time. Times are seconds. `Std Dev` is the population's
+//! standard deviation of the workers' shares in percentage points of all requests (Puma 7's script
+//! prints that of the relative deviations, which is larger by the number of workers). Deviations are
+//! relative to an even share, and `Total Reqs` are good responses. As in the script, a server with
+//! at most one worker has no worker columns.
 //!
-//! `response_time_wrk`, of bodies: `Resp Size` is the content of an answer as it was counted; the
-//! script's was derived from wrk's rounded output and held what chunks are wrapped in too. Times
-//! are ours: nothing is added to them afterwards.
+//! `response_time_wrk` is the table of a study of bodies. `Resp Size` is the counted content of a
+//! response; the script derived it from wrk's rounded output, which includes the framing of chunks.
+//! Times are ours: nothing is added to them afterwards.
 
 use std::fmt::Write as _;
 
@@ -30,21 +30,21 @@ use crate::text::{band, right};
 /// The times that hey prints; the longest is its 100 %.
 const TIMES: [&RunColumn; 8] = [&P10, &P25, &P50, &P75, &P90, &P95, &P99, &MAX];
 
-/// Where the band over the workers begins.
+/// The column where the band over the workers begins.
 const WORKERS_FROM: usize = 91;
 
-/// The workers that have columns: none where there is nothing to compare.
+/// How many workers have columns; `None` where there is nothing to compare.
 fn compared(study: &SweepStudy) -> Option<usize> {
     (study.server.workers > 1).then_some(study.server.workers as usize)
 }
 
-/// The table: a row a run.
+/// The table: a row for each run.
 pub(crate) fn table(study: &SweepStudy) -> String {
     let rows = study.runs.iter().map(|run| row(study, run) + "\n");
     table_head(study) + &rows.collect::<String>()
 }
 
-/// Title, bands and names.
+/// Title, bands and headings.
 fn table_head(study: &SweepStudy) -> String {
     let mut title = title(study);
     let closes = if study.plan.stream.keep_alive { "" } else { "-disable-keepalive" };
@@ -55,8 +55,9 @@ fn table_head(study: &SweepStudy) -> String {
     if let Some(workers) = compared(study) {
         let bars = "─".repeat((5 * workers - 6).div_ceil(2));
         title = format!("{title:<WORKERS_FROM$}{bars} Worker Request Info {bars}");
-        let (before, after) = ((5 * (workers - 1)).div_ceil(2), 5 * (workers - 1) / 2);
-        let (before, after) = (" ".repeat(before), " ".repeat(after));
+        let between = 5 * (workers - 1);
+        let before = " ".repeat(between.div_ceil(2));
+        let after = " ".repeat(between / 2);
         let even = right(&number::fixed(100.0 / workers as f64, 2), 5);
         _ = write!(bands, "    Std{before}% deviation{after}Total");
         _ = write!(names, "      Dev{before}from {even}%{after} Reqs");
@@ -72,7 +73,7 @@ fn title(study: &SweepStudy) -> String {
     format!("Branch: {branch:<16} {}: {}  dly {delay}", server.name, size(study))
 }
 
-/// `-w4  -t5:5`; a server whose slots were given has neither flag.
+/// `-w4  -t5:5`; a server whose slots the user gave has neither flag.
 fn size(study: &SweepStudy) -> String {
     let server = &study.server;
     if matches!(study.plan.server.kind, ServerKind::Command { .. }) {
@@ -83,7 +84,7 @@ fn size(study: &SweepStudy) -> String {
     format!("{workers:<4} -t{}", study.plan.server.threads.unwrap_or(most))
 }
 
-/// One run; another generator's by its own figures: those of hey are what Puma's script prints.
+/// A run. Another generator's run has that generator's figures: hey's are what Puma's script prints.
 fn row(study: &SweepStudy, run: &Run) -> String {
     let run = &SummaryRun::of(String::new(), run, RunContext::Sweep(study));
     let multiple = or_none(MULTIPLE.value(run), number::multiple);
@@ -102,7 +103,7 @@ fn row(study: &SweepStudy, run: &Run) -> String {
 }
 
 fn worker_cells(deviations: &[f64], good: &str, workers: usize) -> String {
-    // A worker that is missing, or a new one, leaves nothing to compare with an even share of
+    // With a worker missing, or a new one, the shares cannot be compared with an even share of
     // `workers`.
     let known = Some(deviations).filter(|deviations| deviations.len() == workers);
     let spread = or_none(known, |deviations| {
@@ -121,14 +122,14 @@ fn worker_cells(deviations: &[f64], good: &str, workers: usize) -> String {
     cells
 }
 
-/// The standard deviation of a whole population.
+/// The standard deviation of a population.
 fn standard_deviation(population: &[f64]) -> f64 {
     let n = population.len() as f64;
     let mean = population.iter().sum::<f64>() / n;
     (population.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
 }
 
-/// What the words of the head mean.
+/// What the headings mean.
 pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
     let mut words = vec![("Mult", "connections / slots")];
     words.extend(if study.plan.with.is_some() {
@@ -156,7 +157,7 @@ pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
     words
 }
 
-/// Bars over the rows of a size.
+/// Length of the bars over the rows of a size.
 const RULE: usize = 65;
 
 /// A column of a table of bodies: its figure, and how the script prints that.
@@ -196,7 +197,7 @@ const PIVOTED: [(&str, BodyColumn); 2] = [
     ),
 ];
 
-/// Both tables of each kind of socket, and what the script says below them.
+/// Both tables for each kind of socket, and what the script prints below them.
 pub(crate) fn of_bodies(study: &BodiesStudy) -> String {
     let mut text = String::new();
     for socket in &study.plan.sockets {
@@ -208,7 +209,7 @@ pub(crate) fn of_bodies(study: &BodiesStudy) -> String {
         text.push_str(&pivot(study, *socket));
         text.push('\n');
     }
-    // One blank line too many: what follows belongs to the last table.
+    // What follows belongs to the last table, without a blank line between them.
     text.pop();
     text + &footer(study)
 }
@@ -247,7 +248,7 @@ fn pivot(study: &BodiesStudy, socket: Socket) -> String {
     text
 }
 
-/// `wrk -t8 -c16 -d10s` in the script: ours, and what it was started with.
+/// The load, the command and the server. In the script the first is `wrk -t8 -c16 -d10s`.
 fn footer(study: &BodiesStudy) -> String {
     let plan = &study.plan;
     let total = format!("\n{:>5} Total Time\n", number::minutes(study.total_time));
@@ -256,7 +257,8 @@ fn footer(study: &BodiesStudy) -> String {
         Stop::After(time) => format!(" -D{time}"),
         Stop::RequestsPerConnection(n) => format!(" -R{n}"),
     };
-    let (streams, each) = (plan.streams_on(server.slots()), plan.connections_per_stream);
+    let streams = plan.streams_on(server.slots());
+    let each = plan.connections_per_stream;
     let connections = number::count_of(plan.connections_on(server.slots()), "connection");
     let mode = if server.cluster {
         format!("cluster mode -w{}", server.workers)

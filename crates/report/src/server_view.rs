@@ -1,4 +1,4 @@
-//! Report sections about server and kernel: samples, the kernel's tracepoints, statsd.
+//! Sections about the server and the kernel: samples, tracepoints, statsd.
 
 use judge::named_runs::NamedRun;
 use model::kernel::{KernelView, ProcessWaits};
@@ -13,7 +13,7 @@ use crate::tree::{
     ColumnBand, DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow,
 };
 
-/// A row for each run that was watched; the first columns are of the accept queue.
+/// Samples of the server: a row for each run that has some, with the accept queue first.
 pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let row = |NamedRun { name, run }: &NamedRun<'_>| Some(row(name, run, run.watch.as_ref()?));
     let [queue, ours] = ["accept queue", "sampling"].map(|title| ColumnBand::new(title, ""));
@@ -62,22 +62,24 @@ fn row(label: &str, run: &Run, watch: &Watch) -> TableRow {
     ])
 }
 
-/// Sum over the workers of the mean of what each reported in the window; `None` where one reported
-/// nothing.
+/// The mean of what each worker reported in the window, summed over the workers; `None` where one
+/// reported nothing.
 fn polled(watch: &Watch, name: &str) -> Option<f64> {
     let means: Option<Vec<f64>> =
         watch.curves(name).map(|(track, curve)| mean_of_reports(track, curve)).collect();
     means.filter(|means| !means.is_empty()).map(|means| means.iter().sum())
 }
 
-/// Reports closer to each other than this are one, read twice: workers report each second at the
-/// most.
+/// Reports closer to each other than this are one report that was read twice: workers report at most
+/// once a second.
 const SAME_REPORT: Nanos = Nanos::from_millis(500);
 
-/// Mean of a worker's reports, each counted once however often it was read. One that may be of
-/// before the window is none.
+/// Mean of a worker's reports, each counted once however often it was read. Reports that may be from
+/// before the window are left out.
 fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
-    let (mut sum, mut reports, mut last) = (0.0, 0.0, None::<Nanos>);
+    let mut sum = 0.0;
+    let mut reports = 0.0;
+    let mut last: Option<Nanos> = None;
     for (place, (at, value)) in track.at.iter().zip(&curve.values).enumerate() {
         let age =
             if curve.staleness.is_empty() { Some(Nanos::ZERO) } else { curve.staleness[place] };
@@ -92,8 +94,8 @@ fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
     (reports > 0.0).then(|| sum / reports)
 }
 
-/// Of a counter of ns: by how much all processes together raised it in a second of the time that
-/// they were looked at. One that was born or died in that time has its part of it.
+/// How fast a counter of nanoseconds rose, all processes together, per nanosecond of sampling.
+/// Processes that started or ended meanwhile count with what they had.
 fn share(watch: &Watch, name: &str) -> Option<f64> {
     let counted = |curve: &WatchCurve| {
         if curve.values.first() == Some(&None) { curve.most() } else { curve.counted() }
@@ -112,7 +114,7 @@ fn seen_for(track: &WatchTrack, curve: &WatchCurve) -> Option<Nanos> {
     (span > Nanos::ZERO).then_some(span)
 }
 
-/// What the columns mean: whose figures they are, and how old.
+/// What the columns mean, where their figures come from, and how old these may be.
 fn words(runs: &[NamedRun<'_>]) -> Vec<String> {
     const CPUS: &str = "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; took: our sampling, of one CPU";
     let watches = || runs.iter().filter_map(|named| named.run.watch.as_ref());
@@ -137,8 +139,8 @@ fn words(runs: &[NamedRun<'_>]) -> Vec<String> {
     queue.chain(inside).chain(source("cpu").map(|_| CPUS.to_owned())).collect()
 }
 
-/// The curves of that name, added up sample by sample, over seconds; a sample that one of them
-/// lacks is left out.
+/// The sum of all curves of that name over time in seconds. A sample that one of them lacks is left
+/// out.
 pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<PlotPoint> {
     let mut sums: Vec<(Nanos, Option<u64>)> = Vec::new();
     for (track, curve) in watch.curves(name) {
@@ -156,24 +158,23 @@ pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<PlotPoint> {
     sums.into_iter().filter_map(point).collect()
 }
 
-/// Metrics of a run that have a row; all are in the saved study.
+/// The most metrics of a run that have a row; the saved study has all.
 const MOST_METRICS: usize = 20;
-/// Listening that takes more of one CPU is said.
+/// Listening is worth a remark when it takes more than this part of a CPU.
 const MUCH: f64 = 0.05;
-/// So much of a metric and its tags is shown.
+/// The most characters of a metric and its tags that are shown.
 const WIDEST: usize = 60;
 
-/// What app and server said over statsd, a row a metric.
+/// What app and server sent over statsd: a row for each metric.
 pub(crate) fn statsd(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
-    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut missing = Vec::new();
     for NamedRun { name, run } in runs {
         let Some(statsd) = &run.statsd else { continue };
         let before = if name.is_empty() { String::new() } else { format!("{name} ") };
         rows.extend(statsd.series.iter().take(MOST_METRICS).map(|series| metric(&before, series)));
-        missing.extend(
-            notes_on_statsd(statsd, run.elapsed)
-                .map(|line| ListItem { label: name.clone(), ..ListItem::new(line) }),
-        );
+        let line = notes_on_statsd(statsd, run.elapsed);
+        missing.extend(line.map(|line| ListItem { label: name.clone(), ..ListItem::new(line) }));
     }
     let table = DataTable::new(["", "type", "values", "total", "mean", "last", "min", "max"], rows);
     let title =
@@ -214,8 +215,8 @@ fn shown(series: &StatsdMetric) -> String {
     }
 }
 
-/// What the table leaves out, and the CPU time that listening took if that is much. `elapsed` is
-/// the length of the run.
+/// What the table does not show of a run of this length, and the cost of listening where it was
+/// high.
 fn notes_on_statsd(statsd: &StatsdReport, elapsed: Nanos) -> Option<String> {
     if statsd.packets == 0 {
         let before = match statsd.before {
@@ -249,7 +250,8 @@ fn notes_on_statsd(statsd: &StatsdReport, elapsed: Nanos) -> Option<String> {
     (!parts.is_empty()).then(|| format!("not in the table: {}", parts.join("; ")))
 }
 
-/// A row for each worker of each run that was listened to, of servers on these kinds of socket.
+/// Waits by the kernel's tracepoints: a row for each worker of each run, of servers on these kinds of
+/// socket.
 pub(crate) fn traced(runs: &[NamedRun<'_>], sockets: &[Socket]) -> Option<ReportSection> {
     let views = runs.iter().filter_map(|NamedRun { name, run }| Some((name, run.kernel.as_ref()?)));
     let new = TableColumn::new;
@@ -285,12 +287,13 @@ fn rows_of_processes(label: &str, view: &KernelView) -> Vec<TableRow> {
     let row = |(place, process): (usize, &ProcessWaits)| {
         let mean = |waits: &Waits| TableCell::time(waits.mean());
         let at = |waits: &Waits, quantile| TableCell::time(waits.quantile(quantile));
-        let (accept, receive, server) =
-            (&process.accept_queue, &process.receive_queue, &process.in_server);
+        let accept = &process.accept_queue;
+        let receive = &process.receive_queue;
+        let server = &process.in_server;
         TableRow::new([
             if place == 0 { label.into() } else { TableCell::default() },
             process.pid.to_string().into(),
-            // Over TLS answers cannot be known.
+            // Over TLS the kernel sees no responses.
             TableCell::counted(Some(process.answers).filter(|answers| *answers > 0)),
             mean(accept),
             at(accept, 0.5),
@@ -311,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_counts_once_and_not_if_it_may_be_of_before_the_window() {
+    fn a_report_counts_once_and_not_if_it_may_be_from_before_the_window() {
         let ages = [1500u64, 300, 1300, 300].map(|ms| Some(Nanos::from_millis(ms)));
         let curve = WatchCurve {
             values: vec![Some(9), Some(2), Some(2), Some(5)],

@@ -1,8 +1,7 @@
-//! The summary of a study: what a person or a script wants of it first, with every percentile and
-//! nothing else. `--json` prints it; the answer, Markdown and HTML lay it out, so that all of them
-//! say the same.
+//! The summary of a study: verdict, conclusions and figures of each run. `--json` prints it; the
+//! answer, Markdown and HTML lay it out, so that all of them say the same.
 
-use judge::named_runs::named_runs;
+use judge::named_runs::{NamedRun, named_runs};
 use judge::{Finding, FindingRole, findings};
 use model::Study;
 use serde::Serialize;
@@ -15,19 +14,19 @@ use judge::expectations::{self, ExpectationResult};
 use judge::next::{NextCommand, next_commands};
 use judge::trust::{TrustLine, trust};
 
-/// The version of the summary that this code writes.
+/// Name and version of the schema.
 pub(crate) const SUMMARY_SCHEMA: &str = "longtail.summary/1";
 
-/// A study in short. Times are in milliseconds, rates in requests per second.
+/// A study in short. In JSON times are in milliseconds, rates in requests per second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary<'a> {
-    /// `SUMMARY_SCHEMA`.
+    /// Always `SUMMARY_SCHEMA`.
     pub schema: &'static str,
     /// Which command made the study.
     pub command: &'static str,
-    /// What the runs were limited by; of several the worst.
+    /// What limited the runs: the worst of their verdicts.
     pub verdict: SummaryVerdict,
-    /// Whether every run's figures are the server's.
+    /// Whether the figures of every run are the server's.
     pub trusted: bool,
     /// The conclusion.
     pub sentence: String,
@@ -39,19 +38,19 @@ pub struct Summary<'a> {
     pub started_at: String,
     /// longtail's version.
     pub longtail: String,
-    /// A row a run.
+    /// The runs.
     pub runs: Vec<SummaryRun<'a>>,
     /// Conclusions and reasons, with their evidence.
     pub findings: Vec<SummaryFinding>,
     /// What speaks for the figures and against them.
     pub trust: Vec<TrustLine>,
-    /// Commands that settle what is open.
+    /// Commands that answer what is open.
     pub next: Vec<NextCommand>,
-    /// What a comparison came to.
+    /// The result of a comparison.
     pub comparison: Option<SummaryComparison>,
-    /// What was expected, and what came of it.
+    /// The thresholds, and whether each was met.
     pub expectations: Vec<ExpectationResult>,
-    /// Where the whole study is.
+    /// The file that has the whole study.
     pub study: Option<String>,
 }
 
@@ -67,56 +66,43 @@ pub struct SummaryFinding {
     pub finding: Finding,
 }
 
+impl SummaryFinding {
+    fn of(finding: Finding) -> SummaryFinding {
+        SummaryFinding { role: finding.role(), sentence: finding.sentence(), finding }
+    }
+}
+
 impl<'a> Summary<'a> {
-    /// Of a study that is kept as `saved`.
+    /// The summary of a study that was saved as `saved`.
     pub fn of(study: &'a Study, saved: Option<String>) -> Summary<'a> {
         let named = named_runs(study);
         let runs = SummaryRun::all_of(study);
         let findings = findings(study);
         let next = next_commands(study, &findings);
-        let in_words = |finding: Finding| SummaryFinding {
-            role: finding.role(),
-            sentence: finding.sentence(),
-            finding,
-        };
-        let findings: Vec<SummaryFinding> = findings.into_iter().map(in_words).collect();
+        let findings: Vec<SummaryFinding> = findings.into_iter().map(SummaryFinding::of).collect();
         let comparison = match study {
             Study::Compare(study) => Some(comparison::summary(study)),
-            _ => None,
+            Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) => None,
         };
-        let conclusions = findings.iter().filter(|finding| finding.role == FindingRole::Conclusion);
         // A comparison's runs that failed their checks are not counted.
-        let is_counted = |run: &&SummaryRun<'_>| comparison.is_none() || run.is_the_servers();
-        let counted = || runs.iter().filter(is_counted);
-        let verdict = counted().map(|run| run.verdict).max();
-        let is_trusted = verdict.is_some() && counted().all(SummaryRun::is_the_servers);
-        let concluded = conclusions.map(|finding| finding.sentence.clone());
-        let sentence = concluded.chain(comparison.as_ref().map(comparison::sentence));
-        let sentence = sentence.collect::<Vec<_>>().join(" ");
+        let counted: Vec<&SummaryRun<'_>> =
+            runs.iter().filter(|run| comparison.is_none() || run.is_the_servers()).collect();
+        let verdict = counted.iter().map(|run| run.verdict).max();
+        let is_trusted = verdict.is_some() && counted.iter().all(|run| run.is_the_servers());
         let none =
             if runs.is_empty() { SummaryVerdict::NotJudged } else { SummaryVerdict::Invalid };
-        let trust = match (study, &comparison) {
-            (Study::Compare(compared), Some(comparison)) => {
-                let sound = trust(study, &comparison::sound_runs(compared), &[]);
-                let (passed, doubts): (Vec<_>, Vec<_>) =
-                    sound.into_iter().partition(|line| line.mark == Grade::Passed);
-                let own = comparison::trust(compared, comparison);
-                passed.into_iter().chain(own).chain(doubts).collect()
-            }
-            _ => trust(study, &named, &named),
-        };
         let head = StudyHead::of(study);
         Summary {
             schema: SUMMARY_SCHEMA,
             command: command(study),
             verdict: verdict.unwrap_or(none),
             trusted: !study.is_claimed() && is_trusted,
-            sentence,
+            sentence: conclusion(&findings, comparison.as_ref()),
             measured: measured::lines(study),
             command_line: head.command_line.to_owned(),
             started_at: head.started_at.to_owned(),
             longtail: head.environment.longtail_version.clone(),
-            trust,
+            trust: trust_lines(study, &named, comparison.as_ref()),
             next,
             expectations: expectations::results(study, &named),
             runs,
@@ -141,6 +127,32 @@ impl<'a> Summary<'a> {
         let of_comparison = self.comparison.iter().flat_map(|comparison| &comparison.reasons);
         reasons.map(|finding| finding.sentence.as_str()).chain(of_comparison.map(String::as_str))
     }
+}
+
+/// All conclusions in one paragraph.
+fn conclusion(findings: &[SummaryFinding], comparison: Option<&SummaryComparison>) -> String {
+    let conclusions = findings.iter().filter(|finding| finding.role == FindingRole::Conclusion);
+    let sentences = conclusions.map(|finding| finding.sentence.clone());
+    let sentences: Vec<String> = sentences.chain(comparison.map(comparison::sentence)).collect();
+    sentences.join(" ")
+}
+
+/// What speaks for the figures and against them. A comparison trusts the runs that passed their
+/// checks, and has checks of its own.
+fn trust_lines(
+    study: &Study,
+    named: &[NamedRun<'_>],
+    comparison: Option<&SummaryComparison>,
+) -> Vec<TrustLine> {
+    let (Study::Compare(compared), Some(comparison)) = (study, comparison) else {
+        return trust(study, named, named);
+    };
+    let of_runs = trust(study, &comparison::sound_runs(compared), &[]);
+    let (mut lines, doubts): (Vec<TrustLine>, Vec<TrustLine>) =
+        of_runs.into_iter().partition(|line| line.mark == Grade::Passed);
+    lines.extend(comparison::trust(compared, comparison));
+    lines.extend(doubts);
+    lines
 }
 
 /// The command that makes such studies.

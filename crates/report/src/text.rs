@@ -1,9 +1,9 @@
 //! A report as text for a terminal: parts with a blank line between them, tables in columns, lines
 //! broken at spaces.
 //!
-//! Widths are of characters, each one column wide on a terminal. Nothing is ever cut or left out: a
-//! table that is too wide is printed in parts, one below the other, and a word that has no space to
-//! break at is wider where it must be.
+//! Widths count characters, each of which takes one column of a terminal. Nothing is cut or left
+//! out: a table that is too wide is printed in parts, one below the other, and a word that is too
+//! long runs over the edge.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use crate::tree::{
     DataTable, ListItem, NamedFact, ReportSection, ReportTree, SectionBlock, TableCell, TableColumn,
 };
 
-/// Under a title.
+/// Indent under a title.
 const INDENT: usize = 2;
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 
 /// Parts of a report with a blank line between them; empty ones are left out.
@@ -26,7 +26,7 @@ pub fn sections(sections: &[ReportSection], width: Width) -> String {
     joined(sections.iter().map(|one| section(one, width)))
 }
 
-/// Names in front, what they name behind.
+/// A line for each fact, its name in front.
 pub fn facts(facts: &[NamedFact], width: Width) -> String {
     let widest = facts.iter().map(|fact| columns_of(&fact.name)).max().unwrap_or(0);
     let mut text = String::new();
@@ -43,7 +43,7 @@ pub fn facts(facts: &[NamedFact], width: Width) -> String {
     text
 }
 
-/// What the words of a report mean: those of its table's columns, then its own.
+/// What the words of a report mean: first the headings of its table, then its glossary.
 pub(crate) fn glossary(report: &ReportTree, width: Width) -> String {
     let columns = report.table.columns.iter().filter(|column| !column.is_constant);
     let of_columns = columns.flat_map(|column| {
@@ -57,7 +57,7 @@ pub(crate) fn glossary(report: &ReportTree, width: Width) -> String {
     )
 }
 
-/// Words with what they mean, each once; one without a meaning is plain.
+/// Words with their meanings, each once. Words without a meaning are left out.
 pub(crate) fn words(words: impl IntoIterator<Item = NamedFact>, width: Width) -> String {
     let mut explained: Vec<NamedFact> = Vec::new();
     for word in words {
@@ -87,7 +87,7 @@ fn section(section: &ReportSection, width: Width) -> String {
     text
 }
 
-/// Labels in front, where there are any; hints below.
+/// The items of a list, with labels in front and hints below.
 fn list(text: &mut String, items: &[ListItem], indent: &str, width: Width) {
     let widest = items.iter().map(|item| columns_of(&item.label)).max().unwrap_or(0);
     for item in items {
@@ -108,7 +108,7 @@ pub(crate) fn right(text: &str, width: usize) -> String {
     format!("{text:>width$}")
 }
 
-/// `title` between two bars, `width` wide; alone where there is no room for them.
+/// `title` between two bars, `width` wide; without bars where there is no room.
 pub(crate) fn band(title: &str, width: usize) -> String {
     match width.saturating_sub(columns_of(title) + 2) {
         0 | 1 => right(title, width),
@@ -116,7 +116,8 @@ pub(crate) fn band(title: &str, width: usize) -> String {
     }
 }
 
-/// A table in columns as wide as their cells; in parts one below the other where it is too wide.
+/// A table whose columns are as wide as their cells. One that is too wide is split into parts, one
+/// below the other.
 pub(crate) fn table(table: &DataTable, indent: usize, width: Width) -> String {
     let shown: Vec<usize> =
         (0..table.columns.len()).filter(|at| !table.columns[*at].is_constant).collect();
@@ -134,7 +135,7 @@ pub(crate) fn table(table: &DataTable, indent: usize, width: Width) -> String {
         width,
         widths: table.columns.iter().enumerate().map(widest).collect(),
     };
-    // A band that is wider than its columns widens the last of them.
+    // A band that is wider than its columns widens the last column.
     for under in shown.chunk_by(|a, b| table.columns[*a].band == table.columns[*b].band) {
         let last = under[under.len() - 1];
         if let Some(band) = &table.columns[last].band {
@@ -192,7 +193,7 @@ impl TableLayout<'_> {
         text
     }
 
-    /// Bands, where there are any, and names.
+    /// Bands, where there are any, and headings.
     fn head(&self, shown: &[usize]) -> String {
         let columns = &self.table.columns;
         let over = |under: &[usize]| match &columns[under[0]].band {
@@ -220,17 +221,17 @@ impl TableLayout<'_> {
     }
 }
 
-/// Columns of a line at the most; the default is no limit.
+/// The widest line in columns; the default is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Width(Option<usize>);
 
 impl Width {
-    /// As wide as it takes.
+    /// No limit.
     pub const ANY: Width = Width(None);
-    /// The fewest columns that are kept to: on fewer, lines are as for so many.
+    /// The narrowest limit: narrower terminals get lines of this width.
     pub const LEAST: usize = 40;
 
-    /// At most so many columns, and [`Width::LEAST`] where they are fewer.
+    /// At most so many columns, but never less than [`Width::LEAST`].
     pub fn of(columns: usize) -> Width {
         Width(Some(columns.max(Width::LEAST)))
     }
@@ -251,15 +252,15 @@ pub(crate) fn columns_of(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A line that ends, broken at spaces where it is too wide; what follows is indented by two.
+/// A line and its line end, broken at spaces where it is too wide; continuations are indented by two.
 pub fn broken(line: &str, width: Width) -> String {
     let mut text = String::new();
     flow(&mut text, width, "", 2, line);
     text
 }
 
-/// `line` after `before`, broken at spaces; what follows is indented as far as `before` is long,
-/// and two more where the line itself is indented.
+/// `line` after `before`, broken at spaces; continuations are indented by the length of `before`, and
+/// by two more where the line itself is indented.
 pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
     let own = line.len() - line.trim_start().len();
     let before = format!("{before}{}", &line[..own]);
@@ -267,8 +268,8 @@ pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
     flow(text, width, &before, hang, line.trim_start());
 }
 
-/// `line` after `before`: as it is where it fits, on this line or on the next, else broken at
-/// spaces; what follows is indented by `hang`.
+/// `line` after `before`: unbroken where it fits on this line or the next, else broken at spaces;
+/// continuations are indented by `hang`.
 pub(crate) fn flow(text: &mut String, width: Width, before: &str, hang: usize, line: &str) {
     let gap = |before: &str| if before.is_empty() || before.ends_with(' ') { "" } else { " " };
     let fits = |before: &str, part: &str| {
@@ -288,7 +289,7 @@ pub(crate) fn flow(text: &mut String, width: Width, before: &str, hang: usize, l
     _ = writeln!(text, "{}", current.trim_end());
 }
 
-/// What of a piece stays on one line: a word, or a number and its unit as `3 %` and `3 ms,`.
+/// The pieces of a line that must not be broken: words, and numbers with their units as in `3 %`.
 fn unbroken(piece: &str) -> impl Iterator<Item = &str> {
     let mut rest = piece.trim();
     std::iter::from_fn(move || {
@@ -304,10 +305,10 @@ fn unbroken(piece: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stays on the line of its number.
+/// Units that stay on the line of their number.
 const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "kB", "MB"];
 
-/// A command line broken between its words, so that a shell still takes it as one.
+/// A command line broken between words, with `\` at the line ends so that a shell reads it as one.
 pub(crate) fn command(line: &str, width: Width) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut columns = 0;
@@ -332,13 +333,13 @@ pub(crate) fn command(line: &str, width: Width) -> String {
     lines.join(" \\\n") + "\n"
 }
 
-/// The words of a command line as a shell parts them, quotes and all.
+/// The words of a command line as a shell splits them, with their quotes.
 pub(crate) fn shell_words(line: &str) -> Vec<&str> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
+    let mut is_quoted = false;
+    let mut is_escaped = false;
     let parts = line.split(move |c| {
         let is_end = c == ' ' && !is_quoted && !is_escaped;
-        // In single quotes, which are the only ones that `plan::quoted` makes, a backslash is
-        // itself.
+        // `plan::quoted` makes single quotes only, and inside of them a backslash is a backslash.
         is_quoted ^= c == '\'' && !is_escaped;
         is_escaped = c == '\\' && !is_quoted && !is_escaped;
         is_end

@@ -1,5 +1,5 @@
-//! Theory beside measurement: what the server's order of service says of each run, how far off the
-//! run was, which order it looks like, and what all of them say together.
+//! Theory next to measurement: what the server's order of service predicts for each run, how far off
+//! the run was, which order of service it looks like, and what all runs show together.
 
 use judge::named_runs::{is_hidden, name_in_sweep};
 use model::theory::{
@@ -27,8 +27,8 @@ fn setting(study: &SweepStudy) -> String {
     format!("{}{version} with {keep_alive}", server.name)
 }
 
-/// A line a run: its name, whose forecast it is, and each figure with how far off it was measured;
-/// and what the runs look like.
+/// For each run the predicted figures and how far off it was measured, and below the table which
+/// order of service the runs look like.
 pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
     let what = "theory beside measurement, ms; ±%: how far off it was measured";
     let expected = shown(study).find_map(|(_, theory)| Some(name(theory, theory.expected?)));
@@ -47,13 +47,13 @@ pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
         shown(study).filter_map(|(run, theory)| row(study, run, theory)),
     );
     let remarks = remarks(study);
-    // Of runs that are held against no model there may be no forecast either.
+    // Runs that no model was tried on may have no forecast.
     (!remarks.is_empty())
         .then(|| ReportSection::detail(title).table(DataTable { lead: 2, ..table }).lines(remarks))
 }
 
 fn row(study: &SweepStudy, run: &Run, theory: &Theory) -> Option<TableRow> {
-    // Of an app that computes no order of service says how many it does.
+    // No order of service predicts the rate of an app that computes.
     let says =
         Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?.shown()?;
     let all_good = run.tally.counts.failed() == 0;
@@ -74,7 +74,7 @@ fn row(study: &SweepStudy, run: &Run, theory: &Theory) -> Option<TableRow> {
     ))
 }
 
-/// What a percentile may be, and how far off it is.
+/// What a percentile should be, and how far off it was.
 fn percentile(run: &Run, allowed: &PercentileRange) -> [String; 2] {
     let is_range = allowed.high > allowed.low + allowed.low / 100;
     let low = number::milliseconds(allowed.low);
@@ -87,7 +87,7 @@ fn percentile(run: &Run, allowed: &PercentileRange) -> [String; 2] {
     [says, or_none(run.response_time(allowed.quantile).time(), off)]
 }
 
-/// What each run looks like, with the evidence, and what all say together.
+/// Which order of service each run looks like, with the evidence, and what all runs show together.
 fn remarks(study: &SweepStudy) -> Vec<String> {
     let service_time = study.service_time;
     let of_run = |(run, theory): (&Run, &Theory)| {
@@ -147,7 +147,7 @@ fn names(theory: &Theory, these: &[Discipline]) -> String {
     these.iter().map(|discipline| name(theory, *discipline)).collect::<Vec<_>>().join(" or ")
 }
 
-/// ` (the workers held 8 + 7 connections)`, where that was seen.
+/// ` (the workers held 8 + 7 connections)`, where that is known.
 fn held(theory: &Theory) -> String {
     let Some(by_worker) = theory.by_worker.as_ref().filter(|held| held.len() > 1) else {
         return String::new();
@@ -157,7 +157,7 @@ fn held(theory: &Theory) -> String {
     format!(" (the workers held {}{more} connections)", each.join(" + "))
 }
 
-/// More workers than this are not named one by one.
+/// The most workers whose connections are listed.
 const MOST_NAMED: usize = 8;
 
 /// `split queues (expected: shared queue)`.
@@ -199,7 +199,7 @@ fn together(inferred: &InferredDiscipline, theory: &Theory) -> String {
     }
 }
 
-/// One line of what was tried before the first run.
+/// What the probes before the first run found, on one line.
 pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
     let of = |probe: &DisciplineProbe| {
         let how = if probe.keep_alive { "keep-alive" } else { "a connection for each request" };

@@ -1,4 +1,4 @@
-//! Where the response time went: the means of a run's requests, and of its slowest, cut into parts
+//! Where the response time went: the mean of a run's requests and of its slowest, divided into parts
 //! that add up. The full report writes them as an equation, the page draws them as bars.
 
 use judge::named_runs::{NamedRun, is_hidden};
@@ -9,16 +9,16 @@ use model::{Nanos, Run};
 use crate::number;
 use crate::tree::{ListItem, ReportSection};
 
-/// A part of the response time: what it is, its class in the page's style sheet, and how long it
-/// is.
+/// A part of the response time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TimePart {
     pub(crate) name: &'static str,
+    /// Its class in the page's style sheet.
     pub(crate) class: &'static str,
     pub(crate) time: Nanos,
 }
 
-/// The mean time of some responses, cut into its parts.
+/// The mean response time of some requests, divided into parts.
 pub(crate) struct TimeBreakdown {
     pub(crate) requests: u64,
     pub(crate) is_slowest: bool,
@@ -27,8 +27,8 @@ pub(crate) struct TimeBreakdown {
 }
 
 impl TimeBreakdown {
-    /// Of all responses of a run, and of its slowest: by the kernel's stamps, else by the app's,
-    /// else by the length of the accept queue.
+    /// The response time of all requests of a run, and of its slowest, by the best source there is:
+    /// the kernel's stamps, else the app's, else the length of the accept queue.
     pub(crate) fn of(run: &Run) -> Vec<TimeBreakdown> {
         let app_times = run.app_times.as_ref().filter(|app_times| app_times.all.requests > 0);
         let (all, slowest) = if let Some(paths) = traced(run) {
@@ -60,7 +60,7 @@ impl TimeBreakdown {
     }
 }
 
-/// How long a request waited in each queue on average, by how many stood there.
+/// How long a request waited in each queue on average, inferred from the queue's length.
 #[derive(Clone, Copy, Default)]
 struct QueueWaits {
     accept_queue: Option<Nanos>,
@@ -76,7 +76,7 @@ impl QueueWaits {
         }
     }
 
-    /// Those that are known.
+    /// The waits that are known.
     fn parts(self) -> Vec<TimePart> {
         let part = |name, class| move |time| TimePart { name, class, time };
         let accept_queue = self.accept_queue.map(part("accept queue (by its length)", "accept"));
@@ -89,8 +89,7 @@ impl QueueWaits {
     }
 }
 
-/// An equation for each run that something is known of. Nothing of runs whose figures are not to be
-/// shown.
+/// An equation for each run of which the parts are known. Invalid runs are left out.
 pub(crate) fn section(runs: &[NamedRun<'_>], is_asked: bool) -> Option<ReportSection> {
     const SILENT: &str = "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
     let item = |NamedRun { name, run }: &NamedRun<'_>| {
@@ -116,7 +115,8 @@ fn traced(run: &Run) -> Option<&RequestPaths> {
 fn of_path(sums: &PathSums, source: Option<AppSource>) -> TimeBreakdown {
     let mean = |sum: Nanos| sums.mean(sum).unwrap_or_default();
     let part = |name, class, sum| TimePart { name, class, time: mean(sum) };
-    let (left, outside) = (sums.left_in_server(), sums.sending + sums.reading);
+    let left = sums.left_in_server();
+    let outside = sums.sending + sums.reading;
     let mut parts = vec![
         part("send lag", "rest", sums.send_lag),
         part("accept queue", "accept", sums.accept_queue),
@@ -149,7 +149,7 @@ fn of_app_times(sums: &AppTimeSums, source: AppSource, queues: QueueWaits) -> Ti
     let mean = |sum: Nanos| sums.mean(sum).unwrap_or_default();
     let part = |name, class, time| TimePart { name, class, time };
     let rest = mean(sums.rest());
-    // What waits before the app is in the rest where the app does not say when it began.
+    // Where the app does not say when it began, the wait before it is part of the rest.
     let before = sums.before_app.map(mean);
     let waiting = before.unwrap_or(rest);
     let queues = if queues.sum() <= waiting { queues } else { QueueWaits::default() };
@@ -178,7 +178,7 @@ fn by_queues(run: &Run) -> Option<TimeBreakdown> {
     let whole = run.tally.response_time.mean()?;
     let queues = QueueWaits::of(run);
     queues.accept_queue.or(queues.server)?;
-    // More than the whole is no part: the warning says so.
+    // Waits that add up to more than the whole are wrong; a warning says so.
     let rest = Nanos(whole.0.checked_sub(queues.sum().0)?);
     let mut parts = queues.parts();
     parts.push(TimePart { name: "server, app and the rest", class: "rest", time: rest });
@@ -203,7 +203,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_not_known_is_one_part_with_what_it_is_in() {
+    fn a_part_that_is_not_known_is_counted_in_the_part_around_it() {
         let timing = PathSums { server_queue: None, ..PARTS };
         for (sums, source, end) in [
             (

@@ -1,5 +1,5 @@
-//! What a report says beside the answer, before it is laid out: a tree of sections that is built
-//! once and rendered as text, Markdown, HTML or CSV. Nothing here knows of lines, spaces or widths.
+//! What a report has beyond the answer, before it is laid out: a tree of sections that is built once
+//! and rendered as text, Markdown, HTML or CSV. Nothing here knows about lines, spaces or widths.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ use crate::number::{self, NONE};
 pub(crate) struct ReportTree {
     /// The command line that repeats the study.
     pub(crate) command_line: String,
-    /// What was measured and where, beside what the answer says of it.
+    /// What was measured and where, beyond what the answer says.
     pub(crate) facts: Vec<NamedFact>,
-    /// A row a run.
+    /// The table of runs.
     pub(crate) table: DataTable,
-    /// Everything else, in the order in which it is asked.
+    /// Everything else, in the order in which readers ask for it.
     pub(crate) sections: Vec<ReportSection>,
-    /// Words that are not the name of a column of the table, with what they mean.
+    /// Words that are no heading of the table, with their meanings.
     pub(crate) glossary: Vec<(&'static str, &'static str)>,
     /// How long it all took.
     pub(crate) total_time: Nanos,
@@ -30,66 +30,66 @@ pub struct NamedFact {
     pub(crate) lines: Vec<String>,
 }
 
-/// A title and what stands under it.
+/// A title and the blocks under it.
 pub struct ReportSection {
     pub(crate) title: String,
     pub(crate) blocks: Vec<SectionBlock>,
-    /// Of second interest: Markdown folds it.
+    /// Whether it is of second interest: Markdown leaves it out and HTML folds it.
     pub(crate) is_detail: bool,
 }
 
-/// One thing under a title.
+/// A block under a title.
 pub(crate) enum SectionBlock {
     /// Sentences.
     Paragraph(String),
     List(Vec<ListItem>),
     Table(DataTable),
-    /// What somebody else printed, as it is.
+    /// What another program printed, unchanged.
     Verbatim(String),
 }
 
 /// An item of a list.
 #[derive(Default)]
 pub struct ListItem {
-    /// Which run it is of; empty where that goes without saying.
+    /// The run that it is about; empty where that is clear.
     pub(crate) label: String,
     pub(crate) lines: Vec<String>,
     /// What to do about it.
     pub(crate) hints: Vec<String>,
 }
 
-/// A table: columns that are known before the rows.
+/// A table.
 #[derive(Default)]
 pub struct DataTable {
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
-    /// So many columns say what a row is of: they are repeated in each part of a table that is too
+    /// How many columns say what a row is about. They are repeated in each part of a table that is too
     /// wide.
     pub(crate) lead: usize,
 }
 
-/// A column; where a table is parted it stays with those under the same band.
+/// A column. Where a table is split it stays with those under the same band.
 #[derive(Clone, Default)]
 pub struct TableColumn {
     pub(crate) name: String,
-    /// Its name in CSV; empty where the name will do.
+    /// Its name in CSV; empty where it is the same.
     pub(crate) key: String,
     pub(crate) band: Option<ColumnBand>,
-    /// Its unit, where neither its name nor its band says it: Markdown has no band.
+    /// Its unit, where neither name nor band says it. Markdown has no bands.
     pub(crate) unit: &'static str,
-    /// What its name means; empty where that is plain, or where its band says it.
+    /// What its name means; empty where that is clear, or where its band says it.
     pub(crate) meaning: &'static str,
-    /// Whether it says the same in each row, so that CSV alone has it.
+    /// Whether only CSV has it, because it says the same in each row.
     pub(crate) is_constant: bool,
 }
 
-/// What stands over neighbouring columns.
+/// A heading over neighbouring columns.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ColumnBand {
     pub(crate) title: String,
-    /// Stands behind a column's name where there is no band above it.
+    /// What follows a column's name in formats without bands.
     pub(crate) suffix: &'static str,
-    /// As in [`TableColumn`], of all its columns.
+    /// What all its columns mean, as in [`TableColumn`].
     pub(crate) meaning: &'static str,
 }
 
@@ -97,7 +97,7 @@ pub struct ColumnBand {
 #[derive(Clone, Default)]
 pub struct TableRow {
     pub(crate) cells: Vec<TableCell>,
-    /// What is said beside it.
+    /// A note at its end.
     pub(crate) note: String,
 }
 
@@ -148,7 +148,7 @@ impl TableRow {
         TableRow { cells: cells.into_iter().map(Into::into).collect(), ..TableRow::default() }
     }
 
-    /// The same with something said beside it.
+    /// The same with a note.
     #[must_use]
     pub fn noted(self, note: impl Into<String>) -> TableRow {
         TableRow { note: note.into(), ..self }
@@ -156,7 +156,7 @@ impl TableRow {
 }
 
 impl TableColumn {
-    /// One that is as wide as its widest cell.
+    /// A column of this name.
     pub fn new(name: impl Into<String>) -> TableColumn {
         TableColumn { name: name.into(), ..TableColumn::default() }
     }
@@ -167,7 +167,7 @@ impl TableColumn {
         TableColumn { band: Some(band.clone()), ..self }
     }
 
-    /// What it is called where no band stands above it.
+    /// Its name in formats without bands.
     pub(crate) fn full_name(&self) -> String {
         let suffix = self.band.as_ref().map_or("", |band| band.suffix);
         let name = format!("{} {suffix}", self.name.trim());
@@ -177,14 +177,14 @@ impl TableColumn {
 }
 
 impl ColumnBand {
-    /// A title, and what of it stands behind a column's name where it has no room above.
+    /// A title, and what follows a column's name in formats without bands.
     pub fn new(title: impl Into<String>, suffix: &'static str) -> ColumnBand {
         ColumnBand { title: title.into(), suffix, meaning: "" }
     }
 }
 
 impl DataTable {
-    /// Under these names, of which the first says what a row is of.
+    /// A table with these headings, of which the first says what a row is about.
     pub fn new<'a>(
         names: impl IntoIterator<Item = &'a str>,
         rows: impl IntoIterator<Item = TableRow>,
@@ -192,7 +192,7 @@ impl DataTable {
         DataTable::of_columns(names.into_iter().map(TableColumn::new), rows)
     }
 
-    /// Under these columns, of which the first says what a row is of.
+    /// A table with these columns, of which the first says what a row is about.
     pub fn of_columns(
         columns: impl IntoIterator<Item = TableColumn>,
         rows: impl IntoIterator<Item = TableRow>,
@@ -204,7 +204,7 @@ impl DataTable {
         }
     }
 
-    /// Whether a column is words that say what a row is of, and so aligned left.
+    /// Whether a column has words that say what a row is about, which are aligned left.
     pub(crate) fn is_left(&self, at: usize) -> bool {
         let is_number = |row: &TableRow| row.cells.get(at).is_some_and(|cell| cell.value.is_some());
         at < self.lead && !self.rows.iter().any(is_number)
@@ -212,7 +212,7 @@ impl DataTable {
 }
 
 impl NamedFact {
-    /// Lines under a name; empty ones are left out.
+    /// A fact of these lines; empty ones are left out.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         lines: impl IntoIterator<Item = String>,
@@ -235,7 +235,7 @@ impl ListItem {
         ListItem { lines: vec![line.into()], ..ListItem::default() }
     }
 
-    /// Lines beside what they are of.
+    /// Lines about what the label names.
     pub fn labelled(label: impl Into<String>, lines: impl IntoIterator<Item = String>) -> ListItem {
         ListItem { label: label.into(), lines: lines.into_iter().collect(), ..ListItem::default() }
     }
@@ -249,12 +249,12 @@ impl ListItem {
 }
 
 impl ReportSection {
-    /// A section that is never folded.
+    /// An empty section that is always shown.
     pub fn new(title: impl Into<String>) -> ReportSection {
         ReportSection { title: title.into(), blocks: Vec::new(), is_detail: false }
     }
 
-    /// A section that Markdown folds.
+    /// An empty section of second interest.
     pub fn detail(title: impl Into<String>) -> ReportSection {
         ReportSection { is_detail: true, ..ReportSection::new(title) }
     }
@@ -298,12 +298,12 @@ impl ReportSection {
         self.with(SectionBlock::Table(table), is_empty)
     }
 
-    /// The same with what somebody else printed.
+    /// The same with what another program printed.
     pub(crate) fn verbatim(self, text: &str) -> ReportSection {
         self.with(SectionBlock::Verbatim(text.to_owned()), text.is_empty())
     }
 
-    /// The section, where anything stands under its title.
+    /// The section, unless it is empty.
     pub fn filled(self) -> Option<ReportSection> {
         (!self.blocks.is_empty()).then_some(self)
     }

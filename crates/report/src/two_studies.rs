@@ -1,6 +1,6 @@
-//! Two studies that exist already, set side by side at equal load. They were measured one after the
-//! other, so what the machine did in between is in every difference: the text says so, and calls
-//! nothing different that repeats inside the studies do not bear out.
+//! Two saved studies side by side at equal load. They were measured one after the other, so every
+//! difference includes what changed on the machine in between. The text says so, and calls only
+//! those figures different whose repeats inside the studies show it.
 
 use judge::named_runs::NamedRun;
 use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
@@ -25,7 +25,7 @@ pub struct StudyFile<'a> {
 
 /// The metrics that every study has.
 const METRICS: [Metric; 4] = [Metric::Throughput, Metric::Mean, Metric::P50, Metric::P99];
-/// A difference up to this does not matter.
+/// Differences up to this part do not matter.
 const MARGIN: f64 = 0.05;
 const LEVEL: f64 = 0.05;
 
@@ -38,7 +38,8 @@ pub fn side_by_side<'a>(
     other: StudyFile<'a>,
     width: Width,
 ) -> Result<String, String> {
-    let (runs_a, runs_b) = (comparable(base)?, comparable(other)?);
+    let runs_a = comparable(base)?;
+    let runs_b = comparable(other)?;
     let mut loads: Vec<&str> = Vec::new();
     for NamedRun { name, .. } in &runs_a {
         if !loads.contains(&name.as_str()) && runs_b.iter().any(|other| other.name == *name) {
@@ -48,9 +49,9 @@ pub fn side_by_side<'a>(
     if loads.is_empty() {
         let [a, b] = [&runs_a, &runs_b]
             .map(|runs| runs.first().map_or("no sound run", |run| run.name.as_str()));
-        let (base, other) = (base.name, other.name);
         return Err(format!(
-            "{base} and {other} have no load in common ({a} against {b}): measure both under the same one"
+            "{} and {} have no load in common ({a} against {b}): measure both under the same one",
+            base.name, other.name
         ));
     }
     let level = LEVEL / (loads.len() * METRICS.len()) as f64;
@@ -93,7 +94,7 @@ struct SideRow<'a> {
     load: &'a str,
     metric: Metric,
     figures: [String; 2],
-    /// Repeats, in the study that has fewer.
+    /// How many repeats the study with fewer has.
     runs: usize,
     change: Option<f64>,
     interval: Option<[f64; 2]>,
@@ -215,7 +216,7 @@ fn limits(base: &Study, other: &Study) -> Vec<String> {
     if machine(&a) != machine(&b) {
         limits.push(format!("The machines differ: {} against {}.", machine(&a), machine(&b)));
     }
-    // Wherever their results went.
+    // Where the results are written makes no difference.
     let [one, another] = [&a, &b].map(|head| edited(head.command_line, "", &[]));
     if one != another {
         limits.push(format!("The commands differ: {}  |  {}", a.command_line, b.command_line));
@@ -223,8 +224,8 @@ fn limits(base: &Study, other: &Study) -> Vec<String> {
     limits
 }
 
-/// The runs of a study that were measured by us and passed their checks, called by their load:
-/// those of one name are repeats.
+/// The runs of a study that longtail measured and that passed their checks, named by their load. Runs
+/// of the same name are repeats.
 fn comparable(file: StudyFile<'_>) -> Result<Vec<NamedRun<'_>>, String> {
     if file.study.is_claimed() {
         return Err(format!(

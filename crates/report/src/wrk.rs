@@ -1,22 +1,22 @@
-//! wrk's layout, as `wrk --latency` prints it, for scripts that read it, with our numbers.
+//! The layout of `wrk --latency` with our numbers, for scripts that read it.
 //!
-//! Same lines, widths and units. What differs is what the numbers are of:
+//! Lines, widths and units are the same. The numbers differ in what they measure:
 //!
-//! - `Latency` is our response time, from when a request was due, of good answers to requests that
-//!   were really sent: nothing is added to the distribution afterwards (wrk does), so that the mean
-//!   keeps Little's law;
-//! - `Req/Sec` is of whole seconds of all threads together (wrk: of tenths of a second of each
+//! - `Latency` is the response time, from when a request was due, of good responses to requests that
+//!   were sent; nothing is added to the distribution afterwards (as wrk does), so that the mean keeps
+//!   Little's law;
+//! - `Req/Sec` is by whole seconds of all threads together (wrk: by tenths of a second of each
 //!   thread);
-//! - a percentile or a longest that the answers do not support is `-`;
-//! - `Requests/sec` is of good answers in the measured window, whose length stands after `requests
-//!   in`;
-//! - `read` and `Transfer/sec` are of the whole run, unmeasured requests included;
+//! - a percentile or maximum that the responses do not support is `-`;
+//! - `Requests/sec` counts good responses in the measured window, whose length stands after
+//!   `requests in`;
+//! - `read` and `Transfer/sec` are of the whole run, including unmeasured requests;
 //! - bad responses are among the `read` errors, and a line of ours, `Bad responses`, says what was
 //!   wrong with them.
 
 use std::fmt::Write as _;
 
-use model::{Histogram, LoadStudy, Nanos, Outcome};
+use model::{Counts, Histogram, LoadStudy, Nanos, Outcome};
 
 use crate::number::{self, NONE, or_none};
 
@@ -24,7 +24,9 @@ const PERCENTILES: [u32; 4] = [50, 75, 90, 99];
 
 /// The whole report.
 pub fn whole(study: &LoadStudy) -> String {
-    let (plan, run, tally) = (&study.plan, &study.run, &study.run.tally);
+    let plan = &study.plan;
+    let run = &study.run;
+    let tally = &run.tally;
     let counts = &tally.counts;
     let length = plan.length.unwrap_or(run.measured);
     let mut text = format!("Running {} test @ {}\n", seconds(length.as_secs_f64(), 0), plan.url);
@@ -41,20 +43,14 @@ pub fn whole(study: &LoadStudy) -> String {
             format!("{percent:>7}%{}", padded(&or_none(time, time_text), 10)).trim_end()
         );
     }
-    let (answers, read) = (counts.answered(), binary(tally.received_bytes as f64));
-    _ = writeln!(text, "  {answers} requests in {}, {read}B read", time_text(run.measured));
-    let of = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| counts.of(*outcome)).sum::<u64>();
-    let timeout = of(&[Outcome::TimedOut, Outcome::ConnectTimedOut]);
-    let connect: u64 =
-        counts.iter().filter(|(outcome, _)| outcome.is_connect()).map(|(_, n)| n).sum();
-    let connect = connect - of(&[Outcome::ConnectTimedOut]);
-    let read = of(&[Outcome::Reset, Outcome::Closed, Outcome::BadResponse, Outcome::WrongLength]);
-    if connect + read + timeout > 0 {
-        _ = writeln!(
-            text,
-            "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}"
-        );
-    }
+    _ = writeln!(
+        text,
+        "  {} requests in {}, {}B read",
+        counts.answered(),
+        time_text(run.measured),
+        binary(tally.received_bytes as f64)
+    );
+    text += &socket_errors(counts);
     let bad = counts.answered() - counts.good();
     if bad > 0 {
         _ = writeln!(text, "  Non-2xx or 3xx responses: {bad}");
@@ -67,6 +63,20 @@ pub fn whole(study: &LoadStudy) -> String {
     _ = writeln!(text, "Requests/sec: {:>9}", number::fixed(run.completed_rate(), 2));
     _ = writeln!(text, "Transfer/sec: {:>10}B", binary(transfer));
     text
+}
+
+/// The line of errors; nothing where there are none.
+fn socket_errors(counts: &Counts) -> String {
+    let of = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| counts.of(*outcome)).sum::<u64>();
+    let timeout = of(&[Outcome::TimedOut, Outcome::ConnectTimedOut]);
+    let connect: u64 =
+        counts.iter().filter(|(outcome, _)| outcome.is_connect()).map(|(_, n)| n).sum();
+    let connect = connect - of(&[Outcome::ConnectTimedOut]);
+    let read = of(&[Outcome::Reset, Outcome::Closed, Outcome::BadResponse, Outcome::WrongLength]);
+    if connect + read + timeout == 0 {
+        return String::new();
+    }
+    format!("  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}\n")
 }
 
 /// Average, standard deviation, longest, and the percentage within one deviation of the average; as
@@ -84,14 +94,14 @@ fn latency(study: &LoadStudy) -> Stats {
 }
 
 fn within_one_deviation(times: &Histogram) -> Option<f64> {
-    let (mean, deviation) = (times.mean()?, times.standard_deviation()?);
-    let (low, high) = (mean.saturating_sub(deviation), mean.saturating_add(deviation));
-    let inside: u64 =
-        times.buckets().filter(|(time, _)| (low..=high).contains(time)).map(|(_, n)| n).sum();
+    let mean = times.mean()?;
+    let deviation = times.standard_deviation()?;
+    let near = mean.saturating_sub(deviation)..=mean.saturating_add(deviation);
+    let inside: u64 = times.buckets().filter(|(time, _)| near.contains(time)).map(|(_, n)| n).sum();
     Some(inside as f64 * 100.0 / times.count() as f64)
 }
 
-/// Of the whole seconds of the measured window.
+/// The rates of the whole seconds of the measured window.
 fn per_second(study: &LoadStudy) -> Stats {
     let whole = (study.run.measured.0 / 1_000_000_000) as usize;
     let rates: Vec<f64> =
@@ -99,8 +109,9 @@ fn per_second(study: &LoadStudy) -> Stats {
     if rates.is_empty() {
         return [NONE; 4].map(str::to_owned);
     }
-    // Seconds in which nothing ended have no entry at the end of the series.
-    let (n, empty) = (whole as f64, (whole - rates.len()) as f64);
+    let n = whole as f64;
+    // The series ends at the last second in which a request ended.
+    let empty = (whole - rates.len()) as f64;
     let mean = rates.iter().sum::<f64>() / n;
     let squares: f64 =
         rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() + empty * mean.powi(2);
@@ -126,8 +137,7 @@ fn stats_line(name: &str, [mean, deviation, max, within]: &Stats) -> String {
     )
 }
 
-/// Right-aligned so that the digits of different units line up: two columns are kept for the unit's
-/// letters.
+/// Right-aligned, with two columns for the unit's letters, so that digits line up.
 fn padded(text: &str, width: usize) -> String {
     let letters = text.chars().rev().take(2).filter(char::is_ascii_alphabetic).count();
     let pad = 2 - letters;
@@ -155,7 +165,7 @@ fn binary(bytes: f64) -> String {
     in_units(bytes, 1024.0, &["", "K", "M", "G", "T"], 2)
 }
 
-/// In the first unit in which it is below 0.85 of the next: wrk's rule.
+/// In the first unit in which the value is below 0.85 of the next unit, as wrk does.
 fn in_units(mut value: f64, scale: f64, units: &[&str], decimals: usize) -> String {
     let mut unit = 0;
     while value >= scale * 0.85 && unit + 1 < units.len() {
@@ -170,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn published_units_come_out() {
+    fn units_are_those_that_wrk_prints() {
         let times = [623_000, 6_640_000, 339_020_000, 30_070_000_000, 300_000_000_000]
             .map(|nanos| time_text(Nanos(nanos)));
         assert_eq!(times, ["623.00us", "6.64ms", "339.02ms", "30.07s", "5.00m"]);

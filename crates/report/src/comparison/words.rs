@@ -1,4 +1,4 @@
-//! The sentences of a comparison: what it concludes. Each says what its figures say and no more.
+//! The sentences of a comparison: what it concludes, and no more than its figures say.
 
 use model::ComparisonStudy;
 use model::comparison::{
@@ -11,22 +11,22 @@ use crate::labels;
 use crate::number::{self, count_of};
 use judge::words::listed;
 
-/// What a comparison came to.
+/// The result of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryComparison {
-    /// `change` from the base, or which is `best`.
+    /// Whether the arms are compared with the base (`change`), or which is `best`.
     pub question: ComparisonQuestion,
-    /// What is compared, the base first; the control last.
+    /// The arms: the base first, the control last.
     pub arms: Vec<SummaryArm>,
     /// Blocks that were begun.
     pub blocks: u32,
-    /// A difference up to this does not matter: a part of the base's figure.
+    /// Differences up to this part of the base's figure do not matter.
     pub margin: f64,
-    /// A row a metric.
+    /// The metrics.
     pub metrics: Vec<ComparedMetric>,
-    /// Whether an arm is worse in what decides, or fails more requests.
+    /// Whether an arm is worse in a metric that decides, or fails more requests.
     pub worse: bool,
-    /// Whether some of what decides cannot be told.
+    /// Whether a metric that decides gives no verdict.
     pub cannot_tell: bool,
     /// Which is best, where that was asked.
     pub ranking: Option<ArmRanking>,
@@ -50,7 +50,7 @@ pub struct SummaryArm {
 }
 
 impl SummaryComparison {
-    /// Of a study; what else must be known is not said yet.
+    /// The figures of a study, without `reasons`.
     pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {
         let plan = &study.plan;
         let found = ComparisonFindings::of(plan, &study.runs);
@@ -129,7 +129,7 @@ fn percent(part: f64, decimals: usize) -> String {
     }
 }
 
-/// Decimals of parts in percent that stand together: as many as make three digits at the most.
+/// How many decimals percentages have that stand together: none, or one where all are below 10 %.
 fn decimals(parts: impl IntoIterator<Item = f64>) -> usize {
     usize::from(parts.into_iter().fold(0.0, |most: f64, part| most.max(part.abs())) < 0.0995)
 }
@@ -196,68 +196,94 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
         .join(" ")
 }
 
-/// What is said of one arm against the base: what decides first, then what else is worse or better.
+/// What is said of one arm against the base: failures and what decides first, then what else is
+/// worse or better.
 fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) -> String {
     let rows: Vec<ComparedRow<'_>> = summary
         .metrics
         .iter()
         .filter_map(|row| Some(ComparedRow { row, difference: row.difference(base, arm)? }))
         .collect();
-    let find = |metric| rows.iter().find(|it| it.row.metric == metric);
-    let shown = |value| number::or_none(value, |value| number::or_zero(value, number::significant));
-    let fails = find(Metric::Failed)
-        .filter(|it| !it.row.decides && it.verdict() == ComparisonVerdict::Worse);
-    let fails = fails.map(|ComparedRow { row, .. }| {
-        let [ours, others] = [arm, base].map(|letter| shown(row.median(letter)));
-        format!("{} fails {ours} % of its requests, {base} {others} %.", called(summary, arm))
+    let tail = tail_against_median(&rows, arm);
+    let mut parts: Vec<String> = more_failures(summary, &rows, base, arm).into_iter().collect();
+    let deciding = rows.iter().filter(|it| it.row.decides);
+    parts.extend(deciding.map(|it| of_deciding(summary, it.row, it.difference)));
+    let others = other_changes(&rows, tail.is_some(), is_short);
+    parts.extend(tail);
+    parts.extend(untested(summary, base, arm));
+    parts.extend(others);
+    parts.join(" ")
+}
+
+fn find<'a>(rows: &'a [ComparedRow<'a>], metric: Metric) -> Option<&'a ComparedRow<'a>> {
+    rows.iter().find(|it| it.row.metric == metric)
+}
+
+/// That the arm fails more requests, where failures do not decide.
+fn more_failures(
+    summary: &SummaryComparison,
+    rows: &[ComparedRow<'_>],
+    base: &str,
+    arm: &str,
+) -> Option<String> {
+    let ComparedRow { row, .. } = find(rows, Metric::Failed)
+        .filter(|it| !it.row.decides && it.verdict() == ComparisonVerdict::Worse)?;
+    let [ours, others] = [arm, base].map(|letter| {
+        number::or_none(row.median(letter), |value| number::or_zero(value, number::significant))
     });
-    let mut parts: Vec<String> = fails.into_iter().collect();
-    parts.extend(
-        rows.iter()
-            .filter(|it| it.row.decides)
-            .map(|it| of_deciding(summary, it.row, it.difference)),
-    );
-    // A tail and a median that change in opposite directions, if neither decides: many requests pay
-    // for a few, or a few for many.
-    let (p50, p99) = (find(Metric::P50), find(Metric::P99));
-    let tail = p50.zip(p99).filter(|(median, tail)| !median.row.decides && !tail.row.decides);
-    let tail = tail.and_then(|(median, tail)| {
-        let [(short, shorter), (long, longer)] = match (median.verdict(), tail.verdict()) {
-            (ComparisonVerdict::Worse, ComparisonVerdict::Better) => {
-                [("tail", tail), ("median", median)]
-            }
-            (ComparisonVerdict::Better, ComparisonVerdict::Worse) => {
-                [("median", median), ("tail", tail)]
-            }
-            _ => return None,
-        };
-        Some(format!(
-            "{arm}'s {short} is shorter, {}, and its {long} longer, {}.",
-            shorter.change(),
-            longer.change()
-        ))
-    });
-    let verdict_of = |metric| find(metric).map(ComparedRow::verdict);
+    Some(format!("{} fails {ours} % of its requests, {base} {others} %.", called(summary, arm)))
+}
+
+/// That tail and median change in opposite directions, where neither decides: many requests pay for
+/// a few, or a few for many.
+fn tail_against_median(rows: &[ComparedRow<'_>], arm: &str) -> Option<String> {
+    let median = find(rows, Metric::P50).filter(|it| !it.row.decides)?;
+    let tail = find(rows, Metric::P99).filter(|it| !it.row.decides)?;
+    let (shorter, longer) = match (median.verdict(), tail.verdict()) {
+        (ComparisonVerdict::Worse, ComparisonVerdict::Better) => {
+            (("tail", tail), ("median", median))
+        }
+        (ComparisonVerdict::Better, ComparisonVerdict::Worse) => {
+            (("median", median), ("tail", tail))
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "{arm}'s {} is shorter, {}, and its {} longer, {}.",
+        shorter.0,
+        shorter.1.change(),
+        longer.0,
+        longer.1.change()
+    ))
+}
+
+/// What else is worse, and what else is better; a sentence each. Failures are said already, and
+/// p50 and p99 where tail and median are.
+fn other_changes(rows: &[ComparedRow<'_>], is_tail_said: bool, is_short: bool) -> Vec<String> {
+    let verdict_of = |metric| find(rows, metric).map(ComparedRow::verdict);
+    let is_p95_like_p99 = verdict_of(Metric::P95) == verdict_of(Metric::P99);
     let is_said = |metric| match metric {
         Metric::Failed => true,
-        Metric::P50 | Metric::P99 => tail.is_some(),
-        Metric::P95 => tail.is_some() && verdict_of(Metric::P95) == verdict_of(Metric::P99),
+        Metric::P50 | Metric::P99 => is_tail_said,
+        Metric::P95 => is_tail_said && is_p95_like_p99,
         _ => false,
     };
-    let mut others = Vec::new();
+    let mut sentences = Vec::new();
     for verdict in [ComparisonVerdict::Worse, ComparisonVerdict::Better] {
         let (decided, changed): (Vec<_>, Vec<_>) =
             rows.iter().filter(|it| it.verdict() == verdict).partition(|it| it.row.decides);
-        let changed = changed.into_iter().filter(|it| !is_said(it.row.metric));
-        let changed = changed.map(|it| if is_short { name(it.row.metric) } else { it.change() });
+        let changed = changed
+            .into_iter()
+            .filter(|it| !is_said(it.row.metric))
+            .map(|it| if is_short { name(it.row.metric) } else { it.change() });
         let changed = labels::listed(changed);
-        let also = if decided.is_empty() { "" } else { "also " };
-        let begin = judge::words::capitalised(&format!("{also}{}", self::verdict(verdict)));
-        others.extend((!changed.is_empty()).then(|| format!("{begin}: {changed}.")));
+        if !changed.is_empty() {
+            let also = if decided.is_empty() { "" } else { "also " };
+            let begin = judge::words::capitalised(&format!("{also}{}", self::verdict(verdict)));
+            sentences.push(format!("{begin}: {changed}."));
+        }
     }
-    parts.extend(tail);
-    parts.extend(untested(summary, base, arm));
-    parts.into_iter().chain(others).collect::<Vec<_>>().join(" ")
+    sentences
 }
 
 /// A metric, and how an arm differs in it from the base.
@@ -278,7 +304,7 @@ impl ComparedRow<'_> {
 }
 
 /// Response times that move against what decides by more than the margin, where only what decides
-/// is tested: who reads `better` must see them.
+/// is tested. Whoever reads `better` must see them.
 fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
     let decided = |verdict| {
         summary
@@ -291,7 +317,8 @@ fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String
     }
     let against = |metric| {
         let row = summary.metric(metric).filter(|row| row.differences.is_empty())?;
-        let (before, after) = (row.median(base)?, row.median(arm)?);
+        let before = row.median(base)?;
+        let after = row.median(arm)?;
         let margin = summary.margin;
         let is_against = if is_better {
             after > before * (1.0 + margin)
@@ -303,7 +330,8 @@ fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String
     };
     let moved =
         [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against);
-    let (moved, other) = (labels::listed(moved), if is_better { "longer" } else { "shorter" });
+    let moved = labels::listed(moved);
+    let other = if is_better { "longer" } else { "shorter" };
     (!moved.is_empty()).then(|| format!("But {other}, and not tested without a control: {moved}."))
 }
 
@@ -312,8 +340,11 @@ fn of_deciding(
     row: &ComparedMetric,
     difference: &Difference,
 ) -> String {
-    let (arm, base, name) = (called(summary, &difference.arm), &difference.base, name(row.metric));
-    let (margin, figures) = (plain_percent(summary.margin), figures(row, difference));
+    let arm = called(summary, &difference.arm);
+    let base = &difference.base;
+    let name = name(row.metric);
+    let margin = plain_percent(summary.margin);
+    let figures = figures(row, difference);
     match difference.verdict {
         ComparisonVerdict::Worse => format!("{arm} is worse than {base}: {name} {figures}."),
         ComparisonVerdict::Better => format!("{arm} is better than {base}: {name} {figures}."),
@@ -336,7 +367,7 @@ fn of_deciding(
     }
 }
 
-/// Whether there is a difference, which may be smaller than the margin.
+/// Whether there is a difference for certain, though it may be smaller than the margin.
 fn is_small(difference: &Difference) -> bool {
     difference.doubt == Some(ComparisonDoubt::Noise)
         && difference.interval.is_some_and(excludes_zero)
@@ -394,8 +425,9 @@ fn best(summary: &SummaryComparison) -> String {
         .collect();
     let figure = number::or_none(row.median(&ranking.best), number::significant);
     let figure = format!("{figure} {}", row.unit).replace(" /s", "/s");
-    let (best, name, unclear) =
-        (called(summary, &ranking.best), name(row.metric), listed(&unclear));
+    let best = called(summary, &ranking.best);
+    let name = name(row.metric);
+    let unclear = listed(&unclear);
     if !ranking.is_decided() {
         return format!(
             "Which is best cannot be told: against {best} ({name} {figure}) {unclear} may be noise."

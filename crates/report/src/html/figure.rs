@@ -1,6 +1,6 @@
 //! A figure of the page: title, legend, plots one below the other, and a sentence that says what
-//! they show; and the two figures that sweeps and loads share: the spread of times, and response
-//! time over due time above the accept queue.
+//! they show. Two figures are here because sweeps and loads share them: the distribution of times,
+//! and response time over due time with the accept queue below it.
 
 use model::{Nanos, ResponseTimeMap, Run, Watch};
 
@@ -9,18 +9,18 @@ use crate::plot::{
     AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape, escaped, joined,
 };
 
-/// A title, and the figure or why there is none.
+/// A title, and the figure or the reason why there is none.
 pub(crate) struct TitledFigure {
     pub(crate) title: &'static str,
     pub(crate) drawn: Result<PageFigure, String>,
 }
 
-/// One that there are data for.
+/// A figure.
 pub(crate) struct PageFigure {
     pub(crate) key: Vec<KeyEntry>,
-    /// One below the other.
+    /// From top to bottom.
     pub(crate) plots: Vec<Plot>,
-    /// What it shows, and where its figures come from.
+    /// What it shows, and where the data come from.
     pub(crate) sentence: String,
 }
 
@@ -38,7 +38,7 @@ impl KeyEntry {
 }
 
 impl PageFigure {
-    /// As HTML.
+    /// The figure as HTML.
     pub(crate) fn html(&self, title: &str) -> String {
         let entry = |entry: &KeyEntry| {
             format!("<li><i class=\"{}\"></i>{}</li>", entry.class, escaped(&entry.meaning))
@@ -46,14 +46,15 @@ impl PageFigure {
         let key = joined(&self.key, entry);
         let key = if key.is_empty() { key } else { format!("<ul class=\"key\">{key}</ul>") };
         let plots = joined(&self.plots, |plot| plot.svg(title));
-        let (title, sentence) = (escaped(title), escaped(&self.sentence));
+        let title = escaped(title);
+        let sentence = escaped(&self.sentence);
         format!(
             "<figure><h3>{title}</h3>{key}{plots}<figcaption>{sentence}</figcaption></figure>\n"
         )
     }
 }
 
-/// Plots one below the other, which have one x axis: the last has its title.
+/// Plots one below the other that share an x axis, whose title stands at the last.
 pub(crate) fn stacked(mut plots: Vec<Plot>, title: &str) -> Vec<Plot> {
     if plots.len() > 1 {
         for (at, plot) in plots.iter_mut().enumerate() {
@@ -66,7 +67,7 @@ pub(crate) fn stacked(mut plots: Vec<Plot>, title: &str) -> Vec<Plot> {
     plots
 }
 
-/// The axis title of what is drawn second by second.
+/// The title of an axis of time.
 pub(crate) const SECONDS: &str = "seconds since the start of the window";
 
 /// An axis of time, without a title.
@@ -74,45 +75,43 @@ pub(crate) fn time_axis(seconds: f64) -> PlotAxis {
     PlotAxis::rounded("", AxisScale::Linear { low: 0.0, high: seconds.max(1e-3) }, 8)
 }
 
-/// The sum over the server's processes of a curve that was watched, sample by sample, thinned to
-/// the highest of neighbours. Empty where nobody looked.
+/// A sampled curve, summed over the server's processes and thinned. Empty where nothing was sampled.
 pub(crate) fn watched(watch: Option<&Watch>, name: &str) -> Vec<PlotPoint> {
     thinned(&watch.map(|watch| crate::server_view::summed(watch, name)).unwrap_or_default())
 }
 
-/// Of more points than can be distinguished, the highest of each few neighbours.
+/// The highest of each few neighbouring points, so that no more are left than can be told apart.
 pub(crate) fn thinned(points: &[PlotPoint]) -> Vec<PlotPoint> {
-    /// Points of a line at the most.
+    /// The most points of a line.
     const MOST: usize = 150;
     let few = points.len().div_ceil(MOST).max(1);
     let highest = |part: &[PlotPoint]| part.iter().copied().max_by(|a, b| a.y.total_cmp(&b.y));
     points.chunks(few).filter_map(highest).collect()
 }
 
-/// How times are spread: each percentile up to the last that is known. A line ends where its
-/// answers end.
+/// A distribution as a line: each percentile up to the last that is known.
 ///
-/// It is the log-log plot of how many answers took longer, turned so that it reads as HDR plots do:
-/// each further nine has the same room.
+/// It is the log-log plot of how many responses took longer, turned so that it reads like an HDR
+/// plot: each further nine has the same room.
 pub(crate) fn spread(
     class: impl Into<String>,
     time_at: impl Fn(f64) -> Option<Nanos>,
 ) -> SpreadLine {
-    /// Percentiles that are asked for between 90 and 99, and so on, up to 99.9999 %.
+    /// Points between 90 % and 99 %, between 99 % and 99.9 %, and so on up to 99.9999 %.
     const STEPS_A_NINE: u32 = 40;
     const MOST_NINES: u32 = 6;
     let mut points: Vec<PlotPoint> = Vec::new();
     for step in 0..=STEPS_A_NINE * MOST_NINES {
         let beyond = 10f64.powf(-f64::from(step) / f64::from(STEPS_A_NINE));
         let Some(time) = time_at(1.0 - beyond) else {
-            // What is not known at the median is not known above it.
+            // Where the median is not known, no higher percentile is.
             if beyond < 0.5 {
                 break;
             }
             continue;
         };
         let point = PlotPoint { x: 1.0 / beyond, y: time.as_millis_f64() };
-        // Of several at one height the first and the last make the line.
+        // Of several points at the same height only the first and the last are needed.
         if let [.., before, last] = points.as_mut_slice()
             && before.y.to_bits() == last.y.to_bits()
             && last.y.to_bits() == point.y.to_bits()
@@ -125,13 +124,13 @@ pub(crate) fn spread(
     SpreadLine { class: class.into(), points }
 }
 
-/// A distribution in a plot of how times are spread.
+/// A distribution as a line, and its class.
 pub(crate) struct SpreadLine {
     class: String,
     points: Vec<PlotPoint>,
 }
 
-/// The plot of such lines, and the last percentile in it; `None` where none has two percentiles.
+/// The plot of these lines, and the last percentile in it; `None` where no line has two points.
 pub(crate) fn spread_plot(lines: Vec<SpreadLine>) -> Option<(Plot, String)> {
     /// The percentiles that the axis names.
     const NAMED: [f64; 7] = [0.5, 0.9, 0.99, 0.999, 0.999_9, 0.999_99, 0.999_999];
@@ -145,24 +144,24 @@ pub(crate) fn spread_plot(lines: Vec<SpreadLine>) -> Option<(Plot, String)> {
     let scale = AxisScale::Logarithmic { low: 1.0, high };
     let x = PlotAxis::labelled("percentile: each further nine has the same room", scale, ticks);
     let marks = lines.into_iter().map(|line| PlotMark::line(line.class, line.points));
-    // Rounded down: nothing is claimed beyond it.
+    // Rounded down, so that no more is claimed than is shown.
     let digits = 10f64.powf((farthest.log10().ceil() + 1.0).max(3.0));
     let last = ((1.0 - 1.0 / farthest) * digits + 1e-9).floor() / digits;
     Some((Plot::logarithmic(x, "ms, log scale", marks.collect()), number::percentile(last)))
 }
 
-/// Shades of cells, from few responses to many.
+/// How many shades cells have, from few responses to many.
 const SHADES: usize = 5;
-/// What is left free at each side of a load that stands beside others, as a part of its width.
+/// The space at each side of a load that stands next to others, as a part of its width.
 const GAP: f64 = 0.04;
 
-/// A run, and its map.
+/// A run and its heat map.
 struct MappedRun<'a> {
     run: &'a Run,
     map: &'a ResponseTimeMap,
 }
 
-/// The figure of these runs, each as wide as the others.
+/// Heat maps of response time over due time, with the accept queue below; all runs are equally wide.
 pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
     let runs: Vec<MappedRun<'_>> = runs.iter().copied().filter_map(MappedRun::of).collect();
     if runs.is_empty() {
@@ -180,7 +179,8 @@ pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
     let cells = (0..SHADES).map(of_shade).collect();
     let queue = |(place, mapped): (usize, &MappedRun<'_>)| mapped.queue(place, runs.len());
     let queues: Vec<PlotMark> = runs.iter().enumerate().filter_map(queue).collect();
-    let (has_queue, is_alone) = (!queues.is_empty(), runs.len() == 1);
+    let has_queue = !queues.is_empty();
+    let is_alone = runs.len() == 1;
     let mut plots = vec![Plot::logarithmic(axis(&runs), "response time, ms, log scale", cells)];
     if has_queue {
         let label = "accept queue".to_owned();
@@ -189,8 +189,8 @@ pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
             ..Plot::from_zero(axis(&runs), "connections in the accept queue", queues)
         });
     }
-    let beside = "connections; within each, from the start of its window to the end";
-    let plots = stacked(plots, if is_alone { SECONDS } else { beside });
+    let side_by_side = "connections; within each, from the start of its window to the end";
+    let plots = stacked(plots, if is_alone { SECONDS } else { side_by_side });
     let entry =
         |shade: usize| Some(KeyEntry::new(format!("heat{shade}"), shades.range(shade, &runs)?));
     let mut key: Vec<KeyEntry> = (0..SHADES).filter_map(entry).collect();
@@ -210,7 +210,7 @@ pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
     Ok(PageFigure { key, plots, sentence })
 }
 
-/// The time of a run that stands alone, else the loads side by side.
+/// The axis of time for a single run, else of the loads side by side.
 fn axis(runs: &[MappedRun<'_>]) -> PlotAxis {
     if let [alone] = runs {
         return time_axis(alone.span());
@@ -228,20 +228,20 @@ impl<'a> MappedRun<'a> {
         Some(MappedRun { run, map: run.statistics.as_ref()?.time_map.as_ref()? })
     }
 
-    /// The seconds that its part of the axis shows.
+    /// How many seconds its part of the axis shows.
     fn span(&self) -> f64 {
         let columns = self.map.column.as_secs_f64() * self.map.counts.len() as f64;
         let measured = self.run.measured.as_secs_f64();
         if measured > 0.0 { measured.min(columns) } else { columns }
     }
 
-    /// Where a time since the start of the window stands.
+    /// The place on the axis of a time since the start of the window.
     fn x(&self, seconds: f64, place: usize, of: usize) -> f64 {
         let part = (seconds / self.span()).clamp(0.0, 1.0);
         if of == 1 { part * self.span() } else { place as f64 + GAP + (1.0 - 2.0 * GAP) * part }
     }
 
-    /// Its cells of a shade; neighbours in time are one.
+    /// Its cells of a shade; neighbours in time are joined.
     fn cells(&self, shades: ShadeScale, shade: usize, place: usize, of: usize) -> Vec<PlotCell> {
         let width = self.map.column.as_secs_f64();
         let of_row = |(row, edge): (usize, &[Nanos])| {
@@ -261,7 +261,7 @@ impl<'a> MappedRun<'a> {
         self.map.edges.windows(2).enumerate().flat_map(of_row).collect()
     }
 
-    /// Its accept queue during the window, where that was read.
+    /// Its accept queue during the window, where that was sampled.
     fn queue(&self, place: usize, of: usize) -> Option<PlotMark> {
         let samples = watched(self.run.watch.as_ref(), "accept_queue");
         let during = samples.into_iter().filter(|sample| sample.x <= self.span());
@@ -272,7 +272,7 @@ impl<'a> MappedRun<'a> {
     }
 }
 
-/// From a number of responses to a shade, by its logarithm.
+/// Maps a number of responses to a shade, by its logarithm.
 #[derive(Clone, Copy)]
 struct ShadeScale {
     most: u64,
@@ -285,7 +285,7 @@ impl ShadeScale {
         (count > 0).then(|| (part * last).round() as usize)
     }
 
-    /// The fewest and the most responses of the cells that have this shade.
+    /// The fewest and the most responses in cells of this shade.
     fn range(self, shade: usize, runs: &[MappedRun<'_>]) -> Option<String> {
         let counts = runs.iter().flat_map(|mapped| mapped.map.counts.iter().flatten().copied());
         let counts = counts.filter(|count| self.of(*count) == Some(shade));

@@ -16,18 +16,18 @@ use crate::summary::Summary;
 /// The response times that are drawn, each with what its key says. A column's name is its class.
 const DRAWN: [(&RunColumn, &str); 4] =
     [(&P50, "p50: half are faster"), (&P95, "p95"), (&P99, "p99"), (&MAX, "slowest")];
-/// Height of these two, which most people come for.
+/// Height of these two plots, which matter most.
 const TALL: f64 = 300.0;
-/// Loads that are farther apart than this stand on a logarithmic axis.
+/// The axis is logarithmic where the loads are farther apart than this factor.
 const FAR_APART: f64 = 16.0;
-/// A ceiling that is farther off than this is not drawn: it would press the measurement flat.
+/// A ceiling farther off than this factor is not drawn, because it would flatten the measurement.
 const NEAR: f64 = 2.5;
 
 /// The axis of the load: a tick at each number of connections.
 fn axis(runs: &ShownRuns<'_>) -> PlotAxis {
     let loads = runs.loads();
-    let (low, high) = (loads.first().copied().unwrap_or(1), loads.last().copied().unwrap_or(1));
-    let (low, high) = (f64::from(low), f64::from(high));
+    let low = f64::from(loads.first().copied().unwrap_or(1));
+    let high = f64::from(loads.last().copied().unwrap_or(1));
     let scale = if high / low > FAR_APART {
         AxisScale::Logarithmic { low: low / 1.1, high: high * 1.1 }
     } else {
@@ -42,7 +42,7 @@ fn axis(runs: &ShownRuns<'_>) -> PlotAxis {
     PlotAxis::labelled(title, scale, ticks)
 }
 
-/// Percentiles and the longest response time, with their intervals, beside what first come, first
+/// Percentiles and the longest response time with their intervals, next to what first come, first
 /// served would give.
 pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let (saturation, saturated) = saturation(runs).unzip();
@@ -115,7 +115,7 @@ fn saturation(runs: &ShownRuns<'_>) -> Option<(PlotMark, KeyEntry)> {
     })
 }
 
-/// Good responses a second, and the most that is possible.
+/// Good responses per second, and the theoretical ceiling.
 pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let rates = segments(runs, &RATE);
     let highest =
@@ -154,7 +154,7 @@ pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     Ok(PageFigure { key, plots: vec![plot], sentence: format!("Good responses a second. {basis}") })
 }
 
-/// A dot for each run that has the figure, with what a pointer over it shows.
+/// A dot for each run that has the figure; `title` is what a pointer over it shows.
 fn dots(
     runs: &ShownRuns<'_>,
     class: &str,
@@ -171,7 +171,7 @@ fn dots(
     runs.runs.iter().filter_map(dot).collect()
 }
 
-/// The median of a figure over the repeats of each load, broken where a load has none.
+/// Lines through the median of each load's repeats, interrupted where a load has no figure.
 fn segments(runs: &ShownRuns<'_>, column: &RunColumn) -> Vec<Vec<PlotPoint>> {
     let point = |load: u32| {
         let values = runs.at(load).filter_map(|shown| column.figure(shown.figures).value());
@@ -180,7 +180,7 @@ fn segments(runs: &ShownRuns<'_>, column: &RunColumn) -> Vec<Vec<PlotPoint>> {
     split(&runs.loads().into_iter().map(point).collect::<Vec<_>>())
 }
 
-/// The intervals of a percentile, broken where a load has none.
+/// The intervals of a percentile, interrupted where a load has none.
 fn bands(runs: &ShownRuns<'_>, column: &RunColumn) -> Vec<Vec<PlotRange>> {
     let range = |load: u32| {
         let [low, high] = column.interval(runs.at(load).next()?.figures)?;
@@ -211,7 +211,7 @@ pub(crate) struct ShownRun<'a> {
     pub(crate) figures: &'a SummaryRun<'a>,
 }
 
-/// Colours that tell loads apart.
+/// How many colours loads have.
 const COLOURS: usize = 8;
 
 impl<'a> ShownRuns<'a> {
@@ -272,7 +272,7 @@ impl<'a> ShownRuns<'a> {
         }
     }
 
-    /// Which runs are not in the plots.
+    /// A sentence that names the runs which are not drawn.
     pub(crate) fn not_drawn(&self) -> Option<String> {
         let names = self
             .summary

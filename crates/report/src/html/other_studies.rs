@@ -1,5 +1,5 @@
-//! The figures of loads, of bodies, and of comparisons: a forest plot of where each difference is,
-//! the control beside it.
+//! The figures of loads, of bodies and of comparisons; the last is a forest plot of the differences,
+//! with the control.
 
 use model::comparison::{ComparedMetric, Difference};
 use model::tally::Second;
@@ -16,7 +16,7 @@ use crate::run_column::RunColumn;
 use crate::run_columns::{P50, RATE};
 use crate::summary::{Summary, SummaryVerdict};
 
-/// All figures, in the order in which they are asked.
+/// The figures of a load, in the order in which readers ask for them.
 pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFigure> {
     let is_forced = study.run.judgement.as_ref().is_some_and(|judgement| judgement.forced);
     if !summary.trusted && !is_forced {
@@ -58,12 +58,12 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
     Ok(PageFigure { key, plots: vec![plot], sentence })
 }
 
-/// Completed and failed requests of each second, against what was offered.
+/// Completed and failed requests of each second, next to what was offered.
 fn rates_over_time(study: &LoadStudy) -> Result<PageFigure, String> {
     let run = &study.run;
     let seconds = &run.tally.series.seconds;
     let measured = run.measured.as_secs_f64();
-    // A second that the window covers in part would show half a rate.
+    // A second that is only partly in the window would show too low a rate.
     let whole = &seconds[..seconds.len().min(measured.floor() as usize)];
     if whole.len() < 2 {
         return Err("the run is shorter than two seconds".to_owned());
@@ -92,7 +92,7 @@ fn rates_over_time(study: &LoadStudy) -> Result<PageFigure, String> {
     Ok(PageFigure { key, plots: vec![Plot::from_zero(x, "requests/s", lines)], sentence })
 }
 
-/// The rate that the profile asks for, from the start of the window.
+/// The rate that the profile offers, over time since the start of the window.
 fn offered(profile: &Profile, warm_up: Nanos, span: f64) -> Vec<PlotPoint> {
     let from = warm_up.as_secs_f64();
     match profile {
@@ -100,7 +100,9 @@ fn offered(profile: &Profile, warm_up: Nanos, span: f64) -> Vec<PlotPoint> {
             [0.0, span].map(|x| PlotPoint { x, y: rate.per_second() }).to_vec()
         }
         Profile::Ramp { from: first, to, over } => {
-            let (first, last, over) = (first.per_second(), to.per_second(), over.as_secs_f64());
+            let first = first.per_second();
+            let last = to.per_second();
+            let over = over.as_secs_f64();
             let at =
                 |x: f64| PlotPoint { x, y: first + (last - first) * ((x + from) / over).min(1.0) };
             [0.0, (over - from).clamp(0.0, span), span].map(at).to_vec()
@@ -118,10 +120,11 @@ fn offered(profile: &Profile, warm_up: Nanos, span: f64) -> Vec<PlotPoint> {
     }
 }
 
-/// What the generator added by itself.
+/// The generator's own delay.
 fn generators_delay(study: &LoadStudy) -> Result<PageFigure, String> {
     let tally = &study.run.tally;
-    let (mut lines, mut key) = (Vec::new(), Vec::new());
+    let mut lines = Vec::new();
+    let mut key = Vec::new();
     for (class, meaning, times) in [
         ("p50", "until it sent a request that was due", &tally.generator_lag),
         ("p95", "until it read a response that had come", &tally.read_lag),
@@ -140,12 +143,17 @@ fn generators_delay(study: &LoadStudy) -> Result<PageFigure, String> {
     Ok(PageFigure { key, plots: vec![plot], sentence })
 }
 
-/// All figures.
+/// The figures of a study of bodies.
 pub(crate) fn of_bodies(study: &BodiesStudy) -> Vec<TitledFigure> {
-    let of = |title, unit, figure| TitledFigure { title, drawn: against_size(study, unit, figure) };
     vec![
-        of("Throughput against size", "requests/s", &RATE),
-        of("Median response time against size", "p50, ms", &P50),
+        TitledFigure {
+            title: "Throughput against size",
+            drawn: against_size(study, "requests/s", &RATE),
+        },
+        TitledFigure {
+            title: "Median response time against size",
+            drawn: against_size(study, "p50, ms", &P50),
+        },
     ]
 }
 
@@ -160,7 +168,8 @@ fn class_and_meaning(kind: BodyKind) -> [&'static str; 2] {
 }
 
 fn against_size(study: &BodiesStudy, unit: &str, figure: &RunColumn) -> Result<PageFigure, String> {
-    let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
+    let bodies = &study.plan.bodies;
+    let sockets = &study.plan.sockets;
     if bodies.kilobytes.len() < 2 {
         return Err("there is one size".to_owned());
     }
@@ -181,7 +190,8 @@ fn against_size(study: &BodiesStudy, unit: &str, figure: &RunColumn) -> Result<P
     }
     let plots = sockets.iter().map(|socket| {
         let marks = bodies.kinds.iter().flat_map(|kind| {
-            let ([class, _], points) = (class_and_meaning(*kind), points(*socket, *kind));
+            let [class, _] = class_and_meaning(*kind);
+            let points = points(*socket, *kind);
             let dot = |at: &PlotPoint| {
                 let title =
                     format!("{socket} {}{}: {} {unit}", kind.letter(), at.x, (figure.shown)(at.y));
@@ -210,7 +220,7 @@ fn against_size(study: &BodiesStudy, unit: &str, figure: &RunColumn) -> Result<P
     Ok(PageFigure { key: key.collect(), plots, sentence })
 }
 
-/// The axis of the sizes: a tick at each.
+/// The axis of sizes, with a tick at each.
 fn sizes(bodies: &Bodies) -> PlotAxis {
     let mut sizes = bodies.kilobytes.clone();
     sizes.sort_unstable();
@@ -221,14 +231,14 @@ fn sizes(bodies: &Bodies) -> PlotAxis {
     PlotAxis::labelled("", scale, ticks)
 }
 
-/// An interval and where it stands.
+/// A row of the forest plot.
 struct ForestRow<'a> {
     label: String,
     class: String,
     difference: &'a Difference,
 }
 
-/// Of all metrics that are compared as ratios.
+/// The figure of a comparison: all metrics that are compared as ratios.
 pub(crate) fn of_comparison(summary: &SummaryComparison) -> TitledFigure {
     TitledFigure { title: "How far the arms are from the base", drawn: forest(summary) }
 }
@@ -240,45 +250,42 @@ fn forest(summary: &SummaryComparison) -> Result<PageFigure, String> {
         return Err("no metric has an interval: too few blocks".to_owned());
     }
     let margin = summary.margin;
-    let ends = || rows.iter().flat_map(|row| row.difference.interval.into_iter().flatten());
-    let low = ends().fold(1.0 / (1.0 + 1.5 * margin), |low, end| low.min(1.0 + end)).max(0.01);
-    let high = ends().fold(1.0 + 1.5 * margin, |high, end| high.max(1.0 + end));
-    let room = (high / low).powf(0.04);
-    // Half and twice as much are equally far.
-    let mut x = PlotAxis::rounded(
-        "difference, %, log scale",
-        AxisScale::Logarithmic { low: low / room, high: high * room },
-        6,
-    );
-    for tick in &mut x.ticks {
-        let percent = ((tick.at - 1.0) * 1e4).round() / 100.0 + 0.0;
-        tick.label = if percent > 0.0 { format!("+{percent}") } else { percent.to_string() };
-    }
     let upright = |class, x| PlotMark::new(class, PlotShape::Upright(x), "");
     let mut marks =
         vec![upright("axis", 1.0), upright("mark", 1.0 - margin), upright("mark", 1.0 + margin)];
     let mut ticks = Vec::new();
-    for (at, ForestRow { label, class, difference }) in rows.iter().rev().enumerate() {
+    for (at, row) in rows.iter().rev().enumerate() {
         let y = at as f64 + 0.5;
-        if let Some(interval @ [low, high]) = difference.interval {
-            let [from, to] =
-                [PlotPoint { x: 1.0 + low, y: y - 0.12 }, PlotPoint { x: 1.0 + high, y: y + 0.12 }];
-            let title = format!("{label}: {} %", words::interval(interval, difference.estimate));
-            marks.push(PlotMark::new(class, PlotShape::Cells(vec![PlotCell { from, to }]), title));
-        }
-        if let Some(estimate) = difference.estimate {
-            let title = format!("{label}: {}", words::estimate(estimate, difference.interval));
-            marks.push(PlotMark::new(
-                class,
-                PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y }),
-                title,
-            ));
-        }
-        ticks.push(AxisTick { at: y, label: label.clone() });
+        marks.extend(row.marks(y));
+        ticks.push(AxisTick { at: y, label: row.label.clone() });
     }
-    let plot = Plot { left: 150.0, ..Plot::of_rows(x, ticks, marks) };
+    let axis = axis_of_differences(&rows, margin);
+    let plot = Plot { left: 150.0, ..Plot::of_rows(axis, ticks, marks) };
+    let sentence = "A dot is the estimate over all blocks, its bar the interval at the level of its test. A bar that leaves 0 out, with its \
+                    dot beyond the margin, is a difference; a bar wholly within the margin is none; where the control's bar \
+                    reaches, nothing can be told."
+        .to_owned();
+    Ok(PageFigure { key: key_of_forest(&rows), plots: vec![plot], sentence })
+}
+
+/// A logarithmic axis, on which half and twice as much are equally far from the base.
+fn axis_of_differences(rows: &[ForestRow<'_>], margin: f64) -> PlotAxis {
+    let ends = || rows.iter().flat_map(|row| row.difference.interval.into_iter().flatten());
+    let low = ends().fold(1.0 / (1.0 + 1.5 * margin), |low, end| low.min(1.0 + end)).max(0.01);
+    let high = ends().fold(1.0 + 1.5 * margin, |high, end| high.max(1.0 + end));
+    let room = (high / low).powf(0.04);
+    let scale = AxisScale::Logarithmic { low: low / room, high: high * room };
+    let mut axis = PlotAxis::rounded("difference, %, log scale", scale, 6);
+    for tick in &mut axis.ticks {
+        let percent = ((tick.at - 1.0) * 1e4).round() / 100.0 + 0.0;
+        tick.label = if percent > 0.0 { format!("+{percent}") } else { percent.to_string() };
+    }
+    axis
+}
+
+fn key_of_forest(rows: &[ForestRow<'_>]) -> Vec<KeyEntry> {
     let mut key: Vec<KeyEntry> = Vec::new();
-    for ForestRow { class, difference, .. } in &rows {
+    for ForestRow { class, difference, .. } in rows {
         let meaning = match class.as_str() {
             "rest" => "the control: the base against itself".to_owned(),
             _ => format!("{} against {}", difference.arm, difference.base),
@@ -288,11 +295,29 @@ fn forest(summary: &SummaryComparison) -> Result<PageFigure, String> {
         }
     }
     key.push(KeyEntry::new("mark", "the margin"));
-    let sentence = "A dot is the estimate over all blocks, its bar the interval at the level of its test. A bar that leaves 0 out, with its \
-                    dot beyond the margin, is a difference; a bar wholly within the margin is none; where the control's bar \
-                    reaches, nothing can be told."
-        .to_owned();
-    Ok(PageFigure { key, plots: vec![plot], sentence })
+    key
+}
+
+impl ForestRow<'_> {
+    /// The interval as a bar at this height, and the estimate as a dot.
+    fn marks(&self, y: f64) -> Vec<PlotMark> {
+        let Difference { interval, estimate, .. } = self.difference;
+        let mut marks = Vec::new();
+        if let Some([low, high]) = interval {
+            let bar = PlotCell {
+                from: PlotPoint { x: 1.0 + low, y: y - 0.12 },
+                to: PlotPoint { x: 1.0 + high, y: y + 0.12 },
+            };
+            let title = format!("{}: {} %", self.label, words::interval([*low, *high], *estimate));
+            marks.push(PlotMark::new(&self.class, PlotShape::Cells(vec![bar]), title));
+        }
+        if let Some(estimate) = estimate {
+            let title = format!("{}: {}", self.label, words::estimate(*estimate, *interval));
+            let dot = PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y });
+            marks.push(PlotMark::new(&self.class, dot, title));
+        }
+        marks
+    }
 }
 
 fn rows_of(row: &ComparedMetric) -> Vec<ForestRow<'_>> {

@@ -14,10 +14,10 @@ use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotP
 use crate::summary::Summary;
 use crate::time_breakdown::TimeBreakdown;
 
-/// How a figure is drawn, or why there is none.
+/// Draws a figure, or says why there is none.
 type Drawing = fn(&ShownRuns<'_>) -> Result<PageFigure, String>;
 
-/// All figures, in the order in which they are asked.
+/// All figures, in the order in which readers ask for them.
 const FIGURES: [(&str, Drawing); 8] = [
     ("Response time against load", load_axis::response_times),
     ("Throughput against load", load_axis::throughput),
@@ -74,7 +74,7 @@ fn worker_backlog(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     Ok(PageFigure { key: runs.key(), plots: vec![plot], sentence })
 }
 
-/// Each worker's part of the requests against an even share.
+/// Each worker's share of the requests next to an even share.
 fn worker_shares(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let shared: Vec<&Run> =
         runs.first_of_each().into_iter().filter(|run| run.workers.len() > 1).collect();
@@ -99,15 +99,11 @@ fn worker_shares(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
                 number::percent_tenths(share),
                 number::count_of(total, "request")
             );
-            let (from, to) = (
-                PlotPoint { x: left, y: 0.0 },
-                PlotPoint { x: left + width * 0.88, y: 100.0 * share },
-            );
-            marks.push(PlotMark::new(
-                runs.class(run),
-                PlotShape::Cells(vec![PlotCell { from, to }]),
-                title,
-            ));
+            let bar = PlotCell {
+                from: PlotPoint { x: left, y: 0.0 },
+                to: PlotPoint { x: left + width * 0.88, y: 100.0 * share },
+            };
+            marks.push(PlotMark::new(runs.class(run), PlotShape::Cells(vec![bar]), title));
         }
     }
     marks.push(PlotMark::new("ideal", PlotShape::Level(100.0 * even), ""));
@@ -159,7 +155,7 @@ fn connections(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     Ok(PageFigure { key: runs.key(), plots: vec![plot], sentence })
 }
 
-/// How many responses in a row a connection got while others waited, where that was seen.
+/// How many responses in a row a connection got while others waited, where that happened.
 fn turns(runs: &ShownRuns<'_>) -> Option<String> {
     let in_a_row = |run: &Run| {
         run.warnings.iter().find_map(|warning| {
@@ -183,7 +179,33 @@ struct TimeBar<'a> {
 /// Where the time of a response went, as stacked bars of each load: of all responses of a run, and
 /// of its slowest.
 fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
-    let of_run = |run| {
+    let bars: Vec<TimeBar<'_>> =
+        runs.first_of_each().into_iter().flat_map(TimeBar::of_run).collect();
+    if bars.is_empty() {
+        return Err(
+            "neither app nor kernel was asked: add --inspect app, or --inspect kernel as root"
+                .to_owned(),
+        );
+    }
+    let mut marks = Vec::new();
+    let mut ticks = Vec::new();
+    for (row, bar) in bars.iter().rev().enumerate() {
+        let y = row as f64 + 0.5;
+        marks.extend(bar.marks(y));
+        ticks.push(AxisTick { at: y, label: bar.name.clone() });
+    }
+    let longest = bars.iter().map(|bar| bar.time.whole.as_millis_f64()).fold(0.0, f64::max);
+    let scale = AxisScale::Linear { low: 0.0, high: longest.max(1e-6) * 1.16 };
+    let x = PlotAxis::rounded("ms, mean", scale, 5);
+    let plot = Plot { left: 116.0, ..Plot::of_rows(x, ticks, marks) };
+    let has_slowest = bars.iter().any(|bar| bar.time.is_slowest);
+    let sentence = sentence_of_parts(bars.iter().map(|bar| bar.run), has_slowest);
+    Ok(PageFigure { key: key_of_parts(&bars), plots: vec![plot], sentence })
+}
+
+impl<'a> TimeBar<'a> {
+    /// The bars of a run.
+    fn of_run(run: &'a Run) -> Vec<TimeBar<'a>> {
         let divided = TimeBreakdown::of(run);
         let all = divided.first().map_or(1, |all| all.requests.max(1)) as f64;
         let bar = |time: TimeBreakdown| TimeBar {
@@ -195,28 +217,20 @@ fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
             },
             time,
         };
-        divided.into_iter().map(bar).collect::<Vec<_>>()
-    };
-    let bars: Vec<TimeBar<'_>> = runs.first_of_each().into_iter().flat_map(of_run).collect();
-    if bars.is_empty() {
-        return Err(
-            "neither app nor kernel was asked: add --inspect app, or --inspect kernel as root"
-                .to_owned(),
-        );
+        divided.into_iter().map(bar).collect()
     }
-    let longest = bars.iter().map(|bar| bar.time.whole.as_millis_f64()).fold(0.0, f64::max);
-    let (mut marks, mut ticks, mut key, mut named) =
-        (Vec::new(), Vec::new(), Vec::<KeyEntry>::new(), Vec::new());
-    for (row, TimeBar { run, name, time: bar }) in bars.iter().rev().enumerate() {
-        let y = row as f64 + 0.5;
-        let whole = number::milliseconds(bar.whole);
+
+    /// Its parts one after the other at this height, and the whole as a word behind them.
+    fn marks(&self, y: f64) -> Vec<PlotMark> {
+        let whole = number::milliseconds(self.time.whole);
+        let mut marks = Vec::new();
         let mut from = 0.0;
-        for part in &bar.parts {
+        for part in &self.time.parts {
             let until = from + part.time.as_millis_f64();
             let title = format!(
                 "{} connections, {}: {} {} ms of {whole} ms",
-                run.connections,
-                number::count_of(bar.requests, "response"),
+                self.run.connections,
+                number::count_of(self.time.requests, "response"),
                 part.name,
                 number::milliseconds(part.time),
             );
@@ -228,8 +242,14 @@ fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
             from = until;
         }
         marks.push(PlotMark::new("", PlotShape::Word(PlotPoint { x: from, y }), whole));
-        ticks.push(AxisTick { at: y, label: name.clone() });
+        marks
     }
+}
+
+/// An entry for each class, with the names of all parts that have it.
+fn key_of_parts(bars: &[TimeBar<'_>]) -> Vec<KeyEntry> {
+    let mut key: Vec<KeyEntry> = Vec::new();
+    let mut named = Vec::new();
     for part in bars.iter().flat_map(|bar| &bar.time.parts) {
         if named.contains(&part.name) {
             continue;
@@ -240,15 +260,7 @@ fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
             None => key.push(KeyEntry::new(part.class, part.name)),
         }
     }
-    let x = PlotAxis::rounded(
-        "ms, mean",
-        AxisScale::Linear { low: 0.0, high: longest.max(1e-6) * 1.16 },
-        5,
-    );
-    let plot = Plot { left: 116.0, ..Plot::of_rows(x, ticks, marks) };
-    let has_slowest = bars.iter().any(|bar| bar.time.is_slowest);
-    let sentence = sentence_of_parts(bars.iter().map(|bar| bar.run), has_slowest);
-    Ok(PageFigure { key, plots: vec![plot], sentence })
+    key
 }
 
 fn sentence_of_parts<'a>(
