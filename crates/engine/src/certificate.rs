@@ -7,9 +7,9 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 
 use crate::tls::TlsSettings;
 
-/// What is wrong with it, and what to do. `--cacert` helps where nobody vouches for it, and not
-/// against a wrong date or name.
-pub(crate) fn told(
+/// What is wrong with a certificate, and what to do. `--cacert` helps against an unknown authority,
+/// not against a wrong date or name.
+pub(crate) fn explanation(
     reason: &CertificateError,
     certificate: Option<&CertificateDer<'_>>,
     endpoint: &Endpoint,
@@ -38,17 +38,7 @@ pub(crate) fn told(
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
             let names: Vec<&str> = presented.iter().map(|name| plain_name(name)).collect();
-            let (asked, port) = (tls.server_name(), port_of(endpoint));
-            match names.first() {
-                Some(name) => format!(
-                    "{it} is for {}, and not for {asked}: type https://{}{port}/ with --connect-to {endpoint}, or accept any with --insecure",
-                    names.join(", "),
-                    name.replace('*', "www")
-                ),
-                None => format!(
-                    "{it} names no host (subjectAltName), so it is not for {asked}: make one that does, or accept any with --insecure"
-                ),
-            }
+            other_name(&it, &names, endpoint, tls.server_name())
         }
         CertificateError::NotValidForName => format!(
             "{it} is for another name than {}: correct the URL, or accept any with --insecure",
@@ -75,6 +65,21 @@ pub(crate) fn told(
             "{it} is signed in a way that is not accepted (an old or weak algorithm): make one with ECDSA or RSA 2048 and SHA-256, or accept any with --insecure"
         ),
     }
+}
+
+/// What is wrong with a certificate for these names, where the URL has another one.
+fn other_name(it: &str, names: &[&str], endpoint: &Endpoint, asked: &str) -> String {
+    let Some(name) = names.first() else {
+        return format!(
+            "{it} names no host (subjectAltName), so it is not for {asked}: make one that does, or accept any with --insecure"
+        );
+    };
+    format!(
+        "{it} is for {}, and not for {asked}: type https://{}{}/ with --connect-to {endpoint}, or accept any with --insecure",
+        names.join(", "),
+        name.replace('*', "www"),
+        port_of(endpoint)
+    )
 }
 
 fn unknown_issuer(it: &str, issuer: Option<&Issuer>, has_authorities: bool) -> String {
@@ -114,7 +119,7 @@ fn date(time: UnixTime) -> String {
     day.strftime("%Y-%m-%d").to_string()
 }
 
-/// Who signed a certificate, by its own word.
+/// Who signed a certificate, as it says itself.
 #[derive(Debug, PartialEq, Eq)]
 enum Issuer {
     Itself,
@@ -123,7 +128,8 @@ enum Issuer {
 }
 
 impl Issuer {
-    /// Reads a certificate as far as the two names (RFC 5280 section 4.1); `None` where it is none.
+    /// Reads a certificate up to the two names (RFC 5280 section 4.1); `None` where it is no
+    /// certificate.
     fn of(certificate: &[u8]) -> Option<Issuer> {
         const SEQUENCE: u8 = 0x30;
         let whole = Element::first(certificate)?;
@@ -138,7 +144,8 @@ impl Issuer {
                 sequences.push(element.content);
             }
         }
-        let (issuer, subject) = (sequences[1], sequences[3]);
+        let issuer = sequences[1];
+        let subject = sequences[3];
         if issuer == subject {
             return Some(Issuer::Itself);
         }
@@ -166,7 +173,7 @@ struct Element<'a> {
 }
 
 impl Element<'_> {
-    /// The one that `bytes` begin with.
+    /// The element at the start of `bytes`.
     fn first(bytes: &[u8]) -> Option<Element<'_>> {
         let [tag, length, rest @ ..] = bytes else { return None };
         let more = usize::from(length & 0x7f);
@@ -191,7 +198,7 @@ mod tests {
         let own = rcgen::generate_simple_self_signed(vec!["app.test".to_owned()]).unwrap();
         assert_eq!(Issuer::of(own.cert.der()), Some(Issuer::Itself));
         for length in 0..60 {
-            // Cut anywhere, it is none, and nothing panics.
+            // Cut at any byte it is no certificate, and nothing panics.
             assert_eq!(Issuer::of(&own.cert.der()[..length]), None);
         }
     }

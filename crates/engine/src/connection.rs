@@ -9,8 +9,8 @@ use crate::scheduler::DueRequest;
 /// Bytes of the longest response that is kept for checks.
 pub(crate) const LONGEST_RESPONSE: usize = 2 * 1024 * 1024;
 
-/// The raw response that was kept, unless it is longer than [`LONGEST_RESPONSE`]; the next one is
-/// kept from its first byte.
+/// Takes the raw response that was kept, unless it is longer than [`LONGEST_RESPONSE`]. The next one
+/// is then kept from its first byte.
 pub(crate) fn take_response(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
     let answer = std::mem::take(answer);
     (answer.len() <= LONGEST_RESPONSE).then(|| answer.into_boxed_slice())
@@ -22,11 +22,11 @@ pub(crate) enum ConnectionState {
     /// No.
     #[default]
     Closed,
-    /// It is being opened: nothing could be sent yet.
+    /// It is being opened: nothing was sent yet.
     Opening,
     /// Yes.
     Open,
-    /// No, and there will be none: it has made all its requests.
+    /// No, and none will be opened: it has made all its requests.
     Finished,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct Outstanding {
     pub(crate) due: DueRequest,
     /// Which of the rendered requests it is.
     pub(crate) request: u32,
-    /// When it was begun: from here the timeout counts.
+    /// When it was begun: the timeout counts from here.
     pub(crate) begun: Nanos,
-    /// When the connection was opened for it; zero where it was open already.
+    /// When opening the connection for it began; zero where it was open already.
     pub(crate) opened: Nanos,
     /// When the socket was connected, where a handshake followed; zero where none did.
     pub(crate) connected: Nanos,
@@ -50,17 +50,16 @@ pub(crate) struct Outstanding {
     pub(crate) written: usize,
 }
 
-/// One connection, or the place of one: it is opened again after the server has closed it.
+/// One connection. It is opened again after the server has closed it.
 #[derive(Debug, Default)]
 pub(crate) struct LaneConnection {
     pub(crate) state: ConnectionState,
-    /// The request that is out.
+    /// The request in flight.
     pub(crate) outstanding: Option<Outstanding>,
-    /// Whether all bytes of it were handed to the kernel; `false` where none is out.
+    /// Whether all its bytes were handed to the kernel; `false` where none is in flight.
     pub(crate) is_sent_in_full: bool,
-    /// Whether what is out is on the [fast path](crate::lane) so far: one measured request, not
-    /// HEAD, sent whole in one go on a connection that was open, and nothing of its response has
-    /// come.
+    /// Whether that request is on the [fast path](crate::lane) so far: it is measured, not HEAD,
+    /// was sent whole in one send on an open connection, and nothing of its response has come.
     pub(crate) on_fast_path: bool,
     /// When the first byte of the present response was seen.
     pub(crate) first_byte: Nanos,
@@ -72,10 +71,10 @@ pub(crate) struct LaneConnection {
     pub(crate) until_reconnect: u64,
     /// How the kernel knows its next response, where requests are traced.
     pub(crate) traced: RequestTrace,
-    /// Segments that TCP had sent again on it when it was last asked.
+    /// TCP segments that had been retransmitted when this was last read.
     pub(crate) retransmitted: u32,
-    /// Good measured responses of its place before it was opened, and answers since that are none
-    /// of these: how many it has had, without counting them on the fast path.
+    /// Good measured responses before it was opened, and other responses since. They tell how many
+    /// responses it has had without counting any on the fast path.
     pub(crate) good_before: u64,
     pub(crate) other_responses: u64,
     /// Connects that failed in a row.
@@ -101,7 +100,7 @@ impl LaneConnection {
         self.outstanding.is_some() && !self.is_sent_in_full
     }
 
-    /// Whether a measured request is out on it.
+    /// Whether a measured request is in flight on it.
     #[inline]
     pub(crate) fn has_measured_request(&self) -> bool {
         self.outstanding.is_some_and(|request| request.due.is_measured)

@@ -1,8 +1,7 @@
-//! Why no conversation comes about with a server, in words: one TLS handshake, or one line of HTTP,
-//! after a load that nobody answered.
+//! Explains why a load got no response: by one TLS handshake, or one line of HTTP, with the server
+//! afterwards.
 //!
-//! A lane only counts that a connection failed. This is for whoever has to tell a person what is
-//! wrong and what to type.
+//! A lane only counts failed connections. This finds out what is wrong and what the user can type.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,7 +26,7 @@ const AFTERTHOUGHT: Duration = Duration::from_millis(500);
 /// What one TLS handshake found out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandshakeFindings {
-    /// Why it failed, and what to do; `None`: it did not, or TLS is not the reason.
+    /// Why it failed, and what to do; `None`: it succeeded, or TLS is not the reason.
     pub failure: Option<String>,
     /// Whether the server asked for a client certificate.
     pub asks_for_certificate: bool,
@@ -36,7 +35,7 @@ pub struct HandshakeFindings {
 impl TlsSettings {
     /// Shakes hands once, blocking. The connect, each read and each write may take `timeout`.
     pub fn shake_hands(&self, endpoint: &Endpoint, timeout: Duration) -> HandshakeFindings {
-        // Of whichever family: it only reads and writes.
+        // TCP or Unix: from here on it is only read and written.
         let Ok(socket) = connect_blocking(endpoint, timeout) else {
             return HandshakeFindings::default();
         };
@@ -80,7 +79,7 @@ impl TlsSettings {
         timeout: Duration,
     ) -> String {
         match error {
-            Error::InvalidCertificate(reason) => certificate::told(
+            Error::InvalidCertificate(reason) => certificate::explanation(
                 reason,
                 self.end_entity(endpoint, timeout).as_ref(),
                 endpoint,
@@ -148,8 +147,8 @@ impl TlsSettings {
     }
 }
 
-/// Shakes hands to the end, and where the server asked for a certificate waits for what it says to
-/// the one that it got, or to none.
+/// Completes the handshake. Where the server asked for a certificate, waits for what it says to the
+/// one it got, or to none.
 fn complete(
     session: &mut ClientConnection,
     stream: &mut WatchedStream,
@@ -179,7 +178,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// The server sent nothing at all: it may wait for a line of HTTP, or be no server of either.
+/// The server sent nothing at all: it may wait for a line of HTTP, or speak neither protocol.
 fn without_a_word(endpoint: &Endpoint, error: &io::Error, timeout: Duration) -> String {
     if speaks_http(endpoint, timeout) {
         return speaks_plainly(endpoint);
@@ -200,7 +199,7 @@ fn speaks_plainly(endpoint: &Endpoint) -> String {
 }
 
 fn no_tls(endpoint: &Endpoint, first: &[u8], timeout: Duration) -> String {
-    // Some answer what is no HTTP with a page that has no head.
+    // Some servers respond to anything but HTTP with a page without a head.
     if first.starts_with(b"HTTP/") || speaks_http(endpoint, timeout) {
         return speaks_plainly(endpoint);
     }
@@ -243,7 +242,7 @@ fn in_words(alert: AlertDescription) -> String {
     }
 }
 
-/// Whether a server answers plain HTTP. It is asked for nothing of its own.
+/// Whether a server answers plain HTTP. The request is one that no app handles.
 pub fn speaks_http(endpoint: &Endpoint, timeout: Duration) -> bool {
     first_response(
         endpoint,
@@ -261,18 +260,19 @@ pub fn speaks_tls(endpoint: &Endpoint, timeout: Duration) -> bool {
 
 /// The first bytes that a server answers with; none where it does not.
 fn first_response(endpoint: &Endpoint, question: &[u8], timeout: Duration) -> Vec<u8> {
-    let ask = || -> io::Result<Vec<u8>> {
-        let mut stream = UnixStream::from(connect_blocking(endpoint, timeout)?);
-        stream.write_all(question)?;
-        let mut first = vec![0; 16];
-        let length = stream.read(&mut first)?;
-        first.truncate(length);
-        Ok(first)
-    };
-    ask().unwrap_or_default()
+    ask(endpoint, question, timeout).unwrap_or_default()
 }
 
-/// A stream that remembers what came first.
+fn ask(endpoint: &Endpoint, question: &[u8], timeout: Duration) -> io::Result<Vec<u8>> {
+    let mut stream = UnixStream::from(connect_blocking(endpoint, timeout)?);
+    stream.write_all(question)?;
+    let mut first = vec![0; 16];
+    let length = stream.read(&mut first)?;
+    first.truncate(length);
+    Ok(first)
+}
+
+/// A stream that keeps the first bytes that came.
 struct WatchedStream {
     stream: UnixStream,
     first: Vec<u8>,

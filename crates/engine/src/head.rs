@@ -1,4 +1,4 @@
-//! Response heads: parsed once, recognised after.
+//! Response heads: parsed once, then recognised.
 //!
 //! A server answers the same request with the same head, byte for byte, but for a date once a
 //! second and a name per worker. So a lane keeps the last few heads with what was parsed from them,
@@ -49,8 +49,8 @@ pub struct ResponseHead {
     pub keep_alive: bool,
     /// The worker that answered, as an index into [`HeadCache::workers`].
     pub worker: Option<u16>,
-    /// What the app says of its time, where that is read; stamps are on the clock that processes
-    /// share.
+    /// The times that the app reports, where they are read; stamps are on the clock that processes
+    /// of a host share.
     pub app_time: Option<AppTime>,
 }
 
@@ -69,19 +69,20 @@ impl ResponseHead {
 pub(crate) struct CachedHead {
     bytes: Box<[u8]>,
     pub(crate) head: ResponseHead,
-    /// Its number among all heads that were ever cached, from 1: it tells it from others at the
-    /// same index.
+    /// Its number among all heads that were ever cached, from 1: heads at the same index differ in
+    /// it.
     pub(crate) serial: u64,
     /// Bytes of the whole response; 0 where the head does not say.
     pub(crate) length: usize,
-    /// The same where the response is good, as long as wanted, and its connection goes on; else 0.
+    /// The same where the response is good, has the wanted length, and leaves the connection open;
+    /// else 0.
     fast_path_length: usize,
 }
 
 impl CachedHead {
     fn new(bytes: &[u8], head: ResponseHead, serial: u64, wanted_bytes: Option<u64>) -> CachedHead {
         let body_bytes = head.body_bytes();
-        // (A length of 2^64 - 1 is no lie that one could tell from the head.)
+        // (Saturating: the head may claim a length of 2^64 - 1.)
         let length =
             body_bytes.and_then(|body| usize::try_from(body.checked_add(head.length as u64)?).ok());
         let is_as_wanted = wanted_bytes.is_none() || wanted_bytes == body_bytes;
@@ -106,16 +107,48 @@ struct FirstRedirect {
 #[derive(Debug, Default)]
 pub struct HeadCache {
     worker_header: String,
-    /// Whether what the app says of its time is read. Then no head is as the one before, and each
-    /// is parsed.
+    /// Whether the times that the app reports are read. Then no head is like the one before, and
+    /// each is parsed.
     pub(crate) reads_app_times: bool,
-    /// The content that a good response must have, where that is known.
+    /// Length of the body that a good response must have, where that is known.
     pub(crate) wanted_bytes: Option<u64>,
     heads: Vec<CachedHead>,
     /// Heads ever cached.
     cached: u64,
     workers: HashMap<String, u16>,
     first_redirect: Option<FirstRedirect>,
+}
+
+/// Whether the last coding of `Transfer-Encoding` is chunked, so that the body has an end.
+fn ends_chunked(value: &[u8]) -> bool {
+    let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default();
+    last.trim_ascii().eq_ignore_ascii_case(b"chunked")
+}
+
+/// Whether `Connection` says that the connection goes on; `None` where it says nothing of that.
+fn says_keep_alive(value: &[u8]) -> Option<bool> {
+    let mut keep_alive = None;
+    for token in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+        if token.eq_ignore_ascii_case(b"close") {
+            keep_alive = Some(false);
+        } else if token.eq_ignore_ascii_case(b"keep-alive") {
+            keep_alive = Some(true);
+        }
+    }
+    keep_alive
+}
+
+/// Where the body ends. `is_chunked` is what `Transfer-Encoding` says, where there is one.
+fn framing_of(status: u16, is_chunked: Option<bool>, content_length: Option<u64>) -> BodyFraming {
+    if status < 200 || status == 204 || status == 304 {
+        return BodyFraming::Length(0);
+    }
+    // Transfer-Encoding overrides Content-Length (RFC 9112 section 6.3, rule 3).
+    match (is_chunked, content_length) {
+        (Some(true), _) => BodyFraming::Chunked,
+        (Some(false), _) | (None, None) => BodyFraming::UntilClose,
+        (None, Some(length)) => BodyFraming::Length(length),
+    }
 }
 
 impl HeadCache {
@@ -155,8 +188,8 @@ impl HeadCache {
             .map(|known| &known.head)
     }
 
-    /// As [`HeadCache::whole`], if the response is good, as long as wanted, and its connection goes
-    /// on.
+    /// As [`HeadCache::whole`], if the response is good, has the wanted length, and leaves the
+    /// connection open.
     #[inline]
     pub(crate) fn fast_path(&self, bytes: &[u8], hint: u8) -> Option<&CachedHead> {
         self.cached_at(hint, bytes).filter(|known| known.fast_path_length == bytes.len())
@@ -180,9 +213,9 @@ impl HeadCache {
         let Some(head) = self.parse(bytes)? else {
             return if bytes.len() > LONGEST { Err(BadResponse::LongHead) } else { Ok(None) };
         };
-        // One with the app's times will not come again.
+        // A head with the app's times never comes again.
         if head.app_time.is_none() {
-            // The oldest one makes room.
+            // The oldest head makes room.
             let index = self.cached as usize % CACHED_HEADS;
             self.cached += 1;
             let cached = CachedHead::new(bytes, head, self.cached, self.wanted_bytes);
@@ -211,8 +244,11 @@ impl HeadCache {
             .filter(|code| (100..=999).contains(code))
             .ok_or(BadResponse::StatusLine)?;
         let mut keep_alive = response.version == Some(1);
-        let (mut content_length, mut transfer_coding, mut worker) = (None, None, None);
-        let (mut stamps, mut timing) = (None, None);
+        let mut content_length = None;
+        let mut transfer_coding = None;
+        let mut worker = None;
+        let mut stamps = None;
+        let mut timing = None;
         let mut location = None;
         for field in response.headers.iter() {
             if field.name.eq_ignore_ascii_case("content-length") {
@@ -222,17 +258,9 @@ impl HeadCache {
                 }
                 content_length = Some(value);
             } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-                let last =
-                    field.value.rsplit(|b| *b == b',').next().unwrap_or_default().trim_ascii();
-                transfer_coding = Some(last.eq_ignore_ascii_case(b"chunked"));
+                transfer_coding = Some(ends_chunked(field.value));
             } else if field.name.eq_ignore_ascii_case("connection") {
-                for token in field.value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
-                    keep_alive = match token {
-                        token if token.eq_ignore_ascii_case(b"close") => false,
-                        token if token.eq_ignore_ascii_case(b"keep-alive") => true,
-                        _ => keep_alive,
-                    };
-                }
+                keep_alive = says_keep_alive(field.value).unwrap_or(keep_alive);
             } else if Redirect::is_one(status) && field.name.eq_ignore_ascii_case("location") {
                 location = location.or(Some(field.value));
             } else if !self.worker_header.is_empty()
@@ -245,13 +273,7 @@ impl HeadCache {
                 timing = timing.or_else(|| server_timing(field.value));
             }
         }
-        let framing = match (transfer_coding, content_length) {
-            _ if status < 200 || status == 204 || status == 304 => BodyFraming::Length(0),
-            // Transfer-Encoding overrides Content-Length (RFC 9112 section 6.3, rule 3).
-            (Some(true), _) => BodyFraming::Chunked,
-            (Some(false), _) | (None, None) => BodyFraming::UntilClose,
-            (None, Some(n)) => BodyFraming::Length(n),
-        };
+        let framing = framing_of(status, transfer_coding, content_length);
         keep_alive &= framing != BodyFraming::UntilClose;
         let worker = worker.and_then(|name| self.worker(name));
         if Redirect::is_one(status) {
@@ -297,14 +319,14 @@ impl HeadCache {
     }
 }
 
-/// What the parser stumbled over, of a head that begins with `bytes`.
+/// Why the parser refused a head that begins with `bytes`.
 #[cold]
 fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
     match error {
         httparse::Error::TooManyHeaders => BadResponse::LongHead,
         httparse::Error::Status => BadResponse::StatusLine,
         httparse::Error::HeaderName | httparse::Error::HeaderValue => malformed(bytes),
-        // A line that does not end, of a head; or noise that begins with half an end of a line.
+        // Either a head with a line that does not end, or noise that begins with half a line end.
         httparse::Error::NewLine if bytes.trim_ascii_start().starts_with(b"HTTP/1.") => {
             malformed(bytes)
         }
@@ -312,8 +334,8 @@ fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
     }
 }
 
-/// Of a head that is against the grammar: whether it is because a field goes on in the next line.
-/// The first line that is no field decides, so that it does not matter how much has come behind it.
+/// Whether a malformed head is refused because a field continues on the next line. The first line
+/// that is no field decides, so it does not matter how many bytes have come after it.
 fn malformed(bytes: &[u8]) -> BadResponse {
     let first = bytes.split(|byte| *byte == b'\n').skip(1).find(|line| !is_field(line));
     let is_folded = first.is_some_and(|line| matches!(line.first(), Some(b' ' | b'\t')));
@@ -332,7 +354,7 @@ fn is_field(line: &[u8]) -> bool {
 }
 
 fn content_length_of(value: &[u8]) -> Result<u64, BadResponse> {
-    // (A number may have a sign to Rust, and none here.)
+    // (Rust would accept a sign; HTTP does not.)
     let digits = std::str::from_utf8(value.trim_ascii()).ok().filter(|text| !text.starts_with('+'));
     digits.and_then(|text| text.parse().ok()).ok_or(BadResponse::ContentLength)
 }
@@ -366,7 +388,7 @@ fn duration_of(metric: &str, name: &str) -> Option<Nanos> {
         let value = value.trim().trim_matches('"');
         key.trim().eq_ignore_ascii_case("dur").then(|| value.parse::<f64>().ok()).flatten()
     })?;
-    // A day and more, or less than nothing, is no duration.
+    // A negative duration, or a day and more, is not believed.
     (0.0..86_400_000.0).contains(&milliseconds).then(|| Nanos::from_secs_f64(milliseconds / 1e3))
 }
 
@@ -436,7 +458,8 @@ mod tests {
                 n + 5
             )
         };
-        let (mut heads, mut hint) = (HeadCache { reads_app_times: true, ..HeadCache::new("") }, 0);
+        let mut heads = HeadCache { reads_app_times: true, ..HeadCache::new("") };
+        let mut hint = 0;
         for n in [100, 100, 300] {
             let head = heads.read(text(n).as_bytes(), &mut hint).unwrap().unwrap();
             let stamps = AppTime::Stamps { started: Nanos(n), ended: Nanos(n + 5) };

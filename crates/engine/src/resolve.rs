@@ -1,10 +1,9 @@
 //! Resolves names to addresses, once, before the start; and refuses addresses outside
 //! `--allow-net`.
 //!
-//! Whatever a user names, by a URL, a control server's or a receiver's address, comes through here
-//! before anybody connects. The C library looks it up; under [`Resolver::allowed`] it is asked only
-//! about what no name server needs to know, or where all of those have allowed addresses
-//! themselves.
+//! Every host that a user names (in a URL, as a control server, as a receiver of metrics) is
+//! resolved here before anything connects. The C library looks it up; under [`Resolver::allowed`]
+//! only where no name server is asked, or all of them have allowed addresses themselves.
 
 use std::collections::HashSet;
 use std::fs;
@@ -53,7 +52,9 @@ impl FromStr for StaticAddresses {
         let wrong =
             || format!("'{text}' is not HOST:PORT:ADDRESS, such as example.com:443:10.1.2.3");
         let mut parts = text.splitn(3, ':');
-        let (host, port, addresses) = (parts.next(), parts.next(), parts.next());
+        let host = parts.next();
+        let port = parts.next();
+        let addresses = parts.next();
         let host = host.filter(|host| !host.is_empty()).ok_or_else(wrong)?.to_ascii_lowercase();
         let port =
             port.and_then(|port| port.parse().ok()).filter(|port| *port > 0).ok_or_else(wrong)?;
@@ -74,7 +75,7 @@ fn named(host: &str, address: IpAddr) -> String {
 }
 
 impl Resolver {
-    /// One that goes to these networks only; `None`: anywhere.
+    /// A resolver that allows these networks only; `None`: all.
     pub fn within(allowed: Option<AllowedNetworks>) -> Resolver {
         Resolver { allowed, ..Resolver::default() }
     }
@@ -100,7 +101,8 @@ impl Resolver {
                 "{host} has no address (check the name, or give one with --resolve HOST:PORT:ADDRESS)"
             )));
         }
-        // One forbidden address refuses the name: which of them a connection takes must not decide.
+        // One forbidden address refuses the name: it must not depend on which address a connection
+        // takes.
         addresses.iter().try_for_each(|address| self.check(host, address.ip()))?;
         let mut seen = HashSet::new();
         addresses.retain(|address| seen.insert(*address));
@@ -149,7 +151,7 @@ impl Resolver {
             return Ok(of_port(listed));
         }
         if host == "localhost" || host.ends_with(".localhost") {
-            // Never anybody else's (RFC 6761 section 6.3).
+            // Always this machine (RFC 6761 section 6.3).
             return Ok(of_port(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]));
         }
         // No name ends in a number (URL Standard, "ends in a number checker"): the C library may
@@ -190,9 +192,9 @@ impl Resolver {
             settings.lines().filter_map(|line| line.trim_start().strip_prefix("nameserver"));
         let servers: Vec<&str> =
             servers.filter_map(|line| line.split_ascii_whitespace().next()).collect();
-        // Without any the C library asks this machine.
+        // Without an entry the C library asks this machine.
         let asked = if servers.is_empty() { vec!["127.0.0.1"] } else { servers };
-        // One that cannot be read is not known to be allowed.
+        // An entry that cannot be parsed is not known to be allowed.
         let is_allowed = |server: &&str| {
             let address = server.split('%').next().unwrap_or_default().parse();
             address.is_ok_and(|address| allowed.permits(address))
@@ -203,7 +205,7 @@ impl Resolver {
             .map(|server| format!("the name server {server}"))
     }
 
-    /// What a file of the system's holds; what cannot be read holds nothing, as for the C library.
+    /// The contents of a system file; empty if it cannot be read, as for the C library.
     fn system_file(&self, name: &str) -> String {
         let bytes = fs::read(Path::new("/etc").join(&self.system).join(name));
         bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
@@ -221,7 +223,7 @@ mod tests {
 
     const HERE: &str = "127.0.0.0/8,::1/128";
 
-    /// A resolver of a system with files of its own, which go with it.
+    /// A resolver with system files of its own, which are deleted with it.
     struct Guarded(Resolver);
 
     impl std::ops::Deref for Guarded {
@@ -279,7 +281,8 @@ mod tests {
             let said = shown(&system(folder, "", name_servers), "example.invalid");
             assert!(said.contains(asked), "{folder}: {said}");
         }
-        let (here, none) = (HERE.parse().unwrap(), "10.0.0.0/8".parse().unwrap());
+        let here = HERE.parse().unwrap();
+        let none = "10.0.0.0/8".parse().unwrap();
         let local = system("local", "", "nameserver 127.0.0.53\nnameserver ::1\n");
         assert_eq!(local.name_server_outside(&here), None);
         let empty = system("empty", "", "");

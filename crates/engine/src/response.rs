@@ -1,4 +1,5 @@
-//! Reads one connection's responses as the bytes come: in whatever pieces, the result is the same.
+//! Reads the responses of one connection as the bytes come; how they are cut into pieces does not
+//! matter.
 
 use model::{BadResponse, ChunkedDecoder, ExpectedEnd, PartialResponse};
 
@@ -11,7 +12,7 @@ pub struct ReceivedResponse {
     pub head: ResponseHead,
     /// Its bytes, head and interim responses included.
     pub bytes: u64,
-    /// Of those the content: without the head, and without what chunks are wrapped in.
+    /// Bytes of the body: without the head, and without the framing of chunks.
     pub body_bytes: u64,
 }
 
@@ -20,7 +21,7 @@ pub struct ReceivedResponse {
 enum ReadState {
     #[default]
     Head,
-    /// So many bytes of its body.
+    /// This many bytes of its body.
     Length(u64),
     Chunked(ChunkedDecoder),
     UntilClose,
@@ -36,7 +37,7 @@ pub struct ResponseReader {
     partial: Vec<u8>,
     /// Bytes of the present response so far; 0 between two.
     bytes: u64,
-    /// Of those the content.
+    /// Bytes of the body among them.
     body_bytes: u64,
     /// Where the head of the last response is cached.
     pub(crate) hint: u8,
@@ -77,14 +78,14 @@ impl ResponseReader {
         self.to_head = to_head;
     }
 
-    /// Forgets an unfinished response: the connection is a new one.
+    /// Forgets an unfinished response: a new connection begins.
     pub fn reset(&mut self) {
         self.state = ReadState::Head;
         self.partial.clear();
         (self.bytes, self.body_bytes) = (0, 0);
     }
 
-    /// The common case: `bytes` are a whole response, and its head is as the one before.
+    /// The common case: `bytes` are a whole response with the same head as the one before.
     #[inline]
     pub(crate) fn whole(&self, bytes: &[u8], heads: &HeadCache) -> Option<ReceivedResponse> {
         if self.bytes > 0 || self.to_head {
@@ -102,7 +103,7 @@ impl ResponseReader {
     /// them it took; `None` where it goes on.
     ///
     /// # Errors
-    /// Where they can not be (part of) a response.
+    /// Where they cannot be (part of) a response.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -177,7 +178,7 @@ impl ResponseReader {
         Ok(Some(taken))
     }
 
-    /// The connection has ended: the response that it completes, if it does.
+    /// The connection has ended: the response that this completes, if it does.
     pub fn end(&mut self) -> Option<ReceivedResponse> {
         if matches!(self.state, ReadState::UntilClose) { self.finished() } else { None }
     }
@@ -194,10 +195,11 @@ impl ResponseReader {
     }
 }
 
-/// The body of the whole response `raw`, chunks joined; `None` where it is none. For those who
-/// check responses after the fact, never on a lane's time.
+/// The body of the whole response `raw`, chunks joined; `None` where it is no whole response. For
+/// checks afterwards, never called by a lane.
 pub fn response_body(raw: &[u8]) -> Option<Vec<u8>> {
-    let (mut heads, mut rest) = (HeadCache::new(""), raw);
+    let mut heads = HeadCache::new("");
+    let mut rest = raw;
     loop {
         let head = heads.read(rest, &mut 0).ok()??;
         rest = &rest[head.length..];
@@ -207,7 +209,8 @@ pub fn response_body(raw: &[u8]) -> Option<Vec<u8>> {
         if head.framing != BodyFraming::Chunked {
             return Some(rest.to_vec());
         }
-        let (mut decoder, mut body) = (ChunkedDecoder::default(), Vec::new());
+        let mut decoder = ChunkedDecoder::default();
+        let mut body = Vec::new();
         decoder.feed(rest, |content| body.extend_from_slice(content))?;
         return decoder.is_done().then_some(body);
     }
@@ -249,7 +252,8 @@ mod tests {
 
     /// Feeds `bytes` cut at `sizes`, then ends the connection.
     fn read(bytes: &[u8], sizes: &[usize]) -> Result<Option<ReceivedResponse>, BadResponse> {
-        let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
+        let mut reader = ResponseReader::default();
+        let mut heads = HeadCache::new("");
         let mut rest = bytes;
         for size in sizes.iter().chain(std::iter::repeat(&bytes.len())) {
             if rest.is_empty() {
@@ -271,7 +275,8 @@ mod tests {
             prop_assert_eq!(whole.head.status, status);
             prop_assert_eq!((whole.bytes, whole.body_bytes), (bytes.len() as u64, content));
             prop_assert_eq!(read(&bytes, &sizes).unwrap(), Some(whole));
-            let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
+            let mut reader = ResponseReader::default();
+            let mut heads = HeadCache::new("");
             for _ in 0..2 {
                 let recognised = reader.whole(&bytes, &heads);
                 let read = reader.feed(&bytes, &mut heads);
@@ -289,7 +294,8 @@ mod tests {
 
     #[test]
     fn the_next_responses_bytes_are_left() {
-        let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
+        let mut reader = ResponseReader::default();
+        let mut heads = HeadCache::new("");
         let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1";
         let Some((first, used)) = reader.feed(two, &mut heads).unwrap() else {
             panic!("incomplete")
@@ -299,17 +305,18 @@ mod tests {
 
     #[test]
     fn a_response_to_head_has_no_body() {
-        let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
+        let mut reader = ResponseReader::default();
+        let mut heads = HeadCache::new("");
         reader.expect(true);
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         assert!(matches!(reader.feed(head, &mut heads), Ok(Some((_, n))) if n == head.len()));
-        // The same bytes, now remembered, in response to a GET.
+        // The same bytes, now remembered, in answer to a GET.
         reader.expect(false);
         assert_eq!(reader.feed(head, &mut heads), Ok(None));
     }
 
     #[test]
-    fn what_is_no_whole_response_is_none_however_it_is_cut() {
+    fn a_response_that_is_cut_anywhere_has_no_body() {
         for (bytes, expected) in [
             // What comes behind a damaged head is no part of it.
             (
@@ -329,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_what_is_behind_the_last_head_its_chunks_joined() {
+    fn the_body_follows_the_last_head_with_its_chunks_joined() {
         for (raw, body) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", Some("ok")),
             (

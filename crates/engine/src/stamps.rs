@@ -1,4 +1,4 @@
-//! When bytes came, by the kernel's account: a stamp with each receive, and what that is on another
+//! When bytes came, as the kernel tells: a stamp with each receive, and its conversion to another
 //! clock.
 //!
 //! The stamp (`SO_TIMESTAMPNS`) is taken in the softirq that brings a segment in, so neither a late
@@ -6,8 +6,8 @@
 //! receive touched, and segments that wait together for a reader take the stamp of the latest: with
 //! one request out on a connection, the arrival of the last byte read
 //! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, `net/ipv4/tcp_input.c`). Its
-//! clock is the wall clock, which runs as fast as the monotonic one but may be set: [`WallClock`]
-//! finds that out.
+//! clock is the wall clock, which runs at the speed of the monotonic one but may be set:
+//! [`WallClock`] notices that.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd};
@@ -29,7 +29,7 @@ pub(crate) struct ArrivalStamps {
 }
 
 impl ArrivalStamps {
-    /// Has the kernel begin to stamp.
+    /// Makes the kernel start to stamp.
     ///
     /// # Errors
     /// Where it does not know such stamps.
@@ -56,7 +56,7 @@ impl ArrivalStamps {
         Ok(received)
     }
 
-    /// The stamp of what was received last, by the wall clock.
+    /// The stamp of the last receive, on the wall clock.
     pub(crate) fn last(&self) -> Option<Nanos> {
         self.last
     }
@@ -74,7 +74,7 @@ const CONTROL: usize = HEADER + 16;
 const STAMP_KIND: [i32; 2] = [1, 35];
 
 impl TimestampMessage {
-    /// Makes sure that what is read after a receive is of this receive.
+    /// Clears the stamp, so that what is read after a receive is of that receive.
     #[inline]
     fn forget(&mut self) {
         self.0[..8].fill(0);
@@ -101,21 +101,20 @@ pub(crate) fn ask(fd: &impl AsFd) -> Result<(), Errno> {
         .map_err(|errno| Errno::from_raw_os_error(errno as i32))
 }
 
-/// Whether the kernel takes the request for stamps. (Whether they come is seen in the run, and
-/// said.)
+/// Whether the kernel accepts the request for stamps. (Whether any come shows in the run.)
 pub fn can_stamp() -> bool {
     ArrivalStamps::new().is_ok()
 }
 
-/// One question for another clock: asked and answered by ours, and what the other showed in
-/// between. Their origins differ, so either may be ahead: sums go round (two's complement).
+/// One reading of another clock, between two readings of ours. Their origins differ, so either may
+/// be ahead: sums wrap (two's complement).
 #[derive(Clone, Copy, Debug)]
 pub struct ClockExchange {
-    /// When it was asked.
+    /// Our clock before.
     pub asked: Nanos,
     /// What the other clock showed.
     pub there: Nanos,
-    /// When the response was there.
+    /// Our clock after.
     pub answered: Nanos,
 }
 
@@ -125,20 +124,20 @@ impl ClockExchange {
         self.answered.saturating_sub(self.asked)
     }
 
-    /// How far our clock is ahead, if the other was read in the middle; at most half of the round
-    /// trip off.
+    /// How far our clock is ahead, if the other was read in the middle; at most half a round trip
+    /// off.
     pub fn ahead(&self) -> u64 {
         let middle = self.asked.0 + self.round_trip().0 / 2;
         middle.wrapping_sub(self.there.0)
     }
 
-    /// How far the clocks went apart until `later`.
+    /// How far the clocks drifted apart until `later`.
     fn drift(&self, later: &ClockExchange) -> u64 {
         self.ahead().wrapping_sub(later.ahead()).cast_signed().unsigned_abs()
     }
 
-    /// The most that this may be off where `later` was the best exchange at the end of the run:
-    /// half of the longer round trip, and what the clocks drifted apart meanwhile.
+    /// The largest error of this, where `later` was the best exchange at the end of the run: half
+    /// the longer round trip, plus the drift of the clocks meanwhile.
     pub fn error(&self, later: &ClockExchange) -> Nanos {
         Nanos(self.round_trip().max(later.round_trip()).0.div_ceil(2) + self.drift(later))
     }
@@ -224,7 +223,8 @@ mod tests {
             .unwrap()
             .send_to(b"x", receiver.local_addr().unwrap())
             .unwrap();
-        let (mut control, mut buffer) = (TimestampMessage::default(), [0_u8; 8]);
+        let mut control = TimestampMessage::default();
+        let mut buffer = [0_u8; 8];
         let mut parts = [IoSliceMut::new(&mut buffer)];
         let walked = {
             let message = recvmsg::<()>(
@@ -248,15 +248,16 @@ mod tests {
         assert_eq!(control.stamp(), None);
     }
 
-    /// Whichever clock is ahead, and however long the way is: the error is known, and the truth
-    /// within it.
+    /// Whichever clock is ahead, and however long the round trip: the true distance is within the
+    /// stated error.
     #[test]
     fn a_clock_is_known_to_half_a_round_trip() {
         for (here, there) in [(5_000_000, 305_000_000_u64), (305_000_000, 5_000_000), (1 << 40, 7)]
         {
             for (to, back) in [(40_000, 40_000), (0, 90_000), (90_000, 0), (20_000_000, 21_000_000)]
             {
-                let (asked, answered) = (Nanos(here), Nanos(here + to + back));
+                let asked = Nanos(here);
+                let answered = Nanos(here + to + back);
                 let exchange = ClockExchange { asked, there: Nanos(there + to), answered };
                 let off = exchange
                     .ahead()

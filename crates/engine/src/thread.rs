@@ -1,5 +1,4 @@
-//! A lane's thread: how it is started, how many files it may open, what CPU time it uses, and when
-//! it did not run.
+//! A lane's thread: its start, how many files it may open, its CPU time, and when it did not run.
 
 use std::fs::File;
 use std::os::fd::RawFd;
@@ -25,7 +24,7 @@ pub fn no_thread(error: &std::io::Error) -> EngineError {
 /// Starts a thread that ends within `scope`.
 ///
 /// # Errors
-/// Where the kernel gives none.
+/// Where the system refuses another thread.
 pub fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: impl Into<String>,
@@ -34,8 +33,8 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
     Builder::new().name(name.into()).spawn_scoped(scope, run).map_err(|error| no_thread(&error))
 }
 
-/// Sets a flag when it goes, however that comes about: what a scope's threads look at, so that they
-/// end where one of them could not be started.
+/// Sets a flag when it is dropped. The threads of a scope look at the flag, so they end when one of
+/// them could not be started.
 pub struct RaiseOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for RaiseOnDrop<'_> {
@@ -44,10 +43,10 @@ impl Drop for RaiseOnDrop<'_> {
     }
 }
 
-/// Descriptors that the process needs beside its connections.
+/// Descriptors that the process needs besides its connections.
 const OTHERS: u64 = 64;
 
-/// Raises the limit of open descriptors as far as `connections` need it.
+/// Raises the limit of open descriptors to what `connections` need.
 ///
 /// # Errors
 /// Where the limit cannot be raised so far.
@@ -71,23 +70,23 @@ pub fn ensure_descriptors(connections: u64) -> Result<(), EngineError> {
 /// Where the kernel lists what the calling thread has open.
 const OPEN_FILES: &str = "/proc/thread-self/fd";
 
-/// Gives the calling thread a table of descriptors of its own, with nothing in it but standard
-/// input, output and error: whether the kernel did. Where it did not (a container may forbid the
-/// call, `/proc` may not be there), all stays as it was.
+/// Gives the calling thread a descriptor table of its own, with nothing in it but standard input,
+/// output and error; whether that worked. Where it did not (a container may forbid the call,
+/// `/proc` may be missing), nothing has changed.
 ///
 /// Threads share their process's table of open files. In a shared one each `send`, `recv` and
 /// `epoll_wait` takes and gives back a reference to its file, so that no other thread can close it
 /// meanwhile; in a table that nobody shares the kernel leaves that out (`__fget_light`, fs/file.c:
 /// "if the file table isn't shared"). That is some 50 instructions a call, two of them atomic.
 ///
-/// For threads that have no descriptors yet and get none from others: those that the process has
-/// open are not open here afterwards. Were they, a connection that another thread closes would stay
-/// open for as long as this one lives.
+/// Only for threads that use no descriptors of others: those that the process has open are closed
+/// here. Otherwise a connection that another thread closes would stay open as long as this thread
+/// lives.
 ///
 /// A signal is handled on any thread, so no handler of the process may use a descriptor: its number
 /// may be a socket here. Ours set flags.
 pub(crate) fn unshare_table() -> bool {
-    // Where the kernel gives no random bytes they come from a file, which the process has open, and
+    // Where getrandom(2) is missing, random bytes come from a file that the process has open, and
     // which must stay open here.
     let has_random_bytes = getrandom(&mut [0_u8; 1], GetRandomFlags::NONBLOCK).is_ok();
     if !has_random_bytes
@@ -97,13 +96,13 @@ pub(crate) fn unshare_table() -> bool {
         return false;
     }
     for inherited in listed() {
-        // The listing's own is in it, and closed already.
+        // The descriptor of the listing itself is in it, and is closed already.
         let _ = nix::unistd::close(inherited);
     }
     true
 }
 
-/// What is open here beyond standard input, output and error.
+/// Open descriptors beyond standard input, output and error.
 fn listed() -> Vec<RawFd> {
     let entries = std::fs::read_dir(OPEN_FILES).into_iter().flatten().flatten();
     entries
@@ -112,7 +111,7 @@ fn listed() -> Vec<RawFd> {
         .collect()
 }
 
-/// What the kernel says that the calling thread has used, `/proc/thread-self/schedstat`
+/// The calling thread's CPU use, from `/proc/thread-self/schedstat`
 /// (Documentation/scheduler/sched-stats.rst): ns on a CPU, ns waiting for one, time slices.
 #[derive(Debug)]
 pub(crate) struct CpuAccount {
@@ -128,7 +127,7 @@ impl CpuAccount {
         account.used().map(|_| account)
     }
 
-    /// The time on a CPU and the time on a run queue since it was asked last. Without allocating.
+    /// The time on a CPU and the time on a run queue since the last call. Does not allocate.
     pub(crate) fn used(&mut self) -> Option<[Nanos; 2]> {
         let mut buffer = [0; 128];
         let length = self.file.read_at(&mut buffer, 0).ok()?;
@@ -140,35 +139,35 @@ impl CpuAccount {
     }
 }
 
-/// Shorter stretches are the scheduler's (they are in the lane's wait for a CPU).
+/// Shorter standstills are left to the scheduler's account (the lane's wait for a CPU).
 pub(crate) const NOTABLE: Nanos = Nanos::from_millis(10);
 
 /// When the lane did not run within the measured window: it was stopped (Ctrl-Z, a debugger, a
 /// frozen cgroup), had no processor, or its machine had none.
 ///
-/// A turn ends when its wait does, or later by what its work takes. What lies between the longest
-/// that it could wait and its end, and no time on a processor explains, is such a stretch, whatever
-/// the cause; a shorter one that ends with news cannot be distinguished from the server's silence.
-/// One comparison a turn finds it; the thread's processor time is read ten times a second, and
-/// where a turn was that long.
+/// A turn lasts as long as its wait, plus its work. If it lasted longer than the longest wait, and
+/// no processor time explains the rest, the lane stood still, whatever the cause. A shorter
+/// standstill that ends with news cannot be told from a silence of the server. This costs one
+/// comparison a turn; the thread's processor time is read ten times a second, and after such a
+/// turn.
 #[derive(Debug)]
 pub(crate) struct Standstill {
     window: Window,
     /// This thread's processor time when it was last read.
     cpu: Nanos,
-    /// In all.
+    /// All standstills together.
     pub(crate) sum: Nanos,
-    /// At once.
+    /// The longest one.
     pub(crate) longest: Nanos,
 }
 
 impl Standstill {
-    /// None yet; to be made by the lane's thread.
+    /// No standstill yet. To be called on the lane's thread.
     pub(crate) fn new(window: Window) -> Standstill {
         Standstill { window, cpu: Nanos::ZERO, sum: Nanos::ZERO, longest: Nanos::ZERO }
     }
 
-    /// Reads the processor time: what was used before explains nothing that comes.
+    /// Reads the processor time, so that what was used before does not explain a later standstill.
     pub(crate) fn read_cpu_time(&mut self) -> Nanos {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         let now =
@@ -178,16 +177,17 @@ impl Standstill {
         used
     }
 
-    /// A turn that should have ended at `expected` ended at `now`.
+    /// Notes that a turn that should have ended at `expected` ended at `now`.
     #[cold]
     pub(crate) fn was_late(&mut self, expected: Nanos, now: Nanos) {
         let used = self.read_cpu_time();
         self.note(expected + used, now);
     }
 
-    /// Nothing ran from `since` until `now`.
+    /// Notes that the lane did not run from `since` until `now`.
     fn note(&mut self, since: Nanos, now: Nanos) {
-        let (since, until) = (since.max(self.window.from), now.min(self.window.until));
+        let since = since.max(self.window.from);
+        let until = now.min(self.window.until);
         let stretch = until.saturating_sub(since);
         if stretch > NOTABLE {
             self.sum += stretch;

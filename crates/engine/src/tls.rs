@@ -1,4 +1,5 @@
-//! TLS settings, made before the start: whom to trust, our own certificate, the server's name.
+//! TLS settings, made before the start: trusted authorities, our own certificate, the server's
+//! name.
 //!
 //! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider;
 //! HTTP/1.1 is the only protocol offered.
@@ -26,40 +27,40 @@ use crate::resolve::without_brackets;
 /// TLS for every connection of a run.
 ///
 /// # What a handshake costs
-/// Sessions are resumed, as rustls does by default: the tickets that the server hands out (256
-/// servers' worth, shared by all lanes) are used for later connections to the same name. A resumed
-/// handshake needs no certificate and no signature (of RSA the dearest part of it), so the first
-/// connections of a run cost the server more than those that replace them, as with a browser that
-/// comes back. To measure strangers only, set [`ClientConfig::resumption`] to
+/// Sessions are resumed, as rustls does by default: the server's tickets
+/// (for 256 servers, shared by all lanes) are used for later connections to the same name. A
+/// resumed handshake needs no certificate and no signature (with RSA its most expensive part), so
+/// the first connections of a run cost the server more than those that replace them, as with a
+/// returning browser. To measure new clients only, set [`ClientConfig::resumption`] to
 /// `Resumption::disabled()`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "TlsMaterial", into = "TlsMaterial")]
 pub struct TlsSettings {
-    /// Whom to trust, who we are.
+    /// Trusted authorities, and our own certificate.
     pub config: Arc<ClientConfig>,
     /// What the server's certificate must be valid for; sent as SNI where it is a name.
     pub name: ServerName<'static>,
-    /// What both are made of.
+    /// What both are made from.
     material: Arc<TlsMaterial>,
 }
 
-/// What the user said about TLS, in the words of curl.
+/// What the user's flags say about TLS; they are named as curl's.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TlsOptions<'a> {
     /// Accept any certificate.
     pub insecure: bool,
     /// Authorities in PEM, in place of the system's.
     pub ca_file: Option<&'a Path>,
-    /// The client's certificate and those that vouch for it, in PEM.
+    /// The client's certificate and its chain, in PEM.
     pub cert_file: Option<&'a Path>,
-    /// Its private key, in PEM; where it is not given, it is looked for in the certificate's file.
+    /// Its private key, in PEM; if not given, it is looked for in the certificate's file.
     pub key_file: Option<&'a Path>,
     /// The server's name or address, as in the URL.
     pub server_name: &'a str,
 }
 
 impl TlsSettings {
-    /// Reads what is to be read and checks that it fits together.
+    /// Reads the files and checks that they fit together.
     ///
     /// # Errors
     /// Where a file, a key or the name cannot be used.
@@ -68,7 +69,8 @@ impl TlsSettings {
         let read =
             |file: Option<&Path>, what| file.map(|path| PemFile::read(path, what)).transpose();
         let authorities = read(ca_file.filter(|_| !insecure), CERTIFICATE)?;
-        let (certificate, key) = (read(cert_file, CERTIFICATE)?, read(key_file, KEY)?);
+        let certificate = read(cert_file, CERTIFICATE)?;
+        let key = read(key_file, KEY)?;
         let server_name = without_brackets(server_name).to_owned();
         TlsMaterial { insecure, authorities, certificate, key, server_name }.try_into()
     }
@@ -88,7 +90,7 @@ impl TlsSettings {
         self.material.authorities.is_some()
     }
 
-    /// The same, but for any certificate.
+    /// The same settings, accepting any certificate.
     pub(crate) fn trusting_anyone(&self) -> Result<TlsSettings, EngineError> {
         let material = TlsMaterial::clone(&self.material);
         TlsMaterial { insecure: true, authorities: None, ..material }.try_into()
@@ -110,7 +112,8 @@ impl TlsSettings {
     }
 }
 
-/// What TLS is set up of, as it was read: a generator on another machine is given the same.
+/// The contents of the files that TLS is set up from: a generator on another machine is given the
+/// same.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct TlsMaterial {
     insecure: bool,
@@ -123,7 +126,7 @@ struct TlsMaterial {
 const CERTIFICATE: &str = "a certificate";
 const KEY: &str = "a private key";
 
-/// In MiB: more than any list of authorities has.
+/// Largest PEM file, in MiB: more than any list of authorities has.
 const LARGEST_PEM: u64 = 16;
 
 /// A file in PEM.
@@ -139,7 +142,7 @@ impl PemFile {
         Ok(PemFile { path: path.to_owned(), bytes })
     }
 
-    /// Its certificates, one at least.
+    /// The certificates of a PEM file, at least one.
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, EngineError> {
         let found = CertificateDer::pem_slice_iter(&self.bytes)
             .collect::<Result<Vec<_>, _>>()
@@ -152,7 +155,7 @@ impl PemFile {
     }
 }
 
-/// Of a file that should hold `what`.
+/// The error for a file that should hold `what`.
 fn unreadable(path: &Path, what: &str, reason: impl fmt::Display) -> EngineError {
     EngineError(format!(
         "cannot read {}: {reason} ({what} in PEM is expected there)",
@@ -207,19 +210,19 @@ impl TryFrom<TlsMaterial> for TlsSettings {
     }
 }
 
-/// Whom a client trusts.
+/// Which certificates a client trusts.
 #[derive(Debug)]
 struct TrustPolicy {
-    /// `None`: anyone (`--insecure`), though the certificate is expired, of another name, or one
-    /// that webpki cannot even read. The handshake's signature is not checked either then: it would
-    /// prove that the server holds the key of a certificate which proves nothing. The connection is
+    /// `None`: any certificate (`--insecure`), even if it is expired, for another name, or
+    /// unreadable for webpki. The handshake's signature is not checked either then: it would prove
+    /// that the server holds the key of a certificate which proves nothing. The connection is
     /// encrypted, towards whoever answers.
     authorities: Option<Arc<WebPkiServerVerifier>>,
     /// Certificates that are trusted for a server as they are.
     ///
-    /// That is what OpenSSL and so curl do with those of `--cacert`, and what makes `openssl req
-    /// -x509` usable: the pair it writes calls itself an authority, and webpki takes no authority
-    /// for a server (`CaUsedAsEndEntity`) even where it is trusted by name.
+    /// OpenSSL, and so curl, treat the certificates of `--cacert` like that, which makes those of
+    /// `openssl req -x509` usable: they call themselves an authority, and webpki accepts no
+    /// authority as a server (`CaUsedAsEndEntity`), even a trusted one.
     exact: Vec<CertificateDer<'static>>,
     schemes: Vec<SignatureScheme>,
 }
@@ -247,7 +250,7 @@ impl TrustPolicy {
                     .map_err(|error| unreadable(&file.path, CERTIFICATE, error))?;
             }
         } else {
-            // Those that cannot be read are left out, as everywhere.
+            // Unreadable certificates are left out, as OpenSSL does.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         let authorities =
@@ -300,10 +303,10 @@ impl ServerCertVerifier for TrustPolicy {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let anyone = || Ok(HandshakeSignatureValid::assertion());
-        self.authorities
-            .as_ref()
-            .map_or_else(anyone, |known| known.verify_tls12_signature(message, cert, dss))
+        match &self.authorities {
+            Some(known) => known.verify_tls12_signature(message, cert, dss),
+            None => Ok(HandshakeSignatureValid::assertion()),
+        }
     }
 
     fn verify_tls13_signature(
@@ -312,10 +315,10 @@ impl ServerCertVerifier for TrustPolicy {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let anyone = || Ok(HandshakeSignatureValid::assertion());
-        self.authorities
-            .as_ref()
-            .map_or_else(anyone, |known| known.verify_tls13_signature(message, cert, dss))
+        match &self.authorities {
+            Some(known) => known.verify_tls13_signature(message, cert, dss),
+            None => Ok(HandshakeSignatureValid::assertion()),
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -1,7 +1,7 @@
 //! How a run connects: TCP or Unix sockets, plain or TLS, decided before the start.
 //!
-//! What stands here is plain data that every lane copies: names are resolved (`resolve.rs`) and
-//! certificates read (`tls.rs`) before.
+//! This is plain data that every lane copies; names are resolved (`resolve.rs`) and certificates
+//! read (`tls.rs`) before.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -19,16 +19,16 @@ use crate::tls::TlsSettings;
 
 /// How the connections of a run are made.
 ///
-/// Connections are numbered through the whole run, over all lanes. Connection `i` goes to endpoint
-/// `i % endpoints`, and each endpoint's connections go round the source addresses of its family in
-/// their turn, so that every pair is used and none more than once oftener than another.
+/// Connections are numbered across all lanes of the run. Connection `i` goes to endpoint `i %
+/// endpoints`, and each endpoint's connections take the source addresses of its family in turn, so
+/// all pairs are used equally often, give or take one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transport {
     /// Where to connect; never empty.
     pub endpoints: Vec<Endpoint>,
     /// Addresses of this machine to connect from; empty: the kernel chooses.
     pub source_ips: Vec<IpAddr>,
-    /// TLS over these connections; `None` for none.
+    /// TLS over these connections; `None` for plain text.
     pub tls: Option<TlsSettings>,
 }
 
@@ -45,15 +45,15 @@ impl Transport {
 
     /// Whether a connection goes over TCP to an address that is not loopback.
     pub(crate) fn leaves_loopback(&self) -> bool {
-        let is_far = |endpoint: &Endpoint| {
-            endpoint.tcp().is_some_and(|to| !to.ip().to_canonical().is_loopback())
-        };
-        self.endpoints.iter().any(is_far)
+        self.endpoints
+            .iter()
+            .filter_map(Endpoint::tcp)
+            .any(|address| !address.ip().to_canonical().is_loopback())
     }
 
-    /// Whether connections can be made like this, as far as this machine can tell without
-    /// connecting. Once, before the start: a lane that cannot use an address can only say which
-    /// error the kernel gave.
+    /// Checks whether connections can be made like this, as far as this machine can tell without
+    /// connecting. Called once, before the start: a lane that cannot use an address can only report
+    /// the kernel's error.
     ///
     /// # Errors
     /// Where an address cannot be used.
@@ -85,8 +85,8 @@ impl Transport {
     }
 }
 
-/// An endpoint as the kernel wants it, and the addresses from which to go there (port 0; empty: the
-/// kernel chooses).
+/// An endpoint as the kernel takes it, and the addresses to connect from (port 0; empty: the kernel
+/// chooses).
 pub(crate) struct ConnectAddress {
     pub(crate) address: SocketAddrAny,
     pub(crate) sources: Vec<SocketAddr>,
@@ -99,9 +99,11 @@ impl ConnectAddress {
             Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path())?.into(),
             Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name)?.into(),
         };
-        let fits = |source: &&IpAddr| family(**source) == address.address_family();
-        let sources: Vec<_> =
-            source_ips.iter().filter(fits).map(|source| SocketAddr::new(*source, 0)).collect();
+        let sources: Vec<_> = source_ips
+            .iter()
+            .filter(|source| family(**source) == address.address_family())
+            .map(|source| SocketAddr::new(*source, 0))
+            .collect();
         if sources.is_empty() && !source_ips.is_empty() {
             return Err(Errno::AFNOSUPPORT);
         }
@@ -125,12 +127,12 @@ pub(crate) fn stream(family: AddressFamily, flags: SocketFlags) -> Result<OwnedF
 
 /// Binds to an address and leaves the port to `connect()`.
 ///
-/// A plain bind would take a port at once, one that nobody else uses: with a connection a request,
-/// each source would be out of ports after 28 000 in a minute, for as long as closed connections
-/// linger. `connect()` only asks that the pair of both ends be new (ip(7),
-/// `IP_BIND_ADDRESS_NO_PORT`; for IPv6 sockets too).
+/// A plain bind would reserve a port that nobody else uses: with a connection for each request a
+/// source would run out of ports after 28 000 a minute, because closed connections linger.
+/// `connect()` only requires that the pair of both ends is new (ip(7), `IP_BIND_ADDRESS_NO_PORT`;
+/// for IPv6 sockets too).
 pub(crate) fn bind_source(fd: &OwnedFd, source: &SocketAddr) -> Result<(), Errno> {
-    // Where the kernel does not know it (before 4.2), the port is taken early.
+    // Kernels before 4.2 do not know it: there the port is reserved early.
     let _ = nix::sys::socket::setsockopt(fd, nix::sys::socket::sockopt::IpBindAddressNoPort, &true);
     bind(fd, source)
 }

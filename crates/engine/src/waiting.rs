@@ -1,36 +1,36 @@
-//! How a lane waits while it has nothing to do: it sleeps, knowing how late it is woken; or polls;
-//! or leaves responses unread until it has to wake anyway.
+//! How a lane waits while it has nothing to do: it sleeps, allowing for late wake-ups; or polls; or
+//! leaves responses unread until it has to wake anyway.
 
 use model::{Clock, Nanos};
 
 use crate::thread::CpuAccount;
 use crate::wire::ConnectionEvent;
 
-/// The most that sleeps are aimed early: a lane that waits for a processor for longer would poll in
-/// vain.
+/// Sleeps end early by this much at most: where wake-ups are later than that, the lane waits for a
+/// processor, and polling would not help.
 pub(crate) const LONGEST_WAKE_DELAY: Nanos = Nanos::from_micros(50);
 /// How far one sleep moves the estimate.
 const ESTIMATE_STEP: Nanos = Nanos(250);
 
-/// How late the lane is woken from its sleeps: the median so far, which each sleep moves a step, up
-/// or down. A precise lane aims its sleeps early by that much, and polls for what is then left.
+/// How late the lane is woken from its sleeps: a running median, which each sleep moves up or down
+/// by a step. A precise lane ends its sleeps early by that much, and polls for the rest.
 ///
-/// A timer's interrupt, the way out of the processor's idle state and the scheduler take a few
-/// microseconds on bare metal and some twenty on a virtual machine, and they take them nearly each
-/// time: as the time is known beforehand, no request needs to be late by it.
+/// The timer interrupt, leaving the processor's idle state and the scheduler take a few
+/// microseconds on bare metal and about twenty on a virtual machine, nearly the same each time. So
+/// the delay can be predicted, and requests need not be late by it.
 #[derive(Debug, Default)]
 pub(crate) struct WakeDelay {
     median: Nanos,
 }
 
 impl WakeDelay {
-    /// How late the next sleep will end, probably.
+    /// How late the next sleep will probably end.
     #[inline]
     pub(crate) fn expected(&self) -> Nanos {
         self.median
     }
 
-    /// A sleep that was to end at `until`, and that no news ended before, ended at `now`.
+    /// Notes that a sleep until `until`, which no news ended early, ended at `now`.
     #[inline]
     pub(crate) fn woke(&mut self, until: Nanos, now: Nanos) {
         self.median = if now.saturating_sub(until) > self.median {
@@ -45,63 +45,62 @@ impl WakeDelay {
 const LONGEST_POLL: Nanos = Nanos::from_micros(200);
 /// The first time of polling.
 const SHORTEST_POLL: Nanos = Nanos::from_micros(10);
-/// How long a poll goes on that found fewer than half of the responses that are out.
+/// How long a poll goes on after it found fewer than half of the outstanding responses.
 const GATHERING: Nanos = Nanos::from_micros(10);
-/// How often it is asked whether somebody wants the core.
+/// How often it is checked whether something else wants the core.
 const BETWEEN: Nanos = Nanos::from_millis(10);
-/// So many checks in a row that find it so: it is no passer-by, such as a thread of the kernel.
+/// Busy checks in a row before polling stops; fewer may be a kernel thread.
 const CHECKS_IN_A_ROW: u32 = 3;
-/// How long it is off the first time somebody does; doubled each time up to [`LONGEST_OFF`].
+/// How long polling is off the first time; doubled each time, up to [`LONGEST_OFF`].
 const FIRST_OFF: Nanos = Nanos::from_millis(100);
 const LONGEST_OFF: Nanos = Nanos::from_secs(10);
-/// Waiting for a core for more than this share of the time: somebody wants it.
+/// A lane that waits for its core for more than this share of the time shares it with something
+/// else.
 const WAITING: f64 = 0.05;
 
-/// How long to poll for the next response, and what that rule has learnt.
+/// How long to poll for the next response, and what has been learnt for that.
 ///
-/// To sleep and to be woken takes tens of microseconds, on a virtual machine more than a hundred,
-/// and all of it is charged to the server's account: a closed loop with few connections then
-/// measures the wake-ups. So a lane of a closed loop polls for news before it sleeps, as long as
-/// responses have lately come within [`LONGEST_POLL`], by the rule of KVM's halt polling
-/// (`grow_halt_poll_ns`, `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended
-/// soon doubles the time, one that took long halves it. Against a slow server it is off by itself
-/// after a few responses.
+/// Sleeping and being woken takes tens of microseconds, on a virtual machine more than a hundred,
+/// and would count as the server's time: a closed loop with few connections would measure wake-ups.
+/// So a lane of a closed loop polls before it sleeps, as long as responses have lately come within
+/// [`LONGEST_POLL`], by the rule of KVM's halt polling (`grow_halt_poll_ns`, `shrink_halt_poll_ns`
+/// in Linux' `virt/kvm/kvm_main.c`): a sleep that ended soon doubles the time, a long one halves
+/// it. Against a slow server polling stops by itself after a few responses.
 ///
-/// A response that is read and answered at once costs both sides a system call more than it needs:
-/// who finds several reads them in one turn, and so does the server with the requests that follow.
-/// So a poll that found only a few of the responses that are out goes on for a moment
-/// ([`GATHERING`]) before they are taken. Where the kernel stamps arrivals, the response times do
-/// not hold that moment.
+/// Handling each response on its own costs both sides more system calls than handling several in
+/// one turn. So a poll that found only a few of the outstanding responses goes on for a moment
+/// ([`GATHERING`]) before they are read. Where the kernel stamps arrivals, that moment is not in
+/// the response times.
 ///
-/// Responses are waited for: while pieces of long ones come, a lane sleeps between them, for each
-/// piece that it reads at once costs two system calls (`lane/run.rs`, `wait`).
+/// While parts of long responses come, a lane sleeps in between: reading each part at once costs
+/// two system calls (`lane/run.rs`, `wait`).
 ///
-/// A lane that polls takes a core. Where it has to wait for that core, somebody else wants it, and
-/// polling is off, for longer each time. How much is runnable on the machine does not say so: the
-/// kernel's own threads, which carry the packets of a loopback load, are among it. What is spent
-/// polling is counted apart from work.
+/// A lane that polls takes a core. If it has to wait for that core, something else wants it, and
+/// polling stops, for longer each time. The machine's count of runnable threads is no measure of
+/// that: it includes the kernel's own threads, which carry the packets of a loopback load. Time
+/// spent polling is counted apart from work.
 #[derive(Debug)]
 pub(crate) struct BusyPoll {
     /// How long to poll for the next response.
     budget: Nanos,
-    /// Not at all before then.
+    /// Polling is off until then.
     off_until: Nanos,
     off_for: Nanos,
     next_check: Nanos,
-    /// Checks in a row that found somebody who wants the core.
+    /// Checks in a row that found the core shared.
     wanted: u32,
     /// What this thread has used since `checked`, and so how long it waited for its core.
     account: CpuAccount,
     checked: Nanos,
-    /// Time spent polling in vain, or before a response came.
+    /// Time spent polling, whether or not a response came.
     spent: Nanos,
     /// What one more poll found.
     more: Vec<ConnectionEvent>,
 }
 
 impl BusyPoll {
-    /// Off so far; `None` where the process has fewer cores than `lanes`, or nobody can say whether
-    /// one is free.
+    /// Off at first; `None` where the process has no more cores than `lanes` need, or it cannot be
+    /// known whether one is free.
     pub(crate) fn new(lanes: u32) -> Option<BusyPoll> {
         let cores = std::thread::available_parallelism().ok()?.get();
         let account = CpuAccount::begin()?;
@@ -118,8 +117,8 @@ impl BusyPoll {
         })
     }
 
-    /// Replaces `events` by the news of the connections that have something `out`, waiting for them
-    /// with `poll` (how long, where they go) `at_most` this long: without sleep as long as the
+    /// Waits `at_most` this long for news of the `out` outstanding requests, by calling `poll` (how
+    /// long, where events go), and replaces `events` by it. It polls without sleep as long as the
     /// budget allows.
     #[inline]
     pub(crate) fn wait(
@@ -133,7 +132,7 @@ impl BusyPoll {
         events.clear();
         let budget = self.budget.min(at_most);
         if budget > Nanos::ZERO {
-            // What is there already was not waited for.
+            // Responses that are there already were not waited for.
             poll(Nanos::ZERO, events);
             if !events.is_empty() && events.len() * 2 >= out {
                 return;
@@ -159,7 +158,7 @@ impl BusyPoll {
         }
     }
 
-    /// Polls on until half of what is `out` is there, or the time is over; what time it is then.
+    /// Polls on until half of the `out` responses are there, or the time is over; the time then.
     #[inline]
     fn gather(
         &mut self,
@@ -183,7 +182,7 @@ impl BusyPoll {
         self.spent
     }
 
-    /// `time` was spent polling until `now`.
+    /// Notes that `time` was spent polling until `now`.
     fn spend(&mut self, time: Nanos, now: Nanos) {
         self.spent += time;
         if now >= self.next_check {
@@ -194,7 +193,7 @@ impl BusyPoll {
         }
     }
 
-    /// A sleep ended `after` the wait had begun (what was spent polling before it included).
+    /// Notes that a sleep ended `after` the wait had begun (including the polling before it).
     fn slept(&mut self, after: Nanos, now: Nanos) {
         if after > LONGEST_POLL {
             self.budget = if self.budget > SHORTEST_POLL { self.budget / 2 } else { Nanos::ZERO };
@@ -208,17 +207,17 @@ impl BusyPoll {
         }
     }
 
-    /// How long this thread has waited for its core since this was asked last.
+    /// How long this thread has waited for its core since the last call.
     fn waited_for_core(&mut self) -> Nanos {
         self.account.used().map_or(Nanos::ZERO, |[_, run_queue]| run_queue)
     }
 
-    /// It was found whether somebody wants the core.
+    /// Notes whether the core was found shared.
     fn core_checked(&mut self, is_wanted: bool, now: Nanos) {
         self.next_check = now + BETWEEN;
         self.wanted = if is_wanted { self.wanted + 1 } else { 0 };
         if !is_wanted {
-            // What was crowded once may be calm now.
+            // A core that was busy may be free now.
             self.off_for = (self.off_for / 2).max(FIRST_OFF);
         }
         if self.wanted >= CHECKS_IN_A_ROW {
@@ -226,13 +225,13 @@ impl BusyPoll {
             self.budget = Nanos::ZERO;
             self.off_until = now + self.off_for;
             self.off_for = (self.off_for * 2).min(LONGEST_OFF);
-            // Compared with what was before, the time off would count.
+            // Otherwise the time during which polling was off would count.
             self.next_check = Nanos::ZERO;
         }
     }
 }
 
-/// A response waits no longer than this to be read.
+/// Responses are left unread for this long at most.
 const LONGEST_UNREAD: Nanos = Nanos::from_millis(1);
 /// Longer responses are read at once, so that they never fill the socket's buffer and hold up the
 /// server.
@@ -243,14 +242,14 @@ const PLAIN_RESPONSES: u32 = 256;
 /// Whether responses may be left in the kernel until the next request is due, by what is known of
 /// them so far.
 ///
-/// An open loop has to wake for each due time. A lane that wakes for each response as well does so
-/// twice a request, and waking costs more than all else that it does. Where the kernel stamps
-/// arrivals a response time is the same whenever the response is read, so the lane may sleep until
-/// it is about to send, and read then. It does so only as long as nothing else depends on the
-/// moment: see [`UnreadResponses::may_wait`].
+/// An open loop has to wake for each due time. Waking for each response as well would be two
+/// wake-ups a request, and waking costs more than anything else a lane does. Where the kernel
+/// stamps arrivals, a response time does not depend on when the response is read, so the lane may
+/// sleep until it is about to send, and read then. It does so only while nothing else depends on
+/// that moment: see [`UnreadResponses::may_wait`].
 #[derive(Debug, Default)]
 pub(crate) struct UnreadResponses {
-    /// Plain ones in a row.
+    /// Plain responses in a row.
     plain: u32,
     /// Connections that are being opened.
     pub(crate) opening: usize,
@@ -259,15 +258,15 @@ pub(crate) struct UnreadResponses {
 }
 
 impl UnreadResponses {
-    /// A response has ended. It is plain where the kernel stamped it, it is short, it came in one
-    /// piece and its connection stays open.
+    /// Notes the end of a response. It is plain if the kernel stamped it, it is short, it came in
+    /// one read and its connection stays open.
     #[inline]
     pub(crate) fn ended(&mut self, bytes: u64, is_whole_and_stamped: bool) {
         self.plain =
             if is_whole_and_stamped && bytes < SHORT { self.plain.saturating_add(1) } else { 0 };
     }
 
-    /// A connection was closed: what happens now is better seen at once.
+    /// Notes that a connection was closed: what follows should be seen at once.
     pub(crate) fn closed(&mut self) {
         self.plain = 0;
     }
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_answers_wake_it_and_slow_ones_put_it_to_sleep() {
+    fn quick_responses_start_polling_and_slow_ones_stop_it() {
         let mut poll = poll();
         let mut budgets = |slept: Nanos| {
             let budget_after = |n| {
@@ -318,7 +317,8 @@ mod tests {
     /// list.
     fn found(budget: u64, arrivals: &[u64], out: usize) -> (Vec<u32>, u64) {
         let mut busy_poll = BusyPoll { budget: Nanos::from_micros(budget), ..poll() };
-        let (clock, mut coming) = (Stepped::default(), (0..).zip(arrivals).peekable());
+        let clock = Stepped::default();
+        let mut coming = (0..).zip(arrivals).peekable();
         let event = |slot| ConnectionEvent { slot, flags: EventFlags::IN };
         let mut events = vec![event(99)];
         let poll = |at_most: Nanos, events: &mut Vec<ConnectionEvent>| {
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_off_for_longer_each_time_somebody_wants_the_core() {
+    fn polling_stops_for_longer_each_time_the_core_is_shared() {
         let mut poll = poll();
         let soon = Nanos::from_micros(30);
         poll.slept(soon, Nanos::ZERO);

@@ -1,5 +1,5 @@
-//! What a lane needs of the operating system: connections by number, and a wait for their news; and
-//! plain sockets, which give it that.
+//! What a lane needs of the operating system: numbered connections, and a wait for their events;
+//! and plain sockets, which provide that.
 //!
 //! [`ConnectionDriver`] is the one trait between the request loop and the sockets, so that the loop
 //! runs under a scripted wire and a stepped clock in tests. It is generic, never dynamic: the
@@ -49,8 +49,7 @@ impl ConnectionEvent {
 
 const CLOSING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
-/// Whether an operation that failed so did nothing for now, and an event will say when to try
-/// again.
+/// Whether an operation could do nothing for now, and an event will say when to try again.
 #[inline]
 pub(crate) fn would_block(errno: Errno) -> bool {
     matches!(errno, Errno::AGAIN | Errno::INTR | Errno::INPROGRESS)
@@ -61,14 +60,14 @@ pub(crate) fn is_reset(errno: Errno) -> bool {
     matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN | Errno::CONNABORTED)
 }
 
-/// Connections by number (slot), nonblocking. What goes wrong is said as the kernel says it; a TLS
-/// session that fails is `EPROTO`.
+/// Nonblocking connections, by number (slot). Errors are the kernel's; a TLS session that fails is
+/// `EPROTO`.
 pub trait ConnectionDriver {
-    /// Starts to open the connection. Done when a send succeeds; until then it would block, and is
-    /// tried again at each event of the connection, whatever its kind (a handshake goes both ways).
+    /// Starts to open the connection. It is open when a send succeeds. Until then sends would
+    /// block, and are tried again at each event of any kind (a handshake goes both ways).
     ///
     /// # Errors
-    /// Where even the start of it fails.
+    /// Where the start of it fails.
     fn open(&mut self, slot: usize) -> Result<(), Errno>;
 
     /// Whether the socket of a connection that is being opened is connected, so that what is still
@@ -86,7 +85,7 @@ pub trait ConnectionDriver {
         false
     }
 
-    /// What TCP says of the connection; `None` where it is none of TCP's.
+    /// What TCP tells of the connection; `None` where it is no TCP connection.
     fn tcp_info(&self, _slot: usize) -> Option<TcpInfo> {
         None
     }
@@ -106,7 +105,7 @@ pub trait ConnectionDriver {
     /// returned, by the wall clock; `None` where it does not say.
     fn stamp(&self, slot: usize) -> Option<Nanos>;
 
-    /// Sends the first of `bytes`, as many as go.
+    /// Sends as many of `bytes` as the socket takes.
     ///
     /// # Errors
     /// Where none can be sent now, or ever, or the connection could not be opened.
@@ -132,7 +131,7 @@ pub struct SocketDriver {
     /// What the last wait brought.
     news: Vec<poller::Event>,
     slots: Vec<SlotSocket>,
-    /// What the kernel says of when bytes came, where it is asked.
+    /// Kernel stamps of arrivals, where they are asked for.
     stamps: Option<ArrivalStamps>,
 }
 
@@ -204,9 +203,9 @@ impl SocketDriver {
         match connect(&fd, &to.address) {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(fd),
             // The listener's accept queue is full (unix(7); net/unix/af_unix.c,
-            // unix_stream_connect). Unlike TCP, where the kernel tries again by itself, nothing is
-            // under way and no event would ever come. It is the server's side that did not take us:
-            // refused.
+            // unix_stream_connect). Unlike TCP, where the kernel retries by itself, nothing is
+            // under way and no event would ever come. The server's side did not accept, so it
+            // counts as refused.
             Err(Errno::AGAIN) if to.is_unix() => Err(Errno::CONNREFUSED),
             Err(errno) => Err(errno),
         }
@@ -247,7 +246,8 @@ impl ConnectionDriver for SocketDriver {
         events.clear();
         self.poller.wait(at_most, &mut self.news);
         for event in &self.news {
-            let (data, flags) = (event.data.u64(), event.flags);
+            let data = event.data.u64();
+            let flags = event.flags;
             let slot = data as u32;
             if self.slots[slot as usize].generation != (data >> 32) as u32 {
                 continue;
@@ -267,7 +267,7 @@ impl ConnectionDriver for SocketDriver {
 
     #[inline(always)]
     fn stamp(&self, _slot: usize) -> Option<Nanos> {
-        // Whoever asks has just received.
+        // The caller has just received.
         self.stamps.as_ref()?.last()
     }
 
@@ -285,11 +285,11 @@ impl ConnectionDriver for SocketDriver {
 
 /// What the kernel's TCP knows of a connection's path (`TCP_INFO`, tcp(7)).
 ///
-/// Only what this end sends again is known here. A lost response is the server's to send again, and
-/// shows as time alone, unless our request was not acknowledged before it and is sent again too.
+/// Only retransmissions of this end are known. A lost response is retransmitted by the server, and
+/// shows as time alone, unless our request was not acknowledged before it and is retransmitted too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments that were sent again since the connection was opened, its first (SYN) included.
+    /// Segments retransmitted since the connection was opened, its SYN included.
     pub retransmitted: u32,
     /// The shortest round trip that was seen (of the last 5 minutes); zero where none was.
     pub shortest_round_trip: Nanos,
@@ -329,7 +329,7 @@ impl TcpInfo {
         let field = |at: usize| {
             u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        // The kernel's word for "none yet" is the largest number.
+        // The kernel writes "none yet" as the largest number.
         let round_trip = Some(field(MIN_RTT)).filter(|micros| *micros != u32::MAX).unwrap_or(0);
         Some(TcpInfo {
             retransmitted: field(TOTAL_RETRANS),

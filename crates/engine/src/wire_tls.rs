@@ -1,12 +1,11 @@
 //! TLS over the same sockets: a rustls session a connection, driven by the same edge-triggered
 //! events.
 //!
-//! Three things stay true. What `send` calls sent is in the kernel, not in a buffer of ours, so
-//! that sent bytes and times mean the same as without TLS. News that a session holds back (the
+//! Three invariants. Bytes that `send` reports as sent are in the kernel, not in a buffer of ours,
+//! so that sent bytes and times mean the same as without TLS. News that a session holds back (the
 //! kernel announces bytes once, and a handshake may already have read them) is announced by `wait`
-//! as an event of its own. A stream that ends without the peer's word for it (`close_notify`) is a
-//! reset, never an end (RFC 8446 section 6.1): a body without a length could have been cut
-//! anywhere.
+//! as an event of its own. A stream that ends without `close_notify` is a reset, never an end (RFC
+//! 8446 section 6.1): a body without a length could have been cut anywhere.
 
 use std::io::{self, Read, Write};
 use std::mem;
@@ -30,7 +29,7 @@ pub struct TlsDriver {
     sockets: SocketDriver,
     tls: TlsSettings,
     sessions: Vec<TlsSession>,
-    /// Slots with news that no event of the kernel's will announce, each once: mostly none.
+    /// Slots with news that no kernel event will announce, each once; mostly none.
     owed: Vec<u32>,
 }
 
@@ -40,12 +39,12 @@ struct TlsSession {
     tls: Option<ClientConnection>,
     /// Whether the handshake is done, our last message of it sent.
     is_established: bool,
-    /// Plaintext bytes that are encrypted and not yet called sent, for the record they are in is
-    /// not all sent.
+    /// Plaintext bytes that are encrypted and not yet reported as sent, because their record is not
+    /// all sent.
     held: usize,
-    /// What broke the connection, found while there was something else to return.
+    /// An error that was found while there was something else to return.
     trouble: Option<Errno>,
-    /// Whether the peer has said or shown that nothing more comes.
+    /// Whether the peer has announced that nothing more comes, or closed.
     has_ended: bool,
     /// When the last of what it decrypted came, where the kernel says.
     stamp: Option<Nanos>,
@@ -61,8 +60,8 @@ impl TlsDriver {
     /// Goes on with the handshake: `Ok` when it is done, `WouldBlock` while it waits for the server
     /// or the socket.
     ///
-    /// A server that is not to be trusted, breaks the protocol, or leaves before the end: `Failed`,
-    /// for no connection has come about. If it resets the connection, that is a `Reset` here too.
+    /// `Failed` where the server is not trusted, breaks the protocol, or leaves before the end, as
+    /// no connection was made. If it resets the connection, that is a `Reset` here too.
     #[cold]
     fn handshake(&mut self, slot: usize) -> Result<(), Errno> {
         let session = &mut self.sessions[slot];
@@ -79,7 +78,7 @@ impl TlsDriver {
             }
         }
         pipe.flush(tls)?;
-        // What came with the server's last message.
+        // Data that came with the server's last message.
         let state = tls.process_new_packets().map_err(|_| Errno::PROTO)?;
         session.has_ended = state.peer_has_closed();
         if state.plaintext_bytes_to_read() > 0 || session.has_ended {
@@ -90,7 +89,7 @@ impl TlsDriver {
     }
 }
 
-/// Has the next wait announce the slot, unless it is received before, or the connection closed.
+/// Makes the next wait announce the slot, unless it is read or closed before.
 fn owe(owed: &mut Vec<u32>, slot: usize) {
     if !owed.contains(&(slot as u32)) {
         owed.push(slot as u32);
@@ -141,7 +140,7 @@ impl ConnectionDriver for TlsDriver {
                 Ok(0) => break Ok(0),
                 Ok(n) => filled += n,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // The stream has ended, and the peer has not said so.
+                // The stream has ended without `close_notify`.
                 Err(_) => break Err(Errno::CONNRESET),
             }
             if filled == buffer.len() {
@@ -175,8 +174,8 @@ impl ConnectionDriver for TlsDriver {
         };
         session.has_ended = true;
         if filled > 0 {
-            // First what came before the end; the end itself at the next call, which somebody has
-            // to ask for.
+            // First the data before the end; the end itself at the next call, which has to be
+            // announced.
             owe(&mut self.owed, slot);
             return Ok(filled);
         }
@@ -229,8 +228,8 @@ impl ConnectionDriver for TlsDriver {
         if sent > 0 { Ok(sent) } else { Err(Errno::AGAIN) }
     }
 
-    /// Says goodbye (`close_notify`) where there is somebody to hear it, for many servers log a
-    /// connection that ends without.
+    /// Sends `close_notify` where the connection is still open: many servers log a connection that
+    /// ends without it.
     fn close(&mut self, slot: usize) {
         let mut session = mem::take(&mut self.sessions[slot]);
         let is_whole = session.is_established
@@ -269,7 +268,7 @@ impl<'a> TlsPipe<'a> {
         Ok(())
     }
 
-    /// An error that carries nothing but whether it is worth to try again.
+    /// An error that tells only whether to try again.
     fn failed(&mut self, errno: Errno) -> io::Error {
         let is_blocked = would_block(errno);
         let trouble = if is_reset(errno) { Errno::CONNRESET } else { errno };

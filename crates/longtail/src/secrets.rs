@@ -1,7 +1,7 @@
-//! Secrets on our own command line: which words hold them, by the definition that the parser has,
-//! so that a flag that is added is masked as it is parsed.
+//! Secrets on our own command line. Which words hold them follows from the parser's own definition,
+//! so that a new flag is masked as it is parsed.
 //!
-//! What a word holds beside that (a header, a URL, a setting) is `model::secret`'s.
+//! Secrets within a word (a header, a URL, a setting) are found by `model::secret`.
 
 use std::sync::OnceLock;
 
@@ -14,28 +14,28 @@ use crate::args::other_lines::Tool;
 use crate::args::others;
 use crate::exit::{Mistake, wrong};
 
-/// Flags whose whole value may be a secret though their names do not say so.
+/// Flags whose whole value may be a secret, though their names do not say so.
 const SECRET_FLAGS: [&str; 1] = ["data"];
 
 /// Flags whose value is a command line of ours.
 const FLAGS_OF_WORDS: [&str; 2] = ["arms", "arm"];
 
-/// Short flags of curl, ab and their like that take a user and a password.
+/// Short flags of curl, ab and the like that take a user and a password.
 const OTHERS_USER_FLAGS: [char; 4] = ['u', 'U', 'P', 'A'];
 
-/// A shorter one is found in too many words to be looked for.
+/// Shorter secrets are not looked for in messages: they would be found in too many words.
 const SHORTEST: usize = 4;
 
 /// The words of a command line without their secrets, and those secrets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MaskedWords {
-    /// As many as there were.
+    /// As many words as there were.
     pub(crate) words: Vec<String>,
-    /// What was taken away, to be looked for in messages.
+    /// The secrets, to be looked for in messages.
     secrets: Vec<Hidden>,
 }
 
-/// What a message may repeat, and what stands there in its place.
+/// A secret that a message may repeat, and what replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hidden {
     text: String,
@@ -44,33 +44,32 @@ struct Hidden {
 
 /// What is known of this process's own command line.
 struct OwnWords {
-    /// The definition that the parser has of all of longtail.
+    /// The parser's definition of all of longtail.
     whole: Command,
     masked: MaskedWords,
 }
 
 static OURS: OnceLock<OwnWords> = OnceLock::new();
 
-/// Notes the words of this process, without its name; `whole` is all of longtail, as the parser
-/// defines it.
+/// Notes the words of this process, without its name; `whole` is the parser's definition of
+/// longtail.
 pub(crate) fn note_words(whole: Command, words: &[String]) {
     let masked = MaskedWords::of(&whole, words);
     let _ = OURS.set(OwnWords { whole, masked });
 }
 
-/// This process's command line as it was typed, as far as it is text: as a shell takes it, and
-/// without secrets.
+/// This process's command line as it was typed, quoted for a shell, without secrets.
 pub(crate) fn command_line() -> MaskedText {
     OURS.get().map_or_else(|| line(&[]), |ours| line(&ours.masked.words))
 }
 
-/// `longtail` and these words, which hold no secrets any more.
+/// `longtail` and these words, which are masked already.
 pub(crate) fn line(masked: &[String]) -> MaskedText {
     let words = masked.iter().map(|word| format!(" {}", quoted(word)));
     MaskedText::of_masked(format!("longtail{}", words.collect::<String>()))
 }
 
-/// A command line of ours from a file that may have been written before this masked it.
+/// A command line of ours from a file, which may not be masked yet.
 pub(crate) fn line_again(line: &str) -> MaskedText {
     let Some(words) = shlex::split(line) else { return MaskedText::from(line) };
     let Some(at) = words.iter().position(|word| word == "longtail") else {
@@ -83,21 +82,21 @@ pub(crate) fn line_again(line: &str) -> MaskedText {
     MaskedText::of_masked(settings.collect::<String>() + &rest)
 }
 
-/// A line of somebody else's that may hold our secrets, and others: of a shell that leads to us on
-/// another machine, of a server.
+/// A line from elsewhere (a shell on another machine, a server) that may hold our secrets or
+/// others.
 pub(crate) fn masked_line(line: &str) -> String {
     without_ours(&model::secret::masked(line))
 }
 
-/// A message without what this command line has of secrets.
+/// A message without the secrets of this command line.
 pub(crate) fn without_ours(text: &str) -> String {
     OURS.get().map_or_else(|| text.to_owned(), |ours| ours.masked.without_secrets(text))
 }
 
-/// Refuses a line that was pasted as a report has it.
+/// Refuses a line that was pasted from a report with a masked secret in it.
 ///
 /// # Errors
-/// Where a secret is still to be put in.
+/// Where the secret is missing.
 pub(crate) fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
     let Some(at) = words.iter().position(|word| word.contains(SECRET)) else { return Ok(()) };
     let word = &words[at];
@@ -109,8 +108,8 @@ pub(crate) fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
     )))
 }
 
-/// Whether the parser takes these letters for short flags, the last of which may have its value glued
-/// to it: whatever stands in that value, it is no name.
+/// Whether the parser takes these letters for short flags, the last perhaps with its value: then
+/// they are not the name of a long flag.
 fn are_short_flags(command: &Command, letters: &str) -> bool {
     for letter in letters.chars() {
         match command.get_arguments().find(|arg| arg.get_short() == Some(letter)) {
@@ -123,7 +122,7 @@ fn are_short_flags(command: &Command, letters: &str) -> bool {
 }
 
 impl MaskedWords {
-    /// Of the words after the program's name; `whole` is all of longtail, as the parser defines it.
+    /// Masks the words after the program's name; `whole` is the parser's definition of longtail.
     pub(crate) fn of(whole: &Command, words: &[String]) -> MaskedWords {
         let mut masked = MaskedWords::default();
         masked.take_command(whole, words);
@@ -140,7 +139,7 @@ impl MaskedWords {
             .fold(text.to_owned(), |text, hidden| text.replace(&hidden.text, &hidden.shown))
     }
 
-    /// Takes words as those of the command that they name.
+    /// Masks words by the flags of the command that they name.
     fn take_command(&mut self, whole: &Command, words: &[String]) {
         let mut named = words
             .iter()
@@ -174,7 +173,7 @@ impl MaskedWords {
         }
     }
 
-    /// Takes the flags and values of one command.
+    /// Masks the flags and values of one command.
     fn take_flags(&mut self, whole: &Command, command: &Command, words: &[String]) {
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
@@ -230,7 +229,8 @@ impl MaskedWords {
         let (name, glued) =
             word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
         let known = command.get_arguments().find(|arg| is_called(arg, name));
-        // Another tool's flag is refused, and what it holds is said to be that of one of ours.
+        // Another tool's flag is refused later; until then its value counts as that of our flag for
+        // it.
         let meant = others::meant(command, name);
         let holds = FlagValue::of(known.or(meant), name);
         let takes_value = known.map_or(meant.is_some() || holds == FlagValue::Secret, takes_value);
@@ -334,7 +334,7 @@ impl MaskedWords {
 
     /// Notes what stands in `word` where `masked` has a placeholder.
     fn hide_what_differs(&mut self, word: &str, masked: &str) {
-        // A whole word stays readable but for its secrets: it is what the message is about.
+        // The rest of the word stays readable: it is what the message is about.
         self.secrets.push(Hidden { text: word.to_owned(), shown: masked.to_owned() });
         let mut rest = word;
         let mut parts = masked.split(SECRET);

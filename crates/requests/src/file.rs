@@ -31,7 +31,7 @@ const LARGEST_REQUEST: u64 = 64 << 20;
 /// Bytes that the requests of a file may take in memory: a short line becomes a whole head, and
 /// many lines may name one large body.
 const LARGEST_RENDERED: u64 = 2 << 30;
-/// Bytes that a request takes beside its own, roughly: pointer, counts, the allocator's.
+/// Memory that a request takes beyond its own bytes, roughly: pointer, counts, the allocator's.
 const OVERHEAD: u64 = 64;
 /// More header fields than this are refused in a raw request.
 const FIELDS: usize = 256;
@@ -60,7 +60,7 @@ impl RequestsFormat {
         ("list", RequestsFormat::List),
     ];
 
-    /// What a file that starts with these bytes is; `None` where it has no line but empty ones and
+    /// The format of a file that starts with these bytes; `None` where it has only empty lines and
     /// comments.
     fn detect(bytes: &[u8]) -> Result<Option<RequestsFormat>, RequestError> {
         let Some((number, line)) = lines(bytes).find(|(_, line)| !is_skipped(line)) else {
@@ -148,8 +148,8 @@ pub fn parse(
 }
 
 /// Reads a requests file and the body files that it names; their paths start from the working
-/// directory, as vegeta's do. They are below `root`, or below the folder of the requests file where
-/// there is none: who wrote it need not be who runs it, and must not send `/etc/shadow`.
+/// directory, as vegeta's do. They must be below `root`, or else below the folder of the requests
+/// file: whoever wrote it must not make somebody else send `/etc/shadow`.
 ///
 /// # Errors
 /// As [`parse`], and where a file cannot be read, or must not.
@@ -160,14 +160,13 @@ pub fn read_file(
 ) -> Result<RenderedRequests, RequestError> {
     let bytes =
         contents(path, LARGEST_FILE, "the requests file is larger than 1 GiB: use a part of it")?;
-    let body_of = |body: &Path| read_body(&below(body, path, root)?);
-    parse(&bytes, given, body_of)
+    parse(&bytes, given, |body| read_body(&below(body, path, root)?))
         .map_err(|why| RequestError::new(format!("'{}': {why}", path.display())))
 }
 
-/// The file that `body` leads to, all links followed, where that is below the folder.
+/// The file that `body` leads to, all links followed, if that is below the folder.
 fn below(body: &Path, requests: &Path, root: Option<&Path>) -> Result<PathBuf, RequestError> {
-    // As it stands: that it is not there is said by who reads it.
+    // Unchanged: whoever reads it says that it is missing.
     let Ok(file) = body.canonicalize() else { return Ok(body.to_owned()) };
     let folder = match root {
         Some(root) => root.canonicalize(),
@@ -182,8 +181,8 @@ fn below(body: &Path, requests: &Path, root: Option<&Path>) -> Result<PathBuf, R
     }
 }
 
-/// Reads headers from a file, one a line, as curl's `-H @FILE` has them; empty lines and those that
-/// begin with `#` are none.
+/// Reads headers from a file, one a line, as curl's `-H @FILE` does; empty lines and those that
+/// begin with `#` are skipped.
 ///
 /// # Errors
 /// Where it cannot be read, or a line is no header. What the line holds is not repeated.
@@ -205,7 +204,7 @@ pub fn read_body(path: &Path) -> Result<Vec<u8>, RequestError> {
     contents(path, LARGEST_REQUEST, TOO_LARGE)
 }
 
-/// All of a file, but for one larger than `most`: a device has no end.
+/// All of a file, refused if it is larger than `most`: a device has no end.
 fn contents(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>, RequestError> {
     let name = excerpt(path.as_os_str().as_encoded_bytes());
     let mut bytes = Vec::new();
@@ -221,7 +220,7 @@ fn contents(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>, RequestE
     }
 }
 
-/// Text of a file that is to be text.
+/// The text of a file that has to be text.
 fn utf8(bytes: &[u8]) -> Result<&str, RequestError> {
     std::str::from_utf8(bytes).map_err(|_| {
         RequestError::new(
@@ -242,7 +241,7 @@ struct CollectedRequests<'a> {
     given: &'a FileDefaults,
     target: Option<TargetUrl>,
     requests: Vec<Request>,
-    /// Whether those so far leave their connection open.
+    /// Whether the requests so far leave their connection open.
     keep_alive: Option<bool>,
     rendered: u64,
 }
@@ -262,14 +261,16 @@ impl CollectedRequests<'_> {
         Ok(TargetUrl { credentials: target.credentials.clone().or(given), ..target })
     }
 
-    /// Refuses a request to another origin than the target's. Where there is no target yet, this is
-    /// it.
+    /// Refuses a request to another origin than the target's. The first request's origin becomes
+    /// the target where none was given.
     fn same_origin(&mut self, url: &str, target: &TargetUrl) -> Result<(), RequestError> {
         let ours = self.target.get_or_insert_with(|| target.clone());
         if ours.has_origin_of(target) {
             return Ok(());
         }
-        let (url, origin, ours) = (excerpt(url), target.origin(), ours.origin());
+        let url = excerpt(url);
+        let origin = target.origin();
+        let ours = ours.origin();
         Err(RequestError::new(format!(
             "'{url}' goes to {origin}, and the target is {ours}: one origin a run, so give it a file of its own"
         )))
@@ -322,9 +323,9 @@ impl CollectedRequests<'_> {
     /// `{"method":"POST","url":"http://…","body":"base64","header":{"Name":["value"]}}`.
     fn json(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
         for (number, line) in lines(bytes).filter(|(_, line)| !line.is_empty()) {
-            let at = |error: RequestError| error.at_line(number);
-            let (template, url) =
-                JsonRequest::parse(line).and_then(|line| line.template(self.given)).map_err(at)?;
+            let (template, url) = JsonRequest::parse(line)
+                .and_then(|line| line.template(self.given))
+                .map_err(|error| error.at_line(number))?;
             self.add_rendered(number, &template, url.as_bytes())?;
         }
         Ok(())
@@ -399,9 +400,10 @@ impl CollectedRequests<'_> {
                 "raw requests go out byte for byte: leave out the flags for method, headers, body and user",
             ));
         }
-        let (mut rest, mut line) = (bytes, 1);
+        let mut rest = bytes;
+        let mut line = 1;
         loop {
-            // Empty lines between requests are nobody's (RFC 9112 section 2.2), and editors end
+            // Empty lines between requests are ignored (RFC 9112 section 2.2), and editors end
             // files with one.
             let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             line += line_ends(&rest[..blank]);
@@ -417,42 +419,18 @@ impl CollectedRequests<'_> {
 
     /// Takes the request that `rest` begins with; its length.
     fn raw_request(&mut self, rest: &[u8]) -> Result<usize, RequestError> {
-        let refused = |why: &str| Err(RequestError::new(why));
-        let window = &rest[..rest.len().min(LARGEST_REQUEST as usize)];
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut request = httparse::Request::new(&mut fields);
-        let head = match request.parse(window) {
-            Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if window.len() < rest.len() => {
-                return refused(TOO_LARGE);
-            }
-            Ok(httparse::Status::Partial) => {
-                return refused(
-                    "the head of the request that begins here has no end: put an empty line behind its last header",
-                );
-            }
-            Err(why) => {
-                return refused(&format!(
-                    "the request that begins here is not HTTP/1.1 ({why}): correct it, or name the file's format"
-                ));
-            }
-        };
-        if window[..head]
-            .split_inclusive(|byte| *byte == b'\n')
-            .any(|line| !line.ends_with(b"\r\n"))
-        {
-            return refused(
-                "a line of this request's head ends with LF alone: HTTP wants CR LF, and raw requests go out as they are",
-            );
-        }
+        let head = raw_head(&mut request, rest)?;
         let values = |name: &'static str| {
             let fields =
                 request.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
             fields.map(|field| field.value)
         };
-        let (method, path) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
+        let method = request.method.unwrap_or_default();
+        let path = request.path.unwrap_or_default();
         if method == "CONNECT" {
-            return refused(CONNECT);
+            return Err(RequestError::new(CONNECT));
         }
         let protocol = TypedHead {
             fields: request.headers.iter().map(|field| (field.name, Some(field.value))).collect(),
@@ -462,9 +440,9 @@ impl CollectedRequests<'_> {
         };
         let RequestProtocol { body, keeps_connection } = protocol.understood()?;
         let length = head + raw_body(body, &rest[head..])?;
-        // It goes to the target: by the URL in its first line if it has one, else by its Host where
-        // no target was given. (Captured requests name the host that they were captured from, so
-        // that where a target was given another Host is no error.)
+        // It goes to the target: that of the URL in its first line if it has one, else its Host
+        // where no target was given. (Captured requests name the host that they were captured from,
+        // so another Host is no error where a target was given.)
         if path.contains("://") && !path.starts_with('/') {
             self.resolve(path.as_bytes())?;
         } else if self.given.target.is_none() {
@@ -476,6 +454,37 @@ impl CollectedRequests<'_> {
         self.add(RenderedRequest { request, keeps_connection })?;
         Ok(length)
     }
+}
+
+/// Parses the head of the request that `rest` begins with; its length.
+fn raw_head<'b>(
+    request: &mut httparse::Request<'_, 'b>,
+    rest: &'b [u8],
+) -> Result<usize, RequestError> {
+    let window = &rest[..rest.len().min(LARGEST_REQUEST as usize)];
+    let head = match request.parse(window) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) if window.len() < rest.len() => {
+            return Err(RequestError::new(TOO_LARGE));
+        }
+        Ok(httparse::Status::Partial) => {
+            return Err(RequestError::new(
+                "the head of the request that begins here has no end: put an empty line behind its last header",
+            ));
+        }
+        Err(why) => {
+            return Err(RequestError::new(format!(
+                "the request that begins here is not HTTP/1.1 ({why}): correct it, or name the file's format"
+            )));
+        }
+    };
+    let mut lines = window[..head].split_inclusive(|byte| *byte == b'\n');
+    if lines.any(|line| !line.ends_with(b"\r\n")) {
+        return Err(RequestError::new(
+            "a line of this request's head ends with LF alone: HTTP wants CR LF, and raw requests go out as they are",
+        ));
+    }
+    Ok(head)
 }
 
 /// A line of vegeta's. Stricter than there where leniency would send something else than was meant:
@@ -494,10 +503,11 @@ struct JsonRequest {
 impl JsonRequest {
     fn parse(line: &[u8]) -> Result<JsonRequest, RequestError> {
         serde_json::from_slice(line).map_err(|error| {
-            // serde says "at line 1" of each line; ours is the file's.
+            // serde says "at line 1" for each line; ours is the line of the file.
             let text = error.to_string();
             let why = text.rsplit_once(" at line ").map_or(&*text, |(why, _)| why);
-            let (column, why) = (error.column(), excerpt(why));
+            let column = error.column();
+            let why = excerpt(why);
             RequestError::new(format!(
                 r#"column {column}: {why}: write {{"method":"GET","url":"http://…"}} and all of it on one line"#
             ))
@@ -506,7 +516,7 @@ impl JsonRequest {
 
     /// What is sent, and its URL.
     fn template(self, given: &FileDefaults) -> Result<(RequestTemplate, String), RequestError> {
-        // Whether there is a body is up to vegeta's omitempty: an empty one is none.
+        // As with vegeta's omitempty, an empty body is no body.
         let body =
             self.body.filter(|body| !body.is_empty()).map(|body| STANDARD.decode(body)).transpose();
         let fields = self
@@ -525,7 +535,7 @@ impl JsonRequest {
     }
 }
 
-/// A request of the plain format whose end has not come yet.
+/// A request of the plain format that is not complete yet.
 struct PlainRequest<'a> {
     line: usize,
     method: Method,
@@ -552,7 +562,7 @@ fn is_request_line(line: &[u8]) -> bool {
     !word.is_empty() && word.len() < line.len() && word.iter().all(u8::is_ascii_uppercase)
 }
 
-/// Bytes of the body that `rest` begins with, of a raw request.
+/// Bytes of a raw request's body, at the start of `rest`.
 fn raw_body(framing: RequestBody, rest: &[u8]) -> Result<usize, RequestError> {
     let refused = |why: &str| Err(RequestError::new(why));
     match framing {
@@ -583,8 +593,7 @@ fn line_ends(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Lines with their numbers, from 1, without the space around them. A byte order mark is none of
-/// the first line.
+/// Lines with their numbers, from 1, without the space around them, and without a byte order mark.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     text.split(|byte| *byte == b'\n')

@@ -24,9 +24,8 @@ pub use template::{RenderedRequest, RequestHeader, RequestTemplate, method};
 /// Characters of the user's text that an error repeats.
 const EXCERPT: usize = 100;
 
-/// Why there is nothing to send, a mistake that the user can fix: one line, with a hint. Text of
-/// the user's goes through `excerpt` before it is part of it, so that it is no longer than a line,
-/// whatever a file holds.
+/// Why there is nothing to send, a mistake that the user can fix: one line, with a hint. The user's
+/// text in it goes through `excerpt`, so it stays a line, whatever a file holds.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct RequestError(String);
@@ -37,7 +36,7 @@ impl RequestError {
         RequestError(text.into())
     }
 
-    /// The same with where in a file it is: the line, from 1; of a raw request its first.
+    /// The same with the number of the line in a file, from 1; of a raw request the first line.
     pub(crate) fn at_line(self, line: usize) -> RequestError {
         RequestError(format!("line {line}: {self}"))
     }
@@ -46,8 +45,8 @@ impl RequestError {
 /// The user's text, short, without its secrets, and without anything that would break a line or
 /// confuse a terminal.
 pub(crate) fn excerpt(text: impl AsRef<[u8]>) -> String {
-    // Much more than is shown, so that a secret is known by what stands before and behind it, and
-    // yet a line of a gigabyte is not copied.
+    // Much more than is shown, because secrets are recognised by the text around them; but a line
+    // of a gigabyte is not copied.
     let bytes = text.as_ref();
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(64 * EXCERPT)]);
     let text = masked_word(text.trim());

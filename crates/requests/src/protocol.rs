@@ -2,13 +2,13 @@
 //!
 //! A header of the user's may say how the body is framed, what becomes of the connection, or that
 //! another protocol is to follow. Sent without being understood, such a header makes the server and
-//! longtail disagree about where a request or a response ends, and every request after it is
+//! longtail disagree about where a request or an answer ends, and every request after it is
 //! measured wrongly. This file alone decides which of them are understood; flags, requests files of
 //! every format and the command lines of other tools all come here.
 
 use crate::{RequestError, excerpt};
 
-/// One request's header fields and what is known beside them.
+/// One request's header fields, and what else is known of it.
 pub(crate) struct TypedHead<'a> {
     /// Names and values, in order; no value where a default header is to be left out.
     pub(crate) fields: Vec<(&'a str, Option<&'a [u8]>)>,
@@ -17,7 +17,7 @@ pub(crate) struct TypedHead<'a> {
     /// Whether it says HTTP/1.0, where a connection ends with the response unless a header keeps
     /// it.
     pub(crate) is_http_1_0: bool,
-    /// Whether the run keeps its connections, as far as the flags say.
+    /// Whether the flags let the run keep its connections.
     pub(crate) keep_alive: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum RequestBody {
     Chunked,
 }
 
-/// What the headers of a request come to.
+/// What the headers of a request mean for the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestProtocol {
     /// How its body is framed.
@@ -39,8 +39,8 @@ pub(crate) struct RequestProtocol {
     pub(crate) keeps_connection: bool,
 }
 
-/// Fields that a request has once at the most (RFC 9110 section 5.3, RFC 6265 section 5.4): of two,
-/// each server takes another.
+/// Fields that a request may have only once (RFC 9110 section 5.3, RFC 6265 section 5.4): servers
+/// differ in which of two they take.
 const ONCE: [&str; 17] = [
     "authorization",
     "content-encoding",
@@ -93,7 +93,7 @@ pub(crate) fn frames(name: &str) -> bool {
 }
 
 impl TypedHead<'_> {
-    /// What the headers come to.
+    /// What the headers mean for the protocol.
     ///
     /// # Errors
     /// Where one of them contradicts another, the body or the flags, or asks for what longtail does
@@ -127,7 +127,7 @@ impl TypedHead<'_> {
         fields.filter_map(|(_, value)| *value)
     }
 
-    /// The value of a field that must not be there twice.
+    /// The value of a field that may be there only once.
     fn once(&self, name: &str) -> Result<Option<&[u8]>, RequestError> {
         let mut values = self.values(name);
         let first = values.next();
@@ -181,7 +181,8 @@ impl TypedHead<'_> {
         Ok(keeps || !self.is_http_1_0)
     }
 
-    /// `TE: trailers` may be said, as trailers are read; a coding may not, as none is undone.
+    /// `TE: trailers` is allowed, because trailers are read; codings are not, because none is
+    /// decoded.
     fn check_te(&self) -> Result<(), RequestError> {
         for value in self.values("te") {
             if !value.trim_ascii().eq_ignore_ascii_case(b"trailers") {
@@ -259,7 +260,7 @@ fn unknown_option(option: &[u8]) -> String {
     )
 }
 
-/// Refuses a Host that is no host: a URL, a list, words.
+/// Refuses a Host header that is no host: a URL, a list, words.
 fn check_host(host: &[u8]) -> Result<(), RequestError> {
     let is_host = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=:%[]".contains(byte);
     if host.iter().all(is_host) {

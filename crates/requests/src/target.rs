@@ -1,8 +1,7 @@
 //! A URL, taken apart once ([`TargetUrl`]).
 //!
-//! Not here: names are resolved and sockets opened by who connects. The path stays as it was given,
-//! dots and percent signs included, because what the server makes of them may be the very thing
-//! under test.
+//! Names are resolved and sockets opened elsewhere. The path stays as it was given, dots and
+//! percent signs included, because how the server treats them may be the very thing under test.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -43,7 +42,7 @@ impl TargetUrl {
     /// Takes a URL apart. Without a scheme it is http, so that `localhost:3000/x` works.
     ///
     /// # Errors
-    /// Where it is no http or https URL that a request can be made of.
+    /// Where it is no http or https URL that a request can be made from.
     pub fn parse(text: &str) -> Result<TargetUrl, RequestError> {
         let url = text.trim();
         let no_url = || {
@@ -73,8 +72,8 @@ impl TargetUrl {
         if place.is_empty() || place.starts_with(':') {
             return Err(RequestError::new(format!("'{}' names no host: {URL_HINT}", excerpt(url))));
         }
-        // A bracket later on is part of neither a name nor an address, though the grammar of `http`
-        // lets it pass.
+        // A bracket further on is part of neither a name nor an address, though the grammar of the
+        // `http` crate accepts it.
         if place.rfind('[').is_some_and(|at| at > 0) {
             return Err(no_host());
         }
@@ -96,7 +95,7 @@ impl TargetUrl {
         let path = if path.starts_with(['?', '#']) { format!("/{path}") } else { path.to_owned() };
         let path = if path.is_empty() { "/".to_owned() } else { path };
         let credentials = user.map(|user| {
-            // The password may be missing, the colon not (RFC 7617 section 2).
+            // The password may be missing, but not the colon (RFC 7617 section 2).
             let user = if user.contains(':') { user.to_owned() } else { format!("{user}:") };
             percent_decode_str(&user).collect()
         });
@@ -135,8 +134,8 @@ impl TargetUrl {
         format!("{scheme}://{authority}")
     }
 
-    /// The URL with what its query may hold of secrets: for who sends requests to it. The
-    /// credentials are a header.
+    /// The URL with the secrets of its query, for whoever sends requests to it. Credentials become
+    /// a header.
     pub fn exposed(&self) -> String {
         format!("{}{}", self.origin(), self.path)
     }
@@ -177,8 +176,8 @@ fn port_of(text: &str) -> Option<u16> {
     digits.parse().ok().filter(|port| *port != 0)
 }
 
-/// The host for a resolver and the host for a Host header. A zone (RFC 6874) means nothing to the
-/// other side.
+/// The host for a resolver, and for a Host header: a zone (RFC 6874) means nothing to the other
+/// side.
 fn host_of(text: &str) -> Option<(String, String)> {
     let Some(inner) = text.strip_prefix('[') else {
         let host = text.to_ascii_lowercase();

@@ -13,7 +13,7 @@ use crate::protocol::{self, RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
 use crate::{RequestError, excerpt};
 
-/// A header of the user's. Name and value are such that they cannot break a request's head.
+/// A header of the user's, whose name and value cannot break a request's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHeader {
     name: String,
@@ -58,12 +58,12 @@ impl RequestHeader {
     /// empty.
     ///
     /// # Errors
-    /// Where it is none of these, or name or value are not allowed.
+    /// Where it has none of these forms, or name or value are not allowed.
     pub fn parse(line: impl AsRef<[u8]>) -> Result<RequestHeader, RequestError> {
         let line = line.as_ref().trim_ascii();
         let mut colons = (0..line.len()).filter(|at| line[*at] == b':');
         let first = colons.next();
-        // That of a pseudo-header is part of its name.
+        // The first colon of a pseudo-header is part of its name.
         let colon = if first == Some(0) { colons.next().or(first) } else { first };
         if let Some(colon) = colon {
             let value = line[colon + 1..].trim_ascii_start();
@@ -114,7 +114,7 @@ impl RequestHeader {
     }
 }
 
-/// A request but for its target.
+/// A request without its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestTemplate {
     /// The method.
@@ -147,7 +147,7 @@ impl RequestTemplate {
     /// The bytes for `target`: the request line, the default headers, the user's, the body.
     ///
     /// # Errors
-    /// Where a header changes the protocol in a way that longtail does not go along with.
+    /// Where a header changes the protocol in a way that longtail does not support.
     pub fn render(&self, target: &TargetUrl) -> Result<RenderedRequest, RequestError> {
         let RequestProtocol { body: framing, keeps_connection } = self.protocol()?;
         let method = self.method.as_str();
@@ -160,7 +160,7 @@ impl RequestTemplate {
         let mut fields = Vec::new();
         for default in &defaults {
             let before = fields.len();
-            // In the default's place: Host belongs first (RFC 9110 section 7.2).
+            // In the place of the default: Host belongs first (RFC 9110 section 7.2).
             fields.extend(self.headers.iter().filter(|header| header.is(default.name())));
             if fields.len() == before {
                 fields.push(default);
@@ -203,7 +203,7 @@ impl RequestTemplate {
         .understood()
     }
 
-    /// What is sent where the user does not say otherwise.
+    /// The default headers.
     fn defaults(&self, target: &TargetUrl) -> Vec<RequestHeader> {
         let header = |name: &str, value: &str| RequestHeader {
             name: name.to_owned(),
@@ -284,6 +284,6 @@ pub fn method(name: &str) -> Result<Method, RequestError> {
     }
 }
 
-/// A tunnel's response never ends.
+/// The response of a tunnel never ends.
 pub(crate) const CONNECT: &str =
     "CONNECT opens a tunnel and is no request to measure: use another method";

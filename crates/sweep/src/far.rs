@@ -1,14 +1,13 @@
-//! Generators on other machines (`--from 'ssh box2'`): the conductor stays with the server, and the
-//! load comes from elsewhere. This file has the messages between them: a line with the version,
-//! then frames of JSON, each preceded by its length in four bytes.
+//! Generators on other machines (`--from 'ssh box2'`): the conductor stays where the server is, and
+//! the load comes from elsewhere. Their protocol is in this file: a line that names the version,
+//! then frames of JSON, each after its length in four bytes.
 //!
-//! `conductor.rs` starts `ssh box2 longtail generate` for each generator, and sends a run's load
-//! with them as `engine::drive` does with its own lanes. `generator.rs` is the other end: it sends
-//! its part of the load with `engine::drive_part`. The lanes of all generators are numbered
-//! consecutively and begin at the same instant of the conductor's clock, which each generator knows
-//! from the exchange with the shortest round trip. So their records are merged as if they were
-//! lanes of one generator. A generator without a pipe to the conductor writes its part to a file
-//! (`part.rs`).
+//! `conductor.rs` starts `ssh box2 longtail generate` for each, and drives a run with them as
+//! `engine::drive` does with lanes of its own; `generator.rs` is the other end: it drives its part
+//! of the run with `engine::drive_part`. The lanes of all generators are numbered through the run,
+//! and all of them begin at the same instant of the conductor's clock, which each generator knows
+//! by the least round trip of some exchanges. So their records are merged like those of a single
+//! generator's lanes. Where no pipe leads to a generator, its part is a file (`part.rs`).
 
 pub(crate) mod conductor;
 mod credible;
@@ -26,53 +25,52 @@ pub use part::{LoadPart, NamedPart, drive_load_part, merge_parts};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// How a generator's first line begins; its version follows. Lines that a shell prints before it
-/// are skipped.
+/// How a generator's first line begins; its version follows. Whatever a shell prints before that
+/// line is skipped.
 pub(super) const GREETING: &str = "longtail generate ";
-/// The longest order in bytes; request bodies are part of it. Reports have the limits of
-/// [`credible`].
+/// Longest order, which contains the bodies to be sent. Reports have the limits of [`credible`].
 const LONGEST_ORDER: usize = 1 << 30;
 
-/// What the conductor sends.
+/// What the conductor says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Report your clock.
+    /// What does your clock show?
     Clock,
-    /// Prepare this part of a run; `journal`: report single requests.
+    /// Get ready for this part of a run; `journal`: report single requests.
     Prepare { spec: Box<LoadSpec>, clock: ClockShift, journal: bool },
-    /// Begin the run at this instant of the conductor's clock.
+    /// The run begins then, by the conductor's clock.
     Start(Nanos),
     /// Add a tally to the next report of progress.
     Tally,
     /// End the run now.
     Stop,
-    /// Measure the ceiling of this part of a run.
+    /// Measure how much you can send of this part of a run, against a sink that takes no time.
     Calibrate { spec: Box<LoadSpec>, response_bytes: u64 },
 }
 
-/// What a generator sends.
+/// What a generator says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// Its machine.
+    /// The generator's machine.
     Host(FarHost),
     /// Its own clock.
     Clock(Nanos),
     /// All connections and threads are ready.
     Ready,
-    /// It cannot do what was ordered: why.
+    /// It cannot do that.
     Refused(String),
-    /// Its progress so far.
+    /// Its progress.
     Progress { ended: u64, connected: u64, tally: Option<Box<Tally>> },
-    /// Single requests, those of each lane in the order of their ends.
+    /// Single requests of a lane, in order of completion.
     Records(RecordBatch),
-    /// Its ceiling; `None` if it could not be measured.
+    /// How much it can send; `None` where that could not be measured.
     Ceiling(Option<Ceiling>),
-    /// Its part of the run is over.
+    /// Its part is over.
     Done(Box<PartDone>),
 }
 
-/// What to add to a generator's clock to get the conductor's. Both are monotonic clocks with
-/// origins of their own, so either may be ahead, and sums wrap (two's complement).
+/// What has to be added to a generator's clock to get the conductor's. Both are monotonic clocks of
+/// their hosts, with different origins, so either may be ahead: sums wrap (two's complement).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockShift {
     /// From the generator's `now` to the conductor's.
@@ -84,29 +82,29 @@ pub(super) struct ClockShift {
 /// A generator's machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarHost {
-    /// CPUs that it may use.
+    /// Processors it may run on.
     pub cores: u32,
-    /// The conductor's address as that machine sees it, if ssh tells.
+    /// The conductor's address as that machine sees it, where ssh tells.
     pub conductor: Option<IpAddr>,
 }
 
 /// The result of a part of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PartDone {
-    /// What its lanes recorded; `None` if it had no lanes.
+    /// What its lanes recorded; `None` where it had none.
     pub(super) outcome: Option<LaneOutcome>,
     /// When it was over, by the conductor's clock.
     pub(super) ended: Nanos,
-    /// How long after the common start its lanes began.
+    /// How late its lanes were started.
     pub(super) late: Nanos,
-    /// The share of CPU time that a hypervisor took from its machine.
+    /// Share of its machine's CPU time that a hypervisor took.
     pub(super) steal: Option<f64>,
-    /// Connects that its kernel had to retry.
+    /// Connects that its kernel retried.
     pub(super) syn_retransmits: Option<u64>,
 }
 
 impl PartDone {
-    /// The facts about the generator that sent this part.
+    /// What is known of the generator that did it.
     pub(super) fn facts(&self, name: String) -> FarGenerator {
         let recorded = self
             .outcome
@@ -121,7 +119,7 @@ impl PartDone {
     }
 }
 
-/// Merges what a part recorded into that of the others.
+/// Merges what another part recorded, as the records of lanes are merged.
 pub(super) fn merge(into: &mut Option<LaneOutcome>, part: Option<LaneOutcome>) {
     match (&mut *into, part) {
         (Some(all), Some(part)) => all.merge(part),
@@ -129,10 +127,10 @@ pub(super) fn merge(into: &mut Option<LaneOutcome>, part: Option<LaneOutcome>) {
     }
 }
 
-/// A message as it is sent over the pipe.
+/// A message as it goes over the pipe.
 pub(super) fn frame(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message).expect("all messages have a form in JSON");
+    serde_json::to_writer(&mut bytes, message).expect("messages are of what JSON knows");
     let length = u32::try_from(bytes.len() - 4).expect("a message is shorter than a gigabyte");
     bytes[..4].copy_from_slice(&length.to_be_bytes());
     bytes
@@ -142,10 +140,10 @@ pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
     to.write_all(&frame(message)).and_then(|()| to.flush())
 }
 
-/// Reads the next message; `None` at the end.
+/// The next message; `None` at the end.
 ///
 /// # Errors
-/// If it is longer than `longest`, cut off, or not understood.
+/// Where it is longer than `longest`, cut off, or no message.
 pub(super) fn receive<T: DeserializeOwned>(
     from: &mut impl Read,
     longest: usize,
@@ -172,7 +170,7 @@ fn receive_frame(from: &mut impl Read, longest: usize) -> io::Result<Option<Vec<
     let length = u32::from_be_bytes(length) as usize;
     if length > longest {
         return Err(io::Error::other(format!(
-            "a message of {length} bytes: at most {longest} are expected"
+            "a message of {length} bytes, where {longest} are enough"
         )));
     }
     let mut bytes = Vec::new();
@@ -185,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_read_as_sent_and_incomplete_ones_are_refused() {
+    fn frames_are_read_as_they_were_sent_and_what_is_cut_off_is_no_message() {
         let mut bytes = Vec::new();
         send(&mut bytes, &Order::Start(Nanos(7))).unwrap();
         send(&mut bytes, &Order::Stop).unwrap();

@@ -1,44 +1,44 @@
-//! In which order the responses of each connection came, and how long each took: of the first ones
-//! of a run, in room that is made beforehand.
+//! The order in which the first responses of a run came, by connection, and how long each took.
+//! Their room is allocated beforehand.
 
 use model::{Nanos, Turns};
 
-/// Responses that are noted, at the most: 128 KiB a lane. A server that lets requests wait in turns
-/// answers them for ten seconds and more.
+/// Responses that are noted, at most: 128 KiB a lane. Where a server serves connections in turns,
+/// that covers ten seconds and more.
 const MOST: usize = 16 * 1024;
 
 /// What ended on a connection.
 #[derive(Clone, Copy, Debug)]
 struct NotedResponse {
     connection: u32,
-    /// In units of 1,024 ns; [`FAILED`]: no good response.
+    /// How long it took, in units of 1,024 ns; [`FAILED`]: no good response.
     took: u32,
 }
 
 const FAILED: u32 = u32::MAX;
 
-/// The turn that a connection has now.
+/// The turn of a connection: responses in a row without waiting.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenTurn {
     /// Its responses so far; 0 before the first that waited.
     answers: u32,
-    /// How long the first took.
+    /// How long the first response took.
     first: u32,
 }
 
-/// The first answers of a lane.
+/// The first responses of a lane.
 #[derive(Debug, Default)]
 pub(super) struct ResponseSequence {
     answers: Vec<NotedResponse>,
 }
 
 impl ResponseSequence {
-    /// With room for all that will be noted; of a load without turns for none.
+    /// Allocates room for all that will be noted; for nothing where no turns can be seen.
     pub(super) fn new(has_turns: bool) -> ResponseSequence {
         ResponseSequence { answers: Vec::with_capacity(if has_turns { MOST } else { 0 }) }
     }
 
-    /// A request of `connection` ended after `took`, with a good response or without.
+    /// Notes that a request of `connection` ended after `took`, with a good response or without.
     #[inline(always)]
     pub(super) fn note(&mut self, connection: usize, took: Nanos, is_good: bool) {
         if self.answers.len() < self.answers.capacity() {
@@ -47,8 +47,8 @@ impl ResponseSequence {
         }
     }
 
-    /// The turns that were seen on `connections`, where a response has waited that took longer than
-    /// `waited`.
+    /// The turns that were seen on `connections`; a response that took longer than `waited` has
+    /// waited.
     pub(super) fn turns(&self, connections: usize, waited: Nanos) -> Turns {
         let waited = units(waited);
         let mut turns = Turns::default();
@@ -79,8 +79,7 @@ fn units(time: Nanos) -> u32 {
 mod tests {
     use super::*;
 
-    /// Turns, and their responses, of what ended on connections, written as `0s` (waited), `0f`
-    /// (did not), `0x`.
+    /// Turns, and their answers, of what ended on connections, written as `0s` (waited), `0f` (did not), `0x`.
     fn turns(text: &str) -> (u64, u64) {
         let mut sequence = ResponseSequence::new(true);
         for word in text.split(' ') {

@@ -1,18 +1,19 @@
-//! When the server, or one of its workers, answered nothing for long, and then several requests at
-//! once ([`Silence`]).
+//! Finds silences: times in which the server, or one of its workers, sent no response, and then
+//! several at once ([`Silence`]).
 //!
-//! Each response costs a comparison with the one before it. All else happens where a silence ends.
+//! Each response costs one comparison with the one before. Everything else happens when a silence
+//! ends.
 
 use std::collections::HashMap;
 
 use model::{Nanos, Silence, Window};
 
-/// Shorter silences are not looked at: the scheduler of a busy machine makes them.
+/// Shorter silences are ignored: the scheduler of a busy machine causes them.
 const NOTABLE: Nanos = Nanos::from_millis(50);
-/// The same where no kernel says when a response came, but the lane that reads it: that may have
-/// been stopped for as long within a wait of 100 ms, and nobody would know.
+/// The same where the lane and not the kernel says when a response came: the lane itself may have
+/// been stopped for as long within a wait of 100 ms, unnoticed.
 const NOTABLE_WITHOUT_STAMPS: Nanos = Nanos::from_millis(120);
-/// So many are kept of each worker, the longest.
+/// Silences that are kept of each worker: the longest.
 const KEPT: usize = 64;
 
 /// The responses of one worker, or of a server that names none.
@@ -20,15 +21,15 @@ const KEPT: usize = 64;
 struct AnswerTimes {
     /// When the last one came.
     last: Nanos,
-    /// One that comes so much later is looked at: it ends a silence. While the responses behind a
-    /// silence are counted, each one is.
+    /// A response after this gap ends a silence. Zero while the responses after a silence are
+    /// counted.
     notable: i64,
-    /// The silence that ended last, while those responses are counted.
+    /// The silence that ended last, while the responses after it are counted.
     ended: Option<Silence>,
     kept: Vec<Silence>,
 }
 
-/// Nothing comes later than this: no response came yet.
+/// No response has come yet: none comes later than this.
 const NEVER: Nanos = Nanos(i64::MAX.cast_unsigned());
 
 impl AnswerTimes {
@@ -57,10 +58,10 @@ impl AnswerTimes {
 pub(super) struct ResponseClock {
     /// First those that name no worker, then those of each worker.
     workers: Vec<AnswerTimes>,
-    /// Shorter silences are not looked at.
+    /// Shorter silences are ignored.
     notable: Nanos,
-    /// Until when the lane last did not run, or was busy for long: what was silent then is not the
-    /// server.
+    /// Until when the lane last did not run, or was busy for long: a silence then is not the
+    /// server's.
     away_until: Nanos,
 }
 
@@ -73,7 +74,7 @@ impl ResponseClock {
         ResponseClock { workers, notable, away_until: Nanos::ZERO }
     }
 
-    /// A whole response of `worker` came `at` this time, to a request that was `sent` at that one.
+    /// Notes that a whole response of `worker` came at `at`, to a request that was sent at `sent`.
     #[inline(always)]
     pub(super) fn came(&mut self, worker: Option<u16>, sent: Nanos, at: Nanos) {
         let index = worker.map_or(0, |worker| usize::from(worker) + 1);
@@ -106,27 +107,28 @@ impl ResponseClock {
         }
         let silence = Silence { from: last, until: at, answers: 1, ..Silence::default() };
         let is_notable = last != NEVER && silence.length() >= self.notable;
-        // To a request that was sent in the middle of it nobody owed a response before.
+        // A request that was sent during the silence was not held up by all of it.
         if is_notable && sent <= silence.sent_before() && self.away_until <= last {
             times.notable = i64::MIN;
             times.ended = Some(silence);
         }
     }
 
-    /// The lane did not look for responses for long, until now.
+    /// The lane has not looked for responses for long, until now.
     #[cold]
     pub(super) fn was_away(&mut self, now: Nanos) {
         self.away_until = now;
     }
 
-    /// The silences of the measured window, with times since its start and the names of the
-    /// workers.
+    /// The silences of the measured window, with times since its start and the names of the workers.
     pub(super) fn finish(mut self, window: Window, names: &HashMap<String, u16>) -> Vec<Silence> {
         self.workers.iter_mut().for_each(|times| times.close(self.notable));
         let mut silences = Vec::new();
         for (index, times) in self.workers.into_iter().enumerate() {
-            let is_its = |number: &u16| usize::from(*number) + 1 == index;
-            let name = names.iter().find(|(_, number)| is_its(number)).map(|(name, _)| name);
+            let name = names
+                .iter()
+                .find(|(_, number)| usize::from(**number) + 1 == index)
+                .map(|(name, _)| name);
             for silence in times.kept {
                 if window.from <= silence.from && silence.until <= window.until {
                     silences.push(Silence {
@@ -148,7 +150,7 @@ mod tests {
 
     const WINDOW: Window = Window { from: Nanos(0), until: Nanos::MAX };
 
-    /// Responses, each as it was sent and when it came, in ms.
+    /// Answers, each as it was sent and when it came, in ms.
     fn silences(answers: &[(u64, u64)], away_until: u64) -> Vec<[u64; 3]> {
         let ms = Nanos::from_millis;
         let mut clock = ResponseClock::new(true);
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_were_held_up_are_counted() {
+    fn requests_held_up_by_a_silence_are_counted() {
         // Five that are out when all stops at 100: four come together, one later.
         let stopped = [(50, 100), (60, 400), (70, 401), (80, 402), (100, 420), (90, 440)];
         assert_eq!(silences(&stopped, 0), [[100, 300, 4]]);
@@ -178,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_was_out_nobody_was_silent() {
+    fn without_a_request_in_flight_there_is_no_silence() {
         assert_eq!(silences(&[(0, 10), (500, 510), (900, 910)], 0), [[0_u64; 3]; 0]);
-        // The first response of all ends no silence: the server may have started just then.
+        // The first answer of all ends no silence: the server may have started just then.
         assert_eq!(silences(&[(0, 3000), (0, 3001)], 0), [[0_u64; 3]; 0]);
     }
 
     #[test]
-    fn a_lane_that_may_have_been_stopped_itself_hears_longer_silences_alone() {
+    fn without_kernel_stamps_only_longer_silences_count() {
         let ms = Nanos::from_millis;
         for (length, found) in [(100, 0), (130, 1)] {
             let mut clock = ResponseClock::new(false);

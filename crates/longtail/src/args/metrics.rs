@@ -1,4 +1,4 @@
-//! Flags for metrics beside the report: statsd in and out, Prometheus, OTLP. Listeners bind to
+//! Flags for metrics besides the report: statsd in and out, Prometheus, OTLP. Listeners bind to
 //! loopback.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -66,7 +66,7 @@ const COMMANDS: &[Synonyms] = &[
     ("version", "longtail --version"),
 ];
 
-/// What `table` says of `word`, where it has it.
+/// What `table` has for `word`.
 fn found<'a>(table: &'a [Synonyms], word: &str) -> impl Iterator<Item = &'a str> {
     table
         .iter()
@@ -87,7 +87,7 @@ fn is_called(arg: &Arg, flag: &str) -> bool {
         || flag.len() == 2 && arg.get_short().is_some_and(|short| name.starts_with(short))
 }
 
-/// Our flag for another tool's long one, of those that take a value.
+/// Our flag for another tool's long flag, if ours takes a value.
 pub(crate) fn meant<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     let ours = found(FLAGS, name).find(|ours| has(command, ours))?;
     command
@@ -96,7 +96,7 @@ pub(crate) fn meant<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
         .filter(|arg| arg.get_action().takes_values())
 }
 
-/// What to type for a command that there is not.
+/// What to type in place of an unknown command.
 pub(crate) fn command(word: &str) -> Option<String> {
     if word.starts_with("http://") || word.starts_with("https://") {
         return Some(format!("type longtail load {word}"));
@@ -104,8 +104,8 @@ pub(crate) fn command(word: &str) -> Option<String> {
     found(COMMANDS, &word.to_ascii_lowercase()).next().map(|ours| format!("type {ours}"))
 }
 
-/// What to type for `flag`, which `command` has not; `words` are the whole command line, `all` is
-/// longtail.
+/// What to type in place of `flag`, which `command` does not have; `words` are the whole command
+/// line, `all` is longtail.
 pub(crate) fn flag(
     all: &Command,
     command: &Command,
@@ -120,29 +120,27 @@ pub(crate) fn flag(
     let name = flag.trim_start_matches('-');
     if let Some(ours) = found(FLAGS, name).find(|ours| !ours.starts_with('-') || has(command, ours))
     {
-        let is_flag = ours.starts_with('-');
-        return Some(if is_flag {
-            format!("type {}", with_value(command, ours, value))
-        } else {
-            ours.to_owned()
-        });
+        if ours.starts_with('-') {
+            return Some(format!("type {}", with_value(command, ours, value)));
+        }
+        return Some(ours.to_owned());
     }
     if flag.starts_with("http") && command.get_name() == "sweep" {
         return Some(
             "a sweep starts the server itself; type longtail load URL for one that runs".to_owned(),
         );
     }
-    let others = found(FLAGS, name).filter(|ours| ours.starts_with('-')).chain([flag]);
-    let elsewhere = |flag| {
-        all.get_subcommands()
-            .find(|one| !one.is_hide_set() && has(one, flag))
-            .map(|one| (flag, one))
-    };
-    let (flag, other) = others.filter(|flag| flag.starts_with('-')).find_map(elsewhere)?;
-    Some(format!("longtail {} has {flag}", other.get_name()))
+    let flags = found(FLAGS, name).chain([flag]).filter(|flag| flag.starts_with('-'));
+    for flag in flags {
+        let other = all.get_subcommands().find(|other| !other.is_hide_set() && has(other, flag));
+        if let Some(other) = other {
+            return Some(format!("longtail {} has {flag}", other.get_name()));
+        }
+    }
+    None
 }
 
-/// What is like it in spelling, under the name that the help has.
+/// The flag that was probably meant, by its name in the help.
 pub(crate) fn spelling(command: &Command, flag: &str) -> Option<String> {
     let known = command
         .get_arguments()
@@ -151,16 +149,16 @@ pub(crate) fn spelling(command: &Command, flag: &str) -> Option<String> {
     Some(format!("did you mean --{}?", known.get_long()?))
 }
 
-/// Short flags of `load` that other tools have for a time, the flag for that here, and the long one
-/// for what it is here.
+/// Short flags of `load` that are a time in other tools, our flag for that time, and the long name
+/// of the short flag here.
 const TIMES: [(&str, &str, &str); 2] =
     [("-d", "--for", "--data"), ("-T", "--timeout", "--content-type")];
 
-/// Refuses what would be understood as something else: a long flag with one dash, as Go's tools
-/// have it (`-duration=5s` is `-d uration=5s`), and a time as a body or a type of content.
+/// Refuses what would be taken for something else: a long flag with one dash, as in Go's tools
+/// (`-duration=5s` is `-d uration=5s`), and a time where a body or a content type is expected.
 ///
 /// # Errors
-/// Where there is one, with what to type.
+/// With what to type instead.
 pub(crate) fn check(command: &Command, words: &[String]) -> Result<(), Mistake> {
     for (at, word) in words.iter().enumerate().take_while(|(_, word)| *word != "--") {
         let next = words.get(at + 1).map(String::as_str).filter(|next| is_value(next));
@@ -200,13 +198,12 @@ fn is_value(word: &str) -> bool {
 
 /// The flag, and what was typed for its value if it takes one.
 fn with_value(command: &Command, flag: &str, value: Option<&str>) -> String {
-    let arg =
-        command.get_arguments().find(|arg| arg.get_long() == Some(flag.trim_start_matches('-')));
-    let takes_value = arg.is_some_and(|arg| arg.get_action().takes_values());
-    let named = || {
-        arg.and_then(|arg| arg.get_value_names())
-            .and_then(|names| names.first())
-            .map_or("VALUE", |name| name)
-    };
-    if takes_value { format!("{flag} {}", value.unwrap_or_else(named)) } else { flag.to_owned() }
+    let name = flag.trim_start_matches('-');
+    let arg = command
+        .get_arguments()
+        .find(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values());
+    let Some(arg) = arg else { return flag.to_owned() };
+    let placeholder =
+        arg.get_value_names().and_then(|names| names.first()).map_or("VALUE", |name| name);
+    format!("{flag} {}", value.unwrap_or(placeholder))
 }

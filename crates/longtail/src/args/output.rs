@@ -49,7 +49,7 @@ pub(crate) enum OutputFormat {
     Study,
 }
 
-/// The words of `--format`, which was before each format had a flag of its own.
+/// The words of `--format`, from before each format had a flag of its own.
 const FORMATS: &[(&str, OutputFormat)] = &[
     ("text", OutputFormat::Answer),
     ("markdown", OutputFormat::Markdown),
@@ -225,7 +225,7 @@ impl OutputArgs {
         )
     }
 
-    /// Whether a file is written too that is this one.
+    /// Whether this file is written by `-o` or `--html`.
     pub(crate) fn writes(&self, path: &Path) -> bool {
         self.files().any(|file| crate::store::are_one(&file.path, path))
     }
@@ -244,10 +244,10 @@ impl OutputArgs {
 
     /// A study as it is printed: with `--force`, an invalid run shows its figures.
     pub(crate) fn forced<'s>(&self, study: &'s Study) -> Cow<'s, Study> {
-        let is_so = |run: &&Run| {
+        let are_so = study.runs().iter().all(|run| {
             run.judgement.as_ref().is_none_or(|judgement| judgement.forced == self.force)
-        };
-        if study.runs().iter().all(is_so) {
+        });
+        if are_so {
             return Cow::Borrowed(study);
         }
         let mut study = study.clone();
@@ -264,7 +264,7 @@ impl OutputArgs {
         Cow::Owned(study)
     }
 
-    /// What the lines of the text keep to: what was asked, or what the terminal has now.
+    /// The width of the text: what was asked for, or the terminal's.
     pub(crate) fn width(&self) -> Width {
         match self.width {
             Some(0) => Width::ANY,
@@ -273,10 +273,11 @@ impl OutputArgs {
         }
     }
 
-    /// Refuses what such a study cannot be printed as, before any load.
+    /// Refuses styles and formats that such a study does not have, before any load.
     ///
     /// # Errors
-    /// Where the style or the format is another kind's, or two files are one.
+    /// Where the style or the format is one of another kind of study, or two files are
+    /// one.
     pub(crate) fn check(&self, kind: StudyKind) -> Result<(), Mistake> {
         let (whose, styles) = kind.styles();
         if let Some(style) = self.style.filter(|style| !styles.contains(style)) {
@@ -312,13 +313,13 @@ pub(crate) struct FormatArgs {
     /// Print it as JSON, for scripts
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// The words of what was before `--json`.
+    /// The words of `--format`, from before there was `--json`.
     #[arg(long, hide = true, conflicts_with = "json", value_parser = words(&[("text", false), ("json", true)]))]
     format: Option<bool>,
 }
 
 impl FormatArgs {
-    /// Whether it is for a program.
+    /// Whether a program reads it.
     pub(crate) fn is_json(self) -> bool {
         self.json || self.format == Some(true)
     }

@@ -78,10 +78,10 @@ impl PumaArgs {
         self.puma.iter().flat_map(|words| words.split(',')).map(str::trim).collect()
     }
 
-    /// Refuses what no Puma can be.
+    /// Refuses settings that no Puma can have.
     ///
     /// # Errors
-    /// Where there are CPUs that we have not, or all of those.
+    /// Where longtail may not run on these CPUs, or they are all of its CPUs.
     pub(crate) fn check(&self) -> Result<(), Mistake> {
         let (Some(asked), Some(ours)) = (&self.server_cpus, affinity::ours()) else {
             return Ok(());
@@ -100,19 +100,19 @@ impl PumaArgs {
         Ok(())
     }
 
-    /// Whether there is a flag that no other server has.
+    /// Whether a flag is given that only Puma has.
     pub(crate) fn asks_for_puma(&self) -> bool {
         self.rackup.is_some() || self.config.is_some() || self.yjit || self.puma.is_some()
     }
 
-    /// Workers x threads, where one of them was given: what is left out is one.
+    /// Workers x threads, where one of them was given; the other is 1 by default.
     pub(crate) fn size(&self) -> Option<u32> {
         let is_given = self.workers.is_some() || self.threads.is_some();
         let threads = self.threads.map_or(1, |threads| threads.max);
         is_given.then(|| self.workers.unwrap_or(0).max(1).saturating_mul(threads))
     }
 
-    /// A server of that kind with that app on that socket, and all else as these flags say.
+    /// A server of that kind with that app on that socket, and everything else as these flags say.
     pub(crate) fn server(&self, kind: ServerKind, app: App, socket: Socket) -> ServerPlan {
         let is_command = matches!(kind, ServerKind::Command { .. });
         let default_threads =
@@ -200,7 +200,8 @@ impl ServerArgs {
     /// # Errors
     /// Where flags contradict each other.
     pub(crate) fn server(&self) -> Result<ServerPlan, Mistake> {
-        let (kind, socket) = (self.kind()?, self.socket_kind()?);
+        let kind = self.kind()?;
+        let socket = self.socket_kind()?;
         let is_puma = matches!(kind, ServerKind::Puma { .. });
         if !socket.is_plain_tcp() && !is_puma {
             let server =
@@ -216,7 +217,7 @@ impl ServerArgs {
         self.reached(self.puma.server(kind, self.app(), socket))
     }
 
-    /// The same where generators on other machines, if there are any, reach it.
+    /// The same server, at an address that generators on other machines reach, if there are any.
     ///
     /// # Errors
     /// Where they cannot.
@@ -292,7 +293,7 @@ impl ServerArgs {
         let sleeps = self.puma.rackup.is_none() && self.command.is_empty() && app != App::Bodies;
         let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
         let delay = self.delay.or(default_delay);
-        // As the Rails app takes it: a number without its unit.
+        // The Rails app takes a number without a unit.
         let rails_path = delay
             .filter(|_| app == App::Rails)
             .map(|delay| format!("/sleep?ms={}", delay.0 as f64 / 1e6));
@@ -300,7 +301,7 @@ impl ServerArgs {
         Ok(StreamPlan { delay, path, ..self.stream_as_given(stop, warm_up)? })
     }
 
-    /// The same with nothing that the app decides, on any of its sockets.
+    /// The stream of requests without what depends on the app, on any of its sockets.
     ///
     /// # Errors
     /// Where the kernel's stamps were asked for and cannot be had.
@@ -328,7 +329,7 @@ impl ServerArgs {
         })
     }
 
-    /// What is read of server and kernel meanwhile; `None` where that was left open.
+    /// What is read of server and kernel during a run; `None` where that was left open.
     ///
     /// # Errors
     /// As [`InspectArgs::probe`].
@@ -342,13 +343,13 @@ impl ServerArgs {
     }
 }
 
-/// Takes a server's command and the `--` before it away from these words.
+/// Removes a server's command, and the `--` before it, from these words.
 pub(crate) fn server_command(words: &mut Vec<String>) -> Vec<String> {
     words.iter().position(|word| word == "--").map(|at| words.split_off(at)).unwrap_or_default()
 }
 
-/// What everybody may read is `proc`; `kernel` adds its tracepoints; of `app`, no probe, each
-/// request says when it began and ended.
+/// `proc` reads what every user may read; `kernel` adds the kernel's tracepoints; with `app`, which
+/// is no probe, each response says when the app began and ended.
 const INSPECTED: &[(&str, Option<Probe>)] = &[
     ("none", Some(Probe::None)),
     ("proc", Some(Probe::Proc)),
@@ -425,7 +426,7 @@ pub(crate) fn addresses() -> Result<Addresses, Mistake> {
     })
 }
 
-/// A command line with what of it counts in the environment in front: together they repeat a study
+/// A command line, with the environment variables that count in front: together they repeat a study
 /// here.
 pub(crate) fn with_environment(command_line: &str) -> MaskedText {
     let set = [HOST4, HOST6, PORT, CONTROL_PORT].iter().filter_map(|name| {

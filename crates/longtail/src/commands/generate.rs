@@ -3,7 +3,7 @@
 //! one result of those.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -26,9 +26,9 @@ use crate::{secrets, signals, store, ui};
 /// Serves a conductor until it is gone, or drives one part of a load.
 ///
 /// # Errors
-/// Where the words are no load, or the part cannot be written.
+/// Where the words are not those of a load, or the part cannot be written.
 pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    // Who is ordered about ends by a signal at once.
+    // Under a conductor a signal ends it at once.
     let around = StudyStart::ended_by(if args.of.is_some() {
         signals::interruption()?
     } else {
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
     });
     let here = around.context(secrets::command_line(), resolver.clone());
     let (Some(of), Some(start_at), Some(out)) = (args.of, args.start_at, &args.out) else {
-        // Whoever started us has gone, and with it all reason to be: what is under way is its load.
+        // When the conductor has gone, nobody needs the load that is under way.
         let served =
             serve(io::stdin(), io::stdout(), &here, || std::process::exit(Exit::Fine.code()));
         return Ok(if served.is_ok() { Exit::Fine } else { Exit::Interrupted });
@@ -73,23 +73,27 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
 /// Where they are not parts of one load, or the study cannot be kept.
 pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
     args.output.check(StudyKind::Load)?;
-    let read = |path: &PathBuf| {
-        let unreadable = |why: String| Mistake::Read { path: path.clone(), why };
-        let bytes = store::read_bytes(path)?;
-        let checked = plausible::check_message(&mut serde_json::Deserializer::from_slice(&bytes));
-        let part = checked.and_then(|()| serde_json::from_slice(&bytes)).map_err(|why| {
-            unreadable(format!("it is no part of a load that longtail generate wrote ({why})"))
-        })?;
-        Ok(NamedPart { name: path.display().to_string(), part })
-    };
-    let parts = args.parts.iter().map(read).collect::<Result<Vec<_>, Mistake>>()?;
+    let parts =
+        args.parts.iter().map(|path| read_part(path)).collect::<Result<Vec<_>, Mistake>>()?;
     let study = merge_parts(parts, env!("CARGO_PKG_VERSION")).map_err(wrong)?;
     let results = Results::open("load", &study.started_at, &args.output)?;
     let study = Study::from(study);
     Ok(Exit::of(&study).and(results.publish(&study)))
 }
 
-/// Flags of `longtail generate`; none where it is ordered about on its standard input.
+/// Reads a part that [`run`] wrote.
+fn read_part(path: &Path) -> Result<NamedPart, Mistake> {
+    let bytes = store::read_bytes(path)?;
+    let checked = plausible::check_message(&mut serde_json::Deserializer::from_slice(&bytes));
+    let part =
+        checked.and_then(|()| serde_json::from_slice(&bytes)).map_err(|why| Mistake::Read {
+            path: path.to_owned(),
+            why: format!("it is no part of a load that longtail generate wrote ({why})"),
+        })?;
+    Ok(NamedPart { name: path.display().to_string(), part })
+}
+
+/// Flags of `longtail generate`; none where a conductor controls it over standard input.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct GenerateArgs {

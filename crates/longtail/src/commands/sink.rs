@@ -1,4 +1,4 @@
-//! `longtail sink`: a test server with known answers, for whoever tests a generator. `sweep --server
+//! `longtail sink`: a test server with known responses, to test generators with. `sweep --server
 //! builtin` starts it too.
 
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::args::ADVANCED;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::{signals, ui};
 
-/// Serves until Ctrl-C or SIGTERM, finishes what it has, and prints what was counted.
+/// Serves until Ctrl-C or SIGTERM, finishes the requests it has, and prints what it counted.
 ///
 /// # Errors
 /// Where a flag is wrong, or it cannot listen.
@@ -123,7 +123,7 @@ impl SinkArgs {
     /// The sink that the flags ask for.
     ///
     /// # Errors
-    /// Where a queue is asked for, and nothing that it stands before; or none, and slots.
+    /// Where a queue is asked for without slots, or slots with no queue.
     pub(crate) fn settings(&self) -> Result<SinkSettings, Mistake> {
         let listen = if self.listen.is_empty() {
             SinkSettings::default().listen

@@ -1,9 +1,8 @@
-//! Asks the kernel before a load who listens at its target: for the placement of threads, and so
-//! that nobody loads a dead port.
+//! Asks the kernel who listens at the target of a load: for the placement of threads, and so that
+//! no load goes to a dead port.
 //!
-//! A server of this machine must not see a connection that is not load. So where the kernel lists a
-//! listener nothing is connected; only where it lists none is there one connect. What ends later in
-//! the run is an outcome.
+//! A server on this machine must not see a connection that is not load. So nothing connects where
+//! the kernel lists a listener; where it lists none, there is one connect.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,12 +28,12 @@ const FORWARDERS: &str = "docker-proxy rootlessport rootlesskit slirp4netns past
 pub(crate) struct Listeners(Vec<KernelSocket>);
 
 impl Listeners {
-    /// All that the kernel lists now; none where it cannot be asked.
+    /// All listeners that the kernel lists now; none where it cannot be asked.
     pub(crate) fn now() -> Listeners {
         Listeners(owners::listening().unwrap_or_default())
     }
 
-    /// Those behind an endpoint.
+    /// The listeners behind an endpoint.
     fn behind(&self, endpoint: &Endpoint) -> impl Iterator<Item = &KernelSocket> {
         self.0.iter().filter(move |one| leads_to(endpoint, one))
     }
@@ -68,8 +67,8 @@ impl Listeners {
         Err(wrong(format!("{}: start the server first, or correct {given}", refusals.join("; "))))
     }
 
-    /// Where whoever serves `endpoint` is, as far as this user may see; of a server that is here
-    /// also its first processes.
+    /// Where the server of `endpoint` is, as far as this user may see; if it is here, also its
+    /// first processes.
     pub(crate) fn serving(&self, endpoint: &Endpoint) -> (ServerLocation, Vec<u32>) {
         if !is_of_this_machine(endpoint) {
             return (ServerLocation::Elsewhere, Vec::new());
@@ -94,8 +93,9 @@ impl Listeners {
 fn leads_to(endpoint: &Endpoint, listening: &KernelSocket) -> bool {
     match (endpoint, &listening.place) {
         (Endpoint::Tcp(to), Endpoint::Tcp(at)) => {
-            let (here, there) = (to.ip().to_canonical(), at.ip().to_canonical());
-            // `::` takes IPv4 too where it is not set otherwise, `0.0.0.0` never IPv6.
+            let here = to.ip().to_canonical();
+            let there = at.ip().to_canonical();
+            // `::` takes IPv4 too, unless it is set otherwise; `0.0.0.0` never takes IPv6.
             let takes_it = if here.is_ipv4() { !listening.is_v6_only } else { there.is_ipv6() };
             let takes_all = there.is_unspecified() && takes_it && is_of_this_machine(endpoint);
             to.port() == at.port() && (here == there || takes_all)
@@ -105,16 +105,16 @@ fn leads_to(endpoint: &Endpoint, listening: &KernelSocket) -> bool {
     }
 }
 
-/// Whether a path leads to the socket that its server bound at `at`: by the same words, or another
-/// way to the same file.
+/// Whether a path leads to the socket that its server bound at `at`: the same path, or another one
+/// to the same file.
 fn is_same_file(path: &Path, at: &Path) -> bool {
     path == at
         || at.is_absolute()
             && path.canonicalize().is_ok_and(|path| at.canonicalize().is_ok_and(|at| at == path))
 }
 
-/// Whether it may be: of a socket that its server bound by a relative path the kernel tells that
-/// path alone, not from where.
+/// Whether it may lead there: for a socket that was bound by a relative path, the kernel tells that
+/// path, but not the folder.
 fn may_lead_to(endpoint: &Endpoint, place: &Endpoint) -> bool {
     let (Endpoint::Unix(path), Endpoint::Unix(at)) = (endpoint, place) else { return false };
     at.is_relative()
@@ -185,7 +185,8 @@ mod tests {
         };
         let may =
             |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &unix_place(at));
-        let (at, name) = (file.to_str().unwrap(), folder.file_name().unwrap().to_str().unwrap());
+        let at = file.to_str().unwrap();
+        let name = folder.file_name().unwrap().to_str().unwrap();
         assert!(
             leads(&other, at)
                 && leads(&folder.join("./app.sock"), at)
@@ -206,8 +207,7 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A name with two addresses, of which a server listens to one, is no mistake; in whichever
-    /// order.
+    /// A name may have two addresses of which a server listens to one, in either order.
     #[test]
     fn one_endpoint_that_is_listened_to_is_enough() {
         let listener = TcpListener::bind("127.0.0.8:0").unwrap();
@@ -218,7 +218,7 @@ mod tests {
         };
         for endpoints in [[alive.clone(), dead.clone()], [dead.clone(), alive.clone()]] {
             assert_eq!(Listeners::now().first(&endpoints, "the URL").unwrap(), &alive);
-            // Where the kernel lists nobody it is the connect that tells.
+            // Where the kernel lists nobody, the connect tells.
             assert_eq!(Listeners::default().first(&endpoints, "the URL").unwrap(), &alive);
         }
         drop(listener);

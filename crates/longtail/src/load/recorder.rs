@@ -1,9 +1,8 @@
-//! Writes the request log and checks answers while a load goes on, on a thread of its own.
+//! Writes the request log and checks responses while a load goes on, on a thread of its own.
 //!
-//! Lanes hand over batches, with the raw bytes of answers where those are checked, and never wait
-//! for this thread. What it has not kept up with is dropped by them and counted. Whoever reads the
-//! log, where that is a pipe, may stop: then the run goes on, and its figures wait for them for a
-//! moment only.
+//! Lanes hand over batches, with the raw bytes of responses where those are checked, and never wait
+//! for this thread: they drop and count what it is too slow for. If the log is a pipe whose reader
+//! stops, the run goes on, and its figures wait only for a moment.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -26,17 +25,17 @@ use crate::exit::{Mistake, unwritable};
 use crate::files;
 use crate::ui::{PIECE, takes_more};
 
-/// Several lanes: what is older than this, compared with the newest, is complete.
+/// With several lanes: no record is still missing that is older than the newest by this much.
 const SETTLING: Nanos = Nanos::from_millis(500);
 
 const HINT: &str = "give --log a file that you can write";
 
-/// When the run is over, the log's reader gets so long for all that they have not read.
+/// How long the log's reader gets after the run for what it has not read.
 const LAST_LINES: Nanos = Nanos::from_secs(5);
-/// How soon the end of the run is noticed where a log is not read.
+/// How often the end of the run is looked for while nobody reads the log.
 const GLANCE: Nanos = Nanos::from_millis(20);
 
-/// Where one line a request goes.
+/// The log: a line for each request.
 struct RequestLog {
     out: File,
     path: PathBuf,
@@ -59,8 +58,8 @@ impl RequestLog {
         Ok(RequestLog { out, path: path.to_owned(), is_csv })
     }
 
-    /// Writes lines, and waits for their reader: as long as the run goes on, and not for long once
-    /// it is `over`.
+    /// Writes lines, and waits for their reader: without limit during the run, and for
+    /// [`LAST_LINES`] once it is `over`.
     fn write(&mut self, lines: &str, over: &mut RunEnd<'_>) -> io::Result<()> {
         for piece in lines.as_bytes().chunks(PIECE) {
             while !takes_more(&self.out, GLANCE) {
@@ -92,12 +91,12 @@ impl RunEnd<'_> {
     }
 }
 
-/// Writes and checks.
+/// Writes the log and checks responses.
 pub(crate) struct Recorder {
     log: Option<RequestLog>,
     checkers: Vec<Checker>,
     lines: String,
-    /// Where a log could not be written to its end.
+    /// Why the log could not be written to its end.
     pub(crate) failed: Option<Mistake>,
 }
 
@@ -132,7 +131,7 @@ impl Recorder {
 }
 
 impl RequestJournal for Recorder {
-    /// Lines of several lanes are put into one order before they are written.
+    /// The records of several lanes are sorted before they are written.
     fn record(
         &mut self,
         batches: &Receiver<RecordBatch>,
@@ -155,7 +154,8 @@ impl RequestJournal for Recorder {
                 self.write(&batch, progress.start(), &mut end);
                 continue;
             }
-            // A lane hands over what is 100 ms old, so nothing older than this is still to come.
+            // A lane hands over records that are 100 ms old, so none older than this is still to
+            // come.
             waiting
                 .extend(batch.into_iter().map(|record| RequestRecord { answer: None, ..record }));
             waiting.sort_by_key(|record| record.exchange.ended);
@@ -178,7 +178,7 @@ impl RequestJournal for Recorder {
 }
 
 impl Recorder {
-    /// Writes a line a request, as long as the log can be written.
+    /// Writes a line for each request, as long as the log can be written.
     fn write(&mut self, batch: &[RequestRecord], start: Nanos, end: &mut RunEnd<'_>) {
         let Some(log) = &mut self.log else { return };
         let lines = &mut self.lines;
@@ -192,7 +192,7 @@ impl Recorder {
             }
         }
         if let Err(why) = log.write(lines, end) {
-            // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either
+            // A reader of stdout that has gone (`| head`) is no error. The load goes on in either
             // case.
             if why.kind() != io::ErrorKind::BrokenPipe {
                 self.failed = Some(Mistake::Unwritten { path: log.path.clone(), why, hint: HINT });
@@ -202,10 +202,10 @@ impl Recorder {
     }
 }
 
-/// Different bodies, or counters, that are kept apart; more are only counted.
+/// Different bodies, or counters, that are distinguished; more are only counted.
 const KEPT: usize = 1_000_000;
 
-/// What is expected of every good answer.
+/// What is expected of every good response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     /// This status.
@@ -221,7 +221,7 @@ pub(crate) enum Check {
 }
 
 impl Check {
-    /// Whether the bytes of the answers are needed for it.
+    /// Whether it needs the bytes of the responses.
     pub(crate) fn needs_answers(&self) -> bool {
         !matches!(self, Check::Status(_))
     }
@@ -271,7 +271,7 @@ struct Checker {
     check: Check,
     checked: u64,
     wrong: u64,
-    /// The first answer that was wrong.
+    /// The first wrong response.
     example: Option<String>,
     /// Different bodies, by their SHA-256.
     bodies: HashSet<String>,
@@ -282,7 +282,8 @@ struct Checker {
 
 impl Checker {
     fn new(check: Check) -> Checker {
-        let (bodies, counters) = (HashSet::new(), HashSet::new());
+        let bodies = HashSet::new();
+        let counters = HashSet::new();
         Checker {
             check,
             checked: 0,
@@ -295,7 +296,8 @@ impl Checker {
         }
     }
 
-    /// Looks at one request's end. Only answers are checked; what had none is an error already.
+    /// Checks a request's response, if there was one; a request without a response is counted as
+    /// failed already.
     fn check(&mut self, record: &RequestRecord) {
         let model::Outcome::Answered(status) = record.exchange.outcome else { return };
         let wrong = match self.check {
@@ -342,7 +344,8 @@ impl Checker {
         }
     }
 
-    /// Whether it holds, and what was seen, in one line. What nothing was checked by does not hold.
+    /// Whether the check holds, and what was seen, in one line. Without any response it does not
+    /// hold.
     fn result(&self) -> (bool, String) {
         let Checker { check, checked, wrong, example, bodies, counters, largest, duplicates } =
             self;
@@ -360,7 +363,7 @@ impl Checker {
                 format!("same body: {} different in {checked} answers{example}", bodies.len())
             }
             Check::CborCounter => {
-                // Gaps below the largest: what was answered to others, or to us and lost.
+                // Gaps below the largest counter: responses to other clients, or lost ones.
                 let smallest = counters.iter().min().copied().unwrap_or(0);
                 let span = largest.map_or(0, |largest| u64::from(largest - smallest) + 1);
                 let gaps = span.saturating_sub(counters.len() as u64);
@@ -374,8 +377,8 @@ impl Checker {
     }
 }
 
-/// The counter of a load sink's body, `{"reply": {"arg": counter}}`: four bytes, as such or one by
-/// one, or a number.
+/// The counter of a load sink's body, `{"reply": {"arg": counter}}`: a byte string of four bytes,
+/// an array of them, or a number.
 fn counter_of(body: &[u8]) -> Option<u32> {
     let reply = cbor_entry(Decoder::new(body), "reply")?;
     let mut counter = cbor_entry(reply, "arg")?;
@@ -389,7 +392,7 @@ fn counter_of(body: &[u8]) -> Option<u32> {
     }
 }
 
-/// What a CBOR map has by that name.
+/// The value of that key in a CBOR map.
 fn cbor_entry<'b>(mut map: Decoder<'b>, name: &str) -> Option<Decoder<'b>> {
     let entries = map.map().ok()?;
     for _ in 0..entries.unwrap_or(u64::MAX) {

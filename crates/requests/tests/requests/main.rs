@@ -91,7 +91,8 @@ fn a_request_has_what_its_user_said_and_defaults_where_he_said_nothing() {
     for (url, method, body, headers, keep_alive, sent) in
         rows::<TemplateRow>(include_str!("templates.jsonl"))
     {
-        let (method, body) = (requests::method(&method).unwrap(), body.map(String::into_bytes));
+        let method = requests::method(&method).unwrap();
+        let body = body.map(String::into_bytes);
         let template = RequestTemplate { method, body, keep_alive, ..with_headers(&headers) };
         let rendered = template.render(&target(&url)).unwrap();
         assert_eq!(String::from_utf8_lossy(&rendered.request.bytes), sent);
@@ -217,8 +218,9 @@ fn every_file_of_the_fuzzers_corpus_is_sendable_or_refused_in_a_line() {
 /// The gaps of a Poisson pace with the same seed fall with `uniform`: unmixed draws would correlate
 /// fully, and one request would always come after the long gaps.
 #[test]
-fn a_pick_says_nothing_about_the_gap_before_it() {
-    let (n, seed) = (10_000u64, 7);
+fn random_requests_do_not_correlate_with_the_gaps_before_them() {
+    let n = 10_000u64;
+    let seed = 7;
     let sum: f64 = (0..n)
         .map(|i| {
             (RequestOrder::Random { seed }.index(i, 1000) as f64 / 999.0 - 0.5)
