@@ -16,17 +16,16 @@ use crate::thread::{ensure_descriptors, spawn_scoped, unshare_table};
 use crate::wire::{ConnectionDriver, SocketDriver};
 use crate::wire_tls::TlsDriver;
 
-/// Time for each lane, which are all ready, to wake up before the first request is due; and for all
-/// of them at the most.
+/// Before the first request is due: time for each lane to wake up, and for all of them at most.
 const LEAD: Nanos = Nanos::from_millis(1);
 const LONGEST_LEAD: Nanos = Nanos::from_millis(5);
 
-/// What a run brought.
+/// The result of a run.
 #[derive(Debug)]
 pub struct DriveResult {
     /// What all lanes left behind, merged.
     pub outcome: LaneOutcome,
-    /// The generators on other machines, where those made the load.
+    /// The generators on other machines, where they made the load.
     pub far: Vec<FarGenerator>,
     /// When it began, on the run's clock.
     pub start: Nanos,
@@ -40,7 +39,7 @@ pub struct DriveResult {
 /// is a reader for it.
 ///
 /// # Errors
-/// Before any load is sent, where descriptors do not suffice.
+/// Where the limit of open files is too low, before any load is sent.
 ///
 /// # Panics
 /// Where a lane does: our bug.
@@ -51,14 +50,14 @@ pub fn drive(
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
 ) -> Result<DriveResult, EngineError> {
-    let ready = || Some(clock.now() + (LEAD * u64::from(spec.lanes)).min(LONGEST_LEAD));
+    let ready = || Some(clock.now() + (LEAD * u64::from(spec.load.lanes)).min(LONGEST_LEAD));
     let (start, outcome) = drive_part(spec, clock, interrupt, progress, journal, ready)?;
     Ok(DriveResult::of(spec, start, clock.now(), outcome))
 }
 
-/// Drives this generator's part of a run, as [`drive`]. When its lanes are ready it asks when to
-/// start; `None`: not at all. When that was, and what the lanes left behind; `None` where there was
-/// none.
+/// Drives this generator's part of a run, as [`drive`]. When its lanes are ready, `ready` says when
+/// they start, or `None`: not at all. Returns that time, and what the lanes left behind; `None`
+/// where there was no lane.
 ///
 /// # Errors
 /// As [`drive`].
@@ -84,14 +83,16 @@ pub fn drive_part(
             .map(|(share, progress)| {
                 let (begin, begun) = channel();
                 starts.push(begin);
-                let (clock, ready, journal) = (*clock, is_ready.clone(), journal.cloned());
+                let clock = *clock;
+                let ready = is_ready.clone();
+                let journal = journal.cloned();
                 let lane =
                     LaneThread { spec, share, clock, ready, begun, interrupt, progress, journal };
                 spawn_scoped(scope, format!("lane-{}", share.lane), move || lane.run())
             })
             .collect();
         drop(is_ready);
-        // One that cannot start ends the others before they send anything.
+        // If a lane cannot start, the others end before they send anything.
         let all_are_ready = lanes.iter().all(|lane| lane.is_ok() && readied.recv().is_ok());
         let start = if all_are_ready { ready() } else { None };
         if let Some(start) = start {
@@ -114,12 +115,12 @@ pub fn drive_part(
     Ok((start, merged))
 }
 
-/// What one lane's thread is given.
+/// What a lane's thread is given.
 struct LaneThread<'a> {
     spec: &'a LoadSpec,
     share: LaneShare,
     clock: SystemClock,
-    /// Where it says that it is ready, and hears when all of them begin.
+    /// It says here that it is ready, and is told when all lanes begin.
     ready: Sender<()>,
     begun: Receiver<Nanos>,
     interrupt: &'a AtomicBool,
@@ -128,18 +129,20 @@ struct LaneThread<'a> {
 }
 
 impl LaneThread<'_> {
-    /// Runs the lane, over the kind of sockets that the load wants.
+    /// Runs the lane over plain sockets or TLS, as the load asks.
     fn run(self) -> Result<Option<LaneOutcome>, EngineError> {
-        // It only makes the calls cheaper.
+        // This only makes the system calls cheaper, so failure does not matter.
         unshare_table();
         let failed = |errno: rustix::io::Errno| {
             EngineError(format!(
                 "a generator thread cannot be set up: {errno}; a sandbox (seccomp, a container's profile) may forbid epoll or sockets"
             ))
         };
-        let (first, slots) = (self.share.first_connection, self.share.connections as usize);
-        let sockets = SocketDriver::new(&self.spec.transport, first, slots, self.spec.timestamps)
-            .map_err(failed)?;
+        let first = self.share.first_connection;
+        let slots = self.share.connections as usize;
+        let sockets =
+            SocketDriver::new(&self.spec.transport, first, slots, self.spec.load.timestamps)
+                .map_err(failed)?;
         Ok(match self.spec.transport.tls.clone() {
             Some(tls) => self.run_over(TlsDriver::new(sockets, tls)),
             None => self.run_over(sockets),
@@ -149,8 +152,7 @@ impl LaneThread<'_> {
     fn run_over(self, mut wire: impl ConnectionDriver) -> Option<LaneOutcome> {
         let open = wants_preconnect(self.spec)
             .then(|| preconnect(&mut wire, &self.clock, self.share, self.interrupt, self.progress));
-        // Where nobody hears it, another lane could not start, and nobody says when to begin
-        // either.
+        // If the receiver is gone, another lane failed to start, and this one gets no start.
         let _ = self.ready.send(());
         drop(self.ready);
         let start = self.begun.recv().ok()?;
@@ -161,51 +163,58 @@ impl LaneThread<'_> {
 }
 
 impl DriveResult {
-    /// What the lanes of a run, all of them, left behind that began at `start` and was over at
-    /// `end`.
+    /// The result of a run from `start` to `end`, of which all lanes together left `outcome`
+    /// behind.
     pub fn of(
         spec: &LoadSpec,
         start: Nanos,
         end: Nanos,
         outcome: Option<LaneOutcome>,
     ) -> DriveResult {
-        let (window, outcome) =
-            (spec.window(start), outcome.unwrap_or_else(|| LaneOutcome::nothing(spec, start)));
+        let window = spec.window(start);
+        let outcome = outcome.unwrap_or_else(|| LaneOutcome::nothing(spec, start));
         let until = match (spec.measured, outcome.interrupted_at) {
             (_, Some(instant)) => instant.min(window.until),
             // A count may end a closed loop before its time.
-            (Some(_), None) if spec.requests_total.is_some() && !spec.pace.is_open() => {
+            (Some(_), None) if spec.load.requests_total.is_some() && !spec.load.pace.is_open() => {
                 outcome.tally.last_ended.min(window.until)
             }
             (Some(_), None) => window.until,
             (None, None) => outcome.tally.last_ended,
         };
-        let (measured, elapsed) = (until.saturating_sub(window.from), end.saturating_sub(start));
+        let measured = until.saturating_sub(window.from);
+        let elapsed = end.saturating_sub(start);
         DriveResult { outcome, far: Vec::new(), start, measured, elapsed }
     }
 }
 
-/// Fewer connections take milliseconds, and their first requests tell what a connect costs.
+/// Fewer connections open within milliseconds, and their first requests tell what a connect costs.
 const MANY: u32 = 1000;
-/// Connects under way at a time, in all lanes: fewer than servers' accept queues hold (nginx's 511,
-/// Puma's 1024).
+/// Connects under way at the same time, in all lanes: fewer than servers' accept queues hold
+/// (nginx's 511, Puma's 1024).
 const AT_ONCE: u32 = 256;
-/// A server that takes no further connection for so long is loaded with those that it has taken.
-/// The others are opened when their first request is due, and what becomes of that is counted.
+/// A server that accepts nothing for so long is loaded with the connections it has. The others are
+/// opened when their first request is due, and how that ends is counted.
 const LONGEST_STALL: Nanos = Nanos::from_secs(2);
-/// How late an interruption may be noticed.
+/// Longest wait before an interruption is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
 
-/// Whether connections are opened before the first request is due: a closed loop of many, kept
-/// alive, that all get a request. Opening them takes as long as a short run, and a burst of
-/// connects overflows the server's accept queue: both would be measured in place of the server.
+/// Whether connections are opened before the first request is due: in a closed loop of many
+/// keep-alive connections that all make a request. Opening them takes as long as a short run, and a
+/// burst of connects overflows the server's accept queue; both would be measured instead of the
+/// server.
 fn wants_preconnect(spec: &LoadSpec) -> bool {
-    let all_are_used = spec.requests_total.is_none_or(|total| total >= u64::from(spec.connections));
+    let all_are_used =
+        spec.load.requests_total.is_none_or(|total| total >= u64::from(spec.load.connections));
     let is_plain = spec.transport.tls.is_none() && !spec.traces_requests;
-    spec.connections >= MANY && !spec.pace.is_open() && spec.keep_alive && all_are_used && is_plain
+    spec.load.connections >= MANY
+        && !spec.load.pace.is_open()
+        && spec.load.keep_alive
+        && all_are_used
+        && is_plain
 }
 
-/// Opens a lane's connections, a few at a time; tells which of them are open.
+/// Opens a lane's connections, a few at a time, and tells which of them are open.
 fn preconnect(
     wire: &mut impl ConnectionDriver,
     clock: &impl Clock,
@@ -213,14 +222,17 @@ fn preconnect(
     interrupt: &AtomicBool,
     progress: &LaneProgress,
 ) -> Vec<bool> {
-    let (slots, at_once) = (share.connections as usize, (AT_ONCE / share.lanes).max(1));
+    let slots = share.connections as usize;
+    let at_once = (AT_ONCE / share.lanes).max(1);
     let mut states = vec![ConnectionState::Closed; slots];
-    let (mut next, mut under_way, mut connected) = (0, 0, 0_u64);
+    let mut next = 0;
+    let mut under_way = 0;
+    let mut connected = 0_u64;
     let mut last_news = clock.now();
     let mut events = Vec::with_capacity(1024);
     while next < slots || under_way > 0 {
         while next < slots && under_way < at_once {
-            // One that fails at once is tried again when its first request is due.
+            // A connect that fails at once is tried again when its first request is due.
             if wire.open(next).is_ok() {
                 states[next] = ConnectionState::Opening;
                 under_way += 1;
@@ -275,7 +287,8 @@ mod tests {
         let transport =
             Transport::plain(vec![crate::Endpoint::Tcp(alive), crate::Endpoint::Tcp(dead)]);
         let mut wire = SocketDriver::new(&transport, 0, 6, Timestamps::User).unwrap();
-        let (interrupt, progress) = (AtomicBool::new(false), LaneProgress::default());
+        let interrupt = AtomicBool::new(false);
+        let progress = LaneProgress::default();
         let share = LaneShare { lane: 0, lanes: 1, first_connection: 0, connections: 6 };
         let open = preconnect(&mut wire, &testkit::clock::REAL_CLOCK, share, &interrupt, &progress);
         assert_eq!(open, [true, false, true, false, true, false]);

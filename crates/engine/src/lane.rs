@@ -1,20 +1,19 @@
 //! The request loop: one thread, its connections, its tally.
 //!
 //! Each turn (`lane/run.rs`): wait for news; read the clock once; receive all that came and record
-//! what ended at that instant (`lane/receive.rs`); send all that is due, the clock read before each
-//! send (`lane/send.rs`). Receiving comes first so that the k-th response of a batch does not carry
-//! the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. What stays
-//! true: every request that was begun is recorded exactly once (`lane/records.rs`), with `due ≤
-//! sent ≤ ended`. This file is a lane's state, and how its requests and connections end.
+//! what ended at that instant (`lane/receive.rs`); send all that is due, reading the clock before
+//! each send (`lane/send.rs`). Receiving comes first so that the k-th response of a batch does not
+//! carry the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. Every
+//! request that was begun is recorded exactly once (`lane/records.rs`), with `due ≤ sent ≤ ended`.
+//! This file has a lane's state, and how its requests and connections end.
 //!
-//! Most requests of a busy closed loop take the fast path: three straight pieces of code,
+//! Most requests of a busy closed loop take the fast path: three pieces of code without a loop,
 //! `begin_on_fast_path`, `take_on_fast_path` and `Records::fast_path`. Such a request is measured,
-//! and goes out whole and in one go on a connection that is open and has nothing else out. Its
-//! response comes in one read before the window ends, with a head that was seen before: a good one,
-//! as long as it has to be, and the connection goes on. Then only what is the request's own is
-//! recorded, its times; what it has in common with others is counted by the head, and added up when
-//! somebody asks. Whatever is otherwise at any point goes the general way, and the two leave the
-//! same tally (law `the_fast_path_and_the_general_one_record_the_same`).
+//! and goes out whole in one send on an open connection. Its response comes in one read before the
+//! window ends, with a head that was seen before; it is good, has the expected length, and leaves
+//! the connection open. Then only its times are recorded; what it has in common with others is
+//! counted by the head, and added up when somebody asks. Anything else takes the slow path, and
+//! both leave the same tally (test `the_fast_path_and_the_slow_path_record_the_same`).
 
 mod receive;
 mod records;
@@ -76,16 +75,17 @@ pub struct Lane<'a, C, W> {
     drains_until: Option<Nanos>,
     /// When timeouts are looked for again.
     next_scan: Nanos,
-    /// What the kernel's stamps are on our clock, where there are stamps.
+    /// Converts the kernel's stamps to our clock, where there are stamps.
     wall: Option<WallClock>,
-    /// Where the lane may poll for responses.
+    /// Present where the lane may poll for responses.
     busy_poll: Option<BusyPoll>,
     wake_delay: WakeDelay,
     /// Open loop: whether responses may wait to be read.
     unread_responses: UnreadResponses,
-    /// Open loop: whether it was decided, after the last due time, to send what is queued.
+    /// Open loop: whether it was decided, after the last due time, if queued requests are still
+    /// sent.
     has_judged_queue: bool,
-    /// Open loop: what was due and not answered.
+    /// Open loop: requests that were due and unanswered.
     backlog: BacklogSamples,
     standstill: Standstill,
     /// Requests that had ended before the last turn.
@@ -107,9 +107,9 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         let window = spec.window(start);
         let quota = spec.requests_per_connection.unwrap_or(u64::MAX);
         let slots = 0..share.connections;
-        // The first is taken last, so that an open loop opens its connections in order.
+        // Connections are taken from the end: reversed, an open loop opens them in order.
         let free: Vec<u32> =
-            if spec.pace.is_open() { slots.rev().collect() } else { slots.collect() };
+            if spec.load.pace.is_open() { slots.rev().collect() } else { slots.collect() };
         let mut heads = HeadCache::new(&spec.worker_header);
         (heads.reads_app_times, heads.wanted_bytes) = (spec.reads_app_times, spec.body_bytes);
         Lane {
@@ -146,19 +146,19 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// The same with these connections open, by their place.
+    /// The same lane, with these connections open already.
     pub(crate) fn connected(mut self, are_open: &[bool]) -> Self {
         for (connection, _) in
             self.connections.iter_mut().zip(are_open).filter(|(_, is_open)| **is_open)
         {
             connection.state = ConnectionState::Open;
-            connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
+            connection.until_reconnect = self.spec.load.reconnect_after.unwrap_or(u64::MAX);
             self.records.tally.connections_opened += 1;
         }
         self
     }
 
-    /// What is out ends without a whole response, and its connection with it.
+    /// Ends the request of `slot` without a whole response, and its connection with it.
     #[cold]
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
@@ -173,15 +173,14 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
         self.close(slot);
         if let Some(pause) = pause {
-            // In a closed loop the next request is due when the pause is over; free_connection()
-            // puts it off until then.
+            // Closed loop: free_connection() puts off the next request until the pause is over.
             self.connections[slot].next_due = now + pause;
         }
         self.record_end(slot, outcome, None, now, bytes);
     }
 
-    /// A connection ends with a request out on it: how much of the response had come, or whether
-    /// the server has closed it without a word before.
+    /// Notes how a connection ended with a request in flight: how much of the response had come, or
+    /// that the server closed it without announcing that.
     fn note_how_it_ends(&mut self, slot: usize, outcome: Outcome) {
         let connection = &self.connections[slot];
         let is_broken_off = matches!(outcome, Outcome::Closed | Outcome::Reset | Outcome::TimedOut);
@@ -197,8 +196,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// The server has closed the connection of `slot` between two responses, or with one that did
-    /// not say so.
+    /// Notes that the server closed the connection of `slot` between two responses, or with a
+    /// response that did not announce it.
     #[cold]
     fn note_silent_closing(&mut self, slot: usize) {
         let connection = &self.connections[slot];
@@ -209,8 +208,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// The first `received` bytes of the buffer are no response to a measured request, or the end
-    /// of one that began before.
+    /// Notes the first bytes of something that is no HTTP response to a measured request;
+    /// `received` bytes of it are in the buffer.
     #[cold]
     fn note_first_bytes(&mut self, slot: usize, reason: BadResponse, received: usize) {
         let connection = &self.connections[slot];
@@ -222,8 +221,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// Records that what is out on `slot` ended in `outcome`, a bad response for this `reason`;
-    /// `bytes` were received of its response.
+    /// Records that the request of `slot` ended in `outcome`, after `bytes` of its response; a bad
+    /// response has a `reason`.
     fn record_end(
         &mut self,
         slot: usize,
@@ -249,7 +248,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         self.free_connection(slot, request.due.is_measured, now);
     }
 
-    /// The user has stopped the run: what is out on this connection stays without a response.
+    /// The user has stopped the run: the request of this connection stays without a response.
     #[cold]
     fn stop(&mut self, slot: usize, now: Nanos) {
         let bytes = self.connections[slot].reader.received();
@@ -277,8 +276,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         connection.state = ConnectionState::Closed;
     }
 
-    /// A measured request on `slot` has taken long enough for a retransmission: whether there was
-    /// one. On a connection that was slow before only what came since is looked at.
+    /// Notes whether TCP retransmitted during a measured request of `slot`, which took long enough
+    /// for that. Retransmissions before it do not count.
     #[cold]
     fn note_slow(&mut self, slot: usize, took: Nanos) {
         if let Some(TcpInfo { retransmitted, .. }) = self.wire.tcp_info(slot) {
@@ -294,7 +293,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     fn free_connection(&mut self, slot: usize, was_measured: bool, seen: Nanos) {
         let connection = &mut self.connections[slot];
         connection.requests_left -= u64::from(was_measured);
-        connection.next_due = connection.next_due.max(seen + self.spec.think);
+        connection.next_due = connection.next_due.max(seen + self.spec.load.think);
         let next_due = connection.next_due;
         self.busy -= 1;
         self.busy_measured -= usize::from(was_measured);
@@ -307,7 +306,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         }
     }
 
-    /// This connection is not needed any more, once nothing is out on it.
+    /// Closes a connection that makes no further request, once it is idle.
     #[cold]
     fn retire(&mut self, slot: usize) {
         let connection = &self.connections[slot];

@@ -1,10 +1,9 @@
-//! The load generator: drives one server with many connections and records what becomes of each
-//! request.
+//! The load generator: drives one server with many connections and records how each request ends.
 //!
 //! One thread per lane, nothing shared between lanes. A lane waits for its sockets, reads
 //! responses, records them, and sends what is due, in one loop (`lane`). Everything that can be
 //! done before the start (addresses, request bytes) or after the end (merging, percentiles) is done
-//! there. This crate never prints and never reads a clock but the one it is given.
+//! there. This crate never prints, and reads no clock but the one it is given.
 
 mod certificate;
 mod connection;

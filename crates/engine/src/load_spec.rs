@@ -1,10 +1,10 @@
-//! What one run asks of the engine ([`LoadSpec`]), and each lane's share of it.
+//! What the engine runs ([`LoadSpec`]), and each lane's share of it.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{LatePolicy, Nanos, Pace, Request, RequestOrder, Timestamps, Timing, Window};
+use model::{LoadSettings, Nanos, Request, RequestOrder, Timestamps, Window};
 
 use crate::transport::Transport;
 
@@ -18,48 +18,26 @@ pub struct LoadSpec {
     pub requests: Arc<[Request]>,
     /// Which of them is the n-th.
     pub order: RequestOrder,
-    /// Connections, in total.
-    pub connections: u32,
-    /// Threads of each generator; never more than connections.
-    pub lanes: u32,
+    /// How it is sent.
+    pub load: LoadSettings,
     /// Which part of the run this generator drives.
     pub part: GeneratorPart,
-    /// When requests are due.
-    pub pace: Pace,
-    /// Load before the measured window.
-    pub warm_up: Nanos,
-    /// Length of the measured window; `None` where only a count ends the run.
+    /// Length of the measured window, without the warm-up; `None` where only a count ends the run.
     pub measured: Option<Nanos>,
-    /// Measured requests in total; the run ends when so many have ended.
-    pub requests_total: Option<u64>,
     /// Measured requests that each connection makes; the run ends when all have made theirs.
     pub requests_per_connection: Option<u64>,
-    /// Closed loop: a pause between the end of a request and the due time of the connection's next
-    /// one.
-    pub think: Nanos,
-    /// Open loop: what becomes of a request that is due while all connections are busy.
-    pub late: LatePolicy,
-    /// Open loop: how precisely due times are kept.
-    pub timing: Timing,
     /// Closed loop: whether a lane may poll for responses that come soon, where a core is free for
     /// it.
     pub busy_polls: bool,
-    /// Whose clock says when a response came.
-    pub timestamps: Timestamps,
-    /// Whether a connection carries more than one request.
-    pub keep_alive: bool,
-    /// Requests after which we close a connection and open it anew.
-    pub reconnect_after: Option<u64>,
-    /// Longest wait for a response, from the moment the request was begun: a connect counts.
-    pub timeout: Nanos,
-    /// Closed loop: how long unmeasured requests are waited for when the last measured one has
-    /// ended; `None`: until each has ended. What is out then is counted as in flight.
+    /// Closed loop: how long unmeasured requests are waited for after the last measured one has
+    /// ended; `None`: until each has ended. Requests that are not over by then are counted as in
+    /// flight.
     pub drain: Option<Nanos>,
     /// The response header, lower case, in which a worker names itself; empty for none.
     pub worker_header: String,
-    /// Whether responses are read for what the app says of its time. Then each head is parsed.
+    /// Whether the times that the app reports are read. Then each head is parsed.
     pub reads_app_times: bool,
-    /// Bytes of the content that every good response must have; `None` where any will do.
+    /// Length of the body that every good response must have; `None` where any will do.
     pub body_bytes: Option<u64>,
     /// Whether the journal gets the raw bytes of each response, up to 2 MiB (checks).
     pub keep_responses: bool,
@@ -103,22 +81,11 @@ impl LoadSpec {
             transport,
             requests: [request].into(),
             order: RequestOrder::Sequential,
-            connections,
-            lanes: 1,
+            load: LoadSettings::closed(connections),
             part: GeneratorPart::WHOLE,
-            pace: Pace::Closed,
-            warm_up: Nanos::ZERO,
             measured: None,
-            requests_total: None,
             requests_per_connection: None,
-            think: Nanos::ZERO,
-            late: LatePolicy::Queue,
-            timing: Timing::Precise,
             busy_polls: false,
-            timestamps: Timestamps::User,
-            keep_alive: true,
-            reconnect_after: None,
-            timeout: Nanos::from_secs(30),
             drain: None,
             worker_header: String::new(),
             reads_app_times: false,
@@ -128,33 +95,40 @@ impl LoadSpec {
         }
     }
 
+    /// The same with other settings.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut LoadSettings)) -> LoadSpec {
+        change(&mut self.load);
+        self
+    }
+
     /// The measured window of a run that starts at `start`.
     pub fn window(&self, start: Nanos) -> Window {
-        let from = start + self.warm_up;
+        let from = start + self.load.warm_up;
         Window { from, until: self.measured.map_or(Nanos::MAX, |length| from + length) }
     }
 
-    /// Whether turns can be seen in it: a closed loop that keeps its connections, in which a
-    /// request waits for the server alone.
+    /// Whether it can be seen that a server serves connections in turns: in a closed loop that
+    /// keeps its connections, a request waits for nothing but the server.
     pub(crate) fn may_see_turns(&self) -> bool {
-        self.is_plain_loop() && self.keep_alive
+        self.is_plain_loop() && self.load.keep_alive
     }
 
     /// A closed loop without pauses.
     fn is_plain_loop(&self) -> bool {
-        !self.pace.is_open() && self.think == Nanos::ZERO
+        !self.load.pace.is_open() && self.load.think == Nanos::ZERO
     }
 
-    /// Whether the kernel says when responses come.
+    /// Whether the kernel says when answers come.
     pub(crate) fn is_stamped(&self) -> bool {
-        self.timestamps == Timestamps::Kernel
+        self.load.timestamps == Timestamps::Kernel
     }
 
-    /// Whether requests can take the lane's fast path: a closed loop without pauses or quotas of
-    /// its connections, of which nobody wants to see the requests one by one.
+    /// Whether requests can take the lane's fast path: in a closed loop without pauses, and without
+    /// limits on the requests of a connection, of which no single request is looked at.
     pub(crate) fn allows_fast_path(&self) -> bool {
-        let keeps_connections = self.keep_alive
-            && self.reconnect_after.is_none()
+        let keeps_connections = self.load.keep_alive
+            && self.load.reconnect_after.is_none()
             && self.requests_per_connection.is_none();
         self.is_plain_loop()
             && keeps_connections
@@ -167,8 +141,10 @@ impl LoadSpec {
     /// 4 lanes are 3 + 3 + 2 + 2.
     pub fn shares(&self) -> Vec<LaneShare> {
         let GeneratorPart { index, of } = self.part;
-        let lanes = self.lanes.max(1).saturating_mul(of).clamp(1, self.connections.max(1));
-        let (each, extra) = (self.connections / lanes, self.connections % lanes);
+        let lanes =
+            self.load.lanes.max(1).saturating_mul(of).clamp(1, self.load.connections.max(1));
+        let each = self.load.connections / lanes;
+        let extra = self.load.connections % lanes;
         let mut first_connection = 0;
         (0..lanes)
             .map(|lane| {
@@ -189,10 +165,8 @@ pub(crate) mod tests {
 
     pub(crate) fn shape(connections: u32, lanes: u32) -> LoadSpec {
         let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
-        LoadSpec {
-            lanes,
-            ..LoadSpec::closed(transport, render("GET", "127.0.0.1:1", "/", &[], true), connections)
-        }
+        LoadSpec::closed(transport, render("GET", "127.0.0.1:1", "/", &[], true), connections)
+            .with(|load| load.lanes = lanes)
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! What leaves a lane while it runs: its progress, its tally when somebody asks, and a journal of
-//! single requests.
+//! What others see of a lane while it runs: its progress, its tally when somebody asks, and a
+//! journal of single requests.
 //!
-//! A lane never waits for a reader. It stores its progress into a place of its own, and clones its
-//! tally once for each question; records it hands over in batches, and what does not fit because
-//! the reader is too slow is dropped and counted.
+//! A lane never waits for a reader. It stores its progress in a place of its own, and clones its
+//! tally once each time somebody asks. Records are handed over in batches; those for which the
+//! reader is too slow are dropped and counted.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -19,16 +19,16 @@ use crate::load_spec::LoadSpec;
 pub struct RunProgress {
     lanes: Vec<LaneProgress>,
     start: AtomicU64,
-    /// Longest wait for a response.
+    /// Longest wait for an answer.
     timeout: Nanos,
     /// Whether requests become due by a schedule.
     is_open_loop: bool,
 }
 
-/// What a run waits for that sends no measured request any more.
+/// What a run still waits for when it sends no measured request any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastResponses {
-    /// Measured requests that have no response yet.
+    /// Measured requests without a response so far.
     pub out: u64,
     /// Open loop: requests that were due and still wait for a connection.
     pub queued: u64,
@@ -67,7 +67,7 @@ impl LaneProgress {
         }
     }
 
-    /// Shows that it has nothing more to send, but for what is queued, and what it waits for.
+    /// Shows that it has nothing more to send except what is queued, and what it waits for.
     pub(crate) fn show_last_responses(&self, last: LastResponses) {
         self.queued.store(last.queued, Ordering::Relaxed);
         self.out.store(last.out + 1, Ordering::Relaxed);
@@ -100,13 +100,13 @@ impl RunProgress {
         }
     }
 
-    /// Of a load: what may still come at its end follows from that.
+    /// For this load: how it ends depends on its timeout and its loop.
     #[must_use]
     pub fn of_load(self, spec: &LoadSpec) -> RunProgress {
-        RunProgress { timeout: spec.timeout, is_open_loop: spec.pace.is_open(), ..self }
+        RunProgress { timeout: spec.load.timeout, is_open_loop: spec.load.pace.is_open(), ..self }
     }
 
-    /// Longest wait for a response.
+    /// Longest wait for an answer.
     pub fn timeout(&self) -> Nanos {
         self.timeout
     }
@@ -116,8 +116,8 @@ impl RunProgress {
         self.is_open_loop
     }
 
-    /// What the run waits for, once all lanes have nothing more to send; `None` before, and of
-    /// generators elsewhere, which do not say.
+    /// What the run waits for, once no lane has anything more to send; `None` before, and where
+    /// generators elsewhere make the load, which do not tell.
     pub fn last_responses(&self) -> Option<LastResponses> {
         self.lanes.iter().try_fold(LastResponses::default(), |sum, lane| {
             let lane = lane.last_responses()?;
@@ -145,9 +145,9 @@ impl RunProgress {
         self.lanes.iter().map(|lane| lane.ended.load(Ordering::Relaxed)).sum()
     }
 
-    /// What all lanes have recorded up to about the last call of this, merged; `None` where not all
-    /// have answered yet. Each call asks anew: costs each lane a copy of its tally (about 1 MB), so
-    /// once a second is often enough.
+    /// The merged tallies of all lanes, as of about the last call; `None` where some lane has not
+    /// shown its tally yet. Each call asks again, which costs each lane a copy of its tally (about
+    /// 1 MB), so once a second is often enough.
     pub fn tally(&self) -> Option<Tally> {
         let answers: Option<Vec<Tally>> = self
             .lanes
@@ -163,7 +163,7 @@ impl RunProgress {
         })
     }
 
-    /// Each lane's, or each generator's where they are on other machines.
+    /// The progress of each lane, or of each generator on another machine.
     pub fn lanes(&self) -> &[LaneProgress] {
         &self.lanes
     }
@@ -173,7 +173,7 @@ impl RunProgress {
 const BATCH: usize = 1024;
 /// Bytes of responses in a batch, about.
 const BATCH_BYTES: usize = 1024 * 1024;
-/// A batch that is not full is handed over when it is this old.
+/// A batch is handed over when it is this old, even if it is not full.
 const OLDEST: Nanos = Nanos::from_millis(100);
 
 /// One request, as the journal has it.
@@ -183,18 +183,18 @@ pub struct RequestRecord {
     pub number: u64,
     /// What became of it.
     pub exchange: Exchange,
-    /// What was wrong with the response, where it was a bad response.
+    /// What was wrong with the response, where it was a bad one.
     pub reason: Option<BadResponse>,
     /// The raw bytes of the response, head included, where they were asked for and are not more
     /// than 2 MiB.
     pub answer: Option<Box<[u8]>>,
-    /// How others know it, where that was asked for and it was answered; not known of a generator
-    /// elsewhere.
+    /// How the kernel and the app know it, where that was asked for and a response came; not known
+    /// of a generator elsewhere.
     #[serde(skip)]
     pub trace: Option<RequestTrace>,
 }
 
-/// What a request is to others: the kernel, which knows connections by their ports, and the app.
+/// How others know a request: the kernel, which knows connections by their ports, and the app.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestTrace {
     /// Our end's port.
@@ -208,7 +208,8 @@ pub struct RequestTrace {
 }
 
 impl RequestTrace {
-    /// That of the response which has come now; from here on this is of the one after it.
+    /// Takes the trace of the response that has come now; from here on this is that of the next
+    /// one.
     pub(crate) fn next(&mut self, app: Option<AppTime>) -> RequestTrace {
         let trace = RequestTrace { app, ..*self };
         self.number += 1;
@@ -216,7 +217,7 @@ impl RequestTrace {
     }
 }
 
-/// What the reader of a journal gets: records in order of completion, of one lane.
+/// What the reader of a journal gets: records of one lane, in order of completion.
 pub type RecordBatch = Vec<RequestRecord>;
 
 /// A lane's end of the journal.
@@ -252,7 +253,7 @@ impl Journal {
         }
     }
 
-    /// Hands over what has been here too long.
+    /// Hands over a batch that has been here too long.
     #[inline]
     pub(crate) fn age(&mut self, now: Nanos) {
         if !self.batch.is_empty() && now.saturating_sub(self.since) >= OLDEST {
@@ -272,7 +273,8 @@ impl Journal {
         }
     }
 
-    /// Hands over the rest, now waiting for the reader; how many records were dropped before.
+    /// Hands over the rest, this time waiting for the reader, and tells how many records were
+    /// dropped.
     pub(crate) fn close(self) -> u64 {
         let rest = self.batch.len() as u64;
         let is_sent = rest == 0 || self.reader.send(self.batch).is_ok();

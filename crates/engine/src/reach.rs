@@ -1,13 +1,13 @@
 //! Checks before any load that a server can be reached: a connect, a TLS handshake, one request.
 //!
-//! A lane never asks so: what becomes of its connects and requests are outcomes that it counts.
-//! This is for whoever has to tell a person.
+//! Lanes don't use this: they count how connects and requests end. This tells the user before the
+//! start.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use model::{Endpoint, Nanos, Outcome, Request, SystemClock};
+use model::{Endpoint, LoadSettings, Nanos, Outcome, Request, SystemClock};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, connect, sockopt};
 use thiserror::Error;
@@ -17,16 +17,15 @@ use crate::load_spec::LoadSpec;
 use crate::progress::RunProgress;
 use crate::transport::{ConnectAddress, Transport, own_address, stream};
 
-/// A connected socket that blocks, for whoever asks before the start. The connect, each send and
-/// each receive may take `timeout`.
+/// A connected, blocking socket, for checks before the start. The connect, each send and each
+/// receive may take `timeout`.
 pub(crate) fn connect_blocking(endpoint: &Endpoint, timeout: Duration) -> Result<OwnedFd, Errno> {
     let to = ConnectAddress::new(endpoint, &[])?;
     let fd = stream(to.address.address_family(), SocketFlags::empty())?;
     for direction in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
         sockopt::set_socket_timeout(&fd, direction, Some(timeout))?;
     }
-    // A process that is stopped and goes on is interrupted (signal(7)): asked again, the kernel
-    // waits on.
+    // A process that is stopped and continued gets EINTR (signal(7)): the call is repeated.
     loop {
         match connect(&fd, &to.address) {
             Err(Errno::INTR) => {}
@@ -36,31 +35,30 @@ pub(crate) fn connect_blocking(endpoint: &Endpoint, timeout: Duration) -> Result
     }
 }
 
-/// Why nobody at an endpoint takes a connection.
+/// Why an endpoint takes no connection.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unreachable {
-    /// It answers, and nobody listens.
+    /// The host answers, and nobody listens.
     #[error("refuses connections")]
     Refused,
-    /// There is no way to it.
+    /// There is no route to it.
     #[error("has no route to it")]
     NoRoute,
-    /// It answers nothing at all: it is down, or a firewall drops what is sent to it.
+    /// No reply at all: it is down, or a firewall drops the packets.
     #[error("does not answer within {} s (it is down, or a firewall drops packets)", .0.as_secs())]
     Silent(Duration),
 }
 
-/// Connects once, waits for `timeout` at the most, and closes at once what succeeds. What fails
-/// otherwise (a Unix socket that this user may not open or whose accept queue is full, say) is not
-/// unreachable: the run will tell. A lane never does this: what becomes of its connects are
-/// outcomes that it counts.
+/// Connects once, for `timeout` at most, and closes the connection at once. Other failures (a Unix
+/// socket that this user may not open, or whose accept queue is full, say) do not count as
+/// unreachable: the run will tell.
 ///
 /// # Errors
-/// Where nobody takes the connection.
+/// Where the connection is not accepted.
 pub fn reach(endpoint: &Endpoint, timeout: Duration) -> Result<(), Unreachable> {
     match connect_blocking(endpoint, timeout) {
-        // Where nobody listens at a port that the kernel deals out, it may deal out that very port
-        // to this connect, and the connection leads to itself (RFC 9293, 3.5, simultaneous open).
+        // If nobody listens at an ephemeral port, the kernel may choose that very port for our end,
+        // and the connection leads to itself (RFC 9293, 3.5, simultaneous open).
         Ok(fd) if own_address(&fd).is_some_and(|ours| *endpoint == Endpoint::Tcp(ours)) => {
             Err(Unreachable::Refused)
         }
@@ -68,7 +66,8 @@ pub fn reach(endpoint: &Endpoint, timeout: Duration) -> Result<(), Unreachable> 
         Err(Errno::ADDRNOTAVAIL | Errno::NETUNREACH | Errno::HOSTUNREACH) => {
             Err(Unreachable::NoRoute)
         }
-        // The second is what the kernel says where our own time was over (socket(7), SO_SNDTIMEO).
+        // EINPROGRESS is what the kernel returns when our own timeout was over (socket(7),
+        // SO_SNDTIMEO).
         Err(Errno::TIMEDOUT | Errno::INPROGRESS) => Err(Unreachable::Silent(timeout)),
         _ => Ok(()),
     }
@@ -95,7 +94,7 @@ pub fn render(
     Request { bytes: text.into_bytes().into(), is_head: method == "HEAD" }
 }
 
-/// What came back.
+/// A response, and what it told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchedResponse {
     /// Status code.
@@ -104,13 +103,13 @@ pub struct FetchedResponse {
     pub worker: Option<String>,
     /// Bytes of the response, head included.
     pub bytes: u64,
-    /// Bytes of its content.
+    /// Bytes of its body.
     pub body_bytes: u64,
     /// From the first byte sent to the last byte back.
     pub took: Nanos,
 }
 
-/// Sends `request` on a new connection, waits for the response, `timeout` at the most or until
+/// Sends `request` on a new connection, waits for the response, for `timeout` at most or until
 /// `interrupt` is set, and closes the connection.
 ///
 /// # Errors
@@ -123,10 +122,14 @@ pub fn fetch(
     clock: &SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<FetchedResponse, String> {
-    let spec = LoadSpec {
+    let load = LoadSettings {
         requests_total: Some(1),
         keep_alive: false,
         timeout,
+        ..LoadSettings::closed(1)
+    };
+    let spec = LoadSpec {
+        load,
         worker_header: worker_header.to_owned(),
         ..LoadSpec::closed(transport.clone(), request.clone(), 1)
     };
@@ -164,8 +167,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("refuses-{}.sock", std::process::id()));
         let name = format!("refuses-{}", std::process::id()).into_bytes();
         let tcp = TcpListener::bind("127.0.0.9:0").unwrap();
-        let (unix, there) =
-            (Endpoint::Unix(path.clone()), Endpoint::Tcp(tcp.local_addr().unwrap()));
+        let unix = Endpoint::Unix(path.clone());
+        let there = Endpoint::Tcp(tcp.local_addr().unwrap());
         let by_name = Endpoint::Abstract(name.clone());
         let refused = Err(Unreachable::Refused);
         assert_eq!(
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn close_is_said_and_headers_of_ones_own_stand_before_the_end() {
+    fn a_rendered_request_says_close_and_has_its_own_headers() {
         let text = |headers: &[String], keep_alive| {
             String::from_utf8(render("GET", "h:1", "/x", headers, keep_alive).bytes.to_vec())
                 .unwrap()

@@ -1,4 +1,4 @@
-//! What a lane has to send next, and when: the run's one schedule in an open loop, a count in a
+//! What a lane sends next, and when: by the run's one schedule in an open loop, by a count in a
 //! closed one.
 //!
 //! Each request has a number in the run. A lane takes every `lanes`-th of them, so all lanes
@@ -16,8 +16,8 @@ use crate::load_spec::{LaneShare, LoadSpec};
 pub(crate) struct DueRequest {
     pub(crate) number: u64,
     pub(crate) at: Nanos,
-    /// Since when the generator could have begun it: the due time, or when a connection became free
-    /// for it.
+    /// When the generator could first have begun it: the due time, or when a connection became
+    /// free.
     pub(crate) possible: Nanos,
     /// Whether it became due in the measured window.
     pub(crate) is_measured: bool,
@@ -40,25 +40,27 @@ pub(crate) struct Scheduler {
     pub(crate) last_due: Nanos,
     /// Open loop: due, and not yet begun.
     pub(crate) queued: VecDeque<DueRequest>,
-    /// Of those, how many found no free connection when they became due.
+    /// How many of those found no free connection when they became due.
     waiting: usize,
 }
 
 impl Scheduler {
-    pub(crate) fn new(shape: &LoadSpec, share: LaneShare, start: Nanos) -> Scheduler {
-        let (lane, lanes) = (u64::from(share.lane), u64::from(share.lanes));
-        let end = match (shape.requests_total, shape.pace.schedule()) {
-            // The warm-up's requests come before those that are counted.
-            (Some(n), Some(all)) => n + all.take_while(|due| *due < shape.warm_up).count() as u64,
-            _ => u64::MAX,
+    pub(crate) fn new(spec: &LoadSpec, share: LaneShare, start: Nanos) -> Scheduler {
+        let lane = u64::from(share.lane);
+        let lanes = u64::from(share.lanes);
+        let load = &spec.load;
+        let end = match (load.requests_total, load.pace.schedule()) {
+            // The requests of the warm-up come on top of the count.
+            (Some(n), Some(all)) => n + all.take_while(|due| *due < load.warm_up).count() as u64,
+            (Some(_), None) | (None, _) => u64::MAX,
         };
         let left =
-            shape.requests_total.map_or(u64::MAX, |n| n / lanes + u64::from(lane < n % lanes));
+            load.requests_total.map_or(u64::MAX, |n| n / lanes + u64::from(lane < n % lanes));
         Scheduler {
             start,
-            window: shape.window(start),
+            window: spec.window(start),
             lanes,
-            schedule: shape
+            schedule: load
                 .pace
                 .schedule()
                 .map(|all| all.skip(share.lane as usize).step_by(share.lanes as usize).peekable()),
@@ -107,9 +109,9 @@ impl Scheduler {
         (self.is_open() && self.next_due().is_none()).then_some(self.last_due)
     }
 
-    /// Open loop: whether sending what is queued would be in vain, once the last request is due:
-    /// at the pace so far (`begun` requests since the start) not a tenth of it would be sent within
-    /// `timeout`.
+    /// Open loop, after the last due time: whether it is useless to send what is queued, because at
+    /// the pace so far (`begun` requests since the start) less than a tenth of it would be sent
+    /// within `timeout`.
     pub(crate) fn is_hopeless(&self, begun: u64, timeout: Nanos) -> bool {
         const PART: f64 = 0.1;
         let elapsed = self.last_due.saturating_sub(self.start).as_secs_f64();
@@ -132,7 +134,7 @@ impl Scheduler {
         Some(due)
     }
 
-    /// Open loop: what is queued now has found no connection.
+    /// Open loop: notes that what is queued now has found no free connection.
     #[inline]
     pub(crate) fn mark_waiting(&mut self) {
         self.waiting = self.queued.len();
@@ -180,7 +182,7 @@ mod tests {
 
     /// An open loop over 64 connections.
     fn paced(lanes: u32, rate: f64) -> LoadSpec {
-        LoadSpec { pace: Pace::constant(Rate::new(rate).unwrap()), ..shape(64, lanes) }
+        shape(64, lanes).with(|load| load.pace = Pace::constant(Rate::new(rate).unwrap()))
     }
 
     #[test]
@@ -213,9 +215,10 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_for_a_connection_in_the_warm_up_is_not_counted() {
-        let (warm_up, measured) = (Nanos::from_millis(10), Some(Nanos::from_secs(1)));
-        let spec = LoadSpec { warm_up, measured, ..paced(1, 1000.0) };
+    fn waits_for_a_connection_in_the_warm_up_are_not_counted() {
+        let warm_up = Nanos::from_millis(10);
+        let measured = Some(Nanos::from_secs(1));
+        let spec = LoadSpec { measured, ..paced(1, 1000.0).with(|load| load.warm_up = warm_up) };
         let mut scheduler = Scheduler::new(&spec, spec.shares()[0], Nanos::ZERO);
         scheduler.queue_due(Nanos::from_millis(12));
         scheduler.mark_waiting();
@@ -231,15 +234,17 @@ mod tests {
     fn a_count_is_kept_to_the_request_whatever_the_lanes_and_comes_behind_the_warm_up_of_an_open_loop()
      {
         for (n, lanes) in [(10, 4), (3, 4), (0, 2), (7, 1)] {
-            let spec = LoadSpec { requests_total: Some(n), ..shape(64, lanes) };
+            let spec = shape(64, lanes).with(|load| load.requests_total = Some(n));
             let begun = |share| {
                 let mut scheduler = Scheduler::new(&spec, share, Nanos::ZERO);
                 std::iter::from_fn(|| scheduler.next_at(Nanos::ZERO)).count() as u64
             };
             assert_eq!(spec.shares().into_iter().map(begun).sum::<u64>(), n);
         }
-        let open =
-            LoadSpec { warm_up: Nanos::from_secs(1), requests_total: Some(50), ..paced(2, 100.0) };
+        let open = paced(2, 100.0).with(|load| {
+            load.warm_up = Nanos::from_secs(1);
+            load.requests_total = Some(50);
+        });
         let queued = |share| {
             let mut scheduler = Scheduler::new(&open, share, Nanos::ZERO);
             scheduler.queue_due(Nanos::from_secs(1000));

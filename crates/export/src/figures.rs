@@ -231,7 +231,7 @@ pub fn of_load(study: &LoadStudy) -> Vec<MetricFamily> {
         ("run", "1".to_owned()),
         ("connections", study.run.connections.to_string()),
     ];
-    of_run(labels, &study.run, &LOAD_PERCENTILES, Some(&study.plan.pace))
+    of_run(labels, &study.run, &LOAD_PERCENTILES, Some(&study.plan.load.pace))
 }
 
 /// The metrics of a run. A load has a pace, and so offered and sent rates.

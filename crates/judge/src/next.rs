@@ -282,7 +282,7 @@ pub fn longer_by(study: &Study, times: f64) -> Option<String> {
         Study::Sweep(study) => of_stop(study.plan.stream.stop),
         Study::Bodies(study) => of_stop(study.plan.stream.stop),
         Study::Compare(study) => of_stop(study.plan.arms.first()?.stream.stop),
-        Study::Load(study) => match (study.plan.length, study.plan.requests_total) {
+        Study::Load(study) => match (study.plan.length, study.plan.load.requests_total) {
             (Some(length), _) => format!("--for={}", length * times),
             (None, Some(total)) => format!("-n {}", two_digits_up(total * times)),
             (None, None) => return None,
@@ -388,7 +388,7 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let needed = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers)
         .filter(|_| is_evidence);
     let is_steady =
-        matches!(plan.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
+        matches!(plan.load.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
     if let Some((times, needed)) = needed.filter(|_| is_steady) {
         let line = match plan.length {
             Some(length) => with(&format!("--for {}", length * times.ceil() as u64), &["--for"]),

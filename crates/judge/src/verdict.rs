@@ -191,11 +191,11 @@ fn with_connections(limit: Limit, here: u32) -> Limit {
 
 /// Judges a load.
 pub fn of_load(run: &Run, plan: &LoadPlan) -> Judgement {
-    if plan.pace.is_open() {
-        return of_open_loop(run, &plan.pace, plan.timing);
+    if plan.load.pace.is_open() {
+        return of_open_loop(run, &plan.load.pace, plan.load.timing);
     }
     // Without think time nobody waits but for the server.
-    let level = if plan.think == Nanos::ZERO {
+    let level = if plan.load.think == Nanos::ZERO {
         LoadLevel::Saturated { threads: None }
     } else {
         LoadLevel::Below

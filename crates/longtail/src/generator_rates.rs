@@ -147,7 +147,7 @@ impl OwnFigures {
             };
         }
         let ClaimedRun { claim, elapsed, found } = claimed_run(generator, report, order)?;
-        Ok(OwnFigures::of(&Run::claimed(order.connections, claim, elapsed), &found))
+        Ok(OwnFigures::of(&Run::claimed(order.load.connections, claim, elapsed), &found))
     }
 }
 
@@ -442,6 +442,8 @@ impl SinkUnderLoad {
 
 #[cfg(test)]
 mod tests {
+    use model::LoadSettings;
+
     use super::*;
     use testkit::output::WRK;
 
@@ -465,7 +467,8 @@ mod tests {
                 elapsed: Nanos::ZERO,
                 cpu: None,
             };
-            OwnFigures::read(Generator::Wrk, report, &LoadOrder::closed_loop("", 10, 1)).unwrap()
+            OwnFigures::read(Generator::Wrk, report, &LoadOrder::get("", LoadSettings::closed(10)))
+                .unwrap()
         };
         let said = read(WRK);
         assert_eq!(

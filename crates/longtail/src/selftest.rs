@@ -10,7 +10,8 @@ use std::sync::mpsc::sync_channel;
 use engine::{LaneOutcome, LoadSpec, RunProgress, Transport, drive, render};
 use model::histogram::rank;
 use model::{
-    Arrivals, Environment, Exchange, Histogram, Nanos, Pace, Profile, Rate, SystemClock, Timestamps,
+    Arrivals, Environment, Exchange, Histogram, LoadSettings, Nanos, Pace, Profile, Rate,
+    SystemClock, Timestamps,
 };
 use report::number;
 use report::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
@@ -198,13 +199,19 @@ impl SelftestCase {
         let sink = Sink::start(self.settings(), clock)?;
         let due = self.due();
         let (host, transport) = (sink.address().to_string(), Transport::tcp(sink.address()));
-        let spec = LoadSpec {
+        // As many connections as there are requests: none waits for one.
+        let connections = due.len() as u32;
+        let load = LoadSettings {
             pace: self.pace(),
-            measured: Some(self.length),
             // As a load does by itself.
             timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
-            // As many connections as there are requests: none waits for one.
-            ..LoadSpec::closed(transport, render("GET", &host, "/", &[], true), due.len() as u32)
+            ..LoadSettings::closed(connections)
+        };
+        let request = render("GET", &host, "/", &[], true);
+        let spec = LoadSpec {
+            load,
+            measured: Some(self.length),
+            ..LoadSpec::closed(transport, request, connections)
         };
         let (journal, records) = sync_channel(due.len());
         let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal))?;

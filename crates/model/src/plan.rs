@@ -37,8 +37,8 @@ pub struct Plan {
     pub with: Option<String>,
     /// `--inspect`: what is read of server and kernel while a run goes on.
     pub probe: Probe,
-    /// `--statsd-listen`: where app and server find a statsd that is ours; port 0 is whichever is
-    /// free. It is part of what is measured: they are told, and send.
+    /// `--statsd-listen`: where app and server find a statsd of ours; port 0 is any free port. It
+    /// is part of the measurement, because they are told of it and send.
     pub statsd_listen: Option<SocketAddr>,
     /// `--expect` and `--fail-if`: what each run must keep.
     pub thresholds: Vec<Threshold>,
@@ -51,20 +51,20 @@ pub enum Probe {
     /// Nothing.
     #[default]
     None,
-    /// What everybody may read: sockets, processes, the server's statistics.
+    /// What every user may read: sockets, processes, the server's statistics.
     Proc,
-    /// That, and the kernel's tracepoints by BPF: each request's waits.
+    /// The same, and the kernel's tracepoints by BPF: each request's waits.
     Bpf,
-    /// The most of these that rights and kernel allow and that does not cost too much.
+    /// The most of these that rights and kernel allow and that is cheap enough.
     Auto,
 }
 
-/// What was read in the end.
+/// What was read in the end, and why not more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeUsed {
-    /// What.
+    /// What was read.
     pub probe: Probe,
-    /// Why the kernel's tracepoints were not listened to, where they might have been.
+    /// Why the kernel's tracepoints were not used, where they might have been.
     pub why_no_bpf: Option<String>,
 }
 
@@ -72,17 +72,16 @@ impl Plan {
     /// Multiple and connections of each run of a pass, on a server of so many slots. There is at
     /// least one connection.
     pub fn loads(&self, slots: u32) -> Vec<(f64, u32)> {
-        let of_multiple =
-            |multiple: &f64| (*multiple, ((multiple * f64::from(slots)).round() as u32).max(1));
-        let of_connections = |n: &u32| (f64::from(*n) / f64::from(slots.max(1)), *n);
+        let slots = f64::from(slots);
         if self.connections.is_empty() {
-            self.multiples.iter().map(of_multiple).collect()
+            let connections = |multiple: f64| ((multiple * slots).round() as u32).max(1);
+            self.multiples.iter().map(|multiple| (*multiple, connections(*multiple))).collect()
         } else {
-            self.connections.iter().map(of_connections).collect()
+            self.connections.iter().map(|n| (f64::from(*n) / slots.max(1.0), *n)).collect()
         }
     }
 
-    /// Load steps where no other are asked for: connections / slots.
+    /// Load steps by default: connections / slots.
     pub const MULTIPLES: [f64; 5] = [1.0, 1.5, 2.0, 3.0, 4.0];
 
     /// Runs, in total.
@@ -91,7 +90,7 @@ impl Plan {
     }
 }
 
-/// A word as a POSIX shell takes it.
+/// A word, quoted for a POSIX shell where it needs that.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -112,7 +111,7 @@ pub struct ServerPlan {
     pub threads: Option<Threads>,
     /// `-r`: the rackup file; `None` is an app that longtail brings.
     pub rackup: Option<PathBuf>,
-    /// `--app`: which of them.
+    /// `--app`: which app that is.
     pub app: App,
     /// `-C`: Puma's config file.
     pub config: Option<PathBuf>,
@@ -145,7 +144,7 @@ pub enum ServerKind {
         argv: Private<Vec<String>>,
         /// What it can process at once.
         slots: u32,
-        /// Where it will answer.
+        /// Where it will respond.
         url: Private<String>,
     },
 }
@@ -224,12 +223,12 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// Whether it is TCP with nothing on top, which every server can bind.
+    /// Whether it is plain TCP, which every server can bind.
     pub fn is_plain_tcp(self) -> bool {
         matches!(self, Socket::Tcp4 | Socket::Tcp6)
     }
 
-    /// Whether it is no TCP at all.
+    /// Whether it is a Unix socket.
     pub fn is_unix(self) -> bool {
         matches!(self, Socket::Unix | Socket::Aunix)
     }
@@ -249,7 +248,7 @@ pub struct StreamPlan {
     pub delay: Option<Nanos>,
     /// `--path`: what is requested; `None` is `/sleep<delay>`, or the body's.
     pub path: Option<Private<String>>,
-    /// `--body`: what every response is to carry; `None`: whatever the path brings.
+    /// `--body`: the body that every response is to have; `None`: whatever the path returns.
     pub body: Option<Body>,
     /// Not `-k`: whether a connection carries more than one request.
     pub keep_alive: bool,
@@ -286,8 +285,8 @@ impl StreamPlan {
         }
     }
 
-    /// Header lines that go with it: a body and its delay are asked for as Puma's own apps
-    /// understand it too.
+    /// Header lines that go with it: a body and its delay are asked for in the way of Puma's own
+    /// test apps.
     pub fn headers(&self) -> Vec<String> {
         let ask = self.reads_app_times.then(|| format!("{STAMPS}: 1"));
         let Some(body) = self.body else { return ask.into_iter().collect() };
@@ -301,7 +300,8 @@ impl StreamPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// No request becomes due after this time (warm-up not included); those out are waited for.
+    /// No request becomes due after this time (warm-up not included); those in flight are waited
+    /// for.
     #[serde(rename = "after_ns")]
     After(Nanos),
     /// Each connection makes this many requests (warm-up not included).
@@ -325,12 +325,12 @@ pub enum LatePolicy {
 pub enum Timing {
     /// Wakes at whole milliseconds and sends what has become due: least CPU, up to 1 ms late.
     Coalesce,
-    /// Wakes for each due time, by the nanosecond timer, early by what wake-ups are usually late: a
+    /// Wakes for each due time, by the nanosecond timer, early by the usual delay of wake-ups: a
     /// few microseconds late.
     #[default]
     Precise,
-    /// As precise, and busy polling for the last 50 µs before each due time: below a microsecond
-    /// late on a free core.
+    /// As precise, but busy polling for the last 50 µs before each due time: less than a
+    /// microsecond late on a free core.
     Spin,
 }
 
@@ -339,12 +339,77 @@ pub enum Timing {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Timestamps {
-    /// The kernel's: when the last segment of it came in. What the lane adds before it reads (read
-    /// lag) is measured, and not in the times.
+    /// The kernel's: when its last segment came in. The time until the lane reads it (read lag) is
+    /// measured apart, and is not in the times.
     Kernel,
-    /// The lane's, when it reads: what it adds is in the times, and unknown.
+    /// The lane's, when it reads: its read lag is in the times, and unknown.
     #[default]
     User,
+}
+
+/// How requests are sent: when they are due, over which connections, when one is given up.
+///
+/// It is declared once, from the flags to the study: a [`LoadPlan`] keeps it, and the engine runs
+/// it, on this machine or another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadSettings {
+    /// When requests are due.
+    pub pace: Pace,
+    /// Closed loop: a pause between the end of a request and the due time of the connection's next
+    /// one.
+    #[serde(rename = "think_ns")]
+    pub think: Nanos,
+    /// Connections, in total: exactly so many in a closed loop, at most so many in an open one.
+    pub connections: u32,
+    /// Open loop: what becomes of a request that is due while all connections are busy.
+    pub late: LatePolicy,
+    /// Measured requests in total, after which the run ends; `None` where only time ends it.
+    pub requests_total: Option<u64>,
+    /// Load before the measured window.
+    #[serde(rename = "warm_up_ns")]
+    pub warm_up: Nanos,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// Requests after which we close a connection and open it anew; `None` for no limit.
+    #[serde(alias = "requests_per_connection")]
+    pub reconnect_after: Option<u64>,
+    /// Longest wait for a response, from the moment the request was begun, connect included.
+    #[serde(rename = "timeout_ns")]
+    pub timeout: Nanos,
+    /// Threads of each generator; never more than connections.
+    pub lanes: u32,
+    /// Open loop: how precisely due times are kept.
+    pub timing: Timing,
+    /// Whose clock says when a response came.
+    pub timestamps: Timestamps,
+}
+
+impl LoadSettings {
+    /// A closed loop without an end, by one thread; a request may take half a minute.
+    pub fn closed(connections: u32) -> LoadSettings {
+        LoadSettings {
+            pace: Pace::Closed,
+            think: Nanos::ZERO,
+            connections,
+            late: LatePolicy::Queue,
+            requests_total: None,
+            warm_up: Nanos::ZERO,
+            keep_alive: true,
+            reconnect_after: None,
+            timeout: Nanos::from_secs(30),
+            lanes: 1,
+            timing: Timing::Precise,
+            timestamps: Timestamps::User,
+        }
+    }
+
+    /// The highest rate of an open loop, in requests per second.
+    pub fn highest_rate(&self) -> Option<f64> {
+        match &self.pace {
+            Pace::Closed => None,
+            Pace::Open { profile, .. } => Some(profile.peak().per_second()),
+        }
+    }
 }
 
 /// What `longtail load` was asked to do.
@@ -359,36 +424,12 @@ pub struct LoadPlan {
     pub tls: bool,
     /// What is sent, in words: `GET`, `POST with 120 bytes`, `17 requests in order`.
     pub requests: String,
-    /// When requests are due.
-    pub pace: Pace,
-    /// Closed loop: a pause between a response and the connection's next request.
-    #[serde(rename = "think_ns")]
-    pub think: Nanos,
-    /// Connections: exactly so many in a closed loop, at most so many in an open one.
-    pub connections: u32,
-    /// Open loop: what becomes of a request that is due while all connections are busy.
-    pub late: LatePolicy,
+    /// How they are sent.
+    #[serde(flatten)]
+    pub load: LoadSettings,
     /// Length of the measured window; `None` where only a count ends the run.
     #[serde(rename = "length_ns")]
     pub length: Option<Nanos>,
-    /// Requests in total; `None` where only time ends the run.
-    pub requests_total: Option<u64>,
-    /// Load before the measured window.
-    #[serde(rename = "warm_up_ns")]
-    pub warm_up: Nanos,
-    /// Whether a connection carries more than one request.
-    pub keep_alive: bool,
-    /// Requests after which a connection is closed and opened anew; `None` for no limit.
-    pub requests_per_connection: Option<u64>,
-    /// A response that takes longer is given up.
-    #[serde(rename = "timeout_ns")]
-    pub timeout: Nanos,
-    /// Threads of the generator.
-    pub lanes: u32,
-    /// How a lane waits for the next due time.
-    pub timing: Timing,
-    /// Whose clock says when a response came.
-    pub timestamps: Timestamps,
     /// `--expect` and `--fail-if`: what the run must keep.
     pub thresholds: Vec<Threshold>,
     /// `--check status=N`: the status that each response is to have.
@@ -396,9 +437,9 @@ pub struct LoadPlan {
     pub expected_status: Option<u16>,
     /// The run ends early when one of these holds.
     pub stop_if: Vec<Objective>,
-    /// Where one line a request was written.
+    /// The log, with a line for each request.
     pub log: Option<PathBuf>,
-    /// `--service`: for how long a request holds a slot of the server, to tell its slots by.
+    /// `--service`: how long a request holds a slot of the server, to find its number of slots.
     #[serde(rename = "service_time_ns")]
     pub service_time: Option<Nanos>,
     /// `--statsd-listen`: where statsd was listened to.
@@ -409,11 +450,11 @@ pub struct LoadPlan {
 }
 
 impl LoadPlan {
-    /// How long the measured window is: what was asked for, and in an open loop no longer than its
-    /// count of requests takes. `None` where it lasts until the last response.
+    /// Length of the measured window: as asked for, but in an open loop no longer than its count of
+    /// requests takes. `None` where it lasts until the last response.
     pub fn measured(&self) -> Option<Nanos> {
-        let counted =
-            self.requests_total.and_then(|count| self.pace.time_of_count(count, self.warm_up));
+        let LoadSettings { pace, requests_total, warm_up, .. } = &self.load;
+        let counted = requests_total.and_then(|count| pace.time_of_count(count, *warm_up));
         counted.into_iter().chain(self.length).min()
     }
 }

@@ -103,17 +103,17 @@ pub(crate) fn stopped_load(plan: &LoadPlan, ran_for: Nanos) -> String {
 
 /// The load, with these words for how long it runs.
 fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
-    let total = plan.requests_total.map(|n| count_of(n, "request")).unwrap_or_default();
-    let at_most = count_of(plan.connections, "connection");
-    match &plan.pace {
+    let total = plan.load.requests_total.map(|n| count_of(n, "request")).unwrap_or_default();
+    let at_most = count_of(plan.load.connections, "connection");
+    match &plan.load.pace {
         Pace::Closed => listed([
             "closed loop".to_owned(),
             at_most,
-            connections(plan.keep_alive).to_owned(),
-            if plan.think == Nanos::ZERO {
+            connections(plan.load.keep_alive).to_owned(),
+            if plan.load.think == Nanos::ZERO {
                 String::new()
             } else {
-                format!("think time {}", number::span(plan.think))
+                format!("think time {}", number::span(plan.load.think))
             },
             length.unwrap_or_default(),
             total,

@@ -50,13 +50,13 @@ fn rates(study: &LoadStudy) -> ReportSection {
             format!("{}/s", number::rate_in_words(rate))
         })
     };
-    let requested = match &plan.pace {
+    let requested = match &plan.load.pace {
         // The rate that was asked for, where it is one number; random arrivals offer a little more
         // or less.
         Pace::Open { profile: Profile::Flat { rate }, .. } => {
             format!("{}/s", number::rate_in_words(rate.per_second()))
         }
-        Pace::Open { .. } => in_words(run.offered_rate(&plan.pace)),
+        Pace::Open { .. } => in_words(run.offered_rate(&plan.load.pace)),
         Pace::Closed => "as fast as answers come".to_owned(),
     };
     let achieved = in_words(Some(run.completed_rate()).filter(|_| server_ended(run).is_none()));

@@ -165,7 +165,7 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
 
 /// Seconds of a slice: as long as a step of the profile, where all steps fit.
 fn slice_length(study: &LoadStudy, seconds: usize, room: usize) -> usize {
-    if let Pace::Open { profile: Profile::Steps { each, .. }, .. } = &study.plan.pace {
+    if let Pace::Open { profile: Profile::Steps { each, .. }, .. } = &study.plan.load.pace {
         let step = (each.0 / 1_000_000_000) as usize;
         if Nanos::from_secs(step as u64) == *each && step > 0 && seconds.div_ceil(step) <= room {
             return step;

@@ -391,18 +391,18 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
     };
     let how = if study.interrupted { stopped_load(plan, study.run.measured) } else { load(plan) };
     let how = how.replacen("loop, ", "loop: ", 1);
-    let warm_up = (plan.warm_up > Nanos::ZERO)
-        .then(|| format!("after {} of warm-up", number::span(plan.warm_up)));
+    let warm_up = (plan.load.warm_up > Nanos::ZERO)
+        .then(|| format!("after {} of warm-up", number::span(plan.load.warm_up)));
     vec![
         joined([Some(format!("{} {}", plan.requests, plan.url)), place, from(&plan.from)]),
-        joined([Some(how), warm_up, Some(format!("timeout {}", number::span(plan.timeout)))]),
+        joined([Some(how), warm_up, Some(format!("timeout {}", number::span(plan.load.timeout)))]),
     ]
 }
 
 /// How requests use the connections of a load.
 fn requests(plan: &LoadPlan) -> String {
-    let is_open = plan.pace.is_open();
-    let late = match plan.late {
+    let is_open = plan.load.pace.is_open();
+    let late = match plan.load.late {
         _ if !is_open => {
             "its response times must not be compared with an open loop's: it sends less when the server is slow"
         }
@@ -410,8 +410,9 @@ fn requests(plan: &LoadPlan) -> String {
         LatePolicy::Skip => "late requests are skipped",
     };
     listed([
-        if is_open { connections(plan.keep_alive).to_owned() } else { String::new() },
-        plan.requests_per_connection
+        if is_open { connections(plan.load.keep_alive).to_owned() } else { String::new() },
+        plan.load
+            .reconnect_after
             .map(|n| format!("{} a connection", count_of(n, "request")))
             .unwrap_or_default(),
         late.to_owned(),
@@ -421,8 +422,8 @@ fn requests(plan: &LoadPlan) -> String {
 /// The generator threads of a load, how they time requests, and how much they poll.
 fn generator_of_load(study: &LoadStudy) -> String {
     let plan = &study.plan;
-    let timing = match plan.timing {
-        _ if !plan.pace.is_open() => "",
+    let timing = match plan.load.timing {
+        _ if !plan.load.pace.is_open() => "",
         Timing::Coalesce => "timing coalesce (up to 1 ms late)",
         Timing::Precise => "timing precise",
         Timing::Spin => "timing spin",
@@ -439,7 +440,7 @@ fn generator_of_load(study: &LoadStudy) -> String {
         format!("busy polling {:.0} % of the time", 100.0 * share)
     };
     listed([
-        lanes(plan.lanes, Some(study.lanes_by), study.placement.as_ref()),
+        lanes(plan.load.lanes, Some(study.lanes_by), study.placement.as_ref()),
         timing.to_owned(),
         polled,
     ])

@@ -115,7 +115,7 @@ impl<'a> SummaryRun<'a> {
 
     /// The plan of an open loop.
     fn open_loop(&self) -> Option<&'a LoadPlan> {
-        self.load_plan().filter(|plan| plan.pace.is_open())
+        self.load_plan().filter(|plan| plan.load.pace.is_open())
     }
 
     /// Whether its figures are the server's.
@@ -157,7 +157,7 @@ impl<'a> SummaryRun<'a> {
     pub(crate) fn connections(&self) -> u32 {
         match (self.load_plan(), self.connections_limit()) {
             (None, _) => self.run.connections,
-            (Some(plan), None) => plan.connections,
+            (Some(plan), None) => plan.load.connections,
             (Some(_), Some(_)) => {
                 let carried = self.run.tally.per_connection.iter().filter(|answers| **answers > 0);
                 carried.count() as u32
@@ -168,19 +168,19 @@ impl<'a> SummaryRun<'a> {
     /// The most connections that an open loop may use.
     pub(crate) fn connections_limit(&self) -> Option<u32> {
         let plan = self.open_loop().filter(|_| self.run.claim.is_none())?;
-        Some(plan.connections)
+        Some(plan.load.connections)
     }
 
     /// Requests that are always outstanding: those of a closed loop without pauses.
     fn outstanding(&self) -> Option<u32> {
         let Some(plan) = self.load_plan() else { return Some(self.run.connections) };
-        let never_pauses = !plan.pace.is_open() && plan.think == Nanos::ZERO;
-        never_pauses.then_some(plan.connections)
+        let never_pauses = !plan.load.pace.is_open() && plan.load.think == Nanos::ZERO;
+        never_pauses.then_some(plan.load.connections)
     }
 
     /// Requests a second that became due; of an open loop.
     pub(crate) fn offered(&self) -> Option<f64> {
-        self.run.offered_rate(&self.load_plan()?.pace)
+        self.run.offered_rate(&self.load_plan()?.load.pace)
     }
 
     /// Requests a second that were sent; of an open loop.
@@ -340,7 +340,7 @@ fn verdict_of_load(study: &LoadStudy) -> SummaryVerdict {
     let is_overload =
         run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
     match verdict_of(run) {
-        SummaryVerdict::Unloaded if study.plan.pace.is_open() => SummaryVerdict::KeepsUp,
+        SummaryVerdict::Unloaded if study.plan.load.pace.is_open() => SummaryVerdict::KeepsUp,
         verdict if run.claim.is_none() && is_overload => verdict.max(SummaryVerdict::Overloaded),
         verdict => verdict,
     }

@@ -30,7 +30,7 @@ pub fn whole(study: &LoadStudy) -> String {
     let counts = &tally.counts;
     let length = plan.length.unwrap_or(run.measured);
     let mut text = format!("Running {} test @ {}\n", seconds(length.as_secs_f64(), 0), plan.url);
-    _ = writeln!(text, "  {} threads and {} connections", plan.lanes, plan.connections);
+    _ = writeln!(text, "  {} threads and {} connections", plan.load.lanes, plan.load.connections);
     text.push_str("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
     text += &stats_line("Latency", &latency(study));
     text += &stats_line("Req/Sec", &per_second(study));

@@ -240,15 +240,15 @@ fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Resu
             .iter()
             .map(|stream| session.server.request(stream, stream.keep_alive))
             .collect();
+        let usual = session.shape(first, connections).with(|load| load.warm_up = Nanos::ZERO);
         let shape = LoadSpec {
             requests,
             order: RequestOrder::Sequential,
-            warm_up: Nanos::ZERO,
             measured: Some(session.block.stream.warm_up),
             requests_per_connection: None,
             // The bodies differ from one request to the next.
             body_bytes: None,
-            ..session.shape(first, connections)
+            ..usual
         };
         session.drive(&shape, &session.context.progress(&shape), &Watching::default())?;
         session.cool_down();

@@ -6,7 +6,10 @@ use std::ffi::OsString;
 
 use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
 use launch::{Addresses, GuardCommand, LaunchSpec, Server, free_address};
-use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socket, SystemClock};
+use model::{
+    Ceiling, Clock, LoadSettings, Nanos, Pace, Placement, Request, RequestOrder, Socket,
+    SystemClock,
+};
 
 use crate::context::{Context, SweepError};
 
@@ -88,12 +91,12 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
         env!("CARGO_PKG_VERSION"),
         kind(shape)?,
         shape.transport.tls.is_some(),
-        shape.lanes,
-        shape.connections,
-        shape.reconnect_after,
-        shape.keep_alive,
+        shape.load.lanes,
+        shape.load.connections,
+        shape.load.reconnect_after,
+        shape.load.keep_alive,
         shape.keep_responses,
-        shape.timestamps,
+        shape.load.timestamps,
         shape.reads_app_times,
         shape.busy_polls,
         apart.unwrap_or_default(),
@@ -192,19 +195,27 @@ fn measure(
     let alone = LoadSpec {
         transport: transport.clone(),
         requests: shape.requests.iter().map(without_delay).collect(),
-        pace: Pace::Closed,
         order: RequestOrder::Sequential,
-        warm_up: WARM_UP,
+        load: LoadSettings {
+            pace: Pace::Closed,
+            think: Nanos::ZERO,
+            requests_total: None,
+            warm_up: WARM_UP,
+            ..shape.load.clone()
+        },
         measured: Some(LENGTH),
-        requests_total: None,
         requests_per_connection: None,
-        think: Nanos::ZERO,
         // The sink's bodies are of another length, in steps.
         body_bytes: None,
         ..shape.clone()
     };
-    let done =
-        drive(&alone, &context.clock, context.interrupt, &RunProgress::new(alone.lanes), None)?;
+    let done = drive(
+        &alone,
+        &context.clock,
+        context.interrupt,
+        &RunProgress::new(alone.load.lanes),
+        None,
+    )?;
     let tally = &done.outcome.tally;
     if done.outcome.interrupted_at.is_some() || tally.completed_in_window == 0 {
         return Ok(None);

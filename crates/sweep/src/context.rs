@@ -58,7 +58,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// The progress of a run: of each lane, or of each generator on another machine.
     pub(crate) fn progress(&self, spec: &LoadSpec) -> RunProgress {
-        RunProgress::new(self.far.map_or(spec.lanes, FarGenerators::count)).of_load(spec)
+        RunProgress::new(self.far.map_or(spec.load.lanes, FarGenerators::count)).of_load(spec)
     }
 
     /// How long a study took that was begun then, and whether the user interrupted it.

@@ -69,7 +69,7 @@ pub(crate) fn attach(port: u16, root: u32, shape: &LoadSpec) -> Result<Tracepoin
         requests,
         events: shape.traces_requests,
     })?;
-    if shape.warm_up == Nanos::ZERO {
+    if shape.load.warm_up == Nanos::ZERO {
         tracepoints.count_from(Nanos::ZERO)?;
     }
     Ok(tracepoints)
@@ -96,7 +96,7 @@ pub(crate) fn listen(
         if join.is_none() && progress.start() > Nanos::ZERO {
             let window = shape.window(progress.start());
             tracepoints.count_until(Nanos(window.until.0.saturating_add(lead.0)))?;
-            if shape.warm_up > Nanos::ZERO {
+            if shape.load.warm_up > Nanos::ZERO {
                 tracepoints.count_from(window.from + lead)?;
             }
             join = Some(StampJoin::new(lead, window));

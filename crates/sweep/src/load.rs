@@ -1,10 +1,10 @@
 //! Conducts a load: one run against a server that is already running, from the first connect to the
 //! study.
 //!
-//! It goes the way of every run: a job that is made before ([`PreparedLoad`]), the generator, who
-//! observes it meanwhile, what the machine did, the generator's own limit, and one judgement when
-//! all of that is known; where more was offered than the server can do, what that says of the
-//! server. Files and the terminal are the caller's.
+//! As every run: the job is prepared ([`PreparedLoad`]); the lanes send it, and are observed
+//! meanwhile; the generator's own limit is measured; then the run is judged once, with all that is
+//! known. Where more was offered than the server can do, that tells its capacity. Files and the
+//! terminal are the caller's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -19,7 +19,7 @@ use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::{
-    Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos,
+    Ceiling, Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos,
     Objective, Pace, Placement, Profile, Request, Run, ServerLocation, SystemClock, Timing,
 };
 use probe::host;
@@ -30,7 +30,7 @@ use crate::far::FarGenerators;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
 use crate::statsd::StatsdListener;
 
-/// How long unmeasured requests are waited for at the end: they kept the load up, and nobody needs
+/// How long unmeasured requests are waited for at the end. They only kept the load up: nobody needs
 /// their responses.
 const DRAIN: Nanos = Nanos::from_secs(2);
 /// How often the conditions that end a run early are checked.
@@ -40,8 +40,8 @@ const WAITING: usize = 64;
 
 /// A load that can start, with nothing left to decide.
 pub struct PreparedLoad {
-    /// What the engine does.
-    pub shape: LoadSpec,
+    /// What the engine runs.
+    pub spec: LoadSpec,
     /// What was asked, for the report.
     pub plan: LoadPlan,
     /// Time of the name resolution; `None` where the host is an address.
@@ -57,7 +57,7 @@ pub struct PreparedLoad {
 }
 
 impl PreparedLoad {
-    /// The study of its run, which nothing was logged or checked of.
+    /// The study of its run, of which nothing was logged or checked.
     pub fn study(self, run: Run, environment: Environment, context: &Context<'_>) -> LoadStudy {
         LoadStudy {
             schema: SCHEMA,
@@ -77,7 +77,7 @@ impl PreparedLoad {
     }
 }
 
-/// What the engine does for this plan, with these requests.
+/// What the engine runs for this plan, with these requests.
 ///
 /// # Panics
 /// Where there are none.
@@ -85,29 +85,19 @@ pub fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) ->
     let first = requests[0].clone();
     LoadSpec {
         requests: requests.into(),
-        pace: plan.pace.clone(),
-        lanes: plan.lanes,
-        warm_up: plan.warm_up,
+        load: plan.load.clone(),
         measured: plan.measured(),
-        requests_total: plan.requests_total,
-        think: plan.think,
-        late: plan.late,
-        timing: plan.timing,
-        busy_polls: plan.timing != Timing::Coalesce,
-        timestamps: plan.timestamps,
-        keep_alive: plan.keep_alive,
-        reconnect_after: plan.requests_per_connection,
-        timeout: plan.timeout,
+        busy_polls: plan.load.timing != Timing::Coalesce,
         drain: Some(DRAIN),
-        ..LoadSpec::closed(transport, first, plan.connections)
+        ..LoadSpec::closed(transport, first, plan.load.connections)
     }
 }
 
-/// Takes single requests while a run goes on, on a thread of its own. Lanes never wait for it: what
-/// it is too slow for they drop and count.
+/// Takes single requests while a run goes on, on a thread of its own. Lanes never wait for it: they
+/// drop and count what it is too slow for.
 pub trait RequestJournal: Send {
-    /// Takes batches until the lanes are done, which `over` says too: from then on the figures of
-    /// the run wait for it.
+    /// Takes batches until the lanes are done. `over` says so too: from then on the run's figures
+    /// wait for the journal.
     fn record(
         &mut self,
         batches: &Receiver<RecordBatch>,
@@ -120,17 +110,17 @@ pub trait RequestJournal: Send {
     fn checks(&self) -> Vec<String>;
 }
 
-/// Who else takes part in a load.
+/// Who observes a load, besides the lanes that make it.
 pub struct LoadObservers<'a> {
     /// Takes single requests.
     pub journal: Option<&'a mut dyn RequestJournal>,
     /// Listens to statsd.
     pub statsd: Option<&'a Mutex<StatsdListener>>,
-    /// Whether the generator's own limit is measured.
+    /// Whether the generator's own limit is measured, after the run.
     pub calibrates: bool,
 }
 
-/// Runs the load, and judges it once, when all is known. `phase` learns what is going on.
+/// Runs the load and judges it once, when all is known. `phase` is told what is going on.
 ///
 /// # Errors
 /// Where the engine cannot start.
@@ -139,83 +129,101 @@ pub struct LoadObservers<'a> {
 /// Where the journal does.
 pub fn conduct_load(
     prepared: PreparedLoad,
-    observers: LoadObservers<'_>,
+    mut observers: LoadObservers<'_>,
     context: &Context<'_>,
     phase: &mut dyn FnMut(&Phase),
 ) -> Result<LoadStudy, SweepError> {
-    let PreparedLoad { shape, plan, placement, serving, server, .. } = &prepared;
-    let LoadObservers { mut journal, statsd, calibrates } = observers;
+    let PreparedLoad { spec, plan, placement, server, .. } = &prepared;
     // Before this thread is kept to some of its processors.
     let environment = host::environment(context.version);
-    let kept = CpuRestriction::off_the_server(placement.as_ref());
-    let progress = Arc::new(context.progress(shape));
+    let restriction = CpuRestriction::off_the_server(placement.as_ref());
+    let progress = Arc::new(context.progress(spec));
     phase(&Phase::Running {
         number: 1,
         of: 1,
         what: String::new(),
-        connections: shape.connections,
-        length: shape.measured.map(|measured| measured + shape.warm_up),
+        connections: spec.load.connections,
+        length: spec.measured.map(|measured| measured + spec.load.warm_up),
         left: None,
         may_end_early: false,
         progress: Some(Arc::clone(&progress)),
         live: Arc::default(),
     });
+    let observed = drive_with_journal(&prepared, &mut observers, context, &progress)?;
+    let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } = observed;
+    if !server.is_here() {
+        // The counter that was read is this machine's.
+        run.generator.listen_overflows = None;
+    }
+    let responses = run.tally.all_responses();
+    if !interrupted && responses > 0 && observers.calibrates {
+        phase(&Phase::Calibrating);
+        let placement = if restriction.is_some() { placement.as_ref() } else { None };
+        let bytes = run.tally.received_bytes / responses;
+        run.generator.ceiling = ceiling_of(spec, bytes, placement, context);
+    }
+    judge(&mut run, plan, placement.as_ref(), interrupted, ended_by.flatten());
+    if log_dropped > 0 {
+        run.warnings.push(Diagnostic::LogIncomplete { dropped: log_dropped });
+    }
+    let checks = observers.journal.map_or_else(Vec::new, |journal| journal.checks());
+    let study = prepared.study(run, environment, context);
+    Ok(LoadStudy { checks, log_dropped, interrupted, ..study })
+}
+
+/// Drives the load, while the journal takes its requests on a thread of its own. What ended it early
+/// is a condition of the user's, or nothing but Ctrl-C.
+fn drive_with_journal(
+    prepared: &PreparedLoad,
+    observers: &mut LoadObservers<'_>,
+    context: &Context<'_>,
+    progress: &RunProgress,
+) -> Result<ObservedRun<Option<String>>, EngineError> {
+    let PreparedLoad { spec, plan, placement, serving, .. } = prepared;
     let over = AtomicBool::new(false);
-    let observed = std::thread::scope(|scope| -> Result<_, EngineError> {
+    std::thread::scope(|scope| {
         let over = &over;
+        // Where a thread cannot be started, those that were are to end.
         let _ending = RaiseOnDrop(over);
-        // Of several generators each has so many.
-        let lanes = shape.lanes * context.far.map_or(1, FarGenerators::count);
-        let progress = &*progress;
         let mut sender = None;
-        if let Some(journal) = &mut journal {
-            let (batches_to, batches) = sync_channel(WAITING);
-            // It ends when the lanes have: then nobody holds the other end any more.
+        if let Some(journal) = &mut observers.journal {
+            let (to_journal, batches) = sync_channel(WAITING);
+            // Each of several generators has so many lanes.
+            let lanes = spec.load.lanes * context.far.map_or(1, FarGenerators::count);
+            // It ends with the lanes, which hold the other end.
             spawn_scoped(scope, "journal", move || {
                 journal.record(&batches, lanes, progress, over);
             })?;
-            sender = Some(batches_to);
+            sender = Some(to_journal);
         }
         let mut ends = early_end(context.interrupt, &plan.stop_if, progress, &context.clock);
-        let observers = RunObservers {
+        let run_observers = RunObservers {
             ends: &mut ends,
             loses_requests: |_| false,
             serving,
             placement: placement.as_ref(),
-            statsd,
+            statsd: observers.statsd,
             journal: sender,
             sampling: None,
             percentiles: &checks::LOAD_PERCENTILES,
         };
-        drive_observed(shape, &context.clock, context.far, progress, observers)
-    });
-    let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } =
-        observed?;
-    let (answers, received_bytes) = (run.tally.all_responses(), run.tally.received_bytes);
-    // This machine's counter is not another's.
-    run.generator.listen_overflows = run.generator.listen_overflows.filter(|_| server.is_here());
-    // After the run, when the size of the responses is known.
-    if !interrupted && answers > 0 && calibrates {
-        phase(&Phase::Calibrating);
-        let placement = kept.as_ref().and(placement.as_ref());
-        // The load is done: a limit that cannot be measured is not known, and spoils nothing.
-        run.generator.ceiling =
-            ceilings(std::slice::from_ref(shape), received_bytes / answers, placement, context)
-                .ok()
-                .and_then(|measured| measured[0]);
-    }
-    judge(&mut run, plan, placement.as_ref(), interrupted, ended_by.flatten());
-    run.warnings
-        .extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
-    Ok(LoadStudy {
-        checks: journal.map_or_else(Vec::new, |journal| journal.checks()),
-        log_dropped,
-        interrupted,
-        ..prepared.study(run, environment, context)
+        drive_observed(spec, &context.clock, context.far, progress, run_observers)
     })
 }
 
-/// What the run's own figures say of it; it may have ended before its time, by a condition.
+/// The generator's own limit for such a load, whose responses have so many bytes; `None` where it
+/// cannot be measured, which spoils nothing: the load is done.
+fn ceiling_of(
+    spec: &LoadSpec,
+    response_bytes: u64,
+    placement: Option<&Placement>,
+    context: &Context<'_>,
+) -> Option<Ceiling> {
+    let measured = ceilings(std::slice::from_ref(spec), response_bytes, placement, context).ok()?;
+    measured[0]
+}
+
+/// Judges the run by its own figures; `stopped_by` is the user's condition that ended it early.
 pub(crate) fn judge(
     run: &mut Run,
     plan: &LoadPlan,
@@ -225,15 +233,15 @@ pub(crate) fn judge(
 ) {
     run.judgement = Some(verdict::of_load(run, plan));
     run.overload = if interrupted { None } else { overload(run, plan) };
-    // Where no condition did, it was a signal: nobody else stops the lanes.
-    let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
-    let setting = RunSetting { keep_alive: plan.keep_alive, placement, ended_by };
-    run.warnings = checks::warnings_of_load(run, &plan.pace, setting);
+    // Without a condition it was a signal: nothing else stops the lanes.
+    let ended_by = if interrupted && stopped_by.is_none() { Some(EndedBy::User) } else { None };
+    let setting = RunSetting { keep_alive: plan.load.keep_alive, placement, ended_by };
+    run.warnings = checks::warnings_of_load(run, &plan.load.pace, setting);
     run.warnings.extend(stopped_by.map(|condition| Diagnostic::StoppedEarly { condition }));
 }
 
-/// When a load ends early: by Ctrl-C, for no reason of its own, or because one of the user's
-/// conditions holds, which is given with its figure.
+/// Whether a load is to end early: by Ctrl-C, without a reason (`Some(None)`), or because one of the
+/// user's conditions holds, which is given with its figure.
 fn early_end<'a>(
     interrupt: &'a AtomicBool,
     stop_if: &'a [Objective],
@@ -249,33 +257,34 @@ fn early_end<'a>(
         if stop_if.is_empty() || next_check.is_some_and(|next| now < next) {
             return None;
         }
-        // The first question has no response yet: the lanes begin to answer with it.
+        // Lanes show their tally only after somebody has asked for it.
         let is_first = next_check.replace(now + CHECK_EVERY).is_none();
         let tally = progress.tally().filter(|_| !is_first)?;
         let measured = now.min(tally.window.until).saturating_sub(tally.window.from);
-        // The run as it is now, as far as objectives need it.
+        // The run so far, as far as objectives need it.
         Run::recorded(1, tally, measured, measured).first_that_holds(stop_if).map(Some)
     }
 }
 
-/// Two ways to the same capacity may differ by this part.
+/// Two estimates of the same capacity may differ by this part.
 const AGREE: f64 = 0.05;
 /// Standard errors on both sides of a mean of fifteen increments (Student's t).
 const IN_95_PERCENT: f64 = 2.14;
 
-/// The capacity, by how fast response times grew, or else the backlog; `None` where the rate was
-/// not one number, or it was no overload.
+/// The server's capacity, by how fast response times grew, or else the backlog; `None` where the
+/// rate was not one number, or there was no overload.
 ///
-/// The slots are told with a service time that the user gives. The shortest service time of the run
-/// is none: requests that waited are all that an overload has.
+/// Its slots can be told only with a service time that the user gives: in an overload every request
+/// has waited, so the shortest time of the run is no service time.
 pub(crate) fn overload(run: &Run, plan: &LoadPlan) -> Option<Overload> {
-    if !matches!(plan.pace, Pace::Open { profile: Profile::Flat { .. }, .. }) {
+    if !matches!(plan.load.pace, Pace::Open { profile: Profile::Flat { .. }, .. }) {
         return None;
     }
     let statistics =
         run.statistics.as_ref().filter(|statistics| statistics.is_overload(&run.tally))?;
-    let (backlog, offered) = (statistics.backlog?, run.offered_rate(&plan.pace)?);
-    // Times that do not grow alike for all say nothing of the capacity: the backlog does.
+    let backlog = statistics.backlog?;
+    let offered = run.offered_rate(&plan.load.pace)?;
+    // Where some requests wait longer and others do not, only the backlog tells the capacity.
     let agrees =
         |growth: &f64| (offered / (1.0 + growth) / (offered - backlog.growth) - 1.0).abs() <= AGREE;
     let growth = statistics.growth().filter(agrees);
@@ -303,24 +312,27 @@ pub(crate) fn overload(run: &Run, plan: &LoadPlan) -> Option<Overload> {
     })
 }
 
-/// Capacity x service time. What a request costs beside the time that was given holds its slot too.
-/// As the first of a run wait for nobody, the shortest response time tells how much that is at the
-/// most; where even that waited, it tells nothing.
+/// Slots = capacity x service time. A request holds its slot a little longer than the time that was
+/// given: the first requests of a run wait for nobody, so the shortest response time bounds that
+/// overhead, which widens the estimate. Where even that request has waited, it tells nothing.
 fn slots(capacity: Estimate, service: f64, run: &Run) -> Estimate {
-    let beside = run.tally.response_time.min().map(|least| least.as_secs_f64() / service - 1.0);
-    let beside = beside.filter(|part| (0.0..BESIDE).contains(part)).unwrap_or(0.0);
+    let shortest = run.tally.response_time.min();
+    let overhead = shortest
+        .map(|shortest| shortest.as_secs_f64() / service - 1.0)
+        .filter(|part| (0.0..MOST_OVERHEAD).contains(part))
+        .unwrap_or(0.0);
     let value = capacity.value * service;
-    Estimate { value, half_width: capacity.half_width * service + value * beside }
+    Estimate { value, half_width: capacity.half_width * service + value * overhead }
 }
 
-/// A request that costs more than this part of its time beside it has waited.
-const BESIDE: f64 = 0.1;
+/// A request that took more than this part beyond its service time has waited.
+const MOST_OVERHEAD: f64 = 0.1;
 
 fn doubt(run: &Run, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
     if run.tally.counts.failed() > 0 {
         return Some(OverloadDoubt::Failures);
     }
-    // Until the first answers come nothing can be counted.
+    // Until the first responses come nothing can be counted.
     let first = run.tally.response_time.min().unwrap_or(Nanos::ZERO);
     let begin = first.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
     let differs = (capacity / answered.max(1e-9) - 1.0).abs() > AGREE + 2.0 * begin;
@@ -337,11 +349,10 @@ mod tests {
     /// So many requests a second, each of which holds a slot for so many ms.
     fn plan(rate: f64, service_ms: Option<u64>) -> LoadPlan {
         let pace = Pace::constant(model::Rate::new(rate).unwrap());
-        LoadPlan {
-            pace,
-            service_time: service_ms.map(Nanos::from_millis),
-            ..testkit::load::closed().plan
-        }
+        let mut plan = testkit::load::closed().plan;
+        plan.load.pace = pace;
+        plan.service_time = service_ms.map(Nanos::from_millis);
+        plan
     }
 
     fn recorded(rate: u64, seconds: u64, play: impl FnMut(u64, Nanos) -> (Nanos, Outcome)) -> Run {
@@ -389,7 +400,8 @@ mod tests {
 
     #[test]
     fn an_overload_that_no_median_shows_is_told_by_the_backlog() {
-        let (ms, plan) = (Nanos::from_millis, plan(60.0, Some(100)));
+        let ms = Nanos::from_millis;
+        let plan = plan(60.0, Some(100));
         // Every third waits for three quarters of all that has passed, as on kept connections of
         // Puma before 7.
         let run = taking(|n| if n % 3 == 0 { ms(100 + 3 * n * 1000 / 60) } else { ms(100) });
@@ -404,14 +416,15 @@ mod tests {
 
     #[test]
     fn requests_that_take_longer_than_the_run_are_no_overload_that_is_known() {
-        let (ms, plan) = (Nanos::from_millis, plan(60.0, None));
+        let ms = Nanos::from_millis;
+        let plan = plan(60.0, None);
         for (what, slow, is_named) in
             [("longer than the run", 20_000, true), ("a second", 1_000, false)]
         {
             let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
             assert_eq!(overload(&run, &plan), None, "{what}");
             let setting = RunSetting { keep_alive: true, placement: None, ended_by: None };
-            let warnings = checks::warnings_of_load(&run, &plan.pace, setting);
+            let warnings = checks::warnings_of_load(&run, &plan.load.pace, setting);
             let is_unexplained = |warning: &model::Diagnostic| {
                 matches!(warning, model::Diagnostic::BacklogUnexplained { .. })
             };
@@ -426,9 +439,11 @@ mod tests {
         let profile =
             Profile::Ramp { from: rate(50.0), to: rate(70.0), over: Nanos::from_secs(20) };
         let steady = plan(60.0, None);
-        let Pace::Open { arrivals, seed, burst, .. } = steady.pace else { panic!("an open loop") };
-        let ramp =
-            LoadPlan { pace: Pace::Open { profile, arrivals, seed, burst }, ..plan(60.0, None) };
+        let Pace::Open { arrivals, seed, burst, .. } = steady.load.pace else {
+            panic!("an open loop")
+        };
+        let mut ramp = plan(60.0, None);
+        ramp.load.pace = Pace::Open { profile, arrivals, seed, burst };
         assert_eq!(overload(&run(40, 5, 20, false), &plan(40.0, None)), None, "below the capacity");
         assert_eq!(overload(&run(60, 5, 20, false), &ramp), None);
         assert_eq!(overload(&run(60, 5, 20, false), &testkit::load::closed().plan), None);

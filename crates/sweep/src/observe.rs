@@ -90,7 +90,7 @@ pub(crate) fn recorded(
     let DriveResult { outcome, far, measured, elapsed, .. } = done;
     let LaneOutcome { tally, batches, app_times, backlog, lanes, clock_steps, silences, .. } =
         outcome;
-    let is_counted = shape.requests_total.is_some() && shape.measured.is_none();
+    let is_counted = shape.load.requests_total.is_some() && shape.measured.is_none();
     let length = (!is_counted).then_some(measured);
     let backlog = backlog.and_then(|samples| samples.backlog(tally.due(), length));
     // A shorter silence may just lie between two rounds of requests that end together.
@@ -102,7 +102,7 @@ pub(crate) fn recorded(
         app_times: app_times.and_then(|accumulator| accumulator.app_times()),
         statistics: Some(Statistics::of(&tally, &batches, percentiles).with_backlog(backlog)),
         generator: GeneratorFacts { lanes, clock_steps, ..generator }.from_far(far),
-        ..Run::recorded(shape.connections, tally, measured, elapsed)
+        ..Run::recorded(shape.load.connections, tally, measured, elapsed)
     }
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn drive_observed<E: Send>(
     let host_after = HostCounters::now();
     let statsd_cpu = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
     let own_cpu = this_process_cpu().saturating_sub(cpu_before + statsd_cpu);
-    let mut watch = samples.map(|samples| samples.watch(driven.start + shape.warm_up, single));
+    let mut watch = samples.map(|samples| samples.watch(driven.start + shape.load.warm_up, single));
     let kernel = trace.and_then(|trace| kernel::view(trace, &driven.outcome.tally, watch.as_mut()));
     let generator = GeneratorFacts {
         steal: host_after.steal_since(&host_before),
@@ -295,7 +295,7 @@ fn spawn_statsd<'scope>(
 ) -> Result<ScopedJoinHandle<'scope, StatsdReport>, EngineError> {
     spawn_scoped(scope, "statsd", move || {
         let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
-        listener.listen_until(run.clock, run.progress, run.shape.warm_up, run.over)
+        listener.listen_until(run.clock, run.progress, run.shape.load.warm_up, run.over)
     })
 }
 

@@ -214,10 +214,10 @@ impl OneConnection for Session<'_> {
 
     fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, SweepError> {
         let mut shape = self.shape(&self.block.stream, 1);
-        shape.warm_up = Nanos::ZERO;
+        shape.load.warm_up = Nanos::ZERO;
         shape.measured = Some(longest);
         shape.requests_per_connection = None;
-        shape.requests_total = (requests < u64::MAX).then_some(requests);
+        shape.load.requests_total = (requests < u64::MAX).then_some(requests);
         let ObservedRun { run, .. } =
             self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
         Ok(Visit {

@@ -10,8 +10,8 @@ use launch::CpuRestriction;
 use model::run::PERCENTILES;
 use model::theory::ServiceTime;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Run, ServerKind, ServerUse,
-    Stop, StreamPlan, Tally, Timing, WorkerShare,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, LoadSettings, Nanos, Probe, Run,
+    ServerKind, ServerUse, Stop, StreamPlan, Tally, Timing, WorkerShare,
 };
 use probe::control;
 use probe::processes::{memory_of_tree, tree};
@@ -164,15 +164,19 @@ impl<'a> Session<'a> {
             Stop::RequestsPerConnection(n) => (None, Some(n)),
         };
         let request = self.server.request(stream, stream.keep_alive);
-        LoadSpec {
+        let load = LoadSettings {
             pace: self.block.pace.clone(),
-            lanes: stream.lanes,
-            timestamps: stream.timestamps,
             warm_up: stream.warm_up,
-            measured,
-            requests_per_connection,
             keep_alive: stream.keep_alive,
             timeout: stream.timeout,
+            lanes: stream.lanes,
+            timestamps: stream.timestamps,
+            ..LoadSettings::closed(connections)
+        };
+        LoadSpec {
+            load,
+            measured,
+            requests_per_connection,
             worker_header: stream.worker_header.clone(),
             reads_app_times: stream.reads_app_times,
             body_bytes: stream.body.map(model::Body::bytes),

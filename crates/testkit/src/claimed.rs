@@ -29,7 +29,7 @@ pub fn wrk_load() -> LoadStudy {
     let mut study = load::closed();
     study.command_line =
         "longtail load --generator wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/".into();
-    study.plan.connections = 20;
+    study.plan.load.connections = 20;
     study.plan.thresholds = vec!["fail if p99 > 2s".parse().expect("a threshold")];
     let found = |is, check: &str, text: &str| Diagnostic::Audited {
         by: "wrk".to_owned(),

@@ -12,22 +12,31 @@ use model::study::SCHEMA;
 use model::theory::{Estimate, Overload};
 use model::{
     Arrivals, Backlog, BacklogSamples, Batches, Diagnostic, EndedBy, Exchange, LaneCountReason,
-    LatePolicy, LoadPlan, LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, Run,
-    ServerLocation, Statistics, Tally, Threshold, Timestamps, Timing, Window,
+    LatePolicy, LoadPlan, LoadSettings, LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate,
+    Run, ServerLocation, Statistics, Tally, Threshold, Timestamps, Timing, Window,
 };
 
 use self::play::{PUMA, Server, play};
 use crate::machine::{base, environment, statsd};
 use crate::{Made, once};
 
+/// How requests are sent where a study says nothing else.
+fn usual() -> LoadSettings {
+    let plan: LoadPlan = base("load");
+    plan.load
+}
+
 /// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second
 /// of warm-up.
 pub fn closed() -> LoadStudy {
     let plan = LoadPlan {
-        pace: Pace::Closed,
-        connections: 64,
+        load: LoadSettings {
+            pace: Pace::Closed,
+            connections: 64,
+            warm_up: Nanos::from_secs(1),
+            ..usual()
+        },
         length: Some(Nanos::from_secs(10)),
-        warm_up: Nanos::from_secs(1),
         statsd_listen: "127.0.0.1:8125".parse().ok(),
         ..base("load")
     };
@@ -43,17 +52,19 @@ pub fn closed() -> LoadStudy {
 /// A closed loop whose connections pause, and are opened anew after 100 requests; a count ends it.
 pub fn closed_counted() -> LoadStudy {
     let plan = LoadPlan {
-        pace: Pace::Closed,
-        connections: 4,
+        load: LoadSettings {
+            pace: Pace::Closed,
+            connections: 4,
+            requests_total: Some(201),
+            think: Nanos::from_millis(10),
+            reconnect_after: Some(100),
+            lanes: 2,
+            ..usual()
+        },
         length: None,
-        requests_total: Some(201),
-        think: Nanos::from_millis(10),
-        requests_per_connection: Some(100),
-        lanes: 2,
         ..base("load")
     };
-    let line =
-        "-c4 -n201 --think=10ms --requests-per-connection=100 --threads=2 http://127.0.0.1:9292/";
+    let line = "-c4 -n201 --think=10ms --reconnect-after=100 --threads=2 http://127.0.0.1:9292/";
     played(line, plan, &PUMA, |_| None)
 }
 
@@ -63,7 +74,7 @@ pub fn open_poisson() -> LoadStudy {
     let plan = LoadPlan {
         url: "http://puma.example:9292/sleep0.035".into(),
         endpoints: vec!["192.0.2.7:9292".to_owned(), "[2001:db8::7]:9292".to_owned()],
-        pace,
+        load: LoadSettings { pace, ..usual() },
         thresholds: vec![threshold("p99 > 200ms"), threshold("failed > 0.1%")],
         ..base("load")
     };
@@ -82,7 +93,7 @@ pub fn overloaded() -> LoadStudy {
     let pace = open(Profile::Steps { rates, each: Nanos::from_secs(5) }, Arrivals::Constant, 0);
     let plan = LoadPlan {
         url: "http://127.0.0.1:9292/sleep0.2".into(),
-        pace,
+        load: LoadSettings { pace, ..usual() },
         length: Some(Nanos::from_secs(20)),
         thresholds: vec![threshold("p99 > 200ms")],
         ..base("load")
@@ -99,8 +110,11 @@ pub fn steep() -> LoadStudy {
     let service = Nanos::from_millis(200);
     let plan = LoadPlan {
         url: "http://127.0.0.1:9292/sleep0.2".into(),
-        pace: open(Profile::Flat { rate: rate(150.0) }, Arrivals::Constant, 0),
-        connections: 1000,
+        load: LoadSettings {
+            pace: open(Profile::Flat { rate: rate(150.0) }, Arrivals::Constant, 0),
+            connections: 1000,
+            ..usual()
+        },
         length: Some(Nanos::from_secs(20)),
         service_time: Some(service),
         ..base("load")
@@ -132,8 +146,11 @@ pub fn steep() -> LoadStudy {
 /// hide the high percentiles.
 pub fn failing() -> LoadStudy {
     let plan = LoadPlan {
-        pace: open(Profile::Flat { rate: rate(200.0) }, Arrivals::Constant, 0),
-        timeout: Nanos::from_secs(2),
+        load: LoadSettings {
+            pace: open(Profile::Flat { rate: rate(200.0) }, Arrivals::Constant, 0),
+            timeout: Nanos::from_secs(2),
+            ..usual()
+        },
         ..base("load")
     };
     let fault = |n: u64| match n % 200 {
@@ -154,7 +171,7 @@ pub fn failing() -> LoadStudy {
 /// No connection could be opened at all.
 pub fn refused() -> LoadStudy {
     let plan = LoadPlan {
-        pace: Pace::constant(rate(10.0)),
+        load: LoadSettings { pace: Pace::constant(rate(10.0)), ..usual() },
         length: Some(Nanos::from_secs(3)),
         ..base("load")
     };
@@ -166,11 +183,14 @@ pub fn skipped() -> LoadStudy {
     let profile = Profile::Ramp { from: rate(20.0), to: rate(200.0), over: Nanos::from_secs(10) };
     let pace = Pace::Open { profile, arrivals: Arrivals::Uniform, seed: 7, burst: 5 };
     let plan = LoadPlan {
-        pace,
-        late: LatePolicy::Skip,
-        connections: 8,
+        load: LoadSettings {
+            pace,
+            late: LatePolicy::Skip,
+            connections: 8,
+            timing: Timing::Coalesce,
+            ..usual()
+        },
         length: Some(Nanos::from_secs(12)),
-        timing: Timing::Coalesce,
         log: Some(PathBuf::from("requests.csv")),
         ..base("load")
     };
@@ -186,12 +206,15 @@ pub fn tls_unix() -> LoadStudy {
         url: "https://puma.example/upload?kind=report".into(),
         endpoints: vec!["unix /run/puma.sock".to_owned()],
         tls: true,
-        timestamps: Timestamps::User,
         requests: "POST with 120 bytes".to_owned(),
-        pace: Pace::constant(rate(100.0)),
-        keep_alive: false,
+        load: LoadSettings {
+            timestamps: Timestamps::User,
+            pace: Pace::constant(rate(100.0)),
+            keep_alive: false,
+            timing: Timing::Spin,
+            ..usual()
+        },
         length: Some(Nanos::from_secs(60)),
-        timing: Timing::Spin,
         ..base("load")
     };
     let line = "--rate=100/s -c64 --for=1m --disable-keepalive --timing=spin --unix /run/puma.sock -d @report https://puma.example/upload?kind=report";
@@ -204,8 +227,11 @@ pub fn tls_unix() -> LoadStudy {
 
 /// Ended before a request became due.
 pub fn empty() -> LoadStudy {
-    let plan =
-        LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::ZERO), ..base("load") };
+    let plan = LoadPlan {
+        load: LoadSettings { pace: Pace::constant(rate(10.0)), ..usual() },
+        length: Some(Nanos::ZERO),
+        ..base("load")
+    };
     let mut study = played("--rate=10/s --for=30s http://127.0.0.1:9292/", plan, &PUMA, |_| None);
     study.plan.length = Some(Nanos::from_secs(30));
     study.interrupted = true;
@@ -215,8 +241,7 @@ pub fn empty() -> LoadStudy {
 /// A handful of requests: a study small enough to be read as a file.
 pub fn tiny() -> LoadStudy {
     let plan = LoadPlan {
-        pace: Pace::constant(rate(2.0)),
-        connections: 4,
+        load: LoadSettings { pace: Pace::constant(rate(2.0)), connections: 4, ..usual() },
         length: Some(Nanos::from_secs(3)),
         ..base("load")
     };
@@ -246,11 +271,11 @@ pub fn every() -> Vec<LoadStudy> {
 fn judged(mut study: LoadStudy) -> LoadStudy {
     let (plan, run) = (&study.plan, &study.run);
     let setting = RunSetting {
-        keep_alive: plan.keep_alive,
+        keep_alive: plan.load.keep_alive,
         placement: study.placement.as_ref(),
         ended_by: study.interrupted.then_some(EndedBy::User),
     };
-    let warnings = checks::warnings_of_load(run, &plan.pace, setting);
+    let warnings = checks::warnings_of_load(run, &plan.load.pace, setting);
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
     study.run.warnings = warnings;
@@ -331,15 +356,15 @@ fn played_anew(
 ) -> LoadStudy {
     let (recorder, times) = play(&plan, server, fault);
     let tally = &recorder.tally;
-    let backlog = if plan.pace.is_open() { backlog(tally.window, &times) } else { None };
-    let (timestamps, elapsed) = (plan.timestamps, tally.last_ended);
+    let backlog = if plan.load.pace.is_open() { backlog(tally.window, &times) } else { None };
+    let (timestamps, elapsed) = (plan.load.timestamps, tally.last_ended);
     let measured = plan.measured().unwrap_or(elapsed - tally.window.from);
     let mut run = recorder.run(&checks::LOAD_PERCENTILES, measured, elapsed);
     run.statistics = run.statistics.map(|statistics| statistics.with_backlog(backlog));
     run.generator.clock_steps = (timestamps == Timestamps::Kernel).then_some(0);
-    let lanes_by = match plan.pace {
+    let lanes_by = match plan.load.pace {
         Pace::Open { .. } => LaneCountReason::Rate,
-        Pace::Closed if plan.lanes > 1 => LaneCountReason::Asked,
+        Pace::Closed if plan.load.lanes > 1 => LaneCountReason::Asked,
         Pace::Closed => LaneCountReason::Left,
     };
     judged(LoadStudy {

@@ -14,12 +14,12 @@ use crate::wire::{ConnectionDriver, ConnectionEvent, would_block};
 const READS_IN_A_TURN: usize = 16;
 
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
-    /// News of one connection.
+    /// Handles an event of one connection.
     #[inline(always)]
     pub(super) fn handle(&mut self, event: ConnectionEvent, now: Nanos) {
         let slot = event.slot as usize;
         let connection = &mut self.connections[slot];
-        // Whatever comes now is the response, or something leaves the fast path.
+        // This is the whole response, or the request leaves the fast path.
         if connection.on_fast_path && event.is_readable() {
             connection.on_fast_path = false;
             let received = self.wire.receive(slot, &mut self.buffer);
@@ -29,7 +29,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             return;
         }
-        // While a connection is opened, whatever the news: a handshake goes both ways.
+        // While a connection is being opened any event counts: a handshake goes both ways.
         let can_send = event.is_writable() || connection.state == ConnectionState::Opening;
         let now = if can_send && connection.has_to_send() {
             self.send_the_rest(slot, event, now)
@@ -43,15 +43,17 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             let received = self.wire.receive(slot, &mut self.buffer);
             match received {
-                // One read has mostly brought it all: the socket is drained, and not closed.
+                // Most often one read brings the whole response: the socket is drained and still
+                // open.
                 Ok(n @ 1..BUFFER) if !event.is_closing() => _ = self.take(slot, n, false, now),
                 _ => self.receive_more(slot, event.is_closing(), now, received),
             }
         }
     }
 
-    /// Sends what could not be sent before. What is received after it came after it, and not
-    /// before: its time from then on. What was there before anything was sent is no response.
+    /// Sends what could not be sent before, and gives the time after that: what is received from
+    /// now on came after the request. Bytes that were there before anything was sent are no
+    /// response.
     #[inline(never)]
     fn send_the_rest(&mut self, slot: usize, event: ConnectionEvent, now: Nanos) -> Nanos {
         let is_opening = self.connections[slot].state == ConnectionState::Opening;
@@ -64,9 +66,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         now
     }
 
-    /// Receives until the socket is drained or no request is out any more, `received` being the
-    /// first that came of it. A server that sends without end does not hold up the other
-    /// connections: the rest is left for the next turn.
+    /// Receives until the socket is drained or the request has ended; `received` is the first read.
+    /// A server that sends without end does not hold up the other connections: the rest is left for
+    /// the next turn.
     #[inline(never)]
     fn receive_more(
         &mut self,
@@ -81,7 +83,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 Ok(0) => {
                     let ended = self.connections[slot].reader.end();
                     match ended {
-                        // The end itself has no stamp.
+                        // The end of a stream has no kernel stamp.
                         Some(response) => {
                             self.answered_in_pieces(slot, &response, true, RequestEnd::seen(now));
                         }
@@ -119,8 +121,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Takes the `n` bytes that were received into the buffer, if they are all of a fast response
-    /// to what was out on `slot`; `false`: they are still to be taken.
+    /// Takes the `n` bytes that were received into the buffer if they are a whole response that the
+    /// fast path can record; `false`: they are still to be taken.
     #[inline(always)]
     fn take_on_fast_path(&mut self, slot: usize, n: usize, now: Nanos) -> bool {
         let end = self.arrival(slot, now);
@@ -143,8 +145,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         true
     }
 
-    /// Takes the `n` bytes that were received into the buffer. Whether the request has ended with
-    /// them.
+    /// Takes the `n` bytes that were received into the buffer, and tells whether the request has
+    /// ended with them.
     #[inline(always)]
     pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> bool {
         self.records.tally.received_bytes += n as u64;
@@ -160,7 +162,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.take_piece(slot, n, closing, end)
     }
 
-    /// What is not one whole response that began as the one before.
+    /// Takes bytes that are not one whole response with a known head.
     #[inline(never)]
     fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: RequestEnd) -> bool {
         let connection = &mut self.connections[slot];
@@ -177,7 +179,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 if used == n {
                     self.answered_in_pieces(slot, &response, closing, end);
                 } else {
-                    // Bytes after the response: this server cannot be followed on this connection.
+                    // Bytes after the response: what follows on this connection could not be
+                    // understood.
                     self.end_badly(slot, BadResponse::TrailingBytes, end.seen);
                 }
             }
@@ -190,16 +193,17 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         true
     }
 
-    /// The first `n` bytes of the buffer belong to the response: they are kept where responses are.
+    /// Keeps the first `n` bytes of the buffer, which are part of the response, where responses are
+    /// checked.
     fn keep_piece(&mut self, slot: usize, n: usize) {
         let answer = &mut self.connections[slot].answer;
-        // One byte more than is kept says that it is not the whole.
+        // One byte too many marks it as longer than is kept.
         if self.spec.keep_responses && answer.len() <= LONGEST_RESPONSE {
             answer.extend_from_slice(&self.buffer[..n]);
         }
     }
 
-    /// What came is no response to the request, for this `reason`.
+    /// Ends the request: what came is no response, for this `reason`.
     #[cold]
     fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) {
         let bytes = self.connections[slot].reader.received();
@@ -218,13 +222,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.answered(slot, response, closing, end);
     }
 
-    /// When what was just received came: by the kernel's stamp, where there is one that can be
-    /// true.
+    /// When the bytes that were just received came: by the kernel's stamp, where there is a
+    /// plausible one.
     #[inline(always)]
     fn arrival(&self, slot: usize, now: Nanos) -> RequestEnd {
         let stamp = self.wall.as_ref().and_then(|wall| Some(wall.map(self.wire.stamp(slot)?)));
         let Some(at) = stamp else { return RequestEnd::seen(now) };
-        // Bytes that came after the turn's time was read.
+        // The bytes came after the turn's time was read.
         let seen = if at > now { self.clock.now() } else { now };
         let sent = self.connections[slot].outstanding.as_ref().map_or(now, |request| request.sent);
         if at < sent || seen < at {
@@ -234,7 +238,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         RequestEnd { at, seen, read_lag: Some(seen.saturating_sub(wanted)) }
     }
 
-    /// News of a connection without a request: it was closed, or sent what nobody asked for.
+    /// Handles an event of an idle connection: the server closed it, or sent something unasked.
     #[inline(never)]
     fn receive_idle(&mut self, slot: usize) {
         match self.wire.receive(slot, &mut self.buffer) {
@@ -248,7 +252,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.close(slot);
     }
 
-    /// A whole response came; `closing`: and the server has closed the connection.
+    /// Records a whole response; `closing`: the server has closed the connection after it.
     #[inline(always)]
     fn answered(
         &mut self,
@@ -275,7 +279,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
         connection.other_responses += u64::from(!(was_measured && is_good));
         self.records.response(request, response, is_good, connection.first_byte, end);
-        let (spec, answer, traced) = (self.spec, &mut connection.answer, &mut connection.traced);
+        let spec = self.spec;
+        let answer = &mut connection.answer;
+        let traced = &mut connection.traced;
         self.records.end(slot, request, outcome, end, response.bytes, |record| {
             record.answer = spec.keep_responses.then(|| take_response(answer)).flatten();
             record.trace = spec.traces_requests.then(|| traced.next(response.head.app_time));
@@ -286,11 +292,11 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
         let connection = &mut self.connections[slot];
         connection.until_reconnect -= 1;
-        // Answered before it was asked in full: the rest of the request would be read as the next
-        // one.
+        // If the response came before the whole request was sent, the server would read the rest of
+        // it as the next request.
         let asked_in_full = std::mem::take(&mut connection.is_sent_in_full);
         let server_keeps = response.head.keep_alive && asked_in_full && !closing;
-        let we_keep = self.spec.keep_alive && connection.until_reconnect > 0;
+        let we_keep = self.spec.load.keep_alive && connection.until_reconnect > 0;
         let is_whole_and_stamped = connection.first_byte == end.at && end.read_lag.is_some();
         self.unread_responses.ended(response.bytes, is_whole_and_stamped);
         if server_keeps && we_keep {
@@ -303,8 +309,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// The response was the last one of its connection: because the server wants it so, where
-    /// `we_keep` it.
+    /// The response was the last one on its connection. `we_keep`: it is the server that closes it.
     #[inline(never)]
     fn ended_with_its_connection(
         &mut self,

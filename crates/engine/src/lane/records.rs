@@ -30,15 +30,15 @@ pub struct LaneOutcome {
     pub tally: Tally,
     /// The good responses by time.
     pub batches: Batches,
-    /// What apps said of their time, where the load asked for it.
+    /// Times that the app reported, where the load asked for them.
     pub app_times: Option<AppTimeAccumulator>,
     /// Records that the journal's reader was too slow for.
     pub dropped_records: u64,
-    /// When it was interrupted, if it was.
+    /// When the run was interrupted, if it was.
     pub interrupted_at: Option<Nanos>,
-    /// What each thread used of the CPU, where the kernel says.
+    /// Each thread's use of the CPU, where the kernel tells.
     pub lanes: Vec<LaneFacts>,
-    /// How often the wall clock was set meanwhile; `None` where nobody needed it.
+    /// How often the wall clock was set during the run; `None` where the wall clock was not used.
     pub clock_steps: Option<u32>,
     /// Open loop: what was due and not answered.
     pub backlog: Option<BacklogSamples>,
@@ -47,11 +47,11 @@ pub struct LaneOutcome {
 }
 
 impl LaneOutcome {
-    /// Of a run in which no lane sent anything.
+    /// The outcome of a run in which no lane sent anything.
     pub fn nothing(spec: &LoadSpec, start: Nanos) -> LaneOutcome {
         let window = spec.window(start);
         LaneOutcome {
-            tally: Tally::new(window, spec.connections as usize),
+            tally: Tally::new(window, spec.load.connections as usize),
             batches: Batches::new(window),
             app_times: None,
             dropped_records: 0,
@@ -92,27 +92,27 @@ impl LaneOutcome {
 pub(super) struct RequestEnd {
     pub(super) at: Nanos,
     pub(super) seen: Nanos,
-    /// Where the two are of two clocks: how long it waited to be read, but for the time in which
-    /// the lane meant to leave it.
+    /// Where the kernel stamped it: how long it waited to be read, without the time for which the
+    /// lane meant to leave it unread.
     pub(super) read_lag: Option<Nanos>,
 }
 
 impl RequestEnd {
-    /// Of what has no stamp: it ended when it was seen.
+    /// Without a kernel stamp it ended when it was seen.
     #[inline]
     pub(super) fn seen(now: Nanos) -> RequestEnd {
         RequestEnd { at: now, seen: now, read_lag: None }
     }
 }
 
-/// Responses of the fast path that began with one cached head: they are alike in all but their
-/// times, and so they are only counted.
+/// Responses of the fast path with the same cached head. They differ in their times only, so they
+/// are counted.
 #[derive(Clone, Copy, Default)]
 struct ResponsesOfHead {
     serial: u64,
     status: u16,
     worker: Option<u16>,
-    /// Of one response.
+    /// Bytes of one response.
     bytes: u64,
     body_bytes: u64,
     count: u64,
@@ -128,17 +128,17 @@ impl ResponsesOfHead {
     }
 }
 
-/// Times that stand in several places of the tally for most requests, recorded once.
+/// Times that most requests would add to several histograms of the tally, recorded once.
 #[derive(Default)]
 struct SharedTimes {
-    /// Send lags that are the generator's own lags too: nothing else made those requests late.
+    /// Send lags of requests that nothing but the generator made late: they are its own lags, too.
     lags: Histogram,
-    /// Service times of good responses that came in one piece: their first byte came with the last.
+    /// Service times of good responses that came in one read: first and last byte together.
     in_one_piece: Histogram,
 }
 
 impl SharedTimes {
-    /// With room for all times, so that no lane has to ask for it.
+    /// Allocates room for all times beforehand, so that no lane allocates.
     fn new() -> SharedTimes {
         let mut times = SharedTimes::default();
         times.lags.make_room();
@@ -152,38 +152,38 @@ impl SharedTimes {
         tally.service_time.merge(&self.in_one_piece);
         let Phases { write, first_byte, read, .. } = &mut tally.phases;
         first_byte.merge(&self.in_one_piece.summary());
-        // Of no length, mostly: what has one is there already.
+        // Most of them take no time; those that do are recorded already.
         for phase in [write, read] {
             phase.record_zeros(first_byte.count - phase.count);
         }
     }
 }
 
-/// How long the connect took that this request waited for; 0 where its connection was open before.
+/// How long this request waited for its connection to open; 0 where it was open.
 #[inline]
 fn connect_time(request: &Outstanding) -> Nanos {
     if request.opened == Nanos::ZERO {
         return Nanos::ZERO;
     }
-    // Without a handshake the first byte goes out when the connection is there.
+    // Without a handshake the first byte goes out as soon as the connection is open.
     let connected = if request.connected > Nanos::ZERO { request.connected } else { request.sent };
     connected.saturating_sub(request.opened)
 }
 
 /// What one lane has recorded so far.
 pub(super) struct Records {
-    /// All but what is in `by_head` and `shared`.
+    /// Everything except what is in `by_head` and `shared`.
     pub(super) tally: Tally,
     by_head: [ResponsesOfHead; CACHED_HEADS],
     shared: SharedTimes,
     batches: Batches,
-    /// What apps say of their time, where that is read.
+    /// Times that the app reports, where they are read.
     app_times: Option<AppTimeAccumulator>,
-    /// By how much the apps' clock is ahead of ours.
+    /// How far the app's clock is ahead of ours.
     apps_ahead: Nanos,
-    /// The first answers, in their order.
+    /// The first responses, in order.
     sequence: ResponseSequence,
-    /// Responses by worker. Folded into the tally by name at the end.
+    /// Responses by worker; added to the tally by name at the end.
     workers: Vec<WorkerCount>,
     /// Where there is a reader for it.
     pub(super) journal: Option<Journal>,
@@ -208,7 +208,7 @@ impl Records {
     ) -> Records {
         let window = spec.window(start);
         Records {
-            tally: Tally::new(window, spec.connections as usize),
+            tally: Tally::new(window, spec.load.connections as usize),
             by_head: Default::default(),
             shared: SharedTimes::new(),
             batches: Batches::new(window),
@@ -224,7 +224,7 @@ impl Records {
         }
     }
 
-    /// A whole response to `request` came: what it tells beside how the request ended. `first_byte`
+    /// Records what a whole response to `request` tells beyond how the request ended. `first_byte`
     /// is when its first byte came.
     #[inline(always)]
     pub(super) fn response(
@@ -282,9 +282,9 @@ impl Records {
         }
     }
 
-    /// An exchange of the fast path has ended on connection `slot`: `request` was sent on an open
-    /// connection as soon as that was free, and its response came in one piece, with the `head`
-    /// that is cached at `hint`.
+    /// Records an exchange of the fast path on connection `slot`: `request` was sent on an open
+    /// connection as soon as that was free, and its response came in one read, with the `head` that
+    /// is cached at `hint`.
     #[inline(always)]
     pub(super) fn fast_path(
         &mut self,
@@ -295,7 +295,8 @@ impl Records {
         head: &CachedHead,
     ) {
         let due = request.due.at;
-        let (lag, response_time) = (request.sent - due, end.at - due);
+        let lag = request.sent - due;
+        let response_time = end.at - due;
         let place = BucketIndex::of(response_time);
         self.shared.lags.record(lag);
         self.shared.in_one_piece.record(end.at - request.sent);
@@ -315,13 +316,16 @@ impl Records {
         self.ended += 1;
     }
 
-    /// From here on the responses that begin with this `head` are counted at `index`.
+    /// From here on responses with this `head` are counted at `index`.
     #[cold]
     fn begin_count(&mut self, index: usize, cached: &CachedHead) {
         self.end_count(index);
-        let (bytes, head) = (cached.length as u64, cached.head);
+        let bytes = cached.length as u64;
+        let head = cached.head;
         let body_bytes = bytes - head.length as u64;
-        let (serial, status, worker) = (cached.serial, head.status, head.worker);
+        let serial = cached.serial;
+        let status = head.status;
+        let worker = head.worker;
         self.by_head[index] =
             ResponsesOfHead { serial, status, worker, bytes, body_bytes, count: 0 };
     }
@@ -344,8 +348,8 @@ impl Records {
         self.workers[worker].measured += more.measured;
     }
 
-    /// Records how `request` of connection `slot` ended, with the `bytes` that were received of its
-    /// response. Where there is a journal, `complete` adds what it gets beside.
+    /// Records how `request` of connection `slot` ended, after `bytes` of its response. Where there
+    /// is a journal, `complete` adds the rest of the record.
     #[inline(always)]
     pub(super) fn end(
         &mut self,
@@ -383,7 +387,8 @@ impl Records {
         self.note(request.due.number, exchange, complete);
     }
 
-    /// The user has stopped the run while `request` was out, and `bytes` of its response had come.
+    /// Records that the user stopped the run while `request` was in flight, after `bytes` of its
+    /// response.
     #[cold]
     pub(super) fn stopped(&mut self, request: &Outstanding, now: Nanos, bytes: u64) {
         let exchange = exchange(request, Outcome::InFlight, RequestEnd::seen(now), bytes);
@@ -396,7 +401,7 @@ impl Records {
         self.note(request.due.number, exchange, |_| {});
     }
 
-    /// The user has stopped the run while this request waited for a connection.
+    /// Records that the user stopped the run while this request waited for a connection.
     #[cold]
     pub(super) fn stopped_unsent(&mut self, number: u64, due: Nanos, now: Nanos) {
         let outcome = Outcome::NotSent;
@@ -410,7 +415,7 @@ impl Records {
         self.tally.per_connection[self.first_connection + slot]
     }
 
-    /// Where something beside the generator made a request late, or it was not sent.
+    /// For a request that something besides the generator made late, or that was not sent.
     #[inline(never)]
     fn record_lags(&mut self, own: Nanos, send_lag: Option<Nanos>) {
         self.tally.generator_lag.record(own);
@@ -437,7 +442,7 @@ impl Records {
         }
     }
 
-    /// The tally so far, all of it but the workers.
+    /// The tally so far, without the workers.
     pub(super) fn tally(&self) -> Tally {
         let mut tally = self.tally.clone();
         self.by_head.iter().for_each(|answers| answers.add_to(&mut tally));
@@ -445,7 +450,7 @@ impl Records {
         tally
     }
 
-    /// All of it, with the names of the workers that `heads` have.
+    /// The whole outcome, with the workers' names from `heads`.
     pub(super) fn finish(mut self, heads: &HeadCache) -> LaneOutcome {
         (0..CACHED_HEADS).for_each(|index| self.end_count(index));
         self.shared.add_to(&mut self.tally);
@@ -478,7 +483,7 @@ impl Records {
 fn exchange(request: &Outstanding, outcome: Outcome, end: RequestEnd, bytes: u64) -> Exchange {
     Exchange {
         due: request.due.at,
-        // What never was sent, when it ended.
+        // A request that was never sent counts as sent when it ended.
         sent: if request.written == 0 { end.at } else { request.sent },
         ended: end.at,
         received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),

@@ -1,4 +1,4 @@
-//! The loop of a lane: wait, receive, send; and what becomes due, or too late, as time passes.
+//! The loop of a lane: wait, receive, send; and what becomes due or times out meanwhile.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,39 +27,17 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// others see how far this lane is.
     pub fn run(mut self, interrupt: &AtomicBool, progress: &LaneProgress) -> LaneOutcome {
         let mut events = Vec::with_capacity(1024);
-        let mut now = self.clock.now();
-        while now < self.start {
-            self.wire.wait((self.start - now).min(LONGEST_WAIT), &mut events);
-            now = self.clock.now();
-        }
+        let mut now = self.wait_for_start(&mut events);
         self.wall = self.spec.is_stamped().then(|| WallClock::new(&self.clock));
         let may_poll = self.spec.busy_polls && !self.scheduler.is_open();
-        self.busy_poll = may_poll.then(|| BusyPoll::new(self.spec.lanes)).flatten();
+        self.busy_poll = may_poll.then(|| BusyPoll::new(self.spec.load.lanes)).flatten();
         self.send_what_is_due(now);
         let mut interrupted_at = None;
-        let (began_at, account) = (now, CpuAccount::begin());
+        let began_at = now;
+        let account = CpuAccount::begin();
         self.standstill.read_cpu_time();
         while !self.is_over(now) {
-            let before = now;
-            if self.scheduler.is_open() {
-                // What was sent since has taken its time, and the next due time does not wait for
-                // it.
-                now = self.clock.now();
-                if now >= self.backlog.next() {
-                    self.sample_the_backlog(now);
-                }
-            }
-            let at_most = self.longest_wait(now);
-            let until = now + at_most;
-            let has_slept = self.wait(at_most, &mut events);
-            now = self.clock.now();
-            if now.saturating_sub(before) > at_most + NOTABLE {
-                self.standstill.was_late(before + at_most, now);
-                self.records.response_clock.was_away(now);
-            }
-            if has_slept {
-                self.wake_delay.woke(until, now);
-            }
+            now = self.wait_for_news(now, &mut events);
             if !self.unread.is_empty() {
                 self.receive_the_unread(now);
             }
@@ -88,25 +66,62 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
         progress.show(self.records.ended, || self.records.tally());
         progress.show_last_responses(LastResponses::default());
-        let spun = self.busy_poll.as_ref().map_or(Nanos::ZERO, BusyPoll::spent);
         let elapsed = now.saturating_sub(began_at);
-        let (stood_still, longest_standstill) = (self.standstill.sum, self.standstill.longest);
-        let used = account.and_then(|mut account| account.used());
-        let facts = used.map(|[cpu, run_queue]| LaneFacts {
-            cpu,
-            run_queue,
-            elapsed,
-            spun,
-            stood_still,
-            longest_standstill,
-        });
+        let facts = account.and_then(|account| self.facts(account, elapsed));
         self.finish(interrupted_at, facts)
     }
 
-    /// Waits for news, `at_most` this long, and says whether it slept to the end of that: polling
-    /// at first, where that pays. It does not pay for the rest of responses of which the last news,
-    /// still in `events`, were but pieces: who sleeps finds more of them at once, and reads less
-    /// often.
+    /// Waits until the run starts; the time then.
+    fn wait_for_start(&mut self, events: &mut Vec<ConnectionEvent>) -> Nanos {
+        let mut now = self.clock.now();
+        while now < self.start {
+            self.wire.wait((self.start - now).min(LONGEST_WAIT), events);
+            now = self.clock.now();
+        }
+        now
+    }
+
+    /// Waits for news, or until something is due; the time then.
+    #[inline(always)]
+    fn wait_for_news(&mut self, before: Nanos, events: &mut Vec<ConnectionEvent>) -> Nanos {
+        let mut now = before;
+        if self.scheduler.is_open() {
+            // Sending has taken time since, and the next due time does not wait for it.
+            now = self.clock.now();
+            if now >= self.backlog.next() {
+                self.sample_the_backlog(now);
+            }
+        }
+        let at_most = self.longest_wait(now);
+        let until = now + at_most;
+        let has_slept = self.wait(at_most, events);
+        now = self.clock.now();
+        if now.saturating_sub(before) > at_most + NOTABLE {
+            self.standstill.was_late(before + at_most, now);
+            self.records.response_clock.was_away(now);
+        }
+        if has_slept {
+            self.wake_delay.woke(until, now);
+        }
+        now
+    }
+
+    /// What this thread used of the CPU, and how long it stood still.
+    fn facts(&self, mut account: CpuAccount, elapsed: Nanos) -> Option<LaneFacts> {
+        let [cpu, run_queue] = account.used()?;
+        Some(LaneFacts {
+            cpu,
+            run_queue,
+            elapsed,
+            spun: self.busy_poll.as_ref().map_or(Nanos::ZERO, BusyPoll::spent),
+            stood_still: self.standstill.sum,
+            longest_standstill: self.standstill.longest,
+        })
+    }
+
+    /// Waits for news, `at_most` this long, and says whether it slept to the end of that. Polls
+    /// first, where that pays. After partial responses (the last news, still in `events`) it does
+    /// not: sleeping collects more bytes per read.
     #[inline]
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) -> bool {
         if self.scheduler.next_due().is_some() && self.unread_responses.may_wait(at_most) {
@@ -132,8 +147,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         at_most > Nanos::ZERO && events.is_empty()
     }
 
-    /// Open loop: notes how many requests are due and not answered; those that were given up are
-    /// among them. Once nothing becomes due any more there is no load to have a backlog of.
+    /// Open loop: notes how many requests are due and unanswered, among them those that timed out.
+    /// After the last due time there is no load any more, and so no backlog.
     #[cold]
     fn sample_the_backlog(&mut self, now: Nanos) {
         let given_up = |counts: &Counts| counts.of(Outcome::TimedOut);
@@ -147,13 +162,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// When an open loop ends, whatever is out or queued then: a timeout after its last due time,
-    /// and a tenth of one, so that a request that was begun a little late has its whole timeout.
+    /// When an open loop ends, even if requests are in flight or queued: 1.1 timeouts after its
+    /// last due time, so that a request that began a little late has its whole timeout.
     fn latest_end(&mut self) -> Option<Nanos> {
-        Some(self.scheduler.ended_at()? + self.spec.timeout + self.spec.timeout / 10)
+        Some(self.scheduler.ended_at()? + self.spec.load.timeout + self.spec.load.timeout / 10)
     }
 
-    /// Whether nothing is left to do, or no time for it.
+    /// Whether nothing is left to do, or no time is left.
     fn is_over(&mut self, now: Nanos) -> bool {
         if self.latest_end().is_some_and(|end| now >= end) {
             return true;
@@ -171,7 +186,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     && self.connections.iter().all(|c| c.state == ConnectionState::Finished))
     }
 
-    /// How long nothing will have to be done.
+    /// How long the lane may sleep: until something is due.
     fn longest_wait(&mut self, now: Nanos) -> Nanos {
         let is_free = !self.scheduler.is_open() && !self.free.is_empty();
         if !self.unread.is_empty()
@@ -184,7 +199,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             until = until.min(end.max(now));
         }
         if let Some(due) = self.scheduler.next_due() {
-            until = until.min(match self.spec.timing {
+            until = until.min(match self.spec.load.timing {
                 Timing::Precise => due.saturating_sub(self.wake_delay.expected()).max(now),
                 Timing::Spin => due.saturating_sub(SPIN).max(now),
                 Timing::Coalesce => Nanos(due.0.div_ceil(COALESCED.0) * COALESCED.0),
@@ -196,8 +211,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         until.saturating_sub(now)
     }
 
-    /// Begins what is due: in a closed loop a request on each free connection, in an open loop
-    /// whatever the schedule says, as far as connections are free.
+    /// Begins the requests that are due: in a closed loop one on each free connection, in an open
+    /// loop those of the schedule for which a connection is free.
     #[inline]
     fn send_what_is_due(&mut self, now: Nanos) {
         if self.scheduler.is_open() {
@@ -209,7 +224,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 self.begin(slot as usize, due, now);
             }
             if !self.scheduler.queued.is_empty() {
-                match self.spec.late {
+                match self.spec.load.late {
                     LatePolicy::Queue => self.scheduler.mark_waiting(),
                     LatePolicy::Skip => self.drop_queued(now, Outcome::Skipped),
                 }
@@ -218,8 +233,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 }
             }
         } else if !self.free.is_empty() && self.keeps_loading(now) {
-            // A request that fails at once frees its connection again: that one waits for the next
-            // turn.
+            // A connection whose request fails at once is free again, and waits for the next turn.
             std::mem::swap(&mut self.free, &mut self.freed_before);
             let mut slots = std::mem::take(&mut self.freed_before);
             for slot in slots.drain(..) {
@@ -232,38 +246,38 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.freed_before = slots;
         } else {
             // The load is over. A server may hold a thread for each connection that is left open,
-            // while others wait for their last response.
+            // while others wait for their last answer.
             while let Some(slot) = self.free.pop() {
                 self.retire(slot as usize);
             }
         }
     }
 
-    /// Closed loop: whether free connections are to make another request. After the window they do
-    /// so, unmeasured, until the last measured request has ended: those still out would find the
-    /// server emptier than everybody before. Each connection's first request is due at the start,
-    /// and is made however late the lane wakes up.
+    /// Closed loop: whether free connections make another request. They go on after the window,
+    /// unmeasured, until the last measured request has ended; otherwise the last requests would
+    /// meet a less loaded server than all before. Each connection's first request is due at the
+    /// start, and is made however late the lane wakes up.
     #[inline]
     fn keeps_loading(&self, now: Nanos) -> bool {
         now < self.window.until || self.busy_measured > 0 || !self.scheduler.has_begun()
     }
 
-    /// Open loop, after the last due time: the server does not keep up, and what is queued is sent
-    /// late, for as long as a timeout. Where that is too short for all but a small part of it, none
-    /// is sent: nobody learns more by waiting.
+    /// Open loop, after the last due time: where the server has not kept up, queued requests are
+    /// still sent, late, for one timeout. If only a small part of them could be sent in that time,
+    /// none is: waiting would tell nothing more.
     #[cold]
     fn give_up_a_hopeless_queue(&mut self, now: Nanos) {
         if std::mem::replace(&mut self.has_judged_queue, true) {
             return;
         }
         let begun = self.records.ended + self.busy as u64;
-        if self.scheduler.is_hopeless(begun, self.spec.timeout) {
+        if self.scheduler.is_hopeless(begun, self.spec.load.timeout) {
             self.drop_queued(now, Outcome::NotSent);
         }
     }
 
-    /// Open loop: what is due and has found no connection is not sent any more. It is skipped as
-    /// soon as it is due, or never sent because the run ends now.
+    /// Open loop: gives up the requests that are due and have found no connection. They are skipped
+    /// as soon as they are due, or never sent because the run ends now.
     #[cold]
     fn drop_queued(&mut self, now: Nanos, outcome: Outcome) {
         while let Some(DueRequest { number, at: due, .. }) =
@@ -279,18 +293,17 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if let Some(wall) = &mut self.wall {
             wall.check(&self.clock, now);
         }
-        let step = (self.spec.timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
+        let step = (self.spec.load.timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
         self.next_scan = now + step;
         self.standstill.read_cpu_time();
         for slot in 0..self.connections.len() {
             let connection = &mut self.connections[slot];
             if let Some(request) = &connection.outstanding
-                && now.saturating_sub(request.begun) >= self.spec.timeout
+                && now.saturating_sub(request.begun) >= self.spec.load.timeout
             {
                 let is_connected = connection.state == ConnectionState::Open;
                 if now >= self.window.until && !self.scheduler.is_open() {
-                    // The load is over: who has had no response for so long is not asked again on a
-                    // new connection.
+                    // The load is over: no further request is made in place of this one.
                     connection.requests_left = u64::from(request.due.is_measured);
                 }
                 let outcome =
@@ -300,7 +313,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Says what is waited for where the window is over, or all of a count has been sent.
+    /// Shows how many responses are still waited for, once the window or the count is over.
     fn show_last_responses(&mut self, now: Nanos, progress: &LaneProgress) {
         if now >= self.window.until || self.scheduler.is_over(now) {
             let queued = self.scheduler.queued.len() as u64;
@@ -310,7 +323,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// Records what has not ended, and names the workers.
     fn finish(mut self, interrupted_at: Option<Nanos>, facts: Option<LaneFacts>) -> LaneOutcome {
-        // Not the turn's time: the last turn may have sent after it.
+        // Not the turn's time: the last turn may have sent something since.
         let now = self.clock.now();
         if let Some(wall) = &mut self.wall {
             wall.check_now(&self.clock);

@@ -32,14 +32,14 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             Some(Outstanding { due, request, begun: now, ..Outstanding::default() });
         match connection.state {
             ConnectionState::Open => self.send(slot),
-            // It is sent as soon as the connection is there.
+            // Sent as soon as the connection is open.
             ConnectionState::Opening => {}
             ConnectionState::Closed | ConnectionState::Finished => self.open(slot),
         }
     }
 
-    /// Sends a request of the [fast path](super). What does not go out whole goes on the general
-    /// way.
+    /// Sends a request on the [fast path](super). One that does not go out whole takes the slow
+    /// path.
     #[inline(always)]
     fn begin_on_fast_path(&mut self, slot: usize, due: DueRequest, now: Nanos) {
         self.busy += 1;
@@ -49,7 +49,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let connection = &mut self.connections[slot];
         connection.reader.expect(request.is_head);
         let sent = self.clock.now();
-        // (Trouble comes again on the general way.)
+        // (The slow path meets the same error, and handles it.)
         let written = self.wire.send(slot, &request.bytes).unwrap_or(0);
         let is_whole = written == request.bytes.len();
         self.records.tally.sent_bytes += written as u64;
@@ -70,7 +70,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let connection = &mut self.connections[slot];
         connection.state = ConnectionState::Opening;
         self.unread_responses.opening += 1;
-        connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
+        connection.until_reconnect = self.spec.load.reconnect_after.unwrap_or(u64::MAX);
         connection.good_before = self.records.good_of_connection(slot);
         connection.other_responses = 0;
         if let Some(request) = &mut connection.outstanding {
@@ -90,7 +90,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Sends what is to be sent, as far as it goes.
+    /// Sends the connection's request, as much of it as the socket takes.
     #[inline(always)]
     pub(super) fn send(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
@@ -121,7 +121,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     }
                     return;
                 }
-                // A connection that was open may still have a response to give.
+                // A connection that was open may still have a response to be read.
                 Err(_) if connection.state == ConnectionState::Open => {
                     return self.receive_what_is_left(slot);
                 }
@@ -134,9 +134,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// The server broke the connection before it had all of the request. Where it had answered
-    /// first (413, and gone), that is the response: the kernel still hands over what came before
-    /// the reset.
+    /// The server broke the connection before it had the whole request. If it had responded first
+    /// (a 413, say), that response counts: the kernel still hands over what came before the reset.
     #[cold]
     fn receive_what_is_left(&mut self, slot: usize) {
         let now = self.clock.now();
@@ -148,8 +147,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.end(slot, Outcome::Reset, now, None);
     }
 
-    /// The connection did not come about, or had been closed before any of the request could be
-    /// sent.
+    /// The connection could not be opened, or was closed before any of the request was sent.
     #[cold]
     fn not_opened(&mut self, slot: usize, errno: Errno) {
         let connection = &mut self.connections[slot];
@@ -158,8 +156,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let is_measured = connection.has_measured_request();
         let (outcome, is_exhausted) = not_connected(errno);
         self.records.tally.exhausted += u64::from(is_exhausted && is_measured);
-        // A closed loop would spin on a server that is not there; an open one has its schedule, and
-        // waits for nobody.
+        // A closed loop would spin on a server that is not there. An open loop keeps to its
+        // schedule.
         let pause = (!self.scheduler.is_open())
             .then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
         let now = self.clock.now();
@@ -167,8 +165,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 }
 
-/// What becomes of a request whose connection did not come about, and whether that is for want of
-/// something on this machine.
+/// How a request ends whose connection could not be opened, and whether this machine lacked
+/// something for it.
 fn not_connected(errno: Errno) -> (Outcome, bool) {
     match errno {
         Errno::CONNREFUSED => (Outcome::Refused, false),
@@ -188,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn why_no_connection_comes_about_is_counted_by_name() {
+    fn failed_connects_are_counted_by_their_cause() {
         for (errno, outcome, is_exhausted) in [
             (Errno::CONNREFUSED, Outcome::Refused, false),
             (Errno::NETUNREACH, Outcome::NoRoute, false),

@@ -60,7 +60,8 @@ impl Server {
     ) -> Server {
         let address = listener.local_addr().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, serve) = (Arc::clone(&stop), Arc::new(serve));
+        let stopped = Arc::clone(&stop);
+        let serve = Arc::new(serve);
         let accepting = thread::spawn(move || {
             let mut serving = Vec::new();
             let mut accepted = 0;
@@ -73,7 +74,8 @@ impl Server {
                 }
                 stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
                 stream.set_write_timeout(Some(TIME_LIMIT)).unwrap();
-                let (serve, number) = (Arc::clone(&serve), accepted);
+                let serve = Arc::clone(&serve);
+                let number = accepted;
                 serving.push(thread::spawn(move || {
                     if let Err(error) = serve(&mut stream, number) {
                         let waited =
@@ -110,7 +112,8 @@ pub(crate) fn read_request(stream: &mut impl Read) -> io::Result<()> {
 }
 
 pub(crate) fn read_head(stream: &mut impl Read) -> io::Result<String> {
-    let (mut head, mut byte) = (Vec::new(), [0]);
+    let mut head = Vec::new();
+    let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
         stream.read_exact(&mut byte)?;
         head.push(byte[0]);
@@ -147,27 +150,31 @@ pub(crate) fn once_and_wait(stream: &mut (impl Read + Write), answer: &[u8]) -> 
 
 /// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with a long timeout.
 pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
-    LoadSpec {
-        lanes: 2,
-        requests_total: Some(REQUESTS),
-        timeout: LONG_TIMEOUT,
-        ..LoadSpec::closed(Transport::tcp(address), render("GET", "localhost", "/", &[], true), 2)
-    }
+    LoadSpec::closed(Transport::tcp(address), render("GET", "localhost", "/", &[], true), 2).with(
+        |load| {
+            load.lanes = 2;
+            load.requests_total = Some(REQUESTS);
+            load.timeout = LONG_TIMEOUT;
+        },
+    )
 }
 
 /// The same as an open loop, with a connection for each request: one that had to wait for a
 /// connection longer than the timeout after the last due time would never be sent.
 pub(crate) fn open(shape: &LoadSpec) -> LoadSpec {
-    LoadSpec {
-        pace: Pace::constant(Rate::new(500.0).unwrap()),
-        connections: REQUESTS as u32,
-        ..shape.clone()
-    }
+    shape.clone().with(|load| {
+        load.pace = Pace::constant(Rate::new(500.0).unwrap());
+        load.connections = REQUESTS as u32;
+    })
 }
 
 /// Drives it to its end, which must come.
 pub(crate) fn driven(shape: &LoadSpec) -> LaneOutcome {
-    driven_until(shape, Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(shape.lanes)))
+    driven_until(
+        shape,
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(RunProgress::new(shape.load.lanes)),
+    )
 }
 
 pub(crate) fn driven_until(
@@ -195,7 +202,8 @@ pub(crate) fn driven_until(
 /// tally.
 fn assert_sound(shape: &LoadSpec, done: &LaneOutcome, exchanges: &[Exchange]) {
     let tally = &done.tally;
-    let (mut measured, mut unmeasured) = (Counts::default(), Counts::default());
+    let mut measured = Counts::default();
+    let mut unmeasured = Counts::default();
     for exchange in exchanges {
         assert!(exchange.due <= exchange.sent && exchange.sent <= exchange.ended, "{exchange:?}");
         if tally.measures(exchange.due) { &mut measured } else { &mut unmeasured }
@@ -213,11 +221,11 @@ fn assert_sound(shape: &LoadSpec, done: &LaneOutcome, exchanges: &[Exchange]) {
     // What a server sends to a connection that has no request is received too, and belongs to none.
     let bytes: u64 = exchanges.iter().map(|exchange| u64::from(exchange.received_bytes)).sum();
     assert!(bytes <= tally.received_bytes, "{bytes} of {} bytes", tally.received_bytes);
-    assert_eq!(tally.per_connection.len(), shape.connections as usize);
+    assert_eq!(tally.per_connection.len(), shape.load.connections as usize);
     assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
     assert_eq!(tally.response_time.count(), tally.counts.good());
     if done.interrupted_at.is_none()
-        && let Some(planned) = shape.requests_total
+        && let Some(planned) = shape.load.requests_total
         && shape.measured.is_none()
     {
         assert_eq!(tally.counts.total(), planned, "{}", shown(done));
@@ -240,7 +248,7 @@ pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<LaneOutcome> {
     use Outcome::{ConnectTimedOut, InFlight, NotSent, TimedOut};
     let mut all = Vec::new();
     for timeout in SHORT_TIMEOUTS {
-        let done = driven(&LoadSpec { timeout, ..shape.clone() });
+        let done = driven(&shape.clone().with(|load| load.timeout = timeout));
         let kinds = kinds(&done);
         let allowed = [TimedOut, ConnectTimedOut, InFlight, NotSent];
         assert!(kinds.iter().all(|kind| allowed.contains(kind)), "{}", shown(&done));

@@ -303,12 +303,12 @@ pub(crate) fn connections_never_served(run: &Run) -> u32 {
 
 /// Checks of a load in closed loop.
 pub(crate) fn of_closed_load(run: &Run, plan: &LoadPlan) -> Vec<Diagnostic> {
-    let mut checks = of_every_run(run, plan.timing);
+    let mut checks = of_every_run(run, plan.load.timing);
     checks.extend(steadiness::ask(run, false));
     // Without think time nobody waits but for the server.
-    let never_pauses = plan.think == Nanos::ZERO;
-    if never_pauses && plan.length.is_some() && plan.requests_total.is_none() {
-        checks.extend(littles_law::ask(run, plan.connections));
+    let never_pauses = plan.load.think == Nanos::ZERO;
+    if never_pauses && plan.length.is_some() && plan.load.requests_total.is_none() {
+        checks.extend(littles_law::ask(run, plan.load.connections));
     }
     checks
 }

@@ -22,10 +22,10 @@ pub struct ClosedLoop {
 /// Of a load that sends as soon as it may.
 pub(super) fn of(run: &Run, plan: &LoadPlan) -> Finding {
     ClosedLoop {
-        connections: plan.connections,
+        connections: plan.load.connections,
         rate_per_s: run.completed_rate(),
         highest: highest_percentile(run),
-        pauses: plan.think > Nanos::ZERO,
+        pauses: plan.load.think > Nanos::ZERO,
     }
     .into()
 }

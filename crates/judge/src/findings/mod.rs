@@ -311,7 +311,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         findings.extend(others_compute::of(run, None));
     }
     findings.extend(ended.map(Finding::from));
-    findings.extend(failed::of(Vec::new(), &[run], plan.timeout));
+    findings.extend(failed::of(Vec::new(), &[run], plan.load.timeout));
     findings
 }
 
@@ -325,11 +325,11 @@ struct Offered {
 }
 
 fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
-    let Pace::Open { profile, .. } = &plan.pace else {
+    let Pace::Open { profile, .. } = &plan.load.pace else {
         return closed_loop::of(run, plan);
     };
     let offered = Offered {
-        per_second: run.offered_rate(&plan.pace).unwrap_or_default(),
+        per_second: run.offered_rate(&plan.load.pace).unwrap_or_default(),
         is_flat: matches!(profile, Profile::Flat { .. }),
     };
     peaked::of(run, offered)

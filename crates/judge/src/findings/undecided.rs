@@ -27,12 +27,13 @@ pub(super) fn of(point: &SweepPoint<'_>, groups: &TwoGroups) -> Finding {
 
 /// Two kinds of requests in a closed loop: one load does not say who makes them.
 pub(super) fn of_load(run: &Run, plan: &LoadPlan) -> Option<Finding> {
-    let is_closed =
-        plan.pace == Pace::Closed && plan.think == Nanos::ZERO && run.tally.counts.censored() == 0;
+    let is_closed = plan.load.pace == Pace::Closed
+        && plan.load.think == Nanos::ZERO
+        && run.tally.counts.censored() == 0;
     let groups = run.tally.response_time.two_groups().filter(|_| is_closed)?;
     let in_order =
-        Nanos::from_secs_f64(f64::from(plan.connections) / run.completed_rate().max(1e-9));
-    Some(Undecided { connections: plan.connections, groups, in_order }.into())
+        Nanos::from_secs_f64(f64::from(plan.load.connections) / run.completed_rate().max(1e-9));
+    Some(Undecided { connections: plan.load.connections, groups, in_order }.into())
 }
 
 impl Undecided {

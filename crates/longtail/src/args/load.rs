@@ -1,12 +1,14 @@
-//! Flags of `longtail load`, and of `attack`, which is a load by
-//! another name; and when requests are due by them, over how many connections, for how long.
+//! Flags of `longtail load`, and of `attack`, which is a load by another name; and the load
+//! that they ask for.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::ArgPredicate;
 use engine::{IpVersion, Resolver, StaticAddresses};
-use model::{Arrivals, LatePolicy, Nanos, Objective, Pace, Profile, Rate, RequestOrder, Timing};
+use model::{
+    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, Rate, RequestOrder, Timing,
+};
 use requests::RequestsFormat;
 
 use super::limits::{CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, words};
@@ -65,7 +67,7 @@ pub(crate) struct LoadArgs {
     length: Option<Nanos>,
     /// Load before that, not measured
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Load")]
-    pub(crate) warm_up: Nanos,
+    warm_up: Nanos,
     /// Open loop: requests per second in total, such as 500/s
     #[arg(long, value_name = "RATE", conflicts_with_all = ["ramp", "steps", "per_connection_rate"], help_heading = "Load")]
     pub(crate) rate: Option<Rate>,
@@ -80,14 +82,14 @@ pub(crate) struct LoadArgs {
     arrivals: Arrivals,
     /// A response that takes longer counts as timed out
     #[arg(long, value_name = "TIME", value_parser = above_zero, default_value = "30s", help_heading = "Load")]
-    pub(crate) timeout: Nanos,
+    timeout: Nanos,
     /// Threads of the generator [default: half the cores, fewer at a low --rate]
     #[arg(long, alias = "lanes", alias = "threads", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
     pub(crate) generator_threads: Option<u32>,
     /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
     #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
         "unix", "connect_to", "source_ip", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
-        "timestamps", "requests_per_connection", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
+        "timestamps", "reconnect_after", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
     ])]
     pub(crate) generator: Option<Generator>,
 
@@ -149,7 +151,7 @@ pub(crate) struct LoadArgs {
     pub(crate) per_connection_rate: Option<Rate>,
     /// Closed loop: pause between a response and the next request of that connection
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = ADVANCED)]
-    pub(crate) think: Nanos,
+    think: Nanos,
     /// Open loop: N requests are due at the same time; the rate stays
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED, value_parser = from_1_to(CONNECTIONS))]
     burst: u32,
@@ -158,11 +160,11 @@ pub(crate) struct LoadArgs {
     max_connections: u32,
     /// Open loop: queue a request that is due while all connections are busy, or skip it
     #[arg(long, value_name = "WHAT", value_parser = words(LATE), default_value = "queue", help_heading = ADVANCED)]
-    pub(crate) late: LatePolicy,
+    late: LatePolicy,
     /// How precisely due times are kept: coalesce (to whole milliseconds), precise, or spin (busy
     /// for the last 50 us)
     #[arg(long, value_name = "HOW", value_parser = words(TIMINGS), default_value = "precise", help_heading = ADVANCED)]
-    pub(crate) timing: Timing,
+    timing: Timing,
     /// Whose clock says when a response came: kernel, user (the generator), or auto
     #[arg(long, value_name = "CLOCK", value_parser = words(TIMESTAMPS), default_value = "auto", help_heading = ADVANCED)]
     pub(crate) timestamps: WantedTimestamps,
@@ -194,8 +196,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
     pub(crate) worker_header: String,
     /// Close a connection after N requests, and open it again
-    #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) requests_per_connection: Option<u64>,
+    #[arg(long, alias = "requests-per-connection", value_name = "N", help_heading = ADVANCED, value_parser = clap::value_parser!(u64).range(1..))]
+    reconnect_after: Option<u64>,
     /// Connect to this address for a host and port of the URL, as curl does
     #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = ADVANCED)]
     resolve: Vec<StaticAddresses>,
@@ -241,8 +243,7 @@ pub(crate) struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// How the hosts of these flags are found: as `resolver` does it, which knows where connections
-    /// may go.
+    /// `resolver`, which knows where connections may go, with what these flags say of hosts.
     pub(crate) fn resolver(&self, mut resolver: Resolver) -> Resolver {
         resolver.version = match (self.ipv4, self.ipv6) {
             (true, _) => Some(IpVersion::V4),
@@ -253,8 +254,7 @@ impl LoadArgs {
         resolver
     }
 
-    /// A flag of these that needs the whole load in one process, where there is one, as it is
-    /// typed.
+    /// The first of the given flags that needs the whole load in one process.
     pub(crate) fn own_process_flag(&self) -> Option<&'static str> {
         let given = [
             (self.generator.is_some(), "--generator"),
@@ -286,8 +286,7 @@ order of completion.";
 
 /// The command that is a load by attack.cr's flags.
 pub(crate) fn as_attack(command: clap::Command) -> clap::Command {
-    // On kept connections a Puma before 7 serves those that it has and lets the others wait: not in
-    // their turn.
+    // On keep-alive connections, Puma before 7 serves those that it has and lets the others wait.
     command
         .mut_arg("rate", |arg| arg.long("target-throughput").required(true))
         .mut_arg("url", |arg| arg.long("url"))
@@ -299,37 +298,20 @@ pub(crate) fn as_attack(command: clap::Command) -> clap::Command {
         .after_long_help(ATTACK_EXAMPLES)
 }
 
-/// Where nothing else ends a run, or a step of it.
+/// The length of a run, or of each step of it, that nothing else ends.
 const DEFAULT_LENGTH: Nanos = Nanos::from_secs(10);
 
 /// Connections of a closed loop, or of -q, where none are asked for.
 const DEFAULT_CONNECTIONS: u32 = 50;
 
-/// When requests are due, over how many connections, for how long.
-pub(crate) struct Schedule {
-    pub(crate) pace: Pace,
-    pub(crate) connections: u32,
-    pub(crate) length: Option<Nanos>,
-}
-
-impl Schedule {
-    /// The highest rate of an open loop, in requests per second.
-    pub(crate) fn highest_rate(&self) -> Option<f64> {
-        match &self.pace {
-            Pace::Closed => None,
-            Pace::Open { profile, .. } => Some(profile.peak().per_second()),
-        }
-    }
-}
-
 impl LoadArgs {
-    /// The schedule, every default made explicit.
+    /// How requests are sent, every default made explicit but for those that flags alone do not
+    /// tell: the generator's threads, and whose clock says when an answer came.
     ///
     /// # Errors
     /// Where flags contradict each other.
-    pub(crate) fn schedule(&self) -> Result<Schedule, Mistake> {
+    pub(crate) fn settings(&self) -> Result<LoadSettings, Mistake> {
         let profile = self.profile()?;
-        let length = self.run_length(profile.as_ref());
         let is_open = profile.is_some();
         if !is_open && (self.burst > 1 || self.late == LatePolicy::Skip) {
             return Err(wrong(
@@ -350,7 +332,18 @@ impl LoadArgs {
         // More connections than requests would only be opened and closed.
         let needed = self.number.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
         let connections = self.connections.unwrap_or(most).min(needed);
-        Ok(Schedule { pace, connections, length })
+        Ok(LoadSettings {
+            pace,
+            think: self.think,
+            late: self.late,
+            requests_total: self.number,
+            warm_up: self.warm_up,
+            keep_alive: !self.no_keep_alive,
+            reconnect_after: self.reconnect_after,
+            timeout: self.timeout,
+            timing: self.timing,
+            ..LoadSettings::closed(connections)
+        })
     }
 
     fn profile(&self) -> Result<Option<Profile>, Mistake> {
@@ -379,12 +372,15 @@ impl LoadArgs {
         Ok(Some(Profile::Steps { rates: self.steps.clone(), each }))
     }
 
-    /// Where neither time nor number ends the run, time does: no run is endless.
-    fn run_length(&self, profile: Option<&Profile>) -> Option<Nanos> {
-        self.length.or_else(|| profile.and_then(Profile::length)).or(match self.number {
-            Some(_) => None,
-            None => Some(DEFAULT_LENGTH),
-        })
+    /// How long a run of these settings lasts; `None` where only a number ends it. Where neither is
+    /// given, it lasts [`DEFAULT_LENGTH`]: no run is endless.
+    pub(crate) fn run_length(&self, load: &LoadSettings) -> Option<Nanos> {
+        let of_profile = match &load.pace {
+            Pace::Closed => None,
+            Pace::Open { profile, .. } => profile.length(),
+        };
+        let by_default = if self.number.is_some() { None } else { Some(DEFAULT_LENGTH) };
+        self.length.or(of_profile).or(by_default)
     }
 }
 
@@ -394,8 +390,8 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_for_the_whole_run_and_every_run_ends() {
-        // The highest rate (of hey's -q: of all connections), connections (no more than requests),
-        // and seconds.
+        // Expected: the highest rate (with -q that of all connections), connections (no more than
+        // requests), and seconds.
         for (words, expected) in [
             ("http://h/", (None, 50, Some(10))),
             ("-c 20 http://h/", (None, 20, Some(10))),
@@ -407,12 +403,10 @@ mod tests {
             ("--steps 1,2,3 http://h/", (Some(3.0), 1000, Some(30))),
             ("--ramp 1..30000 --for 9s http://h/", (Some(30_000.0), 1000, Some(9))),
         ] {
-            let asked = load_words(words.split(' ').map(str::to_owned).collect())
-                .unwrap()
-                .schedule()
-                .unwrap();
-            let length = asked.length.map(|length| length.0 / 1_000_000_000);
-            assert_eq!((asked.highest_rate(), asked.connections, length), expected, "{words}");
+            let args = load_words(words.split(' ').map(str::to_owned).collect()).unwrap();
+            let load = args.settings().unwrap();
+            let seconds = args.run_length(&load).map(|length| length.0 / 1_000_000_000);
+            assert_eq!((load.highest_rate(), load.connections, seconds), expected, "{words}");
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum as _};
 use launch::{GuardCommand, LaunchError, Surroundings, find_program, puma};
-use model::{Nanos, SystemClock};
+use model::{LoadSettings, Nanos, SystemClock};
 use probe::doctor::{
     FoundPuma, MachineCheck, MachineFitness, MachineGrade, PumaInstallation, examine,
 };
@@ -144,10 +144,8 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
             "--for {length}: not every generator can do that; give whole seconds, such as 1s"
         )));
     }
-    let order = LoadOrder {
-        time: Some(length),
-        ..LoadOrder::closed_loop("", args.connections.unwrap_or(50), 1)
-    };
+    let load = LoadSettings::closed(args.connections.unwrap_or(50));
+    let order = LoadOrder { time: Some(length), ..LoadOrder::get("", load) };
     let interrupt = signals::interruption()?;
     let clock = SystemClock::start();
     let program = this_program();
@@ -155,7 +153,7 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let mut found = CalibrationFindings {
         started_at: wall_time(),
         environment: sweep::environment(env!("CARGO_PKG_VERSION")),
-        connections: order.connections,
+        connections: order.load.connections,
         length,
         rounds: args.rounds.unwrap_or(3),
         interrupted: false,

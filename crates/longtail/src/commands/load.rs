@@ -7,13 +7,13 @@ use std::time::Duration;
 use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::endpoint::is_public;
-use model::{Diagnostic, LoadStudy, Outcome, Run, Study, Verdict};
-use sweep::{LoadObservers, Phase, PreparedLoad, RequestJournal, conduct_load};
+use model::{Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, Verdict};
+use sweep::{Context, LoadObservers, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::StudyStart;
 use crate::args::LoadArgs;
 use crate::args::output::StudyKind;
-use crate::exit::{Exit, Mistake, wrong};
+use crate::exit::{Exit, Mistake, refuse_if};
 use crate::load::{Recorder, order_load, prepare};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
@@ -29,14 +29,14 @@ const CSV_TO_STDOUT: &str = "-.csv";
 /// # Errors
 /// Where a flag is wrong, before any load is sent, or the results cannot be written.
 pub(crate) fn run(args: &LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    // Its lines are the output.
+    // Then its lines are the output.
     let is_logged = args.log.as_deref() == Some(Path::new(CSV_TO_STDOUT));
     measure(args, resolver, |results, study| {
         if is_logged { ui::exit_of_part(results.keep(study)) } else { results.publish(study) }
     })
 }
 
-/// Runs the load that `attack` comes to: its lines, and how many of the started requests were
+/// Runs the load of `attack`: prints its lines, and how many of the started requests were
 /// completed.
 ///
 /// # Errors
@@ -58,115 +58,165 @@ fn measure(
     resolver: Resolver,
     publish: impl FnOnce(&Results<'_>, &Study) -> Exit,
 ) -> Result<Exit, Mistake> {
+    check_flags(args)?;
     let resolver = args.resolver(resolver);
-    args.outlets.check()?;
-    args.output.check(if args.generator.is_some() {
-        StudyKind::ClaimedLoad
-    } else {
-        StudyKind::Load
-    })?;
-    args.generator.map_or(Ok(()), |generator| generator.check(&args.thresholds.all()))?;
-    let mut here = StudyStart::now()?;
-    let statsd_input = StatsdInput::open(args.outlets.statsd_listen, false)?;
-    let mut outlets = Outlets::open(&args.outlets, &resolver, here.clock)?;
-    let log = args.log.as_deref();
-    let is_stdout = log.is_some_and(|log| STDOUT.iter().any(|name| log == Path::new(name)));
-    if is_stdout && !args.output.is_prose() {
-        return Err(wrong(
-            "two things cannot go to stdout at once: leave out --log, or write the other with -o",
-        ));
-    }
-    if log.is_some_and(|log| !is_stdout && args.output.writes(log)) {
-        return Err(wrong("--log and -o name one file: give each its own"));
-    }
-    // Last of what may be wrong: it may connect.
-    here.start_far(&args.from)?;
-    let prepared = prepare(args, &resolver, &here.clock, here.far.as_ref())?;
-    let order = |generator| order_load(args, &resolver, generator, &prepared, here.clock);
-    let ordered = args.generator.map(order).transpose()?;
-    announce(&prepared);
-    let results = Results::open("load", &here.started_at, &args.output)?;
-    let conductor = here.context(secrets::command_line(), resolver);
-    let mut recorder = Recorder::open(log, is_stdout, &args.checks)?;
-    let transport = prepared.shape.transport.clone();
-    signals::begin();
-    let load = if let Some(ordered) = ordered {
-        let Some(load) = ordered.conduct(prepared, &conductor)? else {
-            return Ok(Exit::Interrupted);
-        };
-        load
-    } else {
-        let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
-        let observers = LoadObservers {
-            journal,
-            statsd: statsd_input.listener.as_ref(),
-            calibrates: !args.no_calibrate,
-        };
-        let mut shown: Option<Ui> = None;
-        let load = conduct_load(prepared, observers, &conductor, &mut |phase| {
-            let ui = shown.get_or_insert_with(Ui::new);
-            match phase {
-                Phase::Running { length, progress: Some(progress), .. } => {
-                    ui.loading(*length, args.number, progress);
-                }
-                _ => ui.phase(phase),
-            }
-            outlets.phase(phase);
-        })?;
-        outlets.load_over();
-        load
+    let mut start = StudyStart::now()?;
+    let statsd = StatsdInput::open(args.outlets.statsd_listen, false)?;
+    let mut outlets = Outlets::open(&args.outlets, &resolver, start.clock)?;
+    // Last of what may be wrong, because it may connect.
+    start.start_far(&args.from)?;
+    let prepared = prepare(args, &resolver, &start.clock, start.far.as_ref())?;
+    let other_generator = match args.generator {
+        Some(generator) => Some(order_load(args, &resolver, generator, &prepared, start.clock)?),
+        None => None,
     };
-    let run = &load.run;
-    let may_look = !here.interrupt.load(Ordering::Relaxed);
+    announce(&prepared);
+    let results = Results::open("load", &start.started_at, &args.output)?;
+    let context = start.context(secrets::command_line(), resolver);
+    let mut recorder = Recorder::open(args.log.as_deref(), logs_to_stdout(args), &args.checks)?;
+    let transport = prepared.spec.transport.clone();
+    signals::begin();
+    let observers = LoadObservers {
+        journal: recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal),
+        statsd: statsd.listener.as_ref(),
+        calibrates: !args.no_calibrate,
+    };
+    let load = match other_generator {
+        Some(other) => other.conduct(prepared, &context)?,
+        None => Some(conduct(args, prepared, observers, &context, &mut outlets)?),
+    };
+    let Some(load) = load else { return Ok(Exit::Interrupted) };
+    say_why_it_ended_early(&load);
+    let may_look = !start.interrupt.load(Ordering::Relaxed);
     let misunderstanding = if may_look { misunderstanding(&transport, &load) } else { None };
-    for warning in &run.warnings {
-        if let Diagnostic::StoppedEarly { condition } = warning {
-            ui::note(&format!("ended early: {condition}"));
-        }
-    }
-    let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
-    let logged = recorder.and_then(|recorder| recorder.failed).map_or(Ok(()), Err);
+    let is_interrupted = start.interrupt.load(Ordering::Relaxed);
     let complaint = explain_no_response(&load, misunderstanding.as_deref());
-    let has_no_answer = complaint.is_some();
-    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
-    let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
-    let is_answered = run.tally.all_responses() > 0;
-    let is_interrupted = here.interrupt.load(Ordering::Relaxed);
+    let has_no_response = complaint.is_some();
+    let notes = notes_below(args, &load, is_interrupted, complaint, misunderstanding);
     let study = Study::from(load);
     let published = publish(&results, &study);
     // On disk and printed first: whatever becomes of an export, the figures are safe.
     if let Study::Load(load) = &study {
         outlets.load_done(load);
     }
-    // Below the report, where a terminal's user reads it.
-    let word = match verdict {
-        Some(Verdict::GeneratorBound) if !is_said => Some("GENERATOR-BOUND"),
-        Some(Verdict::Invalid) if !is_said => Some("INVALID"),
-        _ => None,
-    };
-    let distrust =
-        word.map(|word| format!("verdict: {word}; longtail report says why, and what to do"));
-    let complaints = distrust.into_iter().chain(complaint.filter(|_| !is_interrupted));
-    // Of a server that answers 400 it is no complaint about the load, and said all the same.
-    let remark = misunderstanding.filter(|_| is_answered && !is_interrupted);
-    complaints.chain(remark).for_each(|line| ui::note(&line));
-    let parts = [
-        Exit::Interrupted.if_so(is_interrupted),
-        Exit::Invalid.if_so(has_no_answer),
-        Exit::of(&study),
-        Exit::Missed.if_so(!checks_hold),
-        ui::exit_of_part(logged),
-        published,
-    ];
-    outlets.close(&here.interrupt);
-    Ok(parts.into_iter().fold(Exit::Fine, Exit::and))
+    for note in notes {
+        ui::note(&note);
+    }
+    let recorded = exit_of_recorder(recorder);
+    outlets.close(&start.interrupt);
+    Ok(Exit::Interrupted
+        .if_so(is_interrupted)
+        .and(Exit::Invalid.if_so(has_no_response))
+        .and(Exit::of(&study))
+        .and(recorded)
+        .and(published))
 }
 
-/// How long each step of a look at a server may take that answered nothing.
-const A_LOOK: Duration = Duration::from_secs(2);
+/// What checks of the responses and the log come to.
+fn exit_of_recorder(recorder: Option<Recorder>) -> Exit {
+    let Some(recorder) = recorder else { return Exit::Fine };
+    let checked = Exit::Missed.if_so(!recorder.checks_hold());
+    match recorder.failed {
+        Some(mistake) => checked.and(ui::exit_of_part(Err(mistake))),
+        None => checked,
+    }
+}
 
-/// Why no request had a good answer, where one look at the server tells: it speaks TLS and not HTTP,
-/// or the reverse, or wants to be trusted, or wants a certificate. The lanes only count.
+/// Refuses flags that contradict each other.
+fn check_flags(args: &LoadArgs) -> Result<(), Mistake> {
+    args.outlets.check()?;
+    let kind = if args.generator.is_some() { StudyKind::ClaimedLoad } else { StudyKind::Load };
+    args.output.check(kind)?;
+    if let Some(generator) = args.generator {
+        generator.check(&args.thresholds.all())?;
+    }
+    let Some(log) = &args.log else { return Ok(()) };
+    if logs_to_stdout(args) {
+        return refuse_if(
+            !args.output.is_prose(),
+            "two things cannot go to stdout at once: leave out --log, or write the other with -o",
+        );
+    }
+    refuse_if(args.output.writes(log), "--log and -o name one file: give each its own")
+}
+
+/// Whether the log of requests is printed.
+fn logs_to_stdout(args: &LoadArgs) -> bool {
+    let log = args.log.as_deref();
+    log.is_some_and(|log| STDOUT.iter().any(|name| log == Path::new(name)))
+}
+
+/// Runs our own load, shows on a terminal how it goes on, and exports its figures meanwhile.
+fn conduct(
+    args: &LoadArgs,
+    prepared: PreparedLoad,
+    observers: LoadObservers<'_>,
+    context: &Context<'_>,
+    outlets: &mut Outlets,
+) -> Result<LoadStudy, Mistake> {
+    let mut shown: Option<Ui> = None;
+    let load = conduct_load(prepared, observers, context, &mut |phase| {
+        let ui = shown.get_or_insert_with(Ui::new);
+        match phase {
+            Phase::Running { length, progress: Some(progress), .. } => {
+                ui.loading(*length, args.number, progress);
+            }
+            _ => ui.phase(phase),
+        }
+        outlets.phase(phase);
+    })?;
+    outlets.load_over();
+    Ok(load)
+}
+
+fn say_why_it_ended_early(load: &LoadStudy) {
+    for warning in &load.run.warnings {
+        if let Diagnostic::StoppedEarly { condition } = warning {
+            ui::note(&format!("ended early: {condition}"));
+        }
+    }
+}
+
+/// What is said below the report, where a terminal's user reads it: a verdict that the layout has no
+/// place for, why nothing was answered, and what the server misunderstood.
+fn notes_below(
+    args: &LoadArgs,
+    load: &LoadStudy,
+    is_interrupted: bool,
+    complaint: Option<String>,
+    misunderstanding: Option<String>,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    let prints_verdict =
+        args.output.tells_verdict() && args.log.as_deref() != Some(Path::new(CSV_TO_STDOUT));
+    let verdict = load.run.judgement.as_ref().map(|judgement| judgement.verdict);
+    let word = match verdict {
+        Some(Verdict::GeneratorBound) => Some("GENERATOR-BOUND"),
+        Some(Verdict::Invalid) => Some("INVALID"),
+        Some(_) | None => None,
+    };
+    if let Some(word) = word
+        && !prints_verdict
+    {
+        notes.push(format!("verdict: {word}; longtail report says why, and what to do"));
+    }
+    if is_interrupted {
+        return notes;
+    }
+    notes.extend(complaint);
+    // Where every response was a 400 the load itself was sound, and the reason is worth saying.
+    if load.run.tally.all_responses() > 0 {
+        notes.extend(misunderstanding);
+    }
+    notes
+}
+
+/// How long each step may take when a server that answered nothing is looked at.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
+
+/// Why no request had a good response, where one look at the server tells: it speaks TLS and not
+/// plain HTTP, or the reverse; its certificate is not trusted; or it asks for a client certificate.
+/// The lanes only count.
 fn misunderstanding(transport: &Transport, load: &LoadStudy) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
     let counts = &tally.counts;
@@ -174,7 +224,7 @@ fn misunderstanding(transport: &Transport, load: &LoadStudy) -> Option<String> {
         return None;
     }
     let endpoint = transport.endpoints.first()?;
-    // What a server answers that was spoken to in the wrong protocol, where it answers at all.
+    // What a server answers when it is spoken to in the wrong protocol, if it answers at all.
     let is_refusal = counts.of(Outcome::Answered(400)) == counts.answered();
     if !is_refusal {
         return None;
@@ -184,26 +234,28 @@ fn misunderstanding(transport: &Transport, load: &LoadStudy) -> Option<String> {
             || [Outcome::Closed, Outcome::Reset, Outcome::TimedOut, Outcome::BadResponse]
                 .iter()
                 .any(|outcome| counts.of(*outcome) > 0);
+        if !is_cut_off || !engine::speaks_tls(endpoint, LONGEST_LOOK) {
+            return None;
+        }
         let https = plan.url.replacen("http://", "https://", 1);
-        return (is_cut_off && engine::speaks_tls(endpoint, A_LOOK)).then(|| {
-            format!("{endpoint} speaks TLS, and was sent plain HTTP: type {https} (--insecure accepts any certificate)")
-        });
+        return Some(format!(
+            "{endpoint} speaks TLS, and was sent plain HTTP: type {https} (--insecure accepts any certificate)"
+        ));
     };
-    let found = tls.shake_hands(endpoint, A_LOOK);
+    let found = tls.shake_hands(endpoint, LONGEST_LOOK);
     let wants_certificate =
         found.asks_for_certificate && !tls.has_certificate() && counts.answered() > 0;
-    found.failure.or_else(|| {
-        wants_certificate.then(|| {
-            format!(
-                "{endpoint} asks for a client certificate, had none, and answers 400: give it with --cert FILE and --key FILE"
-            )
-        })
-    })
+    if found.failure.is_some() || !wants_certificate {
+        return found.failure;
+    }
+    Some(format!(
+        "{endpoint} asks for a client certificate, had none, and answers 400: give it with --cert FILE and --key FILE"
+    ))
 }
 
-/// Says where the load goes that leaves for the public internet, and how much it is.
+/// Says where a load goes that leaves for the public internet, and how much it is.
 fn announce(prepared: &PreparedLoad) {
-    for endpoint in &prepared.shape.transport.endpoints {
+    for endpoint in &prepared.spec.transport.endpoints {
         if let Endpoint::Tcp(address) = endpoint
             && is_public(address.ip())
         {
@@ -212,61 +264,72 @@ fn announce(prepared: &PreparedLoad) {
     }
 }
 
-/// Of a load that had no answer at all: how its requests ended, and what to check first.
+/// How the requests of a load ended that had no response at all, and what to check first.
 fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
     if let Some(claim) = claim {
-        let nothing_came = claim.good().unwrap_or(0) == 0 && claim.failed.is_some();
-        let why =
-            || format!("{} had no good answer at all: does anything serve {}?", claim.by, plan.url);
-        return nothing_came.then(why);
+        if claim.good().unwrap_or(0) > 0 || claim.failed.is_none() {
+            return None;
+        }
+        return Some(format!(
+            "{} had no good answer at all: does anything serve {}?",
+            claim.by, plan.url
+        ));
     }
     let counts = &tally.counts;
     if counts.attempted() == 0 || tally.all_responses() > 0 {
         return None;
     }
-    let kinds =
-        counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
-    let kinds = kinds.collect::<Vec<_>>().join(", ");
-    let most = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
-    let reason = most.and_then(|outcome| tally.reason(outcome));
-    let look = match most {
-        Some(Outcome::ConnectFailed) if plan.tls => {
-            "TLS did not come about, and does now: what does the server's log say?"
-        }
-        Some(Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight) if plan.tls => {
-            "does it speak TLS, and answer within --timeout?"
-        }
-        Some(Outcome::TimedOut | Outcome::InFlight) => {
-            "connections were made: does it answer within --timeout?"
-        }
-        Some(Outcome::ConnectTimedOut) => {
-            "no connection came about within --timeout: is its accept queue full, or a firewall between?"
-        }
-        Some(Outcome::NoRoute) => {
-            "there is no route to it: is the address right (ip route get ADDRESS)?"
-        }
-        Some(Outcome::NoPort) => {
-            "this machine has no port left: give fewer connections, or keep them alive"
-        }
-        Some(Outcome::NoDescriptor) => {
-            "raise the limit of open files (ulimit -n), or give fewer connections"
-        }
-        Some(Outcome::BadResponse) => {
-            "longtail speaks HTTP/1.1 only: is this the port of such a server?"
-        }
-        Some(Outcome::Refused) => {
-            "it was listened to before the start: is there still a server, or is its accept queue full?"
-        }
-        Some(Outcome::Closed | Outcome::Reset) => {
-            "it took the connections and ended them: what does its log say?"
-        }
-        _ => "does anything listen there?",
-    };
-    let what = format!("not one request to {} was answered ({kinds})", plan.url);
+    let kinds: Vec<String> = counts
+        .iter()
+        .map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")))
+        .collect();
+    let what = format!("not one request to {} was answered ({})", plan.url, kinds.join(", "));
+    let most_frequent = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
+    let reason = most_frequent.and_then(|outcome| tally.reason(outcome));
+    let check_first = most_frequent.map_or(NOTHING_LISTENS, |outcome| what_to_check(outcome, plan));
     Some(match (misunderstanding, reason) {
         (Some(misunderstanding), _) => format!("{what}: {misunderstanding}"),
-        (None, Some(reason)) => format!("{what}: {reason}; {look}"),
-        (None, None) => format!("{what}: {look}"),
+        (None, Some(reason)) => format!("{what}: {reason}; {check_first}"),
+        (None, None) => format!("{what}: {check_first}"),
     })
+}
+
+const NOTHING_LISTENS: &str = "does anything listen there?";
+
+/// What to check first where requests end so.
+fn what_to_check(outcome: Outcome, plan: &LoadPlan) -> &'static str {
+    match outcome {
+        Outcome::ConnectFailed if plan.tls => {
+            "TLS did not come about, and does now: what does the server's log say?"
+        }
+        Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight if plan.tls => {
+            "does it speak TLS, and answer within --timeout?"
+        }
+        Outcome::TimedOut | Outcome::InFlight => {
+            "connections were made: does it answer within --timeout?"
+        }
+        Outcome::ConnectTimedOut => {
+            "no connection came about within --timeout: is its accept queue full, or a firewall between?"
+        }
+        Outcome::NoRoute => "there is no route to it: is the address right (ip route get ADDRESS)?",
+        Outcome::NoPort => {
+            "this machine has no port left: give fewer connections, or keep them alive"
+        }
+        Outcome::NoDescriptor => {
+            "raise the limit of open files (ulimit -n), or give fewer connections"
+        }
+        Outcome::BadResponse => "longtail speaks HTTP/1.1 only: is this the port of such a server?",
+        Outcome::Refused => {
+            "it was listened to before the start: is there still a server, or is its accept queue full?"
+        }
+        Outcome::Closed | Outcome::Reset => {
+            "it took the connections and ended them: what does its log say?"
+        }
+        Outcome::ConnectFailed
+        | Outcome::Answered(_)
+        | Outcome::WrongLength
+        | Outcome::Skipped
+        | Outcome::NotSent => NOTHING_LISTENS,
+    }
 }

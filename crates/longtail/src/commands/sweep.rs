@@ -4,7 +4,7 @@
 use clap::Args;
 use engine::Resolver;
 use launch::puma;
-use model::{App, Bodies, BodiesPlan, Nanos, Plan, Private, Probe, ServerKind, Stop};
+use model::{App, Bodies, BodiesPlan, LoadSettings, Nanos, Plan, Private, Probe, ServerKind, Stop};
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
 use super::conducted::{
@@ -402,14 +402,16 @@ impl SweepArgs {
                 "--generator {name}: it cannot give each connection -R requests: give --for"
             )));
         }
-        let order = LoadOrder {
-            time: self.requests_per_connection.is_none().then_some(self.length),
-            requests: self.requests_per_connection,
+        let load = LoadSettings {
+            requests_total: self.requests_per_connection,
             warm_up: self.warm_up.unwrap_or(Nanos::ZERO),
             keep_alive: !self.server.no_keep_alive,
             timeout: self.server.timeout,
-            ..LoadOrder::closed_loop("", 1, self.server.lanes())
+            lanes: self.server.lanes(),
+            ..LoadSettings::closed(1)
         };
+        let time = self.requests_per_connection.is_none().then_some(self.length);
+        let order = LoadOrder { time, ..LoadOrder::get("", load) };
         with.check_order(&order)?;
         refuse_if(
             self.server.body.is_some() && self.server.puma.rackup.is_some(),

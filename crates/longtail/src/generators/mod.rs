@@ -10,7 +10,7 @@ use audit::claim::ClaimedServer;
 use clap::ValueEnum;
 use launch::find_program;
 use model::objective::ObjectiveFigure;
-use model::{Nanos, Rate, Threshold};
+use model::{LoadSettings, Nanos, Pace, Profile, Rate, Threshold};
 use serde::Serialize;
 use strum::IntoStaticStr;
 
@@ -148,29 +148,19 @@ impl InstalledGenerator {
 }
 
 /// One run's load.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LoadOrder {
     /// Where to: by address, never by name, so that it goes where we have looked.
     pub(crate) url: String,
     /// What the Host header says where that is another place than the URL's.
     pub(crate) host: Option<String>,
-    /// In total.
-    pub(crate) connections: u32,
-    /// Threads of the generator, at most.
-    pub(crate) threads: u32,
-    /// When it ends: after this time, or so many requests in total.
-    pub(crate) time: Option<Nanos>,
-    pub(crate) requests: Option<u64>,
-    /// Load before it that is thrown away.
-    pub(crate) warm_up: Nanos,
-    /// Open loop: requests per second in total.
-    pub(crate) rate: Option<Rate>,
-    /// Open loop: requests per second of each connection.
+    /// How requests are sent: a closed loop, or one flat rate. Its threads are the most that the
+    /// generator may start.
+    pub(crate) load: LoadSettings,
+    /// Open loop: the rate of each connection, where that was asked for and not the rate in total.
     pub(crate) rate_per_connection: Option<Rate>,
-    /// Whether a connection carries more than one request.
-    pub(crate) keep_alive: bool,
-    /// An answer that takes longer is given up.
-    pub(crate) timeout: Nanos,
+    /// When it ends, where no count of requests ends it.
+    pub(crate) time: Option<Nanos>,
     /// The method, where it is another than GET.
     pub(crate) method: Option<String>,
     /// The user's own headers, `Name: value`, without the Host header.
@@ -184,17 +174,29 @@ pub(crate) struct LoadOrder {
 }
 
 impl LoadOrder {
-    /// A closed loop of GET requests, each answered within half a minute; when it ends is still to
-    /// be said.
-    pub(crate) fn closed_loop(url: &str, connections: u32, threads: u32) -> LoadOrder {
-        let timeout = Nanos::from_secs(30);
+    /// GET requests without a body.
+    pub(crate) fn get(url: &str, load: LoadSettings) -> LoadOrder {
         LoadOrder {
             url: url.to_owned(),
-            connections,
-            threads,
-            keep_alive: true,
-            timeout,
-            ..LoadOrder::default()
+            host: None,
+            load,
+            rate_per_connection: None,
+            time: None,
+            method: None,
+            headers: Vec::new(),
+            body: None,
+            server: None,
+            delay: None,
+        }
+    }
+
+    /// Open loop: requests per second in total, where no rate of each connection was asked for.
+    fn rate(&self) -> Option<Rate> {
+        match &self.load.pace {
+            Pace::Open { profile: Profile::Flat { rate }, .. } => {
+                Some(*rate).filter(|_| self.rate_per_connection.is_none())
+            }
+            Pace::Open { .. } | Pace::Closed => None,
         }
     }
 
@@ -202,9 +204,9 @@ impl LoadOrder {
     /// divisor of the connections that is at most what was asked for. (wrk gives each thread
     /// connections / threads and forgets the rest.)
     fn even_threads(&self) -> u32 {
-        (1..=self.threads.min(self.connections))
+        (1..=self.load.lanes.min(self.load.connections))
             .rev()
-            .find(|n| self.connections.is_multiple_of(*n))
+            .find(|n| self.load.connections.is_multiple_of(*n))
             .unwrap_or(1)
     }
 
@@ -214,24 +216,24 @@ impl LoadOrder {
         let seconds = self.time.map(whole_seconds);
         let marks = |is_so: bool| is_so.then(String::new);
         match name {
-            "c" => Some(self.connections.to_string()),
+            "c" => Some(self.load.connections.to_string()),
             "t" => Some(self.even_threads().to_string()),
-            "s" => Some(whole_seconds(self.timeout).to_string()),
+            "s" => Some(whole_seconds(self.load.timeout).to_string()),
             "time" => seconds.map(|time| time.to_string()),
-            "n" => self.requests.map(|number| number.to_string()),
+            "n" => self.load.requests_total.map(|number| number.to_string()),
             // More than one thread of ab makes in that time, and costs it 32 bytes each: not more
             // than 1.6 GB.
             "enough" => seconds.map(|time| {
-                (2_000_000 * time).clamp(self.connections.into(), 50_000_000).to_string()
+                (2_000_000 * time).clamp(self.load.connections.into(), 50_000_000).to_string()
             }),
-            "rate" => self.rate.map(|rate| rate.per_second().to_string()),
+            "rate" => self.rate().map(|rate| rate.per_second().to_string()),
             "each" => self.rate_per_connection.map(|rate| rate.per_second().to_string()),
             // One without a closed loop is given a rate that nothing reaches, or none: all its
             // connections are busy then too.
-            "floods" => marks(self.rate.is_none()),
-            "closes" => marks(!self.keep_alive),
-            "keeps" => marks(self.keep_alive),
-            "close" => (!self.keep_alive).then(|| "Connection: close".to_owned()),
+            "floods" => marks(self.rate().is_none()),
+            "closes" => marks(!self.load.keep_alive),
+            "keeps" => marks(self.load.keep_alive),
+            "close" => (!self.load.keep_alive).then(|| "Connection: close".to_owned()),
             "m" => self.method.clone(),
             "bodiless" => self.method.clone().filter(|_| self.body.is_none()),
             "host" => self.host.clone(),
@@ -313,8 +315,8 @@ impl Generator {
         let refused = |why: &str| Err(wrong(format!("--generator {}: {why}", self.name())));
         let times = [
             (order.time, "--for"),
-            (Some(order.warm_up), "--warm-up"),
-            (Some(order.timeout), "--timeout"),
+            (Some(order.load.warm_up), "--warm-up"),
+            (Some(order.load.timeout), "--timeout"),
         ];
         let odd = times
             .into_iter()
@@ -322,21 +324,23 @@ impl Generator {
         if let Some((_, flag)) = odd {
             return refused(&format!("{flag} wants whole seconds here, such as {flag} 5s"));
         }
-        let each = u64::from(order.connections);
-        if let Some(total) =
-            order.requests.filter(|total| self == Generator::Hey && !total.is_multiple_of(each))
+        let each = u64::from(order.load.connections);
+        if let Some(total) = order
+            .load
+            .requests_total
+            .filter(|total| self == Generator::Hey && !total.is_multiple_of(each))
         {
             let sent = total / each * each;
             return refused(&format!(
                 "it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
             ));
         }
-        let rate = order.rate.or(order.rate_per_connection);
+        let rate = order.rate().or(order.rate_per_connection);
         let (is_get, has_body) = (order.method.is_none(), order.body.is_some());
         let is_post_with_body = order.method.as_deref() == Some("POST") && has_body;
         let reasons = [
             (
-                order.requests.is_some() && !self.takes(&["{n}"]),
+                order.load.requests_total.is_some() && !self.takes(&["{n}"]),
                 "it ends by time only: give --for instead of -n or -R",
             ),
             (
@@ -344,7 +348,7 @@ impl Generator {
                 "it has no open loop: leave out --rate and -q",
             ),
             (
-                order.rate.is_some() && !self.takes(&["{rate}"]),
+                order.rate().is_some() && !self.takes(&["{rate}"]),
                 "it has no rate in total: give -q, which is of each connection, instead of --rate",
             ),
             (rate.is_none() && self.takes(&["{floods}"]), "it has no closed loop: give --rate"),
@@ -357,7 +361,7 @@ impl Generator {
                 "it takes whole numbers of requests per second only",
             ),
             (
-                !order.keep_alive && !self.takes(&["{closes}", "{close}", "{keeps}"]),
+                !order.load.keep_alive && !self.takes(&["{closes}", "{close}", "{keeps}"]),
                 "it cannot open a connection for each request: leave out -k",
             ),
             (
@@ -429,10 +433,8 @@ mod tests {
     }
 
     fn two_seconds() -> LoadOrder {
-        LoadOrder {
-            time: Some(Nanos::from_secs(2)),
-            ..LoadOrder::closed_loop("http://127.0.0.1:1/", 10, 4)
-        }
+        let load = LoadSettings { lanes: 4, ..LoadSettings::closed(10) };
+        LoadOrder { time: Some(Nanos::from_secs(2)), ..LoadOrder::get("http://127.0.0.1:1/", load) }
     }
 
     fn line(generator: Generator, change: impl FnOnce(&mut LoadOrder)) -> String {
@@ -447,9 +449,12 @@ mod tests {
     #[test]
     fn a_load_in_the_words_of_each() {
         let plain = |_: &mut LoadOrder| {};
-        let count = |order: &mut LoadOrder| (order.time, order.requests) = (None, Some(1000));
+        let count = |order: &mut LoadOrder| {
+            order.time = None;
+            order.load.requests_total = Some(1000);
+        };
         let other = |order: &mut LoadOrder| {
-            order.keep_alive = false;
+            order.load.keep_alive = false;
             order.host = Some("app.test".to_owned());
             order.headers = vec!["X-A: {url}".to_owned()];
         };
@@ -461,7 +466,7 @@ mod tests {
         let vegeta = format!(
             "{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets"
         );
-        let rate = |order: &mut LoadOrder| order.rate = Some("5".parse().unwrap());
+        let rate = |order: &mut LoadOrder| order.load.pace = Pace::constant("5".parse().unwrap());
         // None of them follows a redirect to where nobody asked it to go.
         let cases: [(_, Change<'_>, _); 14] = [
             // Ten connections on four threads would be eight: two threads share them evenly.

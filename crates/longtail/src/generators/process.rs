@@ -16,7 +16,9 @@ use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
 use model::diagnostic::ClaimGrade;
 use model::plan::quoted;
 use model::secret::{masked, masked_words};
-use model::{Clock, Diagnostic, GeneratorClaim, Nanos, PercentileTime, Stop, SystemClock};
+use model::{
+    Clock, Diagnostic, GeneratorClaim, LoadSettings, Nanos, PercentileTime, Stop, SystemClock,
+};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use sweep::{ClaimedRun, OtherGenerator, Task};
@@ -115,10 +117,10 @@ impl GeneratorRunner {
                 return Ok(None);
             }
             // However slow the server is, each request of a count ends by its timeout.
-            if order.time.is_some_and(|time| since > time + order.timeout + STUCK_AFTER) {
+            if order.time.is_some_and(|time| since > time + order.load.timeout + STUCK_AFTER) {
                 return Err(format!(
                     "it had not ended {} after its time, and was killed",
-                    order.timeout + STUCK_AFTER
+                    order.load.timeout + STUCK_AFTER
                 ));
             }
             self.clock.sleep(POLL_EVERY);
@@ -274,8 +276,9 @@ impl GeneratorDriver {
             )
         };
         let mut warm_up_requests = None;
-        if order.warm_up > Nanos::ZERO {
-            let warm_up = LoadOrder { time: Some(order.warm_up), requests: None, ..order.clone() };
+        if order.load.warm_up > Nanos::ZERO {
+            let mut warm_up = LoadOrder { time: Some(order.load.warm_up), ..order.clone() };
+            warm_up.load.requests_total = None;
             let Some(done) = process(&warm_up)? else { return Ok(None) };
             warm_up_requests = done.ok().and_then(|warm_up| warm_up.claim.requests);
         }
@@ -303,16 +306,16 @@ impl OtherGenerator for GeneratorDriver {
             workers: task.server.workers.into(),
             threads: task.server.threads.into(),
         };
-        let order = LoadOrder {
-            time,
-            requests,
-            server: Some(server),
-            delay,
+        let load = LoadSettings {
+            requests_total: requests,
             warm_up: stream.warm_up,
             keep_alive: stream.keep_alive,
             timeout: stream.timeout,
-            ..LoadOrder::closed_loop(task.url, task.connections, stream.lanes)
+            lanes: stream.lanes,
+            ..LoadSettings::closed(task.connections)
         };
+        let order =
+            LoadOrder { time, server: Some(server), delay, ..LoadOrder::get(task.url, load) };
         GeneratorDriver::run(self, &order, ended)
     }
 }
@@ -340,7 +343,7 @@ pub(crate) fn claimed_run(
         )
     };
     let mut claim = claim.ok_or_else(not_understood)?;
-    claim.connections.get_or_insert(u64::from(order.connections));
+    claim.connections.get_or_insert(u64::from(order.load.connections));
     claim.server = claim.server.or(order.server);
     claim.delay_s = claim.delay_s.or(order.delay.map(Nanos::as_secs_f64));
     // To the nanosecond: it has at most as many digits.
@@ -401,7 +404,7 @@ mod tests {
             elapsed: Nanos::ZERO,
             cpu: None,
         };
-        claimed_run(Generator::Wrk, report, &LoadOrder::closed_loop("", 10, 1))
+        claimed_run(Generator::Wrk, report, &LoadOrder::get("", LoadSettings::closed(10)))
     }
 
     #[test]

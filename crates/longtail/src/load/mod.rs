@@ -18,7 +18,10 @@ use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
 use launch::{CpuRestriction, affinity};
 use model::paths::what_is_there;
 use model::secret::is_secret_name;
-use model::{Clock, LaneCountReason, LoadPlan, LoadStudy, Run, ServerLocation, SystemClock};
+use model::{
+    Clock, LaneCountReason, LoadPlan, LoadSettings, LoadStudy, Placement, Run, ServerLocation,
+    SystemClock,
+};
 pub(crate) use recorder::{Check, Recorder};
 use requests::{
     FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl,
@@ -47,78 +50,38 @@ pub(crate) fn prepare(
     clock: &SystemClock,
     far: Option<&FarGenerators>,
 ) -> Result<PreparedLoad, Mistake> {
-    let of_this_machine = [
-        (args.unix.is_some(), "Unix socket", "--unix"),
-        (!args.source_ip.is_empty(), "address", "--source-ip"),
-    ];
-    if let Some((_, what, flag)) =
-        of_this_machine.into_iter().find(|(given, ..)| *given && !args.from.is_empty())
-    {
-        return Err(wrong(format!(
-            "--from: the {what} of {flag} is this machine's, and not of those that make the load: leave it out"
-        )));
-    }
-    let schedule = args.schedule()?;
-    let template = template(args)?;
-    let rendered = rendered(args, template)?;
+    refuse_what_far_generators_lack(args)?;
+    let mut load = args.settings()?;
+    let rendered = rendered(args, template(args)?)?;
     let target = rendered.target;
-    let begun = clock.now();
+    let asked_at = clock.now();
     let mut transport = transport(args, resolver, &target)?;
     let is_name =
         args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
-    let name_resolution = is_name.then(|| clock.now() - begun);
+    let name_resolution = if is_name { Some(clock.now() - asked_at) } else { None };
     let listeners = Listeners::now();
-    let (found, endpoint) =
-        (transport.endpoints.len(), listeners.first(&transport.endpoints, &given(args))?.clone());
+    let endpoint = choose_endpoint(args, &listeners, &transport, &target)?;
     let (server, serving) = listeners.serving(&endpoint);
-    if found > 1 {
-        let host = &target.host;
-        ui::note(&format!(
-            "{host} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)"
-        ));
+    if server == ServerLocation::Elsewhere {
+        try_handshake(&transport, &endpoint)?;
     }
-    if server == ServerLocation::Elsewhere
-        && let Some(tls) = &transport.tls
-        && let Some(failure) = tls.shake_hands(&endpoint, HANDSHAKE).failure
-    {
-        return Err(wrong(failure));
-    }
+    transport.endpoints = vec![endpoint];
     let placement =
         affinity::placement(&serving).map(|placement| placement.with_generators(&args.from));
-    transport.endpoints = vec![endpoint];
-    // Of several generators each has its share, and the smallest machine decides.
-    let generators = args.from.len().max(1) as u32;
-    let cores = far.and_then(|far| far.hosts().iter().map(|host| host.cores).min());
-    let cpus = cores.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get) as u32);
-    let (lanes, lanes_by) = LaneCountReason::choose(
-        args.generator_threads,
-        schedule.highest_rate().map(|rate| rate / f64::from(generators)),
-        schedule.connections.div_ceil(generators),
-        cpus,
-        placement.as_ref().filter(|_| far.is_none()),
-    );
     let is_tcp = transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_)));
-    let timestamps = resolved_timestamps(args.timestamps, is_tcp)?;
+    let (lanes, lanes_by) = choose_lanes(args, &load, far, placement.as_ref());
+    load.lanes = lanes;
+    load.timestamps = resolved_timestamps(args.timestamps, is_tcp)?;
+    load.keep_alive = rendered.keep_alive;
     let plan = LoadPlan {
         url: target.to_string().into(),
         endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),
         tls: target.tls,
         requests: rendered.described,
-        pace: schedule.pace,
-        think: args.think,
-        connections: schedule.connections,
-        late: args.late,
-        length: schedule.length,
-        requests_total: args.number,
-        warm_up: args.warm_up,
-        keep_alive: rendered.keep_alive,
-        requests_per_connection: args.requests_per_connection,
-        timeout: args.timeout,
-        lanes,
-        timing: args.timing,
-        timestamps,
+        length: args.run_length(&load),
+        load,
         thresholds: args.thresholds.all(),
-        expected_status: args.checks.iter().find_map(crate::load::Check::status),
+        expected_status: args.checks.iter().find_map(Check::status),
         stop_if: args.stop_if.clone(),
         log: args.log.clone(),
         service_time: args.service,
@@ -126,16 +89,81 @@ pub(crate) fn prepare(
         from: args.from.iter().map(|from| from.as_str().into()).collect(),
     };
     refuse_if(rendered.requests.is_empty(), "there is no request to send")?;
-    let shape = LoadSpec {
+    let spec = LoadSpec {
         order: args.order(),
         worker_header: args.worker_header.clone(),
-        keep_responses: args.checks.iter().any(crate::load::Check::needs_answers),
+        keep_responses: args.checks.iter().any(Check::needs_answers),
         ..sweep::spec_of(&plan, transport, rendered.requests)
     };
-    Ok(PreparedLoad { shape, plan, name_resolution, placement, serving, lanes_by, server })
+    Ok(PreparedLoad { spec, plan, name_resolution, placement, serving, lanes_by, server })
 }
 
-/// What named the endpoints.
+/// Refuses flags that name something of this machine where other machines make the load.
+fn refuse_what_far_generators_lack(args: &LoadArgs) -> Result<(), Mistake> {
+    if args.from.is_empty() {
+        return Ok(());
+    }
+    let (what, flag) = if args.unix.is_some() {
+        ("Unix socket", "--unix")
+    } else if !args.source_ip.is_empty() {
+        ("address", "--source-ip")
+    } else {
+        return Ok(());
+    };
+    Err(wrong(format!(
+        "--from: the {what} of {flag} is this machine's, and not of those that make the load: leave it out"
+    )))
+}
+
+/// The first of the transport's endpoints that takes connections.
+fn choose_endpoint(
+    args: &LoadArgs,
+    listeners: &Listeners,
+    transport: &Transport,
+    target: &TargetUrl,
+) -> Result<Endpoint, Mistake> {
+    let endpoint = listeners.first(&transport.endpoints, &given(args))?.clone();
+    let found = transport.endpoints.len();
+    if found > 1 {
+        let host = &target.host;
+        ui::note(&format!(
+            "{host} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)"
+        ));
+    }
+    Ok(endpoint)
+}
+
+/// Refuses a server on another machine with which a TLS handshake fails.
+fn try_handshake(transport: &Transport, endpoint: &Endpoint) -> Result<(), Mistake> {
+    let Some(tls) = &transport.tls else { return Ok(()) };
+    match tls.shake_hands(endpoint, HANDSHAKE).failure {
+        Some(failure) => Err(wrong(failure)),
+        None => Ok(()),
+    }
+}
+
+/// Threads of each generator, and why so many. Of several generators each has its share of the
+/// load, and the smallest machine decides.
+fn choose_lanes(
+    args: &LoadArgs,
+    load: &LoadSettings,
+    far: Option<&FarGenerators>,
+    placement: Option<&Placement>,
+) -> (u32, LaneCountReason) {
+    let generators = args.from.len().max(1) as u32;
+    let fewest_cores = far.and_then(|far| far.hosts().iter().map(|host| host.cores).min());
+    let cpus =
+        fewest_cores.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get) as u32);
+    LaneCountReason::choose(
+        args.generator_threads,
+        load.highest_rate().map(|rate| rate / f64::from(generators)),
+        load.connections.div_ceil(generators),
+        cpus,
+        if far.is_none() { placement } else { None },
+    )
+}
+
+/// The flag or argument that named the endpoints.
 fn given(args: &LoadArgs) -> String {
     match args {
         LoadArgs { unix: Some(_), .. } => "--unix".to_owned(),
@@ -147,7 +175,7 @@ fn given(args: &LoadArgs) -> String {
     }
 }
 
-/// The requests, and what to call them.
+/// The requests, and a description of them.
 struct Rendered {
     target: TargetUrl,
     requests: Vec<model::Request>,
@@ -180,7 +208,7 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
     Ok(Rendered { requests: vec![request], target, described, keep_alive: keeps_connection })
 }
 
-/// What is sent, but for its target.
+/// The request that the flags describe, without its target.
 ///
 /// # Errors
 /// Where a flag is wrong, or the body cannot be read.
@@ -192,7 +220,7 @@ pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
     };
     let method = match &args.method {
         Some(name) => requests::method(name)?,
-        // As curl: who has a body posts it.
+        // As with curl, a body means POST.
         None if body.is_some() => requests::Method::POST,
         None => requests::Method::GET,
     };
@@ -259,7 +287,7 @@ pub(crate) struct OrderedLoad {
     order: LoadOrder,
 }
 
-/// Makes it of the flags, for the same load as ours would be.
+/// Makes it from the flags, for the same load as ours would be.
 ///
 /// # Errors
 /// Where the generator cannot do it, or is not there.
@@ -270,78 +298,113 @@ pub(crate) fn order_load(
     prepared: &PreparedLoad,
     clock: SystemClock,
 ) -> Result<OrderedLoad, Mistake> {
-    let refused = |why: &str| wrong(format!("--generator {}: {why}", generator.name()));
-    let (plan, endpoints) = (&prepared.plan, &prepared.shape.transport.endpoints);
-    if endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
-        return Err(refused("it needs a TCP address"));
-    }
+    let plan = &prepared.plan;
     let target = TargetUrl::parse(args.url.as_deref().unwrap_or_default())?;
-    if target.tls && !args.insecure {
-        return Err(refused("it is run so that it takes any certificate: say so with --insecure"));
-    }
     let template = template(args)?;
-    let own_host =
-        template.headers.iter().find(|header| header.is("host")).and_then(RequestHeader::value);
-    // The other generator is given the name, by which it asks for a certificate; or the very
-    // address that was checked where only some may be connected to, or was chosen.
-    let gives_name =
-        resolver.allowed.is_none() && resolver.version.is_none() && resolver.given.is_empty();
-    let scheme = if target.tls { "https" } else { "http" };
-    let url = if gives_name {
-        target.exposed()
-    } else {
-        format!("{scheme}://{}{}", endpoints[0], target.path)
-    };
-    let is_name = target.host.parse::<IpAddr>().is_err() && !gives_name;
-    let named = is_name.then(|| target.authority.clone());
-    let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
-    if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
-        return Err(refused(&format!(
-            "it cannot leave out a header: take away -H '{}:'",
-            header.name()
-        )));
-    }
-    if template.headers.iter().any(|header| header.is("transfer-encoding")) {
-        return Err(refused("it frames bodies by itself: leave out -H 'Transfer-Encoding: …'"));
-    }
-    let line = |header: &RequestHeader| {
-        format!(
-            "{}: {}",
-            header.name(),
-            String::from_utf8_lossy(header.value().unwrap_or_default())
-        )
-    };
-    if plan.length.is_some() && plan.requests_total.is_some() {
-        return Err(refused("give --for or -n: what comes first ends only our own runs"));
+    if let Some(why) = why_not_ordered(args, prepared, &target, &template) {
+        return Err(wrong(format!("--generator {}: {why}", generator.name())));
     }
     let credentials = target.credentials.as_ref().map(RequestHeader::basic_auth).transpose()?;
-    // What frames bodies and connections is understood here, and said in the generator's own words.
-    let own = template.headers.iter().filter(|header| !header.is("host") && !header.frames());
-    let secret = template.headers.iter().map(RequestHeader::name).find(|name| is_secret_name(name));
-    if let Some(name) = secret.or(credentials.is_some().then_some("Authorization")) {
-        ui::note(&format!(
-            "{} takes {name} on its command line, where every user of this machine can read it while it runs (ps); our own load does not show it, with -H @FILE",
-            generator.name()
-        ));
-    }
+    warn_of_visible_secrets(generator, &template, credentials.is_some());
+    // What frames bodies and connections has flags of its own in each generator.
+    let headers = template.headers.iter().filter(|header| !header.is("host") && !header.frames());
+    let OrderedTarget { url, host } = ordered_target(resolver, prepared, &target, &template);
+    let method = template.method.to_string();
     let mut order = LoadOrder {
         host,
         time: plan.length,
-        requests: plan.requests_total,
-        warm_up: plan.warm_up,
-        rate: args.rate,
         rate_per_connection: args.per_connection_rate,
-        keep_alive: plan.keep_alive,
-        timeout: plan.timeout,
-        method: Some(template.method.to_string()).filter(|method| method != "GET"),
-        headers: own.map(line).chain(credentials.as_ref().map(line)).collect(),
+        method: if method == "GET" { None } else { Some(method) },
+        headers: headers.chain(&credentials).map(header_line).collect(),
         body: template.body.is_some().then(|| "body".into()),
-        ..LoadOrder::closed_loop(&url, plan.connections, plan.lanes)
+        ..LoadOrder::get(&url, plan.load.clone())
     };
     generator.check_order(&order)?;
     let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
     order.body = template.body.map(|body| driver.keep_body(&body)).transpose()?;
     Ok(OrderedLoad { driver, order })
+}
+
+/// Why no other generator can make this load.
+fn why_not_ordered(
+    args: &LoadArgs,
+    prepared: &PreparedLoad,
+    target: &TargetUrl,
+    template: &RequestTemplate,
+) -> Option<String> {
+    let endpoints = &prepared.spec.transport.endpoints;
+    if endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
+        return Some("it needs a TCP address".to_owned());
+    }
+    if target.tls && !args.insecure {
+        let why = "it is run so that it takes any certificate: say so with --insecure";
+        return Some(why.to_owned());
+    }
+    if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
+        let name = header.name();
+        return Some(format!("it cannot leave out a header: take away -H '{name}:'"));
+    }
+    if template.headers.iter().any(|header| header.is("transfer-encoding")) {
+        return Some("it frames bodies by itself: leave out -H 'Transfer-Encoding: …'".to_owned());
+    }
+    if prepared.plan.length.is_some() && prepared.plan.load.requests_total.is_some() {
+        return Some("give --for or -n: what comes first ends only our own runs".to_owned());
+    }
+    None
+}
+
+/// Where another generator sends its requests.
+struct OrderedTarget {
+    url: String,
+    /// What its Host header says, where that is not what the URL has.
+    host: Option<String>,
+}
+
+/// The other generator is given the name, by which it asks for a certificate; or, where an address
+/// was chosen or only some networks may be connected to, the very address that was checked.
+fn ordered_target(
+    resolver: &Resolver,
+    prepared: &PreparedLoad,
+    target: &TargetUrl,
+    template: &RequestTemplate,
+) -> OrderedTarget {
+    let own_host = template
+        .headers
+        .iter()
+        .find(|header| header.is("host"))
+        .and_then(RequestHeader::value)
+        .map(|host| String::from_utf8_lossy(host).into_owned());
+    let gives_name =
+        resolver.allowed.is_none() && resolver.version.is_none() && resolver.given.is_empty();
+    if gives_name {
+        return OrderedTarget { url: target.exposed(), host: own_host };
+    }
+    let scheme = if target.tls { "https" } else { "http" };
+    let endpoint = &prepared.spec.transport.endpoints[0];
+    let is_name = target.host.parse::<IpAddr>().is_err();
+    let named = if is_name { Some(target.authority.clone()) } else { None };
+    OrderedTarget { url: format!("{scheme}://{endpoint}{}", target.path), host: own_host.or(named) }
+}
+
+/// Warns that another generator gets a secret on its command line.
+fn warn_of_visible_secrets(
+    generator: Generator,
+    template: &RequestTemplate,
+    has_credentials: bool,
+) {
+    let secret = template.headers.iter().map(RequestHeader::name).find(|name| is_secret_name(name));
+    let of_url = if has_credentials { Some("Authorization") } else { None };
+    if let Some(name) = secret.or(of_url) {
+        ui::note(&format!(
+            "{} takes {name} on its command line, where every user of this machine can read it while it runs (ps); our own load does not show it, with -H @FILE",
+            generator.name()
+        ));
+    }
+}
+
+fn header_line(header: &RequestHeader) -> String {
+    let value = String::from_utf8_lossy(header.value().unwrap_or_default());
+    format!("{}: {value}", header.name())
 }
 
 impl OrderedLoad {
@@ -357,20 +420,23 @@ impl OrderedLoad {
     ) -> Result<Option<LoadStudy>, Mistake> {
         let OrderedLoad { driver, order } = self;
         let progress = Ui::new();
-        let length =
-            order.time.map(|time| format!(" for {}", time + order.warm_up)).unwrap_or_default();
+        let length = order
+            .time
+            .map(|time| format!(" for {}", time + order.load.warm_up))
+            .unwrap_or_default();
         progress.working(&format!("{} makes the load{length}", driver.name()));
-        // Before this thread is kept to some of its processors, as then the generator is too.
+        // Before this thread, and with it the generator, is restricted to some processors.
         let environment = sweep::environment(context.version);
-        let kept = CpuRestriction::off_the_server(prepared.placement.as_ref());
+        let restriction = CpuRestriction::off_the_server(prepared.placement.as_ref());
         let ended = || context.interrupt.load(Ordering::Relaxed);
         let done = sweep::observe_claimed(prepared.server.is_here(), || driver.run(&order, &ended));
-        drop((kept, progress));
-        // It was started, and nobody knows what it has sent.
-        let failed = |why| {
+        drop(restriction);
+        drop(progress);
+        let done = done.map_err(|why| {
+            // It was started, and it is not known what it has sent.
             Mistake::BrokeOff(SweepError::Unusable(format!("--generator {}: {why}", driver.name())))
-        };
-        let Some((ClaimedRun { claim, elapsed, found }, generator)) = done.map_err(failed)? else {
+        })?;
+        let Some((ClaimedRun { claim, elapsed, found }, generator)) = done else {
             ui::note(&format!(
                 "interrupted: {} had not finished, so there is nothing to report",
                 driver.name()
@@ -380,7 +446,7 @@ impl OrderedLoad {
         let run = Run {
             generator,
             warnings: found,
-            ..Run::claimed(prepared.plan.connections, claim, elapsed)
+            ..Run::claimed(prepared.plan.load.connections, claim, elapsed)
         };
         Ok(Some(LoadStudy { name_resolution: None, ..prepared.study(run, environment, context) }))
     }

@@ -43,18 +43,19 @@ fn spec(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) ->
     let request = render("GET", "localhost", "/", &[], keep_alive);
     let worker_header = "x-worker".to_owned();
     LoadSpec {
-        lanes,
-        keep_alive,
-        timeout: TIME_LIMIT,
         worker_header,
-        ..LoadSpec::closed(transport, request, connections)
+        ..LoadSpec::closed(transport, request, connections).with(|load| {
+            load.lanes = lanes;
+            load.keep_alive = keep_alive;
+            load.timeout = TIME_LIMIT;
+        })
     }
 }
 
 /// Drives it to its end, or until more than `at_most` requests have ended. Each exchange of its
 /// journal is a sound one, and counting them gives the tally.
 fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
-    let (interrupt, progress) = (AtomicBool::new(false), RunProgress::new(spec.lanes));
+    let (interrupt, progress) = (AtomicBool::new(false), RunProgress::new(spec.load.lanes));
     let (journal, records) = sync_channel(10_000);
     let done = std::thread::scope(|scope| {
         let (interrupt, progress) = (&interrupt, &progress);
@@ -82,7 +83,7 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
     counted.fail_unfinished();
     assert_eq!((&measured, &warm_up), (&counted.counts, &tally.unmeasured));
     assert_eq!(tally.received_bytes, bytes);
-    assert_eq!(tally.per_connection.len(), spec.connections as usize);
+    assert_eq!(tally.per_connection.len(), spec.load.connections as usize);
     assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
     done
 }
@@ -92,7 +93,7 @@ fn assert_same(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
     let tally = &done.tally;
     assert!(tally.unfinished.is_empty());
     let skipped = tally.counts.of(Outcome::Skipped) + tally.unmeasured.of(Outcome::Skipped);
-    assert!(skipped == 0 || spec.late == LatePolicy::Skip);
+    assert!(skipped == 0 || spec.load.late == LatePolicy::Skip);
     let sent = tally.all_requests() - skipped;
     assert_eq!(tally.counts.good() + tally.unmeasured.good(), sent, "{:?}", tally.counts);
     assert_eq!(
@@ -123,8 +124,8 @@ fn assert_same_but_for_the_end(spec: &LoadSpec, done: &LaneOutcome, ledger: &Sin
     let unfinished = &tally.unfinished;
     let skipped = counts.of(Outcome::Skipped);
     assert_eq!(counts.total(), counts.good() + skipped, "{counts:?}");
-    assert!(unfinished.in_flight <= u64::from(spec.connections), "{unfinished:?}");
-    assert!(spec.pace.is_open() || unfinished.not_sent == 0, "{unfinished:?}");
+    assert!(unfinished.in_flight <= u64::from(spec.load.connections), "{unfinished:?}");
+    assert!(spec.load.pace.is_open() || unfinished.not_sent == 0, "{unfinished:?}");
     let at_most = counts.good() + unfinished.in_flight;
     assert!((counts.good()..=at_most).contains(&ledger.requests), "{counts:?} {ledger:?}");
     assert!(ledger.answers >= counts.good() && ledger.bad_requests == 0, "{counts:?} {ledger:?}");
@@ -150,9 +151,14 @@ impl Stop {
     fn of(self, spec: LoadSpec, window: Nanos) -> LoadSpec {
         let time = Some(window);
         match self {
-            Stop::Number => LoadSpec { requests_total: Some(NUMBER), ..spec },
-            Stop::Time => LoadSpec { warm_up: Nanos::from_millis(10), measured: time, ..spec },
-            Stop::Both => LoadSpec { requests_total: Some(NUMBER), measured: time, ..spec },
+            Stop::Number => spec.with(|load| load.requests_total = Some(NUMBER)),
+            Stop::Time => LoadSpec {
+                measured: time,
+                ..spec.with(|load| load.warm_up = Nanos::from_millis(10))
+            },
+            Stop::Both => {
+                LoadSpec { measured: time, ..spec.with(|load| load.requests_total = Some(NUMBER)) }
+            }
             Stop::EachConnection => LoadSpec { requests_per_connection: Some(EACH), ..spec },
             Stop::Interruption => LoadSpec { measured: Some(Nanos::from_secs(600)), ..spec },
         }
@@ -193,7 +199,11 @@ fn agree(
                 let place = place();
                 let sink = sink(place.clone());
                 let spec = spec(transport(&sink, &place), connections, lanes, keep_alive);
-                let spec = LoadSpec { pace: pace.clone(), late, reconnect_after, ..spec };
+                let spec = spec.with(|load| {
+                    load.pace = pace.clone();
+                    load.late = late;
+                    load.reconnect_after = reconnect_after;
+                });
                 one_way(stop, &stop.of(spec, window), sink) > 0
             };
             assert!(WINDOWS.into_iter().any(agree_for), "{pace:?} {stop:?}: nothing was measured");
@@ -215,14 +225,15 @@ fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
         }
         // A schedule says how many are due in the window, however busy the machine is.
         Stop::Time | Stop::Both => {
-            let until = spec.warm_up + spec.measured.unwrap();
-            let due = spec.pace.schedule().map(|schedule| schedule.take_while(|due| *due < until));
-            let due = due.map(|due| due.filter(|due| *due >= spec.warm_up).count() as u64);
-            let most = spec.requests_total.unwrap_or(u64::MAX);
+            let until = spec.load.warm_up + spec.measured.unwrap();
+            let due =
+                spec.load.pace.schedule().map(|schedule| schedule.take_while(|due| *due < until));
+            let due = due.map(|due| due.filter(|due| *due >= spec.load.warm_up).count() as u64);
+            let most = spec.load.requests_total.unwrap_or(u64::MAX);
             assert!(
                 total <= most && due.is_none_or(|due| total == due.min(most)),
                 "{:?} {stop:?}",
-                spec.pace
+                spec.load.pace
             );
         }
     }
@@ -232,10 +243,13 @@ fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
     let ledger = sink.stop();
     assert_same(spec, &done, &ledger);
     let is_whole =
-        matches!(stop, Stop::Time | Stop::EachConnection) && spec.reconnect_after.is_none();
-    if is_whole && !spec.pace.is_open() {
-        let expected =
-            if spec.keep_alive { u64::from(spec.connections) } else { tally.all_requests() };
+        matches!(stop, Stop::Time | Stop::EachConnection) && spec.load.reconnect_after.is_none();
+    if is_whole && !spec.load.pace.is_open() {
+        let expected = if spec.load.keep_alive {
+            u64::from(spec.load.connections)
+        } else {
+            tally.all_requests()
+        };
         assert_eq!(ledger.connections, expected);
     }
     total

@@ -96,7 +96,7 @@ fn a_header_that_changes_the_protocol_is_understood_or_refused() {
         let Study::Load(study) = lab.kept() else { panic!("{row}: no load") };
         let closes = kind == "closes";
         assert!(closes || kind == "sent", "{row}");
-        assert_eq!(study.plan.keep_alive, !closes, "{row}");
+        assert_eq!(study.plan.load.keep_alive, !closes, "{row}");
         assert_eq!(study.run.tally.connections_opened, if closes { 2 } else { 1 }, "{row}");
         let label = report::labels::load(&study.plan);
         assert_eq!(label.contains("a new connection for each request"), closes, "{row}: {label}");

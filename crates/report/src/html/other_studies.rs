@@ -25,8 +25,11 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
             drawn: Err("the figures are not the server's".to_owned()),
         }];
     }
-    let rates =
-        if study.plan.pace.is_open() { "Offered and completed" } else { "Completed over time" };
+    let rates = if study.plan.load.pace.is_open() {
+        "Offered and completed"
+    } else {
+        "Completed over time"
+    };
     [
         ("How response times are spread", spread_of_times(study, summary)),
         (rates, rates_over_time(study)),
@@ -41,7 +44,7 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
     let run = &study.run;
     let mut lines = vec![spread("p99", |q| run.response_time(q).time())];
     let mut key = vec![KeyEntry::new("p99", "response time, from when a request was due")];
-    if study.plan.pace.is_open() {
+    if study.plan.load.pace.is_open() {
         lines.push(spread("p50", |q| run.service_time(q).time()));
         key.push(KeyEntry::new("p50", "service time, from when it was sent"));
     }
@@ -78,8 +81,8 @@ fn rates_over_time(study: &LoadStudy) -> Result<PageFigure, String> {
     let mut lines = Vec::new();
     let mut key = vec![KeyEntry::new("rate", "completed")];
     let mut sentence = "Requests that ended in each whole second of the window.".to_owned();
-    if let Pace::Open { profile, .. } = &study.plan.pace {
-        lines.push(PlotMark::line("ideal", offered(profile, study.plan.warm_up, measured)));
+    if let Pace::Open { profile, .. } = &study.plan.load.pace {
+        lines.push(PlotMark::line("ideal", offered(profile, study.plan.load.warm_up, measured)));
         key.push(KeyEntry::new("ideal", "offered"));
         sentence += " Where completed stays below offered, a backlog grows.";
     }

@@ -52,6 +52,17 @@ fn every_study_is_valid() {
 }
 
 #[test]
+fn a_load_study_with_fields_of_before_is_read() {
+    let mut study = value(load::closed_counted());
+    let plan = study["plan"].as_object_mut().unwrap();
+    let reconnect_after = plan.remove("reconnect_after").unwrap();
+    plan.insert("requests_per_connection".to_owned(), reconnect_after);
+    plan.insert("pipeline".to_owned(), 4.into());
+    let read: Study = serde_json::from_value(study).unwrap();
+    assert_eq!(read, load::closed_counted().into());
+}
+
+#[test]
 fn every_summary_is_valid() {
     let schema = schema("summary");
     for study in testkit::every_study() {

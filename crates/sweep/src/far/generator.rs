@@ -1,14 +1,13 @@
-//! The generator's end (`longtail generate`): it takes orders from a conductor on another machine
-//! over standard input, and reports on standard output.
+//! A generator that a conductor on another machine controls, over its standard input and output.
 //!
-//! Its lanes never wait for the pipe, because another thread reports progress. When the input ends,
-//! the conductor is gone, and the caller ends the process.
+//! Its lanes never wait for the pipe: another thread reports progress. When the input ends the
+//! conductor is gone, and the caller ends the process.
 
 use std::env;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,33 +19,33 @@ use super::{ClockShift, FarHost, GREETING, LONGEST_ORDER, Order, Report, receive
 use crate::ceiling::ceilings;
 use crate::context::Context;
 
-/// How often progress is reported.
+/// Between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
-/// Batches of records that may wait for the pipe. When it is full, lanes drop records and count
-/// them.
+/// Batches of requests that may wait for the pipe. While so many do, lanes drop and count further
+/// ones.
 const WAITING: usize = 64;
-/// How long a server may take to accept the one connection that checks that it is there.
+/// How long a server may take to accept the one connect that asks whether it is there.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
 
-/// Orders that take effect during a run.
+/// What the conductor wants while a run goes on.
 #[derive(Default)]
 struct PendingOrders {
-    /// End the run.
+    /// The run is to end.
     stop: AtomicBool,
-    /// Add a tally to the next report of progress.
+    /// The next report of progress is to have a tally.
     tally: AtomicBool,
 }
 
-/// Follows the orders on `input` and reports on `output` until `input` ends; then calls `gone`, on
-/// another thread.
+/// Does what is ordered on `input` and reports on `output`, until `input` ends; then calls `gone`,
+/// on another thread.
 ///
 /// # Errors
-/// If `output` cannot be written to, or a thread cannot start.
+/// Where `output` cannot be written to, or a thread cannot be had.
 ///
 /// # Panics
-/// If a lane does, which is a bug.
+/// Where a lane does: our bug.
 pub fn serve(
-    mut input: impl Read + Send,
+    input: impl Read + Send,
     output: impl Write + Send,
     context: &Context<'_>,
     gone: impl Fn() + Send,
@@ -63,17 +62,7 @@ pub fn serve(
         let pending = &pending;
         let say = &say;
         let read = move || {
-            while let Ok(Some(order)) = receive(&mut input, LONGEST_ORDER) {
-                match order {
-                    Order::Clock => drop(say(&Report::Clock(context.clock.now()))),
-                    Order::Tally => pending.tally.store(true, Ordering::Relaxed),
-                    order => {
-                        pending.stop.store(matches!(order, Order::Stop), Ordering::Relaxed);
-                        let _ = pass_on.send(order);
-                    }
-                }
-            }
-            pending.stop.store(true, Ordering::Relaxed);
+            read_orders(input, context, pending, say, &pass_on);
             gone();
         };
         spawn_scoped(scope, "orders", read).map_err(io::Error::other)?;
@@ -91,19 +80,50 @@ pub fn serve(
                     run.drive(say).unwrap_or_else(Report::Refused)
                 }
                 Order::Calibrate { spec, response_bytes } => {
-                    let connections = spec.shares().iter().map(|share| share.connections).sum();
-                    let alone = LoadSpec { part: GeneratorPart::WHOLE, connections, ..*spec };
-                    match ceilings(&[alone], response_bytes, None, context) {
-                        Ok(found) => Report::Ceiling(found.into_iter().flatten().next()),
-                        Err(error) => Report::Refused(error.to_string()),
-                    }
+                    ceiling(*spec, response_bytes, context)
                 }
-                _ => continue,
+                Order::Clock | Order::Start(_) | Order::Tally | Order::Stop => continue,
             };
             say(&report)?;
         }
         Ok(())
     })
+}
+
+/// Reads orders until `input` ends. What is asked while a run goes on is answered at once, and the
+/// rest passed on.
+fn read_orders(
+    mut input: impl Read,
+    context: &Context<'_>,
+    pending: &PendingOrders,
+    say: &impl Fn(&Report) -> io::Result<()>,
+    pass_on: &Sender<Order>,
+) {
+    while let Ok(Some(order)) = receive(&mut input, LONGEST_ORDER) {
+        match order {
+            Order::Clock => {
+                // Who cannot be told is gone, and then the input ends.
+                let _ = say(&Report::Clock(context.clock.now()));
+            }
+            Order::Tally => pending.tally.store(true, Ordering::Relaxed),
+            order => {
+                pending.stop.store(matches!(order, Order::Stop), Ordering::Relaxed);
+                let _ = pass_on.send(order);
+            }
+        }
+    }
+    pending.stop.store(true, Ordering::Relaxed);
+}
+
+/// What this part of a run reaches against a sink on this machine.
+fn ceiling(spec: LoadSpec, response_bytes: u64, context: &Context<'_>) -> Report {
+    let connections = spec.shares().iter().map(|share| share.connections).sum();
+    let alone =
+        LoadSpec { part: GeneratorPart::WHOLE, ..spec }.with(|load| load.connections = connections);
+    match ceilings(&[alone], response_bytes, None, context) {
+        Ok(found) => Report::Ceiling(found.into_iter().flatten().next()),
+        Err(error) => Report::Refused(error.to_string()),
+    }
 }
 
 fn this_host() -> FarHost {
@@ -138,34 +158,17 @@ impl FarRun<'_> {
         let driven = std::thread::scope(|scope| {
             let (running, runs) = channel::<()>();
             let progress = &progress;
-            let tell = &say;
-            spawn_scoped(scope, "progress", move || {
-                while runs.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
-                    let tally = if pending.tally.load(Ordering::Relaxed) {
-                        progress.tally().map(Box::new)
-                    } else {
-                        None
-                    };
-                    pending.tally.fetch_and(tally.is_none(), Ordering::Relaxed);
-                    let ended = progress.ended();
-                    let connected = progress.connected();
-                    let _ = tell(&Report::Progress { ended, connected, tally });
-                }
-            })?;
-            let journal = journal.then(|| {
-                let (sender, batches) = sync_channel(WAITING);
-                let pass_on =
-                    move || batches.into_iter().try_for_each(|batch| tell(&Report::Records(batch)));
-                spawn_scoped(scope, "journal", pass_on).map(|_| sender)
-            });
-            let driven = drive_at(
-                start,
-                spec,
-                &clock,
-                &pending.stop,
-                progress,
-                journal.transpose()?.as_ref(),
-            );
+            let tell = say;
+            spawn_scoped(scope, "progress", move || tell_progress(progress, pending, &runs, tell))?;
+            let mut sender = None;
+            if journal {
+                let (to_journal, batches) = sync_channel(WAITING);
+                spawn_scoped(scope, "journal", move || {
+                    batches.into_iter().try_for_each(|batch| tell(&Report::Records(batch)))
+                })?;
+                sender = Some(to_journal);
+            }
+            let driven = drive_at(start, spec, &clock, &pending.stop, progress, sender.as_ref());
             drop(running);
             driven
         });
@@ -175,7 +178,26 @@ impl FarRun<'_> {
     }
 }
 
-/// Refuses targets that `--allow-net` excludes, or that cannot be reached.
+/// Says how far the run is, until the other end of `runs` is gone.
+fn tell_progress(
+    progress: &RunProgress,
+    pending: &PendingOrders,
+    runs: &Receiver<()>,
+    say: &impl Fn(&Report) -> io::Result<()>,
+) {
+    while runs.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
+        let mut tally = None;
+        if pending.tally.load(Ordering::Relaxed) {
+            tally = progress.tally().map(Box::new);
+        }
+        pending.tally.fetch_and(tally.is_none(), Ordering::Relaxed);
+        let ended = progress.ended();
+        let connected = progress.connected();
+        let _ = say(&Report::Progress { ended, connected, tally });
+    }
+}
+
+/// Refuses what may not be loaded from here, or cannot be reached.
 fn check_target(spec: &LoadSpec, context: &Context<'_>) -> Result<(), String> {
     for endpoint in &spec.transport.endpoints {
         if let Endpoint::Tcp(address) = endpoint {

@@ -1,7 +1,8 @@
-//! One generator's part of a load as a file, for generators without a connection to a conductor
-//! (jobs in a cluster), and the merging of such files.
+//! One generator's part of a load as a file, where no conductor is connected to it (a job of a
+//! cluster); and the merging of such files.
 //!
-//! All generators have the same load, and the same start by the wall clocks of their machines.
+//! The generators have the load in common, word for word, and the instant of the start, by the
+//! clocks of their machines.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
@@ -23,54 +24,53 @@ use crate::context::{Context, SweepError};
 use crate::load::{PreparedLoad, judge, spec_of};
 use crate::observe::recorded;
 
-/// The lanes take over this long before the common start, and wait for it themselves.
+/// How long before the common start the lanes are let go: they wait for it by themselves.
 pub(super) const LEAD: Nanos = Nanos::from_millis(10);
 
-/// How long after its planned end a part may be over, because its machine was busy or its clock is
-/// off.
+/// How long after its latest end a part may be over: its machine was busy, or its clock is off.
 const LATENESS: Nanos = Nanos::from_secs(3600);
-/// The most generators of one load, as for `--of`.
+/// Generators of one load at the most, as `--of` takes them.
 const MOST_PARTS: u32 = 10_000;
 
-/// What one generator recorded of a load.
+/// What one generator did of a load.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LoadPart {
     version: String,
     part: GeneratorPart,
     /// The common start, since 1970.
     start: Nanos,
-    /// The study of the whole load, still without its run.
+    /// The study of the whole load, without its run.
     study: LoadStudy,
     done: PartDone,
 }
 
-/// Sends one part of a load that starts at `start` by the wall clock.
+/// Drives one part of a load that starts at `start` by the wall clock.
 ///
 /// # Errors
-/// If the engine cannot start.
+/// Where the engine cannot start.
 ///
 /// # Panics
-/// If a lane does, which is a bug.
+/// Where a lane does: our bug.
 pub fn drive_load_part(
     prepared: PreparedLoad,
     part: GeneratorPart,
     start: Nanos,
     context: &Context<'_>,
 ) -> Result<LoadPart, SweepError> {
-    let spec = LoadSpec { part, ..prepared.shape.clone() };
-    // A monotonic clock that shows the wall clock's time, so that all parts have the same start.
+    let spec = LoadSpec { part, ..prepared.spec.clone() };
+    // On the wall clock's axis all parts have one start. The clock itself stays monotonic.
     let ahead = context.clock.wall().0.wrapping_sub(context.clock.now().0);
     let clock = context.clock.shifted(ahead, Nanos::ZERO);
     let progress = RunProgress::new(spec.shares().len() as u32);
     let wait = || clock.sleep_until(start.saturating_sub(LEAD), context.interrupt).then_some(start);
     let done = drive_at(wait, &spec, &clock, context.interrupt, &progress, None)?;
-    let no_run = Run::recorded(spec.connections, Tally::default(), Nanos::ZERO, Nanos::ZERO);
+    let no_run = Run::recorded(spec.load.connections, Tally::default(), Nanos::ZERO, Nanos::ZERO);
     let study = prepared.study(no_run, host::environment(context.version), context);
     Ok(LoadPart { version: context.version.to_owned(), part, start, study, done })
 }
 
-/// Sends a part whose lanes begin at the common start. When they are ready, `start` waits until
-/// shortly before that instant and returns it.
+/// Drives a part whose lanes begin at the common start. When they are ready, `start` waits until
+/// shortly before that instant and gives it.
 pub(super) fn drive_at(
     start: impl FnOnce() -> Option<Nanos>,
     spec: &LoadSpec,
@@ -97,8 +97,8 @@ pub(super) fn drive_at(
     })
 }
 
-/// The load without its requests: when they are due, and which of them are measured.
-fn shape(plan: &LoadPlan) -> LoadSpec {
+/// When requests of that load are due, and which of them are measured.
+fn spec_without_requests(plan: &LoadPlan) -> LoadSpec {
     spec_of(
         plan,
         Transport::plain(Vec::new()),
@@ -115,11 +115,50 @@ pub struct NamedPart {
     pub part: LoadPart,
 }
 
-/// Merges the parts of a load. A missing part makes the run INVALID.
+/// The load that these parts make together. A part that is missing makes the run INVALID.
 ///
 /// # Errors
-/// Why they are not parts of one load, in a sentence.
+/// Where they are not parts of one load, in a sentence.
 pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, String> {
+    let NumberedParts { start, study, parts } = number_parts(parts, version)?;
+    let plan = &study.plan;
+    let spec = spec_without_requests(plan);
+    let longest_run = credible::longest_run(&spec).unwrap_or(credible::LONGEST_RUN);
+    let mut merged: Option<LaneOutcome> = None;
+    let mut end = start;
+    let mut far = Vec::new();
+    for (index, part) in parts.into_iter().enumerate() {
+        let Some((name, done)) = part else {
+            far.push(FarGenerator::lost(format!("part {index}"), "its file is missing".to_owned()));
+            continue;
+        };
+        credible::check(&done, &spec, start, start + longest_run + LATENESS)
+            .map_err(|why| format!("{name} is no part of its load: {why}"))?;
+        end = end.max(done.ended);
+        far.push(done.facts(name));
+        merge(&mut merged, done.outcome);
+    }
+    let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
+    let interrupted = done.outcome.interrupted_at.is_some();
+    let log_dropped = done.outcome.dropped_records;
+    let mut run = recorded(done, &spec, &checks::LOAD_PERCENTILES, GeneratorFacts::default());
+    judge(&mut run, plan, None, interrupted, None);
+    if log_dropped > 0 {
+        run.warnings.push(Diagnostic::LogIncomplete { dropped: log_dropped });
+    }
+    Ok(LoadStudy { placement: None, name_resolution: None, run, log_dropped, interrupted, ..study })
+}
+
+/// Parts of one load, in the places of their numbers.
+struct NumberedParts {
+    start: Nanos,
+    /// The study of the whole load, without its run.
+    study: LoadStudy,
+    /// `None` where one is missing.
+    parts: Vec<Option<(String, PartDone)>>,
+}
+
+fn number_parts(parts: Vec<NamedPart>, version: &str) -> Result<NumberedParts, String> {
     let mut parts = parts.into_iter();
     let Some(NamedPart { name: first_name, part: first }) = parts.next() else {
         return Err("name the files to merge".to_owned());
@@ -134,54 +173,37 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
     if of > MOST_PARTS {
         return Err(format!("{first_name} is a part of {of}: a load has {MOST_PARTS} at the most"));
     }
-    let plan = &study.plan;
-    let mut found: Vec<Option<(String, PartDone)>> = (0..of).map(|_| None).collect();
-    let mut put = |name: String, index: u32, done: PartDone| match found.get_mut(index as usize) {
-        Some(place @ None) => {
-            *place = Some((name, done));
-            Ok(())
-        }
-        Some(Some((other, _))) => {
-            Err(format!("{name} and {other} are both part {index}: name each part once"))
-        }
-        None => Err(format!("{name} is part {index} of {of}: parts are numbered from 0")),
-    };
-    put(first_name.clone(), index, done)?;
-    for NamedPart { name, part: LoadPart { part, start: starts, study: theirs, done, .. } } in parts
-    {
-        if (part.of, starts, &theirs.plan) != (of, start, plan) {
+    let mut numbered = NumberedParts { start, study, parts: (0..of).map(|_| None).collect() };
+    numbered.put(first_name.clone(), index, done)?;
+    for NamedPart { name, part } in parts {
+        if (part.part.of, part.start, &part.study.plan) != (of, start, &numbered.study.plan) {
             return Err(format!(
                 "{name} is of another load than {first_name}: flags, --of and --start-at must be alike"
             ));
         }
-        put(name, part.index, done)?;
+        numbered.put(name, part.part.index, part.done)?;
     }
-    let spec = shape(plan);
-    let mut merged: Option<LaneOutcome> = None;
-    let mut end = start;
-    let mut far = Vec::new();
-    for (index, part) in found.into_iter().enumerate() {
-        let Some((name, done)) = part else {
-            far.push(FarGenerator::lost(format!("part {index}"), "its file is missing".to_owned()));
-            continue;
-        };
-        let latest = start
-            + credible::longest_run(&spec).unwrap_or(Nanos::from_secs(30 * 24 * 3600))
-            + LATENESS;
-        credible::check(&done, &spec, start, latest)
-            .map_err(|why| format!("{name} is no part of its load: {why}"))?;
-        end = end.max(done.ended);
-        far.push(done.facts(name));
-        merge(&mut merged, done.outcome);
+    Ok(numbered)
+}
+
+impl NumberedParts {
+    /// Puts a part in its place.
+    ///
+    /// # Errors
+    /// Where there is no such place, or it is taken.
+    fn put(&mut self, name: String, index: u32, done: PartDone) -> Result<(), String> {
+        let of = self.parts.len();
+        match self.parts.get_mut(index as usize) {
+            Some(place @ None) => {
+                *place = Some((name, done));
+                Ok(())
+            }
+            Some(Some((other, _))) => {
+                Err(format!("{name} and {other} are both part {index}: name each part once"))
+            }
+            None => Err(format!("{name} is part {index} of {of}: parts are numbered from 0")),
+        }
     }
-    let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
-    let interrupted = done.outcome.interrupted_at.is_some();
-    let log_dropped = done.outcome.dropped_records;
-    let mut run = recorded(done, &spec, &checks::LOAD_PERCENTILES, GeneratorFacts::default());
-    judge(&mut run, plan, None, interrupted, None);
-    run.warnings
-        .extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
-    Ok(LoadStudy { placement: None, name_resolution: None, run, log_dropped, interrupted, ..study })
 }
 
 #[cfg(test)]
@@ -192,7 +214,7 @@ mod tests {
 
     const START: Nanos = Nanos::from_secs(1000);
 
-    /// Request `number` of a load with one each 1.5 ms, with various times and outcomes.
+    /// Request `number` of a load: due each 1.5 ms, with times and ends of all kinds.
     fn replayed(number: u64) -> Exchange {
         let random = |salt: u64| (number ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
         let due = START + Nanos::from_micros(1500) * number;
@@ -206,19 +228,23 @@ mod tests {
         Exchange { due, sent, ended, received_bytes: 100, outcome }
     }
 
-    /// The part of a generator that recorded every `of`th of 20 000 requests.
+    /// What a generator writes that has recorded each `of`th of 20 000 requests.
     fn part(index: u32, of: u32, plan: &LoadPlan) -> LoadPart {
-        let window = shape(plan).window(START);
-        let mut tally = Tally::new(window, plan.connections as usize);
+        let window = spec_without_requests(plan).window(START);
+        let mut tally = Tally::new(window, plan.load.connections as usize);
         let mut batches = Batches::new(window);
         for number in (0..20_000).filter(|number| number % u64::from(of) == u64::from(index)) {
             let exchange = replayed(number);
-            tally.record(&exchange, number as usize % plan.connections as usize);
+            tally.record(&exchange, number as usize % plan.load.connections as usize);
             if tally.measures(exchange.due) && exchange.outcome.is_good() {
                 batches.record(exchange.due, exchange.response_time(), exchange.send_lag());
             }
         }
-        let outcome = LaneOutcome { tally, batches, ..LaneOutcome::nothing(&shape(plan), START) };
+        let outcome = LaneOutcome {
+            tally,
+            batches,
+            ..LaneOutcome::nothing(&spec_without_requests(plan), START)
+        };
         let written = LoadPart {
             version: "1".to_owned(),
             part: GeneratorPart { index, of },
@@ -235,9 +261,11 @@ mod tests {
         serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap()
     }
 
+    /// Bin for bin, second by second, batch by batch.
     #[test]
     fn parts_of_several_generators_merge_into_what_one_would_record() {
-        let plan = LoadPlan { warm_up: Nanos::from_secs(2), ..testkit::load::open_poisson().plan };
+        let mut plan = testkit::load::open_poisson().plan;
+        plan.load.warm_up = Nanos::from_secs(2);
         let merged = |of: u32| {
             let parts = (0..of).rev().map(|index| NamedPart {
                 name: format!("{index}.tally"),

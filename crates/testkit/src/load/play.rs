@@ -34,17 +34,20 @@ pub(super) fn play(
     server: &Server,
     fault: impl Fn(u64) -> Option<Outcome>,
 ) -> (Recorder, Vec<(Nanos, Nanos)>) {
-    let until = plan.measured().map_or(Nanos::MAX, |length| plan.warm_up + length);
-    let mut recorder =
-        Recorder::new(Window { from: plan.warm_up, until }, plan.connections, plan.timestamps);
+    let until = plan.measured().map_or(Nanos::MAX, |length| plan.load.warm_up + length);
+    let mut recorder = Recorder::new(
+        Window { from: plan.load.warm_up, until },
+        plan.load.connections,
+        plan.load.timestamps,
+    );
     let mut times = Vec::new();
-    let mut schedule = plan.pace.schedule();
+    let mut schedule = plan.load.pace.schedule();
     // (free from, connection), the earliest first
-    let mut free: BinaryHeap<_> = (0..plan.connections)
+    let mut free: BinaryHeap<_> = (0..plan.load.connections)
         .map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c)))
         .collect();
     let mut slot_free = vec![Nanos::ZERO; server.slots as usize];
-    let mut opened = vec![false; plan.connections as usize];
+    let mut opened = vec![false; plan.load.connections as usize];
     let mut number = 0;
     let mut measured = 0;
     while let Some(Reverse((free_at, connection))) = free.pop() {
@@ -52,17 +55,21 @@ pub(super) fn play(
             Some(schedule) => schedule.next().unwrap_or(Nanos::MAX),
             None => {
                 free_at
-                    + if number < u64::from(plan.connections) { Nanos::ZERO } else { plan.think }
+                    + if number < u64::from(plan.load.connections) {
+                        Nanos::ZERO
+                    } else {
+                        plan.load.think
+                    }
             }
         };
-        if due >= until || plan.requests_total == Some(measured) {
+        if due >= until || plan.load.requests_total == Some(measured) {
             break;
         }
         let tally = &mut recorder.tally;
         measured += u64::from(tally.measures(due));
         // A connection of an open loop is free from the start.
         let waits = schedule.is_some() && opened[connection as usize] && free_at > due;
-        if waits && plan.late == LatePolicy::Skip {
+        if waits && plan.load.late == LatePolicy::Skip {
             let skipped = Exchange {
                 due,
                 sent: due,
@@ -79,7 +86,7 @@ pub(super) fn play(
         }
         let begins = if waits { free_at } else { due };
         let outcome = fault(number).unwrap_or(Outcome::Answered(200));
-        let opens = !opened[connection as usize] || !plan.keep_alive;
+        let opens = !opened[connection as usize] || !plan.load.keep_alive;
         let connect = if opens { opening(plan, number) } else { [Nanos::ZERO; 2] };
         let lag = Nanos::from_secs_f64(4e-6 + 30e-6 * sixth(uniform(LAG, number)));
         let sent = begins + connect[0] + connect[1] + lag;
@@ -92,7 +99,7 @@ pub(super) fn play(
             tally.sent_bytes += 64;
             let slot = (0..slot_free.len()).min_by_key(|slot| slot_free[*slot]).unwrap_or(0);
             let ended = match outcome {
-                Outcome::TimedOut => sent + plan.timeout,
+                Outcome::TimedOut => sent + plan.load.timeout,
                 Outcome::Answered(200) => sent.max(slot_free[slot]) + held(server.delay, number),
                 _ => sent + Nanos::from_secs_f64(0.000_4 + 0.002 * uniform(SERVICE, number)),
             };
@@ -109,7 +116,7 @@ pub(super) fn play(
                         (slot as u32 * server.workers / server.slots * 4 + 162_895).to_string();
                     let count = tally.per_worker.entry(worker).or_default();
                     count.all += 1;
-                    count.measured += u64::from(exchange.due >= plan.warm_up);
+                    count.measured += u64::from(exchange.due >= plan.load.warm_up);
                 }
             }
             exchange

@@ -38,8 +38,8 @@ fn where_nobody_listens_every_request_is_refused() {
 #[test]
 fn a_server_that_comes_up_in_the_middle_is_found() {
     let (port, address) = taken_port();
-    let load = LoadSpec { requests_total: Some(40), ..shape(address) };
-    let progress = Arc::new(RunProgress::new(load.lanes));
+    let spec = shape(address).with(|load| load.requests_total = Some(40));
+    let progress = Arc::new(RunProgress::new(spec.load.lanes));
     let seen = Arc::clone(&progress);
     let server = thread::spawn(move || {
         while seen.ended() < 6 {
@@ -48,7 +48,7 @@ fn a_server_that_comes_up_in_the_middle_is_found() {
         listen(&port, 100).unwrap();
         Server::on(TcpListener::from(port), |stream, _| always(stream, ANSWER))
     });
-    let done = driven_until(&load, Arc::new(AtomicBool::new(false)), progress);
+    let done = driven_until(&spec, Arc::new(AtomicBool::new(false)), progress);
     let connections = server.join().unwrap().stop();
     let counts = &done.tally.counts;
     assert_eq!(kinds(&done), [GOOD, Outcome::Refused], "{counts:?}");
@@ -88,18 +88,19 @@ fn an_address_that_cannot_be_reached_fails_to_connect() {
 #[test]
 fn a_load_on_a_dead_server_can_be_interrupted() {
     let (port, address) = taken_port();
-    let load =
-        LoadSpec { requests_total: None, measured: Some(Nanos::from_secs(600)), ..shape(address) };
-    let (interrupt, progress) =
-        (Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(load.lanes)));
-    let (flag, seen) = (Arc::clone(&interrupt), Arc::clone(&progress));
+    let endless = shape(address).with(|load| load.requests_total = None);
+    let spec = LoadSpec { measured: Some(Nanos::from_secs(600)), ..endless };
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let progress = Arc::new(RunProgress::new(spec.load.lanes));
+    let flag = Arc::clone(&interrupt);
+    let seen = Arc::clone(&progress);
     let watch = thread::spawn(move || {
         while seen.ended() < 4 {
             pause(1);
         }
         flag.store(true, Ordering::Relaxed);
     });
-    let done = driven_until(&load, interrupt, progress);
+    let done = driven_until(&spec, interrupt, progress);
     watch.join().unwrap();
     drop(port);
     assert!(done.interrupted_at.is_some());

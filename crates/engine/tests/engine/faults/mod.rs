@@ -71,7 +71,8 @@ fn play(stream: &mut TcpStream, steps: &str) -> io::Result<()> {
 /// Writes `BYTES`, or `BYTES * N`, or `BYTES * forever`.
 fn write_often(stream: &mut TcpStream, step: &str) -> io::Result<()> {
     let (text, times) = step.rsplit_once(" * ").unwrap_or((step, "1"));
-    let (bytes, mut left) = (bytes(text), times.parse().unwrap_or(usize::MAX));
+    let bytes = bytes(text);
+    let mut left = times.parse().unwrap_or(usize::MAX);
     let piece = bytes.repeat(left.min(1 + (1 << 20) / bytes.len()));
     while left > 0 {
         let n = left.min(piece.len() / bytes.len());
@@ -131,7 +132,9 @@ fn all_end(headline: &str) {
                 found.iter().all(|one| allowed.split(" or ").any(|may| one == may)),
                 "{said}: {steps}: {found:?}"
             );
-            if let (false, Ok(connections)) = (shape.pace.is_open(), connections.parse::<u64>()) {
+            if let (false, Ok(connections)) =
+                (shape.load.pace.is_open(), connections.parse::<u64>())
+            {
                 assert_eq!(done.tally.connections_opened, connections, "{said}: {steps}");
             }
         }
@@ -156,12 +159,12 @@ fn a_head_is_one_of_http_1_1_that_ends_or_its_request_fails() {
 }
 
 #[test]
-fn who_does_not_end_his_answer_in_time_times_out_however_alive_he_looks() {
+fn a_response_that_does_not_end_in_time_times_out_even_while_bytes_come() {
     all_end("== who does not end");
 }
 
 #[test]
-fn a_close_behind_the_answer_costs_at_most_the_request_that_met_it() {
+fn a_close_after_a_response_fails_at_most_the_request_that_crossed_it() {
     for steps in ["read; {answer}", "read; {answer}; half; wait"] {
         let server = playing(steps);
         let done = driven(&shape(server.address));
@@ -176,7 +179,7 @@ fn a_close_behind_the_answer_costs_at_most_the_request_that_met_it() {
 }
 
 #[test]
-fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
+fn unasked_bytes_close_an_idle_connection_and_fail_no_request() {
     let progress = Arc::new(RunProgress::new(1));
     let seen = Arc::clone(&progress);
     let server = Server::start(move |stream, connection| {
@@ -187,8 +190,11 @@ fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
         }
         play(stream, r"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n; wait")
     });
-    let shape =
-        LoadSpec { lanes: 1, connections: 1, think: Nanos::from_secs(4), ..shape(server.address) };
+    let shape = shape(server.address).with(|load| {
+        load.lanes = 1;
+        load.connections = 1;
+        load.think = Nanos::from_secs(4);
+    });
     let done = driven_until(&shape, Arc::default(), progress);
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
     // The connection is not used again after its last response.
@@ -202,7 +208,7 @@ fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
     let server = playing("read; {answer}");
     // The close comes while the user thinks, however busy the machine is: the server's thread does
     // nothing else meanwhile.
-    let done = driven(&LoadSpec { think: Nanos::from_secs(4), ..shape(server.address) });
+    let done = driven(&shape(server.address).with(|load| load.think = Nanos::from_secs(4)));
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
     assert_eq!(done.tally.connections_opened, REQUESTS);
     // Two connections are not used again after their last response.
@@ -257,13 +263,23 @@ fn several_reasons_are_counted_apart_and_only_of_measured_requests() {
         0..3 => play(stream, r"read; HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n; wait"),
         _ => play(stream, "read; {answer}and what is this?; again"),
     });
-    let load = LoadSpec { connections: 1, lanes: 1, ..shape(server.address) };
+    let load = shape(server.address).with(|load| {
+        load.connections = 1;
+        load.lanes = 1;
+    });
     let done = driven(&load);
     let reasons = [(BadResponse::ContentLength, 3), (BadResponse::TrailingBytes, REQUESTS - 3)];
     assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), reasons);
     // A window that never begins: nothing is measured, and there is no reason to tell.
-    let (warm_up, measured) = (Nanos::from_millis(50), Some(Nanos::ZERO));
-    let done = driven(&LoadSpec { requests_total: None, warm_up, measured, ..load });
+    let warm_up = Nanos::from_millis(50);
+    let measured = Some(Nanos::ZERO);
+    let done = driven(&LoadSpec {
+        measured,
+        ..load.with(|load| {
+            load.requests_total = None;
+            load.warm_up = warm_up;
+        })
+    });
     assert!(done.tally.unmeasured.of(Outcome::BadResponse) > 0);
     assert_eq!((done.tally.counts.total(), done.tally.bad_responses.total()), (0, 0));
     server.stop();
@@ -334,7 +350,7 @@ fn an_answer_to_half_a_request_is_counted_and_ends_the_connection() {
 }
 
 #[test]
-fn a_request_that_nobody_takes_times_out_half_sent() {
+fn a_request_that_the_server_does_not_read_times_out_half_sent() {
     on_a_server_that_stays(
         |_| Ok(()),
         timed_out,

@@ -160,22 +160,25 @@ fn spec(
     LoadSpec {
         requests: requests.into(),
         order: RequestOrder::Sequential,
-        pace: Pace::Closed,
-        timestamps,
-        timeout: Nanos::from_millis(20),
-        warm_up: Nanos::from_millis(5),
         measured: count.is_none().then_some(Nanos::from_millis(100)),
-        requests_total: count,
         worker_header: "x-worker-pid".to_owned(),
         body_bytes: wanted,
-        ..LoadSpec::closed(Transport::tcp(([127, 0, 0, 1], 1).into()), get, connections)
+        ..LoadSpec::closed(Transport::tcp(([127, 0, 0, 1], 1).into()), get, connections).with(
+            |load| {
+                load.pace = Pace::Closed;
+                load.timestamps = timestamps;
+                load.timeout = Nanos::from_millis(20);
+                load.warm_up = Nanos::from_millis(5);
+                load.requests_total = count;
+            },
+        )
     }
 }
 
 fn moody(spec: &LoadSpec, seed: u64, is_kept: bool) -> (LaneOutcome, Vec<RequestRecord>) {
     run(
         spec,
-        Moody { seed, clients: vec![Client::default(); spec.connections as usize] },
+        Moody { seed, clients: vec![Client::default(); spec.load.connections as usize] },
         is_kept,
         false,
     )
@@ -185,7 +188,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_fast_path_and_the_general_one_record_the_same(
+    fn the_fast_path_and_the_slow_path_record_the_same(
         seed in any::<u64>(),
         connections in 1u32..12,
         stamped in any::<bool>(),

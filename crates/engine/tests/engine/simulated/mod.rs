@@ -16,8 +16,8 @@ use std::rc::Rc;
 use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
 use judge::{checks, verdict};
 use model::{
-    AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, LatePolicy, LoadPlan, Nanos,
-    Outcome, Pace, Rate, Statistics, Tally, Timestamps, Timing, Verdict,
+    AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, LatePolicy, LoadSettings,
+    Nanos, Outcome, Pace, Rate, Statistics, Tally, Timestamps, Timing, Verdict,
 };
 use rustix::io::Errno;
 use testkit::clock::Stepped;
@@ -64,7 +64,8 @@ impl Server for Slots {
     }
 
     fn send(wire: &mut SimulatedWire<Slots>, slot: usize, bytes: &[u8]) -> Result<usize, Errno> {
-        let (now, server) = (wire.clock.now(), &mut wire.server);
+        let now = wire.clock.now();
+        let server = &mut wire.server;
         if now < server.connected_at {
             return Err(Errno::AGAIN);
         }
@@ -131,10 +132,13 @@ fn paced(per_s: f64) -> Pace {
 fn spec(connections: u32, pace: Pace) -> LoadSpec {
     let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
     LoadSpec {
-        pace,
-        timeout: Nanos::from_secs(3600),
         worker_header: "x-worker-pid".to_owned(),
-        ..LoadSpec::closed(transport, render("GET", "simulated", "/", &[], true), connections)
+        ..LoadSpec::closed(transport, render("GET", "simulated", "/", &[], true), connections).with(
+            |load| {
+                load.pace = pace;
+                load.timeout = Nanos::from_secs(3600);
+            },
+        )
     }
 }
 
@@ -172,8 +176,8 @@ impl Simulated {
 
 #[test]
 fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing() {
-    // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for
-    // 1.4 s from 10 s on.
+    // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for 1.4
+    // s from 10 s on.
     let server = Slots { stall: Some((Nanos::from_secs(10), ms(1400))), ..slots(1, ms(1)) };
     let done =
         run(&LoadSpec { measured: Some(Nanos::from_secs(30)), ..spec(1, paced(100.0)) }, server);
@@ -202,9 +206,10 @@ fn judged(connections: u32, pace: Pace) -> (Tally, Judgement) {
     let server = Slots { stall: Some((ms(500), ms(400))), ..slots(connections as usize, ms(20)) };
     let end =
         run(&LoadSpec { measured: Some(ms(2000)), ..spec(connections, pace.clone()) }, server).end;
-    let (mut study, times) = (testkit::load::closed(), &checks::LOAD_PERCENTILES);
-    study.plan =
-        LoadPlan { pace, connections, length: Some(ms(2000)), warm_up: Nanos::ZERO, ..study.plan };
+    let mut study = testkit::load::closed();
+    let times = &checks::LOAD_PERCENTILES;
+    study.plan.load = LoadSettings { pace, ..LoadSettings::closed(connections) };
+    study.plan.length = Some(ms(2000));
     study.run.statistics = Some(Statistics::of(&end.tally, &end.batches, times));
     study.run.generator = GeneratorFacts::default();
     (study.run.measured, study.run.tally) = (ms(2000), end.tally);
@@ -228,7 +233,8 @@ fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
 #[test]
 fn an_answer_that_is_there_before_its_request_is_sent_is_a_bad_response() {
     let server = Slots { greets_after: Some(ms(2)), ..slots(1, ms(1)) };
-    let tally = run(&LoadSpec { requests_total: Some(3), ..spec(1, Pace::Closed) }, server).tally;
+    let tally =
+        run(&spec(1, Pace::Closed).with(|load| load.requests_total = Some(3)), server).tally;
     assert_eq!(tally.bad_responses.iter().collect::<Vec<_>>(), [(BadResponse::BeforeRequest, 3)]);
     assert_eq!((tally.counts.total(), tally.connections_opened), (3, 3));
 }
@@ -240,7 +246,10 @@ fn the_backlog_is_what_is_due_and_not_answered() {
     for (rate, growth) in [(60.0, 10.0), (50.0, 0.0), (20.0, 0.0)] {
         for (requests_total, measured) in [(Some(10 * rate as u64), None), (None, Some(ms(10_000)))]
         {
-            let spec = LoadSpec { requests_total, measured, ..spec(400, paced(rate)) };
+            let spec = LoadSpec {
+                measured,
+                ..spec(400, paced(rate)).with(|load| load.requests_total = requests_total)
+            };
             let done = run(&spec, slots(5, ms(100)));
             let backlog =
                 done.end.backlog.unwrap().backlog(done.tally.counts.total(), measured).unwrap();
@@ -263,14 +272,18 @@ fn twice_the_threads_work_is_a_staircase() {
 /// A closed loop for 10 s after 2 s of warm-up, on an app of 100 ms that says when it began and
 /// ended.
 fn with_app_times(connections: u32, n: usize) -> LaneOutcome {
-    let (warm_up, measured) = (ms(2000), Some(ms(10_000)));
-    let spec =
-        LoadSpec { reads_app_times: true, warm_up, measured, ..spec(connections, Pace::Closed) };
+    let warm_up = ms(2000);
+    let measured = Some(ms(10_000));
+    let spec = LoadSpec {
+        reads_app_times: true,
+        measured,
+        ..spec(connections, Pace::Closed).with(|load| load.warm_up = warm_up)
+    };
     run(&spec, Slots { stamping: true, ..slots(n, ms(100)) }).end
 }
 
 #[test]
-fn the_wait_is_found_where_it_was_put() {
+fn the_wait_before_the_app_is_measured_from_its_stamps() {
     // Whoever has no slot waits in the server, before the app: 4 rounds less one, half of a round
     // on average, none.
     for (connections, slots, wait) in [(40, 10, 300), (15, 10, 50), (10, 10, 0), (3, 1, 200)] {
@@ -296,13 +309,13 @@ fn the_wait_is_found_where_it_was_put() {
 
 #[test]
 fn a_trace_tells_port_and_place_on_its_connection() {
-    // The third response is the last of its connection.
-    let (requests_per_connection, reconnect_after) = (Some(7), Some(3));
+    // The third answer is the last of its connection.
+    let requests_per_connection = Some(7);
+    let reconnect_after = Some(3);
     let spec = LoadSpec {
         requests_per_connection,
-        reconnect_after,
         reads_app_times: true,
-        ..spec(2, Pace::Closed)
+        ..spec(2, Pace::Closed).with(|load| load.reconnect_after = reconnect_after)
     };
     let done = run(
         &LoadSpec { traces_requests: true, ..spec },
@@ -325,7 +338,8 @@ fn a_trace_tells_port_and_place_on_its_connection() {
                 ms(10) * (place as u64 / 3 * 3),
                 "when its connection was opened"
             );
-            let (started, ended) = (exchange.sent, exchange.ended);
+            let started = exchange.sent;
+            let ended = exchange.ended;
             assert_eq!(trace.app, Some(AppTime::Stamps { started, ended }));
         }
     }
@@ -335,8 +349,12 @@ fn a_trace_tells_port_and_place_on_its_connection() {
 fn a_closed_loop_takes_its_turns() {
     // 12 connections on 5 slots of 200 ms: Little's law to the nanosecond, and each waits q or q +
     // 1 services.
-    let (warm_up, measured) = (ms(2000), Some(ms(12_000)));
-    let done = run(&LoadSpec { warm_up, measured, ..spec(12, Pace::Closed) }, slots(5, ms(200)));
+    let warm_up = ms(2000);
+    let measured = Some(ms(12_000));
+    let done = run(
+        &LoadSpec { measured, ..spec(12, Pace::Closed).with(|load| load.warm_up = warm_up) },
+        slots(5, ms(200)),
+    );
     assert_eq!(done.tally.completed_in_window, 300, "25 a second for 12 s");
     let times = done.millis(Exchange::response_time);
     assert!(times.iter().skip(60).all(|t| [400, 600].contains(t)), "{times:?}");
@@ -367,7 +385,10 @@ fn a_count_ends_the_run_and_each_connection_makes_its_own() {
 fn a_request_without_an_answer_times_out_once_and_the_connection_goes_on() {
     let server = Slots { stall: Some((ms(150), ms(10_000))), ..slots(1, ms(100)) };
     let done = run(
-        &LoadSpec { measured: Some(ms(2000)), timeout: ms(1000), ..spec(1, Pace::Closed) },
+        &LoadSpec {
+            measured: Some(ms(2000)),
+            ..spec(1, Pace::Closed).with(|load| load.timeout = ms(1000))
+        },
         server,
     );
     let outcomes: Vec<Outcome> = done.exchanges.iter().map(|e| e.outcome).collect();
@@ -389,14 +410,14 @@ fn an_open_loop_keeps_its_schedule_though_connects_are_refused() {
     // Two connections for a request each 5 ms: were one that was refused kept out of use for its
     // pause of 10 ms, some would wait.
     let server = Slots { always_refuses: true, ..slots(2, ms(1)) };
-    let done = run(&LoadSpec { requests_total: Some(400), ..spec(2, paced(200.0)) }, server);
+    let done = run(&spec(2, paced(200.0)).with(|load| load.requests_total = Some(400)), server);
     assert_eq!(done.tally.counts.of(Outcome::Refused), 400);
     assert!(done.exchanges.iter().all(|e| e.ended == e.due), "each at its time");
     assert_eq!(done.tally.queued.count, 0, "no request waits for a connection: all are free");
 }
 
 #[test]
-fn an_interruption_leaves_what_is_out_apart_from_the_failures() {
+fn an_interruption_counts_requests_in_flight_apart_from_failures() {
     let spec = LoadSpec { measured: Some(Nanos::from_secs(100)), ..spec(3, Pace::Closed) };
     let end = run_until(&spec, slots(1, ms(1000)), true).end;
     assert_eq!((end.tally.unfinished.in_flight, end.tally.counts.total()), (3, 0));
@@ -417,14 +438,14 @@ fn an_interruption_leaves_what_is_out_apart_from_the_failures() {
 #[test]
 fn a_count_ends_an_open_loop_exactly() {
     let done =
-        run(&LoadSpec { requests_total: Some(17), ..spec(50, paced(100.0)) }, slots(50, ms(30)));
+        run(&spec(50, paced(100.0)).with(|load| load.requests_total = Some(17)), slots(50, ms(30)));
     assert_eq!((done.tally.counts.good(), done.exchanges.last().unwrap().due), (17, ms(160)));
 }
 
 #[test]
-fn what_finds_no_connection_waits_with_its_due_time_or_is_skipped_and_counted() {
+fn a_request_without_a_free_connection_waits_with_its_due_time_or_is_skipped() {
     // Two connections, 100 ms each, fifty requests a second: twenty a second get through.
-    let spec = LoadSpec { requests_total: Some(10), ..spec(2, paced(50.0)) };
+    let spec = spec(2, paced(50.0)).with(|load| load.requests_total = Some(10));
     let done = run(&spec, slots(2, ms(100)));
     assert_eq!(
         done.millis(Exchange::response_time),
@@ -432,15 +453,15 @@ fn what_finds_no_connection_waits_with_its_due_time_or_is_skipped_and_counted() 
     );
     assert_eq!((done.tally.queued.count, done.tally.queued.max), (8, ms(240)));
     assert_eq!(done.tally.service_time.max(), Some(ms(100)), "the server is not to blame");
-    let tally = run(&LoadSpec { late: LatePolicy::Skip, ..spec }, slots(2, ms(100))).tally;
+    let tally = run(&spec.with(|load| load.late = LatePolicy::Skip), slots(2, ms(100))).tally;
     assert_eq!((tally.counts.of(Outcome::Skipped), tally.counts.total()), (6, 10));
     assert_eq!(tally.send_lag.max(), Some(Nanos::ZERO));
 }
 
-/// Two connections, one slot of 100 ms, a window of 250: the second one's last response ends the
-/// load at 400, while one of the first, which kept the server busy for it, is still out.
+/// Two connections, one slot of 100 ms, a window of 250: the second one's last answer ends the load
+/// at 400, while one of the first, which kept the server busy for it, is still out.
 #[test]
-fn a_connection_that_is_not_needed_any_more_is_closed_at_once() {
+fn a_connection_without_further_requests_is_closed_at_once() {
     let server = slots(1, ms(100));
     let closed = Rc::clone(&server.closed);
     run(&LoadSpec { measured: Some(ms(250)), ..spec(2, Pace::Closed) }, server);
@@ -449,9 +470,12 @@ fn a_connection_that_is_not_needed_any_more_is_closed_at_once() {
 }
 
 #[test]
-fn a_user_who_thinks_is_due_when_he_has_thought() {
+fn with_think_time_the_next_request_is_due_after_the_pause() {
     let done = run(
-        &LoadSpec { requests_total: Some(3), think: ms(50), ..spec(1, Pace::Closed) },
+        &spec(1, Pace::Closed).with(|load| {
+            load.requests_total = Some(3);
+            load.think = ms(50);
+        }),
         slots(1, ms(100)),
     );
     assert_eq!(done.millis(|exchange| exchange.due), [0, 150, 300]);
@@ -460,19 +484,20 @@ fn a_user_who_thinks_is_due_when_he_has_thought() {
 
 #[test]
 fn a_lane_that_coalesces_is_late_by_less_than_a_millisecond() {
-    let spec = LoadSpec {
-        requests_total: Some(300),
-        timing: Timing::Coalesce,
-        ..spec(100, paced(3000.0))
-    };
+    let spec = spec(100, paced(3000.0)).with(|load| {
+        load.requests_total = Some(300);
+        load.timing = Timing::Coalesce;
+    });
     let lag = run(&spec, slots(100, ms(2))).tally.send_lag.max().unwrap();
     assert!(Nanos::ZERO < lag && lag < ms(1), "{lag}");
 }
 
 #[test]
 fn a_connection_is_opened_anew_after_its_number_of_requests() {
-    let spec =
-        LoadSpec { requests_total: Some(10), reconnect_after: Some(4), ..spec(1, Pace::Closed) };
+    let spec = spec(1, Pace::Closed).with(|load| {
+        load.requests_total = Some(10);
+        load.reconnect_after = Some(4);
+    });
     let tally = run(&spec, slots(1, ms(1))).tally;
     assert_eq!((tally.connections_opened, tally.closed_by_server), (3, 0));
 }
@@ -482,7 +507,10 @@ fn the_drain_of_an_open_loop_has_an_end() {
     // One connection, one slot of 500 ms, twenty requests in a second, a timeout of 2 s: five get
     // through, a sixth in the timeout after the last is due (950 ms + 2 s), a seventh is out when
     // the run ends a tenth of it later, and the rest was never sent.
-    let spec = LoadSpec { requests_total: Some(20), timeout: ms(2000), ..spec(1, paced(20.0)) };
+    let spec = spec(1, paced(20.0)).with(|load| {
+        load.requests_total = Some(20);
+        load.timeout = ms(2000);
+    });
     let done = run(&spec, slots(1, ms(500)));
     let counts = &done.tally.counts;
     assert_eq!((counts.good(), counts.of(Outcome::InFlight)), (6, 1));
@@ -491,11 +519,11 @@ fn the_drain_of_an_open_loop_has_an_end() {
 }
 
 #[test]
-fn a_queue_that_cannot_be_worked_off_is_not_waited_for() {
+fn a_queue_too_long_to_be_sent_in_time_is_given_up() {
     // Two connections of 500 ms and a second of a thousand requests: 4/s get through, 8 more would
-    // in a timeout of two seconds. The run ends with the responses that are out.
+    // in a timeout of two seconds. The run ends with the answers that are out.
     let measured = Some(Nanos::from_secs(1));
-    let spec = LoadSpec { measured, timeout: ms(2000), ..spec(2, paced(1000.0)) };
+    let spec = LoadSpec { measured, ..spec(2, paced(1000.0)).with(|load| load.timeout = ms(2000)) };
     let done = run(&spec, slots(2, ms(500)));
     let counts = &done.tally.counts;
     assert_eq!(counts.total(), 1000);
@@ -508,19 +536,26 @@ fn a_queue_that_cannot_be_worked_off_is_not_waited_for() {
 }
 
 /// Four connections on four slots of 10 ms for a second, by a lane that wakes 3 ms late for every
-/// response.
+/// answer.
 fn read_late(timestamps: Timestamps, set_wall_at: Option<(Nanos, i64)>) -> Simulated {
     let server = Slots { late: ms(3), set_wall_at, ..slots(4, ms(10)) };
-    let done =
-        run(&LoadSpec { measured: Some(ms(1000)), timestamps, ..spec(4, Pace::Closed) }, server);
+    let done = run(
+        &LoadSpec {
+            measured: Some(ms(1000)),
+            ..spec(4, Pace::Closed).with(|load| load.timestamps = timestamps)
+        },
+        server,
+    );
     assert!(done.exchanges.iter().all(|e| e.due <= e.sent && e.sent <= e.ended));
     done
 }
 
 #[test]
-fn the_kernels_stamps_take_our_own_late_reading_out_of_the_times() {
-    let (user, kernel) = (read_late(Timestamps::User, None), read_late(Timestamps::Kernel, None));
-    let (of_user, of_kernel) = (&user.tally, &kernel.tally);
+fn kernel_stamps_keep_our_late_reads_out_of_the_times() {
+    let user = read_late(Timestamps::User, None);
+    let kernel = read_late(Timestamps::Kernel, None);
+    let of_user = &user.tally;
+    let of_kernel = &kernel.tally;
     assert_eq!(
         (of_user.service_time.max(), of_kernel.service_time.max()),
         (Some(ms(13)), Some(ms(10)))
@@ -541,7 +576,7 @@ fn the_kernels_stamps_take_our_own_late_reading_out_of_the_times() {
 }
 
 #[test]
-fn a_wall_clock_that_is_set_is_found_out_and_moves_no_request_out_of_its_time() {
+fn setting_the_wall_clock_is_noticed_and_changes_no_time() {
     for by in [3_600_000_000_000, -3_600_000_000_000, -1_000_000] {
         let done = read_late(Timestamps::Kernel, Some((ms(500), by)));
         assert_eq!(done.end.clock_steps, Some(1), "set by {by} ns");
@@ -556,8 +591,11 @@ fn a_wall_clock_that_is_set_is_found_out_and_moves_no_request_out_of_its_time() 
 fn read_when_due(timestamps: Timestamps, timing: Timing) -> (Simulated, u64) {
     let server = slots(8, Nanos::from_micros(300));
     let waits = Rc::clone(&server.waits);
-    let spec =
-        LoadSpec { requests_total: Some(2000), timestamps, timing, ..spec(8, paced(2000.0)) };
+    let spec = spec(8, paced(2000.0)).with(|load| {
+        load.requests_total = Some(2000);
+        load.timestamps = timestamps;
+        load.timing = timing;
+    });
     (run(&spec, server), waits.get())
 }
 

@@ -111,7 +111,8 @@ impl<S: Server> ConnectionDriver for SimulatedWire<S> {
         let woken = if next < until { next + self.server.wakes_late(self.order) } else { until };
         self.clock.set(woken.max(self.clock.now()));
         self.server.woken(&self.clock);
-        let (now, wall) = (self.clock.now(), self.clock.wall());
+        let now = self.clock.now();
+        let wall = self.clock.wall();
         while self.coming.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
             let Some(Reverse((at, _, slot, life, news))) = self.coming.pop() else { break };
             let socket = &mut self.sockets[slot];
@@ -178,7 +179,7 @@ pub(crate) fn run<S: Server>(
     interrupt: bool,
 ) -> (LaneOutcome, Vec<RequestRecord>) {
     let clock = Stepped::at(server.begins());
-    let sockets = (0..spec.connections).map(|_| Socket::default()).collect();
+    let sockets = (0..spec.load.connections).map(|_| Socket::default()).collect();
     let wire = SimulatedWire {
         clock: clock.clone(),
         server,

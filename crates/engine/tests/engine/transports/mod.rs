@@ -30,7 +30,11 @@ use crate::kit::{ANSWER, LONG_TIMEOUT, Server, always, driven, kinds};
 fn load(transport: Transport, requests: u64) -> LoadSpec {
     let request = render("GET", "localhost", "/", &[], true);
     let closed = LoadSpec::closed(transport, request, 1);
-    LoadSpec { lanes: 1, requests_total: Some(requests), timeout: LONG_TIMEOUT, ..closed }
+    closed.with(|load| {
+        load.lanes = 1;
+        load.requests_total = Some(requests);
+        load.timeout = LONG_TIMEOUT;
+    })
 }
 
 fn encrypted(address: SocketAddr, tls: TlsSettings) -> Transport {

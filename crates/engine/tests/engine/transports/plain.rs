@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener};
 use std::sync::mpsc;
 use std::thread;
 
-use engine::{ConnectionDriver, ConnectionEvent, Endpoint, LoadSpec, Transport};
+use engine::{ConnectionDriver, ConnectionEvent, Endpoint, Transport};
 use model::Outcome;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -40,8 +40,8 @@ fn an_exchange_over_each_kind_of_address() {
         }
     }
     let scratch = Scratch::new();
-    let (path, name) =
-        (scratch.0.join("app.sock"), format!("longtail-transports-{}", std::process::id()));
+    let path = scratch.0.join("app.sock");
+    let name = format!("longtail-transports-{}", std::process::id());
     let in_folder = UnixListener::bind(&path).expect("bound");
     let address = UnixAddr::from_abstract_name(&name).expect("a name");
     let abstract_one = UnixListener::bind_addr(&address).expect("bound");
@@ -75,7 +75,10 @@ fn connections_go_evenly_to_each_endpoint_and_from_each_source_whichever_lane_ha
         let places = servers.iter().map(|server| Endpoint::Tcp(server.address)).collect();
         let one_each =
             load(Transport { source_ips, ..Transport::plain(places) }, u64::from(connections));
-        driven(&LoadSpec { lanes: 2, connections, ..one_each });
+        driven(&one_each.with(|load| {
+            load.lanes = 2;
+            load.connections = connections;
+        }));
         assert_eq!(servers.into_iter().map(Server::stop).sum::<u64>(), u64::from(connections));
         drop(sender);
         let mut seen: Vec<_> = seen.iter().collect();
@@ -109,7 +112,8 @@ fn nobody_listening_is_refused() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("bound");
     let scratch = Scratch::new();
-    let (gone, never) = (scratch.0.join("gone.sock"), scratch.0.join("never.sock"));
+    let gone = scratch.0.join("gone.sock");
+    let never = scratch.0.join("never.sock");
     drop((listener, UnixListener::bind(&gone).expect("bound")));
     for (transport, outcome) in [
         (encrypted(address, insecure()), Outcome::Refused),

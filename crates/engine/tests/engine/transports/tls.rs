@@ -47,10 +47,9 @@ fn a_server_is_told_its_name_and_http_1_1_and_later_connections_resume_the_sessi
         stream.write_all(ANSWER)?;
         until_closed(stream)
     });
-    driven(&LoadSpec {
-        reconnect_after: Some(1),
-        ..load(encrypted(server.address, insecure()), 3)
-    });
+    driven(
+        &load(encrypted(server.address, insecure()), 3).with(|load| load.reconnect_after = Some(1)),
+    );
     server.stop();
     let kinds: Vec<_> = seen.iter().collect();
     assert_ne!(kinds[0], Some(HandshakeKind::Resumed));
@@ -112,7 +111,8 @@ fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
         failure
     };
     let scratch = Scratch::new();
-    let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
+    let pair = Pair::self_signed(|_| {});
+    let issuer = authority();
     let config = || Some(server_config(&pair, BOTH, None));
     let untrusted = diagnosis(config(), &trusting(&scratch, &issuer.as_ref().pem(), "localhost"))
         .expect("a failure");
@@ -207,7 +207,7 @@ fn news_read_with_the_handshake_is_announced() {
 }
 
 #[test]
-fn bytes_that_dribble_in_make_the_same_answer() {
+fn a_response_that_comes_byte_by_byte_is_the_same() {
     let config = Arc::new(own_config());
     let server = Server::start(move |stream, _| {
         stream.set_nodelay(true)?;
@@ -240,7 +240,8 @@ fn a_megabyte_of_answer_arrives_whole() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let answer = format!("{head}{}0\r\n\r\n", chunk.repeat(1000));
     for version in BOTH {
-        let (answer, pair) = (answer.clone(), Pair::self_signed(|_| {}));
+        let answer = answer.clone();
+        let pair = Pair::self_signed(|_| {});
         let server = tls_server(server_config(&pair, &[version], None), move |stream| {
             once_and_wait(stream, answer.as_bytes())
         });
@@ -275,7 +276,7 @@ fn slow_reader(stream: &mut (impl Read + Write), length: usize) {
 }
 
 #[test]
-fn what_is_called_sent_is_not_in_a_buffer_of_ours() {
+fn bytes_reported_as_sent_are_in_the_kernel() {
     let config = Arc::new(own_config());
     let scratch = Scratch::new();
     let path = scratch.0.join("slow.sock");
@@ -301,7 +302,8 @@ fn what_is_called_sent_is_not_in_a_buffer_of_ours() {
     // How much does the kernel hold?
     let everything = body(1 << 20);
     wire.open(0).expect("connected");
-    let (mut sent, mut events) = (0, Vec::new());
+    let mut sent = 0;
+    let mut events = Vec::new();
     while sent == 0 {
         sent = wire.send(0, &everything).unwrap_or(0);
         if sent == 0 {

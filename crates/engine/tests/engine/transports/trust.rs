@@ -27,9 +27,10 @@ fn without_insecure_a_certificate_nobody_vouches_for_fails() {
 #[test]
 fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates_fit() {
     let scratch = Scratch::new();
-    let (ours, another) = (authority(), authority());
-    let (vouched, foreign) =
-        (Pair::signed_by(&ours, "localhost"), Pair::signed_by(&another, "localhost"));
+    let ours = authority();
+    let another = authority();
+    let vouched = Pair::signed_by(&ours, "localhost");
+    let foreign = Pair::signed_by(&another, "localhost");
     let own = Pair::self_signed(|_| {});
     // As `openssl req -x509` makes it.
     let is_ca = || IsCa::Ca(BasicConstraints::Unconstrained);
@@ -40,7 +41,8 @@ fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates
             params.not_after = date_time_ymd(2001, 1, 1);
         })
     };
-    let (expired, expired_authority) = (expired(IsCa::NoCa), expired(is_ca()));
+    let expired_authority = expired(is_ca());
+    let expired = expired(IsCa::NoCa);
     let of_address = Pair::self_signed(|params| {
         params.subject_alt_names = vec![rcgen::SanType::IpAddress([127, 0, 0, 1].into())];
     });
@@ -93,7 +95,8 @@ fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates
 #[test]
 fn a_server_that_asks_who_we_are_is_told_or_refuses_in_both_versions() {
     let scratch = Scratch::new();
-    let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
+    let pair = Pair::self_signed(|_| {});
+    let issuer = authority();
     let client = Pair::signed_by(&issuer, "client");
     let cert = scratch.file("cert.pem", &client.cert.pem());
     let key = scratch.file("key.pem", &client.key.serialize_pem());

@@ -22,13 +22,13 @@ pub(crate) fn assert_sound(study: &Study) {
         let tally = &run.tally;
         let out = tally.counts.of(Outcome::InFlight) + tally.unfinished.in_flight;
         assert!(out <= u64::from(run.connections), "each connection has one request out");
-        let is_open = matches!(study, Study::Load(load) if load.plan.pace.is_open());
+        let is_open = matches!(study, Study::Load(load) if load.plan.load.pace.is_open());
         let not_sent = tally.counts.of(Outcome::NotSent) + tally.unfinished.not_sent;
         assert!(is_open || not_sent == 0, "a closed loop sends when a connection is free");
     }
     if let Study::Load(load) = study
         && let (Some(planned), None, false) =
-            (load.plan.requests_total, load.plan.length, load.interrupted)
+            (load.plan.load.requests_total, load.plan.length, load.interrupted)
     {
         // What a generator that was lost did is not known.
         let is_lost = load.run.generator.far.iter().any(|far| far.lost.is_some());
